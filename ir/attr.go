@@ -1,0 +1,421 @@
+package ir
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// An Attr is compile-time information about an op: a number, a list of axes, a
+// constant. Attrs are immutable; two are equal exactly when their strings are.
+// String is MLIR's spelling.
+type Attr interface {
+	String() string
+	attr()
+}
+
+// The attributes that MLIR, StableHLO and Shardy have. [Literal] and
+// [Sharding] are attributes too.
+type (
+	// Int is an integer: 3 : i64.
+	Int struct {
+		Value int
+		Type  DType // I64 unless the text said otherwise
+	}
+	// Float is a number: 1.0 : f32.
+	Float struct {
+		Value float64
+		Type  DType
+	}
+	Bool  bool
+	Unit  struct{} // present or absent
+	Str   string
+	Sym   string // @name, without the @
+	Ints  []int  // array<i64: 1, 2>
+	Bools []bool // array<i1: true, false>
+	Array []Attr
+	Dict  Attrs
+	// TypeAttr is a type as a value.
+	TypeAttr struct{ Type *Type }
+	// Enum is one word of a set: #stablehlo<comparison_direction LT>.
+	Enum struct{ Dialect, Set, Value string }
+	// Dot is the dimension numbers of dot_general: the dimensions of each
+	// operand that are batched and those that are contracted, pairwise.
+	Dot struct{ LhsBatch, RhsBatch, LhsContract, RhsContract []int }
+	// GatherDims is the dimension numbers of gather.
+	GatherDims struct {
+		OffsetDims, CollapsedSliceDims, OperandBatchingDims, StartIndicesBatchingDims, StartIndexMap []int
+		IndexVectorDim                                                                               int
+	}
+	// ScatterDims is the dimension numbers of scatter.
+	ScatterDims struct {
+		UpdateWindowDims, InsertedWindowDims, InputBatchingDims, ScatterIndicesBatchingDims, ScatterDimsToOperandDims []int
+		IndexVectorDim                                                                                                int
+	}
+	// Channel is the handle of a collective.
+	Channel struct{ Handle, Type int }
+	// MeshAxes is the replica groups of a collective as axes of a mesh: the
+	// devices that differ only along Axes form a group, in the axes' order.
+	MeshAxes struct {
+		Mesh string
+		Axes []AxisRef
+	}
+	// AxisShift is the source-target pairs of a permute along one mesh axis:
+	// device i sends to i+Shift. Where that leaves the axis, it sends to
+	// nobody, or, with Wrap, to (i+Shift) modulo the size. It stands for as
+	// many pairs as there are devices, and is expanded where text or execution
+	// need them.
+	AxisShift struct {
+		Mesh  string
+		Axis  AxisRef
+		Shift int
+		Wrap  bool
+	}
+	// PerValue is the shardings of an op's results.
+	PerValue []*Sharding
+	// Verbatim is an attribute that is carried through unread.
+	Verbatim string
+)
+
+func (Int) attr()         {}
+func (Float) attr()       {}
+func (Bool) attr()        {}
+func (Unit) attr()        {}
+func (Str) attr()         {}
+func (Sym) attr()         {}
+func (Ints) attr()        {}
+func (Bools) attr()       {}
+func (Array) attr()       {}
+func (Dict) attr()        {}
+func (TypeAttr) attr()    {}
+func (Enum) attr()        {}
+func (Dot) attr()         {}
+func (GatherDims) attr()  {}
+func (ScatterDims) attr() {}
+func (Channel) attr()     {}
+func (MeshAxes) attr()    {}
+func (AxisShift) attr()   {}
+func (PerValue) attr()    {}
+func (Verbatim) attr()    {}
+
+// I64Attr is v as an attribute of type i64.
+func I64Attr(v int) Int { return Int{v, I64} }
+
+// HLOEnum is a word of one of StableHLO's sets.
+func HLOEnum(set, value string) Enum { return Enum{"stablehlo", set, value} }
+
+func (a Int) String() string {
+	if a.Type == I1 {
+		return strconv.FormatBool(a.Value != 0)
+	}
+	return fmt.Sprintf("%d : %s", a.Value, a.Type)
+}
+
+func (a Float) String() string {
+	b := make([]byte, 16)
+	a.Type.PutFloat(b, a.Value)
+	if math.IsNaN(a.Value) || math.IsInf(a.Value, 0) {
+		return FormatFloat(a.Type, a.Value, b) + " : " + a.Type.String()
+	}
+	return FormatFloat(a.Type, a.Value, b) + " : " + a.Type.String()
+}
+
+func (a Bool) String() string     { return strconv.FormatBool(bool(a)) }
+func (Unit) String() string       { return "unit" }
+func (a Str) String() string      { return QuoteText(string(a)) }
+func (a Sym) String() string      { return SymbolText(string(a)) }
+func (a TypeAttr) String() string { return a.Type.String() }
+func (a Verbatim) String() string { return string(a) }
+
+func (a Ints) String() string {
+	if len(a) == 0 {
+		return "array<i64>"
+	}
+	return "array<i64: " + joinInts(a) + ">"
+}
+
+func (a Bools) String() string {
+	if len(a) == 0 {
+		return "array<i1>"
+	}
+	ss := make([]string, len(a))
+	for i, v := range a {
+		ss[i] = strconv.FormatBool(v)
+	}
+	return "array<i1: " + strings.Join(ss, ", ") + ">"
+}
+
+func (a Array) String() string {
+	ss := make([]string, len(a))
+	for i, v := range a {
+		ss[i] = v.String()
+	}
+	return "[" + strings.Join(ss, ", ") + "]"
+}
+
+func (a Dict) String() string { return Attrs(a).String() }
+
+func (a Enum) String() string { return fmt.Sprintf("#%s<%s %s>", a.Dialect, a.Set, a.Value) }
+
+func (a Dot) String() string {
+	return structText("#stablehlo.dot<", field{"lhs_batching_dimensions", a.LhsBatch}, field{"rhs_batching_dimensions", a.RhsBatch},
+		field{"lhs_contracting_dimensions", a.LhsContract}, field{"rhs_contracting_dimensions", a.RhsContract})
+}
+
+func (a GatherDims) String() string {
+	return structText("#stablehlo.gather<", field{"offset_dims", a.OffsetDims}, field{"collapsed_slice_dims", a.CollapsedSliceDims},
+		field{"operand_batching_dims", a.OperandBatchingDims}, field{"start_indices_batching_dims", a.StartIndicesBatchingDims},
+		field{"start_index_map", a.StartIndexMap}, field{"index_vector_dim", a.IndexVectorDim})
+}
+
+func (a ScatterDims) String() string {
+	return structText("#stablehlo.scatter<", field{"update_window_dims", a.UpdateWindowDims}, field{"inserted_window_dims", a.InsertedWindowDims},
+		field{"input_batching_dims", a.InputBatchingDims}, field{"scatter_indices_batching_dims", a.ScatterIndicesBatchingDims},
+		field{"scatter_dims_to_operand_dims", a.ScatterDimsToOperandDims}, field{"index_vector_dim", a.IndexVectorDim})
+}
+
+func (a Channel) String() string {
+	return fmt.Sprintf("#stablehlo.channel_handle<handle = %d, type = %d>", a.Handle, a.Type)
+}
+
+func (a MeshAxes) String() string {
+	ss := make([]string, len(a.Axes))
+	for i, r := range a.Axes {
+		ss[i] = axisRefText(r)
+	}
+	return fmt.Sprintf("#stablehlo.replica_group_mesh_axes<mesh = %s, axes = [%s]>", SymbolText(a.Mesh), strings.Join(ss, ", "))
+}
+
+func (a AxisShift) String() string {
+	wrap := ""
+	if a.Wrap {
+		wrap = ", wrap"
+	}
+	return fmt.Sprintf("#pp.axis_shift<mesh = %s, axis = %s, shift = %d%s>", SymbolText(a.Mesh), axisRefText(a.Axis), a.Shift, wrap)
+}
+
+func (a PerValue) String() string {
+	ss := make([]string, len(a))
+	for i, s := range a {
+		ss[i] = s.String()
+	}
+	return "#sdy.sharding_per_value<[" + strings.Join(ss, ", ") + "]>"
+}
+
+func axisRefText(r AxisRef) string {
+	if r.Size == 0 {
+		return fmt.Sprintf("#stablehlo.axis_ref<name = %s>", QuoteText(r.Name))
+	}
+	return fmt.Sprintf("#stablehlo.axis_ref<name = %s, sub_axis_info = (%d)%d>", QuoteText(r.Name), r.Pre, r.Size)
+}
+
+// A field is one entry of a struct-like attribute: []int or int.
+type field struct {
+	name  string
+	value any
+}
+
+// structText prints what is not empty and not zero, as MLIR does.
+func structText(open string, fields ...field) string {
+	var ss []string
+	for _, f := range fields {
+		switch v := f.value.(type) {
+		case []int:
+			if len(v) > 0 {
+				ss = append(ss, fmt.Sprintf("%s = [%s]", f.name, joinInts(v)))
+			}
+		case int:
+			if v != 0 {
+				ss = append(ss, fmt.Sprintf("%s = %d", f.name, v))
+			}
+		}
+	}
+	return open + strings.Join(ss, ", ") + ">"
+}
+
+func joinInts(xs []int) string {
+	ss := make([]string, len(xs))
+	for i, x := range xs {
+		ss[i] = strconv.Itoa(x)
+	}
+	return strings.Join(ss, ", ")
+}
+
+// QuoteText is s as MLIR writes strings: everything but printable ASCII as \XX.
+func QuoteText(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			fmt.Fprintf(&b, `\%02X`, c)
+		case c >= ' ' && c <= '~':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, `\%02X`, c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// SymbolText is the symbol name as MLIR writes it: @name or @"any text".
+func SymbolText(name string) string {
+	plain := name != ""
+	for i := range len(name) {
+		c := name[i]
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || !(c == '$' || c == '.' || c == '-' || '0' <= c && c <= '9')) {
+			plain = false
+		}
+	}
+	if plain {
+		return "@" + name
+	}
+	return "@" + QuoteText(name)
+}
+
+// A NamedAttr is one entry of an [Attrs].
+type NamedAttr struct {
+	Name string
+	Attr Attr
+}
+
+// Attrs is a set of named attributes, sorted by name. The zero Attrs is empty.
+type Attrs []NamedAttr
+
+func (as Attrs) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(as, name, func(a NamedAttr, n string) int { return cmp.Compare(a.Name, n) })
+}
+
+// Get returns the attribute called name, or nil.
+func (as Attrs) Get(name string) Attr {
+	if i, ok := as.find(name); ok {
+		return as[i].Attr
+	}
+	return nil
+}
+
+// Has reports whether there is an attribute called name.
+func (as Attrs) Has(name string) bool { return as.Get(name) != nil }
+
+// Set makes a the attribute called name. It copies, so that as may be shared.
+func (as *Attrs) Set(name string, a Attr) {
+	i, ok := as.find(name)
+	c := slices.Clone(*as)
+	if ok {
+		c[i].Attr = a
+	} else {
+		c = slices.Insert(c, i, NamedAttr{name, a})
+	}
+	*as = c
+}
+
+// Delete drops the attribute called name, if it is there.
+func (as *Attrs) Delete(name string) {
+	if i, ok := as.find(name); ok {
+		*as = slices.Delete(slices.Clone(*as), i, i+1)
+	}
+}
+
+// String is the set as MLIR writes dictionaries: {a = 1 : i64, b}.
+func (as Attrs) String() string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, a := range as {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(a.String())
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+// String is one entry: name = value, or the name alone of a unit attribute.
+func (a NamedAttr) String() string {
+	name := a.Name
+	if strings.ContainsFunc(name, func(r rune) bool {
+		return !(r == '_' || r == '.' || r == '$' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9')
+	}) {
+		name = QuoteText(name)
+	}
+	switch v := a.Attr.(type) {
+	case Unit:
+		return name
+	case *Sharding:
+		return name + " = #sdy.sharding" + v.String()
+	}
+	return name + " = " + a.Attr.String()
+}
+
+// The typed getters return the zero value where the attribute is not there or
+// is of another type.
+
+func (as Attrs) Int(name string) int {
+	switch v := as.Get(name).(type) {
+	case Int:
+		return v.Value
+	case Bool:
+		if v {
+			return 1
+		}
+	}
+	return 0
+}
+
+func (as Attrs) Bool(name string) bool {
+	switch v := as.Get(name).(type) {
+	case Bool:
+		return bool(v)
+	case Unit:
+		return true
+	case Int:
+		return v.Value != 0
+	}
+	return false
+}
+
+func (as Attrs) Str(name string) string {
+	v, _ := as.Get(name).(Str)
+	return string(v)
+}
+
+func (as Attrs) Sym(name string) string {
+	v, _ := as.Get(name).(Sym)
+	return string(v)
+}
+
+// Ints reads array<i64: …> and one-dimensional dense integers alike.
+func (as Attrs) Ints(name string) []int {
+	switch v := as.Get(name).(type) {
+	case Ints:
+		return v
+	case *Literal:
+		out := make([]int, v.Type.NumElements())
+		for i := range out {
+			out[i] = int(v.Int(i))
+		}
+		return out
+	}
+	return nil
+}
+
+// Word is the value of an enum.
+func (as Attrs) Word(name string) string {
+	switch v := as.Get(name).(type) {
+	case Enum:
+		return v.Value
+	case Str:
+		return string(v)
+	}
+	return ""
+}
+
+func (as Attrs) Literal(name string) *Literal {
+	v, _ := as.Get(name).(*Literal)
+	return v
+}

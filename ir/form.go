@@ -1,0 +1,159 @@
+package ir
+
+import "strings"
+
+// A Form is a set of properties that a Module may have beyond being well
+// formed. A pass states the Form it requires, the Form it ensures and the
+// Form it breaks; [Verify] checks the Form that a Module claims.
+type Form uint16
+
+// The properties, in the order in which the passes establish them.
+const (
+	Staged       Form = 1 << iota // no pp.pipeline, no pp.stack: loops over iterations and layers
+	Gathered                      // every pipelined weight is whole over the gathered axes where it is used
+	Checkpointed                  // remat regions stand where the configuration puts them
+	Rotated                       // no pp.rotate
+	Expanded                      // no pp op: pure StableHLO with Shardy shardings
+	Sharded                       // every tensor has a closed sharding
+	Local                         // one program per device: no sharding, no sdy op; shapes per device
+)
+
+// formTable says how each property is spelled and checked.
+var formTable = []struct {
+	form  Form
+	name  string
+	check func(*Module, *Errors)
+}{
+	{Staged, "staged", absent("staged", PPPipeline, PPStack)},
+	{Gathered, "gathered", noCheck},
+	{Checkpointed, "checkpointed", noCheck},
+	{Rotated, "rotated", absent("rotated", PPRotate)},
+	{Expanded, "expanded", checkExpanded},
+	{Sharded, "sharded", checkSharded},
+	{Local, "local", checkLocal},
+}
+
+// Has reports whether f has all properties of g.
+func (f Form) Has(g Form) bool { return f&g == g }
+
+func (f Form) String() string {
+	var names []string
+	for _, row := range formTable {
+		if f.Has(row.form) {
+			names = append(names, row.name)
+		}
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, " ")
+}
+
+// ParseForm is the inverse of String; it reports false for an unknown property.
+func ParseForm(s string) (Form, bool) {
+	var f Form
+	if s == "none" {
+		return 0, true
+	}
+next:
+	for _, name := range strings.Fields(s) {
+		for _, row := range formTable {
+			if row.name == name {
+				f |= row.form
+				continue next
+			}
+		}
+		return 0, false
+	}
+	return f, true
+}
+
+// noCheck is for properties that another property's check implies, or that
+// leave no trace in the program.
+func noCheck(*Module, *Errors) {}
+
+func eachOp(m *Module, errs *Errors, visit func(*Op)) {
+	for _, f := range m.Funcs {
+		errs.fn = f
+		if f.Body != nil {
+			f.Body.Walk(visit)
+		}
+	}
+}
+
+func absent(label string, kinds ...Kind) func(*Module, *Errors) {
+	return func(m *Module, errs *Errors) {
+		eachOp(m, errs, func(op *Op) {
+			for _, k := range kinds {
+				if op.Kind == k {
+					errs.add(op, rule(label, "%s is left over", op.Name()))
+				}
+			}
+		})
+	}
+}
+
+func checkExpanded(m *Module, errs *Errors) {
+	eachOp(m, errs, func(op *Op) {
+		if op.Kind.Has(Pipeline) {
+			errs.add(op, rule("expanded", "%s is left over", op.Name()))
+		}
+	})
+}
+
+func checkSharded(m *Module, errs *Errors) {
+	if m.Form.Has(Local) || len(m.Meshes) == 0 {
+		return
+	}
+	closed := func(op *Op, v *Value) {
+		if !v.Type.IsTensor() {
+			return
+		}
+		if v.Sharding == nil {
+			errs.add(op, rule("sharded", "value %q of type %s has no sharding", v.Name, v.Type))
+			return
+		}
+		for _, d := range v.Sharding.Dims {
+			if d.Open {
+				errs.add(op, rule("sharded", "value %q has the open sharding %s", v.Name, v.Sharding))
+				return
+			}
+		}
+	}
+	for _, f := range m.Funcs {
+		errs.fn = f
+		if f.Body == nil {
+			continue
+		}
+		for _, a := range f.Params() {
+			closed(nil, a)
+		}
+		var walk func(b *Block)
+		walk = func(b *Block) {
+			for _, op := range b.Ops {
+				for _, v := range op.Results {
+					closed(op, v)
+				}
+				if op.Kind == While || op.Kind == Case || op.Kind == If {
+					for _, r := range op.Regions {
+						walk(r)
+					}
+				}
+			}
+		}
+		walk(f.Body)
+	}
+}
+
+func checkLocal(m *Module, errs *Errors) {
+	eachOp(m, errs, func(op *Op) {
+		if strings.HasPrefix(op.Name(), "sdy.") {
+			errs.add(op, rule("local", "%s is left over", op.Name()))
+		}
+		for _, v := range op.Results {
+			if v.Sharding != nil {
+				errs.add(op, rule("local", "a result still has the sharding %s", v.Sharding))
+			}
+		}
+	})
+}

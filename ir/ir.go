@@ -1,0 +1,377 @@
+package ir
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// A Pos is a place in a source file. The zero Pos is no place.
+type Pos struct {
+	File      string
+	Line, Col int
+}
+
+func (p Pos) String() string {
+	if p.Line == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+}
+
+// Compare orders places of one file: negative if p stands before q.
+func (p Pos) Compare(q Pos) int {
+	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
+}
+
+// An Origin says where an op comes from. Passes hand it on to what they make
+// of the op. Origins are immutable and shared; nil is "nowhere".
+type Origin struct {
+	Pos   Pos
+	Name  string // what the user called it: q, decoder.wq
+	Layer string // the layer function it stands in, "" outside of layers
+	Pass  string // the pass that made it, "" when the source did
+}
+
+// A Module is a whole program.
+type Module struct {
+	Name   string
+	Attrs  Attrs // mhlo.num_partitions and the like
+	Meshes []*Mesh
+	Funcs  []*Func
+	Form   Form // the properties it has beyond being well formed
+}
+
+// Func returns the function called name, or nil.
+func (m *Module) Func(name string) *Func {
+	for _, f := range m.Funcs {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// Main returns the function called main, the only public one, or the only one.
+func (m *Module) Main() *Func {
+	if f := m.Func("main"); f != nil {
+		return f
+	}
+	var public []*Func
+	for _, f := range m.Funcs {
+		if !f.Private {
+			public = append(public, f)
+		}
+	}
+	if len(public) == 1 {
+		return public[0]
+	}
+	return nil
+}
+
+// Mesh returns the mesh called name, or nil.
+func (m *Module) Mesh(name string) *Mesh {
+	for _, mesh := range m.Meshes {
+		if mesh.Name == name {
+			return mesh
+		}
+	}
+	return nil
+}
+
+// NumDevices is the size of the largest mesh, or mhlo.num_partitions where the
+// module says it; at least 1.
+func (m *Module) NumDevices() int {
+	if n := m.Attrs.Int("mhlo.num_partitions"); n > 1 {
+		return n
+	}
+	n := 1
+	for _, mesh := range m.Meshes {
+		n = max(n, mesh.Size())
+	}
+	return n
+}
+
+// A Func is a function. Its parameters are the arguments of its Body, whose
+// last op returns as many values as there are Results.
+type Func struct {
+	Name    string
+	Private bool
+	Attrs   Attrs
+	Body    *Block // nil for a declaration
+	Results []Result
+	Origin  *Origin
+
+	lastID ID
+}
+
+// A Result is what is said of one result of a function.
+type Result struct {
+	Type     *Type
+	Sharding *Sharding
+	Attrs    Attrs
+}
+
+// Params are the parameters of f.
+func (f *Func) Params() []*Value { return f.Body.Args }
+
+// Return is the last op of f.
+func (f *Func) Return() *Op { return f.Body.Terminator() }
+
+// NumIDs is one more than the largest ID in f: the length of a slice indexed by ID.
+func (f *Func) NumIDs() int { return int(f.lastID) + 1 }
+
+// NewFunc returns a function with an empty body.
+func NewFunc(name string) *Func { return &Func{Name: name, Body: new(Block)} }
+
+// NewValue returns a value of f that nothing defines yet.
+func (f *Func) NewValue(t *Type, name string) *Value {
+	f.lastID++
+	return &Value{ID: f.lastID, Type: t, Name: name}
+}
+
+// NewArg appends an argument to b, a block of f.
+func (f *Func) NewArg(b *Block, t *Type, name string) *Value {
+	v := f.NewValue(t, name)
+	v.Block, v.Index = b, len(b.Args)
+	b.Args = append(b.Args, v)
+	return v
+}
+
+// A Block is a list of ops in execution order: a definition stands before its
+// uses, and the last op is a terminator.
+type Block struct {
+	Args []*Value
+	Ops  []*Op
+}
+
+// Terminator returns the last op, or nil if there is none.
+func (b *Block) Terminator() *Op {
+	if len(b.Ops) == 0 {
+		return nil
+	}
+	return b.Ops[len(b.Ops)-1]
+}
+
+// An ID names a Value within its Func. IDs start at 1 and are dense, so a
+// pass keeps its facts in a slice indexed by ID rather than in a map.
+type ID int32
+
+// A Value is what an op computes, or an argument of a block. Exactly one of
+// Def and Block is set.
+type Value struct {
+	ID       ID
+	Type     *Type
+	Def      *Op    // the op whose result it is
+	Block    *Block // the block whose argument it is
+	Index    int    // among Def.Results or Block.Args
+	Name     string // for people; not unique, never meaningful
+	Sharding *Sharding
+	Attrs    Attrs // of a function's parameter
+}
+
+// An Op computes its Results from its Operands.
+type Op struct {
+	Kind     Kind
+	Spelling string // of an op that the table does not know (Kind Unknown)
+	Operands []*Value
+	Results  []*Value
+	Attrs    Attrs
+	Regions  []*Block
+	Origin   *Origin
+}
+
+// Name is the op's full name: stablehlo.add.
+func (op *Op) Name() string {
+	if op.Kind == Unknown {
+		return op.Spelling
+	}
+	return op.Kind.String()
+}
+
+// Result returns the only result.
+func (op *Op) Result() *Value { return op.Results[0] }
+
+// Operand types, result types.
+func typesOf(vs []*Value) []*Type {
+	ts := make([]*Type, len(vs))
+	for i, v := range vs {
+		ts[i] = v.Type
+	}
+	return ts
+}
+
+// Types returns the types of vs.
+func Types(vs []*Value) []*Type { return typesOf(vs) }
+
+// The getters of Attrs, for short. They never read the op table, so that the
+// functions in its rows may use them.
+
+func (op *Op) Int(name string) int          { return op.Attrs.Int(name) }
+func (op *Op) Bool(name string) bool        { return op.Attrs.Bool(name) }
+func (op *Op) Str(name string) string       { return op.Attrs.Str(name) }
+func (op *Op) Sym(name string) string       { return op.Attrs.Sym(name) }
+func (op *Op) Ints(name string) []int       { return op.Attrs.Ints(name) }
+func (op *Op) Word(name string) string      { return op.Attrs.Word(name) }
+func (op *Op) Literal(name string) *Literal { return op.Attrs.Literal(name) }
+
+// Walk calls visit for every op of b and of the regions inside it, each before
+// its regions.
+func (b *Block) Walk(visit func(*Op)) {
+	for _, op := range b.Ops {
+		visit(op)
+		for _, r := range op.Regions {
+			r.Walk(visit)
+		}
+	}
+}
+
+// Uses counts, by ID, how often each value of f is an operand.
+func (f *Func) Uses() []int {
+	n := make([]int, f.NumIDs())
+	f.Body.Walk(func(op *Op) {
+		for _, v := range op.Operands {
+			n[v.ID]++
+		}
+	})
+	return n
+}
+
+// Captures returns the values that op's regions use and that are defined
+// outside of them, each once, in order of first use.
+func (op *Op) Captures() []*Value {
+	inside := make(map[*Value]bool)
+	var out []*Value
+	var walk func(b *Block)
+	walk = func(b *Block) {
+		for _, a := range b.Args {
+			inside[a] = true
+		}
+		for _, o := range b.Ops {
+			for _, v := range o.Operands {
+				if !inside[v] {
+					inside[v] = true
+					out = append(out, v)
+				}
+			}
+			for _, r := range o.Regions {
+				walk(r)
+			}
+			for _, v := range o.Results {
+				inside[v] = true
+			}
+		}
+	}
+	for _, r := range op.Regions {
+		walk(r)
+	}
+	return out
+}
+
+// A Subst says, by ID, which value to use in place of another. A pass that
+// walks in execution order fills it and applies it as it goes, so replacing
+// any number of values takes one walk.
+type Subst []*Value
+
+// NewSubst returns a Subst for the values that f has now; newer ones stand
+// for themselves.
+func (f *Func) NewSubst() Subst { return make(Subst, f.NumIDs()) }
+
+// Of returns what stands for v.
+func (s Subst) Of(v *Value) *Value {
+	if int(v.ID) < len(s) && s[v.ID] != nil {
+		return s[v.ID]
+	}
+	return v
+}
+
+// Apply replaces the values of vs, such as the operands of one op.
+func (s Subst) Apply(vs []*Value) {
+	for i, v := range vs {
+		vs[i] = s.Of(v)
+	}
+}
+
+// ApplyBlock replaces the operands of every op in b and in its regions.
+func (s Subst) ApplyBlock(b *Block) {
+	b.Walk(func(op *Op) { s.Apply(op.Operands) })
+}
+
+// Clone returns a copy of m that shares no op, value or block with it.
+func (m *Module) Clone() *Module {
+	c := &Module{Name: m.Name, Attrs: m.Attrs, Meshes: slices.Clone(m.Meshes), Form: m.Form}
+	for _, f := range m.Funcs {
+		c.Funcs = append(c.Funcs, f.Clone())
+	}
+	return c
+}
+
+// Clone returns a copy of f that shares no op, value or block with it.
+func (f *Func) Clone() *Func {
+	c := &Func{Name: f.Name, Private: f.Private, Attrs: f.Attrs, Results: slices.Clone(f.Results), Origin: f.Origin}
+	if f.Body != nil {
+		c.Body = c.CopyBlock(f.Body, make(map[*Value]*Value))
+	}
+	return c
+}
+
+// CopyBlock returns a copy of b whose values belong to f. Values that sub
+// names are replaced; sub learns the copies of all values defined in b.
+func (f *Func) CopyBlock(b *Block, sub map[*Value]*Value) *Block {
+	c := new(Block)
+	for _, a := range b.Args {
+		v := f.NewArg(c, a.Type, a.Name)
+		v.Sharding, v.Attrs = a.Sharding, a.Attrs
+		sub[a] = v
+	}
+	for _, op := range b.Ops {
+		c.Ops = append(c.Ops, f.CopyOp(op, sub))
+	}
+	return c
+}
+
+// CopyOp returns a copy of op, regions included, whose values belong to f.
+func (f *Func) CopyOp(op *Op, sub map[*Value]*Value) *Op {
+	c := &Op{Kind: op.Kind, Spelling: op.Spelling, Attrs: op.Attrs, Origin: op.Origin, Operands: make([]*Value, len(op.Operands))}
+	for i, v := range op.Operands {
+		c.Operands[i] = v
+		if w := sub[v]; w != nil {
+			c.Operands[i] = w
+		}
+	}
+	for _, r := range op.Regions {
+		c.Regions = append(c.Regions, f.CopyBlock(r, sub))
+	}
+	for i, v := range op.Results {
+		w := f.NewValue(v.Type, v.Name)
+		w.Def, w.Index, w.Sharding = c, i, v.Sharding
+		c.Results = append(c.Results, w)
+		sub[v] = w
+	}
+	return c
+}
+
+// Renumber gives the values of f the IDs 1, 2, 3… in order of definition.
+// Slices indexed by the old IDs are void afterwards.
+func (f *Func) Renumber() {
+	f.lastID = 0
+	var block func(b *Block)
+	number := func(vs []*Value) {
+		for _, v := range vs {
+			f.lastID++
+			v.ID = f.lastID
+		}
+	}
+	block = func(b *Block) {
+		number(b.Args)
+		for _, op := range b.Ops {
+			number(op.Results)
+			for _, r := range op.Regions {
+				block(r)
+			}
+		}
+	}
+	if f.Body != nil {
+		block(f.Body)
+	}
+}

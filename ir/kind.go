@@ -1,0 +1,153 @@
+package ir
+
+// A Kind is an operation in general: a row of the table in table.go.
+type Kind uint16
+
+// The operations, in table order.
+const (
+	Invalid Kind = iota // the zero Kind never verifies
+	Unknown             // an op that the table does not have; carried through, see Op.Spelling
+
+	// Elementwise, one operand.
+	Abs
+	Cbrt
+	Ceil
+	CountLeadingZeros
+	Cosine
+	Exponential
+	ExponentialMinusOne
+	Floor
+	IsFinite
+	Log
+	LogPlusOne
+	Logistic
+	Negate
+	Not
+	PopulationCount
+	RoundNearestAfz
+	RoundNearestEven
+	Rsqrt
+	Sign
+	Sine
+	Sqrt
+	Tan
+	Tanh
+	Convert
+	BitcastConvert
+	ReducePrecision
+
+	// Elementwise, several operands.
+	Add
+	And
+	Atan2
+	Divide
+	Maximum
+	Minimum
+	Multiply
+	Or
+	Power
+	Remainder
+	ShiftLeft
+	ShiftRightArithmetic
+	ShiftRightLogical
+	Subtract
+	Xor
+	Compare
+	Select
+	Clamp
+
+	// Sources.
+	Constant
+	Iota
+	PartitionID
+	ReplicaID
+
+	// Data movement.
+	BroadcastInDim
+	Concatenate
+	DynamicSlice
+	DynamicUpdateSlice
+	Gather
+	Pad
+	Reshape
+	Reverse
+	Scatter
+	Slice
+	Transpose
+
+	// Contractions and reductions.
+	DotGeneral
+	Reduce
+	ReduceWindow
+	Sort
+
+	// Control.
+	While
+	Case
+	If
+	Call
+	Return     // stablehlo.return
+	FuncReturn // func.return
+	OptimizationBarrier
+	CustomCall
+	TupleOp
+	GetTupleElement
+
+	// Collectives.
+	AllGather
+	AllReduce
+	AllToAll
+	CollectiveBroadcast
+	CollectivePermute
+	ReduceScatter
+
+	// Shardy.
+	ShardingConstraint
+	Reshard
+	ManualComputation
+	SdyReturn
+
+	// Pipelines; see docs/architecture.md.
+	PPPipeline
+	PPStack
+	PPScan
+	PPRotate
+	PPCheckpoint
+	PPName
+	PPGather
+	PPYield
+
+	numKinds
+)
+
+// Kinds returns every op that may appear in a program, in table order.
+func Kinds() []Kind {
+	var ks []Kind
+	for k := Unknown + 1; k < numKinds; k++ {
+		ks = append(ks, k)
+	}
+	return ks
+}
+
+var kindByName = func() map[string]Kind {
+	m := make(map[string]Kind)
+	for k := Unknown + 1; k < numKinds; k++ {
+		m[table[k].name] = k
+	}
+	return m
+}()
+
+// KindByName returns the op with the full name (stablehlo.add), or Unknown.
+func KindByName(name string) Kind {
+	if k, ok := kindByName[name]; ok {
+		return k
+	}
+	return Unknown
+}
+
+func (k Kind) String() string {
+	if k >= numKinds {
+		return "invalid"
+	}
+	return table[k].name
+}

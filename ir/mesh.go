@@ -1,0 +1,301 @@
+package ir
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A MeshAxis is one named axis of a mesh.
+type MeshAxis struct {
+	Name string
+	Size int
+}
+
+// A Mesh is the devices seen as a grid: device (i, j) of axes [a, b] has rank
+// i*size(b) + j, or DeviceIDs at that place where DeviceIDs is not nil.
+type Mesh struct {
+	Name      string
+	Axes      []MeshAxis
+	DeviceIDs []int // nil: 0, 1, 2, ...
+	Attrs     Attrs // carried through
+}
+
+// Size is the number of devices.
+func (m *Mesh) Size() int {
+	n := 1
+	for _, a := range m.Axes {
+		n *= a.Size
+	}
+	return n
+}
+
+// Axis returns the index of the axis called name, or -1.
+func (m *Mesh) Axis(name string) int {
+	return slices.IndexFunc(m.Axes, func(a MeshAxis) bool { return a.Name == name })
+}
+
+// AxisSize is the size of the axis called name; an axis that is not there has size 1.
+func (m *Mesh) AxisSize(name string) int {
+	if i := m.Axis(name); i >= 0 {
+		return m.Axes[i].Size
+	}
+	return 1
+}
+
+// Stride is the distance in rank between neighbours along the axis r.
+func (m *Mesh) Stride(r AxisRef) int {
+	i := m.Axis(r.Name)
+	n := 1
+	for _, a := range m.Axes[i+1:] {
+		n *= a.Size
+	}
+	if r.Size != 0 {
+		n *= m.Axes[i].Size / (r.Pre * r.Size)
+	}
+	return n
+}
+
+// RefSize is the number of devices along the axis or sub-axis r.
+func (m *Mesh) RefSize(r AxisRef) int {
+	if r.Size != 0 {
+		return r.Size
+	}
+	return m.AxisSize(r.Name)
+}
+
+// RefsSize is the product of RefSize.
+func (m *Mesh) RefsSize(rs []AxisRef) int {
+	n := 1
+	for _, r := range rs {
+		n *= m.RefSize(r)
+	}
+	return n
+}
+
+// An AxisRef names a mesh axis, or the part of one that has Size devices and
+// stands after a major part of Pre devices: "x":(Pre)Size. A whole axis has
+// Size 0.
+type AxisRef struct {
+	Name      string
+	Pre, Size int
+}
+
+// Ax refers to a whole mesh axis.
+func Ax(name string) AxisRef { return AxisRef{Name: name} }
+
+// Axs refers to whole mesh axes.
+func Axs(names ...string) []AxisRef {
+	rs := make([]AxisRef, len(names))
+	for i, n := range names {
+		rs[i] = Ax(n)
+	}
+	return rs
+}
+
+func (r AxisRef) String() string {
+	if r.Size == 0 {
+		return strconv.Quote(r.Name)
+	}
+	return fmt.Sprintf("%q:(%d)%d", r.Name, r.Pre, r.Size)
+}
+
+// Overlaps reports whether r and s share devices' coordinates.
+func (r AxisRef) Overlaps(s AxisRef) bool {
+	if r.Name != s.Name {
+		return false
+	}
+	if r.Size == 0 || s.Size == 0 {
+		return true
+	}
+	return r.Pre < s.Pre*s.Size && s.Pre < r.Pre*r.Size
+}
+
+// A DimSharding says along which mesh axes, major first, one dimension is cut.
+type DimSharding struct {
+	Axes     []AxisRef
+	Open     bool // propagation may add axes
+	Priority int  // 0 is the highest and the default
+}
+
+// A Sharding says how a tensor lies on the mesh: Shardy's, with its text form.
+// Axes that appear nowhere replicate.
+type Sharding struct {
+	Mesh       string // symbol
+	Dims       []DimSharding
+	Replicated []AxisRef // explicitly: propagation must not use them
+	Unreduced  []AxisRef // the value is the sum over these axes, not yet taken
+}
+
+func (*Sharding) attr() {}
+
+// NewSharding returns the closed sharding with dims[i] the axes of dimension i.
+func NewSharding(mesh string, dims ...[]AxisRef) *Sharding {
+	s := &Sharding{Mesh: mesh, Dims: make([]DimSharding, len(dims))}
+	for i, axes := range dims {
+		s.Dims[i].Axes = axes
+	}
+	return s
+}
+
+// Replicated returns the closed sharding of the given rank that uses no axis.
+func Replicated(mesh string, rank int) *Sharding {
+	return &Sharding{Mesh: mesh, Dims: make([]DimSharding, rank)}
+}
+
+// Clone returns a copy that shares nothing with s; nil stays nil.
+func (s *Sharding) Clone() *Sharding {
+	if s == nil {
+		return nil
+	}
+	c := &Sharding{Mesh: s.Mesh, Dims: slices.Clone(s.Dims), Replicated: slices.Clone(s.Replicated), Unreduced: slices.Clone(s.Unreduced)}
+	for i := range c.Dims {
+		c.Dims[i].Axes = slices.Clone(c.Dims[i].Axes)
+	}
+	return c
+}
+
+// Equal reports whether s and t say the same. Two nils are equal.
+func (s *Sharding) Equal(t *Sharding) bool {
+	if s == nil || t == nil {
+		return s == t
+	}
+	return s.Mesh == t.Mesh && slices.EqualFunc(s.Dims, t.Dims, func(a, b DimSharding) bool {
+		return a.Open == b.Open && a.Priority == b.Priority && slices.Equal(a.Axes, b.Axes)
+	}) && slices.Equal(s.Replicated, t.Replicated) && slices.Equal(s.Unreduced, t.Unreduced)
+}
+
+// SameLayout reports whether s and t put the same elements on the same
+// devices: openness and priorities aside. A nil sharding uses no axis.
+func (s *Sharding) SameLayout(t *Sharding) bool {
+	n := 0
+	if s != nil {
+		n = len(s.Dims)
+	} else if t != nil {
+		n = len(t.Dims)
+	}
+	for i := range n {
+		if !slices.Equal(s.Axes(i), t.Axes(i)) {
+			return false
+		}
+	}
+	return slices.Equal(s.unreduced(), t.unreduced())
+}
+
+func (s *Sharding) unreduced() []AxisRef {
+	if s == nil {
+		return nil
+	}
+	return s.Unreduced
+}
+
+// Axes are the mesh axes of dimension i; none where s is nil.
+func (s *Sharding) Axes(i int) []AxisRef {
+	if s == nil {
+		return nil
+	}
+	return s.Dims[i].Axes
+}
+
+// Uses reports whether some dimension is cut along (part of) the axis r.
+func (s *Sharding) Uses(r AxisRef) bool {
+	if s == nil {
+		return false
+	}
+	for _, d := range s.Dims {
+		for _, a := range d.Axes {
+			if a.Overlaps(r) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// IsReplicated reports whether s cuts no dimension and has nothing unreduced.
+func (s *Sharding) IsReplicated() bool {
+	if s == nil {
+		return true
+	}
+	for _, d := range s.Dims {
+		if len(d.Axes) > 0 {
+			return false
+		}
+	}
+	return len(s.Unreduced) == 0
+}
+
+// Without returns s with the named axes dropped from every dimension.
+func (s *Sharding) Without(names ...string) *Sharding {
+	c := s.Clone()
+	for i := range c.Dims {
+		c.Dims[i].Axes = slices.DeleteFunc(c.Dims[i].Axes, func(r AxisRef) bool { return slices.Contains(names, r.Name) })
+	}
+	return c
+}
+
+// Prepend returns s for a tensor with a new leading dimension cut along axes.
+func (s *Sharding) Prepend(axes ...AxisRef) *Sharding {
+	c := s.Clone()
+	c.Dims = slices.Insert(c.Dims, 0, DimSharding{Axes: axes})
+	return c
+}
+
+// Local is the per-device type of a tensor of type t that lies as s says. The
+// sizes must divide; Verify checks that they do.
+func (s *Sharding) Local(t *Type, m *Mesh) *Type {
+	if s == nil {
+		return t
+	}
+	shape := slices.Clone(t.Shape)
+	for i := range shape {
+		shape[i] /= m.RefsSize(s.Dims[i].Axes)
+	}
+	return t.WithShape(shape...)
+}
+
+// String is s in Shardy's spelling inside #sdy.sharding: <@mesh, [{"x"}, {}]>.
+func (s *Sharding) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "<%s, [", SymbolText(s.Mesh))
+	for i, d := range s.Dims {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteByte('{')
+		writeRefs(&b, d.Axes)
+		if d.Open {
+			if len(d.Axes) > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteByte('?')
+		}
+		b.WriteByte('}')
+		if d.Priority > 0 {
+			fmt.Fprintf(&b, "p%d", d.Priority)
+		}
+	}
+	b.WriteByte(']')
+	for _, part := range []struct {
+		name string
+		refs []AxisRef
+	}{{"replicated", s.Replicated}, {"unreduced", s.Unreduced}} {
+		if len(part.refs) > 0 {
+			fmt.Fprintf(&b, ", %s={", part.name)
+			writeRefs(&b, part.refs)
+			b.WriteByte('}')
+		}
+	}
+	b.WriteByte('>')
+	return b.String()
+}
+
+func writeRefs(b *strings.Builder, rs []AxisRef) {
+	for i, r := range rs {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(r.String())
+	}
+}

@@ -1,0 +1,286 @@
+package ir
+
+// A Trait is a fact about an op that passes may rely on.
+type Trait uint16
+
+// The traits.
+const (
+	Pure        Trait = 1 << iota // no effect beyond its results; unused means dead
+	Commutative                   // f(a, b) = f(b, a), bit for bit
+	Elementwise                   // element i of the result depends on element i of the operands only, scalars aside
+	Associative                   // may combine the elements of a reduction
+	Terminator                    // ends a block
+	Collective                    // every device of a group must execute it
+	Isolated                      // its regions see no value from outside
+	Pipeline                      // a pp op: lowered by a pass before the program is done
+	AllowsUnit                    // may have any number of results
+)
+
+// An Arity bounds a number of operands, results or regions.
+type Arity struct{ Min, Max int }
+
+// Any is no bound.
+const many = 1 << 30
+
+func exactly(n int) Arity { return Arity{n, n} }
+func atLeast(n int) Arity { return Arity{n, many} }
+
+// Allows reports whether n is within a.
+func (a Arity) Allows(n int) bool { return a.Min <= n && n <= a.Max }
+
+// An AttrKind is the Go type that an attribute has.
+type AttrKind uint8
+
+// The kinds of attributes that ops of the table take.
+const (
+	AnyAttr AttrKind = iota
+	IntAttr
+	BoolAttr
+	IntsAttr
+	BoolsAttr
+	StrAttr
+	SymAttr
+	EnumAttr
+	DenseAttr
+	DotAttr
+	GatherAttr
+	ScatterAttr
+	ChannelAttr
+	GroupsAttr // dense<…> : tensor<GxNxi64> or MeshAxes
+	PairsAttr  // dense<…> : tensor<Nx2xi64> or AxisShift
+	ShardingAttr
+	ShardingsAttr // PerValue
+	ArrayAttr
+	DictAttr
+)
+
+// An AttrSpec is one inherent attribute of an op.
+type AttrSpec struct {
+	Name     string
+	Kind     AttrKind
+	Optional bool
+	Set      string // of an EnumAttr: the name of the set
+	Words    []string
+}
+
+// opInfo is what the table says of one op.
+type opInfo struct {
+	name     string // spelling in text
+	doc      string // one sentence; StableHLO's specification says the rest
+	traits   Trait
+	operands Arity
+	results  Arity
+	regions  Arity
+	attrs    []AttrSpec
+
+	// infer checks the constraints that are numbered in the op's section of
+	// the StableHLO specification (or, for pp ops, above the function) and
+	// returns the result types. Operands, regions and attributes have the
+	// number and kind that the row says. Ops whose result types do not follow
+	// from the rest (reshape) check the types they were given and return
+	// them. It must not read the table.
+	infer func(op *Op) ([]*Type, *Rule)
+
+	// factors is the op's sharding rule; nil for ops with regions or effects,
+	// which propagate and partition treat by themselves.
+	factors func(op *Op) *Factors
+
+	example string // one statement in MLIR text, over the values in examples_test.go
+}
+
+func elementwise1(name, doc string, infer func(*Op) ([]*Type, *Rule)) opInfo {
+	return opInfo{name: "stablehlo." + name, doc: doc, traits: Pure | Elementwise, operands: exactly(1), results: exactly(1), infer: infer, factors: pointwise}
+}
+
+func elementwise2(name, doc string, traits Trait, infer func(*Op) ([]*Type, *Rule)) opInfo {
+	return opInfo{name: "stablehlo." + name, doc: doc, traits: Pure | Elementwise | traits, operands: exactly(2), results: exactly(1), infer: infer, factors: pointwise}
+}
+
+func req(name string, kind AttrKind) AttrSpec { return AttrSpec{Name: name, Kind: kind} }
+func opt(name string, kind AttrKind) AttrSpec {
+	return AttrSpec{Name: name, Kind: kind, Optional: true}
+}
+func enum(name, set string, words ...string) AttrSpec {
+	return AttrSpec{Name: name, Kind: EnumAttr, Set: set, Words: words}
+}
+
+var (
+	precision = AttrSpec{Name: "precision_config", Kind: ArrayAttr, Optional: true}
+	accuracy  = AttrSpec{Name: "result_accuracy", Kind: AnyAttr, Optional: true}
+	channel   = AttrSpec{Name: "channel_handle", Kind: ChannelAttr, Optional: true}
+	groups    = AttrSpec{Name: "replica_groups", Kind: GroupsAttr}
+	globalIDs = AttrSpec{Name: "use_global_device_ids", Kind: BoolAttr, Optional: true}
+)
+
+var table = [numKinds]opInfo{
+	Invalid: {name: "invalid"},
+	Unknown: {name: "unknown", operands: atLeast(0), results: atLeast(0), regions: atLeast(0), infer: inferGiven},
+
+	Abs:                 elementwise1("abs", "magnitude", inferAbs),
+	Cbrt:                elementwise1("cbrt", "cube root", inferFloat),
+	Ceil:                elementwise1("ceil", "smallest integral value not below", inferFloat),
+	CountLeadingZeros:   elementwise1("count_leading_zeros", "number of zero bits before the first one", inferInteger),
+	Cosine:              elementwise1("cosine", "cosine of radians", inferFloat),
+	Exponential:         elementwise1("exponential", "e to the power of the operand", inferFloat),
+	ExponentialMinusOne: elementwise1("exponential_minus_one", "exp(x) - 1, exact near 0", inferFloat),
+	Floor:               elementwise1("floor", "largest integral value not above", inferFloat),
+	IsFinite:            elementwise1("is_finite", "neither infinite nor NaN", inferIsFinite),
+	Log:                 elementwise1("log", "natural logarithm", inferFloat),
+	LogPlusOne:          elementwise1("log_plus_one", "log(x + 1), exact near 0", inferFloat),
+	Logistic:            elementwise1("logistic", "1 / (1 + exp(-x))", inferFloat),
+	Negate:              elementwise1("negate", "minus", inferNumber),
+	Not:                 elementwise1("not", "logical or bitwise not", inferLogical),
+	PopulationCount:     elementwise1("popcnt", "number of one bits", inferInteger),
+	RoundNearestAfz:     elementwise1("round_nearest_afz", "nearest integral value, ties away from zero", inferFloat),
+	RoundNearestEven:    elementwise1("round_nearest_even", "nearest integral value, ties to even", inferFloat),
+	Rsqrt:               elementwise1("rsqrt", "1 / sqrt(x)", inferFloat),
+	Sign:                elementwise1("sign", "-1, 0 or 1", inferNumber),
+	Sine:                elementwise1("sine", "sine of radians", inferFloat),
+	Sqrt:                elementwise1("sqrt", "square root", inferFloat),
+	Tan:                 elementwise1("tan", "tangent of radians", inferFloat),
+	Tanh:                elementwise1("tanh", "hyperbolic tangent", inferFloat),
+	Convert:             elementwise1("convert", "the same numbers in another element type", inferConvert),
+	BitcastConvert:      elementwise1("bitcast_convert", "the same bits in another element type", inferBitcast),
+	ReducePrecision: {name: "stablehlo.reduce_precision", doc: "rounds to fewer exponent and mantissa bits and back", traits: Pure | Elementwise,
+		operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("exponent_bits", IntAttr), req("mantissa_bits", IntAttr)}, infer: inferReducePrecision, factors: pointwise},
+
+	Add:                  elementwise2("add", "sum; logical or of booleans", Commutative|Associative, inferSame),
+	And:                  elementwise2("and", "logical or bitwise and", Commutative|Associative, inferLogical),
+	Atan2:                elementwise2("atan2", "angle of the point (y, x)", 0, inferFloat),
+	Divide:               elementwise2("divide", "quotient, truncated for integers", 0, inferNumber),
+	Maximum:              elementwise2("maximum", "the larger; NaN if one is", Commutative|Associative, inferSame),
+	Minimum:              elementwise2("minimum", "the smaller; NaN if one is", Commutative|Associative, inferSame),
+	Multiply:             elementwise2("multiply", "product; logical and of booleans", Commutative|Associative, inferSame),
+	Or:                   elementwise2("or", "logical or bitwise or", Commutative|Associative, inferLogical),
+	Power:                elementwise2("power", "first to the power of the second", 0, inferNumber),
+	Remainder:            elementwise2("remainder", "remainder with the dividend's sign", 0, inferNumber),
+	ShiftLeft:            elementwise2("shift_left", "bits moved up", 0, inferInteger),
+	ShiftRightArithmetic: elementwise2("shift_right_arithmetic", "bits moved down, sign kept", 0, inferInteger),
+	ShiftRightLogical:    elementwise2("shift_right_logical", "bits moved down, zeros come in", 0, inferInteger),
+	Subtract:             elementwise2("subtract", "difference", 0, inferNumber),
+	Xor:                  elementwise2("xor", "logical or bitwise exclusive or", Commutative|Associative, inferLogical),
+	Compare: {name: "stablehlo.compare", doc: "whether the comparison holds", traits: Pure | Elementwise, operands: exactly(2), results: exactly(1),
+		attrs: []AttrSpec{enum("comparison_direction", "comparison_direction", "EQ", "NE", "GE", "GT", "LE", "LT"),
+			{Name: "compare_type", Kind: EnumAttr, Optional: true, Set: "comparison_type", Words: []string{"NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"}}},
+		infer: inferCompare, factors: pointwise},
+	Select: {name: "stablehlo.select", doc: "second operand where the first is true, third elsewhere", traits: Pure | Elementwise, operands: exactly(3), results: exactly(1),
+		infer: inferSelect, factors: pointwise},
+	Clamp: {name: "stablehlo.clamp", doc: "second operand held between first and third", traits: Pure | Elementwise, operands: exactly(3), results: exactly(1),
+		infer: inferClamp, factors: pointwise},
+
+	Constant:    {name: "stablehlo.constant", doc: "a literal", traits: Pure, results: exactly(1), attrs: []AttrSpec{req("value", DenseAttr)}, infer: inferConstant, factors: sourceFactors},
+	Iota:        {name: "stablehlo.iota", doc: "0, 1, 2, … along one dimension", traits: Pure, results: exactly(1), attrs: []AttrSpec{req("iota_dimension", IntAttr)}, infer: inferIota, factors: sourceFactors},
+	PartitionID: {name: "stablehlo.partition_id", doc: "the rank of this device", traits: Pure, results: exactly(1), infer: inferDeviceID},
+	ReplicaID:   {name: "stablehlo.replica_id", doc: "the replica that this process is", traits: Pure, results: exactly(1), infer: inferDeviceID},
+
+	BroadcastInDim: {name: "stablehlo.broadcast_in_dim", doc: "operand dimension i becomes result dimension broadcast_dimensions[i]; the rest repeats", traits: Pure,
+		operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("broadcast_dimensions", IntsAttr)}, infer: inferBroadcast, factors: broadcastFactors},
+	Concatenate: {name: "stablehlo.concatenate", doc: "operands one after the other along a dimension", traits: Pure,
+		operands: atLeast(1), results: exactly(1), attrs: []AttrSpec{req("dimension", IntAttr)}, infer: inferConcatenate, factors: concatenateFactors},
+	DynamicSlice: {name: "stablehlo.dynamic_slice", doc: "a window of slice_sizes at start indices, clamped to fit", traits: Pure,
+		operands: atLeast(1), results: exactly(1), attrs: []AttrSpec{req("slice_sizes", IntsAttr)}, infer: inferDynamicSlice, factors: dynamicSliceFactors},
+	DynamicUpdateSlice: {name: "stablehlo.dynamic_update_slice", doc: "the first operand with a window replaced by the second, at start indices, clamped to fit", traits: Pure,
+		operands: atLeast(2), results: exactly(1), infer: inferDynamicUpdateSlice, factors: dynamicUpdateSliceFactors},
+	Gather: {name: "stablehlo.gather", doc: "windows of the operand at given indices", traits: Pure, operands: exactly(2), results: exactly(1),
+		attrs: []AttrSpec{req("dimension_numbers", GatherAttr), req("slice_sizes", IntsAttr), opt("indices_are_sorted", BoolAttr)}, infer: inferGather, factors: gatherFactors},
+	Pad: {name: "stablehlo.pad", doc: "operand with padding around and between its elements; negative padding cuts off", traits: Pure, operands: exactly(2), results: exactly(1),
+		attrs: []AttrSpec{req("edge_padding_low", IntsAttr), req("edge_padding_high", IntsAttr), req("interior_padding", IntsAttr)}, infer: inferPad, factors: padFactors},
+	Reshape: {name: "stablehlo.reshape", doc: "the same elements in row-major order with other sizes", traits: Pure, operands: exactly(1), results: exactly(1), infer: inferReshape, factors: reshapeFactors},
+	Reverse: {name: "stablehlo.reverse", doc: "elements in reverse order along dimensions", traits: Pure, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{req("dimensions", IntsAttr)}, infer: inferReverse, factors: reverseFactors},
+	Scatter: {name: "stablehlo.scatter", doc: "operand with windows at given indices combined with updates", traits: Pure, operands: atLeast(3), results: atLeast(1), regions: exactly(1),
+		attrs: []AttrSpec{req("scatter_dimension_numbers", ScatterAttr), opt("indices_are_sorted", BoolAttr), opt("unique_indices", BoolAttr)}, infer: inferScatter, factors: scatterFactors},
+	Slice: {name: "stablehlo.slice", doc: "every strides-th element from start to limit", traits: Pure, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{req("start_indices", IntsAttr), req("limit_indices", IntsAttr), req("strides", IntsAttr)}, infer: inferSlice, factors: sliceFactors},
+	Transpose: {name: "stablehlo.transpose", doc: "result dimension i is operand dimension permutation[i]", traits: Pure, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{req("permutation", IntsAttr)}, infer: inferTranspose, factors: transposeFactors},
+
+	DotGeneral: {name: "stablehlo.dot_general", doc: "sums of products over the contracting dimensions", traits: Pure, operands: exactly(2), results: exactly(1),
+		attrs: []AttrSpec{req("dot_dimension_numbers", DotAttr), precision, opt("algorithm", AnyAttr)}, infer: inferDot, factors: dotFactors},
+	Reduce: {name: "stablehlo.reduce", doc: "elements along dimensions combined by the region, from init values", traits: Pure, operands: atLeast(2), results: atLeast(1), regions: exactly(1),
+		attrs: []AttrSpec{req("dimensions", IntsAttr)}, infer: inferReduce, factors: reduceFactors},
+	ReduceWindow: {name: "stablehlo.reduce_window", doc: "windows combined by the region, from init values", traits: Pure, operands: atLeast(2), results: atLeast(1), regions: exactly(1),
+		attrs: []AttrSpec{req("window_dimensions", IntsAttr), opt("window_strides", IntsAttr), opt("base_dilations", IntsAttr), opt("window_dilations", IntsAttr), opt("padding", DenseAttr)},
+		infer: inferReduceWindow, factors: reduceWindowFactors},
+	Sort: {name: "stablehlo.sort", doc: "operands sorted together along a dimension by the region", traits: Pure, operands: atLeast(1), results: atLeast(1), regions: exactly(1),
+		attrs: []AttrSpec{req("dimension", IntAttr), opt("is_stable", BoolAttr)}, infer: inferSort, factors: sortFactors},
+
+	While:               {name: "stablehlo.while", doc: "the second region repeated while the first is true", traits: Pure, operands: atLeast(0), results: atLeast(0), regions: exactly(2), infer: inferWhile},
+	Case:                {name: "stablehlo.case", doc: "the region chosen by the index; the last where it is out of range", traits: Pure, operands: exactly(1), results: atLeast(0), regions: atLeast(1), infer: inferCase},
+	If:                  {name: "stablehlo.if", doc: "the first region if the operand is true, else the second", traits: Pure, operands: exactly(1), results: atLeast(0), regions: exactly(2), infer: inferCase},
+	Call:                {name: "func.call", doc: "the results of a function", traits: Pure, operands: atLeast(0), results: atLeast(0), attrs: []AttrSpec{req("callee", SymAttr)}, infer: inferGiven},
+	Return:              {name: "stablehlo.return", doc: "ends a region", traits: Terminator, operands: atLeast(0), infer: inferNothing},
+	FuncReturn:          {name: "func.return", doc: "ends a function", traits: Terminator, operands: atLeast(0), infer: inferNothing},
+	OptimizationBarrier: {name: "stablehlo.optimization_barrier", doc: "its operands; nothing moves across", operands: atLeast(0), results: atLeast(0), infer: inferIdentity, factors: nil},
+	CustomCall: {name: "stablehlo.custom_call", doc: "whatever the target does", operands: atLeast(0), results: atLeast(0), regions: atLeast(0),
+		attrs: []AttrSpec{req("call_target_name", StrAttr)}, infer: inferGiven},
+	TupleOp:         {name: "stablehlo.tuple", doc: "a tuple of the operands", traits: Pure, operands: atLeast(0), results: exactly(1), infer: inferTuple},
+	GetTupleElement: {name: "stablehlo.get_tuple_element", doc: "one element of a tuple", traits: Pure, operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("index", IntAttr)}, infer: inferGetTupleElement},
+
+	AllGather: {name: "stablehlo.all_gather", doc: "the group's operands one after the other along a dimension", traits: Pure | Collective, operands: atLeast(1), results: atLeast(1),
+		attrs: []AttrSpec{req("all_gather_dim", IntAttr), channel, groups, globalIDs}, infer: inferAllGather},
+	AllReduce: {name: "stablehlo.all_reduce", doc: "the group's operands combined by the region", traits: Pure | Collective, operands: atLeast(1), results: atLeast(1), regions: exactly(1),
+		attrs: []AttrSpec{channel, groups, globalIDs}, infer: inferIdentity},
+	AllToAll: {name: "stablehlo.all_to_all", doc: "operand cut along one dimension, parts exchanged, joined along another", traits: Pure | Collective, operands: atLeast(1), results: atLeast(1),
+		attrs: []AttrSpec{req("split_dimension", IntAttr), req("concat_dimension", IntAttr), req("split_count", IntAttr), channel, groups}, infer: inferAllToAll},
+	CollectiveBroadcast: {name: "stablehlo.collective_broadcast", doc: "the operand of the group's first device", traits: Pure | Collective, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{channel, groups}, infer: inferIdentity},
+	CollectivePermute: {name: "stablehlo.collective_permute", doc: "the operand of the device that sends here; zeros if none does", traits: Pure | Collective, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{req("source_target_pairs", PairsAttr), channel}, infer: inferIdentity},
+	ReduceScatter: {name: "stablehlo.reduce_scatter", doc: "the group's operands combined by the region, this device's part of it", traits: Pure | Collective, operands: exactly(1), results: exactly(1), regions: exactly(1),
+		attrs: []AttrSpec{req("scatter_dimension", IntAttr), channel, groups, globalIDs}, infer: inferReduceScatter},
+
+	ShardingConstraint: {name: "sdy.sharding_constraint", doc: "the operand, lying as the sharding says", traits: Pure | Elementwise, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{req("sharding", ShardingAttr)}, infer: inferIdentity, factors: pointwise},
+	Reshard: {name: "sdy.reshard", doc: "the operand, moved to lie as the sharding says", traits: Pure | Elementwise, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{req("sharding", ShardingAttr)}, infer: inferIdentity, factors: pointwise},
+	ManualComputation: {name: "sdy.manual_computation", doc: "the region, per device along the manual axes", traits: Pure | Isolated, operands: atLeast(0), results: atLeast(0), regions: exactly(1),
+		attrs: []AttrSpec{req("in_shardings", ShardingsAttr), req("out_shardings", ShardingsAttr), req("manual_axes", ArrayAttr)}, infer: inferGiven},
+	SdyReturn: {name: "sdy.return", doc: "ends a manual computation", traits: Terminator, operands: atLeast(0), infer: inferNothing},
+
+	PPPipeline: {name: "pp.pipeline", doc: "a layer function applied layers times to each microbatch, by the schedule in its attributes", traits: Pure | Pipeline, operands: atLeast(1), results: atLeast(1),
+		attrs: []AttrSpec{req("layer", SymAttr), req("layers", IntAttr), req("sides", IntAttr), req("config", DictAttr)}, infer: inferStack},
+	PPStack: {name: "pp.stack", doc: "a layer function applied layers times", traits: Pure | Pipeline, operands: atLeast(1), results: atLeast(1),
+		attrs: []AttrSpec{req("layer", SymAttr), req("layers", IntAttr), req("sides", IntAttr), req("config", DictAttr)}, infer: inferStack},
+	PPScan: {name: "pp.scan", doc: "the region repeated trip_count times over carries, with per-iteration inputs and outputs", traits: Pure | Pipeline, operands: atLeast(0), results: atLeast(0), regions: exactly(1),
+		attrs: []AttrSpec{req("trip_count", IntAttr), req("carries", IntAttr)}, infer: inferScan},
+	PPRotate: {name: "pp.rotate", doc: "the stage dimension moved by one; stage 0 (or the last) gets the other end, zeros or the fill", traits: Pure | Pipeline, operands: Arity{1, 2}, results: exactly(1),
+		attrs: []AttrSpec{req("shift", IntAttr), {Name: "edge", Kind: StrAttr, Words: []string{"wrap", "zero", "fill"}}}, infer: inferRotate, factors: rotateFactors},
+	PPCheckpoint: {name: "pp.checkpoint", doc: "the region, recomputed in the backward pass but for the names that the policy saves", traits: Pure | Pipeline, operands: atLeast(0), results: atLeast(0), regions: exactly(1),
+		attrs: []AttrSpec{req("policy", DictAttr)}, infer: inferRegionResults},
+	PPName: {name: "pp.name", doc: "the operand, under a checkpoint name", traits: Pure | Elementwise | Pipeline, operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("name", StrAttr)}, infer: inferIdentity, factors: pointwise},
+	PPGather: {name: "pp.gather", doc: "a weight made whole over the mesh axes that its sharding no longer has", traits: Pure | Elementwise | Pipeline, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{req("sharding", ShardingAttr)}, infer: inferIdentity, factors: pointwise},
+	PPYield: {name: "pp.yield", doc: "ends the region of a pp op", traits: Terminator, operands: atLeast(0), infer: inferNothing},
+}
+
+// Has reports whether k has all of the traits t.
+func (k Kind) Has(t Trait) bool { return table[k].traits&t == t }
+
+// Doc is one sentence on what k computes.
+func (k Kind) Doc() string { return table[k].doc }
+
+// Specs are the inherent attributes of k.
+func (k Kind) Specs() []AttrSpec { return table[k].attrs }
+
+// Spec returns the inherent attribute of k called name, or nil.
+func (k Kind) Spec(name string) *AttrSpec {
+	for i := range table[k].attrs {
+		if table[k].attrs[i].Name == name {
+			return &table[k].attrs[i]
+		}
+	}
+	return nil
+}
+
+// NumOperands, NumResults and NumRegions bound what an op of kind k has.
+func (k Kind) NumOperands() Arity { return table[k].operands }
+
+// NumResults bounds the results of an op of kind k.
+func (k Kind) NumResults() Arity { return table[k].results }
+
+// NumRegions bounds the regions of an op of kind k.
+func (k Kind) NumRegions() Arity { return table[k].regions }
+
+// Example is a statement in MLIR text that uses an op of kind k.
+func (k Kind) Example() string { return table[k].example }
