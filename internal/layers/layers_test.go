@@ -1,0 +1,79 @@
+// Package layers holds the import rule of ppc, as a test.
+package layers
+
+import (
+	"go/build"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// allowed says which packages of ppc each package may import outside of its
+// tests; internal/* is open to all. What is not here may import none.
+//
+//	ir <- ir/mlir, ir/lang, ir/eval <- passes <- lower, lower/hlo <- driver <- cmd/ppc
+//	ir <- runtime/kernel, runtime <- driver
+var allowed = map[string][]string{
+	"ir/mlir": {"ir"},
+	"ir/lang": {"ir"},
+	"ir/eval": {"ir"},
+
+	"passes":    {"ir", "ir/mlir", "ir/eval"},
+	"lower":     {"ir", "ir/mlir", "passes"},
+	"lower/hlo": {"ir", "ir/mlir", "lower"},
+
+	"runtime/kernel": {"ir"},
+	"runtime":        {"ir", "runtime/kernel"},
+
+	"driver": {"ir", "ir/mlir", "ir/lang", "ir/eval", "passes", "lower", "lower/hlo", "runtime"},
+
+	"cmd/ppc": {"driver"},
+}
+
+// testOnly are the internal packages that help tests: no other code imports them.
+var testOnly = []string{"internal/golden", "internal/shared"}
+
+func TestImports(t *testing.T) {
+	const root = "../.."
+	err := filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if name := d.Name(); name == "testdata" || strings.HasPrefix(name, ".") && name != ".." && dir != root {
+			return filepath.SkipDir
+		}
+		pkg, err := build.ImportDir(dir, 0)
+		if err != nil {
+			return nil // no Go files here
+		}
+		rel, err := filepath.Rel(root, dir)
+		if err != nil {
+			return err
+		}
+		checkImports(t, filepath.ToSlash(rel), pkg.Imports)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkImports(t *testing.T, dir string, imports []string) {
+	for _, imp := range imports {
+		inner, ok := strings.CutPrefix(imp, "ppc/")
+		if !ok {
+			continue
+		}
+		switch {
+		case slices.Contains(testOnly, inner):
+			t.Errorf("%s imports %s, which is for tests", dir, inner)
+		case path.Dir(dir) == "internal":
+			t.Errorf("%s imports %s: internal packages import nothing of ppc", dir, inner)
+		case path.Dir(inner) != "internal" && !slices.Contains(allowed[dir], inner):
+			t.Errorf("%s imports %s, which its layer does not allow", dir, inner)
+		}
+	}
+}
