@@ -1,7 +1,5 @@
 package ir
 
-import "math"
-
 // A DType is the type of one element of a tensor.
 type DType uint8
 
@@ -159,74 +157,4 @@ func (t DType) Part() DType {
 		return F64
 	}
 	return t
-}
-
-// Round rounds x to the nearest value of floating-point type t, ties to even.
-func (t DType) Round(x float64) float64 {
-	switch t {
-	case F32:
-		return float64(float32(x))
-	case BF16:
-		return float64(BF16ToFloat32(BF16FromFloat64(x)))
-	case F16:
-		return float64(F16ToFloat32(F16FromFloat64(x)))
-	}
-	return x
-}
-
-// BF16ToFloat32 is the value of bfloat16 bits.
-func BF16ToFloat32(b uint16) float32 { return math.Float32frombits(uint32(b) << 16) }
-
-// BF16FromFloat64 rounds x once to the nearest bfloat16, ties to even.
-func BF16FromFloat64(x float64) uint16 { return uint16(roundBits(x, 8, 7)) }
-
-// F16FromFloat64 rounds x once to the nearest float16, ties to even.
-func F16FromFloat64(x float64) uint16 { return uint16(roundBits(x, 5, 10)) }
-
-// F16ToFloat32 is the value of float16 bits.
-func F16ToFloat32(b uint16) float32 {
-	sign, exp, man := uint32(b>>15)<<31, uint32(b>>10)&31, uint32(b)&1023
-	switch exp {
-	case 31:
-		return math.Float32frombits(sign | 0xff<<23 | man<<13)
-	case 0:
-		v := float32(man) * (1.0 / (1 << 24))
-		return math.Float32frombits(sign | math.Float32bits(v))
-	}
-	return math.Float32frombits(sign | (exp+112)<<23 | man<<13)
-}
-
-// roundBits encodes x in an IEEE format with eb exponent and mb mantissa bits.
-func roundBits(x float64, eb, mb int) uint32 {
-	bits := math.Float64bits(x)
-	sign := uint32(bits>>63) << (eb + mb)
-	inf := uint32(1<<eb-1) << mb
-	bias := 1<<(eb-1) - 1
-	abs := math.Abs(x)
-	switch {
-	case x != x:
-		return sign | inf | 1<<(mb-1)
-	case abs == 0:
-		return sign
-	case math.IsInf(x, 0):
-		return sign | inf
-	}
-	_, e := math.Frexp(abs) // abs = f * 2^e, 0.5 <= f < 1
-	e--                     // abs = 1.f * 2^e
-	if e < 1-bias {
-		e = 1 - bias // subnormal
-	}
-	n := math.RoundToEven(math.Ldexp(abs, mb-e)) // in units of the last place
-	q := uint32(n)
-	if q >= 1<<(mb+1) { // rounded up to the next power of two
-		q >>= 1
-		e++
-	}
-	if q < 1<<mb {
-		return sign | q // subnormal or zero
-	}
-	if e > bias {
-		return sign | inf
-	}
-	return sign | uint32(e+bias)<<mb | q&(1<<mb-1)
 }

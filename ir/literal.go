@@ -92,35 +92,60 @@ func (l *Literal) IsAll(v float64) bool {
 	return n > 0
 }
 
-// PutFloat writes v, converted to t, to the front of b.
+// PutFloat writes v, converted to t, to the front of b. Floating-point types
+// round once; integer types drop the fraction, wrap what they cannot hold, and
+// take NaN as 0.
 func (t DType) PutFloat(b []byte, v float64) {
 	switch t {
 	case F64:
 		binary.LittleEndian.PutUint64(b, math.Float64bits(v))
 	case F32:
 		binary.LittleEndian.PutUint32(b, math.Float32bits(float32(v)))
-	case BF16:
-		binary.LittleEndian.PutUint16(b, BF16FromFloat64(v))
-	case F16:
-		binary.LittleEndian.PutUint16(b, F16FromFloat64(v))
+	case BF16, F16:
+		binary.LittleEndian.PutUint16(b, uint16(formatTable[t].encode(v)))
 	case C64, C128:
 		p := t.Part()
 		p.PutFloat(b, v)
 		p.PutFloat(b[p.Size():], 0)
-	case UI64:
-		if v >= 1<<63 {
-			binary.LittleEndian.PutUint64(b, uint64(v))
-		} else {
-			binary.LittleEndian.PutUint64(b, uint64(int64(v)))
-		}
 	case I1:
 		b[0] = 0
 		if v != 0 {
 			b[0] = 1
 		}
+	case UI64:
+		binary.LittleEndian.PutUint64(b, unsigned(v))
 	default:
-		t.PutInt(b, int64(v))
+		if t.IsFloat() {
+			b[0] = byte(formatTable[t].encode(v))
+			return
+		}
+		t.PutInt(b, signed(v))
 	}
+}
+
+// signed is v without its fraction, held within int64; Go leaves to the
+// machine what the conversion of other numbers gives.
+func signed(v float64) int64 {
+	switch {
+	case v != v:
+		return 0
+	case v >= 1<<63:
+		return math.MaxInt64
+	case v < -1<<63:
+		return math.MinInt64
+	}
+	return int64(v)
+}
+
+// unsigned is signed for uint64, where negative numbers wrap.
+func unsigned(v float64) uint64 {
+	switch {
+	case v >= 1<<64:
+		return math.MaxUint64
+	case v >= 1<<63:
+		return uint64(v)
+	}
+	return uint64(signed(v))
 }
 
 // GetFloat reads a number of type t from the front of b.
@@ -139,16 +164,16 @@ func (t DType) GetFloat(b []byte) float64 {
 	case UI64:
 		return float64(binary.LittleEndian.Uint64(b))
 	}
+	if t.IsFloat() {
+		return formatTable[t].decode(uint32(b[0]))
+	}
 	return float64(t.GetInt(b))
 }
 
-// PutInt writes v, wrapped to the width of t, to the front of b.
+// PutInt writes v, wrapped to the width of integer type t or rounded to
+// floating-point type t, to the front of b.
 func (t DType) PutInt(b []byte, v int64) {
 	if t.IsFloat() || t.IsComplex() {
-		if t.IsFloat() && t.Size() == 1 { // small floats are kept as bits
-			b[0] = byte(v)
-			return
-		}
 		t.PutFloat(b, float64(v))
 		return
 	}
@@ -172,7 +197,8 @@ func (t DType) PutInt(b []byte, v int64) {
 	}
 }
 
-// GetInt reads an integer of type t from the front of b, sign-extended when t is signed.
+// GetInt reads a number of type t from the front of b as an integer:
+// sign-extended when t is signed, without its fraction when t is not an integer.
 func (t DType) GetInt(b []byte) int64 {
 	switch t {
 	case I1:
@@ -194,10 +220,8 @@ func (t DType) GetInt(b []byte) int64 {
 		return int64(binary.LittleEndian.Uint32(b))
 	case I64, UI64, Index:
 		return int64(binary.LittleEndian.Uint64(b))
-	case F16, BF16, F32, F64, C64, C128:
-		return int64(t.GetFloat(b))
 	}
-	return int64(b[0])
+	return signed(t.GetFloat(b))
 }
 
 // blobThreshold is the number of elements beyond which MLIR prints the bytes
@@ -260,10 +284,6 @@ func (l *Literal) writeElem(b *strings.Builder, i int) {
 	case Boolean:
 		b.WriteString(strconv.FormatBool(l.Int(i) != 0))
 	case Floating:
-		if t.Bits() < 16 {
-			fmt.Fprintf(b, "0x%02X", l.at(i)[0])
-			return
-		}
 		b.WriteString(FormatFloat(t, l.Float(i), l.at(i)))
 	case Complex:
 		p := t.Part()
