@@ -1,0 +1,56 @@
+package ir
+
+import (
+	"bytes"
+	"testing"
+)
+
+// What is cut by any sharding is joined again.
+func TestCutJoin(t *testing.T) {
+	mesh := &Mesh{Name: "mesh", Axes: []MeshAxis{{"x", 2}, {"y", 4}}}
+	shuffled := &Mesh{Name: "mesh", Axes: mesh.Axes, DeviceIDs: []int{3, 1, 0, 2, 7, 6, 5, 4}}
+	typ := Tensor(I32, 8, 4, 2)
+	l := &Literal{Type: typ}
+	for i := range typ.NumElements() {
+		l.Data = append(l.Data, byte(i), 1, 0, 0)
+	}
+	for _, m := range []*Mesh{mesh, shuffled} {
+		for _, s := range []*Sharding{
+			nil,
+			Replicated("mesh", 3),
+			NewSharding("mesh", Axs("x"), nil, nil),
+			NewSharding("mesh", Axs("y", "x"), nil, nil),
+			NewSharding("mesh", nil, Axs("y"), Axs("x")),
+			NewSharding("mesh", Axs("x"), Axs("y"), nil),
+			NewSharding("mesh", nil, []AxisRef{{"y", 2, 2}}, []AxisRef{{"y", 1, 2}}),
+		} {
+			var parts []*Literal
+			for d := range m.Size() {
+				parts = append(parts, Cut(l, s, m, d))
+			}
+			if got := Join(m, s, typ, parts); !bytes.Equal(got.Data, l.Data) {
+				t.Errorf("%s: joined differently", s)
+			}
+		}
+	}
+}
+
+// Device (i, j) of a 2x4 mesh holds the part that its coordinates say.
+func TestCut(t *testing.T) {
+	m := &Mesh{Name: "mesh", Axes: []MeshAxis{{"x", 2}, {"y", 4}}}
+	l := Ints64(Tensor(I32, 8), 0, 1, 2, 3, 4, 5, 6, 7)
+	for _, c := range []struct {
+		s            *Sharding
+		device, want int
+	}{
+		{NewSharding("mesh", Axs("x", "y")), 5, 5},
+		{NewSharding("mesh", Axs("y", "x")), 5, 3},
+		{NewSharding("mesh", Axs("x")), 5, 4},
+		{NewSharding("mesh", []AxisRef{{"y", 1, 2}}), 6, 4},
+		{NewSharding("mesh", []AxisRef{{"y", 2, 2}}), 6, 0},
+	} {
+		if got := Cut(l, c.s, m, c.device).Int(0); int(got) != c.want {
+			t.Errorf("%s: device %d starts with %d, want %d", c.s, c.device, got, c.want)
+		}
+	}
+}
