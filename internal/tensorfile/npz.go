@@ -1,0 +1,107 @@
+package tensorfile
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// An .npz is a zip archive of .npy files, stored or deflated.
+
+func openNPZ(r io.ReaderAt, size int64) ([]entry, error) {
+	z, err := zip.NewReader(r, size)
+	if errors.Is(err, zip.ErrFormat) {
+		return nil, fmt.Errorf("not an .npz file, or one that is cut off: a zip archive ends with its directory, which these %d bytes do not", size)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("not an .npz file: %w", err)
+	}
+	entries := make([]entry, 0, len(z.File))
+	for _, f := range z.File {
+		if strings.HasSuffix(f.Name, "/") {
+			continue // a folder
+		}
+		entries = append(entries, npzEntry(f))
+	}
+	return entries, nil
+}
+
+func npzEntry(f *zip.File) entry {
+	e := entry{Info: Info{Name: strings.TrimSuffix(f.Name, ".npy")}}
+	h, err := npzHeader(f)
+	if err != nil {
+		e.err = err
+		return e
+	}
+	e.DType, e.Shape = h.dtype.name, h.shape
+	e.read = func() ([]byte, error) {
+		rc, err := f.Open()
+		if err != nil {
+			return nil, err
+		}
+		defer rc.Close()
+		if _, err := readNPYHeader(rc); err != nil {
+			return nil, err
+		}
+		data, err := readAll(rc, h.bytes)
+		if err != nil {
+			return nil, err
+		}
+		// Reading to the end is what makes the archive check its checksum.
+		if n, err := io.Copy(io.Discard, rc); err != nil || n > 0 {
+			return nil, fmt.Errorf("damaged: %w", errors.Join(err, extra(n)))
+		}
+		return h.canonical(data), nil
+	}
+	return e
+}
+
+func extra(n int64) error {
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d bytes follow the array", n)
+}
+
+// npzHeader reads the header of one member and holds it against the size that
+// the archive gives.
+func npzHeader(f *zip.File) (*npyHeader, error) {
+	rc, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer rc.Close()
+	h, err := readNPYHeader(rc)
+	if err != nil {
+		return nil, err
+	}
+	if have := f.UncompressedSize64; have != uint64(h.length)+uint64(h.bytes) {
+		return nil, fmt.Errorf("%s%v takes %d bytes, the archive holds %d", h.dtype.name, h.shape, h.bytes, int64(have)-int64(h.length))
+	}
+	return h, nil
+}
+
+func writeNPZ(w io.Writer, arrays []Named) error {
+	z := zip.NewWriter(w)
+	for _, a := range arrays {
+		header, err := npyHeaderText(&a.Array)
+		if err != nil {
+			return fmt.Errorf("array %q: %w", a.Name, err)
+		}
+		// The oldest date a zip can have: NumPy writes the same.
+		m, err := z.CreateHeader(&zip.FileHeader{Name: a.Name + ".npy", Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)})
+		if err != nil {
+			return err
+		}
+		if _, err := m.Write(header); err != nil {
+			return err
+		}
+		if _, err := m.Write(a.Array.Data); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}

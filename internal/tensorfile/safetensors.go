@@ -1,0 +1,177 @@
+package tensorfile
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// A .safetensors file is the length of a header, eight bytes; the header, a
+// JSON object from names to type, shape and place; and the elements.
+
+// maxSafetensorsHeader is the limit of the format's own reader.
+const maxSafetensorsHeader = 100_000_000
+
+type stInfo struct {
+	DType   string   `json:"dtype"`
+	Shape   []int    `json:"shape"`
+	Offsets [2]int64 `json:"data_offsets"`
+}
+
+func openSafetensors(r io.ReaderAt, size int64) ([]entry, error) {
+	var head [8]byte
+	if _, err := r.ReadAt(head[:], 0); err != nil {
+		return nil, fmt.Errorf("not a .safetensors file: %d bytes, the length of the header alone takes 8", size)
+	}
+	n := binary.LittleEndian.Uint64(head[:])
+	if n > maxSafetensorsHeader {
+		return nil, fmt.Errorf("not a .safetensors file: the header claims %d bytes, at most %d are read", n, maxSafetensorsHeader)
+	}
+	if int64(n) > size-8 {
+		return nil, fmt.Errorf("cut off: the header claims %d bytes, the file has %d after its length", n, size-8)
+	}
+	text, err := readAll(io.NewSectionReader(r, 8, int64(n)), int(n))
+	if err != nil {
+		return nil, err
+	}
+	names, infos, err := parseSafetensors(text)
+	if err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	data := io.NewSectionReader(r, 8+int64(n), size-8-int64(n))
+	entries := make([]entry, len(names))
+	for i, name := range names {
+		entries[i] = stEntry(name, infos[i], data)
+	}
+	return entries, checkOverlap(names, infos)
+}
+
+// parseSafetensors reads the header token by token, so that a name given
+// twice is seen.
+func parseSafetensors(text []byte) (names []string, infos []stInfo, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, nil, errors.New("not a JSON object")
+	}
+	seen := make(map[string]bool)
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, nil, err
+		}
+		name, _ := t.(string)
+		if seen[name] {
+			return nil, nil, fmt.Errorf("array %q is there twice", name)
+		}
+		seen[name] = true
+		if name == "__metadata__" {
+			var skip map[string]string
+			if err := d.Decode(&skip); err != nil {
+				return nil, nil, fmt.Errorf("__metadata__: %w", err)
+			}
+			continue
+		}
+		var info stInfo
+		if err := d.Decode(&info); err != nil {
+			return nil, nil, fmt.Errorf("array %q: %w", name, err)
+		}
+		names, infos = append(names, name), append(infos, info)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, nil, errors.New("the JSON object does not end")
+	}
+	return names, infos, nil
+}
+
+func stEntry(name string, info stInfo, data *io.SectionReader) entry {
+	e := entry{Info: Info{Name: name, Shape: info.Shape}}
+	if e.Shape == nil {
+		e.Shape = []int{}
+	}
+	row, ok := bySafetensors(info.DType)
+	if !ok {
+		e.err = fmt.Errorf("element type %q; have %s", info.DType, spellings(func(t dtype) string { return t.st }))
+		return e
+	}
+	e.DType = row.name
+	n, err := byteSize(info.Shape, row.size)
+	begin, end := info.Offsets[0], info.Offsets[1]
+	switch {
+	case err != nil:
+		e.err = err
+	case begin < 0 || begin > end || end > data.Size():
+		e.err = fmt.Errorf("bytes %d to %d, the file has %d: cut off or damaged", begin, end, data.Size())
+	case int64(n) != end-begin:
+		e.err = fmt.Errorf("%s%v takes %d bytes, the header gives it %d", row.name, info.Shape, n, end-begin)
+	}
+	e.read = func() ([]byte, error) { return readAll(io.NewSectionReader(data, begin, int64(n)), n) }
+	return e
+}
+
+// checkOverlap refuses a file in which two arrays share bytes.
+func checkOverlap(names []string, infos []stInfo) error {
+	order := make([]int, 0, len(infos))
+	for i, info := range infos {
+		if info.Offsets[1] > info.Offsets[0] {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(infos[i].Offsets[0], infos[j].Offsets[0]) })
+	for k := 1; k < len(order); k++ {
+		a, b := order[k-1], order[k]
+		if infos[b].Offsets[0] < infos[a].Offsets[1] {
+			return fmt.Errorf("header: arrays %q and %q overlap: bytes %d to %d and %d to %d",
+				names[a], names[b], infos[a].Offsets[0], infos[a].Offsets[1], infos[b].Offsets[0], infos[b].Offsets[1])
+		}
+	}
+	return nil
+}
+
+func writeSafetensors(w io.Writer, arrays []Named) error {
+	var b strings.Builder
+	b.WriteByte('{')
+	at := 0
+	for i, a := range arrays {
+		row, _ := byName(a.Array.DType)
+		if row.st == "" {
+			return fmt.Errorf("array %q: .safetensors has no element type for %s; .npz has", a.Name, a.Array.DType)
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(a.Name)
+		if err != nil {
+			return err
+		}
+		info, err := json.Marshal(stInfo{row.st, append([]int{}, a.Array.Shape...), [2]int64{int64(at), int64(at + len(a.Array.Data))}})
+		if err != nil {
+			return err
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(info)
+		at += len(a.Array.Data)
+	}
+	b.WriteByte('}')
+	for b.Len()%8 != 0 { // the elements start at a multiple of 8
+		b.WriteByte(' ')
+	}
+	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(b.Len()))); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	for _, a := range arrays {
+		if _, err := w.Write(a.Array.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,263 @@
+package tensorfile
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// samples has one array of every type that a format can spell, among them a
+// scalar, an empty array and names with slashes.
+func samples(spelling func(dtype) string) []Named {
+	arrays := []Named{
+		{"scalar", Array{"f32", []int{}, []byte{0, 0, 128, 63}}},
+		{"empty", Array{"f64", []int{3, 0}, []byte{}}},
+	}
+	for _, t := range dtypes {
+		if spelling(t) == "" {
+			continue
+		}
+		data := make([]byte, 6*t.size)
+		for i := range data {
+			data[i] = byte(i % 2)
+		}
+		arrays = append(arrays, Named{"of/" + t.name, Array{t.name, []int{2, 3}, data}})
+	}
+	return arrays
+}
+
+func readFile(t *testing.T, path string) []Named {
+	t.Helper()
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []Named
+	for _, name := range f.Names() {
+		a, err := f.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, Named{name, *a})
+	}
+	return out
+}
+
+func TestRoundTrip(t *testing.T) {
+	for ext, spelling := range map[string]func(dtype) string{
+		".npz":         func(t dtype) string { return t.npy },
+		".safetensors": func(t dtype) string { return t.st },
+	} {
+		want, path := samples(spelling), filepath.Join(t.TempDir(), "a"+ext)
+		if err := Write(path, want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, readFile(t, path)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", ext, diff)
+		}
+		first, _ := os.ReadFile(path)
+		if err := Write(path, want); err != nil {
+			t.Fatal(err)
+		}
+		if second, _ := os.ReadFile(path); !bytes.Equal(first, second) {
+			t.Errorf("%s: equal arrays gave different bytes", ext)
+		}
+	}
+}
+
+// npy is one .npy file, with its header as given.
+func npy(dict string, data ...byte) []byte {
+	b := []byte(npyMagic + "\x01\x00")
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(dict)))
+	return append(append(b, dict...), data...)
+}
+
+// npz is an archive of one member called a.npy.
+func npz(member []byte) []byte {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	w, _ := z.Create("a.npy")
+	w.Write(member)
+	z.Close()
+	return b.Bytes()
+}
+
+func readOne(t *testing.T, ext string, file []byte) (*Array, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "f"+ext)
+	if err := os.WriteFile(path, file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Read("a")
+}
+
+func TestNPYOrders(t *testing.T) {
+	want := &Array{"i16", []int{2, 3}, []byte{1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0}}
+	for name, member := range map[string][]byte{
+		"C":       npy("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }", 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0),
+		"Fortran": npy("{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }", 1, 0, 4, 0, 2, 0, 5, 0, 3, 0, 6, 0),
+		"big":     npy("{'shape': (2L, 3L), 'fortran_order': False, 'descr': '>i2'}\n", 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6),
+	} {
+		got, err := readOne(t, ".npz", npz(member))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func safetensors(header string, data ...byte) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(b, header...), data...)
+}
+
+func TestErrors(t *testing.T) {
+	whole := npz(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 0, 0, 0, 0))
+	for _, c := range []struct {
+		name, ext string
+		file      []byte
+		want      string
+	}{
+		{"truncated npz", ".npz", whole[:len(whole)-10], "cut off"},
+		{"empty npz", ".npz", nil, "cut off"},
+		{"text", ".npz", npz([]byte("hello")), "not an .npy array"},
+		{"object", ".npz", npz(npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }")), `NumPy's type "|O"; have b1 i1`},
+		{"structured", ".npz", npz(npy("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }")), "structured type"},
+		{"unicode", ".npz", npz(npy("{'descr': '<U5', 'fortran_order': False, 'shape': (1,), }")), `"<U5"`},
+		{"too few bytes", ".npz", npz(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 0, 0, 0, 0)), "f32[2] takes 8 bytes, the archive holds 4"},
+		{"huge", ".npz", npz(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999, 9999999999), }")), "too large"},
+		{"huge but possible", ".npz", npz(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (999999999999,), }")), "the archive holds 0"},
+		{"size", ".npz", npz(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }")), "is no size"},
+		{"no shape", ".npz", npz(npy("{'descr': '<f4', 'fortran_order': False}")), "lacks"},
+		{"no dictionary", ".npz", npz(npy("nonsense")), "no dictionary"},
+		{"missing", ".safetensors", safetensors(`{"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 0), `no array "a"`},
+		{"short", ".safetensors", []byte{1, 2}, "2 bytes"},
+		{"truncated header", ".safetensors", safetensors(`{"a":{"dtype":"U8"`)[:12], "cut off"},
+		{"huge header", ".safetensors", binary.LittleEndian.AppendUint64(nil, 1<<60), "at most 100000000"},
+		{"no JSON", ".safetensors", safetensors(`[]`), "not a JSON object"},
+		{"no end", ".safetensors", safetensors(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}`, 0), "does not end"},
+		{"out of range", ".safetensors", safetensors(`{"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}}`, 0), "bytes 0 to 9, the file has 1"},
+		{"negative", ".safetensors", safetensors(`{"a":{"dtype":"U8","shape":[9],"data_offsets":[-9,0]}}`, 0), "bytes -9 to 0"},
+		{"wrong size", ".safetensors", safetensors(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 0, 0, 0, 0), "f32[2] takes 8 bytes, the header gives it 4"},
+		{"negative size", ".safetensors", safetensors(`{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,4]}}`, 0, 0, 0, 0), "negative"},
+		{"overlap", ".safetensors", safetensors(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 0, 0, 0), `"a" and "b" overlap`},
+		{"twice", ".safetensors", safetensors(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 0), "twice"},
+		{"type", ".safetensors", safetensors(`{"a":{"dtype":"F4","shape":[1],"data_offsets":[0,1]}}`, 0), `type "F4"; have BOOL`},
+		{"extension", ".pt", nil, "kept in .npz and .safetensors files"},
+	} {
+		_, err := readOne(t, c.ext, c.file)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestDamagedData(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f.npz")
+	data := make([]byte, 4096)
+	for i := range data {
+		data[i] = byte(i * i)
+	}
+	if err := Write(path, []Named{{"a", Array{"ui8", []int{len(data)}, data}}}); err != nil {
+		t.Fatal(err)
+	}
+	file, _ := os.ReadFile(path)
+	file[len(file)/2] ^= 0x55
+	if _, err := readOne(t, ".npz", file); err == nil {
+		t.Error("damaged elements were read without an error")
+	}
+}
+
+func TestWriteErrors(t *testing.T) {
+	dir := t.TempDir()
+	one := Array{"ui8", []int{1}, []byte{0}}
+	for _, c := range []struct {
+		file   string
+		arrays []Named
+		want   string
+	}{
+		{"a.npz", []Named{{"x", one}, {"x", one}}, "twice"},
+		{"a.npz", []Named{{"x", Array{"f8E5M2", []int{1}, []byte{0}}}}, "NumPy has no element type for f8E5M2"},
+		{"a.safetensors", []Named{{"x", Array{"complex<f64>", []int{1}, make([]byte, 16)}}}, ".safetensors has no element type"},
+		{"a.npz", []Named{{"x", Array{"f32", []int{2}, make([]byte, 4)}}}, "takes 8 bytes, there are 4"},
+		{"a.csv", nil, "kept in"},
+		{"no/a.npz", nil, "no such file"},
+	} {
+		err := Write(filepath.Join(dir, c.file), c.arrays)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", c.file, err, c.want)
+		}
+	}
+	if files, _ := os.ReadDir(dir); len(files) > 0 {
+		t.Errorf("a failed write left %s", files[0].Name())
+	}
+}
+
+// fuzzOpen reads whatever an input claims to hold. Reading is bounded by what
+// deflate can expand the input to, which is what the archive really holds.
+func fuzzOpen(f *testing.F, ext string) {
+	format, err := formatOf(ext)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		entries, err := format.open(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			return
+		}
+		for _, e := range entries {
+			if e.err != nil {
+				continue
+			}
+			data, err := e.read()
+			if err != nil {
+				continue
+			}
+			if len(data) > 1100*len(file) {
+				t.Fatalf("%d bytes came out of %d", len(data), len(file))
+			}
+			row, ok := byName(e.DType)
+			if n, err := byteSize(e.Shape, row.size); !ok || err != nil || n != len(data) {
+				t.Fatalf("%s%v with %d bytes", e.DType, e.Shape, len(data))
+			}
+		}
+	})
+}
+
+func FuzzNPZ(f *testing.F) {
+	f.Add(npz(npy("{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }", 1, 0, 4, 0, 2, 0, 5, 0, 3, 0, 6, 0)))
+	f.Add(npz(npy("{'descr': '>c8', 'fortran_order': False, 'shape': (), }", 1, 2, 3, 4, 5, 6, 7, 8)))
+	f.Add([]byte("PK\x05\x06" + strings.Repeat("\x00", 18)))
+	fuzzOpen(f, "x.npz")
+}
+
+func FuzzSafetensors(f *testing.F) {
+	f.Add(safetensors(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"__metadata__":{"format":"pt"}}`, 0, 0, 0, 0, 1, 1, 1, 1))
+	f.Add(safetensors(fmt.Sprintf(`{"a":{"dtype":"I64","shape":[%d,%d],"data_offsets":[0,0]}}`, 1<<40, 1<<40)))
+	fuzzOpen(f, "x.safetensors")
+}
+
+func FuzzNPYHeader(f *testing.F) {
+	f.Add("{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }")
+	f.Add("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,)}")
+	f.Fuzz(func(t *testing.T, text string) {
+		h, err := parseNPYHeader(text)
+		if err == nil && h.bytes < 0 {
+			t.Fatalf("%d bytes", h.bytes)
+		}
+	})
+}
