@@ -81,6 +81,11 @@ type opInfo struct {
 	// them. It must not read the table.
 	infer func(op *Op) ([]*Type, *Rule)
 
+	// inModule checks what the op says of the rest of the module; nil for ops
+	// that say nothing. It is called when infer found nothing wrong, and must
+	// not read the table.
+	inModule func(m *Module, op *Op) *Rule
+
 	// factors is the op's sharding rule; nil for ops with regions or effects,
 	// which propagate and partition treat by themselves.
 	factors func(op *Op) *Factors
@@ -208,7 +213,7 @@ var table = [numKinds]opInfo{
 	While:               {name: "stablehlo.while", doc: "the second region repeated while the first is true", traits: Pure, operands: atLeast(0), results: atLeast(0), regions: exactly(2), infer: inferWhile},
 	Case:                {name: "stablehlo.case", doc: "the region chosen by the index; the last where it is out of range", traits: Pure, operands: exactly(1), results: atLeast(0), regions: atLeast(1), infer: inferCase},
 	If:                  {name: "stablehlo.if", doc: "the first region if the operand is true, else the second", traits: Pure, operands: exactly(1), results: atLeast(0), regions: exactly(2), infer: inferCase},
-	Call:                {name: "func.call", doc: "the results of a function", traits: Pure, operands: atLeast(0), results: atLeast(0), attrs: []AttrSpec{req("callee", SymAttr)}, infer: inferGiven},
+	Call:                {name: "func.call", doc: "the results of a function", traits: Pure, operands: atLeast(0), results: atLeast(0), attrs: []AttrSpec{req("callee", SymAttr)}, infer: inferGiven, inModule: callFits},
 	Return:              {name: "stablehlo.return", doc: "ends a region", traits: Terminator, operands: atLeast(0), infer: inferNothing},
 	FuncReturn:          {name: "func.return", doc: "ends a function", traits: Terminator, operands: atLeast(0), infer: inferNothing},
 	OptimizationBarrier: {name: "stablehlo.optimization_barrier", doc: "its operands; nothing moves across", operands: atLeast(0), results: atLeast(0), infer: inferIdentity, factors: nil},

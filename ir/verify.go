@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,9 +16,17 @@ func rule(label, format string, args ...any) *Rule {
 	return &Rule{label, fmt.Sprintf(format, args...)}
 }
 
-// broken is constraint n of the op at hand; check completes the label.
+// broken is constraint n of the op at hand; inferOp completes the label.
 func broken(n int, format string, args ...any) *Rule {
 	return rule(fmt.Sprintf("C%d", n), format, args...)
+}
+
+// of completes the label of a constraint with the name of the op.
+func (r *Rule) of(op *Op) *Rule {
+	if r != nil && strings.HasPrefix(r.Label, "C") {
+		return &Rule{op.Name() + "-" + r.Label, r.Msg}
+	}
+	return r
 }
 
 // An Error is a Rule and the place where it is broken. Op is nil where that is
@@ -52,7 +61,11 @@ type Errors struct {
 	fn   *Func
 }
 
-func (e *Errors) add(op *Op, r *Rule) { e.List = append(e.List, &Error{e.fn, op, r}) }
+func (e *Errors) add(op *Op, r *Rule) {
+	if r != nil {
+		e.List = append(e.List, &Error{e.fn, op, r})
+	}
+}
 
 func (e *Errors) Error() string {
 	lines := make([]string, len(e.List))
@@ -65,23 +78,29 @@ func (e *Errors) Error() string {
 // Verify reports every rule that m breaks, as an [*Errors], or nil. It checks,
 // in this order:
 //
-//   - structure: names are unique, a value is defined once, before its uses,
-//     where the use can see it; blocks end with a terminator;
+//   - structure: nothing is nil, names are unique, a value is defined once,
+//     before its uses, where the use can see it; blocks end with a terminator;
 //   - ops: each has the operands, attributes and regions of its row, keeps its
-//     constraints, and has the types that it infers;
+//     constraints, has the types that it infers, and fits the functions and
+//     meshes that it names;
 //   - shardings: name a mesh and its axes, each at most once, and fit the rank;
 //   - form: every property in m.Form.
 //
-// Verify never changes m and never panics, whatever is wrong with m.
+// An op with a part that is nil is reported and not looked at further. Verify
+// never changes m and never panics, whatever is wrong with m.
 func Verify(m *Module) error {
 	errs := new(Errors)
-	verifyNames(m, errs)
-	for _, f := range m.Funcs {
-		errs.fn = f
-		v := &verifier{m: m, f: f, errs: errs, visible: make([]bool, f.NumIDs()), defined: make([]bool, f.NumIDs())}
-		v.function()
+	if verifyNames(m, errs) {
+		blocks := make(map[*Block]bool)
+		for _, f := range m.Funcs {
+			errs.fn = f
+			n := f.NumIDs()
+			v := &verifier{m: m, f: f, errs: errs, visible: make([]*Value, n), defined: make([]bool, n), blocks: blocks}
+			v.function()
+		}
+		errs.fn = nil
+		verifyCalls(m, errs)
 	}
-	errs.fn = nil
 	if len(errs.List) == 0 { // the form checks may assume the rest
 		for _, row := range formTable {
 			if m.Form.Has(row.form) {
@@ -95,65 +114,60 @@ func Verify(m *Module) error {
 	return errs
 }
 
-func verifyNames(m *Module, errs *Errors) {
+// verifyNames checks the meshes and the names of functions. It reports false
+// where a function is nil, and so nothing more can be said.
+func verifyNames(m *Module, errs *Errors) bool {
+	errs.add(nil, soundAttrs(m.Attrs))
 	seen := make(map[string]bool)
 	for _, mesh := range m.Meshes {
+		if mesh == nil {
+			errs.add(nil, rule("structure-7", "a mesh is nil"))
+			return false
+		}
 		if seen[mesh.Name] {
 			errs.add(nil, rule("structure-1", "mesh %s is defined twice", SymbolText(mesh.Name)))
 		}
 		seen[mesh.Name] = true
-		axes := make(map[string]bool)
-		for _, a := range mesh.Axes {
-			if a.Size < 1 {
-				errs.add(nil, rule("mesh-1", "axis %q of mesh %s has size %d", a.Name, SymbolText(mesh.Name), a.Size))
-			}
-			if axes[a.Name] {
-				errs.add(nil, rule("mesh-2", "mesh %s has two axes %q", SymbolText(mesh.Name), a.Name))
-			}
-			axes[a.Name] = true
-		}
-		verifyDeviceIDs(mesh, errs)
+		verifyMesh(mesh, errs)
 	}
 	for _, f := range m.Funcs {
+		if f == nil {
+			errs.add(nil, rule("structure-7", "a function is nil"))
+			return false
+		}
 		if seen[f.Name] {
 			errs.add(nil, rule("structure-1", "%s is defined twice", SymbolText(f.Name)))
 		}
 		seen[f.Name] = true
 	}
+	return true
 }
 
-func verifyDeviceIDs(mesh *Mesh, errs *Errors) {
-	if mesh.DeviceIDs == nil || len(mesh.Axes) == 0 {
-		return
-	}
-	seen := make([]bool, len(mesh.DeviceIDs))
-	for _, id := range mesh.DeviceIDs {
-		if len(mesh.DeviceIDs) != mesh.Size() || id < 0 || id >= len(seen) || seen[id] {
-			errs.add(nil, rule("mesh-3", "device_ids of mesh %s are not a permutation of 0 to %d", SymbolText(mesh.Name), mesh.Size()-1))
-			return
-		}
-		seen[id] = true
-	}
-}
-
+// A verifier checks one function.
 type verifier struct {
 	m       *Module
 	f       *Func
 	errs    *Errors
-	visible []bool // by ID
-	defined []bool // by ID: visible now or earlier
+	visible []*Value        // by ID
+	defined []bool          // by ID: visible now or earlier
+	blocks  map[*Block]bool // met so far, in the whole module
+	manual  []AxisRef       // axes along which the ops at hand are per device
 }
 
 func (v *verifier) function() {
-	if v.f.Body == nil {
-		return
-	}
-	for _, a := range v.f.Body.Args {
-		if a.Sharding != nil {
-			v.sharding(nil, a.Sharding, a.Type)
+	v.errs.add(nil, soundAttrs(v.f.Attrs))
+	for i, r := range v.f.Results {
+		if bad := soundResult(r); bad != nil {
+			v.errs.add(nil, rule(bad.Label, "result %d of the function: %s", i, bad.Msg))
+			return
 		}
 	}
-	v.block(v.f.Body, nil)
+	if v.f.Body == nil || !v.block(v.f.Body, nil) {
+		return
+	}
+	for i, a := range v.f.Body.Args {
+		v.parameter(i, a)
+	}
 	ret := v.f.Return()
 	if ret == nil {
 		return // reported
@@ -163,71 +177,174 @@ func (v *verifier) function() {
 		return
 	}
 	for i, r := range v.f.Results {
-		if !r.Type.Equal(ret.Operands[i].Type) {
+		if !compatible(r.Type, ret.Operands[i].Type) {
 			v.errs.add(ret, rule("structure-6", "result %d is %s, the function says %s", i, ret.Operands[i].Type, r.Type))
 		}
-		if r.Sharding != nil {
-			v.sharding(ret, r.Sharding, r.Type)
-		}
+		v.sharding(nil, fmt.Sprintf("result %d", i), r.Sharding, r.Type)
+		v.shardingAttrs(nil, fmt.Sprintf("result %d", i), r.Attrs, r.Type)
 	}
 }
 
-// block checks b, a region of parent, and leaves its values invisible.
-func (v *verifier) block(b *Block, parent *Op) {
-	var mine []*Value
-	define := func(op *Op, vs []*Value) {
-		for _, x := range vs {
-			if int(x.ID) >= len(v.defined) || x.ID <= 0 {
-				v.errs.add(op, rule("structure-2", "value %q has ID %d, which its function never gave out", x.Name, x.ID))
-				continue
-			}
-			if v.defined[x.ID] {
-				v.errs.add(op, rule("structure-3", "a result is defined twice"))
-			}
-			v.defined[x.ID], v.visible[x.ID] = true, true
-			mine = append(mine, x)
+func (v *verifier) parameter(i int, a *Value) {
+	what := fmt.Sprintf("parameter %d", i)
+	v.sharding(nil, what, a.Sharding, a.Type)
+	v.shardingAttrs(nil, what, a.Attrs, a.Type)
+}
+
+// block checks b, a region of parent, and leaves its values invisible. It
+// reports false where some part of b is nil.
+func (v *verifier) block(b *Block, parent *Op) bool {
+	switch {
+	case b == nil:
+		v.errs.add(parent, rule("structure-7", "a region is nil"))
+		return false
+	case v.blocks[b]:
+		v.errs.add(parent, rule("structure-7", "a block stands in two places"))
+		return false
+	}
+	v.blocks[b] = true
+	sound := true
+	for i, a := range b.Args {
+		if r := soundValue(a); r != nil {
+			v.errs.add(parent, rule(r.Label, "argument %d of a block: %s", i, r.Msg))
+			return false
+		}
+		if a.Block != b || a.Def != nil || a.Index != i {
+			v.errs.add(parent, rule("structure-8", "argument %d of a block does not say that it is", i))
 		}
 	}
-	define(parent, b.Args)
+	v.define(parent, b.Args)
 	for i, op := range b.Ops {
-		for k, x := range op.Operands {
-			if x == nil || int(x.ID) >= len(v.visible) || !v.visible[x.ID] {
-				v.errs.add(op, rule("structure-4", "operand %d is not defined before its use, or not where it can be seen", k))
-			}
+		if op == nil {
+			v.errs.add(parent, rule("structure-7", "an op is nil"))
+			return false
 		}
-		v.op(op)
-		last := i == len(b.Ops)-1
-		if last != op.Kind.Has(Terminator) && op.Kind != Unknown {
-			if last {
-				v.errs.add(op, rule("structure-5", "a block must end with a terminator"))
-			} else {
-				v.errs.add(op, rule("structure-5", "%s stands in the middle of a block", op.Name()))
-			}
+		if v.op(op) {
+			v.define(op, op.Results)
+		} else {
+			sound = false
 		}
-		define(op, op.Results)
+		v.position(op, i == len(b.Ops)-1, parent)
 	}
 	if len(b.Ops) == 0 {
 		v.errs.add(parent, rule("structure-5", "a block must end with a terminator"))
 	}
-	for _, x := range mine {
-		v.visible[x.ID] = false
+	v.leave(b)
+	return sound
+}
+
+func (v *verifier) define(op *Op, vs []*Value) {
+	for _, x := range vs {
+		switch {
+		case x.ID <= 0 || int(x.ID) >= len(v.defined):
+			v.errs.add(op, rule("structure-2", "value %q has ID %d, which its function never gave out", x.Name, x.ID))
+		case v.defined[x.ID]:
+			v.errs.add(op, rule("structure-3", "value %q has ID %d, as an earlier one has", x.Name, x.ID))
+		default:
+			v.defined[x.ID], v.visible[x.ID] = true, x
+		}
 	}
 }
 
-func (v *verifier) op(op *Op) {
-	outer := v.visible
-	if op.Kind.Has(Isolated) {
-		v.visible = make([]bool, len(outer))
-	}
-	for _, r := range op.Regions {
-		v.block(r, op)
-	}
-	v.visible = outer
-	for _, x := range op.Operands {
-		if x == nil || x.Type == nil {
-			return // reported where it is defined
+// leave makes the values of b invisible.
+func (v *verifier) leave(b *Block) {
+	hide := func(vs []*Value) {
+		for _, x := range vs {
+			if x != nil && v.sees(x) {
+				v.visible[x.ID] = nil
+			}
 		}
 	}
+	hide(b.Args)
+	for _, op := range b.Ops {
+		if op != nil {
+			hide(op.Results)
+		}
+	}
+}
+
+// sees reports whether x may be used here.
+func (v *verifier) sees(x *Value) bool {
+	return x.ID > 0 && int(x.ID) < len(v.visible) && v.visible[x.ID] == x
+}
+
+// position checks that terminators stand at the ends of blocks, each in the
+// regions of its own dialect. Ops that the table does not know may be
+// terminators, and may have regions that end with anything.
+func (v *verifier) position(op *Op, last bool, parent *Op) {
+	switch {
+	case op.Kind == Unknown || op.Kind >= numKinds:
+	case last && !op.Kind.Has(Terminator):
+		v.errs.add(op, rule("structure-5", "a block must end with a terminator"))
+	case !last && op.Kind.Has(Terminator):
+		v.errs.add(op, rule("structure-5", "stands in the middle of a block"))
+	case last:
+		if want := terminatorOf(parent); want != Invalid && op.Kind != want {
+			v.errs.add(op, rule("structure-9", "ends a block that must end with %s", want))
+		}
+	}
+}
+
+// terminatorOf is what ends the regions of op, or a function where op is nil;
+// Invalid is anything.
+func terminatorOf(op *Op) Kind {
+	if op == nil {
+		return FuncReturn
+	}
+	dialect, _, _ := strings.Cut(op.Kind.String(), ".")
+	switch dialect {
+	case "stablehlo":
+		return Return
+	case "sdy":
+		return SdyReturn
+	case "pp":
+		return PPYield
+	}
+	return Invalid
+}
+
+// op checks op and its regions. It reports false where some part of it is nil.
+func (v *verifier) op(op *Op) bool {
+	if r := soundOp(op); r != nil {
+		v.errs.add(op, r)
+		return false
+	}
+	ok := true
+	for i, x := range op.Operands {
+		if !v.sees(x) {
+			v.errs.add(op, rule("structure-4", "operand %d is not defined before its use, or not where it can be seen", i))
+			ok = false
+		}
+	}
+	at := len(v.errs.List)
+	if !v.regions(op) {
+		return false
+	}
+	inner := slices.Clone(v.errs.List[at:])
+	v.errs.List = v.errs.List[:at]
+	if ok {
+		v.rules(op)
+	}
+	v.errs.List = append(v.errs.List, inner...)
+	return true
+}
+
+func (v *verifier) regions(op *Op) bool {
+	visible, manual := v.visible, v.manual
+	if op.Kind < numKinds && op.Kind.Has(Isolated) {
+		v.visible = make([]*Value, len(visible))
+	}
+	v.manual = append(slices.Clip(manual), manualAxes(op)...)
+	sound := true
+	for _, r := range op.Regions {
+		sound = v.block(r, op) && sound
+	}
+	v.visible, v.manual = visible, manual
+	return sound
+}
+
+// rules checks op against its row and against the module.
+func (v *verifier) rules(op *Op) {
 	types, r := inferOp(op)
 	if r != nil {
 		v.errs.add(op, r)
@@ -241,17 +358,10 @@ func (v *verifier) op(op *Op) {
 		if !compatible(t, op.Results[i].Type) {
 			v.errs.add(op, rule("type-1", "result %d has type %s, its operands make %s", i, op.Results[i].Type, t))
 		}
-		if s := op.Results[i].Sharding; s != nil {
-			v.sharding(op, s, op.Results[i].Type)
-		}
 	}
-	for _, a := range op.Attrs {
-		if s, ok := a.Attr.(*Sharding); ok && len(op.Results) == 1 {
-			v.sharding(op, s, op.Results[0].Type)
-		}
-	}
-	if op.Kind == Call {
-		v.call(op)
+	v.shardings(op)
+	if check := table[op.Kind].inModule; check != nil {
+		v.errs.add(op, check(v.m, op).of(op))
 	}
 }
 
@@ -261,88 +371,20 @@ func compatible(t, u *Type) bool {
 	if t.Equal(u) {
 		return true
 	}
-	if !t.IsTensor() || !u.IsTensor() || t.Elem != u.Elem || t.Rank() != u.Rank() {
-		return false
-	}
-	for i := range t.Shape {
-		if t.Shape[i] != u.Shape[i] && t.Shape[i] != Dynamic && u.Shape[i] != Dynamic {
-			return false
-		}
-	}
-	return true
+	return t.IsTensor() && u.IsTensor() && t.Elem == u.Elem && sameShape(t, u)
 }
 
-func (v *verifier) call(op *Op) {
-	f := v.m.Func(op.Sym("callee"))
-	if f == nil {
-		v.errs.add(op, rule("call-1", "there is no function %s", SymbolText(op.Sym("callee"))))
-		return
-	}
-	if f.Body == nil {
-		return
-	}
-	if len(f.Params()) != len(op.Operands) || len(f.Results) != len(op.Results) {
-		v.errs.add(op, rule("call-2", "%s takes %d values and returns %d, not %d and %d", SymbolText(f.Name), len(f.Params()), len(f.Results), len(op.Operands), len(op.Results)))
-		return
-	}
-	for i, p := range f.Params() {
-		if !compatible(p.Type, op.Operands[i].Type) {
-			v.errs.add(op, rule("call-3", "operand %d is %s, %s takes %s", i, op.Operands[i].Type, SymbolText(f.Name), p.Type))
-		}
-	}
-	for i, r := range f.Results {
-		if !compatible(r.Type, op.Results[i].Type) {
-			v.errs.add(op, rule("call-3", "result %d is %s, %s returns %s", i, op.Results[i].Type, SymbolText(f.Name), r.Type))
-		}
-	}
+// sameShape reports whether two tensors have equal sizes where both are known.
+func sameShape(t, u *Type) bool {
+	return slices.EqualFunc(t.Shape, u.Shape, fits)
 }
 
-func (v *verifier) sharding(op *Op, s *Sharding, t *Type) {
-	if s.Mesh == "" {
-		return
-	}
-	mesh := v.m.Mesh(s.Mesh)
-	if mesh == nil {
-		v.errs.add(op, rule("sharding-1", "there is no mesh %s", SymbolText(s.Mesh)))
-		return
-	}
-	if len(mesh.Axes) == 0 {
-		return // a single device
-	}
-	if t.IsTensor() && len(s.Dims) != t.Rank() {
-		v.errs.add(op, rule("sharding-2", "sharding %s has %d dimensions, the tensor %s has %d", s, len(s.Dims), t, t.Rank()))
-		return
-	}
-	var seen []AxisRef
-	use := func(r AxisRef) {
-		if mesh.Axis(r.Name) < 0 {
-			v.errs.add(op, rule("sharding-3", "mesh %s has no axis %q", SymbolText(s.Mesh), r.Name))
-			return
-		}
-		if n := mesh.AxisSize(r.Name); r.Size != 0 && (r.Pre < 1 || r.Size < 1 || n%(r.Pre*r.Size) != 0) {
-			v.errs.add(op, rule("sharding-5", "%s does not divide axis %q of size %d", r, r.Name, n))
-		}
-		for _, o := range seen {
-			if o.Overlaps(r) {
-				v.errs.add(op, rule("sharding-4", "axis %s is used twice in %s", r, s))
-			}
-		}
-		seen = append(seen, r)
-	}
-	for _, d := range s.Dims {
-		for _, r := range d.Axes {
-			use(r)
-		}
-	}
-	for _, r := range s.Replicated {
-		use(r)
-	}
-	for _, r := range s.Unreduced {
-		use(r)
-	}
-}
+// fits reports whether two sizes are equal where both are known.
+func fits(n, m int) bool { return n == m || n == Dynamic || m == Dynamic }
 
-// inferOp checks what is common to all ops and then asks the op's row.
+// inferOp checks what is common to all ops and then asks the op's row. Types
+// that are carried through unread have no rules: an op on them has the types
+// that it was given.
 func inferOp(op *Op) ([]*Type, *Rule) {
 	if op.Kind == Invalid || op.Kind >= numKinds {
 		return nil, rule("op-1", "no such op")
@@ -362,14 +404,15 @@ func inferOp(op *Op) ([]*Type, *Rule) {
 			return nil, r
 		}
 	}
-	if row.infer == nil {
+	if row.infer == nil || hasOpaque(op.Operands) || hasOpaque(op.Results) {
 		return typesOf(op.Results), nil
 	}
 	ts, r := row.infer(op)
-	if r != nil && strings.HasPrefix(r.Label, "C") {
-		r.Label = row.name + "-" + r.Label
-	}
-	return ts, r
+	return ts, r.of(op)
+}
+
+func hasOpaque(vs []*Value) bool {
+	return slices.ContainsFunc(vs, func(v *Value) bool { return v.Type.Kind == OpaqueType })
 }
 
 func (a Arity) String() string {
@@ -391,81 +434,10 @@ func checkAttr(op *Op, spec *AttrSpec) *Rule {
 		return rule("op-3", "attribute %s is missing", spec.Name)
 	}
 	if !spec.Kind.accepts(a) {
-		return rule("op-4", "attribute %s is %s, which is not of its kind", spec.Name, a)
+		return rule("op-4", "attribute %s is %s, want %s", spec.Name, a, spec.Kind)
 	}
-	if len(spec.Words) > 0 {
-		word := op.Word(spec.Name)
-		for _, w := range spec.Words {
-			if w == word {
-				return nil
-			}
-		}
-		return rule("op-5", "attribute %s is %s, want one of %s", spec.Name, word, strings.Join(spec.Words, ", "))
+	if len(spec.Words) > 0 && !slices.Contains(spec.Words, op.Word(spec.Name)) {
+		return rule("op-5", "attribute %s is %s, want one of %s", spec.Name, op.Word(spec.Name), strings.Join(spec.Words, ", "))
 	}
 	return nil
-}
-
-func (k AttrKind) accepts(a Attr) bool {
-	var ok bool
-	switch k {
-	case AnyAttr:
-		return true
-	case IntAttr:
-		_, ok = a.(Int)
-	case BoolAttr:
-		switch v := a.(type) {
-		case Bool, Unit:
-			return true
-		case Int:
-			return v.Type == I1
-		}
-	case IntsAttr:
-		switch v := a.(type) {
-		case Ints:
-			return true
-		case *Literal:
-			return v.Type.Rank() == 1 && v.Type.Elem.IsInt()
-		}
-	case BoolsAttr:
-		_, ok = a.(Bools)
-	case StrAttr:
-		_, ok = a.(Str)
-	case SymAttr:
-		_, ok = a.(Sym)
-	case EnumAttr:
-		_, ok = a.(Enum)
-	case DenseAttr:
-		_, ok = a.(*Literal)
-	case DotAttr:
-		_, ok = a.(Dot)
-	case GatherAttr:
-		_, ok = a.(GatherDims)
-	case ScatterAttr:
-		_, ok = a.(ScatterDims)
-	case ChannelAttr:
-		_, ok = a.(Channel)
-	case GroupsAttr:
-		switch v := a.(type) {
-		case MeshAxes:
-			return true
-		case *Literal:
-			return v.Type.Rank() == 2 && v.Type.Elem.IsInt()
-		}
-	case PairsAttr:
-		switch v := a.(type) {
-		case AxisShift:
-			return true
-		case *Literal:
-			return v.Type.Rank() == 2 && v.Type.Elem.IsInt()
-		}
-	case ShardingAttr:
-		_, ok = a.(*Sharding)
-	case ShardingsAttr:
-		_, ok = a.(PerValue)
-	case ArrayAttr:
-		_, ok = a.(Array)
-	case DictAttr:
-		_, ok = a.(Dict)
-	}
-	return ok
 }

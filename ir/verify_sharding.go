@@ -1,0 +1,245 @@
+package ir
+
+import (
+	"fmt"
+	"slices"
+)
+
+func verifyMesh(mesh *Mesh, errs *Errors) {
+	name := SymbolText(mesh.Name)
+	errs.add(nil, soundAttrs(mesh.Attrs))
+	var seen []string
+	for _, a := range mesh.Axes {
+		if a.Size < 1 {
+			errs.add(nil, rule("mesh-1", "axis %q of mesh %s has size %d, want at least 1", a.Name, name, a.Size))
+		}
+		if slices.Contains(seen, a.Name) {
+			errs.add(nil, rule("mesh-2", "mesh %s has two axes %q", name, a.Name))
+		}
+		seen = append(seen, a.Name)
+	}
+	errs.add(nil, deviceIDs(mesh))
+}
+
+// deviceIDs checks that the list is a permutation of the ranks; of a mesh
+// without axes it names one device.
+func deviceIDs(mesh *Mesh) *Rule {
+	if mesh.DeviceIDs == nil {
+		return nil
+	}
+	if len(mesh.Axes) == 0 {
+		if len(mesh.DeviceIDs) > 1 || slices.ContainsFunc(mesh.DeviceIDs, func(id int) bool { return id < 0 }) {
+			return rule("mesh-3", "mesh %s has no axes and %d device_ids, want one that is not negative", SymbolText(mesh.Name), len(mesh.DeviceIDs))
+		}
+		return nil
+	}
+	n := mesh.Size()
+	wrong := rule("mesh-3", "device_ids of mesh %s are not a permutation of 0 to %d", SymbolText(mesh.Name), n-1)
+	if len(mesh.DeviceIDs) != n {
+		return wrong
+	}
+	seen := make([]bool, n)
+	for _, id := range mesh.DeviceIDs {
+		if id < 0 || id >= n || seen[id] {
+			return wrong
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+// shardings checks every sharding that op carries: of its results, and in its
+// attributes.
+func (v *verifier) shardings(op *Op) {
+	for i, x := range op.Results {
+		v.sharding(op, fmt.Sprintf("result %d", i), x.Sharding, x.Type)
+	}
+	if len(op.Results) == 1 {
+		v.shardingAttrs(op, "", op.Attrs, op.Results[0].Type)
+	}
+	if per, ok := op.Attrs.Get("sdy.sharding").(PerValue); ok && len(per) != len(op.Results) && len(op.Results) > 0 {
+		v.errs.add(op, rule("sharding-9", "has shardings for %d results, but %d results", len(per), len(op.Results)))
+	}
+}
+
+// shardingAttrs checks the shardings among the attributes as, which are said
+// of something of type t.
+func (v *verifier) shardingAttrs(op *Op, what string, as Attrs, t *Type) {
+	for _, a := range as {
+		if s, ok := a.Attr.(*Sharding); ok {
+			v.sharding(op, a.Name+prefixed(" of ", what), s, t)
+		}
+	}
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+// sharding checks that s, which may be nil, can be the sharding of something
+// of type t.
+func (v *verifier) sharding(op *Op, what string, s *Sharding, t *Type) {
+	if s == nil {
+		return
+	}
+	r := fitsMesh(v.m, s, t)
+	if r == nil {
+		r = v.notManual(s)
+	}
+	if r != nil {
+		v.errs.add(op, rule(r.Label, "%s: %s", what, r.Msg))
+	}
+}
+
+// notManual checks that s does not use an axis along which the region is per
+// device already.
+func (v *verifier) notManual(s *Sharding) *Rule {
+	for _, r := range s.refs() {
+		for _, a := range v.manual {
+			if a.Overlaps(r) {
+				return rule("sharding-10", "axis %s in %s is manual here, where every device works for itself along it", r, s)
+			}
+		}
+	}
+	return nil
+}
+
+// refs are all axes that s names.
+func (s *Sharding) refs() []AxisRef {
+	var rs []AxisRef
+	for _, d := range s.Dims {
+		rs = append(rs, d.Axes...)
+	}
+	return append(append(rs, s.Replicated...), s.Unreduced...)
+}
+
+// fitsMesh checks s by itself, as Shardy does: that sizes divide is demanded
+// only of manual axes.
+func fitsMesh(m *Module, s *Sharding, t *Type) *Rule {
+	mesh := m.Mesh(s.Mesh)
+	if mesh == nil && s.Mesh != "" {
+		return rule("sharding-1", "there is no mesh %s", SymbolText(s.Mesh))
+	}
+	if r := fitsType(s, mesh, t); r != nil {
+		return r
+	}
+	if mesh == nil {
+		return nil // the text said neither mesh nor axes
+	}
+	if r := distinctAxes(mesh, s.refs()); r != nil {
+		return rule(r.Label, "%s in %s", r.Msg, s)
+	}
+	for i, d := range s.Dims {
+		if r := mergeable(d.Axes); r != nil {
+			return rule(r.Label, "%s in %s", r.Msg, s)
+		}
+		if len(d.Axes) == 0 && !d.Open && d.Priority > 0 {
+			return rule("sharding-8", "dimension %d of %s is empty and closed, so it has no priority", i, s)
+		}
+	}
+	for _, list := range [][]AxisRef{s.Replicated, s.Unreduced} {
+		if r := mergeable(list); r != nil {
+			return rule(r.Label, "%s in %s", r.Msg, s)
+		}
+		if !slices.IsSortedFunc(list, mesh.compareRefs) {
+			return rule("sharding-7", "the replicated and unreduced axes of %s are not in the order of mesh %s", s, SymbolText(mesh.Name))
+		}
+	}
+	return nil
+}
+
+// fitsType checks the rank. What is no tensor has rank 0, and a tuple of one
+// is what it holds; so is what lies on one device.
+func fitsType(s *Sharding, mesh *Mesh, t *Type) *Rule {
+	if t.Kind == TupleType {
+		if len(t.Elems) != 1 {
+			return rule("sharding-2", "sharding %s of a tuple of %d, want a tuple of 1", s, len(t.Elems))
+		}
+		t = t.Elems[0]
+	}
+	bare := len(s.Dims)+len(s.Replicated)+len(s.Unreduced) == 0
+	switch {
+	case mesh != nil && len(mesh.Axes) == 0 && len(mesh.DeviceIDs) > 0:
+		if !bare {
+			return rule("sharding-2", "sharding %s names one device, it takes no dimensions and no axes", s)
+		}
+	case t.Kind == OpaqueType:
+	case !t.IsTensor():
+		if !bare {
+			return rule("sharding-2", "sharding %s of %s, which has no dimensions", s, t)
+		}
+	case len(s.Dims) != t.Rank():
+		return rule("sharding-2", "sharding %s has %d dimensions, the tensor %s has %d", s, len(s.Dims), t, t.Rank())
+	}
+	return nil
+}
+
+// distinctAxes checks that rs are axes or parts of axes of mesh, no two of
+// which overlap.
+func distinctAxes(mesh *Mesh, rs []AxisRef) *Rule {
+	for i, r := range rs {
+		k := mesh.Axis(r.Name)
+		if k < 0 {
+			return rule("sharding-3", "mesh %s has no axis %q", SymbolText(mesh.Name), r.Name)
+		}
+		if bad := subAxis(r, mesh.Axes[k].Size); bad != nil {
+			return bad
+		}
+		for _, o := range rs[:i] {
+			if o.Overlaps(r) {
+				return rule("sharding-4", "axis %s is used twice, as %s and", r.Name, o)
+			}
+		}
+	}
+	return nil
+}
+
+// subAxis checks that r is a proper part of its axis, which has n devices.
+func subAxis(r AxisRef, n int) *Rule {
+	if r.Size == 0 && r.Pre == 0 {
+		return nil // the whole axis
+	}
+	switch {
+	case r.Pre < 1 || r.Size < 2:
+		return rule("sharding-5", "%s is no part of an axis: want (1 or more)2 or more", r)
+	case r.Pre > n || r.Size > n || n%(r.Pre*r.Size) != 0:
+		return rule("sharding-5", "%s does not divide axis %q, which has size %d", r, r.Name, n)
+	case r.Size == n:
+		return rule("sharding-5", "%s is the whole axis, write %q", r, r.Name)
+	}
+	return nil
+}
+
+// mergeable checks that no two neighbours are consecutive parts of one axis,
+// which are one part: a sharding has one spelling.
+func mergeable(rs []AxisRef) *Rule {
+	for i := 1; i < len(rs); i++ {
+		if a, b := rs[i-1], rs[i]; a.Name == b.Name && a.Size > 0 && b.Pre == a.Pre*a.Size {
+			return rule("sharding-6", "%s and %s are one part of the axis, write %s", a, b, AxisRef{a.Name, a.Pre, a.Size * b.Size})
+		}
+	}
+	return nil
+}
+
+// compareRefs orders axes as the mesh does, parts of one axis major first.
+func (m *Mesh) compareRefs(a, b AxisRef) int {
+	if i, k := m.Axis(a.Name), m.Axis(b.Name); i != k {
+		return i - k
+	}
+	return a.Pre - b.Pre
+}
+
+// manualAxes are the axes along which op's regions are per device.
+func manualAxes(op *Op) []AxisRef {
+	list, _ := op.Attrs.Get("manual_axes").(Array)
+	var axes []AxisRef
+	for _, a := range list {
+		if name, ok := a.(Str); ok {
+			axes = append(axes, Ax(string(name)))
+		}
+	}
+	return axes
+}
