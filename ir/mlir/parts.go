@@ -1,0 +1,282 @@
+package mlir
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"ppc/ir"
+)
+
+// noAttrs is for parts that stand for no attribute; always, for those that any op fits.
+type (
+	noAttrs struct{}
+	always  struct{}
+)
+
+func (noAttrs) attrs() []string { return nil }
+func (always) fits(*ir.Op) bool { return true }
+
+// text is punctuation and keywords.
+type text string
+
+const (
+	sp    = text(" ")
+	comma = text(", ")
+)
+
+func (text) attrs() []string                          { return nil }
+func (text) fits(*ir.Op) bool                         { return true }
+func (t text) print(p *printer, op *ir.Op, f *syntax) { p.print(string(t)) }
+
+// arg is one operand.
+type arg int
+
+func (arg) attrs() []string                          { return nil }
+func (a arg) fits(op *ir.Op) bool                    { return int(a) < len(op.Operands) }
+func (a arg) print(p *printer, op *ir.Op, f *syntax) { p.print(p.use(op.Operands[a])) }
+func (arg) count(n *count)                           { n.fixed++ }
+
+// args is all operands, after lead if there are any.
+type args struct{ lead string }
+
+func (args) attrs() []string  { return nil }
+func (args) fits(*ir.Op) bool { return true }
+func (args) count(n *count)   { n.variadic = true }
+func (a args) print(p *printer, op *ir.Op, f *syntax) {
+	if len(op.Operands) > 0 {
+		p.print(a.lead)
+		p.uses(op.Operands)
+	}
+}
+
+// list is an attribute that is a list of integers: [0, 2].
+type list string
+
+func (l list) attrs() []string { return []string{string(l)} }
+func (l list) fits(op *ir.Op) bool {
+	switch a := op.Attrs.Get(string(l)).(type) {
+	case ir.Ints:
+		return true
+	case *ir.Literal:
+		return a.Type.Rank() == 1 && a.Type.Elem.IsInt()
+	}
+	return false
+}
+func (l list) print(p *printer, op *ir.Op, f *syntax) { writeInts(&p.b, op.Ints(string(l))) }
+
+func writeInts(b *strings.Builder, xs []int) {
+	b.WriteByte('[')
+	for i, x := range xs {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Itoa(x))
+	}
+	b.WriteByte(']')
+}
+
+// number is an attribute that is an integer of type i64 or i32, written without it.
+type number string
+
+func (n number) attrs() []string { return []string{string(n)} }
+func (n number) fits(op *ir.Op) bool {
+	a, ok := op.Attrs.Get(string(n)).(ir.Int)
+	return ok && a.Type == n.dtype()
+}
+func (n number) print(p *printer, op *ir.Op, f *syntax) { p.print(strconv.Itoa(op.Int(string(n)))) }
+
+// dtype is the type of the attribute: the index of a tuple's element is an i32.
+func (n number) dtype() ir.DType {
+	if n == "index" {
+		return ir.I32
+	}
+	return ir.I64
+}
+
+// word is an attribute that is a word of a set of StableHLO's. With a lead, it
+// may be missing.
+type word struct{ name, set, lead string }
+
+func (w word) attrs() []string { return []string{w.name} }
+func (w word) fits(op *ir.Op) bool {
+	a := op.Attrs.Get(w.name)
+	if a == nil {
+		return w.lead != ""
+	}
+	e, ok := a.(ir.Enum)
+	return ok && e.Dialect == "stablehlo" && e.Set == w.set
+}
+func (w word) print(p *printer, op *ir.Op, f *syntax) {
+	if op.Attrs.Has(w.name) {
+		p.print(w.lead, op.Word(w.name))
+	}
+}
+
+// flag is a boolean attribute that may be missing.
+type flag struct{ name, lead string }
+
+func (w flag) attrs() []string { return []string{w.name} }
+func (w flag) fits(op *ir.Op) bool {
+	a := op.Attrs.Get(w.name)
+	_, ok := a.(ir.Bool)
+	return a == nil || ok
+}
+func (w flag) print(p *printer, op *ir.Op, f *syntax) {
+	if op.Attrs.Has(w.name) {
+		p.print(w.lead, strconv.FormatBool(op.Bool(w.name)))
+	}
+}
+
+// symbol is an attribute written as @name: a symbol, or the target of a custom call.
+type symbol string
+
+func (s symbol) attrs() []string { return []string{string(s)} }
+func (s symbol) fits(op *ir.Op) bool {
+	switch op.Attrs.Get(string(s)).(type) {
+	case ir.Sym:
+		return s != callTarget
+	case ir.Str:
+		return s == callTarget
+	}
+	return false
+}
+func (s symbol) print(p *printer, op *ir.Op, f *syntax) {
+	name := op.Sym(string(s))
+	if s == callTarget {
+		name = op.Str(string(s))
+	}
+	p.print(ir.SymbolText(name))
+}
+
+// callTarget is the symbol that is a string.
+const callTarget symbol = "call_target_name"
+
+// quoted is an attribute that is a string.
+type quoted string
+
+func (q quoted) attrs() []string { return []string{string(q)} }
+func (q quoted) fits(op *ir.Op) bool {
+	_, ok := op.Attrs.Get(string(q)).(ir.Str)
+	return ok
+}
+func (q quoted) print(p *printer, op *ir.Op, f *syntax) { p.print(ir.QuoteText(op.Str(string(q)))) }
+
+// dict is the attributes that no other part stands for.
+type dict struct {
+	noAttrs
+	always
+}
+
+func (dict) print(p *printer, op *ir.Op, f *syntax) { p.suffixDict(restAttrs(op, f)) }
+
+func restAttrs(op *ir.Op, f *syntax) ir.Attrs {
+	all := allAttrs(op)
+	if !slices.ContainsFunc(all, func(a ir.NamedAttr) bool { return f.stands[a.Name] }) {
+		return all
+	}
+	var rest ir.Attrs
+	for _, a := range all {
+		if !f.stands[a.Name] {
+			rest = append(rest, a)
+		}
+	}
+	return rest
+}
+
+// typing is the types of operands and results, in one of several short forms
+// where these say all, else as a function type.
+type typing int
+
+const (
+	functionalTypes typing = iota // : (T, U) -> V
+	sameTypes                     // : T where all types are T
+	selectTypes                   // : P, T where the last operands and the result are T
+	arrowTypes                    // : T, U -> V
+	resultType                    // : T, which all operands have too
+	complexType                   // : T, of which the operands are the parts
+	tupleType                     // : T, of whose elements the operands are
+	tokenType                     // : T, the token type
+)
+
+func (typing) attrs() []string { return nil }
+
+// fits: the short forms that have no long form must be able to say the types.
+func (t typing) fits(op *ir.Op) bool {
+	switch t {
+	case functionalTypes, sameTypes, selectTypes:
+		return true
+	case arrowTypes:
+		return len(op.Operands) > 0 && len(op.Results) > 0
+	}
+	if len(op.Results) != 1 || op.Results[0].Type == nil {
+		return false
+	}
+	want := t.operands(op.Results[0].Type, len(op.Operands))
+	return want != nil && slices.EqualFunc(op.Operands, want, func(v *ir.Value, t *ir.Type) bool { return v != nil && v.Type.Equal(t) })
+}
+
+// operands are the types of n operands of an op whose result is r; nil where
+// they cannot be such.
+func (t typing) operands(r *ir.Type, n int) []*ir.Type {
+	switch t {
+	case complexType:
+		if r.IsTensor() && r.Elem.IsComplex() {
+			r = r.WithElem(r.Elem.Part())
+			return []*ir.Type{r, r}
+		}
+		return nil
+	case tupleType:
+		if r.Kind == ir.TupleType && len(r.Elems) == n {
+			return append([]*ir.Type{}, r.Elems...)
+		}
+		return nil
+	}
+	return append([]*ir.Type{}, slices.Repeat([]*ir.Type{r}, n)...)
+}
+
+func (t typing) print(p *printer, op *ir.Op, f *syntax) {
+	p.print(" : ")
+	switch {
+	case t == arrowTypes:
+		p.types(op.Operands)
+		p.print(" -> ")
+		if len(op.Results) == 1 {
+			p.types(op.Results)
+		} else {
+			p.print("(")
+			p.types(op.Results)
+			p.print(")")
+		}
+	case t > arrowTypes, t == sameTypes && allSame(op):
+		p.print(op.Results[0].Type.String())
+	case t == selectTypes && isPlainSelect(op):
+		p.print(typeText(op.Operands[0]), ", ", op.Results[0].Type.String())
+	default:
+		p.functional(op)
+	}
+}
+
+func allSame(op *ir.Op) bool {
+	if len(op.Results) != 1 || op.Results[0].Type == nil {
+		return false
+	}
+	for _, v := range op.Operands {
+		if v == nil || !v.Type.Equal(op.Results[0].Type) {
+			return false
+		}
+	}
+	return true
+}
+
+func isPlainSelect(op *ir.Op) bool {
+	if len(op.Results) != 1 || op.Results[0].Type == nil {
+		return false
+	}
+	for _, v := range op.Operands[1:] {
+		if v == nil || !v.Type.Equal(op.Results[0].Type) {
+			return false
+		}
+	}
+	return op.Operands[0] != nil && op.Operands[0].Type != nil
+}

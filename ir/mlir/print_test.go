@@ -1,0 +1,36 @@
+package mlir
+
+import (
+	"testing"
+
+	"ppc/ir"
+)
+
+// A program of builder calls prints as MLIR would print it.
+func TestPrint(t *testing.T) {
+	f := ir.NewFunc("main")
+	x, w := f.NewArg(f.Body, ir.Tensor(ir.F32, 4, 8), "x"), f.NewArg(f.Body, ir.Tensor(ir.F32, 8, 2), "")
+	x.Sharding = ir.NewSharding("mesh", ir.Axs("data"), nil)
+	b := ir.NewBuilder(f)
+	y := b.Dot(x, w, ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}).Named("x")
+	zero := b.Splat(ir.Tensor(ir.F32), 0)
+	b.Splat(ir.Tensor(ir.F32), 1)
+	y.Sharding = x.Sharding
+	b.Return(b.Reduce(ir.Add, b.Unary(ir.Tanh, y), zero, 0, 1))
+	m := &ir.Module{Name: "m", Funcs: []*ir.Func{f}, Form: ir.Staged, Meshes: []*ir.Mesh{{Name: "mesh", Axes: []ir.MeshAxis{{Name: "data", Size: 2}}}}}
+	want := `module @m attributes {pp.form = "staged"} {
+  sdy.mesh @mesh = <["data"=2]>
+  func.func @main(%x: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>}, %arg0: tensor<8x2xf32>) -> tensor<f32> {
+    %x_0 = stablehlo.dot_general %x, %arg0, contracting_dims = [1] x [0] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"data"}, {}]>]>} : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %cst_1 = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+    %0 = stablehlo.tanh %x_0 : tensor<4x2xf32>
+    %1 = stablehlo.reduce(%0 init: %cst) applies stablehlo.add across dimensions = [0, 1] : (tensor<4x2xf32>, tensor<f32>) -> tensor<f32>
+    return %1 : tensor<f32>
+  }
+}
+`
+	if got := Print(m); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,276 @@
+package mlir
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ppc/ir"
+)
+
+// constantValue is the literal of a constant, whose type is the result's.
+type constantValue struct{}
+
+func (constantValue) attrs() []string { return []string{"value"} }
+func (constantValue) fits(op *ir.Op) bool {
+	l := op.Literal("value")
+	return l != nil && len(op.Results) == 1 && l.Type.Equal(op.Results[0].Type)
+}
+func (constantValue) print(p *printer, op *ir.Op, f *syntax) {
+	p.print(" ", op.Literal("value").String())
+}
+
+// precisionFormat is the format of reduce_precision: e5m10.
+type precisionFormat struct{}
+
+func (precisionFormat) attrs() []string { return []string{"exponent_bits", "mantissa_bits"} }
+func (precisionFormat) fits(op *ir.Op) bool {
+	e, ok := op.Attrs.Get("exponent_bits").(ir.Int)
+	m, ok2 := op.Attrs.Get("mantissa_bits").(ir.Int)
+	return ok && ok2 && e.Type == ir.I32 && m.Type == ir.I32 && e.Value >= 0 && m.Value >= 0
+}
+func (precisionFormat) print(p *printer, op *ir.Op, f *syntax) {
+	p.printf("e%dm%d", op.Int("exponent_bits"), op.Int("mantissa_bits"))
+}
+
+// sliceRanges is the bounds of a slice: [0:4, 1:7:2].
+type sliceRanges struct{}
+
+func (sliceRanges) attrs() []string { return []string{"limit_indices", "start_indices", "strides"} }
+func (sliceRanges) fits(op *ir.Op) bool {
+	for _, name := range []list{"limit_indices", "start_indices", "strides"} {
+		if !name.fits(op) || len(op.Ints(string(name))) != len(op.Ints("start_indices")) {
+			return false
+		}
+	}
+	return true
+}
+func (sliceRanges) print(p *printer, op *ir.Op, f *syntax) {
+	start, limit, strides := op.Ints("start_indices"), op.Ints("limit_indices"), op.Ints("strides")
+	p.print("[")
+	for i := range start {
+		if i > 0 {
+			p.print(", ")
+		}
+		p.printf("%d:%d", start[i], limit[i])
+		if strides[i] != 1 {
+			p.printf(":%d", strides[i])
+		}
+	}
+	p.print("]")
+}
+
+// dotDims is the dimension numbers of dot_general.
+type dotDims struct{}
+
+func (dotDims) attrs() []string { return []string{"dot_dimension_numbers"} }
+func (dotDims) fits(op *ir.Op) bool {
+	_, ok := op.Attrs.Get("dot_dimension_numbers").(ir.Dot)
+	return ok
+}
+func (dotDims) print(p *printer, op *ir.Op, f *syntax) {
+	d := op.Attrs.Get("dot_dimension_numbers").(ir.Dot)
+	pair := func(name string, lhs, rhs []int) {
+		p.print(name, " = ")
+		writeInts(&p.b, lhs)
+		p.print(" x ")
+		writeInts(&p.b, rhs)
+	}
+	if len(d.LhsBatch)+len(d.RhsBatch) > 0 {
+		pair("batching_dims", d.LhsBatch, d.RhsBatch)
+		p.print(", ")
+	}
+	pair("contracting_dims", d.LhsContract, d.RhsContract)
+}
+
+// precisionConfig is the precision of each operand, if it is there.
+type precisionConfig struct{}
+
+const precisionName = "precision_config"
+
+func (precisionConfig) attrs() []string { return []string{precisionName} }
+func (precisionConfig) fits(op *ir.Op) bool {
+	a := op.Attrs.Get(precisionName)
+	if a == nil {
+		return true
+	}
+	words, ok := a.(ir.Array)
+	for _, w := range words {
+		e, isEnum := w.(ir.Enum)
+		ok = ok && isEnum && e.Dialect == "stablehlo" && e.Set == "precision"
+	}
+	return ok
+}
+func (precisionConfig) print(p *printer, op *ir.Op, f *syntax) {
+	words, ok := op.Attrs.Get(precisionName).(ir.Array)
+	if !ok {
+		return
+	}
+	ss := make([]string, len(words))
+	for i, w := range words {
+		ss[i] = w.(ir.Enum).Value
+	}
+	p.print(", precision = [", strings.Join(ss, ", "), "]")
+}
+
+// dotAlgorithm is the algorithm of dot_general, if it is there.
+type dotAlgorithm struct{}
+
+const algorithmOpen = "#stablehlo.dot_algorithm<"
+
+func (dotAlgorithm) attrs() []string { return []string{"algorithm"} }
+func (dotAlgorithm) fits(op *ir.Op) bool {
+	a := op.Attrs.Get("algorithm")
+	v, ok := a.(ir.Verbatim)
+	return a == nil || ok && strings.HasPrefix(string(v), algorithmOpen)
+}
+func (dotAlgorithm) print(p *printer, op *ir.Op, f *syntax) {
+	if v, ok := op.Attrs.Get("algorithm").(ir.Verbatim); ok {
+		p.print(", algorithm = <", strings.TrimPrefix(string(v), algorithmOpen))
+	}
+}
+
+// convDims is the dimension numbers of a convolution: [b, 0, f]x[0, i, o]->[b, 0, f].
+type convDims struct{}
+
+const convOpen = "#stablehlo.conv<"
+
+func (convDims) attrs() []string { return []string{"dimension_numbers"} }
+func (convDims) fits(op *ir.Op) bool {
+	v, ok := op.Attrs.Get("dimension_numbers").(ir.Verbatim)
+	return ok && strings.HasPrefix(string(v), convOpen+"[")
+}
+func (convDims) print(p *printer, op *ir.Op, f *syntax) {
+	v := string(op.Attrs.Get("dimension_numbers").(ir.Verbatim))
+	p.print(strings.TrimSuffix(strings.TrimPrefix(v, convOpen), ">"))
+}
+
+// convWindow is the window of a convolution: {stride = [1], pad = [[0, 1]]}.
+type convWindow struct{}
+
+// windowParts are what a window may say, in the order in which it is written.
+var windowParts = []struct{ key, attr string }{
+	{"stride", "window_strides"}, {"pad", "padding"}, {"lhs_dilate", "lhs_dilation"}, {"rhs_dilate", "rhs_dilation"}, {"reverse", "window_reversal"},
+}
+
+func (convWindow) attrs() []string {
+	var names []string
+	for _, w := range windowParts {
+		names = append(names, w.attr)
+	}
+	return names
+}
+
+func (convWindow) fits(op *ir.Op) bool {
+	for _, w := range windowParts {
+		switch a := op.Attrs.Get(w.attr).(type) {
+		case nil:
+		case ir.Ints:
+			if w.key == "pad" || w.key == "reverse" {
+				return false
+			}
+		case ir.Bools:
+			if w.key != "reverse" {
+				return false
+			}
+		case *ir.Literal:
+			if w.key != "pad" || a.Type.Rank() != 2 || a.Type.Shape[1] != 2 || a.Type.Elem != ir.I64 {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (convWindow) print(p *printer, op *ir.Op, f *syntax) {
+	var ss []string
+	for _, w := range windowParts {
+		switch a := op.Attrs.Get(w.attr).(type) {
+		case ir.Ints:
+			var b strings.Builder
+			writeInts(&b, a)
+			ss = append(ss, w.key+" = "+b.String())
+		case ir.Bools:
+			vs := make([]string, len(a))
+			for i, v := range a {
+				vs[i] = strconv.FormatBool(v)
+			}
+			ss = append(ss, w.key+" = ["+strings.Join(vs, ", ")+"]")
+		case *ir.Literal:
+			vs := make([]string, a.Type.Shape[0])
+			for i := range vs {
+				vs[i] = fmt.Sprintf("[%d, %d]", a.Int(2*i), a.Int(2*i+1))
+			}
+			ss = append(ss, w.key+" = ["+strings.Join(vs, ", ")+"]")
+		}
+	}
+	p.print("{", strings.Join(ss, ", "), "}")
+}
+
+// returned is the operands of a terminator, if there are any.
+type returned struct{ noAttrs }
+
+func (returned) count(n *count)      { n.variadic = true }
+func (returned) fits(op *ir.Op) bool { return len(op.Results) == 0 }
+func (returned) print(p *printer, op *ir.Op, f *syntax) {
+	before := op.Kind != ir.Return
+	if before {
+		p.suffixDict(restAttrs(op, f))
+	}
+	if len(op.Operands) > 0 {
+		p.print(" ")
+		p.uses(op.Operands)
+	}
+	if !before {
+		p.suffixDict(restAttrs(op, f))
+	}
+	if len(op.Operands) > 0 {
+		p.print(" : ")
+		p.types(op.Operands)
+	}
+}
+
+// barrier is the whole of an optimization_barrier, whose results have the
+// types of its operands.
+type barrier struct{ noAttrs }
+
+func (barrier) count(n *count)      { n.variadic = true }
+func (barrier) fits(op *ir.Op) bool { return sameLists(op.Operands, op.Results) }
+func (barrier) print(p *printer, op *ir.Op, f *syntax) {
+	p.suffixDict(restAttrs(op, f))
+	if len(op.Operands) == 0 {
+		p.print("()")
+		return
+	}
+	p.print(" ")
+	p.uses(op.Operands)
+	p.print(" : ")
+	p.types(op.Operands)
+}
+
+// sameLists reports whether as and bs have the same types.
+func sameLists(as, bs []*ir.Value) bool {
+	if len(as) != len(bs) {
+		return false
+	}
+	for i := range as {
+		if as[i] == nil || bs[i] == nil || as[i].Type == nil || !as[i].Type.Equal(bs[i].Type) {
+			return false
+		}
+	}
+	return true
+}
+
+// shardingText is an attribute that is a sharding, without its dialect.
+type shardingText string
+
+func (t shardingText) attrs() []string { return []string{string(t)} }
+func (t shardingText) fits(op *ir.Op) bool {
+	_, ok := op.Attrs.Get(string(t)).(*ir.Sharding)
+	return ok
+}
+func (t shardingText) print(p *printer, op *ir.Op, f *syntax) {
+	p.print(op.Attrs.Get(string(t)).String())
+}
