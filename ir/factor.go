@@ -16,6 +16,10 @@ const (
 // some factors, major first. Values whose dimensions share a factor lie alike
 // along it. A dimension without factors is not related to any other.
 //
+// A PassThrough factor stands in every result. One that no operand has can be
+// cut at no cost. A Reduction stands in operands only. A factor that stands in
+// one tensor alone relates nothing: propagation does not cross it.
+//
 // The rule of a matrix product is ([i, k], [k, j]) -> ([i, j]), with k a
 // [Reduction].
 type Factors struct {
@@ -127,51 +131,113 @@ func transposeFactors(op *Op) *Factors {
 	return f
 }
 
-// reshapeFactors: the sizes of both sides are cut into common factors; where
-// they have none, the dimensions of that stretch are not related.
-func reshapeFactors(op *Op) *Factors {
+// bitcastFactors: pointwise, but for the last dimension of the side that has
+// one more.
+func bitcastFactors(op *Op) *Factors {
 	f := newFactors(op)
 	in, out := op.Operands[0].Type.Shape, op.Results[0].Type.Shape
+	n := min(len(in), len(out))
+	for d := range n {
+		f.add(out[d], PassThrough, []int{d}, []int{d})
+	}
+	for d := n; d < len(in); d++ {
+		f.add(in[d], NeedReplication, []int{d}, nil)
+	}
+	for d := n; d < len(out); d++ {
+		f.add(out[d], NeedReplication, nil, []int{d})
+	}
+	return f
+}
+
+// reshapeFactors walks the elements of both sides, major first, and cuts the
+// sizes into common factors. Where the next sizes share none, each side gets
+// factors of its own until both have come equally far.
+func reshapeFactors(op *Op) *Factors {
+	f := newFactors(op)
 	if op.Results[0].Type.NumElements() == 0 {
 		return f
 	}
-	i, o := 0, 0
-	restIn, restOut := 1, 1 // what is left of in[i-1], out[o-1]
-	for {
-		for restIn == 1 && i < len(in) {
-			restIn = in[i]
-			i++
+	in, out := reshapeSide{sizes: op.Operands[0].Type.Shape, done: 1, upto: 1}, reshapeSide{sizes: op.Results[0].Type.Shape, done: 1, upto: 1}
+	own := func(side *reshapeSide, size int) {
+		k := f.factor(size, NeedReplication)
+		if side == &in {
+			f.Operands[0][in.dim] = append(f.Operands[0][in.dim], k)
+		} else {
+			f.Results[0][out.dim] = append(f.Results[0][out.dim], k)
 		}
-		for restOut == 1 && o < len(out) {
-			restOut = out[o]
-			o++
-		}
-		if restIn == 1 && restOut == 1 {
-			return f
-		}
-		if restIn == 1 || restOut == 1 { // cannot be: the products are equal
-			return f
-		}
-		n := min(restIn, restOut)
-		if restIn%n == 0 && restOut%n == 0 {
-			k := f.factor(n, PassThrough)
-			f.Operands[0][i-1] = append(f.Operands[0][i-1], k)
-			f.Results[0][o-1] = append(f.Results[0][o-1], k)
-			restIn, restOut = restIn/n, restOut/n
-			continue
-		}
-		// No common factor at this place: nothing is related until both sides meet again.
-		for restIn != restOut {
-			if restIn < restOut {
-				restIn *= in[i]
-				i++
-			} else {
-				restOut *= out[o]
-				o++
-			}
-		}
-		restIn, restOut = 1, 1
+		side.done *= size
 	}
+	for {
+		in.enter()
+		out.enter()
+		common := gcd(in.next(), out.next())
+		switch {
+		case in.ended() && out.ended():
+			return f
+		case out.ended():
+			own(&in, in.next())
+		case in.ended():
+			own(&out, out.next())
+		case in.done == out.done && common > 1:
+			k := f.factor(common, PassThrough)
+			f.Operands[0][in.dim] = append(f.Operands[0][in.dim], k)
+			f.Results[0][out.dim] = append(f.Results[0][out.dim], k)
+			in.done, out.done = in.done*common, out.done*common
+		case in.done == out.done:
+			own(&in, in.next())
+			own(&out, out.next())
+		case in.done < out.done:
+			own(&in, in.catchUp(&out, common))
+		default:
+			own(&out, out.catchUp(&in, common))
+		}
+	}
+}
+
+// A reshapeSide is how far reshapeFactors has come on one side: done is the
+// product of the factors found, upto that of the sizes of dimensions 0 to dim.
+type reshapeSide struct {
+	sizes      []int
+	dim        int
+	done, upto int
+	inside     bool // upto has the size of dim
+}
+
+// enter moves on to the dimension that the next factor belongs to.
+func (s *reshapeSide) enter() {
+	for {
+		if s.inside && s.done == s.upto {
+			s.dim, s.inside = s.dim+1, false
+		}
+		if s.inside || s.dim == len(s.sizes) {
+			return
+		}
+		s.upto, s.inside = s.upto*s.sizes[s.dim], true
+	}
+}
+
+// next is what is left of the dimension.
+func (s *reshapeSide) next() int { return s.upto / s.done }
+
+func (s *reshapeSide) ended() bool { return s.dim == len(s.sizes) }
+
+// catchUp is the next factor of s, which is behind o: what brings it level
+// where that divides, else what leaves the common divisor for later.
+func (s *reshapeSide) catchUp(o *reshapeSide, common int) int {
+	if next := s.next(); o.done%s.done == 0 && next%(o.done/s.done) == 0 {
+		return o.done / s.done
+	} else if next > common {
+		return next / common
+	} else {
+		return next
+	}
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 func dotFactors(op *Op) *Factors {
@@ -288,167 +354,78 @@ func padFactors(op *Op) *Factors {
 	return f
 }
 
-// dynamicSliceFactors: a dimension that is taken whole passes through.
+// dynamicSliceFactors: a dimension that is taken whole passes through; the
+// others are not related, since where the window lies is not known.
 func dynamicSliceFactors(op *Op) *Factors {
 	f := newFactors(op)
 	in, out := op.Operands[0].Type.Shape, op.Results[0].Type.Shape
 	for d := range out {
-		t := PassThrough
-		if in[d] != out[d] {
-			t = NeedReplication
+		if in[d] == out[d] {
+			f.add(in[d], PassThrough, []int{d}, []int{d})
+			continue
 		}
-		f.add(in[d], t, []int{d}, []int{d})
+		f.add(in[d], NeedReplication, []int{d}, nil)
+		f.add(out[d], NeedReplication, nil, []int{d})
 	}
 	return f
 }
 
+// dynamicUpdateSliceFactors: a dimension in which the update is smaller passes
+// through from the first operand; each device writes what falls into its part
+// and needs the whole update for it.
 func dynamicUpdateSliceFactors(op *Op) *Factors {
 	f := newFactors(op)
 	in, update := op.Operands[0].Type.Shape, op.Operands[1].Type.Shape
 	for d := range in {
 		if in[d] == update[d] {
 			f.add(in[d], PassThrough, []int{d, d}, []int{d})
-		} else {
-			f.add(in[d], NeedReplication, []int{d, d}, []int{d})
-		}
-	}
-	return f
-}
-
-// gatherFactors: batch dimensions of the indices pass through to the result,
-// with those of the operand that they index along; so do operand dimensions
-// that are taken whole.
-func gatherFactors(op *Op) *Factors {
-	f := newFactors(op)
-	g := op.Attrs.Get("dimension_numbers").(GatherDims)
-	in, idx, out := op.Operands[0].Type.Shape, op.Operands[1].Type.Shape, op.Results[0].Type.Shape
-	sizes := op.Ints("slice_sizes")
-	var batch, offset []int // result dimensions
-	for d := range out {
-		if contains(g.OffsetDims, d) {
-			offset = append(offset, d)
-		} else {
-			batch = append(batch, d)
-		}
-	}
-	k := 0
-	for d, size := range idx {
-		if d == g.IndexVectorDim {
 			continue
 		}
-		operand := -1
-		for i, b := range g.StartIndicesBatchingDims {
-			if b == d {
-				operand = g.OperandBatchingDims[i]
-			}
-		}
-		f.add(size, PassThrough, []int{operand, d}, []int{batch[k]})
-		k++
-	}
-	k = 0
-	for d, size := range in {
-		switch {
-		case contains(g.OperandBatchingDims, d):
-		case contains(g.CollapsedSliceDims, d):
-			f.add(size, NeedReplication, []int{d, -1}, []int{-1})
-		case sizes[d] == size:
-			f.add(size, PassThrough, []int{d, -1}, []int{offset[k]})
-			k++
-		default:
-			f.add(size, NeedReplication, []int{d, -1}, []int{offset[k]})
-			k++
-		}
+		f.add(in[d], PassThrough, []int{d, -1}, []int{d})
+		f.add(update[d], NeedReplication, []int{-1, d}, nil)
 	}
 	return f
 }
 
-func contains(xs []int, x int) bool {
-	for _, v := range xs {
-		if v == x {
-			return true
-		}
-	}
-	return false
-}
-
-// scatterFactors: as gatherFactors, with updates in place of the result. A
-// batch dimension of the indices that is not one of the operand is reduced
-// into the operand.
-func scatterFactors(op *Op) *Factors {
-	f := newFactors(op)
-	g := op.Attrs.Get("scatter_dimension_numbers").(ScatterDims)
-	n := len(op.Results)
-	in, idx, upd := op.Operands[0].Type.Shape, op.Operands[n].Type.Shape, op.Operands[n+1].Type.Shape
-	var batch, window []int // update dimensions
-	for d := range upd {
-		if contains(g.UpdateWindowDims, d) {
-			window = append(window, d)
-		} else {
-			batch = append(batch, d)
-		}
-	}
-	dims := func(operand, index, update int) []int {
-		return append(append(repeat(operand, n), index), repeat(update, n)...)
-	}
-	k := 0
-	for d, size := range idx {
-		if d == g.IndexVectorDim {
-			continue
-		}
-		operand := -1
-		for i, b := range g.ScatterIndicesBatchingDims {
-			if b == d {
-				operand = g.InputBatchingDims[i]
-			}
-		}
-		t := PassThrough
-		if operand < 0 {
-			t = NeedReplication
-		}
-		f.add(size, t, dims(operand, d, batch[k]), repeat(operand, n))
-		k++
-	}
-	k = 0
-	for d, size := range in {
-		switch {
-		case contains(g.InputBatchingDims, d):
-		case contains(g.InsertedWindowDims, d):
-			f.add(size, NeedReplication, dims(d, -1, -1), repeat(d, n))
-		case upd[window[k]] == size:
-			f.add(size, PassThrough, dims(d, -1, window[k]), repeat(d, n))
-			k++
-		default:
-			f.add(size, NeedReplication, dims(d, -1, window[k]), repeat(d, n))
-			k++
-		}
-	}
-	return f
-}
-
+// reduceWindowFactors: a window of one element without padding passes through.
 func reduceWindowFactors(op *Op) *Factors {
 	f := newFactors(op)
-	n := len(op.Results)
+	n, rank := len(op.Results), op.Results[0].Type.Rank()
 	in, out, win := op.Operands[0].Type.Shape, op.Results[0].Type.Shape, op.Ints("window_dimensions")
-	for d := range in {
+	low, high := op.Padding(rank)
+	for d := range out {
 		t := PassThrough
-		if win[d] != 1 || in[d] != out[d] {
-			t = NeedReplication
+		if win[d] != 1 || in[d] != out[d] || low[d] != 0 || high[d] != 0 {
+			t = Permutation
 		}
-		f.add(in[d], t, repeat(d, n), repeat(d, n))
+		f.add(out[d], t, repeat(d, n), repeat(d, n))
 	}
 	return f
 }
 
+// sortFactors: the sorted dimension must be whole. Along it, propagation
+// crosses only where there is another dimension to move the axes to.
 func sortFactors(op *Op) *Factors {
 	f := newFactors(op)
-	n := len(op.Results)
+	n, t := len(op.Results), op.Results[0].Type
 	dim := op.Int("dimension")
-	for d, size := range op.Results[0].Type.Shape {
-		t := PassThrough
-		if d == dim {
-			t = NeedReplication
+	if dim < 0 {
+		dim += t.Rank()
+	}
+	others := false
+	for d, size := range t.Shape {
+		others = others || d != dim && size != 1
+	}
+	for d, size := range t.Shape {
+		switch {
+		case d != dim:
+			f.add(size, PassThrough, repeat(d, n), repeat(d, n))
+		case others:
+			f.add(size, NeedReplication, repeat(d, n), repeat(d, n))
+		default:
+			f.add(size, NeedReplication, repeat(d, n), nil)
+			f.add(size, NeedReplication, nil, repeat(d, n))
 		}
-		f.add(size, t, repeat(d, n), repeat(d, n))
 	}
 	return f
 }
@@ -463,4 +440,28 @@ func rotateFactors(op *Op) *Factors {
 		f.add(size, t, repeat(d, len(op.Operands)), []int{d})
 	}
 	return f
+}
+
+// gatheredFactors is the rule of a collective that changes the named
+// dimensions: these must be whole along the axes that its groups do not have,
+// the others pass through.
+func gatheredFactors(attrs ...string) func(*Op) *Factors {
+	return func(op *Op) *Factors {
+		f := newFactors(op)
+		n := len(op.Results)
+		in, out := op.Operands[0].Type.Shape, op.Results[0].Type.Shape
+		for d := range out {
+			whole := false
+			for _, a := range attrs {
+				whole = whole || op.Int(a) == d
+			}
+			if !whole {
+				f.add(out[d], PassThrough, repeat(d, n), repeat(d, n))
+				continue
+			}
+			f.add(in[d], NeedReplication, repeat(d, n), nil)
+			f.add(out[d], NeedReplication, nil, repeat(d, n))
+		}
+		return f
+	}
 }

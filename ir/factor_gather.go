@@ -1,0 +1,144 @@
+package ir
+
+import "slices"
+
+// A windowRule is what the sharding rules of gather and scatter have in
+// common: windows of an input tensor, one for each index, lie in a tensor of
+// slices, which is the result of a gather and the updates of a scatter.
+type windowRule struct {
+	input, indices, slices []int // shapes
+	offsetDims             []int // of slices: the dimensions of a window
+	collapsedDims          []int // of input: windows have size 1 and lack them
+	inputBatch, indexBatch []int // pairwise the same
+	startIndexMap          []int // of input: those that the index moves along
+	indexVectorDim         int
+
+	// add makes a factor of the given dimensions; -1 where it is not there.
+	add func(input, index, slice, size int, t FactorType)
+	// batch is the type of a dimension that only indices and slices have.
+	batch FactorType
+	// taken is the type of an input dimension from which one element is taken
+	// at an index, and that dimension alone.
+	taken FactorType
+}
+
+func (r *windowRule) factors() {
+	input, batch := 0, 0
+	for d, size := range r.slices {
+		if !slices.Contains(r.offsetDims, d) {
+			index := batch
+			if index >= r.indexVectorDim {
+				index++
+			}
+			r.batchFactor(index, d, size)
+			batch++
+			continue
+		}
+		for slices.Contains(r.collapsedDims, input) || slices.Contains(r.inputBatch, input) {
+			input++
+		}
+		if r.input[input] == size {
+			r.add(input, -1, d, size, PassThrough)
+		} else {
+			t := NeedReplication
+			if size == 1 && r.taken == Reduction {
+				t = r.takenAt(input)
+			}
+			r.add(input, -1, -1, r.input[input], t)
+			r.add(-1, -1, d, size, NeedReplication)
+		}
+		input++
+	}
+	for _, d := range r.collapsedDims {
+		r.add(d, -1, -1, r.input[d], r.takenAt(d))
+	}
+	if r.indexVectorDim < len(r.indices) {
+		r.add(-1, r.indexVectorDim, -1, r.indices[r.indexVectorDim], NeedReplication)
+	}
+}
+
+func (r *windowRule) takenAt(d int) FactorType {
+	if r.input[d] == 1 || !slices.Contains(r.startIndexMap, d) {
+		return NeedReplication
+	}
+	return r.taken
+}
+
+func (r *windowRule) batchFactor(index, slice, size int) {
+	for i, b := range r.indexBatch {
+		if b == index {
+			r.add(r.inputBatch[i], index, slice, size, PassThrough)
+			return
+		}
+	}
+	r.add(-1, index, slice, size, r.batch)
+}
+
+// gatherFactors: batch dimensions of the indices pass through to the result,
+// with those of the operand that they index along; so do operand dimensions
+// that are taken whole. From a dimension that is cut where one element is
+// taken, the device that has it takes it, which is a Reduction.
+func gatherFactors(op *Op) *Factors {
+	f := newFactors(op)
+	g := op.Attrs.Get("dimension_numbers").(GatherDims)
+	r := windowRule{
+		input: op.Operands[0].Type.Shape, indices: op.Operands[1].Type.Shape, slices: op.Results[0].Type.Shape,
+		offsetDims: g.OffsetDims, collapsedDims: g.CollapsedSliceDims,
+		inputBatch: g.OperandBatchingDims, indexBatch: g.StartIndicesBatchingDims,
+		startIndexMap: g.StartIndexMap, indexVectorDim: g.IndexVectorDim,
+		batch: PassThrough, taken: Reduction,
+		add: func(input, index, slice, size int, t FactorType) {
+			f.add(size, t, []int{input, index}, []int{slice})
+		},
+	}
+	r.factors()
+	return f
+}
+
+// scatterFactors: as gatherFactors, with updates in place of the result.
+// Along an operand dimension that is written one element at a time, each
+// device takes the updates that fall into its part. A batch dimension of the
+// updates that the operand has not is reduced into it.
+func scatterFactors(op *Op) *Factors {
+	f := newFactors(op)
+	g := op.Attrs.Get("scatter_dimension_numbers").(ScatterDims)
+	n := len(op.Results)
+	r := windowRule{
+		input: op.Operands[0].Type.Shape, indices: op.Operands[n].Type.Shape, slices: op.Operands[n+1].Type.Shape,
+		offsetDims: g.UpdateWindowDims, collapsedDims: g.InsertedWindowDims,
+		inputBatch: g.InputBatchingDims, indexBatch: g.ScatterIndicesBatchingDims,
+		startIndexMap: g.ScatterDimsToOperandDims, indexVectorDim: g.IndexVectorDim,
+		batch: NeedReplication, taken: PassThrough,
+		add: func(input, index, slice, size int, t FactorType) {
+			f.add(size, t, append(append(repeat(input, n), index), repeat(slice, n)...), repeat(input, n))
+		},
+	}
+	if CombinerOf(op.Regions[0]) != Invalid {
+		r.batch = Reduction
+	}
+	r.factors()
+	return f
+}
+
+// CombinerOf is the kind of the one op of a region that combines its two
+// arguments: Add for the region of a sum. It is Invalid where the region is
+// not one op of both arguments, or that op may not combine the elements of a
+// reduction in any order.
+func CombinerOf(b *Block) Kind {
+	if len(b.Ops) != 2 || len(b.Args) != 2 || len(b.Ops[0].Operands) != 2 || len(b.Ops[1].Operands) != 1 {
+		return Invalid
+	}
+	op, ret := b.Ops[0], b.Ops[1]
+	x, y := op.Operands[0], op.Operands[1]
+	if ret.Operands[0].Def != op || !(x == b.Args[0] && y == b.Args[1] || x == b.Args[1] && y == b.Args[0]) {
+		return Invalid
+	}
+	if !slices.Contains(combiners[:], op.Kind) {
+		return Invalid
+	}
+	return op.Kind
+}
+
+// combiners are the kinds that are Associative and Commutative, written out
+// because rows of the table depend on them.
+var combiners = [...]Kind{Add, And, Maximum, Minimum, Multiply, Or, Xor}

@@ -1,0 +1,87 @@
+package ir
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// ruleText is a rule as Shardy prints it: ([i, k], [k, j])->([i, j]), sizes,
+// then the factors of each type but PassThrough.
+func ruleText(f *Factors) string {
+	name := func(k int) string { return string(rune('a' + k)) }
+	side := func(ts [][][]int) string {
+		var tensors []string
+		for _, dims := range ts {
+			var ds []string
+			for _, ks := range dims {
+				s := ""
+				for _, k := range ks {
+					s += name(k)
+				}
+				ds = append(ds, s)
+			}
+			tensors = append(tensors, "["+strings.Join(ds, ", ")+"]")
+		}
+		return "(" + strings.Join(tensors, ", ") + ")"
+	}
+	s := side(f.Operands) + "->" + side(f.Results)
+	for k, n := range f.Sizes {
+		s += fmt.Sprintf(" %s=%d", name(k), n)
+		s += [...]string{"", "+", "!", "~"}[f.Types[k]]
+	}
+	return s
+}
+
+// The rule of a reshape has a factor for each stretch that both sides share.
+func TestReshapeFactors(t *testing.T) {
+	for _, c := range []struct {
+		in, out []int
+		want    string
+	}{
+		{[]int{8}, []int{2, 4}, "([ab])->([a, b]) a=2 b=4"},
+		{[]int{2, 4}, []int{8}, "([a, b])->([ab]) a=2 b=4"},
+		{[]int{2, 1, 4}, []int{2, 4, 1}, "([a, , b])->([a, b, ]) a=2 b=4"},
+		{[]int{4, 6}, []int{8, 3}, "([a, bc])->([ab, c]) a=4 b=2 c=3"},
+		{[]int{2, 3}, []int{3, 2}, "([a, c])->([b, d]) a=2! b=3! c=3! d=2!"},
+		{[]int{5, 2, 3}, []int{5, 3, 2}, "([a, b, d])->([a, c, e]) a=5 b=2! c=3! d=3! e=2!"},
+		{nil, []int{1, 1}, "([])->([, ])"},
+	} {
+		f := NewFunc("main")
+		x := f.NewArg(f.Body, Tensor(F32, c.in...), "x")
+		op := &Op{Kind: Reshape, Operands: []*Value{x}, Results: []*Value{f.NewValue(Tensor(F32, c.out...), "")}}
+		if got := ruleText(FactorsOf(op)); got != c.want {
+			t.Errorf("%v to %v: %s, want %s", c.in, c.out, got, c.want)
+		}
+	}
+}
+
+// A gather reduces over the dimensions from which one element is taken.
+func TestGatherFactors(t *testing.T) {
+	f := NewFunc("main")
+	table, tokens := f.NewArg(f.Body, Tensor(F32, 32, 8), "table"), f.NewArg(f.Body, Tensor(I32, 2, 4), "tokens")
+	op := NewBuilder(f).Emit(Gather, []*Value{table, tokens}, AttrsOf(
+		NamedAttr{"dimension_numbers", GatherDims{OffsetDims: []int{2}, CollapsedSliceDims: []int{0}, StartIndexMap: []int{0}, IndexVectorDim: 2}},
+		NamedAttr{"slice_sizes", Ints{1, 8}}), nil, nil)
+	if got, want := ruleText(FactorsOf(op)), "([d, c], [a, b])->([a, b, c]) a=2 b=4 c=8 d=32+"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// Sub-axes are joined and cut like numbers in mixed radix.
+func TestSubAxes(t *testing.T) {
+	m := &Mesh{Name: "mesh", Axes: []MeshAxis{{"x", 8}, {"y", 2}}}
+	x12, x22, x42 := AxisRef{"x", 1, 2}, AxisRef{"x", 2, 2}, AxisRef{"x", 4, 2}
+	if got := m.JoinAxes([]AxisRef{Ax("y"), x12}, []AxisRef{x22, x42}); fmt.Sprint(got) != `["y" "x"]` {
+		t.Errorf("joined %v", got)
+	}
+	if got, ok := m.PrefixOutside(Ax("x"), []AxisRef{x42}); !ok || got != (AxisRef{"x", 1, 4}) {
+		t.Errorf("prefix %v, %v", got, ok)
+	}
+	if _, ok := m.PrefixOutside(Ax("x"), []AxisRef{x12}); ok {
+		t.Errorf("a prefix that is not there")
+	}
+	if !m.IsPrefix(x12, Ax("x")) || m.IsPrefix(x22, Ax("x")) || !m.Contains(Ax("x"), x22) || m.Contains(x12, x22) {
+		t.Errorf("prefixes or parts of sub-axes")
+	}
+}
