@@ -1,0 +1,136 @@
+// Package lower is what happens to a per-device program after the passes:
+// here, the lists of devices that texts for other compilers want. Package
+// lower/hlo prints HLO.
+//
+// It imports ir and ir/mlir only.
+package lower
+
+import (
+	"fmt"
+
+	"ppc/ir"
+)
+
+// Digits sees the rank of a device in mesh as a number whose digits, major
+// first, have the sizes dims: one or more per mesh axis, so that every axis of
+// axes is one digit. perm is the digits in the order in which counting visits
+// the groups along axes one after the other: the others first, then those of
+// axes in their order. The axes must pass [CheckAxes].
+func Digits(mesh *ir.Mesh, axes []ir.AxisRef) (dims, perm []int) {
+	digit := make(map[ir.AxisRef]int)
+	for _, a := range mesh.Axes {
+		for pre := 1; pre < a.Size; {
+			size := a.Size / pre
+			for _, r := range axes {
+				if r.Name != a.Name || mesh.RefSize(r) == 1 {
+					continue
+				}
+				start := max(r.Pre, 1)
+				if start == pre {
+					size = mesh.RefSize(r)
+					digit[r] = len(dims)
+					break
+				}
+				if start > pre {
+					size = min(size, start/pre)
+				}
+			}
+			dims = append(dims, size)
+			pre *= size
+		}
+	}
+	grouped := make([]bool, len(dims))
+	for _, d := range digit {
+		grouped[d] = true
+	}
+	for d := range dims {
+		if !grouped[d] {
+			perm = append(perm, d)
+		}
+	}
+	for _, r := range axes {
+		if d, ok := digit[r]; ok {
+			perm = append(perm, d)
+		}
+	}
+	return dims, perm
+}
+
+// CheckAxes reports why axes are not distinct axes or sub-axes of mesh.
+func CheckAxes(mesh *ir.Mesh, axes ...ir.AxisRef) error {
+	for i, r := range axes {
+		n := mesh.AxisSize(r.Name)
+		if mesh.Axis(r.Name) < 0 {
+			return fmt.Errorf("mesh %s has no axis %q", ir.SymbolText(mesh.Name), r.Name)
+		}
+		if r.Size != 0 && (r.Size < 1 || r.Pre < 1 || n%(r.Pre*r.Size) != 0) {
+			return fmt.Errorf("%s does not divide axis %q of size %d", r, r.Name, n)
+		}
+		for _, s := range axes[:i] {
+			if r.Overlaps(s) {
+				return fmt.Errorf("axis %s is named twice", r)
+			}
+			if r.Name == s.Name && r.Pre%s.Pre != 0 && s.Pre%r.Pre != 0 {
+				return fmt.Errorf("%s and %s do not cut axis %q the same way", s, r, r.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// Groups is the groups of devices that differ only along axes, each in the
+// order of the axes, and the groups in the order of their first devices.
+func Groups(mesh *ir.Mesh, axes []ir.AxisRef) [][]int {
+	dims, perm := Digits(mesh, axes)
+	strides := make([]int, len(dims))
+	stride := 1
+	for d := len(dims) - 1; d >= 0; d-- {
+		strides[d] = stride
+		stride *= dims[d]
+	}
+	size := mesh.RefsSize(axes)
+	groups := make([][]int, mesh.Size()/size)
+	at := make([]int, len(perm))
+	rank := 0
+	for g := range groups {
+		groups[g] = make([]int, size)
+		for i := range size {
+			groups[g][i] = deviceAt(mesh, rank)
+			for k := len(perm) - 1; k >= 0; k-- { // count one up in permuted digits
+				at[k]++
+				rank += strides[perm[k]]
+				if at[k] < dims[perm[k]] {
+					break
+				}
+				rank -= at[k] * strides[perm[k]]
+				at[k] = 0
+			}
+		}
+	}
+	return groups
+}
+
+// Pairs is the source and the target of every transfer of s, by source.
+func Pairs(mesh *ir.Mesh, s ir.AxisShift) [][]int {
+	stride, n := mesh.Stride(s.Axis), mesh.RefSize(s.Axis)
+	var pairs [][]int
+	for rank := range mesh.Size() {
+		i := rank / stride % n
+		j := i + s.Shift
+		if s.Wrap {
+			j = ((j % n) + n) % n
+		}
+		if j < 0 || j >= n {
+			continue
+		}
+		pairs = append(pairs, []int{deviceAt(mesh, rank), deviceAt(mesh, rank+(j-i)*stride)})
+	}
+	return pairs
+}
+
+func deviceAt(mesh *ir.Mesh, rank int) int {
+	if mesh.DeviceIDs != nil {
+		return mesh.DeviceIDs[rank]
+	}
+	return rank
+}

@@ -1,0 +1,207 @@
+package hlo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// A form is how the operands, results and regions of an op become those of
+// instructions.
+type form uint8
+
+const (
+	plain     form = iota // one instruction; several results are a tuple
+	constant              // its literal is its operand; a splat is broadcast
+	stretched             // operand dimensions of size 1 are dropped first
+	leveled               // scalar operands are broadcast to the result's shape
+	barrier               // several operands are one tuple
+	exchange              // split and joined along one dimension, then moved
+	loop                  // the state and what the regions capture is one tuple
+	branches              // one operand per branch: what it captures
+	call                  // of a function
+)
+
+// constant appends a constant; a splat is a scalar, broadcast.
+func (c *computation) constant(op *ir.Op) {
+	v, l := op.Result(), op.Literal("value")
+	scalar := l
+	spread := l.IsSplat() && l.Type.NumElements() > 1
+	if spread {
+		scalar = &ir.Literal{Type: l.Type.WithShape(), Data: l.Data}
+	}
+	text := literalText(scalar)
+	if !spread {
+		c.values[v.ID] = c.line(c.want(v, "constant"), v.Type, "constant("+text+")"+metadata(op))
+		return
+	}
+	in := c.line("constant", scalar.Type, "constant("+text+")")
+	c.values[v.ID] = c.emit(c.want(v, "broadcast"), v.Type, "broadcast", []instruction{in}, ", dimensions={}"+metadata(op))
+}
+
+// broadcast appends a broadcast_in_dim. HLO's broadcast keeps the size of each
+// operand dimension, so those of size 1 that would grow are dropped.
+func (c *computation) broadcast(op *ir.Op, row *row) {
+	x, t := op.Operands[0], op.Result().Type
+	in := c.use(x)
+	var shape, dims []int
+	for i, d := range op.Ints("broadcast_dimensions") {
+		if n := x.Type.Shape[i]; n == t.Shape[d] {
+			shape, dims = append(shape, n), append(dims, d)
+		}
+	}
+	if len(shape) < x.Type.Rank() {
+		in = c.emit("reshape", x.Type.WithShape(shape...), "reshape", []instruction{in}, "")
+	}
+	c.results(op, row.opcode, []instruction{in}, ", dimensions="+braced(dims))
+}
+
+// level appends a select or clamp.
+func (c *computation) level(op *ir.Op, row *row) {
+	t := op.Result().Type
+	operands := c.operands(op.Operands)
+	for i, v := range op.Operands {
+		if v.Type.Rank() < t.Rank() {
+			operands[i] = c.emit("broadcast", t.WithElem(v.Type.Elem), "broadcast", operands[i:i+1], ", dimensions={}")
+		}
+	}
+	c.instruction(op, row, operands)
+}
+
+func (c *computation) barrier(op *ir.Op, row *row) {
+	if len(op.Operands) == 1 {
+		c.instruction(op, row, c.operands(op.Operands))
+		return
+	}
+	c.instruction(op, row, []instruction{c.tuple(op.Operands)})
+}
+
+// allToAll appends an all_to_all. HLO's joins the parts along the dimension
+// that it cuts; where the op wants them along another, that dimension becomes
+// (parts, size), and parts moves in front of the other: one reshape to cut it
+// off, one transpose to move it, one reshape to join it.
+func (c *computation) allToAll(op *ir.Op, row *row) {
+	split, concat, n := op.Int("split_dimension"), op.Int("concat_dimension"), op.Int("split_count")
+	operands := c.operands(op.Operands)
+	if split == concat {
+		c.instruction(op, row, operands)
+		return
+	}
+	if len(operands) != 1 {
+		c.fail(op, "several operands that are split along dimension %d and joined along %d have no form in HLO", split, concat)
+		return
+	}
+	t := op.Operands[0].Type
+	attrs := c.fields(op, row) + metadata(op)
+	in := c.emit(row.opcode, t, row.opcode, operands, attrs)
+	cut := slices.Clone(t.Shape)
+	cut[split] /= n
+	cut = slices.Insert(cut, split, n)
+	in = c.emit("reshape", t.WithShape(cut...), "reshape", []instruction{in}, "")
+	var perm, moved []int
+	for d := range t.Shape {
+		if d == concat {
+			perm = append(perm, split)
+		}
+		if d >= split {
+			d++
+		}
+		perm = append(perm, d)
+	}
+	for _, d := range perm {
+		moved = append(moved, cut[d])
+	}
+	in = c.emit("transpose", t.WithShape(moved...), "transpose", []instruction{in}, ", dimensions="+braced(perm))
+	v := op.Result()
+	c.values[v.ID] = c.emit(c.want(v, "reshape"), v.Type, "reshape", []instruction{in}, "")
+}
+
+// while appends a loop. Its tuple holds the loop's values, then what the
+// regions capture, which the body hands on as it is.
+func (c *computation) while(op *ir.Op, row *row) {
+	captured := captures(op.Regions...)
+	names := []string{"cond", "body"}
+	for i, region := range op.Regions {
+		used := used(region)
+		in := c.computation(c.uses)
+		elems := slices.Concat(region.Args, captured)
+		in.unpack("state", elems, func(k int) bool {
+			return used[elems[k]] || i == 1 && k >= len(region.Args)
+		})
+		in.block(region)
+		results := region.Terminator().Operands
+		if i == 1 {
+			in.result = in.tuple(slices.Concat(results, captured))
+		} else {
+			in.root(results)
+		}
+		names[i] = c.finish(names[i], in)
+	}
+	state := c.tuple(slices.Concat(op.Operands, captured))
+	tuple := c.emit(row.opcode, state.typ, row.opcode, []instruction{state}, ", condition=%"+names[0]+", body=%"+names[1]+metadata(op))
+	c.elements(op, tuple, op.Regions[1].Args)
+}
+
+// finish finishes the computation in and returns its name.
+func (c *computation) finish(want string, in *computation) string {
+	name := c.titles.unique(want)
+	c.done = append(c.done, "%"+name+in.text())
+	return name
+}
+
+// used are the values that ops of b and of its regions have as operands.
+func used(b *ir.Block) map[*ir.Value]bool {
+	m := make(map[*ir.Value]bool)
+	b.Walk(func(op *ir.Op) {
+		for _, v := range op.Operands {
+			m[v] = true
+		}
+	})
+	return m
+}
+
+// conditional appends a choice. Each branch takes a tuple of what it captures.
+func (c *computation) conditional(op *ir.Op, row *row) {
+	operands := []instruction{c.use(op.Operands[0])}
+	var names []string
+	for i, region := range op.Regions {
+		captured := captures(region)
+		in := c.computation(c.uses)
+		in.unpack("captured", captured, func(int) bool { return true })
+		in.block(region)
+		in.root(region.Terminator().Operands)
+		names = append(names, "%"+c.finish(fmt.Sprintf("branch%d", i), in))
+		operands = append(operands, c.tuple(captured))
+	}
+	attrs := ", branch_computations={" + strings.Join(names, ", ") + "}"
+	if op.Kind == ir.If {
+		attrs = ", true_computation=" + names[0] + ", false_computation=" + names[1]
+	}
+	c.results(op, row.opcode, operands, attrs)
+}
+
+func (c *computation) call(op *ir.Op, row *row) {
+	c.results(op, row.opcode, c.operands(op.Operands), ", to_apply=%"+c.callee(op, op.Sym("callee")))
+}
+
+// unknown appends an op that was read from HLO and is not in package ir's
+// table: its attributes are HLO's own, unread.
+func (c *computation) unknown(op *ir.Op) {
+	opcode, ok := strings.CutPrefix(op.Name(), "hlo.")
+	if op.Kind != ir.Unknown || !ok {
+		c.fail(op, "the op has no HLO form")
+		return
+	}
+	var attrs strings.Builder
+	for _, a := range op.Attrs {
+		switch v := a.Attr.(type) {
+		case ir.Str:
+			attrs.WriteString(", " + a.Name + "=" + string(v))
+		case ir.Sym:
+			attrs.WriteString(", " + a.Name + "=%" + c.callee(op, string(v)))
+		}
+	}
+	c.results(op, opcode, c.operands(op.Operands), attrs.String())
+}

@@ -1,0 +1,197 @@
+package hlo
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ppc/ir"
+)
+
+// Print returns m, a per-device program, as HLO text. The entry computation is
+// m.Main(); functions that it does not reach are left out. It fails where an
+// op has no HLO form, naming the first such op.
+func Print(m *ir.Module) (string, error) {
+	main := m.Main()
+	if main == nil || main.Body == nil {
+		return "", fmt.Errorf("module %s has no main function", ir.SymbolText(m.Name))
+	}
+	p := &printer{m: m, titles: newNamer(), funcs: make(map[string]string), reducers: make(map[string]string)}
+	entry := p.function(main, p.titles.unique(main.Name))
+	if p.err != nil {
+		return "", p.err
+	}
+	return p.header(main) + "\n\n" + strings.Join(append(p.done, "ENTRY "+entry), "\n"), nil
+}
+
+// A printer writes the computations of one module.
+type printer struct {
+	m        *ir.Module
+	titles   *namer            // names of computations
+	done     []string          // finished computations, callees first
+	funcs    map[string]string // computation of a function; "" while it is being printed
+	reducers map[string]string // name of a region's computation, by its text
+	err      error             // the first
+}
+
+func (p *printer) fail(op *ir.Op, format string, args ...any) {
+	if p.err == nil {
+		e := &ir.Error{Op: op, Rule: &ir.Rule{Label: "hlo", Msg: fmt.Sprintf(format, args...)}}
+		p.err = e
+	}
+}
+
+func (p *printer) header(main *ir.Func) string {
+	var b strings.Builder
+	name := p.m.Name
+	if name == "" {
+		name = "module"
+	}
+	b.WriteString("HloModule " + sanitise(name))
+	if p.m.Attrs.Bool("hlo.is_scheduled") {
+		b.WriteString(", is_scheduled=true")
+	}
+	b.WriteString(aliases(main))
+	b.WriteString(", entry_computation_layout={(")
+	for i, v := range main.Params() {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		writeShape(&b, v.Type, true)
+	}
+	b.WriteString(")->")
+	writeShape(&b, tupleOf(resultTypes(main)), true)
+	b.WriteByte('}')
+	replicas := p.m.Attrs.Int("mhlo.num_replicas")
+	if replicas > 1 {
+		fmt.Fprintf(&b, ", replica_count=%d", replicas)
+	}
+	if n := p.m.NumDevices(); n > 1 && (replicas <= 1 || p.m.Attrs.Has("mhlo.num_partitions")) {
+		fmt.Fprintf(&b, ", num_partitions=%d", n)
+	}
+	return b.String()
+}
+
+func resultTypes(f *ir.Func) []*ir.Type {
+	ts := make([]*ir.Type, len(f.Results))
+	for i, r := range f.Results {
+		ts[i] = r.Type
+	}
+	return ts
+}
+
+// aliases says which result may take the memory of which parameter: the
+// attribute tf.aliasing_output of a parameter is the number of the result.
+func aliases(main *ir.Func) string {
+	var b strings.Builder
+	for i, v := range main.Params() {
+		if !v.Attrs.Has("tf.aliasing_output") {
+			continue
+		}
+		out := ""
+		if len(main.Results) != 1 {
+			out = strconv.Itoa(v.Attrs.Int("tf.aliasing_output"))
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " {%s}: (%d, {}, may-alias)", out, i)
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return ", input_output_alias={" + b.String() + " }"
+}
+
+// function is the text of f as the computation called name.
+func (p *printer) function(f *ir.Func, name string) string {
+	c := p.computation(f.Uses())
+	for i, v := range f.Params() {
+		c.parameter(v, i)
+	}
+	c.block(f.Body)
+	c.root(f.Return().Operands)
+	return "%" + name + c.text()
+}
+
+// callee is the name of the computation of the function called name, which is
+// printed first where it has not been.
+func (p *printer) callee(op *ir.Op, name string) string {
+	if s, ok := p.funcs[name]; ok {
+		if s == "" {
+			p.fail(op, "function %s calls itself", ir.SymbolText(name))
+		}
+		return s
+	}
+	f := p.m.Func(name)
+	if f == nil || f.Body == nil || f.Return() == nil {
+		p.fail(op, "there is no body of function %s", ir.SymbolText(name))
+		return ""
+	}
+	p.funcs[name] = ""
+	s := p.titles.unique(name)
+	p.done = append(p.done, p.function(f, s))
+	p.funcs[name] = s
+	return s
+}
+
+// reducer is the name of the computation of a region that combines or compares
+// scalars. Regions of equal text share one.
+func (p *printer) reducer(region *ir.Block, uses []int) string {
+	c := p.computation(uses)
+	c.plain = true
+	for i, v := range region.Args {
+		c.parameter(v, i)
+	}
+	c.block(region)
+	c.root(region.Terminator().Operands)
+	body := c.text()
+	if name, ok := p.reducers[body]; ok {
+		return name
+	}
+	want := "reducer"
+	if row := rowOf(region.Ops[0].Kind); row != nil && len(region.Ops) == 2 {
+		want = row.opcode + "_" + region.Ops[0].Operands[0].Type.Elem.HLO()
+	}
+	name := p.titles.unique(want)
+	p.reducers[body] = name
+	p.done = append(p.done, "%"+name+body)
+	return name
+}
+
+// A namer gives out names, each once.
+type namer struct {
+	used map[string]bool
+	next map[string]int // no smaller suffix is free
+}
+
+func newNamer() *namer { return &namer{make(map[string]bool), make(map[string]int)} }
+
+// unique is want, made a name that HLO takes, or the first of want.1, want.2…
+// that is free. A name that was given out before in the same place of the same
+// text is given out again, so text that was printed and read prints the same.
+func (n *namer) unique(want string) string {
+	want = sanitise(want)
+	name := want
+	for n.used[name] {
+		n.next[want]++
+		name = want + "." + strconv.Itoa(n.next[want])
+	}
+	n.used[name] = true
+	return name
+}
+
+// sanitise replaces what may not stand in an HLO name by an underscore.
+func sanitise(s string) string {
+	letter := func(c byte) bool { return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+	b := []byte(s)
+	for i, c := range b {
+		if !letter(c) && c != '.' && c != '-' && (c < '0' || c > '9') {
+			b[i] = '_'
+		}
+	}
+	if len(b) == 0 || !letter(b[0]) {
+		b = append([]byte{'_'}, b...)
+	}
+	return string(b)
+}

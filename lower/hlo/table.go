@@ -1,0 +1,137 @@
+package hlo
+
+import "ppc/ir"
+
+// A row says how one op is spelled. Rows are data: what prints and parses by
+// them is elsewhere.
+type row struct {
+	opcode string
+	form   form
+	apply  bool // its region is the computation to_apply
+	fields []field
+}
+
+// rowOf is the row of k, or nil.
+func rowOf(k ir.Kind) *row {
+	if r, ok := table[k]; ok {
+		return &r
+	}
+	return nil
+}
+
+func simple(opcode string, fields ...field) row { return row{opcode: opcode, fields: fields} }
+
+func applied(opcode string, fields ...field) row {
+	return row{opcode: opcode, apply: true, fields: fields}
+}
+
+func formed(opcode string, f form, fields ...field) row {
+	return row{opcode: opcode, form: f, fields: fields}
+}
+
+// table has a row for every op that may stand in a per-device program.
+var table = map[ir.Kind]row{
+	ir.Abs:                 simple("abs"),
+	ir.Cbrt:                simple("cbrt"),
+	ir.Ceil:                simple("ceil"),
+	ir.CountLeadingZeros:   simple("count-leading-zeros"),
+	ir.Cosine:              simple("cosine"),
+	ir.Exponential:         simple("exponential"),
+	ir.ExponentialMinusOne: simple("exponential-minus-one"),
+	ir.Floor:               simple("floor"),
+	ir.IsFinite:            simple("is-finite"),
+	ir.Log:                 simple("log"),
+	ir.LogPlusOne:          simple("log-plus-one"),
+	ir.Logistic:            simple("logistic"),
+	ir.Negate:              simple("negate"),
+	ir.Not:                 simple("not"),
+	ir.PopulationCount:     simple("popcnt"),
+	ir.RoundNearestAfz:     simple("round-nearest-afz"),
+	ir.RoundNearestEven:    simple("round-nearest-even"),
+	ir.Rsqrt:               simple("rsqrt"),
+	ir.Sign:                simple("sign"),
+	ir.Sine:                simple("sine"),
+	ir.Sqrt:                simple("sqrt"),
+	ir.Tan:                 simple("tan"),
+	ir.Tanh:                simple("tanh"),
+	ir.Convert:             simple("convert"),
+	ir.BitcastConvert:      simple("bitcast-convert"),
+	ir.ReducePrecision:     simple("reduce-precision", number("exponent_bits", "exponent_bits"), number("mantissa_bits", "mantissa_bits")),
+
+	ir.Add:                  simple("add"),
+	ir.And:                  simple("and"),
+	ir.Atan2:                simple("atan2"),
+	ir.Divide:               simple("divide"),
+	ir.Maximum:              simple("maximum"),
+	ir.Minimum:              simple("minimum"),
+	ir.Multiply:             simple("multiply"),
+	ir.Or:                   simple("or"),
+	ir.Power:                simple("power"),
+	ir.Remainder:            simple("remainder"),
+	ir.ShiftLeft:            simple("shift-left"),
+	ir.ShiftRightArithmetic: simple("shift-right-arithmetic"),
+	ir.ShiftRightLogical:    simple("shift-right-logical"),
+	ir.Subtract:             simple("subtract"),
+	ir.Xor:                  simple("xor"),
+	ir.Compare:              simple("compare", word("direction", "comparison_direction"), compareType()),
+	ir.Select:               formed("select", leveled),
+	ir.Clamp:                formed("clamp", leveled),
+
+	ir.Constant:    formed("constant", constant),
+	ir.Iota:        simple("iota", number("iota_dimension", "iota_dimension")),
+	ir.PartitionID: simple("partition-id"),
+	ir.ReplicaID:   simple("replica-id"),
+
+	ir.BroadcastInDim:     formed("broadcast", stretched, ints("dimensions", "broadcast_dimensions")),
+	ir.Concatenate:        simple("concatenate", single("dimensions", "dimension")),
+	ir.DynamicSlice:       simple("dynamic-slice", ints("dynamic_slice_sizes", "slice_sizes")),
+	ir.DynamicUpdateSlice: simple("dynamic-update-slice"),
+	ir.Gather: simple("gather",
+		part("offset_dims", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.OffsetDims }, always),
+		part("collapsed_slice_dims", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.CollapsedSliceDims }, always),
+		part("start_index_map", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.StartIndexMap }, always),
+		part("operand_batching_dims", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.OperandBatchingDims }, nonEmpty),
+		part("start_indices_batching_dims", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.StartIndicesBatchingDims }, nonEmpty),
+		partNumber("index_vector_dim", "dimension_numbers", func(g *ir.GatherDims) *int { return &g.IndexVectorDim }),
+		ints("slice_sizes", "slice_sizes"), flag("indices_are_sorted", "indices_are_sorted")),
+	ir.Pad:     simple("pad", padding()),
+	ir.Reshape: simple("reshape"),
+	ir.Reverse: simple("reverse", ints("dimensions", "dimensions")),
+	ir.Scatter: applied("scatter",
+		part("update_window_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.UpdateWindowDims }, always),
+		part("inserted_window_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.InsertedWindowDims }, always),
+		part("scatter_dims_to_operand_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.ScatterDimsToOperandDims }, always),
+		part("input_batching_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.InputBatchingDims }, nonEmpty),
+		part("scatter_indices_batching_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.ScatterIndicesBatchingDims }, nonEmpty),
+		partNumber("index_vector_dim", "scatter_dimension_numbers", func(s *ir.ScatterDims) *int { return &s.IndexVectorDim }),
+		flag("indices_are_sorted", "indices_are_sorted"), flag("unique_indices", "unique_indices")),
+	ir.Slice:     simple("slice", slice()),
+	ir.Transpose: simple("transpose", ints("dimensions", "permutation")),
+
+	ir.DotGeneral: simple("dot",
+		part("lhs_batch_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.LhsBatch }, nonEmpty),
+		part("lhs_contracting_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.LhsContract }, nonEmpty),
+		part("rhs_batch_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.RhsBatch }, nonEmpty),
+		part("rhs_contracting_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.RhsContract }, nonEmpty),
+		precision(), algorithm()),
+	ir.Reduce:       applied("reduce", ints("dimensions", "dimensions")),
+	ir.ReduceWindow: applied("reduce-window", window()),
+	ir.Sort:         applied("sort", sortDimension(), flag("is_stable", "is_stable")),
+
+	ir.While:               formed("while", loop),
+	ir.Case:                formed("conditional", branches),
+	ir.If:                  formed("conditional", branches),
+	ir.Call:                formed("call", call),
+	ir.OptimizationBarrier: formed("opt-barrier", barrier),
+	ir.CustomCall: simple("custom-call", str("custom_call_target", "call_target_name"), flag("custom_call_has_side_effect", "has_side_effect"),
+		apiVersion(), str("backend_config", "backend_config")),
+	ir.TupleOp:         simple("tuple"),
+	ir.GetTupleElement: simple("get-tuple-element", number("index", "index")),
+
+	ir.AllGather:           simple("all-gather", channelID(), groups(), single("dimensions", "all_gather_dim"), globalIDs()),
+	ir.AllReduce:           applied("all-reduce", channelID(), groups(), globalIDs()),
+	ir.AllToAll:            formed("all-to-all", exchange, channelID(), groups(), single("dimensions", "split_dimension")),
+	ir.CollectiveBroadcast: simple("collective-broadcast", channelID(), groups()),
+	ir.CollectivePermute:   simple("collective-permute", channelID(), pairs()),
+	ir.ReduceScatter:       applied("reduce-scatter", channelID(), groups(), single("dimensions", "scatter_dimension"), globalIDs()),
+}
