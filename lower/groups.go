@@ -1,6 +1,6 @@
 // Package lower is what happens to a per-device program after the passes:
-// here, the lists of devices that texts for other compilers want. Package
-// lower/hlo prints HLO.
+// here, its text for other compilers, StableHLO with the devices of collectives
+// listed. Package lower/hlo prints HLO.
 //
 // It imports ir and ir/mlir only.
 package lower
@@ -22,12 +22,12 @@ func Digits(mesh *ir.Mesh, axes []ir.AxisRef) (dims, perm []int) {
 		for pre := 1; pre < a.Size; {
 			size := a.Size / pre
 			for _, r := range axes {
-				if r.Name != a.Name || mesh.RefSize(r) == 1 {
+				start, n := mesh.Span(r)
+				if r.Name != a.Name || n == 1 {
 					continue
 				}
-				start := max(r.Pre, 1)
 				if start == pre {
-					size = mesh.RefSize(r)
+					size = n
 					digit[r] = len(dims)
 					break
 				}
@@ -56,6 +56,16 @@ func Digits(mesh *ir.Mesh, axes []ir.AxisRef) (dims, perm []int) {
 	return dims, perm
 }
 
+// MeshOf is the mesh of m called name, which must have the axes, as
+// [CheckAxes] says.
+func MeshOf(m *ir.Module, name string, axes ...ir.AxisRef) (*ir.Mesh, error) {
+	mesh := m.Mesh(name)
+	if mesh == nil {
+		return nil, fmt.Errorf("there is no mesh %s", ir.SymbolText(name))
+	}
+	return mesh, CheckAxes(mesh, axes...)
+}
+
 // CheckAxes reports why axes are not distinct axes or sub-axes of mesh.
 func CheckAxes(mesh *ir.Mesh, axes ...ir.AxisRef) error {
 	for i, r := range axes {
@@ -70,13 +80,16 @@ func CheckAxes(mesh *ir.Mesh, axes ...ir.AxisRef) error {
 			if r.Overlaps(s) {
 				return fmt.Errorf("axis %s is named twice", r)
 			}
-			if r.Name == s.Name && r.Pre%s.Pre != 0 && s.Pre%r.Pre != 0 {
+			if r.Name == s.Name && !disjointCut(r, s) && !disjointCut(s, r) {
 				return fmt.Errorf("%s and %s do not cut axis %q the same way", s, r, r.Name)
 			}
 		}
 	}
 	return nil
 }
+
+// disjointCut reports whether the sub-axis s can be cut off before r.
+func disjointCut(r, s ir.AxisRef) bool { return r.Pre%(s.Pre*s.Size) == 0 }
 
 // Groups is the groups of devices that differ only along axes, each in the
 // order of the axes, and the groups in the order of their first devices.

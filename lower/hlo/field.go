@@ -224,7 +224,7 @@ func groups() field {
 		case *ir.Literal:
 			return listsText(rows(g)), nil
 		case ir.MeshAxes:
-			mesh, err := meshOf(m, g.Mesh, g.Axes...)
+			mesh, err := lower.MeshOf(m, g.Mesh, g.Axes...)
 			if err != nil {
 				return "", err
 			}
@@ -240,7 +240,7 @@ func pairs() field {
 		case *ir.Literal:
 			return listsText(rows(p)), nil
 		case ir.AxisShift:
-			mesh, err := meshOf(m, p.Mesh, p.Axis)
+			mesh, err := lower.MeshOf(m, p.Mesh, p.Axis)
 			if err != nil {
 				return "", err
 			}
@@ -248,15 +248,6 @@ func pairs() field {
 		}
 		return "", errors.New("source_target_pairs are missing")
 	}}
-}
-
-// meshOf is the mesh called name, which must have the axes.
-func meshOf(m *ir.Module, name string, axes ...ir.AxisRef) (*ir.Mesh, error) {
-	mesh := m.Mesh(name)
-	if mesh == nil {
-		return nil, fmt.Errorf("there is no mesh %s", ir.SymbolText(name))
-	}
-	return mesh, lower.CheckAxes(mesh, axes...)
 }
 
 // algorithm is the algorithm of a contraction.

@@ -19,6 +19,7 @@ var programs = []struct {
 	{"constants", nil, constantsProgram},
 	{"nested_loops", nil, nestedLoops},
 	{"collectives", []ir.MeshAxis{{Name: "stage", Size: 2}, {Name: "data", Size: 4}}, collectivesProgram},
+	{"broadcast", []ir.MeshAxis{{Name: "stage", Size: 2}, {Name: "data", Size: 4}}, broadcastProgram},
 	{"ring", []ir.MeshAxis{{Name: "stage", Size: 4}, {Name: "fsdp", Size: 2}}, ringProgram},
 	{"sub_axes", []ir.MeshAxis{{Name: "x", Size: 8}}, subAxesProgram},
 }
@@ -234,10 +235,15 @@ func collectivesProgram(b *ir.Builder) {
 	a2a := b.Emit(ir.AllToAll, []*ir.Value{x}, collective(5, over(data), dim("split_dimension", 0), dim("concat_dimension", 1), dim("split_count", 4)), nil, nil).Result()
 	same := b.Emit(ir.AllToAll, []*ir.Value{x}, collective(6, over(stage), dim("split_dimension", 1), dim("concat_dimension", 1), dim("split_count", 2)), nil, nil).Result()
 	back := b.Emit(ir.AllToAll, []*ir.Value{x}, collective(7, over(data), dim("split_dimension", 1), dim("concat_dimension", 0), dim("split_count", 4)), nil, nil).Result()
-	cast := b.Emit(ir.CollectiveBroadcast, []*ir.Value{x}, collective(8, over(data)), nil, nil).Result()
 	id := b.Convert(b.Emit(ir.PartitionID, nil, nil, nil, nil).Result(), ir.F32)
 	pair := b.Emit(ir.AllReduce, []*ir.Value{x, id}, collective(9, ir.Ints64(ir.Tensor(ir.I64, 2, 4), 0, 2, 4, 6, 1, 3, 5, 7), ids), []*ir.Block{b.Combiner(ir.Add, ir.F32)}, nil)
-	b.Return(gathered, sum, top, part, a2a, same, back, cast, pair.Results[0], pair.Results[1])
+	b.Return(gathered, sum, top, part, a2a, same, back, pair.Results[0], pair.Results[1])
+}
+
+// broadcastProgram is on its own because XLA:CPU does not run it.
+func broadcastProgram(b *ir.Builder) {
+	x := param(b, "x", ir.F32, 4, 8)
+	b.Return(b.Emit(ir.CollectiveBroadcast, []*ir.Value{x}, collective(1, over(ir.Ax("data"))), nil, nil).Result())
 }
 
 // ringProgram passes a value round the stages in a loop, with a weight that is
