@@ -1,0 +1,274 @@
+package ir
+
+import "slices"
+
+// Constraints and result types of ops that read or write at computed indices.
+
+// startIndices checks constraints n, that there is one index for each
+// dimension, and n+1, that they are scalar integers of one type.
+func startIndices(n int, vs []*Value, rank int) *Rule {
+	if len(vs) != rank {
+		return broken(n, "%d start indices for an operand of rank %d", len(vs), rank)
+	}
+	for i, v := range vs {
+		if v.Type.Rank() != 0 || !v.Type.Elem.IsInt() || v.Type.Elem != vs[0].Type.Elem {
+			return broken(n+1, "start index %d is %s, want scalar integers of one type", i, v.Type)
+		}
+	}
+	return nil
+}
+
+// sliceSizes checks that there is one size for each dimension, within it.
+func sliceSizes(count, bounds int, sizes []int, t *Type) *Rule {
+	if len(sizes) != t.Rank() {
+		return broken(count, "%d slice_sizes for an operand of rank %d", len(sizes), t.Rank())
+	}
+	for d, n := range sizes {
+		if n < 0 || t.Shape[d] != Dynamic && n > t.Shape[d] {
+			return broken(bounds, "slice size %d of dimension %d is not within 0 and %d", n, d, t.Shape[d])
+		}
+	}
+	return nil
+}
+
+func inferDynamicSlice(op *Op) ([]*Type, *Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	t, sizes := op.Operands[0].Type, op.Ints("slice_sizes")
+	if r := first(startIndices(2, op.Operands[1:], t.Rank()), sliceSizes(2, 4, sizes, t)); r != nil {
+		return nil, r
+	}
+	return []*Type{t.WithShape(sizes...)}, nil
+}
+
+func inferDynamicUpdateSlice(op *Op) ([]*Type, *Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	t, u := op.Operands[0].Type, op.Operands[1].Type
+	if t.Elem != u.Elem {
+		return nil, broken(2, "operand %s and update %s have different element types", t, u)
+	}
+	if t.Rank() != u.Rank() {
+		return nil, broken(3, "operand %s and update %s have different ranks", t, u)
+	}
+	if r := startIndices(4, op.Operands[2:], t.Rank()); r != nil {
+		return nil, r
+	}
+	for d, n := range u.Shape {
+		if n != Dynamic && t.Shape[d] != Dynamic && n > t.Shape[d] {
+			return nil, broken(6, "dimension %d of the update has size %d, the operand %d", d, n, t.Shape[d])
+		}
+	}
+	return []*Type{t}, nil
+}
+
+// indexLen is the length of one index vector along dimension dim of the
+// indices; they are scalars where that is one beyond the last.
+func indexLen(idx *Type, dim int) int {
+	if dim < idx.Rank() {
+		return idx.Shape[dim]
+	}
+	return 1
+}
+
+// without returns the sizes of shape but those in the dimensions that drop
+// reports.
+func without(shape []int, drop func(d int) bool) []int {
+	var out []int
+	for d, n := range shape {
+		if !drop(d) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// batchPairs checks that dimensions which are batched together have equal
+// sizes; n is the number of the constraint on their count, n+1 on their sizes.
+func batchPairs(n int, operand, indices []int, t, idx *Type) *Rule {
+	if len(operand) != len(indices) {
+		return broken(n, "%d batching dimensions of the operand, %d of the indices", len(operand), len(indices))
+	}
+	for i, d := range operand {
+		if a, b := t.Shape[d], idx.Shape[indices[i]]; !fits(a, b) {
+			return broken(n+1, "batching dimensions %d and %d have sizes %d and %d", d, indices[i], a, b)
+		}
+	}
+	return nil
+}
+
+func inferGather(op *Op) ([]*Type, *Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	t, idx := op.Operands[0].Type, op.Operands[1].Type
+	g, sizes := op.Attrs.Get("dimension_numbers").(GatherDims), op.Ints("slice_sizes")
+	if !idx.Elem.IsInt() {
+		return nil, broken(0, "the indices are %s, want integers", idx)
+	}
+	if r := gatherDims(g, t, idx); r != nil {
+		return nil, r
+	}
+	if r := sliceSizes(20, 21, sizes, t); r != nil {
+		return nil, r
+	}
+	if r := first(taken(9, sizes, g.CollapsedSliceDims), taken(12, sizes, g.OperandBatchingDims)); r != nil {
+		return nil, r
+	}
+	window := without(sizes, func(d int) bool {
+		return slices.Contains(g.CollapsedSliceDims, d) || slices.Contains(g.OperandBatchingDims, d)
+	})
+	batch := without(idx.Shape, func(d int) bool { return d == g.IndexVectorDim })
+	if r := within(5, "offset_dims", g.OffsetDims, len(window)+len(batch)); r != nil {
+		return nil, r
+	}
+	return []*Type{t.WithShape(merge(window, batch, g.OffsetDims)...)}, nil
+}
+
+// merge returns the sizes in and out of the dimensions at, each in order.
+func merge(in, out, at []int) []int {
+	shape := make([]int, len(in)+len(out))
+	for d := range shape {
+		if slices.Contains(at, d) {
+			shape[d], in = in[0], in[1:]
+		} else {
+			shape[d], out = out[0], out[1:]
+		}
+	}
+	return shape
+}
+
+func gatherDims(g GatherDims, t, idx *Type) *Rule {
+	if n, c, b := len(g.OffsetDims), len(g.CollapsedSliceDims), len(g.OperandBatchingDims); t.Rank() != n+c+b {
+		return broken(1, "operand of rank %d, but %d offset, %d collapsed and %d batching dimensions", t.Rank(), n, c, b)
+	}
+	if g.IndexVectorDim < 0 || g.IndexVectorDim > idx.Rank() {
+		return broken(2, "index_vector_dim is %d, the indices have rank %d", g.IndexVectorDim, idx.Rank())
+	}
+	if n := indexLen(idx, g.IndexVectorDim); !fits(n, len(g.StartIndexMap)) {
+		return broken(3, "start_index_map has %d entries, an index %d", len(g.StartIndexMap), n)
+	}
+	if r := first(
+		ascending(4, "offset_dims", g.OffsetDims),
+		unique(4, "offset_dims", g.OffsetDims),
+		unique(6, "collapsed_slice_dims and operand_batching_dims", slices.Concat(g.CollapsedSliceDims, g.OperandBatchingDims)),
+		ascending(7, "collapsed_slice_dims", g.CollapsedSliceDims),
+		within(8, "collapsed_slice_dims", g.CollapsedSliceDims, t.Rank()),
+		ascending(10, "operand_batching_dims", g.OperandBatchingDims),
+		within(11, "operand_batching_dims", g.OperandBatchingDims, t.Rank()),
+		unique(13, "start_indices_batching_dims", g.StartIndicesBatchingDims),
+		within(14, "start_indices_batching_dims", g.StartIndicesBatchingDims, idx.Rank()),
+		lacks(15, "start_indices_batching_dims", g.StartIndicesBatchingDims, g.IndexVectorDim),
+		unique(18, "start_index_map and operand_batching_dims", slices.Concat(g.StartIndexMap, g.OperandBatchingDims)),
+		within(19, "start_index_map", g.StartIndexMap, t.Rank()),
+	); r != nil {
+		return r
+	}
+	return batchPairs(16, g.OperandBatchingDims, g.StartIndicesBatchingDims, t, idx)
+}
+
+// taken checks that the slices have at most one element in the dimensions dims.
+func taken(n int, sizes, dims []int) *Rule {
+	for _, d := range dims {
+		if sizes[d] > 1 {
+			return broken(n, "slice size %d of dimension %d, which the result does not have: want at most 1", sizes[d], d)
+		}
+	}
+	return nil
+}
+
+func inferScatter(op *Op) ([]*Type, *Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	n := len(op.Operands) / 2
+	if len(op.Operands) != 2*n+1 || len(op.Results) != 0 && len(op.Results) != n {
+		return nil, broken(5, "%d operands and %d results, want inputs, indices, and as many updates and results as inputs", len(op.Operands), len(op.Results))
+	}
+	ts := typesOf(op.Operands)
+	inputs, idx, updates := ts[:n], ts[n], ts[n+1:]
+	for i := range n {
+		switch {
+		case !sameShape(inputs[i], inputs[0]):
+			return nil, broken(1, "inputs 0 and %d are %s and %s, want one shape", i, inputs[0], inputs[i])
+		case !sameShape(updates[i], updates[0]):
+			return nil, broken(3, "updates 0 and %d are %s and %s, want one shape", i, updates[0], updates[i])
+		case updates[i].Elem != inputs[i].Elem:
+			return nil, broken(6, "updates %d are %s, input %d is %s: want one element type", i, updates[i], i, inputs[i])
+		}
+	}
+	if !idx.Elem.IsInt() {
+		return nil, broken(0, "the indices are %s, want integers", idx)
+	}
+	g := op.Attrs.Get("scatter_dimension_numbers").(ScatterDims)
+	if r := scatterDims(g, inputs[0], idx, updates[0]); r != nil {
+		return nil, r
+	}
+	if r := scatterUpdates(g, inputs[0], idx, updates[0]); r != nil {
+		return nil, r
+	}
+	elems, r := combiner(23, op.Regions[0], inputs)
+	if r != nil {
+		return nil, r
+	}
+	out := make([]*Type, n)
+	for i := range out {
+		out[i] = inputs[i].WithElem(elems[i])
+	}
+	return out, nil
+}
+
+func scatterDims(g ScatterDims, t, idx, u *Type) *Rule {
+	if n, c, b := len(g.UpdateWindowDims), len(g.InsertedWindowDims), len(g.InputBatchingDims); t.Rank() != n+c+b {
+		return broken(2, "inputs of rank %d, but %d window, %d inserted and %d batching dimensions", t.Rank(), n, c, b)
+	}
+	if g.IndexVectorDim < 0 || g.IndexVectorDim > idx.Rank() {
+		return broken(22, "index_vector_dim is %d, the indices have rank %d", g.IndexVectorDim, idx.Rank())
+	}
+	if n := indexLen(idx, g.IndexVectorDim); !fits(n, len(g.ScatterDimsToOperandDims)) {
+		return broken(19, "scatter_dims_to_operand_dims has %d entries, an index %d", len(g.ScatterDimsToOperandDims), n)
+	}
+	if r := first(
+		ascending(7, "update_window_dims", g.UpdateWindowDims),
+		unique(7, "update_window_dims", g.UpdateWindowDims),
+		within(8, "update_window_dims", g.UpdateWindowDims, u.Rank()),
+		unique(9, "inserted_window_dims and input_batching_dims", slices.Concat(g.InsertedWindowDims, g.InputBatchingDims)),
+		ascending(10, "inserted_window_dims", g.InsertedWindowDims),
+		within(11, "inserted_window_dims", g.InsertedWindowDims, t.Rank()),
+		ascending(12, "input_batching_dims", g.InputBatchingDims),
+		within(13, "input_batching_dims", g.InputBatchingDims, t.Rank()),
+		unique(14, "scatter_indices_batching_dims", g.ScatterIndicesBatchingDims),
+		within(15, "scatter_indices_batching_dims", g.ScatterIndicesBatchingDims, idx.Rank()),
+		lacks(16, "scatter_indices_batching_dims", g.ScatterIndicesBatchingDims, g.IndexVectorDim),
+		unique(20, "scatter_dims_to_operand_dims and input_batching_dims", slices.Concat(g.ScatterDimsToOperandDims, g.InputBatchingDims)),
+		within(21, "scatter_dims_to_operand_dims", g.ScatterDimsToOperandDims, t.Rank()),
+	); r != nil {
+		return r
+	}
+	return batchPairs(17, g.InputBatchingDims, g.ScatterIndicesBatchingDims, t, idx)
+}
+
+// scatterUpdates checks that the updates have the sizes of the indices, and
+// windows that fit the inputs.
+func scatterUpdates(g ScatterDims, t, idx, u *Type) *Rule {
+	window := without(t.Shape, func(d int) bool {
+		return slices.Contains(g.InsertedWindowDims, d) || slices.Contains(g.InputBatchingDims, d)
+	})
+	batch := without(idx.Shape, func(d int) bool { return d == g.IndexVectorDim })
+	if u.Rank() != len(batch)+len(window) {
+		return broken(4, "updates of rank %d, want %d index and %d window dimensions", u.Rank(), len(batch), len(window))
+	}
+	for d, most := range merge(window, batch, g.UpdateWindowDims) {
+		n := u.Shape[d]
+		switch {
+		case n == Dynamic || most == Dynamic:
+		case slices.Contains(g.UpdateWindowDims, d) && n > most:
+			return broken(4, "update dimension %d has size %d, the inputs' window at most %d", d, n, most)
+		case !slices.Contains(g.UpdateWindowDims, d) && n != most:
+			return broken(4, "update dimension %d has size %d, the indices have %d", d, n, most)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,279 @@
+package ir
+
+import "slices"
+
+// Constraints and result types of contractions and reductions.
+
+func inferDot(op *Op) ([]*Type, *Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	l, r := op.Operands[0].Type, op.Operands[1].Type
+	d := op.Attrs.Get("dot_dimension_numbers").(Dot)
+	if rule := dotDims(d, l, r); rule != nil {
+		return nil, rule
+	}
+	if p, ok := op.Attrs.Get("precision_config").(Array); ok && len(p) != 0 && len(p) != 2 {
+		return nil, broken(11, "%d precisions, want one for each operand", len(p))
+	}
+	if family(l.Elem) != family(r.Elem) {
+		return nil, broken(13, "operands are %s and %s, want elements of one family", l, r)
+	}
+	elem := l.Elem
+	if len(op.Results) == 1 && op.Results[0].Type.IsTensor() { // a wider result is allowed
+		elem = op.Results[0].Type.Elem
+	}
+	if family(elem) != family(l.Elem) {
+		return nil, broken(13, "result elements are %s, the operands have %s", elem, l.Elem)
+	}
+	return []*Type{Tensor(elem, dotShape(d, l, r)...)}, nil
+}
+
+func dotDims(d Dot, l, r *Type) *Rule {
+	if len(d.LhsBatch) != len(d.RhsBatch) {
+		return broken(1, "%d batching dimensions on the left, %d on the right", len(d.LhsBatch), len(d.RhsBatch))
+	}
+	if len(d.LhsContract) != len(d.RhsContract) {
+		return broken(2, "%d contracting dimensions on the left, %d on the right", len(d.LhsContract), len(d.RhsContract))
+	}
+	if bad := first(
+		unique(3, "left dimensions", slices.Concat(d.LhsBatch, d.LhsContract)),
+		unique(4, "right dimensions", slices.Concat(d.RhsBatch, d.RhsContract)),
+		within(5, "left batching dimensions", d.LhsBatch, l.Rank()),
+		within(6, "left contracting dimensions", d.LhsContract, l.Rank()),
+		within(7, "right batching dimensions", d.RhsBatch, r.Rank()),
+		within(8, "right contracting dimensions", d.RhsContract, r.Rank()),
+	); bad != nil {
+		return bad
+	}
+	for i, b := range d.LhsBatch {
+		if n, m := l.Shape[b], r.Shape[d.RhsBatch[i]]; !fits(n, m) {
+			return broken(9, "batching dimensions %d and %d have sizes %d and %d", b, d.RhsBatch[i], n, m)
+		}
+	}
+	for i, c := range d.LhsContract {
+		if n, m := l.Shape[c], r.Shape[d.RhsContract[i]]; !fits(n, m) {
+			return broken(10, "contracting dimensions %d and %d have sizes %d and %d", c, d.RhsContract[i], n, m)
+		}
+	}
+	return nil
+}
+
+// dotShape is the batching dimensions, then what is left of each side.
+func dotShape(d Dot, l, r *Type) []int {
+	var shape []int
+	for _, b := range d.LhsBatch {
+		shape = append(shape, l.Shape[b])
+	}
+	for i, n := range l.Shape {
+		if !slices.Contains(d.LhsBatch, i) && !slices.Contains(d.LhsContract, i) {
+			shape = append(shape, n)
+		}
+	}
+	for i, n := range r.Shape {
+		if !slices.Contains(d.RhsBatch, i) && !slices.Contains(d.RhsContract, i) {
+			shape = append(shape, n)
+		}
+	}
+	return shape
+}
+
+// family is the class of t; integers with and without a sign are one family.
+func family(t DType) Class {
+	if t.Class() == Unsigned {
+		return Signed
+	}
+	return t.Class()
+}
+
+// promotable reports whether every number of type t is one of type u, of the
+// same family.
+func promotable(t, u DType) bool { return family(t) == family(u) && t.Bits() <= u.Bits() }
+
+// combiner checks constraint n: the region combines, for each of the types
+// in, two scalars into one, of an element type to which the elements can be
+// promoted. It returns those element types.
+func combiner(n int, b *Block, in []*Type) ([]DType, *Rule) {
+	if len(b.Args) != 2*len(in) {
+		return nil, broken(n, "the region takes %d values, want %d", len(b.Args), 2*len(in))
+	}
+	out := returned(b)
+	if len(out) != len(in) {
+		return nil, broken(n, "the region returns %d values, want %d", len(out), len(in))
+	}
+	elems := make([]DType, len(in))
+	for i, t := range out {
+		if !t.IsTensor() || t.Rank() != 0 {
+			return nil, broken(n, "region result %d is %s, want a scalar tensor", i, t)
+		}
+		if elems[i] = t.Elem; !promotable(in[i].Elem, t.Elem) {
+			return nil, broken(n, "region result %d is %s, to which elements of type %s cannot be promoted", i, t, in[i].Elem)
+		}
+		for _, k := range []int{i, len(in) + i} {
+			if a := b.Args[k].Type; !a.Equal(t) {
+				return nil, broken(n, "region argument %d is %s, want %s like result %d", k, a, t, i)
+			}
+		}
+	}
+	return elems, nil
+}
+
+// inputsAndInits splits operands into inputs of one shape and as many scalar
+// initial values. The numbers are those of the constraints on the shapes, the
+// element types and the count.
+func inputsAndInits(op *Op, shapes, elems, count int) (inputs, inits []*Type, r *Rule) {
+	if r := tensors(op); r != nil {
+		return nil, nil, r
+	}
+	n := len(op.Operands) / 2
+	if n == 0 || len(op.Operands) != 2*n || len(op.Results) != 0 && len(op.Results) != n {
+		return nil, nil, broken(count, "%d operands and %d results, want as many initial values and results as inputs", len(op.Operands), len(op.Results))
+	}
+	inputs, inits = typesOf(op.Operands[:n]), typesOf(op.Operands[n:])
+	for i, t := range inputs {
+		if !sameShape(t, inputs[0]) {
+			return nil, nil, broken(shapes, "inputs 0 and %d are %s and %s, want one shape", i, inputs[0], t)
+		}
+		if inits[i].Rank() != 0 || inits[i].Elem != t.Elem {
+			return nil, nil, broken(elems, "initial value %d is %s, want %s", i, inits[i], Tensor(t.Elem))
+		}
+	}
+	return inputs, inits, nil
+}
+
+func inferReduce(op *Op) ([]*Type, *Rule) {
+	inputs, _, r := inputsAndInits(op, 1, 2, 3)
+	if r != nil {
+		return nil, r
+	}
+	dims := op.Ints("dimensions")
+	if r := first(within(4, "dimensions", dims, inputs[0].Rank()), unique(5, "dimensions", dims)); r != nil {
+		return nil, r
+	}
+	elems, r := combiner(6, op.Regions[0], inputs)
+	if r != nil {
+		return nil, r
+	}
+	var shape []int
+	for d, n := range inputs[0].Shape {
+		if !slices.Contains(dims, d) {
+			shape = append(shape, n)
+		}
+	}
+	return tensorsOf(elems, shape), nil
+}
+
+func tensorsOf(elems []DType, shape []int) []*Type {
+	ts := make([]*Type, len(elems))
+	for i, e := range elems {
+		ts[i] = Tensor(e, shape...)
+	}
+	return ts
+}
+
+// Padding is the low and high padding of each dimension of a window op; zeros
+// where the attribute is absent.
+func (op *Op) Padding(rank int) (low, high []int) {
+	low, high = make([]int, rank), make([]int, rank)
+	if l := op.Literal("padding"); l != nil && l.Type.NumElements() == 2*rank {
+		for d := range rank {
+			low[d], high[d] = int(l.Int(2*d)), int(l.Int(2*d+1))
+		}
+	}
+	return low, high
+}
+
+// IntsOr is the list called name, or rank times v where it is absent.
+func (op *Op) IntsOr(name string, rank, v int) []int {
+	if op.Attrs.Has(name) {
+		return op.Ints(name)
+	}
+	return repeat(v, rank)
+}
+
+func inferReduceWindow(op *Op) ([]*Type, *Rule) {
+	inputs, _, r := inputsAndInits(op, 2, 3, 1)
+	if r != nil {
+		return nil, r
+	}
+	rank := inputs[0].Rank()
+	for i, name := range []string{"window_dimensions", "window_strides", "base_dilations", "window_dilations"} {
+		if r := positive(4+2*i, name, op.IntsOr(name, rank, 1), rank); r != nil {
+			return nil, r
+		}
+	}
+	if l := op.Literal("padding"); l != nil && !slices.Equal(l.Type.Shape, []int{rank, 2}) {
+		return nil, broken(12, "padding is %s, want the shape [%d, 2]", l.Type, rank)
+	}
+	elems, r := combiner(13, op.Regions[0], inputs)
+	if r != nil {
+		return nil, r
+	}
+	return tensorsOf(elems, windowShape(op, inputs[0])), nil
+}
+
+// positive checks constraints n, that there is one number for each dimension,
+// and n+1, that it is at least 1.
+func positive(n int, name string, list []int, rank int) *Rule {
+	if len(list) != rank {
+		return broken(n, "%s has %d numbers, the inputs have rank %d", name, len(list), rank)
+	}
+	for d, v := range list {
+		if v < 1 {
+			return broken(n+1, "%s is %d in dimension %d, want at least 1", name, v, d)
+		}
+	}
+	return nil
+}
+
+// windowShape is how often the window of op fits into each dimension of t.
+func windowShape(op *Op, t *Type) []int {
+	rank := t.Rank()
+	win, strides := op.Ints("window_dimensions"), op.IntsOr("window_strides", rank, 1)
+	base, dil := op.IntsOr("base_dilations", rank, 1), op.IntsOr("window_dilations", rank, 1)
+	low, high := op.Padding(rank)
+	shape := make([]int, rank)
+	for d, n := range t.Shape {
+		if n == Dynamic {
+			shape[d] = Dynamic
+			continue
+		}
+		dilated := 0
+		if n > 0 {
+			dilated = (n-1)*base[d] + 1
+		}
+		padded, window := low[d]+dilated+high[d], (win[d]-1)*dil[d]+1
+		if padded > 0 && window <= padded {
+			shape[d] = (padded-window)/strides[d] + 1
+		}
+	}
+	return shape
+}
+
+func inferSort(op *Op) ([]*Type, *Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	t := op.Operands[0].Type
+	for i, v := range op.Operands {
+		if !sameShape(v.Type, t) {
+			return nil, broken(3, "operands 0 and %d are %s and %s, want one shape", i, t, v.Type)
+		}
+	}
+	if d := op.Int("dimension"); d < -t.Rank() || d >= t.Rank() {
+		return nil, broken(4, "dimension %d is not a dimension of %s", d, t)
+	}
+	b := op.Regions[0]
+	if len(b.Args) != 2*len(op.Operands) {
+		return nil, broken(5, "the comparator takes %d values, want %d", len(b.Args), 2*len(op.Operands))
+	}
+	for i, a := range b.Args {
+		if want := Tensor(op.Operands[i/2].Type.Elem); !a.Type.Equal(want) {
+			return nil, broken(5, "comparator argument %d is %s, want %s", i, a.Type, want)
+		}
+	}
+	if r := carried(5, "result of the comparator", returned(b), []*Type{Tensor(I1)}); r != nil {
+		return nil, r
+	}
+	return typesOf(op.Operands), nil
+}
