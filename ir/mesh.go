@@ -255,6 +255,19 @@ func (s *Sharding) Local(t *Type, m *Mesh) *Type {
 	return t.WithShape(shape...)
 }
 
+// Global is the inverse of Local: the type of the whole tensor whose part on
+// each device has type t.
+func (s *Sharding) Global(t *Type, m *Mesh) *Type {
+	if s == nil {
+		return t
+	}
+	shape := slices.Clone(t.Shape)
+	for i := range shape {
+		shape[i] *= m.RefsSize(s.Dims[i].Axes)
+	}
+	return t.WithShape(shape...)
+}
+
 // String is s in Shardy's spelling inside #sdy.sharding: <@mesh, [{"x"}, {}]>.
 func (s *Sharding) String() string {
 	var b strings.Builder

@@ -1,0 +1,205 @@
+package passes
+
+import (
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// expand leaves pure StableHLO with Shardy shardings:
+//
+//   - a call becomes the body of the function it calls;
+//   - pp.scan becomes a while over a counter, which indexes the per-iteration
+//     inputs and outputs;
+//   - pp.checkpoint becomes its region's ops, pp.name its operand;
+//   - pp.gather becomes a sharding constraint, which partition turns into the
+//     collective.
+//
+// Only the public functions remain.
+func expand(m *ir.Module) error {
+	for _, f := range m.Funcs {
+		if f.Body == nil || f.Private {
+			continue
+		}
+		if err := inlineCalls(m, f); err != nil {
+			return err
+		}
+		e := &expander{f: f, sub: f.NewSubst()}
+		e.block(f.Body)
+	}
+	dropUnused(m)
+	return nil
+}
+
+// inlineCalls replaces every call in f by the ops of its callee, calls in there
+// included. A function that calls itself is an error.
+func inlineCalls(m *ir.Module, f *ir.Func) error {
+	in := &inliner{m: m, f: f, sub: f.NewSubst()}
+	return in.block(f.Body, nil)
+}
+
+type inliner struct {
+	m   *ir.Module
+	f   *ir.Func
+	sub ir.Subst
+}
+
+func (in *inliner) block(b *ir.Block, active []string) error {
+	var out []*ir.Op
+	for _, op := range b.Ops {
+		in.sub.Apply(op.Operands)
+		for _, r := range op.Regions {
+			if err := in.block(r, active); err != nil {
+				return err
+			}
+		}
+		if op.Kind != ir.Call {
+			out = append(out, op)
+			continue
+		}
+		ops, err := in.call(op, active)
+		if err != nil {
+			return err
+		}
+		out = append(out, ops...)
+	}
+	b.Ops = out
+	return nil
+}
+
+func (in *inliner) call(op *ir.Op, active []string) ([]*ir.Op, error) {
+	name := op.Sym("callee")
+	callee := in.m.Func(name)
+	if callee == nil || callee.Body == nil {
+		return nil, errorf(op, "there is no body of @%s to put in place of its call", name)
+	}
+	if slices.Contains(active, name) {
+		return nil, errorf(op, "@%s calls itself: %s", name, strings.Join(append(active, name), " -> "))
+	}
+	body := new(ir.Block)
+	b := &ir.Builder{Func: in.f, Block: body, Origin: op.Origin}
+	sub := make(map[*ir.Value]*ir.Value)
+	for i, p := range callee.Params() {
+		v := op.Operands[i]
+		if p.Sharding != nil {
+			v = b.Constrain(v, p.Sharding)
+		}
+		sub[p] = v
+	}
+	vs := copyBody(b, callee.Body, sub)
+	for i, v := range op.Results {
+		in.sub = in.sub.Grow(v.ID)
+		in.sub[v.ID] = vs[i]
+	}
+	if err := in.block(body, append(active, name)); err != nil {
+		return nil, err
+	}
+	for i, v := range op.Results {
+		in.sub[v.ID] = in.sub.Of(vs[i])
+	}
+	return body.Ops, nil
+}
+
+type expander struct {
+	f   *ir.Func
+	sub ir.Subst
+}
+
+func (e *expander) block(b *ir.Block) {
+	out := &ir.Block{}
+	for _, op := range b.Ops {
+		e.op(&ir.Builder{Func: e.f, Block: out, Origin: op.Origin}, op)
+	}
+	b.Ops = out.Ops
+}
+
+func (e *expander) op(b *ir.Builder, op *ir.Op) {
+	e.sub.Apply(op.Operands)
+	switch op.Kind {
+	case ir.PPName:
+		e.replace(op, op.Operands)
+	case ir.PPGather:
+		v := b.Constrain(op.Operands[0], op.Attrs.Get("sharding").(*ir.Sharding))
+		e.replace(op, []*ir.Value{v})
+	case ir.PPCheckpoint:
+		for i, a := range op.Regions[0].Args {
+			e.sub[a.ID] = op.Operands[i]
+		}
+		body := op.Regions[0].Ops
+		for _, inner := range body[:len(body)-1] {
+			e.op(b, inner)
+		}
+		yield := body[len(body)-1]
+		e.sub.Apply(yield.Operands)
+		e.replace(op, yield.Operands)
+	case ir.PPScan:
+		e.block(op.Regions[0])
+		e.replace(op, whileOf(b, op))
+	default:
+		for _, r := range op.Regions {
+			e.block(r)
+		}
+		b.Block.Ops = append(b.Block.Ops, op)
+	}
+}
+
+func (e *expander) replace(op *ir.Op, vs []*ir.Value) {
+	for i, v := range op.Results {
+		e.sub[v.ID] = vs[i]
+		if vs[i].Name == "" {
+			vs[i].Name = v.Name
+		}
+	}
+}
+
+// whileOf builds the loop of a pp.scan and returns its results.
+func whileOf(b *ir.Builder, op *ir.Op) []*ir.Value {
+	n, trips, body := op.Int("carries"), op.Int("trip_count"), op.Regions[0]
+	xs := op.Operands[n:]
+	counter := b.I32(0)
+	init := append([]*ir.Value{counter}, op.Operands[:n]...)
+	yield := body.Terminator()
+	for _, y := range yield.Operands[n:] { // where the per-iteration outputs are collected
+		t := y.Type.WithShape(append([]int{trips}, y.Type.Shape...)...)
+		init = append(init, b.Broadcast(b.Splat(ir.Tensor(y.Type.Elem), 0), t.Shape))
+	}
+	cond, do := new(ir.Block), new(ir.Block)
+	in := b.In(do)
+	sub := make(map[*ir.Value]*ir.Value)
+	var acc []*ir.Value
+	for i, v := range init {
+		name := "acc"
+		if i <= n {
+			name = body.Args[i].Name
+		}
+		a := b.Func.NewArg(do, v.Type, name)
+		b.Func.NewArg(cond, v.Type, name)
+		if i <= n {
+			sub[body.Args[i]] = a
+		} else {
+			acc = append(acc, a)
+		}
+	}
+	t := do.Args[0]
+	for i, x := range xs {
+		sub[body.Args[1+n+i]] = in.Index(x, 0, t).Named(body.Args[1+n+i].Name)
+	}
+	vs := copyBody(in, body, sub)
+	next := append([]*ir.Value{in.Add(t, in.I32(1))}, vs[:n]...)
+	for i, y := range vs[n:] {
+		next = append(next, in.SetIndex(acc[i], 0, t, y))
+	}
+	in.Emit(ir.Return, next, nil, nil, nil)
+	test := b.In(cond)
+	test.Emit(ir.Return, []*ir.Value{test.Compare("LT", cond.Args[0], test.I32(trips))}, nil, nil, nil)
+	var attrs ir.Attrs
+	if loop := op.Attrs.Get("pp.loop"); loop != nil {
+		attrs.Set("pp.loop", loop)
+	}
+	loop := b.Emit(ir.While, init, attrs, []*ir.Block{cond, do}, nil)
+	for i, v := range op.Results {
+		loop.Results[i+1].Name = v.Name
+	}
+	return loop.Results[1:]
+}

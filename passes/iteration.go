@@ -1,0 +1,224 @@
+package passes
+
+import (
+	"slices"
+
+	"ppc/ir"
+)
+
+// An iteration builds the body of a pipeline's loop: what all stages do at
+// iteration t.
+type iteration struct {
+	*loop
+	b  *ir.Builder
+	t  *ir.Value
+	in map[string]*ir.Value // the loop state before
+
+	stage *ir.Value // [S]: 0, 1, …
+	micro *ir.Value // [S]: the microbatch that each stage works on
+	rep   *ir.Value // [S]: the repeat that it is in; nil without repeats
+	valid *ir.Value // [S]: false where the work is bubble
+}
+
+// build returns the loop state after the iteration, by name, and the sums of
+// the layers' scalars.
+func (it *iteration) build(aux []*ir.Value) (map[string]*ir.Value, []*ir.Value) {
+	it.progress(len(aux) > 0)
+	m := it.M / it.S
+	slot := it.mod(it.t, m).Named("slot")
+	io := it.b.Index(it.in["state_io"], 1, slot).Named("io")
+	x := it.inputs(io)
+	args := []*ir.Value{x}
+	for _, s := range it.sides {
+		args = append(args, it.side(s))
+	}
+	out := it.compute(args)
+	next := it.rotate(out[0], io, slot)
+	return next, it.sum(aux, out[1:])
+}
+
+// mod is v mod n, for v >= 0.
+func (it *iteration) mod(v *ir.Value, n int) *ir.Value {
+	if n == 1 {
+		return it.b.Splat(v.Type, 0)
+	}
+	return it.b.Binary(ir.Remainder, v, it.b.Splat(v.Type, float64(n)))
+}
+
+// progress computes where each stage is: stage s has processed
+// p = max(t - D*s, 0) microbatches, works on microbatch p % M in repeat p / M,
+// and on nothing when t < D*s or p >= M*R.
+func (it *iteration) progress(needValid bool) {
+	b := it.b
+	t := ir.Tensor(ir.I32, it.S)
+	it.stage = b.Iota(t, 0).Named("stage")
+	now := b.Broadcast(it.t, []int{it.S})
+	lead := b.Sub(now, b.Mul(it.stage, b.Splat(t, float64(it.D))))
+	p := b.Binary(ir.Maximum, lead, b.Splat(t, 0))
+	if slices.ContainsFunc(it.sides, func(s side) bool { return s.cut }) {
+		it.micro = it.mod(p, it.M).Named("microbatch")
+	}
+	if it.R > 1 {
+		it.rep = b.Binary(ir.Minimum, b.Div(p, b.Splat(t, float64(it.M))), b.Splat(t, float64(it.R-1))).Named("repeat")
+	}
+	if needValid {
+		started := b.Compare("GE", lead, b.Splat(t, 0))
+		it.valid = b.Binary(ir.And, started, b.Compare("LT", lead, b.Splat(t, float64(it.M*it.R)))).Named("valid")
+	}
+}
+
+// where selects x for the stages at which [S] pred holds, y elsewhere.
+func (it *iteration) where(pred, x, y *ir.Value) *ir.Value {
+	return it.b.Select(it.b.Broadcast(pred, x.Type.Shape, 0), x, y)
+}
+
+// inputs: stage 0 takes the next input microbatch while there is one, then
+// what the last stage has sent back; every other stage takes its neighbour's.
+func (it *iteration) inputs(io *ir.Value) *ir.Value {
+	b := it.b
+	first := io
+	if it.R > 1 {
+		back := it.in["shift"]
+		if it.storage() {
+			back = b.Index(it.in["circ_storage"], 1, it.mod(it.t, it.M)).Named("circ")
+		}
+		fresh := b.Compare("LT", it.t, b.I32(it.M))
+		first = b.Select(fresh, io, back)
+	}
+	isFirst := b.Compare("EQ", it.stage, b.Splat(it.stage.Type, 0))
+	x := it.where(isFirst, first, it.in["shift"]).Named("stages_in")
+	if s := it.layer.Params()[0].Sharding; s != nil {
+		x = b.Constrain(x, s.Prepend(it.loop.stageAxes()...))
+	}
+	name := b.Emit(ir.PPName, []*ir.Value{x}, ir.AttrsOf(named("name", ir.Str("iteration_input"))), nil, nil).Results[0]
+	return name.Named("stages_in")
+}
+
+func (l *loop) stageAxes() []ir.AxisRef { return l.schedule.stage }
+
+// side is the slice of a side input for the microbatch that each stage works on.
+func (it *iteration) side(s side) *ir.Value {
+	if !s.cut {
+		return s.v
+	}
+	return it.rows(s.v, it.micro, false).Named(s.v.Name)
+}
+
+// rows takes row index[s] of v for each stage s: v is [n, …], or [n, S, …] where
+// each stage takes it from its own part. The result is [S, …].
+func (it *iteration) rows(v, index *ir.Value, own bool) *ir.Value {
+	g := ir.GatherDims{CollapsedSliceDims: []int{0}, StartIndexMap: []int{0}, IndexVectorDim: 1}
+	sizes := slices.Clone(v.Type.Shape)
+	sizes[0] = 1
+	skip := 1
+	if own {
+		g.OperandBatchingDims, g.StartIndicesBatchingDims = []int{1}, []int{0}
+		sizes[1] = 1
+		skip = 2
+	}
+	for d := skip; d < len(sizes); d++ {
+		g.OffsetDims = append(g.OffsetDims, d-skip+1)
+	}
+	attrs := ir.AttrsOf(named("dimension_numbers", g), named("slice_sizes", ir.Ints(sizes)))
+	return it.b.Emit(ir.Gather, []*ir.Value{v, it.b.Reshape(index, it.S, 1)}, attrs, nil, nil).Results[0]
+}
+
+// compute runs the L layers of every stage. With several, they are a loop over
+// positions whose body is one layer of all stages.
+func (it *iteration) compute(args []*ir.Value) []*ir.Value {
+	var ws []*ir.Value
+	first := 1 + len(it.sides)
+	for i, w := range it.weights {
+		leaf := it.layer.Params()[first+i]
+		v := w
+		if it.R > 1 {
+			v = it.rows(w, it.rep, true).Named(w.Name)
+		}
+		v.Sharding = it.used(leaf.Sharding)
+		ws = append(ws, whole(it.b, v, leaf, it.used, it.attrs.Str("gather")))
+	}
+	if it.L == 1 {
+		return slices.Clone(it.b.Call(it.stages, append(args, ws...)...))
+	}
+	body := new(ir.Block)
+	b := it.b.In(body)
+	pos := it.f.NewArg(body, ir.Tensor(ir.I32), "position")
+	init := []*ir.Value{args[0]}
+	inner := append([]*ir.Value{it.f.NewArg(body, args[0].Type, "x")}, args[1:]...)
+	var sums []*ir.Value
+	for _, r := range it.stages.Results[1:] {
+		init = append(init, it.b.Splat(r.Type, 0))
+		sums = append(sums, it.f.NewArg(body, r.Type, "aux"))
+	}
+	for _, w := range ws {
+		inner = append(inner, b.Index(w, 1, pos).Named(w.Name))
+	}
+	out := slices.Clone(b.Call(it.stages, inner...))
+	for i := range sums {
+		out[i+1] = b.Add(sums[i], out[i+1])
+	}
+	b.Emit(ir.PPYield, out, nil, nil, nil)
+	attrs := ir.AttrsOf(named("carries", ir.I64Attr(len(init))), named("trip_count", ir.I64Attr(it.L)),
+		named("pp.loop", ir.Str("layers")), named("pp.config", it.config), named("pp.unroll", unrollAttr(it.attrs, "scan_layers", it.L)))
+	return it.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil).Results
+}
+
+// used is the sharding of a layer's weight at its use by all stages: [S, (L,) …w].
+func (it *iteration) used(leaf *ir.Sharding) *ir.Sharding {
+	if leaf == nil {
+		return nil
+	}
+	if it.L > 1 {
+		leaf = leaf.Prepend()
+	}
+	return leaf.Prepend(it.stageAxes()...)
+}
+
+// rotate moves the results on: to the next stage, to the waiting microbatches
+// of the next repeat, and out.
+func (it *iteration) rotate(out, io, slot *ir.Value) map[string]*ir.Value {
+	b := it.b
+	next := make(map[string]*ir.Value)
+	send := out
+	if it.D == 2 {
+		send = it.in["prev_outputs"]
+		next["prev_outputs"] = out
+	}
+	edge := "zero"
+	if it.R > 1 && !it.storage() {
+		edge = "wrap"
+	}
+	next["shift"] = it.move(edge, 1, send).Named("shift")
+	if it.storage() {
+		// The mover lags by one iteration, so that its transfer hides behind the compute.
+		arrived := it.move("wrap", 1, it.in["circ_storage_mover"])
+		lag := it.D*(it.S-1) + 1
+		at := it.mod(b.Add(it.t, b.I32((it.M-lag%it.M)%it.M)), it.M)
+		next["circ_storage"] = b.SetIndex(it.in["circ_storage"], 1, at, arrived)
+		next["circ_storage_mover"] = out
+	}
+	stream := it.move("fill", -1, io, out)
+	next["state_io"] = b.SetIndex(it.in["state_io"], 1, slot, stream)
+	return next
+}
+
+func (it *iteration) move(edge string, shift int, vs ...*ir.Value) *ir.Value {
+	attrs := ir.AttrsOf(named("shift", ir.I64Attr(shift)), named("edge", ir.Str(edge)), named("lowering", ir.Str(it.attrs.Str("rotate"))))
+	v := it.b.Emit(ir.PPRotate, vs, attrs, nil, nil).Results[0]
+	if s := it.layer.Params()[0].Sharding; s != nil {
+		v.Sharding = s.Prepend(it.stageAxes()...)
+	}
+	return v
+}
+
+// sum adds the scalars of the stages whose work counts.
+func (it *iteration) sum(aux, out []*ir.Value) []*ir.Value {
+	var sums []*ir.Value
+	for i, v := range out {
+		zero := it.b.Splat(v.Type, 0)
+		kept := it.b.Select(it.valid, v, zero)
+		total := it.b.Reduce(ir.Add, kept, it.b.Splat(ir.Tensor(v.Type.Elem), 0), 0)
+		sums = append(sums, it.b.Add(aux[i], total).Named("aux"))
+	}
+	return sums
+}

@@ -1,0 +1,178 @@
+// Package passes turns a model into one program per device, one [Pass] at a
+// time. [Table] is the one list of the passes and their order; the file named
+// after a pass holds that pass.
+//
+// The package imports ir, its text form for reproducers, and the reference
+// evaluator for folding. It knows nothing of HLO text, of execution, or of the
+// command line.
+package passes
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"ppc/ir"
+)
+
+// A Pass is one transformation of a Module.
+//
+// Requires, Ensures and Breaks state the Form it works in. [Run] refuses an
+// order in which a Pass does not get what it requires, so the order of Table
+// is checked, not only commented.
+type Pass struct {
+	Name string // as in --after; lower case, no spaces
+	Doc  string // one sentence, beginning with a verb
+
+	Requires ir.Form // holds before, or Run does not start
+	Ensures  ir.Form // holds after
+	Breaks   ir.Form // may hold no more after
+
+	Run func(*ir.Module) error
+}
+
+// after is the Form of a Module of Form f once p has run.
+func (p *Pass) after(f ir.Form) ir.Form { return f&^p.Breaks | p.Ensures }
+
+// A Config says how to run passes.
+type Config struct {
+	// After stops the run after the first pass of this name that follows the
+	// form the module has; "" runs all.
+	After string
+	// Each, if not nil, is called with every pass that has run, and its place
+	// in the order, from 1.
+	Each func(n int, p *Pass, m *ir.Module) error
+}
+
+// A Bug is an error of ppc itself: a pass that panicked or broke the rules of
+// the IR. Before is the module as the pass got it.
+type Bug struct {
+	Pass   string
+	Cause  error
+	Stack  []byte // of a panic
+	Before *ir.Module
+}
+
+func (b *Bug) Error() string { return fmt.Sprintf("pass %s: %v", b.Pass, b.Cause) }
+
+func (b *Bug) Unwrap() error { return b.Cause }
+
+// An Error is a program that a pass cannot lower, through no fault of ppc.
+type Error struct {
+	Pass string
+	Op   *ir.Op // nil where no op is to blame
+	Msg  string
+}
+
+func (e *Error) Error() string {
+	at := ""
+	if e.Op != nil {
+		if o := e.Op.Origin; o != nil && o.Pos.Line > 0 {
+			at = o.Pos.String() + ": "
+		}
+		if name := opUserName(e.Op); name != "" {
+			at += name + ": "
+		}
+	}
+	return at + e.Msg
+}
+
+func opUserName(op *ir.Op) string {
+	if op.Origin != nil && op.Origin.Name != "" {
+		return op.Origin.Name
+	}
+	for _, v := range op.Results {
+		if v.Name != "" {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+func errorf(op *ir.Op, format string, args ...any) error {
+	return &Error{Op: op, Msg: fmt.Sprintf(format, args...)}
+}
+
+// Run runs the passes of Table over m, in order, from the first that m's form
+// has not yet behind it. The verifier runs before the first pass and after
+// each; what a pass breaks is a [*Bug].
+func Run(m *ir.Module, cfg Config) error {
+	if err := ir.Verify(m); err != nil {
+		return err
+	}
+	seen := false
+	for i := range Table {
+		p := &Table[i]
+		if p.done(m.Form) {
+			continue
+		}
+		if !m.Form.Has(p.Requires) {
+			return &Error{Pass: p.Name, Msg: fmt.Sprintf("pass %s requires the form %q, the program has %q", p.Name, p.Requires, m.Form)}
+		}
+		if err := RunOne(p, m); err != nil {
+			return err
+		}
+		if cfg.Each != nil {
+			if err := cfg.Each(i+1, p, m); err != nil {
+				return err
+			}
+		}
+		if p.Name == cfg.After {
+			seen = true
+			if !laterOfSameName(i) {
+				break
+			}
+		}
+	}
+	if cfg.After != "" && !seen {
+		return &Error{Pass: cfg.After, Msg: fmt.Sprintf("pass %s has already been run over this program (its form is %q)", cfg.After, m.Form)}
+	}
+	return nil
+}
+
+// laterOfSameName reports whether the pass at i stands in Table once more
+// before the form changes: --after names the last of them.
+func laterOfSameName(i int) bool {
+	for j := i + 1; j < len(Table); j++ {
+		if Table[j].Ensures != 0 {
+			return false
+		}
+		if Table[j].Name == Table[i].Name {
+			return true
+		}
+	}
+	return false
+}
+
+// done reports whether a module of form f has p behind it: it has what p
+// ensures, or what a later pass does.
+func (p *Pass) done(f ir.Form) bool {
+	later := false
+	for i := range Table {
+		later = later || &Table[i] == p
+		if later && Table[i].Ensures != 0 && f.Has(Table[i].Ensures) {
+			return true
+		}
+	}
+	return false
+}
+
+// RunOne runs p over m and verifies what it made.
+func RunOne(p *Pass, m *ir.Module) (err error) {
+	before := m.Clone()
+	defer func() {
+		if r := recover(); r != nil {
+			err = &Bug{Pass: p.Name, Cause: fmt.Errorf("panic: %v", r), Stack: debug.Stack(), Before: before}
+		}
+	}()
+	if err := p.Run(m); err != nil {
+		if e, ok := err.(*Error); ok {
+			e.Pass = p.Name
+		}
+		return err
+	}
+	m.Form = p.after(m.Form)
+	if err := ir.Verify(m); err != nil {
+		return &Bug{Pass: p.Name, Cause: err, Before: before}
+	}
+	return nil
+}
