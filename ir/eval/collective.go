@@ -1,0 +1,368 @@
+package eval
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"ppc/ir"
+)
+
+// group returns the devices that the collective e joins with this one, itself
+// among them, in the group's order; nil where it is in no group.
+func (e *exec) group() ([]int, error) {
+	switch g := e.op.Attrs.Get("replica_groups").(type) {
+	case ir.MeshAxes:
+		return e.meshGroup(g)
+	case *ir.Literal:
+		return e.listedGroup(g)
+	}
+	return nil, errors.New("no replica_groups")
+}
+
+// meshGroup: the devices that differ from this one along the axes only.
+func (e *exec) meshGroup(g ir.MeshAxes) ([]int, error) {
+	mesh, err := e.mesh(g.Mesh, g.Axes)
+	if err != nil {
+		return nil, err
+	}
+	at := position(mesh, e.p.rank)
+	shape, step := axesLattice(mesh, g.Axes)
+	for i, n := range shape {
+		at -= at / step[i] % n * step[i]
+	}
+	ranks := offsets(shape, lattice{at, step})
+	for i, pos := range ranks {
+		ranks[i] = device(mesh, pos)
+	}
+	return ranks, nil
+}
+
+// mesh returns the mesh called name, which must have the axes.
+func (e *exec) mesh(name string, axes []ir.AxisRef) (*ir.Mesh, error) {
+	mesh := e.p.w.m.Mesh(name)
+	if mesh == nil {
+		return nil, fmt.Errorf("there is no mesh %s", ir.SymbolText(name))
+	}
+	for _, r := range axes {
+		if mesh.Axis(r.Name) < 0 {
+			return nil, fmt.Errorf("mesh %s has no axis %q", ir.SymbolText(name), r.Name)
+		}
+		if n := mesh.AxisSize(r.Name); r.Size != 0 && (r.Pre < 1 || r.Size < 1 || n%(r.Pre*r.Size) != 0) {
+			return nil, fmt.Errorf("%s does not divide axis %q of size %d", r, r.Name, n)
+		}
+	}
+	return mesh, nil
+}
+
+// axesLattice is the grid of the given axes: sizes, and distances in position.
+func axesLattice(mesh *ir.Mesh, axes []ir.AxisRef) (shape, step []int) {
+	for _, r := range axes {
+		shape, step = append(shape, mesh.RefSize(r)), append(step, mesh.Stride(r))
+	}
+	return shape, step
+}
+
+// position is where in the mesh the device stands; device is the inverse.
+func position(mesh *ir.Mesh, device int) int {
+	if mesh.DeviceIDs != nil {
+		return slices.Index(mesh.DeviceIDs, device)
+	}
+	return device
+}
+
+func device(mesh *ir.Mesh, position int) int {
+	if mesh.DeviceIDs != nil {
+		return mesh.DeviceIDs[position]
+	}
+	return position
+}
+
+// listedGroup reads a list in one of the ways of the specification, section
+// Collective ops: the numbers are replicas, partitions or devices. Where there
+// is one replica only, they are devices wherever replicas would be meant alone.
+func (e *exec) listedGroup(l *ir.Literal) ([]int, error) {
+	w := e.p.w
+	channel, _ := e.op.Attrs.Get("channel_handle").(ir.Channel)
+	hasMode := e.op.Kind == ir.AllGather || e.op.Kind == ir.AllReduce || e.op.Kind == ir.ReduceScatter
+	replica, partition := e.p.rank/w.partitions, e.p.rank%w.partitions
+	switch {
+	case l.Type.NumElements() == 0:
+		return e.p.peers, nil
+	case channel.Handle > 0 && hasMode && !e.op.Bool("use_global_device_ids"): // cross_replica_and_partition
+		var ranks []int
+		for p := range w.partitions {
+			for _, r := range rowWith(l, replica) {
+				ranks = append(ranks, r*w.partitions+p)
+			}
+		}
+		return e.check(ranks)
+	case channel.Handle > 0 && !hasMode: // cross_partition
+		ranks := rowWith(l, partition)
+		for i := range ranks {
+			ranks[i] += replica * w.partitions
+		}
+		return e.check(ranks)
+	case channel.Handle <= 0 && w.replicas > 1: // cross_replica
+		ranks := rowWith(l, replica)
+		for i := range ranks {
+			ranks[i] = ranks[i]*w.partitions + partition
+		}
+		return e.check(ranks)
+	}
+	return e.check(rowWith(l, e.p.rank)) // flattened_ids
+}
+
+// rowWith returns the row of l that has v, without padding; nil if none has.
+func rowWith(l *ir.Literal, v int) []int {
+	n := l.Type.Shape[1]
+	for i := range l.Type.Shape[0] {
+		var row []int
+		for j := range n {
+			if x := int(l.Int(i*n + j)); x >= 0 {
+				row = append(row, x)
+			}
+		}
+		if slices.Contains(row, v) {
+			return row
+		}
+	}
+	return nil
+}
+
+// check refuses groups with devices that do not take part.
+func (e *exec) check(ranks []int) ([]int, error) {
+	for _, r := range ranks {
+		if !slices.Contains(e.p.peers, r) {
+			return nil, fmt.Errorf("a group names device %d, which does not run this", r)
+		}
+	}
+	return ranks, nil
+}
+
+// exchange sends the operands to the group and returns those of each member,
+// in the group's order.
+func (e *exec) exchange(group []int) ([][]*tensor, error) {
+	route := e.route(group)
+	epoch := e.p.w.epoch(e.p.rank, route)
+	e.p.w.put(address{route, e.p.rank, epoch}, len(group), e.in)
+	all := make([][]*tensor, len(group))
+	for i, r := range group {
+		var err error
+		if all[i], err = e.p.w.get(e.p.rank, e.op, address{route, r, epoch}); err != nil {
+			return nil, err
+		}
+	}
+	for i, r := range group {
+		if len(all[i]) != len(e.in) {
+			return nil, fmt.Errorf("device %d has %d operands where device %d has %d", r, len(all[i]), e.p.rank, len(e.in))
+		}
+		for k, x := range all[i] {
+			if x.elem != e.in[k].elem || !slices.Equal(x.shape, e.in[k].shape) {
+				return nil, fmt.Errorf("device %d has %s where device %d has %s", r, x, e.p.rank, e.in[k])
+			}
+		}
+	}
+	return all, nil
+}
+
+// route names the channel of a collective between the given devices.
+func (e *exec) route(devices []int) string {
+	channel, _ := e.op.Attrs.Get("channel_handle").(ir.Channel)
+	return fmt.Sprint(e.op.Kind, channel.Handle, devices)
+}
+
+// together is exchange among this device's own group, and its place in it.
+func (e *exec) together() (all [][]*tensor, at int, err error) {
+	group, err := e.group()
+	if err != nil {
+		return nil, 0, err
+	}
+	if at = slices.Index(group, e.p.rank); at < 0 {
+		return nil, 0, fmt.Errorf("device %d is in no group", e.p.rank)
+	}
+	all, err = e.exchange(group)
+	return all, at, err
+}
+
+func allGather(e *exec) ([]*tensor, error) {
+	all, _, err := e.together()
+	if err != nil {
+		return nil, err
+	}
+	return e.eachOperand(func(k int) (*tensor, error) { return concat(e.op.Int("all_gather_dim"), column(all, k)), nil })
+}
+
+// column is operand k of every device.
+func column(all [][]*tensor, k int) []*tensor {
+	xs := make([]*tensor, len(all))
+	for i, row := range all {
+		xs[i] = row[k]
+	}
+	return xs
+}
+
+func (e *exec) eachOperand(f func(k int) (*tensor, error)) ([]*tensor, error) {
+	out := make([]*tensor, len(e.in))
+	for k := range e.in {
+		var err error
+		if out[k], err = f(k); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// fold combines operand k of every device, in group order.
+func (e *exec) fold(all [][]*tensor, k int) (*tensor, error) {
+	sum := all[0][k]
+	for _, row := range all[1:] {
+		var err error
+		if sum, err = e.combine(sum, row[k]); err != nil {
+			return nil, err
+		}
+	}
+	return sum, nil
+}
+
+func allReduce(e *exec) ([]*tensor, error) {
+	all, _, err := e.together()
+	if err != nil {
+		return nil, err
+	}
+	return e.eachOperand(func(k int) (*tensor, error) { return e.fold(all, k) })
+}
+
+func reduceScatter(e *exec) ([]*tensor, error) {
+	all, at, err := e.together()
+	if err != nil {
+		return nil, err
+	}
+	return e.eachOperand(func(k int) (*tensor, error) {
+		sum, err := e.fold(all, k)
+		if err != nil {
+			return nil, err
+		}
+		return cut(sum, e.op.Int("scatter_dimension"), at, len(all))
+	})
+}
+
+// cut returns part i of n of x along dimension dim.
+func cut(x *tensor, dim, i, n int) (*tensor, error) {
+	if x.shape[dim]%n != 0 {
+		return nil, fmt.Errorf("dimension %d of %s does not split into %d parts", dim, x, n)
+	}
+	size := x.shape[dim] / n
+	return x.part(dim, i*size, size), nil
+}
+
+func allToAll(e *exec) ([]*tensor, error) {
+	all, at, err := e.together()
+	if err != nil {
+		return nil, err
+	}
+	if n := e.op.Int("split_count"); n != len(all) {
+		return nil, fmt.Errorf("split_count is %d in a group of %d", n, len(all))
+	}
+	return e.eachOperand(func(k int) (*tensor, error) {
+		parts := column(all, k)
+		for i, x := range parts {
+			if parts[i], err = cut(x, e.op.Int("split_dimension"), at, len(all)); err != nil {
+				return nil, err
+			}
+		}
+		return concat(e.op.Int("concat_dimension"), parts), nil
+	})
+}
+
+// collectiveBroadcast: zeros on a device that is in no group.
+func collectiveBroadcast(e *exec) ([]*tensor, error) {
+	group, err := e.group()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(group, e.p.rank) {
+		return []*tensor{e.result(0)}, nil
+	}
+	all, err := e.exchange(group)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// collectivePermute: zeros on a device that nobody sends to. Sending does not wait.
+func collectivePermute(e *exec) ([]*tensor, error) {
+	from, to, err := e.neighbours()
+	if err != nil {
+		return nil, err
+	}
+	w, rank := e.p.w, e.p.rank
+	if to >= 0 {
+		route := e.route([]int{rank, to})
+		w.put(address{route, rank, w.epoch(rank, route)}, 1, e.in)
+	}
+	if from < 0 {
+		return []*tensor{e.result(0)}, nil
+	}
+	route := e.route([]int{from, rank})
+	epoch := w.epoch(rank, "to "+route)
+	return w.get(rank, e.op, address{route, from, epoch})
+}
+
+// neighbours returns the devices that this one receives from and sends to; -1
+// for none.
+func (e *exec) neighbours() (from, to int, err error) {
+	switch g := e.op.Attrs.Get("source_target_pairs").(type) {
+	case ir.AxisShift:
+		mesh, err := e.mesh(g.Mesh, []ir.AxisRef{g.Axis})
+		if err != nil {
+			return -1, -1, err
+		}
+		return e.along(mesh, g, -g.Shift), e.along(mesh, g, g.Shift), nil
+	case *ir.Literal:
+		return e.listedNeighbours(g)
+	}
+	return -1, -1, errors.New("no source_target_pairs")
+}
+
+// along returns the device that stands shift further along the axis of g.
+func (e *exec) along(mesh *ir.Mesh, g ir.AxisShift, shift int) int {
+	at, n, step := position(mesh, e.p.rank), mesh.RefSize(g.Axis), mesh.Stride(g.Axis)
+	i := at / step % n
+	j := i + shift
+	if g.Wrap {
+		j = (j%n + n) % n
+	}
+	if j < 0 || j >= n {
+		return -1
+	}
+	return device(mesh, at+(j-i)*step)
+}
+
+// listedNeighbours: pairs name partitions of this replica where the op has a
+// channel, else replicas of this partition; devices where there is one replica.
+func (e *exec) listedNeighbours(l *ir.Literal) (from, to int, err error) {
+	w := e.p.w
+	channel, _ := e.op.Attrs.Get("channel_handle").(ir.Channel)
+	me, base, step := e.p.rank%w.partitions, e.p.rank-e.p.rank%w.partitions, 1
+	if channel.Handle <= 0 && w.replicas > 1 {
+		me, base, step = e.p.rank/w.partitions, e.p.rank%w.partitions, w.partitions
+	}
+	from, to = -1, -1
+	for i := range l.Type.Shape[0] {
+		source, target := int(l.Int(2*i)), int(l.Int(2*i+1))
+		if source == me {
+			to = base + target*step
+		}
+		if target == me {
+			from = base + source*step
+		}
+	}
+	for _, r := range []int{from, to} {
+		if r >= 0 && !slices.Contains(e.p.peers, r) {
+			return -1, -1, fmt.Errorf("a pair names device %d, which does not run this", r)
+		}
+	}
+	return from, to, nil
+}

@@ -1,0 +1,21 @@
+// Package eval is the reference evaluator: it computes what a program means,
+// op by op, in the words of the StableHLO specification. It is the oracle that
+// the compiler and the runtime are held to, so it is written to be read; it is
+// as fast as that allows.
+//
+//	out, err := eval.Run(m, m.Main(), args, eval.Options{})
+//
+// [Run] evaluates a global program in one process: pp ops by their definition,
+// shardings as no more than annotations, a manual computation shard by shard.
+// [RunDevices] evaluates a per-device program, one process per device, whose
+// collectives meet. Both verify the module first and return an [*Error] that
+// names the op for whatever then goes wrong.
+//
+// Numbers: an op computes in float64, int64 or complex128 and rounds or wraps
+// each element once, to the element type of its result. Reductions combine in
+// index order, collectives in group order, so that the same program gives the
+// same bits every time. With [Options].Float64 nothing is rounded, and the
+// results are float64.
+//
+// What is known of an op is its row in table.go. The package imports only ir.
+package eval

@@ -1,0 +1,126 @@
+package eval
+
+import (
+	"context"
+	"slices"
+
+	"ppc/ir"
+)
+
+// dotGeneral: element (batch, left, right) is the sum over the contracted
+// index of products, taken in index order and rounded once. Both operands are
+// first laid out so that the loops run over contiguous rows.
+func dotGeneral(e *exec) ([]*tensor, error) {
+	d := e.op.Attrs.Get("dot_dimension_numbers").(ir.Dot)
+	l, r, out := e.in[0], e.in[1], e.result(0)
+	lfree := others(len(l.shape), d.LhsBatch, d.LhsContract)
+	rfree := others(len(r.shape), d.RhsBatch, d.RhsContract)
+	x := l.permuted(slices.Concat(d.LhsBatch, lfree, d.LhsContract))
+	y := r.permuted(slices.Concat(d.RhsBatch, d.RhsContract, rfree))
+	s := dotSizes{
+		batch:    product(pick(l.shape, d.LhsBatch)),
+		left:     product(pick(l.shape, lfree)),
+		contract: product(pick(l.shape, d.LhsContract)),
+		right:    product(pick(r.shape, rfree)),
+	}
+	var err error
+	switch {
+	case x.f != nil && out.f != nil:
+		err = dotRows(e.p.w.ctx, s, out.f, x.f, y.f, addProducts)
+	case x.i != nil && out.i != nil:
+		err = dotRows(e.p.w.ctx, s, out.i, x.i, y.i, addIntProducts)
+	case x.c != nil && out.c != nil:
+		err = dotRows(e.p.w.ctx, s, out.c, x.c, y.c, addComplexProducts)
+	default:
+		err = undefined(x)
+	}
+	if out.elem == ir.I1 { // or of ands
+		for k, v := range out.i {
+			out.i[k] = truth(v != 0)
+		}
+	}
+	out.round()
+	return []*tensor{out}, err
+}
+
+// others are the dimensions below rank that are in neither list.
+func others(rank int, lists ...[]int) []int {
+	var ds []int
+	for d := range rank {
+		if !slices.Contains(slices.Concat(lists...), d) {
+			ds = append(ds, d)
+		}
+	}
+	return ds
+}
+
+// permuted returns x with dimension perm[i] as dimension i.
+func (x *tensor) permuted(perm []int) *tensor {
+	if slices.IsSorted(perm) {
+		return x
+	}
+	out := x.like(pick(x.shape, perm))
+	move(out.shape, out, whole(out.shape), x, lattice{0, pick(strides(x.shape), perm)})
+	return out
+}
+
+type dotSizes struct{ batch, left, contract, right int }
+
+// dotRows computes out[b, i, :] = sum over k of x[b, i, k] * y[b, k, :], with
+// row doing one k after the other.
+func dotRows[T any](ctx context.Context, s dotSizes, out, x, y []T, row func(out, x, y []T)) error {
+	for b := range s.batch {
+		ys := y[b*s.contract*s.right:][:s.contract*s.right]
+		for i := range s.left {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			at := b*s.left + i
+			row(out[at*s.right:][:s.right], x[at*s.contract:][:s.contract], ys)
+		}
+	}
+	return nil
+}
+
+// addProducts adds x[k] * y[k, :] to out for every k. Four rows at a time
+// spare memory traffic; the order of the additions stays that of k. The
+// conversions keep the product and the sum from being fused, so that every
+// machine computes the same.
+func addProducts(out, x, y []float64) {
+	n, k := len(out), 0
+	for ; k+4 <= len(x); k += 4 {
+		x0, x1, x2, x3 := x[k], x[k+1], x[k+2], x[k+3]
+		y0, y1, y2, y3 := y[k*n:][:n], y[(k+1)*n:][:n], y[(k+2)*n:][:n], y[(k+3)*n:][:n]
+		for j, v := range out {
+			v += float64(x0 * y0[j])
+			v += float64(x1 * y1[j])
+			v += float64(x2 * y2[j])
+			v += float64(x3 * y3[j])
+			out[j] = v
+		}
+	}
+	for ; k < len(x); k++ {
+		row := y[k*n:][:n]
+		for j := range out {
+			out[j] += float64(x[k] * row[j])
+		}
+	}
+}
+
+func addIntProducts(out, x, y []int64) {
+	n := len(out)
+	for k, v := range x {
+		for j, w := range y[k*n:][:n] {
+			out[j] += v * w
+		}
+	}
+}
+
+func addComplexProducts(out, x, y []complex128) {
+	n := len(out)
+	for k, v := range x {
+		for j, w := range y[k*n:][:n] {
+			out[j] += v * w
+		}
+	}
+}

@@ -1,0 +1,311 @@
+package eval
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+
+	"ppc/ir"
+)
+
+// An each function computes an elementwise op: element k of out from element k
+// of every operand. An operand of one element has it everywhere. out has been
+// made with the type of the result.
+type each func(op *ir.Op, out *tensor, in []*tensor) error
+
+// A unaryOp is an op of one operand, by the class of its elements. A nil
+// function means that the op is not evaluated on that class.
+type unaryOp struct {
+	f func(x float64) float64
+	i func(t ir.DType, x int64) int64
+	c func(x complex128) complex128
+}
+
+// A binaryOp is an op of two operands of one type.
+type binaryOp struct {
+	f func(x, y float64) float64
+	i func(t ir.DType, x, y int64) int64
+	c func(x, y complex128) complex128
+}
+
+func (u unaryOp) each(op *ir.Op, out *tensor, in []*tensor) error {
+	x := in[0]
+	switch {
+	case x.f != nil && u.f != nil:
+		for k := range out.f {
+			out.f[k] = u.f(x.f[k&spread(x)])
+		}
+	case x.i != nil && u.i != nil:
+		for k := range out.i {
+			out.i[k] = u.i(x.elem, x.i[k&spread(x)])
+		}
+	case x.c != nil && u.c != nil:
+		for k := range out.c {
+			out.c[k] = u.c(x.c[k&spread(x)])
+		}
+	default:
+		return undefined(x)
+	}
+	out.round()
+	return nil
+}
+
+func (b binaryOp) each(op *ir.Op, out *tensor, in []*tensor) error {
+	x, y := in[0], in[1]
+	mx, my := spread(x), spread(y)
+	switch {
+	case x.f != nil && b.f != nil:
+		for k := range out.f {
+			out.f[k] = b.f(x.f[k&mx], y.f[k&my])
+		}
+	case x.i != nil && b.i != nil:
+		for k := range out.i {
+			out.i[k] = b.i(x.elem, x.i[k&mx], y.i[k&my])
+		}
+	case x.c != nil && b.c != nil:
+		for k := range out.c {
+			out.c[k] = b.c(x.c[k&mx], y.c[k&my])
+		}
+	default:
+		return undefined(x)
+	}
+	out.round()
+	return nil
+}
+
+// spread is the mask that takes an element's number to its place in x: a
+// single element serves all.
+func spread(x *tensor) int {
+	if x.len() == 1 {
+		return 0
+	}
+	return -1
+}
+
+func undefined(x *tensor) error {
+	if x.len() == 0 {
+		return nil
+	}
+	return fmt.Errorf("not evaluated on elements of type %s", x.elem)
+}
+
+// absolute: of a complex number, its modulus.
+func absolute(op *ir.Op, out *tensor, in []*tensor) error {
+	x := in[0]
+	if x.c == nil {
+		return unaryOp{f: math.Abs, i: func(_ ir.DType, x int64) int64 { return max(x, -x) }}.each(op, out, in)
+	}
+	for k := range out.f {
+		out.f[k] = cmplx.Abs(x.c[k&spread(x)])
+	}
+	out.round()
+	return nil
+}
+
+func isFinite(op *ir.Op, out *tensor, in []*tensor) error {
+	for k := range out.i {
+		v := in[0].f[k&spread(in[0])]
+		out.i[k] = truth(!math.IsNaN(v) && !math.IsInf(v, 0))
+	}
+	return nil
+}
+
+func truth(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// selectEach: element of the second operand where the first is true, of the third elsewhere.
+func selectEach(op *ir.Op, out *tensor, in []*tensor) error {
+	p, x, y := in[0], in[1], in[2]
+	for k := range out.len() {
+		if p.i[k&spread(p)] != 0 {
+			out.set(k, x, k&spread(x))
+		} else {
+			out.set(k, y, k&spread(y))
+		}
+	}
+	return nil
+}
+
+// clamp is minimum(maximum(operand, min), max).
+func clamp(op *ir.Op, out *tensor, in []*tensor) error {
+	if err := maximum.each(op, out, []*tensor{in[1], in[0]}); err != nil {
+		return err
+	}
+	return minimum.each(op, out, []*tensor{out, in[2]})
+}
+
+// compare: NaN is unequal to everything and in no order, but in TOTALORDER,
+// where the numbers stand as -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN.
+func compare(op *ir.Op, out *tensor, in []*tensor) error {
+	direction, total := op.Word("comparison_direction"), op.Word("compare_type") == "TOTALORDER"
+	x, y := in[0], in[1]
+	mx, my := spread(x), spread(y)
+	for k := range out.i {
+		var r bool
+		switch {
+		case x.f != nil && total:
+			r = holds(direction, totalOrder(x.f[k&mx]), totalOrder(y.f[k&my]))
+		case x.f != nil:
+			r = holds(direction, x.f[k&mx], y.f[k&my])
+		case x.i != nil && x.elem == ir.UI64:
+			r = holds(direction, uint64(x.i[k&mx]), uint64(y.i[k&my]))
+		case x.i != nil:
+			r = holds(direction, x.i[k&mx], y.i[k&my])
+		case x.c != nil:
+			r = (x.c[k&mx] == y.c[k&my]) == (direction == "EQ")
+		}
+		out.i[k] = truth(r)
+	}
+	return nil
+}
+
+func holds[T float64 | int64 | uint64](direction string, x, y T) bool {
+	switch direction {
+	case "EQ":
+		return x == y
+	case "NE":
+		return x != y
+	case "LT":
+		return x < y
+	case "LE":
+		return x <= y
+	case "GT":
+		return x > y
+	}
+	return x >= y
+}
+
+// totalOrder maps floats to integers in the total order of IEEE 754.
+func totalOrder(x float64) int64 {
+	b := int64(math.Float64bits(x))
+	if b < 0 {
+		return b ^ math.MaxInt64
+	}
+	return b
+}
+
+// convert: to an integer towards zero and held within its range, NaN to 0; to
+// a boolean whether it differs from 0; from complex the real part.
+func convert(op *ir.Op, out *tensor, in []*tensor) error {
+	x := in[0]
+	for k := range out.len() {
+		j := k & spread(x)
+		switch {
+		case out.f != nil:
+			out.f[k] = toFloat(out.elem, x, j)
+		case out.i != nil:
+			out.i[k] = toInt(out.elem, x, j)
+		case x.c != nil:
+			out.c[k] = x.c[j]
+		default:
+			out.c[k] = complex(toFloat(out.elem.Part(), x, j), 0)
+		}
+	}
+	out.round()
+	return nil
+}
+
+// toFloat is element j of x as a float64 that rounds to t as the element does.
+func toFloat(t ir.DType, x *tensor, j int) float64 {
+	switch {
+	case x.f != nil:
+		return x.f[j]
+	case x.c != nil:
+		return real(x.c[j])
+	}
+	v := x.i[j]
+	if t != ir.F64 {
+		v = sticky(x.elem, v)
+	}
+	if x.elem == ir.UI64 {
+		return float64(uint64(v))
+	}
+	return float64(v)
+}
+
+// sticky is v with the low bits that a float64 cannot hold folded into one
+// that it can: rounding the result twice is rounding v once.
+func sticky(t ir.DType, v int64) int64 {
+	const low = 1<<11 - 1
+	if small := v>>53 == 0 || v>>53 == -1; small || v&low == 0 {
+		return v
+	}
+	return v&^low | (low + 1)
+}
+
+// toInt is element j of x as an integer of type t, or before wrapping to it.
+func toInt(t ir.DType, x *tensor, j int) int64 {
+	if x.i != nil {
+		if t == ir.I1 {
+			return truth(x.i[j] != 0)
+		}
+		return x.i[j]
+	}
+	v := toFloat(ir.F64, x, j)
+	switch {
+	case t == ir.I1:
+		return truth(v != 0)
+	case math.IsNaN(v):
+		return 0
+	case t.Class() == ir.Unsigned:
+		return saturateUnsigned(t, v)
+	}
+	limit := math.Ldexp(1, t.Bits()-1)
+	switch {
+	case v >= limit:
+		return math.MaxInt64 >> (64 - t.Bits())
+	case v < -limit:
+		return math.MinInt64 >> (64 - t.Bits())
+	}
+	return int64(v)
+}
+
+func saturateUnsigned(t ir.DType, v float64) int64 {
+	switch {
+	case v <= 0:
+		return 0
+	case v >= math.Ldexp(1, t.Bits()):
+		return wrap(t, -1)
+	}
+	return int64(uint64(v))
+}
+
+// reducePrecision rounds to the given number of mantissa bits, to infinity
+// beyond the range of the exponent bits and to zero below it.
+func reducePrecision(e *exec) *tensor {
+	if e.p.w.opts.Float64 {
+		return e.in[0]
+	}
+	out := e.result(0)
+	eb, mb := e.op.Int("exponent_bits"), e.op.Int("mantissa_bits")
+	for k, v := range e.in[0].f {
+		out.f[k] = withPrecision(v, eb, mb)
+	}
+	out.round()
+	return out
+}
+
+func withPrecision(v float64, eb, mb int) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	frac, e := math.Frexp(v) // v = frac * 2^e, 0.5 <= |frac| < 1
+	if mb < 52 {
+		v = math.Ldexp(math.RoundToEven(math.Ldexp(frac, mb+1)), e-mb-1)
+		_, e = math.Frexp(v)
+	}
+	if eb < 11 {
+		bias := 1<<(eb-1) - 1
+		switch e--; { // v = 1.f * 2^e
+		case e > bias:
+			return math.Copysign(math.Inf(1), v)
+		case e < 1-bias:
+			return math.Copysign(0, v)
+		}
+	}
+	return v
+}

@@ -1,0 +1,287 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ppc/ir"
+)
+
+// Options says how to evaluate. The zero Options rounds as the program says.
+type Options struct {
+	// Float64 keeps every floating-point value in float64 (every complex one in
+	// complex128) from beginning to end; results have these types too.
+	Float64 bool
+	// Poison makes the floating-point results of ops with the attribute
+	// pp.dont_care NaN, so that a use of them is seen in the results.
+	Poison bool
+	// Context ends the evaluation when it is done; nil never does.
+	Context context.Context
+
+	foreign map[string]func(*exec) ([]*tensor, error) // rows for ops and custom calls that the table lacks
+}
+
+// An Error is what went wrong, and the op where it did.
+type Error struct {
+	Func string // the function, without the @
+	Op   *ir.Op
+	Err  error
+}
+
+func (e *Error) Error() string {
+	at := ""
+	if o := e.Op.Origin; o != nil && o.Pos.Line > 0 {
+		at = o.Pos.String() + ": "
+	}
+	return fmt.Sprintf("%sin %s: %s: %s", at, ir.SymbolText(e.Func), e.Op.Name(), e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Run evaluates fn, a function of the global program m, on one argument per
+// parameter. With opts.Float64 an argument may also be the float64 form of
+// what the parameter declares.
+func Run(m *ir.Module, fn *ir.Func, args []*ir.Literal, opts Options) ([]*ir.Literal, error) {
+	out, err := run(m, []*ir.Func{fn}, 1, [][]*ir.Literal{args}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
+}
+
+// RunDevices evaluates fn, a function of the per-device program m, on one
+// process per element of args: args[d] are the arguments of device d, whose
+// partition_id is d. The results are by device too. Where the module says
+// mhlo.num_replicas, the devices are that many replicas of the partitions.
+func RunDevices(m *ir.Module, fn *ir.Func, args [][]*ir.Literal, opts Options) ([][]*ir.Literal, error) {
+	replicas := max(m.Attrs.Int("mhlo.num_replicas"), 1)
+	if len(args)%replicas != 0 {
+		return nil, fmt.Errorf("%d devices are not a multiple of %d replicas", len(args), replicas)
+	}
+	return run(m, slices.Repeat([]*ir.Func{fn}, len(args)), replicas, args, opts)
+}
+
+// run evaluates fns[d] on args[d], all devices d at once.
+func run(m *ir.Module, fns []*ir.Func, replicas int, args [][]*ir.Literal, opts Options) ([][]*ir.Literal, error) {
+	if err := ir.Verify(m); err != nil {
+		return nil, err
+	}
+	w := newWorld(m, opts, replicas, len(fns))
+	defer w.close()
+	in := make([][]*tensor, len(fns))
+	for d, fn := range fns {
+		var err error
+		if in[d], err = w.bind(fn, args[d]); err != nil {
+			return nil, err
+		}
+	}
+	out := make([][]*ir.Literal, len(fns))
+	err := w.fork(0, w.ranks(), func(p *process, d int) error {
+		results, err := p.call(fns[d], in[d])
+		for _, x := range results {
+			out[d] = append(out[d], x.literal())
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// bind checks args against the parameters of fn and makes them values.
+func (w *world) bind(fn *ir.Func, args []*ir.Literal) ([]*tensor, error) {
+	if fn == nil || fn.Body == nil {
+		return nil, errors.New("there is no function to evaluate")
+	}
+	params := fn.Params()
+	if len(args) != len(params) {
+		return nil, fmt.Errorf("%s takes %d arguments, not %d", ir.SymbolText(fn.Name), len(params), len(args))
+	}
+	in := make([]*tensor, len(args))
+	for i, l := range args {
+		t := params[i].Type
+		if _, err := bytes(t); err != nil {
+			return nil, fmt.Errorf("parameter %d of %s: %w", i, ir.SymbolText(fn.Name), err)
+		}
+		if l == nil || !l.Type.IsTensor() || !slices.Equal(l.Type.Shape, t.Shape) || l.Type.Elem != t.Elem && l.Type.Elem != w.elem(t.Elem) {
+			return nil, fmt.Errorf("argument %d of %s is %s, want %s", i, ir.SymbolText(fn.Name), typeOf(l), t)
+		}
+		if n := len(l.Data); !l.IsSplat() && n != l.Type.Bytes() {
+			return nil, fmt.Errorf("argument %d of %s has %d bytes of data, want %d", i, ir.SymbolText(fn.Name), n, l.Type.Bytes())
+		}
+		in[i] = fromLiteral(l, w.elem(t.Elem))
+	}
+	return in, nil
+}
+
+func typeOf(l *ir.Literal) *ir.Type {
+	if l == nil {
+		return nil
+	}
+	return l.Type
+}
+
+// elem is the element type with which values of type t are computed.
+func (w *world) elem(t ir.DType) ir.DType {
+	switch {
+	case w.opts.Float64 && t.IsFloat():
+		return ir.F64
+	case w.opts.Float64 && t.IsComplex():
+		return ir.C128
+	}
+	return t
+}
+
+// A process executes one program: the only one, or that of a device.
+type process struct {
+	w     *world
+	rank  int   // the device
+	peers []int // the devices that run the same code with it, itself among them
+	fn    *ir.Func
+	depth int // of calls
+}
+
+// A frame holds the values of one activation of a function, by ID.
+type frame []*tensor
+
+func (fr frame) of(vs []*ir.Value) []*tensor {
+	xs := make([]*tensor, len(vs))
+	for i, v := range vs {
+		xs[i] = fr[v.ID]
+	}
+	return xs
+}
+
+// maxDepth bounds the depth of calls, which StableHLO wants free of recursion.
+const maxDepth = 1000
+
+// call evaluates f in a frame of its own.
+func (p *process) call(f *ir.Func, args []*tensor) ([]*tensor, error) {
+	if f == nil || f.Body == nil {
+		return nil, errors.New("the function called is not defined")
+	}
+	if p.depth >= maxDepth {
+		return nil, fmt.Errorf("calls are nested %d deep", maxDepth)
+	}
+	if err := p.fits(ir.SymbolText(f.Name), f.Params(), args); err != nil {
+		return nil, err
+	}
+	q := *p
+	q.fn, q.depth = f, p.depth+1
+	return q.block(make(frame, f.NumIDs()), f.Body, args)
+}
+
+// fits checks that xs are values for vs.
+func (p *process) fits(what string, vs []*ir.Value, xs []*tensor) error {
+	if len(vs) != len(xs) {
+		return fmt.Errorf("%s takes %d values, not %d", what, len(vs), len(xs))
+	}
+	for i, v := range vs {
+		if !p.is(xs[i], v.Type) {
+			return fmt.Errorf("%s takes %s as value %d, not %s", what, v.Type, i, xs[i])
+		}
+	}
+	return nil
+}
+
+// is reports whether x is a value of the declared type t.
+func (p *process) is(x *tensor, t *ir.Type) bool {
+	return !t.IsTensor() || x.elem == p.w.elem(t.Elem) && slices.Equal(x.shape, t.Shape)
+}
+
+// block evaluates b on args and returns what it returns.
+func (p *process) block(fr frame, b *ir.Block, args []*tensor) ([]*tensor, error) {
+	for i, a := range b.Args {
+		fr[a.ID] = args[i]
+	}
+	var held int64
+	defer func() { p.w.used.Add(-held) }()
+	for _, op := range b.Ops {
+		if op.Kind.Has(ir.Terminator) {
+			return fr.of(op.Operands), nil
+		}
+		n, err := p.w.reserve(op)
+		held += n
+		if err == nil {
+			err = p.op(fr, op)
+		}
+		if err != nil {
+			return nil, p.located(op, err)
+		}
+	}
+	return nil, errors.New("a block has no terminator")
+}
+
+// located gives err the place op, unless it has one.
+func (p *process) located(op *ir.Op, err error) error {
+	var e *Error
+	if errors.As(err, &e) || err == context.Cause(p.w.ctx) {
+		return err
+	}
+	return &Error{p.fn.Name, op, err}
+}
+
+// op evaluates op and puts its results into fr.
+func (p *process) op(fr frame, op *ir.Op) error {
+	e := &exec{p, fr, op, fr.of(op.Operands)}
+	out, err := e.run()
+	if err != nil {
+		return err
+	}
+	if len(out) != len(op.Results) {
+		return fmt.Errorf("makes %d values for %d results", len(out), len(op.Results))
+	}
+	for i, v := range op.Results {
+		if !p.is(out[i], v.Type) {
+			return fmt.Errorf("makes %s as result %d, which is %s", out[i], i, v.Type)
+		}
+		if p.w.opts.Poison && out[i].f != nil && op.Attrs.Has("pp.dont_care") {
+			out[i] = poison(out[i])
+		}
+		fr[v.ID] = out[i]
+	}
+	return nil
+}
+
+// An exec is an op about to be evaluated.
+type exec struct {
+	p  *process
+	fr frame
+	op *ir.Op
+	in []*tensor
+}
+
+func (e *exec) run() ([]*tensor, error) {
+	r, ok := e.p.w.rows[e.op.Kind]
+	name := e.op.Name()
+	if e.op.Kind == ir.CustomCall {
+		name = e.op.Str("call_target_name")
+	}
+	if f := e.p.w.opts.foreign[name]; f != nil {
+		return f(e)
+	}
+	switch {
+	case r.each != nil:
+		out := e.result(0)
+		return []*tensor{out}, r.each(e.op, out, e.in)
+	case r.one != nil:
+		return []*tensor{r.one(e)}, nil
+	case ok:
+		return r.run(e)
+	}
+	return nil, errors.New("an op that is not evaluated")
+}
+
+// result returns zeros of the type of result i.
+func (e *exec) result(i int) *tensor {
+	t := e.op.Results[i].Type
+	return newTensor(e.p.w.elem(t.Elem), t.Shape)
+}
+
+// region evaluates region i.
+func (e *exec) region(i int, args []*tensor) ([]*tensor, error) {
+	return e.p.block(e.fr, e.op.Regions[i], args)
+}

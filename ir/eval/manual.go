@@ -1,0 +1,155 @@
+package eval
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"ppc/ir"
+)
+
+// manualComputation cuts the operands along the manual axes, runs the region
+// once for every place along these axes, all at once, so that collectives
+// among them meet, and joins the results. Free axes are not cut: what stands
+// for the devices along them is the first.
+func manualComputation(e *exec) ([]*tensor, error) {
+	ins, _ := e.op.Attrs.Get("in_shardings").(ir.PerValue)
+	outs, _ := e.op.Attrs.Get("out_shardings").(ir.PerValue)
+	if len(ins) != len(e.in) || len(outs) != len(e.op.Results) {
+		return nil, fmt.Errorf("%d and %d shardings for %d operands and %d results", len(ins), len(outs), len(e.in), len(e.op.Results))
+	}
+	g, err := e.manualGrid(slices.Concat(ins, outs))
+	if err != nil {
+		return nil, err
+	}
+	shards := make([][]*tensor, len(g.positions))
+	for i, pos := range g.positions {
+		for k, x := range e.in {
+			if x, err = g.shard(x, ins[k], pos); err != nil {
+				return nil, fmt.Errorf("operand %d: %w", k, err)
+			}
+			shards[i] = append(shards[i], x)
+		}
+	}
+	results := make([][]*tensor, len(shards))
+	err = e.p.w.fork(e.p.depth, g.ranks(), func(q *process, i int) error {
+		q.fn = e.p.fn
+		if err := q.fits("the region", e.op.Regions[0].Args, shards[i]); err != nil {
+			return q.located(e.op, err)
+		}
+		var err error
+		results[i], err = q.block(make(frame, len(e.fr)), e.op.Regions[0], shards[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*tensor, len(outs))
+	for k := range outs {
+		out[k] = e.result(k)
+		if err := g.join(out[k], column(results, k), outs[k]); err != nil {
+			return nil, fmt.Errorf("result %d: %w", k, err)
+		}
+	}
+	return out, nil
+}
+
+// A manualGrid is the places of a mesh that a manual computation runs on.
+type manualGrid struct {
+	mesh      *ir.Mesh
+	manual    []string
+	positions []int // in the mesh, row-major along the manual axes
+}
+
+func (e *exec) manualGrid(shardings []*ir.Sharding) (*manualGrid, error) {
+	if e.p.w.replicas*e.p.w.partitions > 1 {
+		return nil, errors.New("a manual computation in a per-device program")
+	}
+	g := &manualGrid{mesh: &ir.Mesh{}}
+	axes, _ := e.op.Attrs.Get("manual_axes").(ir.Array)
+	for _, a := range axes {
+		name, _ := a.(ir.Str)
+		g.manual = append(g.manual, string(name))
+	}
+	refs := ir.Axs(g.manual...)
+	if len(shardings) > 0 {
+		var err error
+		if g.mesh, err = e.mesh(shardings[0].Mesh, refs); err != nil {
+			return nil, err
+		}
+	} else if len(refs) > 0 {
+		return nil, errors.New("manual axes, but no mesh")
+	}
+	for _, s := range shardings {
+		for d := range s.Dims {
+			if _, err := e.mesh(s.Mesh, s.Axes(d)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	shape, step := axesLattice(g.mesh, refs)
+	g.positions = offsets(shape, lattice{position(g.mesh, e.p.rank), step})
+	return g, nil
+}
+
+// ranks are the devices at the places of g.
+func (g *manualGrid) ranks() []int {
+	ranks := make([]int, len(g.positions))
+	for i, pos := range g.positions {
+		ranks[i] = device(g.mesh, pos)
+	}
+	return ranks
+}
+
+// cuts returns into how many parts the manual axes of s cut each dimension,
+// and which of them belongs to the place pos.
+func (g *manualGrid) cuts(s *ir.Sharding, pos int) (parts, index []int) {
+	parts, index = make([]int, len(s.Dims)), make([]int, len(s.Dims))
+	for d := range s.Dims {
+		parts[d] = 1
+		for _, r := range s.Axes(d) {
+			if slices.Contains(g.manual, r.Name) {
+				n := g.mesh.RefSize(r)
+				parts[d] *= n
+				index[d] = index[d]*n + pos/g.mesh.Stride(r)%n
+			}
+		}
+	}
+	return parts, index
+}
+
+// shard returns the part of x that lies at the place pos.
+func (g *manualGrid) shard(x *tensor, s *ir.Sharding, pos int) (*tensor, error) {
+	if len(s.Dims) != len(x.shape) {
+		return nil, fmt.Errorf("sharding %s of %s", s, x)
+	}
+	parts, index := g.cuts(s, pos)
+	for d := range parts {
+		var err error
+		if x, err = cut(x, d, index[d], parts[d]); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// join puts the parts where they lie. Of several places with the same part,
+// the first counts.
+func (g *manualGrid) join(out *tensor, parts []*tensor, s *ir.Sharding) error {
+	if len(s.Dims) != len(out.shape) {
+		return fmt.Errorf("sharding %s of %s", s, out)
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		x := parts[i]
+		n, index := g.cuts(s, g.positions[i])
+		at := make([]int, len(index))
+		for d := range index {
+			if x.shape[d]*n[d] != out.shape[d] {
+				return fmt.Errorf("%d parts of %s along dimension %d do not make %s", n[d], x, d, out)
+			}
+			at[d] = index[d] * x.shape[d]
+		}
+		move(x.shape, out, whole(out.shape).from(at), x, whole(x.shape))
+	}
+	return nil
+}

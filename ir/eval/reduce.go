@@ -1,0 +1,293 @@
+package eval
+
+import (
+	"ppc/ir"
+)
+
+// A body is a region of scalars that is run over and over: a reducer or a
+// comparator. Where all of its ops are elementwise it works on many elements
+// at once: its values are then tensors of width elements, made once.
+type body struct {
+	p     *process
+	fr    frame
+	block *ir.Block
+	width int
+	args  []*tensor // to be filled by the caller
+	steps []step    // of a region of elementwise ops; nil otherwise
+}
+
+// A step is one elementwise op of a body.
+type step struct {
+	each each
+	op   *ir.Op
+	out  *tensor
+	in   []*tensor
+}
+
+// maxWidth keeps the values of a body in the cache.
+const maxWidth = 1024
+
+// body prepares region 0 of e for n elements.
+func (e *exec) body(n int) (*body, error) {
+	b := &body{p: e.p, fr: e.fr, block: e.op.Regions[0], width: max(1, min(n, maxWidth))}
+	steps := e.p.w.scalar(b.block)
+	if !steps {
+		b.width = 1
+	}
+	for _, a := range b.block.Args {
+		x := newTensor(e.p.w.elem(a.Type.Elem), []int{b.width})
+		if !steps {
+			x = x.reshaped(nil)
+		}
+		b.args = append(b.args, x)
+		b.fr[a.ID] = x
+	}
+	if steps {
+		return b, b.prepare()
+	}
+	return b, nil
+}
+
+// scalar reports whether b is a row of elementwise ops and constants, all on scalars.
+func (w *world) scalar(b *ir.Block) bool {
+	for _, op := range b.Ops {
+		if w.rows[op.Kind].each == nil && op.Kind != ir.Constant && !op.Kind.Has(ir.Terminator) {
+			return false
+		}
+		for _, v := range op.Results {
+			if !v.Type.IsTensor() || v.Type.Rank() > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// prepare makes the steps. A value of the region may be a scalar from outside
+// or a constant: elementwise ops take one element for any number.
+func (b *body) prepare() error {
+	b.steps = []step{}
+	for _, op := range b.block.Ops {
+		r := b.p.w.rows[op.Kind]
+		switch {
+		case op.Kind.Has(ir.Terminator):
+			return nil
+		case r.each == nil:
+			if err := b.p.op(b.fr, op); err != nil {
+				return b.p.located(op, err)
+			}
+			continue
+		}
+		v := op.Results[0]
+		if _, err := bytes(v.Type); err != nil {
+			return b.p.located(op, err)
+		}
+		s := step{r.each, op, newTensor(b.p.w.elem(v.Type.Elem), []int{b.width}), b.fr.of(op.Operands)}
+		b.fr[v.ID] = s.out
+		b.steps = append(b.steps, s)
+	}
+	return nil
+}
+
+// run evaluates the region on b.args and returns what it returns. The values
+// are good until the next run; one of a single element stands for all.
+func (b *body) run() ([]*tensor, error) {
+	if b.steps == nil {
+		return b.p.block(b.fr, b.block, b.args)
+	}
+	for _, s := range b.steps {
+		if err := s.each(s.op, s.out, s.in); err != nil {
+			return nil, b.p.located(s.op, err)
+		}
+	}
+	return b.fr.of(b.block.Terminator().Operands), nil
+}
+
+// load sets argument i to the elements of x at the given places.
+func (b *body) load(i int, x *tensor, at []int) {
+	switch a := b.args[i]; {
+	case a.f != nil:
+		loadFrom(a.f, x.f, at)
+	case a.i != nil:
+		loadFrom(a.i, x.i, at)
+	case a.c != nil:
+		loadFrom(a.c, x.c, at)
+	}
+}
+
+func loadFrom[T any](dst, src []T, at []int) {
+	for k, j := range at {
+		dst[k] = src[j]
+	}
+}
+
+// loadRange sets argument i to the elements lo:hi of x.
+func (b *body) loadRange(i int, x *tensor, lo, hi int) {
+	a := b.args[i]
+	copy(a.f, x.f[min(lo, len(x.f)):min(hi, len(x.f))])
+	copy(a.i, x.i[min(lo, len(x.i)):min(hi, len(x.i))])
+	copy(a.c, x.c[min(lo, len(x.c)):min(hi, len(x.c))])
+}
+
+// storeRange sets the elements lo:hi of x to y.
+func storeRange(x *tensor, lo, hi int, y *tensor) {
+	for k := lo; k < hi; k++ {
+		x.set(k, y, (k-lo)&spread(y))
+	}
+}
+
+// reduce: every result element is the initial value, combined with the
+// elements along the reduced dimensions one after the other, in index order.
+func reduce(e *exec) ([]*tensor, error) {
+	n := len(e.in) / 2
+	xs, inits := e.in[:n], e.in[n:]
+	dims := e.op.Ints("dimensions")
+	kept := others(len(xs[0].shape), dims)
+	reduced := others(len(xs[0].shape), kept)
+	place := func(ds []int) []int {
+		return offsets(pick(xs[0].shape, ds), lattice{0, pick(strides(xs[0].shape), ds)})
+	}
+	out := e.initial(inits)
+	b, err := e.body(out[0].len())
+	if err != nil {
+		return nil, err
+	}
+	outer, inner := place(kept), place(reduced)
+	at := make([]int, b.width)
+	for lo := 0; lo < len(outer); lo += b.width {
+		hi := min(lo+b.width, len(outer))
+		for _, o := range inner {
+			for k := lo; k < hi; k++ {
+				at[k-lo] = outer[k] + o
+			}
+			for i, x := range xs {
+				b.loadRange(i, out[i], lo, hi)
+				b.load(n+i, x, at[:hi-lo])
+			}
+			if err := b.into(out, lo, hi); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// initial returns the results of e filled with initial values.
+func (e *exec) initial(inits []*tensor) []*tensor {
+	out := make([]*tensor, len(e.op.Results))
+	for i := range out {
+		out[i] = e.result(i)
+		x := inits[i]
+		if x.elem != out[i].elem { // a region may combine in a wider type
+			x = x.converted(out[i].elem)
+		}
+		out[i].fill(x, 0)
+	}
+	return out
+}
+
+// converted returns x with another element type.
+func (x *tensor) converted(t ir.DType) *tensor {
+	y := newTensor(t, x.shape)
+	_ = convert(nil, y, []*tensor{x}) // does not fail
+	return y
+}
+
+// into runs the region and stores its results as elements lo:hi of out.
+func (b *body) into(out []*tensor, lo, hi int) error {
+	ys, err := b.run()
+	for i, y := range ys {
+		storeRange(out[i], lo, hi, y)
+	}
+	return err
+}
+
+// combine returns x and y combined by the region element by element: what
+// collectives do.
+func (e *exec) combine(x, y *tensor) (*tensor, error) {
+	out := x.clone()
+	b, err := e.body(out.len())
+	if err != nil {
+		return nil, err
+	}
+	for lo := 0; lo < out.len(); lo += b.width {
+		hi := min(lo+b.width, out.len())
+		b.loadRange(0, out, lo, hi)
+		b.loadRange(1, y, lo, hi)
+		if err := b.into([]*tensor{out}, lo, hi); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// reduceWindow: every result element is the initial value, combined with the
+// elements of its window in index order; what lies outside of the operand, or
+// between its elements, is the initial value.
+func reduceWindow(e *exec) ([]*tensor, error) {
+	n := len(e.in) / 2
+	xs, inits := e.in[:n], e.in[n:]
+	g := windowOf(e.op, xs[0].shape)
+	out := e.initial(inits)
+	total := out[0].len()
+	b, err := e.body(total)
+	if err != nil {
+		return nil, err
+	}
+	at := make([]int, len(g.size))
+	for range product(g.size) {
+		if err := e.p.w.ctx.Err(); err != nil {
+			return nil, err
+		}
+		index := make([]int, len(g.size))
+		for lo := 0; lo < total; lo += b.width {
+			hi := min(lo+b.width, total)
+			for k := lo; k < hi; k++ {
+				src := g.place(index, at)
+				for i := range xs {
+					if src >= 0 {
+						b.args[n+i].set(k-lo, xs[i], src)
+					} else {
+						b.args[n+i].set(k-lo, inits[i], 0)
+					}
+				}
+				next(index, out[0].shape)
+			}
+			for i := range xs {
+				b.loadRange(i, out[i], lo, hi)
+			}
+			if err := b.into(out, lo, hi); err != nil {
+				return nil, err
+			}
+		}
+		next(at, g.size)
+	}
+	return out, nil
+}
+
+// A window is the geometry of a window op.
+type window struct {
+	shape                                []int // of the operand
+	size, stride, base, dilation, padLow []int
+}
+
+func windowOf(op *ir.Op, shape []int) window {
+	rank := len(shape)
+	low, _ := op.Padding(rank)
+	return window{shape, op.Ints("window_dimensions"), op.IntsOr("window_strides", rank, 1), op.IntsOr("base_dilations", rank, 1),
+		op.IntsOr("window_dilations", rank, 1), low}
+}
+
+// place returns which element of the operand stands at place at of the window
+// of result element index, or -1.
+func (g window) place(index, at []int) int {
+	src := 0
+	for d := range index {
+		i := index[d]*g.stride[d] + at[d]*g.dilation[d] - g.padLow[d]
+		if i < 0 || i%g.base[d] != 0 || i/g.base[d] >= g.shape[d] {
+			return -1
+		}
+		src = src*g.shape[d] + i/g.base[d]
+	}
+	return src
+}

@@ -1,0 +1,116 @@
+package eval
+
+import (
+	"math"
+	"math/cmplx"
+
+	"ppc/ir"
+)
+
+// A row says how an op is evaluated: exactly one of its functions is set.
+type row struct {
+	each each                             // elementwise
+	one  func(e *exec) *tensor            // one result; what is verified does not fail
+	run  func(e *exec) ([]*tensor, error) // anything
+}
+
+// table has a row for every kind that is not a terminator.
+var table = map[ir.Kind]row{
+	ir.Unknown: {run: unknown},
+
+	ir.Abs:                 {each: absolute},
+	ir.Cbrt:                {each: unaryOp{f: math.Cbrt, c: func(x complex128) complex128 { return cmplx.Pow(x, 1.0/3) }}.each},
+	ir.Ceil:                {each: unaryOp{f: math.Ceil}.each},
+	ir.CountLeadingZeros:   {each: countLeadingZeros.each},
+	ir.Cosine:              {each: unaryOp{f: math.Cos, c: cmplx.Cos}.each},
+	ir.Exponential:         {each: unaryOp{f: math.Exp, c: cmplx.Exp}.each},
+	ir.ExponentialMinusOne: {each: exponentialMinusOne.each},
+	ir.Floor:               {each: unaryOp{f: math.Floor}.each},
+	ir.IsFinite:            {each: isFinite},
+	ir.Log:                 {each: unaryOp{f: math.Log, c: cmplx.Log}.each},
+	ir.LogPlusOne:          {each: logPlusOne.each},
+	ir.Logistic:            {each: logistic.each},
+	ir.Negate:              {each: negate.each},
+	ir.Not:                 {each: not.each},
+	ir.PopulationCount:     {each: populationCount.each},
+	ir.RoundNearestAfz:     {each: unaryOp{f: math.Round}.each},
+	ir.RoundNearestEven:    {each: unaryOp{f: math.RoundToEven}.each},
+	ir.Rsqrt:               {each: rsqrt.each},
+	ir.Sign:                {each: sign.each},
+	ir.Sine:                {each: unaryOp{f: math.Sin, c: cmplx.Sin}.each},
+	ir.Sqrt:                {each: unaryOp{f: math.Sqrt, c: cmplx.Sqrt}.each},
+	ir.Tan:                 {each: unaryOp{f: math.Tan, c: cmplx.Tan}.each},
+	ir.Tanh:                {each: unaryOp{f: math.Tanh, c: cmplx.Tanh}.each},
+	ir.Convert:             {each: convert},
+	ir.BitcastConvert:      {one: bitcastConvert},
+	ir.ReducePrecision:     {one: reducePrecision},
+
+	ir.Add:                  {each: add.each},
+	ir.And:                  {each: and.each},
+	ir.Atan2:                {each: atan2.each},
+	ir.Divide:               {each: divide.each},
+	ir.Maximum:              {each: maximum.each},
+	ir.Minimum:              {each: minimum.each},
+	ir.Multiply:             {each: multiply.each},
+	ir.Or:                   {each: or.each},
+	ir.Power:                {each: power.each},
+	ir.Remainder:            {each: remainder.each},
+	ir.ShiftLeft:            {each: shiftLeft.each},
+	ir.ShiftRightArithmetic: {each: shiftRightArithmetic.each},
+	ir.ShiftRightLogical:    {each: shiftRightLogical.each},
+	ir.Subtract:             {each: subtract.each},
+	ir.Xor:                  {each: xor.each},
+	ir.Compare:              {each: compare},
+	ir.Select:               {each: selectEach},
+	ir.Clamp:                {each: clamp},
+
+	ir.Constant:    {one: constant},
+	ir.Iota:        {one: iota},
+	ir.PartitionID: {one: partitionID},
+	ir.ReplicaID:   {one: replicaID},
+
+	ir.BroadcastInDim:     {one: broadcastInDim},
+	ir.Concatenate:        {one: concatenate},
+	ir.DynamicSlice:       {one: dynamicSlice},
+	ir.DynamicUpdateSlice: {one: dynamicUpdateSlice},
+	ir.Gather:             {one: gather},
+	ir.Pad:                {one: pad},
+	ir.Reshape:            {one: reshape},
+	ir.Reverse:            {one: reverse},
+	ir.Scatter:            {run: scatter},
+	ir.Slice:              {one: slice},
+	ir.Transpose:          {one: transpose},
+
+	ir.DotGeneral:   {run: dotGeneral},
+	ir.Reduce:       {run: reduce},
+	ir.ReduceWindow: {run: reduceWindow},
+	ir.Sort:         {run: sortOp},
+
+	ir.While:               {run: while},
+	ir.Case:                {run: caseOp},
+	ir.If:                  {run: ifOp},
+	ir.Call:                {run: call},
+	ir.OptimizationBarrier: {run: identity},
+	ir.CustomCall:          {run: customCall},
+	ir.TupleOp:             {one: tuple},
+	ir.GetTupleElement:     {one: getTupleElement},
+
+	ir.AllGather:           {run: allGather},
+	ir.AllReduce:           {run: allReduce},
+	ir.AllToAll:            {run: allToAll},
+	ir.CollectiveBroadcast: {run: collectiveBroadcast},
+	ir.CollectivePermute:   {run: collectivePermute},
+	ir.ReduceScatter:       {run: reduceScatter},
+
+	ir.ShardingConstraint: {run: identity},
+	ir.Reshard:            {run: identity},
+	ir.ManualComputation:  {run: manualComputation},
+
+	ir.PPPipeline:   {run: pipeline},
+	ir.PPStack:      {run: stack},
+	ir.PPScan:       {run: scan},
+	ir.PPRotate:     {one: rotate},
+	ir.PPCheckpoint: {run: checkpoint},
+	ir.PPName:       {run: identity},
+	ir.PPGather:     {run: identity},
+}

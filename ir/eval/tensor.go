@@ -1,0 +1,312 @@
+package eval
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"ppc/ir"
+)
+
+// A tensor is a value during evaluation: row-major elements in the slice that
+// the class of elem calls for. A tuple has parts only, a token nothing.
+// A tensor that an op has returned is never changed again, so tensors share
+// their elements freely.
+type tensor struct {
+	elem  ir.DType
+	shape []int
+	f     []float64    // floating-point types, each element a value of elem
+	i     []int64      // integers and booleans; ui64 as its bits
+	c     []complex128 // complex types
+	parts []*tensor
+}
+
+// newTensor returns a tensor of zeros.
+func newTensor(elem ir.DType, shape []int) *tensor {
+	x, n := &tensor{elem: elem, shape: shape}, product(shape)
+	switch elem.Class() {
+	case ir.Floating:
+		x.f = make([]float64, n)
+	case ir.Complex:
+		x.c = make([]complex128, n)
+	default:
+		x.i = make([]int64, n)
+	}
+	return x
+}
+
+// like returns a tensor of zeros with x's element type.
+func (x *tensor) like(shape []int) *tensor { return newTensor(x.elem, shape) }
+
+// reshaped returns the elements of x under another shape.
+func (x *tensor) reshaped(shape []int) *tensor {
+	y := *x
+	y.shape = shape
+	return &y
+}
+
+// clone returns a copy that may be written.
+func (x *tensor) clone() *tensor {
+	y := *x
+	y.f, y.i, y.c = slices.Clone(x.f), slices.Clone(x.i), slices.Clone(x.c)
+	return &y
+}
+
+func (x *tensor) len() int { return max(len(x.f), len(x.i), len(x.c)) }
+
+func (x *tensor) String() string {
+	return (&ir.Type{Kind: ir.TensorType, Elem: x.elem, Shape: x.shape}).String()
+}
+
+// fill sets every element of x to element k of y.
+func (x *tensor) fill(y *tensor, k int) {
+	switch {
+	case x.f != nil:
+		fillWith(x.f, y.f[k])
+	case x.i != nil:
+		fillWith(x.i, y.i[k])
+	case x.c != nil:
+		fillWith(x.c, y.c[k])
+	}
+}
+
+func fillWith[T any](xs []T, v T) {
+	for k := range xs {
+		xs[k] = v
+	}
+}
+
+// set makes element k of x element j of y.
+func (x *tensor) set(k int, y *tensor, j int) {
+	switch {
+	case x.f != nil:
+		x.f[k] = y.f[j]
+	case x.i != nil:
+		x.i[k] = y.i[j]
+	case x.c != nil:
+		x.c[k] = y.c[j]
+	}
+}
+
+// round rounds or wraps every element of x to x.elem.
+func (x *tensor) round() {
+	switch x.elem {
+	case ir.F64, ir.C128, ir.I64, ir.UI64, ir.Index:
+	case ir.F32:
+		for k, v := range x.f {
+			x.f[k] = float64(float32(v))
+		}
+	case ir.C64:
+		for k, v := range x.c {
+			x.c[k] = complex128(complex64(v))
+		}
+	default:
+		for k, v := range x.f {
+			x.f[k] = x.elem.Round(v)
+		}
+		for k, v := range x.i {
+			x.i[k] = wrap(x.elem, v)
+		}
+	}
+}
+
+// wrap reduces v modulo the width of t, into the range of t.
+func wrap(t ir.DType, v int64) int64 {
+	shift := 64 - t.Bits()
+	if t.Class() == ir.Signed {
+		return v << shift >> shift
+	}
+	return int64(uint64(v) << shift >> shift)
+}
+
+// fromLiteral returns the value of l with elements of type elem: l's own, or
+// the wider one that replaces it.
+func fromLiteral(l *ir.Literal, elem ir.DType) *tensor {
+	n := l.Type.NumElements()
+	x := newTensor(elem, l.Type.Shape)
+	stored := n
+	if l.IsSplat() {
+		stored = 1
+	}
+	for k := range stored {
+		switch {
+		case x.f != nil:
+			x.f[k] = l.Float(k)
+		case x.i != nil:
+			x.i[k] = l.Int(k)
+		case x.c != nil:
+			x.c[k] = l.Complex(k)
+		}
+	}
+	if stored < n {
+		x.fill(x, 0)
+	}
+	return x
+}
+
+// literal returns the value of x.
+func (x *tensor) literal() *ir.Literal {
+	size, part := x.elem.Size(), x.elem.Part()
+	data := make([]byte, size*x.len())
+	for k := range x.len() {
+		b := data[k*size:]
+		switch {
+		case x.f != nil:
+			x.elem.PutFloat(b, x.f[k])
+		case x.i != nil:
+			x.elem.PutInt(b, x.i[k])
+		case x.c != nil:
+			part.PutFloat(b, real(x.c[k]))
+			part.PutFloat(b[part.Size():], imag(x.c[k]))
+		}
+	}
+	return &ir.Literal{Type: ir.Tensor(x.elem, x.shape...), Data: data}
+}
+
+func product(ns []int) int {
+	p := 1
+	for _, n := range ns {
+		p *= n
+	}
+	return p
+}
+
+// strides returns how far apart neighbours along each dimension stand.
+func strides(shape []int) []int {
+	st, n := make([]int, len(shape)), 1
+	for d := len(shape) - 1; d >= 0; d-- {
+		st[d] = n
+		n *= shape[d]
+	}
+	return st
+}
+
+// pick returns the elements of xs at the given places.
+func pick[T any](xs []T, at []int) []T {
+	out := make([]T, len(at))
+	for k, i := range at {
+		out[k] = xs[i]
+	}
+	return out
+}
+
+// A lattice says where the elements of a block stand in a slice: element
+// (i, j, …) at at + i*step[0] + j*step[1] + …
+type lattice struct {
+	at   int
+	step []int
+}
+
+// whole is where the elements of a tensor of the given shape stand.
+func whole(shape []int) lattice { return lattice{0, strides(shape)} }
+
+// from returns the lattice that starts at the given element of l.
+func (l lattice) from(index []int) lattice {
+	for d, i := range index {
+		l.at += i * l.step[d]
+	}
+	return l
+}
+
+// move copies a block of the given shape from where s puts it in src to where
+// d puts it in dst.
+func move(shape []int, dst *tensor, d lattice, src *tensor, s lattice) {
+	if product(shape) == 0 {
+		return
+	}
+	switch {
+	case src.f != nil:
+		moveBlock(shape, dst.f, d, src.f, s)
+	case src.i != nil:
+		moveBlock(shape, dst.i, d, src.i, s)
+	case src.c != nil:
+		moveBlock(shape, dst.c, d, src.c, s)
+	}
+}
+
+func moveBlock[T any](shape []int, dst []T, d lattice, src []T, s lattice) {
+	if len(shape) == 0 {
+		dst[d.at] = src[s.at]
+		return
+	}
+	n, ds, ss := shape[0], d.step[0], s.step[0]
+	switch {
+	case len(shape) > 1:
+		for range n {
+			moveBlock(shape[1:], dst, lattice{d.at, d.step[1:]}, src, lattice{s.at, s.step[1:]})
+			d.at += ds
+			s.at += ss
+		}
+	case ds == 1 && ss == 1:
+		copy(dst[d.at:d.at+n], src[s.at:s.at+n])
+	default:
+		for range n {
+			dst[d.at] = src[s.at]
+			d.at += ds
+			s.at += ss
+		}
+	}
+}
+
+// offsets lists where the elements of a block stand, in row-major order.
+func offsets(shape []int, l lattice) []int {
+	out := []int{l.at}
+	for d, n := range shape {
+		next := make([]int, 0, len(out)*n)
+		for _, o := range out {
+			for i := range n {
+				next = append(next, o+i*l.step[d])
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+// next advances index to the next element of shape in row-major order.
+func next(index, shape []int) {
+	for d := len(shape) - 1; d >= 0; d-- {
+		index[d]++
+		if index[d] < shape[d] {
+			return
+		}
+		index[d] = 0
+	}
+}
+
+// maxBytes bounds what the values of a run may take at one time.
+const maxBytes = 4 << 30
+
+// bytes is what a value of type t takes in memory during evaluation.
+func bytes(t *ir.Type) (int64, error) {
+	switch t.Kind {
+	case ir.TokenType:
+		return 0, nil
+	case ir.TupleType: // shares its parts
+		return 0, nil
+	case ir.TensorType:
+	default:
+		return 0, fmt.Errorf("values of type %s are not evaluated", t)
+	}
+	if t.Elem.IsFloat() && t.Elem.Bits() < 16 || t.Elem.Size() == 0 {
+		return 0, fmt.Errorf("elements of type %s are not evaluated", t.Elem)
+	}
+	n := int64(8)
+	if t.Elem.IsComplex() {
+		n = 16
+	}
+	for _, d := range t.Shape {
+		if d < 0 {
+			return 0, fmt.Errorf("%s has a dimension of unknown size", t)
+		}
+		if d > 0 && n > math.MaxInt64/int64(d) {
+			n = math.MaxInt64
+		} else {
+			n *= int64(d)
+		}
+	}
+	if n > maxBytes && !slices.Contains(t.Shape, 0) {
+		return 0, fmt.Errorf("%s takes more than %d GiB", t, maxBytes>>30)
+	}
+	return n, nil
+}

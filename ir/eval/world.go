@@ -1,0 +1,193 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"ppc/ir"
+)
+
+// A world is one run: its processes and what they share. Device r*P + p is
+// partition p of replica r.
+type world struct {
+	m          *ir.Module
+	opts       Options
+	rows       map[ir.Kind]row
+	replicas   int
+	partitions int
+	ctx        context.Context // done once a process has failed
+	fail       context.CancelCauseFunc
+	unhook     func() bool
+	used       atomic.Int64 // bytes that values take
+	constants  sync.Map     // *ir.Op to *tensor
+
+	mu      sync.Mutex // guards the rest
+	change  *sync.Cond // a parcel has come, a process has ended, or ctx is done
+	alive   int        // processes that run or wait for a parcel
+	boxes   map[address]*parcel
+	waiting map[int]wait   // by device
+	epochs  map[[2]any]int // parcels sent so far, by device and route
+}
+
+// An address says for which execution of which collective device from sends.
+type address struct {
+	route string
+	from  int
+	epoch int
+}
+
+// A parcel is what a device sends, until all readers have it.
+type parcel struct {
+	content []*tensor
+	readers int
+}
+
+// A wait is what a device waits for.
+type wait struct {
+	at address
+	op *ir.Op
+}
+
+func newWorld(m *ir.Module, opts Options, replicas, devices int) *world {
+	w := &world{m: m, opts: opts, rows: table, replicas: replicas, partitions: devices / replicas, alive: 1,
+		boxes: make(map[address]*parcel), waiting: make(map[int]wait), epochs: make(map[[2]any]int)}
+	w.change = sync.NewCond(&w.mu)
+	ctx := opts.Context
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	w.ctx, w.fail = context.WithCancelCause(ctx)
+	w.unhook = context.AfterFunc(w.ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.change.Broadcast()
+	})
+	return w
+}
+
+func (w *world) close() {
+	w.unhook()
+	w.fail(nil)
+}
+
+// ranks are the devices of a per-device program.
+func (w *world) ranks() []int {
+	rs := make([]int, w.replicas*w.partitions)
+	for i := range rs {
+		rs[i] = i
+	}
+	return rs
+}
+
+// reserve counts the results of op as taken, within maxBytes, and returns
+// their size.
+func (w *world) reserve(op *ir.Op) (int64, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
+	var sum int64
+	for _, v := range op.Results {
+		n, err := bytes(v.Type)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	if w.used.Add(sum) > maxBytes {
+		return sum, fmt.Errorf("the values held at one time take more than %d GiB", maxBytes>>30)
+	}
+	return sum, nil
+}
+
+// fork runs a process on each of the given devices in place of the caller,
+// and returns when all have ended. The first failure ends the world.
+func (w *world) fork(depth int, ranks []int, run func(p *process, i int) error) error {
+	w.join(len(ranks) - 1)
+	var wg sync.WaitGroup
+	for i, rank := range ranks {
+		wg.Go(func() {
+			if err := run(&process{w: w, rank: rank, peers: ranks, depth: depth}, i); err != nil {
+				w.fail(err)
+			}
+			w.join(-1)
+		})
+	}
+	wg.Wait()
+	w.join(1)
+	return context.Cause(w.ctx)
+}
+
+// join counts n more live processes.
+func (w *world) join(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.alive += n
+	w.checkDeadlock()
+}
+
+// epoch returns how often the device has used the route before.
+func (w *world) epoch(rank int, route string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := [2]any{rank, route}
+	w.epochs[k]++
+	return w.epochs[k] - 1
+}
+
+// put sends content to as many readers. It does not wait.
+func (w *world) put(at address, readers int, content []*tensor) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if readers > 0 {
+		w.boxes[at] = &parcel{content, readers}
+		w.change.Broadcast()
+	}
+}
+
+// get waits until the parcel is there and takes it, for device rank.
+func (w *world) get(rank int, op *ir.Op, at address) ([]*tensor, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		if w.ctx.Err() != nil {
+			return nil, context.Cause(w.ctx)
+		}
+		if b := w.boxes[at]; b != nil {
+			if b.readers--; b.readers == 0 {
+				delete(w.boxes, at)
+			}
+			return b.content, nil
+		}
+		w.waiting[rank] = wait{at, op}
+		w.checkDeadlock()
+		if w.ctx.Err() == nil {
+			w.change.Wait()
+		}
+		delete(w.waiting, rank)
+	}
+}
+
+// checkDeadlock fails the world when every live process waits for a parcel
+// that nobody has sent. The caller holds mu.
+func (w *world) checkDeadlock() {
+	if len(w.waiting) < w.alive || w.alive == 0 {
+		return
+	}
+	for _, x := range w.waiting {
+		if w.boxes[x.at] != nil {
+			return
+		}
+	}
+	var lines []string
+	for _, rank := range slices.Sorted(maps.Keys(w.waiting)) {
+		x := w.waiting[rank]
+		lines = append(lines, fmt.Sprintf("device %d waits at %s for device %d", rank, x.op.Name(), x.at.from))
+	}
+	w.fail(errors.New("the devices wait for one another: " + strings.Join(lines, "; ")))
+}
