@@ -1,6 +1,9 @@
 package ir
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // A Form is a set of properties that a Module may have beyond being well
 // formed. A pass states the Form it requires, the Form it ensures and the
@@ -146,13 +149,32 @@ func checkSharded(m *Module, errs *Errors) {
 }
 
 func checkLocal(m *Module, errs *Errors) {
+	unsharded := func(op *Op, what string, s *Sharding) {
+		if s != nil {
+			errs.add(op, rule("local", "%s still has the sharding %s", what, s))
+		}
+	}
+	for _, f := range m.Funcs {
+		errs.fn = f
+		for i, r := range f.Results {
+			unsharded(nil, fmt.Sprintf("result %d", i), r.Sharding)
+		}
+		if f.Body != nil {
+			for i, v := range f.Params() {
+				unsharded(nil, fmt.Sprintf("parameter %d", i), v.Sharding)
+			}
+		}
+	}
 	eachOp(m, errs, func(op *Op) {
 		if strings.HasPrefix(op.Name(), "sdy.") {
 			errs.add(op, rule("local", "%s is left over", op.Name()))
 		}
-		for _, v := range op.Results {
-			if v.Sharding != nil {
-				errs.add(op, rule("local", "a result still has the sharding %s", v.Sharding))
+		for i, v := range op.Results {
+			unsharded(op, fmt.Sprintf("result %d", i), v.Sharding)
+		}
+		for _, r := range op.Regions {
+			for i, v := range r.Args {
+				unsharded(op, fmt.Sprintf("argument %d of a region", i), v.Sharding)
 			}
 		}
 	})

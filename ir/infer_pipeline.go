@@ -10,7 +10,10 @@ import "slices"
 // the module is at hand.
 func inferStack(op *Op) ([]*Type, *Rule) {
 	sides, layers := op.Int("sides"), op.Int("layers")
-	if sides < 0 || 1+sides > len(op.Operands) {
+	if layers < 1 {
+		return nil, broken(1, "%d layers, want at least 1", layers)
+	}
+	if sides < 0 || sides >= len(op.Operands) {
 		return nil, broken(1, "%d side inputs, but %d operands", sides, len(op.Operands))
 	}
 	for i, v := range op.Operands[1+sides:] {
@@ -20,6 +23,11 @@ func inferStack(op *Op) ([]*Type, *Rule) {
 	}
 	ts := typesOf(op.Results)
 	ts[0] = op.Operands[0].Type
+	for i, t := range ts[1:] {
+		if !t.IsTensor() || t.Rank() != 0 {
+			return nil, broken(1, "result %d is %s, want a scalar after the activation", i+1, t)
+		}
+	}
 	return ts, nil
 }
 
@@ -78,4 +86,28 @@ func inferCheckpoint(op *Op) ([]*Type, *Rule) {
 		return nil, r
 	}
 	return returned(op.Regions[0]), nil
+}
+
+// inferManual, for sdy.manual_computation: C1 there is a sharding for each
+// operand and result; C2 the region takes and returns as many values. What
+// they say of a mesh is checked where the module is at hand.
+func inferManual(op *Op) ([]*Type, *Rule) {
+	in, out := op.Attrs.Get("in_shardings").(PerValue), op.Attrs.Get("out_shardings").(PerValue)
+	region := op.Regions[0]
+	switch {
+	case len(in) != len(op.Operands):
+		return nil, broken(1, "%d in_shardings for %d operands", len(in), len(op.Operands))
+	case len(out) != len(op.Results):
+		return nil, broken(1, "%d out_shardings for %d results", len(out), len(op.Results))
+	case len(region.Args) != len(op.Operands):
+		return nil, broken(2, "the region takes %d values, the op %d", len(region.Args), len(op.Operands))
+	case len(returned(region)) != len(op.Results):
+		return nil, broken(2, "the region returns %d values, the op %d", len(returned(region)), len(op.Results))
+	}
+	for _, a := range op.Attrs.Get("manual_axes").(Array) {
+		if _, ok := a.(Str); !ok {
+			return nil, broken(4, "manual axis %s is not a name", a)
+		}
+	}
+	return typesOf(op.Results), nil
 }

@@ -57,6 +57,19 @@ func (v *verifier) shardings(op *Op) {
 	if len(op.Results) == 1 {
 		v.shardingAttrs(op, "", op.Attrs, op.Results[0].Type)
 	}
+	for _, a := range manualAxes(op) {
+		if r := v.notManual(&Sharding{Replicated: []AxisRef{a}}); r != nil {
+			v.errs.add(op, rule(r.Label, "axis %s is manual already in a region around this one", a))
+		}
+	}
+	for _, a := range op.Attrs {
+		per, _ := a.Attr.(PerValue)
+		for i, s := range per {
+			if r := v.notManual(s); r != nil {
+				v.errs.add(op, rule(r.Label, "%s %d: %s", a.Name, i, r.Msg))
+			}
+		}
+	}
 	if per, ok := op.Attrs.Get("sdy.sharding").(PerValue); ok && len(per) != len(op.Results) && len(op.Results) > 0 {
 		v.errs.add(op, rule("sharding-9", "has shardings for %d results, but %d results", len(per), len(op.Results)))
 	}
