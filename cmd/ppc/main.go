@@ -1,0 +1,207 @@
+// Ppc compiles models into pipelined programs, one per device, and runs them.
+//
+//	ppc lower FILE     lower a program and print it
+//	ppc run   FILE     lower a program and run it
+//	ppc check FILE...  check programs
+//	ppc fmt   FILE...  format .pp files
+//	ppc passes         print the pass table
+//	ppc version        print the version
+//
+// This package has flags, output and exit codes; what they stand for is in
+// package driver.
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"ppc/driver"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	// What does not listen to the context ends too, a little later.
+	context.AfterFunc(ctx, func() {
+		stop() // a second Ctrl-C ends at once
+		time.Sleep(900 * time.Millisecond)
+		os.Exit(driver.ExitInterrupted)
+	})
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole program but for the process: it returns the exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var cmds commands
+	parser := kong.Must(&cmds, kong.Name("ppc"), kong.Description("Compiles models into pipelined programs, one per device, and runs them."),
+		kong.Writers(stdout, stderr), kong.Vars{"file": fileHelp}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	command, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "ppc: %v\n", err)
+		return driver.ExitUsage
+	}
+	out := bufio.NewWriter(stdout)
+	io := &streams{ctx, stdin, out, stderr}
+	err = command.Run(io)
+	if flushErr := out.Flush(); err == nil {
+		err = flushErr
+	}
+	if err != nil {
+		io.report(err)
+	}
+	return driver.ExitCode(err)
+}
+
+// streams is where a command reads from and writes to, and what ends it.
+type streams struct {
+	ctx            context.Context
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+type commands struct {
+	Lower   lowerCmd   `cmd:"" help:"Lower a program and print it."`
+	Run     runCmd     `cmd:"" help:"Lower a program, run it and print its results."`
+	Check   checkCmd   `cmd:"" help:"Parse, type-check and validate every setting; no lowering."`
+	Fmt     fmtCmd     `cmd:"" help:"Format .pp files; a formatted file stays as it is."`
+	Passes  passesCmd  `cmd:"" help:"Print the pass table: name, requires, ensures."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// settings are the flags that say how a program is read.
+type settings struct {
+	Set     []string `sep:"none" placeholder:"block.key=value" help:"Override a setting of a .pp file, such as pipeline.rotate=slice_pad."`
+	Devices int      `placeholder:"N" help:"Number of devices, for a mesh axis of size -1."`
+	Lang    string   `enum:",pp,mlir,hlo" default:"" help:"Language of the program: pp, mlir or hlo, where the extension does not say."`
+}
+
+func (s *settings) source(file string, io *streams) *driver.Source {
+	return &driver.Source{File: file, Lang: s.Lang, Set: s.Set, Devices: s.Devices, Stdin: io.stdin}
+}
+
+const fileHelp = "A .pp, .mlir or .hlo file; - is standard input."
+
+type lowerCmd struct {
+	settings
+	File    string `arg:"" help:"${file}"`
+	DumpHLO bool   `name:"dump-hlo" xor:"reading" help:"Print HLO text: --emit=hlo."`
+	Emit    string `enum:"ir,stablehlo,hlo" default:"ir" xor:"reading" help:"What to print: ir (MLIR text of any form), stablehlo or hlo."`
+	After   string `placeholder:"PASS" help:"Stop after this pass."`
+	DumpTo  string `placeholder:"DIR" help:"Write one numbered file per pass that changed something."`
+	Out     string `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output."`
+}
+
+func (c *lowerCmd) Run(io *streams) error {
+	if c.DumpHLO {
+		c.Emit = "hlo"
+	}
+	text, err := driver.Lower(c.source(c.File, io), driver.LowerOptions{Emit: c.Emit, After: c.After, DumpTo: c.DumpTo})
+	if err != nil {
+		return err
+	}
+	return io.print(c.Out, text)
+}
+
+type runCmd struct {
+	settings
+	File   string  `arg:"" help:"${file}"`
+	Args   string  `placeholder:"FILE" help:"Arguments: .npz or .safetensors. What it does not have is made up: parameters by their initialisers, inputs from the seed."`
+	Out    string  `placeholder:"FILE" help:"Write the results: .npz or .safetensors."`
+	Steps  int     `placeholder:"N" help:"Training steps."`
+	Seed   *uint64 `placeholder:"N" help:"Seed of what is made up; the program's own by default."`
+	Check  bool    `help:"Compare with the layers in sequence, in float64, on the reference evaluator."`
+	Shards string  `placeholder:"DIR" help:"Write each device's arguments and results: args.npz, results.npz."`
+	JSON   bool    `name:"json" help:"One JSON object per line, nothing else on standard output."`
+	Quiet  bool    `help:"No remarks and no summary."`
+}
+
+func (c *runCmd) Run(io *streams) error {
+	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Seed: c.Seed, Steps: c.Steps, Check: c.Check}
+	if !c.Quiet {
+		opts.Note = io.note
+	}
+	result, err := driver.Run(io.ctx, c.source(c.File, io), opts)
+	if result != nil {
+		c.print(io, result)
+	}
+	return err
+}
+
+func (c *runCmd) print(io *streams, result *driver.RunResult) {
+	switch {
+	case c.JSON:
+		io.jsonResult(result)
+	case !c.Quiet:
+		io.textResult(result)
+	}
+}
+
+type checkCmd struct {
+	settings
+	Files []string `arg:"" name:"file" help:"${file}"`
+}
+
+func (c *checkCmd) Run(io *streams) error {
+	var srcs []*driver.Source
+	for _, f := range c.Files {
+		srcs = append(srcs, c.source(f, io))
+	}
+	return driver.Check(srcs)
+}
+
+type fmtCmd struct {
+	Write bool     `short:"w" help:"Write the result to the file instead of standard output."`
+	Diff  bool     `short:"d" help:"Print what would change; exit 1 if anything would."`
+	Files []string `arg:"" name:"file" help:"A .pp file; - is standard input."`
+}
+
+func (c *fmtCmd) Run(io *streams) error {
+	var failed failures
+	for _, file := range c.Files {
+		f, err := driver.Format(&driver.Source{File: file, Stdin: io.stdin})
+		if err == nil {
+			err = c.one(io, f)
+		}
+		failed.add(err)
+	}
+	return failed.err()
+}
+
+func (c *fmtCmd) one(io *streams, f *driver.Formatted) error {
+	if c.Write {
+		if err := f.Write(); err != nil {
+			return err
+		}
+	}
+	if c.Diff {
+		if d := f.Diff(); d != nil {
+			io.stdout.Write(d)
+			return errDiffers
+		}
+		return nil
+	}
+	if !c.Write {
+		io.stdout.Write(f.New)
+	}
+	return nil
+}
+
+type passesCmd struct{}
+
+func (passesCmd) Run(io *streams) error {
+	io.passTable(driver.Passes())
+	return nil
+}
+
+type versionCmd struct{}
+
+func (versionCmd) Run(io *streams) error {
+	_, err := fmt.Fprintln(io.stdout, driver.Version())
+	return err
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"ppc/driver"
+)
+
+// print writes text to a file, or to standard output where none is named.
+func (s *streams) print(file, text string) error {
+	if file == "" {
+		_, err := fmt.Fprint(s.stdout, text)
+		return err
+	}
+	return driver.WriteFile(file, []byte(text))
+}
+
+// note writes a remark.
+func (s *streams) note(text string) { fmt.Fprintf(s.stderr, "note: %s\n", text) }
+
+// errDiffers is said by the diff.
+var errDiffers = errors.New("")
+
+// report writes an error.
+func (s *streams) report(err error) {
+	text := strings.TrimSpace(err.Error())
+	if text == "" {
+		return
+	}
+	var use *driver.UsageError
+	if errors.As(err, &use) {
+		text = "ppc: " + text
+	}
+	fmt.Fprintln(s.stderr, paint(text, colours(s.stderr)))
+	var bug *driver.Bug
+	if errors.As(err, &bug) {
+		fmt.Fprintf(s.stderr, "\n%s", bug.Stack)
+	}
+}
+
+// failures collects the errors of several files.
+type failures []error
+
+func (f *failures) add(err error) {
+	if err != nil {
+		*f = append(*f, err)
+	}
+}
+
+func (f failures) err() error { return errors.Join(f...) }
+
+// colours reports whether w is a terminal that wants colour.
+func colours(w any) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+const (
+	bold  = "\x1b[1m"
+	red   = "\x1b[31m"
+	plain = "\x1b[0m"
+)
+
+// paint makes the first line of each error bold and its mark red.
+func paint(text string, colour bool) string {
+	if !colour {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		switch mark := strings.TrimLeft(line, " \t"); {
+		case line == mark:
+			lines[i] = bold + line + plain
+		case strings.HasPrefix(mark, "^"):
+			lines[i] = red + line + plain
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// textResult prints one line per output and one per comparison.
+func (s *streams) textResult(r *driver.RunResult) {
+	w := tabwriter.NewWriter(s.stdout, 0, 8, 2, ' ', 0)
+	for _, o := range r.Outputs {
+		if o.Scalar() {
+			fmt.Fprintf(w, "%s\t%s\n", o.Name, o.Value)
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\tmin %.6g\tmean %.6g\tmax %.6g", o.Name, o.Type(), o.Min, o.Mean, o.Max)
+		if o.NaNs > 0 {
+			fmt.Fprintf(w, "\t%d NaN", o.NaNs)
+		}
+		fmt.Fprintln(w)
+	}
+	for _, c := range r.Checks {
+		verdict := "ok"
+		if !c.OK {
+			verdict = "differs"
+		}
+		fmt.Fprintf(w, "check %s\tabs %.3g\trel %.3g\ttolerance %.3g\t%s\n", c.Name, c.MaxAbs, c.MaxRel, c.Tolerance, verdict)
+	}
+	w.Flush()
+}
+
+// A number is a float64 that JSON can say: what is no number is a string.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	v := float64(n)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return json.Marshal(fmt.Sprint(v))
+	}
+	return json.Marshal(v)
+}
+
+// jsonResult prints one object per output and one per comparison.
+func (s *streams) jsonResult(r *driver.RunResult) {
+	e := json.NewEncoder(s.stdout)
+	for _, o := range r.Outputs {
+		e.Encode(struct {
+			Output string `json:"output"`
+			Type   string `json:"type"`
+			Shape  []int  `json:"shape"`
+			Min    number `json:"min"`
+			Mean   number `json:"mean"`
+			Max    number `json:"max"`
+			NaNs   int    `json:"nans"`
+		}{o.Name, o.DType, append([]int{}, o.Shape...), number(o.Min), number(o.Mean), number(o.Max), o.NaNs})
+	}
+	for _, c := range r.Checks {
+		e.Encode(struct {
+			Check     string `json:"check"`
+			MaxAbs    number `json:"max_abs"`
+			MaxRel    number `json:"max_rel"`
+			Tolerance number `json:"tolerance"`
+			OK        bool   `json:"ok"`
+			First     string `json:"first,omitempty"`
+		}{c.Name, number(c.MaxAbs), number(c.MaxRel), number(c.Tolerance), c.OK, c.First})
+	}
+}
+
+// passTable prints one line per pass.
+func (s *streams) passTable(rows []driver.PassInfo) {
+	w := tabwriter.NewWriter(s.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "PASS\tREQUIRES\tENSURES\t")
+	for _, p := range rows {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Name, p.Requires, p.Ensures, p.Doc)
+	}
+	w.Flush()
+}

@@ -1,0 +1,132 @@
+package driver
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ppc/internal/atomicfile"
+	"ppc/internal/spell"
+	"ppc/ir"
+	"ppc/ir/lang"
+	"ppc/ir/mlir"
+	"ppc/lower"
+	"ppc/lower/hlo"
+	"ppc/passes"
+)
+
+// A program is a program that has been read, and what its language says of it.
+type program struct {
+	m     *ir.Module
+	named bool // files have arguments and results by name, not by number
+	seed  uint64
+}
+
+// A PassInfo is one row of the pass table.
+type PassInfo struct {
+	Name, Doc         string
+	Requires, Ensures string
+}
+
+// Passes returns the pass table, in the order in which passes run.
+func Passes() []PassInfo {
+	infos := make([]PassInfo, len(passes.Table))
+	for i := range passes.Table {
+		p := &passes.Table[i]
+		infos[i] = PassInfo{p.Name, p.Doc, p.Requires.String(), p.Ensures.String()}
+	}
+	return infos
+}
+
+// LowerOptions says how far to lower and what to print.
+type LowerOptions struct {
+	Emit   string // ir, stablehlo or hlo
+	After  string // the last pass; "" for all
+	DumpTo string // a folder for the program after each pass; "" for none
+}
+
+// Lower compiles the program and returns it as text.
+func Lower(src *Source, opts LowerOptions) (string, error) {
+	if err := checkPass(opts.After); err != nil {
+		return "", err
+	}
+	p, err := src.load(lang.Options{})
+	if err != nil {
+		return "", err
+	}
+	if err := p.compile(opts.After, opts.DumpTo); err != nil {
+		return "", err
+	}
+	return p.text(opts)
+}
+
+func checkPass(name string) error {
+	names := passes.Names()
+	if name == "" || slices.Contains(names, name) {
+		return nil
+	}
+	hint := "have " + strings.Join(names, ", ")
+	if near := spell.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return usage("--after=%s: there is no such pass; %s", name, hint)
+}
+
+// compile runs the passes up to the one called after, or all. With a folder,
+// what each pass made is left there.
+func (p *program) compile(after, dumpTo string) error {
+	cfg := passes.Config{After: after}
+	if dumpTo != "" {
+		if err := os.MkdirAll(dumpTo, 0o777); err != nil {
+			return fileError(err)
+		}
+		d := &dumper{dir: dumpTo, last: mlir.Print(p.m)}
+		cfg.Each = d.dump
+	}
+	return passBug(passes.Run(p.m, cfg), dumpTo)
+}
+
+// A dumper writes one numbered file for each pass that changed something.
+type dumper struct{ dir, last string }
+
+func (d *dumper) dump(n int, p *passes.Pass, m *ir.Module) error {
+	text := mlir.Print(m)
+	if text == d.last {
+		return nil
+	}
+	d.last = text
+	return fileError(atomicfile.WriteBytes(filepath.Join(d.dir, fmt.Sprintf("%02d-%s.mlir", n, p.Name)), []byte(text)))
+}
+
+// readings is how a program is printed.
+var readings = map[string]func(m *ir.Module) (string, error){
+	"ir":        func(m *ir.Module) (string, error) { return mlir.Print(m), nil },
+	"stablehlo": lower.StableHLO,
+	"hlo":       hlo.Print,
+}
+
+// text prints the program in the reading that opts asks for.
+func (p *program) text(opts LowerOptions) (text string, err error) {
+	if opts.Emit == "hlo" && !p.m.Form.Has(ir.Local) {
+		return "", usage("--emit=hlo --after=%s: HLO is text of the per-device program, which is there from the pass partition on", opts.After)
+	}
+	if opts.Emit == "stablehlo" && !p.m.Form.Has(ir.Expanded) {
+		return "", usage("--emit=stablehlo --after=%s: the program has pp ops, which StableHLO lacks, until the pass expand; --emit=ir prints them", opts.After)
+	}
+	r := moduleReproducer(p.m, opts.DumpTo, "emit", "ppc lower --emit="+opts.Emit+" %s")
+	err = guard("printing "+opts.Emit, r, func() error {
+		text, err = readings[opts.Emit](p.m)
+		return err
+	})
+	return text, err
+}
+
+// WriteFile makes the file hold data, whole or not at all.
+func WriteFile(file string, data []byte) error {
+	if err := atomicfile.WriteBytes(file, data); err != nil {
+		return fmt.Errorf("writing %s: %w", file, fileError(err))
+	}
+	return nil
+}

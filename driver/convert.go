@@ -1,0 +1,91 @@
+package driver
+
+import (
+	"fmt"
+	"slices"
+
+	"ppc/internal/tensorfile"
+	"ppc/ir"
+)
+
+// literal returns an array of a file as a value.
+func literal(a *tensorfile.Array) *ir.Literal {
+	return &ir.Literal{Type: ir.Tensor(ir.DTypeByName(a.DType), a.Shape...), Data: a.Data}
+}
+
+// array returns a value as an array of a file.
+func array(l *ir.Literal) tensorfile.Array {
+	return tensorfile.Array{DType: l.Type.Elem.String(), Shape: slices.Clone(l.Type.Shape), Data: l.Expand()}
+}
+
+// widens reports whether every number of type from is one of type to, both
+// floating-point or both complex.
+func widens(from, to ir.DType) bool {
+	if from.Class() != to.Class() {
+		return false
+	}
+	switch from.Part() {
+	case to.Part():
+		return true
+	case ir.BF16, ir.F16:
+		return to.Part() == ir.F32 || to.Part() == ir.F64
+	case ir.F32:
+		return to.Part() == ir.F64
+	}
+	return false
+}
+
+// convert returns l with elements of another type where that changes no
+// number: wider floats, and integers that fit.
+func convert(l *ir.Literal, to ir.DType) (*ir.Literal, error) {
+	from := l.Type.Elem
+	switch {
+	case from == ir.I1 && to == ir.I1:
+		return l, checkBooleans(l)
+	case from == to:
+		return l, nil
+	case widens(from, to):
+		return widen(l, to), nil
+	case from.IsInt() && to.IsInt():
+		return convertInts(l, to)
+	case from.IsFloat() && to.IsFloat():
+		return nil, fmt.Errorf("%s does not hold every %s, and nothing is rounded unasked: store %s, or type the program %s (--set types.NAME=%s where it names its types)", to, from, to, from, from)
+	}
+	return nil, fmt.Errorf("%s is not converted to %s: store %s", from, to, to)
+}
+
+func checkBooleans(l *ir.Literal) error {
+	for i, b := range l.Data {
+		if b > 1 {
+			return fmt.Errorf("element %d is %d, a boolean is 0 or 1", i, b)
+		}
+	}
+	return nil
+}
+
+// widen converts floats to a type that holds them all.
+func widen(l *ir.Literal, to ir.DType) *ir.Literal {
+	from, t := l.Type.Elem.Part(), l.Type.WithElem(to)
+	n := len(l.Data) / from.Size()
+	out := &ir.Literal{Type: t, Data: make([]byte, n*to.Part().Size())}
+	for i := range n {
+		to.Part().PutFloat(out.Data[i*to.Part().Size():], from.GetFloat(l.Data[i*from.Size():]))
+	}
+	return out
+}
+
+func convertInts(l *ir.Literal, to ir.DType) (*ir.Literal, error) {
+	from, size := l.Type.Elem, to.Size()
+	n := len(l.Data) / from.Size()
+	out := &ir.Literal{Type: l.Type.WithElem(to), Data: make([]byte, n*size)}
+	for i := range n {
+		v := l.Int(i)
+		b := out.Data[i*size:]
+		to.PutInt(b, v)
+		negative := v < 0 && (from.Class() == ir.Signed || to.Class() == ir.Signed)
+		if to.GetInt(b) != v || negative && from.Class() != to.Class() {
+			return nil, fmt.Errorf("element %d is %s, which is no %s", i, elementText(l, i), to)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,137 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"ppc/internal/atomicfile"
+	"ppc/ir"
+	"ppc/ir/mlir"
+	"ppc/passes"
+)
+
+// A UsageError is a flag that does not fit the others or the file.
+type UsageError struct{ Msg string }
+
+func (e *UsageError) Error() string { return e.Msg }
+
+func usage(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+
+// A Bug is an error of ppc itself.
+type Bug struct {
+	Stage      string // a pass, or what else ppc was at
+	Cause      error
+	Stack      []byte // of a panic
+	Reproducer string // a file that shows it; "" where none could be written
+	Command    string // that runs into it again
+}
+
+func (b *Bug) Error() string {
+	text := fmt.Sprintf("ppc is wrong: %s: %v", b.Stage, b.Cause)
+	if b.Reproducer != "" {
+		text += fmt.Sprintf("\n  reproducer: %s\n  to see it again: %s", b.Reproducer, b.Command)
+	}
+	return text
+}
+
+func (b *Bug) Unwrap() error { return b.Cause }
+
+// A reproducer is the input of the stage at work, to be kept should it break.
+type reproducer struct {
+	dir     string // "" for the system's folder of temporary files
+	pattern string // of the file's name
+	text    func() string
+	command string // %s is the file
+}
+
+// guard runs one stage and makes of its panic a Bug with a reproducer.
+func guard(stage string, r reproducer, run func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			bug := &Bug{Stage: stage, Cause: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
+			bug.keep(r)
+			err = bug
+		}
+	}()
+	return run()
+}
+
+// keep writes the reproducer. That must not fail for what broke the stage.
+func (b *Bug) keep(r reproducer) {
+	defer func() {
+		if recover() != nil {
+			b.Reproducer = ""
+		}
+	}()
+	dir := r.dir
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return
+	}
+	f, err := os.CreateTemp(dir, r.pattern)
+	if err != nil {
+		return
+	}
+	f.Close()
+	if atomicfile.WriteBytes(f.Name(), []byte(r.text())) == nil {
+		b.Reproducer, b.Command = f.Name(), fmt.Sprintf(r.command, f.Name())
+	}
+}
+
+// passBug makes of a broken pass a Bug with a reproducer: the module that the
+// pass got.
+func passBug(err error, dir string) error {
+	var broken *passes.Bug
+	if !errors.As(err, &broken) {
+		return err
+	}
+	bug := &Bug{Stage: "pass " + broken.Pass, Cause: broken.Cause, Stack: broken.Stack}
+	bug.keep(moduleReproducer(broken.Before, dir, broken.Pass, "ppc lower --after="+broken.Pass+" %s"))
+	return bug
+}
+
+func moduleReproducer(m *ir.Module, dir, stage, command string) reproducer {
+	return reproducer{dir: dir, pattern: "ppc-" + stage + "-*.mlir", text: func() string { return mlir.Print(m) }, command: command}
+}
+
+// Exit codes.
+const (
+	ExitDone        = 0
+	ExitInput       = 1 // the input or the outside world is wrong
+	ExitUsage       = 2
+	ExitBug         = 3 // ppc is wrong
+	ExitInterrupted = 130
+)
+
+// ExitCode is the exit status that goes with err.
+func ExitCode(err error) int {
+	var use *UsageError
+	var bug *Bug
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &bug):
+		return ExitBug
+	case errors.As(err, &use):
+		return ExitUsage
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	}
+	return ExitInput
+}
+
+// fileError says of a file what the system said, without the system's call.
+func fileError(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return fmt.Errorf("%s: %w", filepath.ToSlash(p.Path), p.Err)
+	}
+	return err
+}

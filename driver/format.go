@@ -1,0 +1,66 @@
+package driver
+
+import (
+	"errors"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"ppc/internal/atomicfile"
+	"ppc/ir/lang"
+)
+
+// Check reads the programs and checks everything about them that can be
+// checked without lowering.
+func Check(srcs []*Source) error {
+	var errs []error
+	for _, s := range srcs {
+		_, err := s.load(lang.Options{})
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// A Formatted is a .pp file before and after formatting.
+type Formatted struct {
+	Name     string
+	Old, New []byte
+
+	stdin bool
+}
+
+// Format formats a .pp file. It writes nothing.
+func Format(src *Source) (*Formatted, error) {
+	name, err := src.language()
+	if err != nil {
+		return nil, err
+	}
+	if name != "pp" {
+		return nil, usage("%s: only .pp files are formatted", src.name())
+	}
+	f := &Formatted{Name: src.name(), stdin: src.File == "-"}
+	if f.Old, err = src.read(src.name()); err != nil {
+		return nil, err
+	}
+	err = guard("formatting "+f.Name, src.reproducer(".pp"), func() (err error) {
+		f.New, err = lang.Format(f.Name, f.Old)
+		return err
+	})
+	return f, err
+}
+
+// Diff is what formatting changes, as a unified diff; nil where it changes
+// nothing.
+func (f *Formatted) Diff() []byte {
+	return diff.Diff(f.Name, f.Old, f.Name+" (formatted)", f.New)
+}
+
+// Write writes the formatted text back, where it differs.
+func (f *Formatted) Write() error {
+	if f.stdin {
+		return usage("-w: standard input cannot be written back")
+	}
+	if string(f.Old) == string(f.New) {
+		return nil
+	}
+	return fileError(atomicfile.WriteBytes(f.Name, f.New))
+}

@@ -1,0 +1,101 @@
+package driver
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"ppc/ir"
+)
+
+// An Output is one result of a run.
+type Output struct {
+	Name  string
+	DType string
+	Shape []int
+	Value string // of a scalar, in the shortest form that brings it back
+	Min   float64
+	Mean  float64
+	Max   float64
+	NaNs  int // elements that are no number; Min, Mean and Max leave them out
+
+	literal *ir.Literal
+}
+
+// Type is the output's type as .pp files write it: f32[16, 512].
+func (o *Output) Type() string { return typeText(o.literal.Type, nil) }
+
+// Scalar reports whether the output is one number.
+func (o *Output) Scalar() bool { return len(o.Shape) == 0 }
+
+func newOutput(name string, l *ir.Literal) *Output {
+	o := &Output{Name: name, DType: l.Type.Elem.String(), Shape: l.Type.Shape, literal: l}
+	if o.Scalar() {
+		o.Value = elementText(l, 0)
+	}
+	o.summarise()
+	return o
+}
+
+// summarise takes minimum, mean and maximum; of complex numbers, of their
+// magnitudes.
+func (o *Output) summarise() {
+	n := 0
+	var sum, lost float64 // compensated, so that the mean of many is good
+	o.Min, o.Max = math.Inf(1), math.Inf(-1)
+	for i := range o.literal.Type.NumElements() {
+		v := magnitude(o.literal, i)
+		if math.IsNaN(v) {
+			o.NaNs++
+			continue
+		}
+		n++
+		o.Min, o.Max = min(o.Min, v), max(o.Max, v)
+		next := sum + v
+		if math.Abs(sum) >= math.Abs(v) {
+			lost += sum - next + v
+		} else {
+			lost += v - next + sum
+		}
+		sum = next
+	}
+	if math.IsNaN(lost) { // infinities among the numbers
+		lost = 0
+	}
+	o.Mean = (sum + lost) / float64(n)
+	if n == 0 {
+		o.Min, o.Mean, o.Max = math.NaN(), math.NaN(), math.NaN()
+	}
+}
+
+func magnitude(l *ir.Literal, i int) float64 {
+	if l.Type.Elem.IsComplex() {
+		c := l.Complex(i)
+		return math.Hypot(real(c), imag(c))
+	}
+	return l.Float(i)
+}
+
+// elementText is element i in the shortest decimal form that brings it back.
+func elementText(l *ir.Literal, i int) string {
+	t := l.Type.Elem
+	switch t.Class() {
+	case ir.Boolean:
+		return strconv.FormatBool(l.Int(i) != 0)
+	case ir.Signed:
+		return strconv.FormatInt(l.Int(i), 10)
+	case ir.Unsigned:
+		return strconv.FormatUint(uint64(l.Int(i)), 10)
+	case ir.Complex:
+		c := l.Complex(i)
+		return fmt.Sprintf("(%s, %s)", floatText(real(c), t.Part()), floatText(imag(c), t.Part()))
+	}
+	return floatText(l.Float(i), t)
+}
+
+func floatText(v float64, t ir.DType) string {
+	if t == ir.F64 {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'g', -1, 32)
+}

@@ -1,0 +1,220 @@
+package driver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// A port is one parameter or one result of a program: the name it has in
+// files, the type it has there, and how the devices' parts make it up.
+type port struct {
+	name string // tokens, decoder.wq, in0
+	file string // another name in files, {layer} in it the layer's number; "" without
+	kind string // input, param, or "" where the program does not say
+	init string // of a param
+	max  int    // integers are below it; 0 where the program does not say
+
+	whole *ir.Type // as in files: a layer's parameter has all layers in front
+	axes  []string // names of the axes of whole, nil where the program does not say
+	rows  []int    // lo, hi: global holds these rows of whole, one after the other; nil for all
+
+	global   *ir.Type     // of all devices together
+	local    *ir.Type     // of one device
+	sharding *ir.Sharding // nil where devices hold all of it
+	mesh     *ir.Mesh     // of sharding
+	devices  int          // of the program
+	stacked  bool         // global is the devices' parts on a new first axis
+
+	// origin is the port as the program names it, where files number ports:
+	// what a file does not have is made up under the program's own name.
+	origin *port
+}
+
+// String is the port's type in files, with the names of its axes where they
+// are known: f32[layers=8, embed=64].
+func (p *port) String() string { return typeText(p.whole, p.axes) }
+
+func typeText(t *ir.Type, axes []string) string {
+	dims := make([]string, t.Rank())
+	for i, n := range t.Shape {
+		dims[i] = fmt.Sprint(n)
+		if len(axes) == len(dims) {
+			dims[i] = fmt.Sprintf("%s=%d", axes[i], n)
+		}
+	}
+	return fmt.Sprintf("%s[%s]", t.Elem, strings.Join(dims, ", "))
+}
+
+// ports describes the parameters and the results of the main function of m.
+// Files have them by name, or, in the languages without names, by number.
+func ports(m *ir.Module, named bool) (params, results []*port) {
+	f := m.Main()
+	for i, v := range f.Params() {
+		params = append(params, newPort(m, "in", i, v.Type, v.Attrs, named))
+	}
+	for i, r := range f.Results {
+		results = append(results, newPort(m, "out", i, r.Type, r.Attrs, named))
+	}
+	return params, results
+}
+
+func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, named bool) *port {
+	number, name := fmt.Sprint(prefix, i), attrs.Str("pp.name")
+	p := &port{name: name, global: t, local: t, devices: numDevices(m)}
+	if name == "" {
+		p.name = number
+	}
+	p.file, p.kind, p.init, p.max = attrs.Str("pp.file"), attrs.Str("pp.kind"), attrs.Str("pp.init"), attrs.Int("pp.max")
+	p.lay(m, t, attrs)
+	p.whole = p.global
+	p.stack(attrs)
+	if named || name == "" {
+		return p
+	}
+	q := *p
+	q.name, q.file, q.kind, q.whole, q.rows, q.axes, q.origin = number, "", "", p.global, nil, nil, p
+	return &q
+}
+
+// lay finds out how the devices' parts make up the global value. A program
+// for one device says it on the port, pp.sharding; one for all devices has
+// global types; what says nothing has its parts stacked.
+func (p *port) lay(m *ir.Module, t *ir.Type, attrs ir.Attrs) {
+	if s, ok := attrs.Get("pp.sharding").(*ir.Sharding); ok {
+		if mesh := m.Mesh(s.Mesh); mesh != nil {
+			p.sharding, p.mesh, p.global = s, mesh, globalType(t, s, mesh)
+		}
+		return
+	}
+	if m.Form.Has(ir.Local) && p.devices > 1 {
+		p.stacked = true
+		p.global = t.WithShape(slices.Insert(slices.Clone(t.Shape), 0, p.devices)...)
+	}
+}
+
+// stack finds out what a file holds of a layer's parameter: all layers, in
+// model order, on a leading axis.
+func (p *port) stack(attrs ir.Attrs) {
+	logical := attrs.Get("pp.logical")
+	if list, ok := logical.(ir.Array); ok {
+		for _, name := range list {
+			if s, ok := name.(ir.Str); ok {
+				p.axes = append(p.axes, string(s))
+			}
+		}
+	}
+	layers := attrs.Int("pp.layers")
+	if layers == 0 {
+		return
+	}
+	if rows := attrs.Ints("pp.rows"); len(rows) == 2 {
+		p.rows = rows
+		p.whole = p.global.WithShape(slices.Insert(slices.Clone(layerShape(p.global.Shape, len(p.axes), rows[1]-rows[0])), 0, layers)...)
+	}
+	if p.axes != nil {
+		p.axes = slices.Insert(p.axes, 0, "layers")
+	}
+}
+
+// layerShape is the part of shape that belongs to one of n rows: its last rank
+// sizes, or, where the rank is not known, what follows when the leading sizes
+// have made n.
+func layerShape(shape []int, rank, n int) []int {
+	if rank > 0 && rank <= len(shape) {
+		return shape[len(shape)-rank:]
+	}
+	i, k := 0, 1
+	for i < len(shape) && (k < n || i == 0) {
+		k *= shape[i]
+		i++
+	}
+	return shape[i:]
+}
+
+// globalType is the type of the value of which t is one device's part.
+func globalType(t *ir.Type, s *ir.Sharding, mesh *ir.Mesh) *ir.Type {
+	shape := slices.Clone(t.Shape)
+	for i := range shape {
+		shape[i] *= mesh.RefsSize(s.Axes(i))
+	}
+	return t.WithShape(shape...)
+}
+
+// numDevices is how many devices run m: partitions times replicas, or those of
+// its mesh.
+func numDevices(m *ir.Module) int {
+	return m.NumDevices() * max(1, m.Attrs.Int("mhlo.num_replicas"))
+}
+
+// value returns the port's global value, given the whole one: the rows it
+// holds, under its own type. The bytes are the same ones.
+func (p *port) value(whole *ir.Literal) *ir.Literal {
+	if whole.IsSplat() || p.rows == nil {
+		return &ir.Literal{Type: p.global, Data: whole.Data}
+	}
+	row := p.global.Bytes() / (p.rows[1] - p.rows[0])
+	return &ir.Literal{Type: p.global, Data: whole.Data[p.rows[0]*row : p.rows[1]*row]}
+}
+
+// parts cuts a global value into what each device holds. Devices that hold
+// the same part share it.
+func (p *port) parts(global *ir.Literal) []*ir.Literal {
+	parts := make([]*ir.Literal, p.devices)
+	if p.stacked {
+		size := p.local.Bytes()
+		for d := range parts {
+			parts[d] = &ir.Literal{Type: p.local, Data: global.Data}
+			if !global.IsSplat() {
+				parts[d].Data = global.Data[d*size : (d+1)*size]
+			}
+		}
+		return parts
+	}
+	seen := make(map[string]*ir.Literal)
+	for d := range parts {
+		key := p.part(d)
+		if seen[key] == nil {
+			seen[key] = &ir.Literal{Type: p.local, Data: global.Data}
+			if p.mesh != nil {
+				seen[key] = ir.Cut(global, p.sharding, p.mesh, d)
+			}
+		}
+		parts[d] = seen[key]
+	}
+	return parts
+}
+
+// part names the part that device d holds.
+func (p *port) part(d int) string {
+	if p.mesh == nil {
+		return ""
+	}
+	var b strings.Builder
+	for dim := range p.sharding.Dims {
+		fmt.Fprintf(&b, "%d.", p.sharding.Part(p.mesh, d, dim))
+	}
+	return b.String()
+}
+
+// join is the inverse of parts.
+func (p *port) join(parts []*ir.Literal) *ir.Literal {
+	switch {
+	case p.stacked:
+		return stack(p.global, parts)
+	case p.mesh != nil:
+		return ir.Join(p.mesh, p.sharding, p.global, parts)
+	}
+	return &ir.Literal{Type: p.global, Data: parts[0].Data}
+}
+
+// stack puts parts on a new first axis.
+func stack(t *ir.Type, parts []*ir.Literal) *ir.Literal {
+	data := make([]byte, 0, t.Bytes())
+	for _, l := range parts {
+		data = append(data, l.Expand()...)
+	}
+	return &ir.Literal{Type: t, Data: data}
+}

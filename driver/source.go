@@ -1,0 +1,193 @@
+package driver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"ppc/ir"
+	"ppc/ir/lang"
+	"ppc/ir/mlir"
+	"ppc/lower/hlo"
+)
+
+// A Source is a program in a file and how to read it.
+type Source struct {
+	File    string    // "-" is standard input
+	Lang    string    // pp, mlir, hlo; "" goes by the extension, standard input is pp
+	Set     []string  // block.key=value, settings of a .pp file
+	Devices int       // for a mesh axis of size -1; 0 where nobody said
+	Stdin   io.Reader // what "-" reads
+
+	stdin []byte // once read
+}
+
+const stdinName = "<stdin>"
+
+// languages is how the programs of each language are read.
+var languages = map[string]struct {
+	ext  string
+	load func(s *Source, name string, opts lang.Options) (*program, error)
+}{
+	"pp":   {".pp", loadPP},
+	"mlir": {".mlir", loadMLIR},
+	"hlo":  {".hlo", loadHLO},
+}
+
+// language returns the language that s is in.
+func (s *Source) language() (string, error) {
+	if s.Lang != "" {
+		if _, ok := languages[s.Lang]; !ok {
+			return "", usage("--lang=%s: want pp, mlir or hlo", s.Lang)
+		}
+		return s.Lang, nil
+	}
+	if s.File == "-" {
+		return "pp", nil
+	}
+	for name, row := range languages {
+		if strings.EqualFold(filepath.Ext(s.File), row.ext) {
+			return name, nil
+		}
+	}
+	return "", usage("%s: programs are .pp, .mlir or .hlo files; --lang says what this is", s.File)
+}
+
+func (s *Source) name() string {
+	if s.File == "-" {
+		return stdinName
+	}
+	return s.File
+}
+
+// read reads a file that the program consists of.
+func (s *Source) read(name string) ([]byte, error) {
+	if name != stdinName {
+		data, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			return nil, fileError(err)
+		}
+		return data, err
+	}
+	if s.stdin == nil {
+		data, err := io.ReadAll(s.Stdin)
+		if err != nil {
+			return nil, err
+		}
+		s.stdin = append([]byte{}, data...)
+	}
+	return s.stdin, nil
+}
+
+// load reads, parses and checks the program. opts says which reading of a .pp
+// file is wanted; settings, devices and files are filled in.
+func (s *Source) load(opts lang.Options) (*program, error) {
+	name, err := s.language()
+	if err != nil {
+		return nil, err
+	}
+	if name != "pp" && len(s.Set) > 0 {
+		return nil, usage("--set %s: settings are those of .pp files; %s is %s", s.Set[0], s.name(), name)
+	}
+	if name != "pp" && s.Devices > 0 {
+		return nil, usage("--devices %d: the number of devices of a program in %s is in its text", s.Devices, name)
+	}
+	opts.Set, opts.Devices, opts.ReadFile = s.Set, s.Devices, s.read
+	var p *program
+	err = guard("reading "+s.name(), s.reproducer(languages[name].ext), func() (err error) {
+		p, err = languages[name].load(s, s.name(), opts)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if main := p.m.Main(); main == nil || main.Body == nil {
+		return nil, errors.New(s.name() + ": there is no @main: the program has no function to run, or several")
+	}
+	return p, nil
+}
+
+// reproducer is the source itself.
+func (s *Source) reproducer(ext string) reproducer {
+	command := "ppc check"
+	for _, set := range s.Set {
+		command += " --set " + strings.ReplaceAll(set, "%", "%%")
+	}
+	return reproducer{pattern: "ppc-source-*" + ext, command: command + " %s", text: func() string {
+		data, _ := s.read(s.name())
+		return string(data)
+	}}
+}
+
+func loadPP(_ *Source, name string, opts lang.Options) (*program, error) {
+	p, err := lang.Load(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &program{m: p.Module, named: true, seed: uint64(p.Seed)}, nil
+}
+
+func loadMLIR(s *Source, name string, _ lang.Options) (*program, error) {
+	return s.parse(name, mlir.Parse)
+}
+
+func loadHLO(s *Source, name string, _ lang.Options) (*program, error) {
+	return s.parse(name, hlo.Parse)
+}
+
+func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, error)) (*program, error) {
+	src, err := s.text(name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parse(name, src)
+	if err != nil {
+		return nil, err
+	}
+	if perDevice(m) {
+		m.Form |= ir.Expanded | ir.Local
+	}
+	return &program{m: m}, ir.Verify(m)
+}
+
+func (s *Source) text(name string) ([]byte, error) {
+	src, err := s.read(name)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(src) {
+		line := 1 + bytes.Count(src[:invalidAt(src)], []byte("\n"))
+		return nil, fmt.Errorf("%s:%d: the text is not UTF-8", name, line)
+	}
+	return src, nil
+}
+
+func invalidAt(src []byte) int {
+	at := 0
+	for at < len(src) {
+		r, n := utf8.DecodeRune(src[at:])
+		if r == utf8.RuneError && n <= 1 {
+			break
+		}
+		at += n
+	}
+	return at
+}
+
+// perDevice reports whether m is a program for one device at a time as it
+// stands: without a mesh there is nothing to distribute.
+func perDevice(m *ir.Module) bool {
+	pipeline := false
+	for _, f := range m.Funcs {
+		if f.Body != nil {
+			f.Body.Walk(func(op *ir.Op) { pipeline = pipeline || op.Kind.Has(ir.Pipeline) })
+		}
+	}
+	return len(m.Meshes) == 0 && !pipeline
+}
