@@ -94,11 +94,19 @@ type opInfo struct {
 }
 
 func elementwise1(name, doc string, infer func(*Op) ([]*Type, *Rule)) opInfo {
-	return opInfo{name: "stablehlo." + name, doc: doc, traits: Pure | Elementwise, operands: exactly(1), results: exactly(1), infer: infer, factors: pointwise}
+	return opInfo{name: "stablehlo." + name, doc: doc, traits: Pure | Elementwise, operands: exactly(1), results: exactly(1), infer: infer, factors: pointwise}.
+		on("%a", "tensor<4x8xf32>")
 }
 
 func elementwise2(name, doc string, traits Trait, infer func(*Op) ([]*Type, *Rule)) opInfo {
-	return opInfo{name: "stablehlo." + name, doc: doc, traits: Pure | Elementwise | traits, operands: exactly(2), results: exactly(1), infer: infer, factors: pointwise}
+	return opInfo{name: "stablehlo." + name, doc: doc, traits: Pure | Elementwise | traits, operands: exactly(2), results: exactly(1), infer: infer, factors: pointwise}.
+		on("%a, %b", "tensor<4x8xf32>")
+}
+
+// on returns the row with the example that prints operands and their type.
+func (o opInfo) on(operands, t string) opInfo {
+	o.example = "%r = " + o.name + " " + operands + " : " + t
+	return o
 }
 
 func req(name string, kind AttrKind) AttrSpec { return AttrSpec{Name: name, Kind: kind} }
@@ -119,23 +127,24 @@ var (
 
 var table = [numKinds]opInfo{
 	Invalid: {name: "invalid"},
-	Unknown: {name: "unknown", operands: atLeast(0), results: atLeast(0), regions: atLeast(0), infer: inferGiven},
+	Unknown: {name: "unknown", operands: atLeast(0), results: atLeast(0), regions: atLeast(0), infer: inferGiven,
+		example: `%r = "other.op"(%a) {level = 3 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 
 	Abs:                 elementwise1("abs", "magnitude", inferAbs),
 	Cbrt:                elementwise1("cbrt", "cube root", inferFloat),
 	Ceil:                elementwise1("ceil", "smallest integral value not below", inferReal),
-	CountLeadingZeros:   elementwise1("count_leading_zeros", "number of zero bits before the first one", inferInteger),
+	CountLeadingZeros:   elementwise1("count_leading_zeros", "number of zero bits before the first one", inferInteger).on("%i", "tensor<4x8xi32>"),
 	Cosine:              elementwise1("cosine", "cosine of radians", inferFloat),
 	Exponential:         elementwise1("exponential", "e to the power of the operand", inferFloat),
 	ExponentialMinusOne: elementwise1("exponential_minus_one", "exp(x) - 1, exact near 0", inferFloat),
 	Floor:               elementwise1("floor", "largest integral value not above", inferReal),
-	IsFinite:            elementwise1("is_finite", "neither infinite nor NaN", inferIsFinite),
+	IsFinite:            elementwise1("is_finite", "neither infinite nor NaN", inferIsFinite).on("%a", "(tensor<4x8xf32>) -> tensor<4x8xi1>"),
 	Log:                 elementwise1("log", "natural logarithm", inferFloat),
 	LogPlusOne:          elementwise1("log_plus_one", "log(x + 1), exact near 0", inferFloat),
 	Logistic:            elementwise1("logistic", "1 / (1 + exp(-x))", inferFloat),
 	Negate:              elementwise1("negate", "minus", inferNumber),
-	Not:                 elementwise1("not", "logical or bitwise not", inferLogical),
-	PopulationCount:     elementwise1("popcnt", "number of one bits", inferInteger),
+	Not:                 elementwise1("not", "logical or bitwise not", inferLogical).on("%p", "tensor<4x8xi1>"),
+	PopulationCount:     elementwise1("popcnt", "number of one bits", inferInteger).on("%i", "tensor<4x8xi32>"),
 	RoundNearestAfz:     elementwise1("round_nearest_afz", "nearest integral value, ties away from zero", inferReal),
 	RoundNearestEven:    elementwise1("round_nearest_even", "nearest integral value, ties to even", inferReal),
 	Rsqrt:               elementwise1("rsqrt", "1 / sqrt(x)", inferFloat),
@@ -144,120 +153,225 @@ var table = [numKinds]opInfo{
 	Sqrt:                elementwise1("sqrt", "square root", inferFloat),
 	Tan:                 elementwise1("tan", "tangent of radians", inferFloat),
 	Tanh:                elementwise1("tanh", "hyperbolic tangent", inferFloat),
-	Convert:             elementwise1("convert", "the same numbers in another element type", inferConvert),
+	Convert:             elementwise1("convert", "the same numbers in another element type", inferConvert).on("%i", "(tensor<4x8xi32>) -> tensor<4x8xf32>"),
 	BitcastConvert: {name: "stablehlo.bitcast_convert", doc: "the same bits in another element type", traits: Pure,
-		operands: exactly(1), results: exactly(1), infer: inferBitcast, factors: bitcastFactors},
+		operands: exactly(1), results: exactly(1), infer: inferBitcast, factors: bitcastFactors,
+		example: `%r = stablehlo.bitcast_convert %i : (tensor<4x8xi32>) -> tensor<4x8xf32>`},
 	ReducePrecision: {name: "stablehlo.reduce_precision", doc: "rounds to fewer exponent and mantissa bits and back", traits: Pure | Elementwise,
-		operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("exponent_bits", IntAttr), req("mantissa_bits", IntAttr)}, infer: inferReducePrecision, factors: pointwise},
+		operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("exponent_bits", IntAttr), req("mantissa_bits", IntAttr)}, infer: inferReducePrecision, factors: pointwise,
+		example: `%r = stablehlo.reduce_precision %a, format = e5m10 : tensor<4x8xf32>`},
 
 	Add:                  elementwise2("add", "sum; logical or of booleans", Commutative|Associative, inferSame),
-	And:                  elementwise2("and", "logical or bitwise and", Commutative|Associative, inferLogical),
+	And:                  elementwise2("and", "logical or bitwise and", Commutative|Associative, inferLogical).on("%p, %q", "tensor<4x8xi1>"),
 	Atan2:                elementwise2("atan2", "angle of the point (y, x)", 0, inferFloat),
 	Divide:               elementwise2("divide", "quotient, truncated for integers", 0, inferNumber),
 	Maximum:              elementwise2("maximum", "the larger; NaN if one is", Commutative|Associative, inferSame),
 	Minimum:              elementwise2("minimum", "the smaller; NaN if one is", Commutative|Associative, inferSame),
 	Multiply:             elementwise2("multiply", "product; logical and of booleans", Commutative|Associative, inferSame),
-	Or:                   elementwise2("or", "logical or bitwise or", Commutative|Associative, inferLogical),
+	Or:                   elementwise2("or", "logical or bitwise or", Commutative|Associative, inferLogical).on("%p, %q", "tensor<4x8xi1>"),
 	Power:                elementwise2("power", "first to the power of the second", 0, inferNumber),
 	Remainder:            elementwise2("remainder", "remainder with the dividend's sign", 0, inferNumber),
-	ShiftLeft:            elementwise2("shift_left", "bits moved up", 0, inferInteger),
-	ShiftRightArithmetic: elementwise2("shift_right_arithmetic", "bits moved down, sign kept", 0, inferInteger),
-	ShiftRightLogical:    elementwise2("shift_right_logical", "bits moved down, zeros come in", 0, inferInteger),
+	ShiftLeft:            elementwise2("shift_left", "bits moved up", 0, inferInteger).on("%i, %j", "tensor<4x8xi32>"),
+	ShiftRightArithmetic: elementwise2("shift_right_arithmetic", "bits moved down, sign kept", 0, inferInteger).on("%i, %j", "tensor<4x8xi32>"),
+	ShiftRightLogical:    elementwise2("shift_right_logical", "bits moved down, zeros come in", 0, inferInteger).on("%i, %j", "tensor<4x8xi32>"),
 	Subtract:             elementwise2("subtract", "difference", 0, inferNumber),
-	Xor:                  elementwise2("xor", "logical or bitwise exclusive or", Commutative|Associative, inferLogical),
+	Xor:                  elementwise2("xor", "logical or bitwise exclusive or", Commutative|Associative, inferLogical).on("%p, %q", "tensor<4x8xi1>"),
 	Compare: {name: "stablehlo.compare", doc: "whether the comparison holds", traits: Pure | Elementwise, operands: exactly(2), results: exactly(1),
 		attrs: []AttrSpec{enum("comparison_direction", "comparison_direction", "EQ", "NE", "GE", "GT", "LE", "LT"),
 			{Name: "compare_type", Kind: EnumAttr, Optional: true, Set: "comparison_type", Words: []string{"NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"}}},
-		infer: inferCompare, factors: pointwise},
+		infer: inferCompare, factors: pointwise,
+		example: `%r = stablehlo.compare  LT, %a, %b,  FLOAT : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>`},
 	Select: {name: "stablehlo.select", doc: "second operand where the first is true, third elsewhere", traits: Pure | Elementwise, operands: exactly(3), results: exactly(1),
-		infer: inferSelect, factors: pointwise},
+		infer: inferSelect, factors: pointwise,
+		example: `%r = stablehlo.select %p, %a, %b : tensor<4x8xi1>, tensor<4x8xf32>`},
 	Clamp: {name: "stablehlo.clamp", doc: "second operand held between first and third", traits: Pure | Elementwise, operands: exactly(3), results: exactly(1),
-		infer: inferClamp, factors: pointwise},
+		infer: inferClamp, factors: pointwise,
+		example: `%r = stablehlo.clamp %f, %a, %f : (tensor<f32>, tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>`},
 
-	Constant:    {name: "stablehlo.constant", doc: "a literal", traits: Pure, results: exactly(1), attrs: []AttrSpec{req("value", DenseAttr)}, infer: inferConstant, factors: sourceFactors},
-	Iota:        {name: "stablehlo.iota", doc: "0, 1, 2, … along one dimension", traits: Pure, results: exactly(1), attrs: []AttrSpec{req("iota_dimension", IntAttr)}, infer: inferIota, factors: sourceFactors},
-	PartitionID: {name: "stablehlo.partition_id", doc: "the rank of this device", traits: Pure, results: exactly(1), infer: inferDeviceID},
-	ReplicaID:   {name: "stablehlo.replica_id", doc: "the replica that this process is", traits: Pure, results: exactly(1), infer: inferDeviceID},
+	Constant: {name: "stablehlo.constant", doc: "a literal", traits: Pure, results: exactly(1), attrs: []AttrSpec{req("value", DenseAttr)}, infer: inferConstant, factors: sourceFactors,
+		example: `%r = stablehlo.constant dense<[1, -2, 3]> : tensor<3xi32>`},
+	Iota: {name: "stablehlo.iota", doc: "0, 1, 2, … along one dimension", traits: Pure, results: exactly(1), attrs: []AttrSpec{req("iota_dimension", IntAttr)}, infer: inferIota, factors: sourceFactors,
+		example: `%r = stablehlo.iota dim = 1 : tensor<4x8xi32>`},
+	PartitionID: {name: "stablehlo.partition_id", doc: "the rank of this device", traits: Pure, results: exactly(1), infer: inferDeviceID,
+		example: `%r = stablehlo.partition_id : tensor<ui32>`},
+	ReplicaID: {name: "stablehlo.replica_id", doc: "the replica that this process is", traits: Pure, results: exactly(1), infer: inferDeviceID,
+		example: `%r = stablehlo.replica_id : tensor<ui32>`},
 
 	BroadcastInDim: {name: "stablehlo.broadcast_in_dim", doc: "operand dimension i becomes result dimension broadcast_dimensions[i]; the rest repeats", traits: Pure,
-		operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("broadcast_dimensions", IntsAttr)}, infer: inferBroadcast, factors: broadcastFactors},
+		operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("broadcast_dimensions", IntsAttr)}, infer: inferBroadcast, factors: broadcastFactors,
+		example: `%r = stablehlo.broadcast_in_dim %a, dims = [0, 2] : (tensor<4x8xf32>) -> tensor<4x3x8xf32>`},
 	Concatenate: {name: "stablehlo.concatenate", doc: "operands one after the other along a dimension", traits: Pure,
-		operands: atLeast(1), results: exactly(1), attrs: []AttrSpec{req("dimension", IntAttr)}, infer: inferConcatenate, factors: concatenateFactors},
+		operands: atLeast(1), results: exactly(1), attrs: []AttrSpec{req("dimension", IntAttr)}, infer: inferConcatenate, factors: concatenateFactors,
+		example: `%r = stablehlo.concatenate %a, %b, dim = 1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x16xf32>`},
 	DynamicSlice: {name: "stablehlo.dynamic_slice", doc: "a window of slice_sizes at start indices, clamped to fit", traits: Pure,
-		operands: atLeast(1), results: exactly(1), attrs: []AttrSpec{req("slice_sizes", IntsAttr)}, infer: inferDynamicSlice, factors: dynamicSliceFactors},
+		operands: atLeast(1), results: exactly(1), attrs: []AttrSpec{req("slice_sizes", IntsAttr)}, infer: inferDynamicSlice, factors: dynamicSliceFactors,
+		example: `%r = stablehlo.dynamic_slice %a, %n, %n, sizes = [1, 8] : (tensor<4x8xf32>, tensor<i32>, tensor<i32>) -> tensor<1x8xf32>`},
 	DynamicUpdateSlice: {name: "stablehlo.dynamic_update_slice", doc: "the first operand with a window replaced by the second, at start indices, clamped to fit", traits: Pure,
-		operands: atLeast(2), results: exactly(1), infer: inferDynamicUpdateSlice, factors: dynamicUpdateSliceFactors},
+		operands: atLeast(2), results: exactly(1), infer: inferDynamicUpdateSlice, factors: dynamicUpdateSliceFactors,
+		example: `%r = stablehlo.dynamic_update_slice %a, %u, %n, %n : (tensor<4x8xf32>, tensor<2x8xf32>, tensor<i32>, tensor<i32>) -> tensor<4x8xf32>`},
 	Gather: {name: "stablehlo.gather", doc: "windows of the operand at given indices", traits: Pure, operands: exactly(2), results: exactly(1),
-		attrs: []AttrSpec{req("dimension_numbers", GatherAttr), req("slice_sizes", IntsAttr), opt("indices_are_sorted", BoolAttr)}, infer: inferGather, factors: gatherFactors},
+		attrs: []AttrSpec{req("dimension_numbers", GatherAttr), req("slice_sizes", IntsAttr), opt("indices_are_sorted", BoolAttr)}, infer: inferGather, factors: gatherFactors,
+		example: `%r = "stablehlo.gather"(%a, %k) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 8>}> : (tensor<4x8xf32>, tensor<2x1xi32>) -> tensor<2x8xf32>`},
 	Pad: {name: "stablehlo.pad", doc: "operand with padding around and between its elements; negative padding cuts off", traits: Pure, operands: exactly(2), results: exactly(1),
-		attrs: []AttrSpec{req("edge_padding_low", IntsAttr), req("edge_padding_high", IntsAttr), req("interior_padding", IntsAttr)}, infer: inferPad, factors: padFactors},
-	Reshape: {name: "stablehlo.reshape", doc: "the same elements in row-major order with other sizes", traits: Pure, operands: exactly(1), results: exactly(1), infer: inferReshape, factors: reshapeFactors},
+		attrs: []AttrSpec{req("edge_padding_low", IntsAttr), req("edge_padding_high", IntsAttr), req("interior_padding", IntsAttr)}, infer: inferPad, factors: padFactors,
+		example: `%r = stablehlo.pad %a, %f, low = [1, 0], high = [0, -1], interior = [0, 2] : (tensor<4x8xf32>, tensor<f32>) -> tensor<5x21xf32>`},
+	Reshape: {name: "stablehlo.reshape", doc: "the same elements in row-major order with other sizes", traits: Pure, operands: exactly(1), results: exactly(1), infer: inferReshape, factors: reshapeFactors,
+		example: `%r = stablehlo.reshape %a : (tensor<4x8xf32>) -> tensor<2x16xf32>`},
 	Reverse: {name: "stablehlo.reverse", doc: "elements in reverse order along dimensions", traits: Pure, operands: exactly(1), results: exactly(1),
-		attrs: []AttrSpec{req("dimensions", IntsAttr)}, infer: inferReverse, factors: reverseFactors},
+		attrs: []AttrSpec{req("dimensions", IntsAttr)}, infer: inferReverse, factors: reverseFactors,
+		example: `%r = stablehlo.reverse %a, dims = [0] : tensor<4x8xf32>`},
 	Scatter: {name: "stablehlo.scatter", doc: "operand with windows at given indices combined with updates", traits: Pure, operands: atLeast(3), results: atLeast(1), regions: exactly(1),
-		attrs: []AttrSpec{req("scatter_dimension_numbers", ScatterAttr), opt("indices_are_sorted", BoolAttr), opt("unique_indices", BoolAttr)}, infer: inferScatter, factors: scatterFactors},
+		attrs: []AttrSpec{req("scatter_dimension_numbers", ScatterAttr), opt("indices_are_sorted", BoolAttr), opt("unique_indices", BoolAttr)}, infer: inferScatter, factors: scatterFactors,
+		example: `%r = "stablehlo.scatter"(%a, %k, %u) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = true}> ({
+^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
+  %0 = stablehlo.add %arg0, %arg1 : tensor<f32>
+  stablehlo.return %0 : tensor<f32>
+}) : (tensor<4x8xf32>, tensor<2x1xi32>, tensor<2x8xf32>) -> tensor<4x8xf32>`},
 	Slice: {name: "stablehlo.slice", doc: "every strides-th element from start to limit", traits: Pure, operands: exactly(1), results: exactly(1),
-		attrs: []AttrSpec{req("start_indices", IntsAttr), req("limit_indices", IntsAttr), req("strides", IntsAttr)}, infer: inferSlice, factors: sliceFactors},
+		attrs: []AttrSpec{req("start_indices", IntsAttr), req("limit_indices", IntsAttr), req("strides", IntsAttr)}, infer: inferSlice, factors: sliceFactors,
+		example: `%r = stablehlo.slice %a [0:4, 1:7:2] : (tensor<4x8xf32>) -> tensor<4x3xf32>`},
 	Transpose: {name: "stablehlo.transpose", doc: "result dimension i is operand dimension permutation[i]", traits: Pure, operands: exactly(1), results: exactly(1),
-		attrs: []AttrSpec{req("permutation", IntsAttr)}, infer: inferTranspose, factors: transposeFactors},
+		attrs: []AttrSpec{req("permutation", IntsAttr)}, infer: inferTranspose, factors: transposeFactors,
+		example: `%r = stablehlo.transpose %a, dims = [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>`},
 
 	DotGeneral: {name: "stablehlo.dot_general", doc: "sums of products over the contracting dimensions", traits: Pure, operands: exactly(2), results: exactly(1),
-		attrs: []AttrSpec{req("dot_dimension_numbers", DotAttr), precision, opt("algorithm", AnyAttr)}, infer: inferDot, factors: dotFactors},
+		attrs: []AttrSpec{req("dot_dimension_numbers", DotAttr), precision, opt("algorithm", AnyAttr)}, infer: inferDot, factors: dotFactors,
+		example: `%r = stablehlo.dot_general %a, %w, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>`},
 	Reduce: {name: "stablehlo.reduce", doc: "elements along dimensions combined by the region, from init values", traits: Pure, operands: atLeast(2), results: atLeast(1), regions: exactly(1),
-		attrs: []AttrSpec{req("dimensions", IntsAttr)}, infer: inferReduce, factors: reduceFactors},
+		attrs: []AttrSpec{req("dimensions", IntsAttr)}, infer: inferReduce, factors: reduceFactors,
+		example: `%r = stablehlo.reduce(%a init: %f) applies stablehlo.add across dimensions = [1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>`},
 	ReduceWindow: {name: "stablehlo.reduce_window", doc: "windows combined by the region, from init values", traits: Pure, operands: atLeast(2), results: atLeast(1), regions: exactly(1),
 		attrs: []AttrSpec{req("window_dimensions", IntsAttr), opt("window_strides", IntsAttr), opt("base_dilations", IntsAttr), opt("window_dilations", IntsAttr), opt("padding", DenseAttr)},
-		infer: inferReduceWindow, factors: reduceWindowFactors},
+		infer: inferReduceWindow, factors: reduceWindowFactors,
+		example: `%r = "stablehlo.reduce_window"(%a, %f) <{padding = dense<[[0, 0], [1, 1]]> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 3>, window_strides = array<i64: 1, 2>}> ({
+^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
+  %0 = stablehlo.add %arg0, %arg1 : tensor<f32>
+  stablehlo.return %0 : tensor<f32>
+}) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x4xf32>`},
 	Sort: {name: "stablehlo.sort", doc: "operands sorted together along a dimension by the region", traits: Pure, operands: atLeast(1), results: atLeast(1), regions: exactly(1),
-		attrs: []AttrSpec{req("dimension", IntAttr), opt("is_stable", BoolAttr)}, infer: inferSort, factors: sortFactors},
+		attrs: []AttrSpec{req("dimension", IntAttr), opt("is_stable", BoolAttr)}, infer: inferSort, factors: sortFactors,
+		example: `%r = "stablehlo.sort"(%a) <{dimension = 1 : i64, is_stable = true}> ({
+^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
+  %0 = stablehlo.compare  LT, %arg0, %arg1,  FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  stablehlo.return %0 : tensor<i1>
+}) : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 
-	While:               {name: "stablehlo.while", doc: "the second region repeated while the first is true", traits: Pure, operands: atLeast(0), results: atLeast(0), regions: exactly(2), infer: inferWhile},
-	Case:                {name: "stablehlo.case", doc: "the region chosen by the index; the last where it is out of range", traits: Pure, operands: exactly(1), results: atLeast(0), regions: atLeast(1), infer: inferCase},
-	If:                  {name: "stablehlo.if", doc: "the first region if the operand is true, else the second", traits: Pure, operands: exactly(1), results: atLeast(0), regions: exactly(2), infer: inferIf},
-	Call:                {name: "func.call", doc: "the results of a function", traits: Pure, operands: atLeast(0), results: atLeast(0), attrs: []AttrSpec{req("callee", SymAttr)}, infer: inferGiven, inModule: callFits},
-	Return:              {name: "stablehlo.return", doc: "ends a region", traits: Terminator, operands: atLeast(0), infer: inferNothing},
-	FuncReturn:          {name: "func.return", doc: "ends a function", traits: Terminator, operands: atLeast(0), infer: inferNothing},
-	OptimizationBarrier: {name: "stablehlo.optimization_barrier", doc: "its operands; nothing moves across", operands: atLeast(0), results: atLeast(0), infer: inferIdentity, factors: nil},
+	While: {name: "stablehlo.while", doc: "the second region repeated while the first is true", traits: Pure, operands: atLeast(0), results: atLeast(0), regions: exactly(2), infer: inferWhile,
+		example: `%r:2 = stablehlo.while(%iterArg = %n, %iterArg_0 = %a) : tensor<i32>, tensor<4x8xf32>
+cond {
+  %0 = stablehlo.compare  LT, %iterArg, %n,  SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.return %0 : tensor<i1>
+} do {
+  %0 = stablehlo.tanh %iterArg_0 : tensor<4x8xf32>
+  stablehlo.return %iterArg, %0 : tensor<i32>, tensor<4x8xf32>
+}`},
+	Case: {name: "stablehlo.case", doc: "the region chosen by the index; the last where it is out of range", traits: Pure, operands: exactly(1), results: atLeast(0), regions: atLeast(1), infer: inferCase,
+		example: `%r = "stablehlo.case"(%n) ({
+  stablehlo.return %a : tensor<4x8xf32>
+}, {
+  stablehlo.return %b : tensor<4x8xf32>
+}) : (tensor<i32>) -> tensor<4x8xf32>`},
+	If: {name: "stablehlo.if", doc: "the first region if the operand is true, else the second", traits: Pure, operands: exactly(1), results: atLeast(0), regions: exactly(2), infer: inferIf,
+		example: `%r = "stablehlo.if"(%t) ({
+  stablehlo.return %a : tensor<4x8xf32>
+}, {
+  stablehlo.return %b : tensor<4x8xf32>
+}) : (tensor<i1>) -> tensor<4x8xf32>`},
+	Call: {name: "func.call", doc: "the results of a function", traits: Pure, operands: atLeast(0), results: atLeast(0), attrs: []AttrSpec{req("callee", SymAttr)}, infer: inferGiven, inModule: callFits,
+		example: `%r = call @whole(%a, %m) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>`},
+	Return: {name: "stablehlo.return", doc: "ends a region", traits: Terminator, operands: atLeast(0), infer: inferNothing,
+		example: `%r = "stablehlo.case"(%n) ({
+  stablehlo.return %a : tensor<4x8xf32>
+}) : (tensor<i32>) -> tensor<4x8xf32>`},
+	FuncReturn: {name: "func.return", doc: "ends a function", traits: Terminator, operands: atLeast(0), infer: inferNothing,
+		example: `return %a : tensor<4x8xf32>`},
+	OptimizationBarrier: {name: "stablehlo.optimization_barrier", doc: "its operands; nothing moves across", operands: atLeast(0), results: atLeast(0), infer: inferIdentity, factors: nil,
+		example: `%r:2 = stablehlo.optimization_barrier %a, %f : tensor<4x8xf32>, tensor<f32>`},
 	CustomCall: {name: "stablehlo.custom_call", doc: "whatever the target does", operands: atLeast(0), results: atLeast(0), regions: atLeast(0),
-		attrs: []AttrSpec{req("call_target_name", StrAttr)}, infer: inferGiven},
-	TupleOp:         {name: "stablehlo.tuple", doc: "a tuple of the operands", traits: Pure, operands: atLeast(0), results: exactly(1), infer: inferTuple},
-	GetTupleElement: {name: "stablehlo.get_tuple_element", doc: "one element of a tuple", traits: Pure, operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("index", IntAttr)}, infer: inferGetTupleElement},
+		attrs: []AttrSpec{req("call_target_name", StrAttr)}, infer: inferGiven,
+		example: `%r = stablehlo.custom_call @target(%a) {backend_config = "fast"} : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
+	TupleOp: {name: "stablehlo.tuple", doc: "a tuple of the operands", traits: Pure, operands: atLeast(0), results: exactly(1), infer: inferTuple,
+		example: `%r = stablehlo.tuple %a, %f : tuple<tensor<4x8xf32>, tensor<f32>>`},
+	GetTupleElement: {name: "stablehlo.get_tuple_element", doc: "one element of a tuple", traits: Pure, operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("index", IntAttr)}, infer: inferGetTupleElement,
+		example: `%r = stablehlo.get_tuple_element %pair[0] : (tuple<tensor<4x8xf32>, tensor<f32>>) -> tensor<4x8xf32>`},
 
 	AllGather: {name: "stablehlo.all_gather", doc: "the group's operands one after the other along a dimension", traits: Pure | Collective, operands: atLeast(1), results: atLeast(1),
-		attrs: []AttrSpec{req("all_gather_dim", IntAttr), channel, groups, globalIDs}, infer: inferAllGather, inModule: allGatherFits, factors: gatheredFactors("all_gather_dim")},
+		attrs: []AttrSpec{req("all_gather_dim", IntAttr), channel, groups, globalIDs}, infer: inferAllGather, inModule: allGatherFits, factors: gatheredFactors("all_gather_dim"),
+		example: `%r = "stablehlo.all_gather"(%a) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>, use_global_device_ids}> : (tensor<4x8xf32>) -> tensor<8x8xf32>`},
 	AllReduce: {name: "stablehlo.all_reduce", doc: "the group's operands combined by the region", traits: Pure | Collective, operands: atLeast(1), results: atLeast(1), regions: exactly(1),
-		attrs: []AttrSpec{channel, groups, globalIDs}, infer: inferAllReduce, inModule: groupsFit, factors: pointwise},
+		attrs: []AttrSpec{channel, groups, globalIDs}, infer: inferAllReduce, inModule: groupsFit, factors: pointwise,
+		example: `%r = "stablehlo.all_reduce"(%a) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, use_global_device_ids}> ({
+^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
+  %0 = stablehlo.add %arg0, %arg1 : tensor<f32>
+  stablehlo.return %0 : tensor<f32>
+}) : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	AllToAll: {name: "stablehlo.all_to_all", doc: "operand cut along one dimension, parts exchanged, joined along another", traits: Pure | Collective, operands: atLeast(1), results: atLeast(1),
-		attrs: []AttrSpec{req("split_dimension", IntAttr), req("concat_dimension", IntAttr), req("split_count", IntAttr), channel, groups}, infer: inferAllToAll, inModule: allToAllFits, factors: gatheredFactors("split_dimension", "concat_dimension")},
+		attrs: []AttrSpec{req("split_dimension", IntAttr), req("concat_dimension", IntAttr), req("split_count", IntAttr), channel, groups}, infer: inferAllToAll, inModule: allToAllFits, factors: gatheredFactors("split_dimension", "concat_dimension"),
+		example: `%r = "stablehlo.all_to_all"(%a) <{concat_dimension = 0 : i64, replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, split_count = 2 : i64, split_dimension = 1 : i64}> : (tensor<4x8xf32>) -> tensor<8x4xf32>`},
 	CollectiveBroadcast: {name: "stablehlo.collective_broadcast", doc: "the operand of the group's first device", traits: Pure | Collective, operands: exactly(1), results: exactly(1),
-		attrs: []AttrSpec{channel, groups}, infer: inferCollectiveBroadcast, inModule: groupsFit, factors: pointwise},
+		attrs: []AttrSpec{channel, groups}, infer: inferCollectiveBroadcast, inModule: groupsFit, factors: pointwise,
+		example: `%r = "stablehlo.collective_broadcast"(%a) <{replica_groups = dense<[[2, 1]]> : tensor<1x2xi64>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	CollectivePermute: {name: "stablehlo.collective_permute", doc: "the operand of the device that sends here; zeros if none does", traits: Pure | Collective, operands: exactly(1), results: exactly(1),
-		attrs: []AttrSpec{req("source_target_pairs", PairsAttr), channel}, infer: inferCollectivePermute, inModule: groupsFit, factors: pointwise},
+		attrs: []AttrSpec{req("source_target_pairs", PairsAttr), channel}, infer: inferCollectivePermute, inModule: groupsFit, factors: pointwise,
+		example: `%r = "stablehlo.collective_permute"(%a) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	ReduceScatter: {name: "stablehlo.reduce_scatter", doc: "the group's operands combined by the region, this device's part of it", traits: Pure | Collective, operands: exactly(1), results: exactly(1), regions: exactly(1),
-		attrs: []AttrSpec{req("scatter_dimension", IntAttr), channel, groups, globalIDs}, infer: inferReduceScatter, inModule: reduceScatterFits, factors: gatheredFactors("scatter_dimension")},
+		attrs: []AttrSpec{req("scatter_dimension", IntAttr), channel, groups, globalIDs}, infer: inferReduceScatter, inModule: reduceScatterFits, factors: gatheredFactors("scatter_dimension"),
+		example: `%r = "stablehlo.reduce_scatter"(%a) <{replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, scatter_dimension = 1 : i64}> ({
+^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
+  %0 = stablehlo.add %arg0, %arg1 : tensor<f32>
+  stablehlo.return %0 : tensor<f32>
+}) : (tensor<4x8xf32>) -> tensor<4x4xf32>`},
 
 	ShardingConstraint: {name: "sdy.sharding_constraint", doc: "the operand, lying as the sharding says", traits: Pure | Elementwise, operands: exactly(1), results: exactly(1),
-		attrs: []AttrSpec{req("sharding", ShardingAttr)}, infer: inferIdentity, factors: pointwise},
+		attrs: []AttrSpec{req("sharding", ShardingAttr)}, infer: inferIdentity, factors: pointwise,
+		example: `%r = sdy.sharding_constraint %a <@mesh, [{"x"}, {?}]> : tensor<4x8xf32>`},
 	Reshard: {name: "sdy.reshard", doc: "the operand, moved to lie as the sharding says", traits: Pure | Elementwise, operands: exactly(1), results: exactly(1),
-		attrs: []AttrSpec{req("sharding", ShardingAttr)}, infer: inferIdentity, factors: pointwise},
+		attrs: []AttrSpec{req("sharding", ShardingAttr)}, infer: inferIdentity, factors: pointwise,
+		example: `%r = sdy.reshard %a <@mesh, [{}, {"y":(1)2}]> : tensor<4x8xf32>`},
 	ManualComputation: {name: "sdy.manual_computation", doc: "the region, per device along the manual axes", traits: Pure | Isolated, operands: atLeast(0), results: atLeast(0), regions: exactly(1),
-		attrs: []AttrSpec{req("in_shardings", ShardingsAttr), req("out_shardings", ShardingsAttr), req("manual_axes", ArrayAttr)}, infer: inferManual, inModule: manualFits},
-	SdyReturn: {name: "sdy.return", doc: "ends a manual computation", traits: Terminator, operands: atLeast(0), infer: inferNothing},
+		attrs: []AttrSpec{req("in_shardings", ShardingsAttr), req("out_shardings", ShardingsAttr), req("manual_axes", ArrayAttr)}, infer: inferManual, inModule: manualFits,
+		example: `%r = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{"x"}, {}]>] manual_axes={"x"} (%arg0: tensor<2x8xf32>) {
+  %0 = stablehlo.tanh %arg0 : tensor<2x8xf32>
+  sdy.return %0 : tensor<2x8xf32>
+} : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
+	SdyReturn: {name: "sdy.return", doc: "ends a manual computation", traits: Terminator, operands: atLeast(0), infer: inferNothing,
+		example: `%r = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"y"}, {}]>] out_shardings=[<@mesh, [{"y"}, {}]>] manual_axes={"y"} (%arg0: tensor<1x8xf32>) {
+  sdy.return %arg0 : tensor<1x8xf32>
+} : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 
 	PPPipeline: {name: "pp.pipeline", doc: "a layer function applied layers times to each microbatch, by the schedule in its attributes", traits: Pure | Pipeline, operands: atLeast(1), results: atLeast(1),
-		attrs: []AttrSpec{req("layer", SymAttr), req("layers", IntAttr), req("sides", IntAttr), req("config", DictAttr)}, infer: inferStack, inModule: pipelineFits},
+		attrs: []AttrSpec{req("layer", SymAttr), req("layers", IntAttr), req("sides", IntAttr), req("config", DictAttr)}, infer: inferStack, inModule: pipelineFits,
+		example: `%r = "pp.pipeline"(%a, %stack) <{config = {layers_per_stage = 1 : i64, microbatches = 2 : i64, repeats = 1 : i64, stages = 2 : i64}, layer = @layer, layers = 2 : i64, sides = 0 : i64}> : (tensor<4x8xf32>, tensor<2x8x8xf32>) -> tensor<4x8xf32>`},
 	PPStack: {name: "pp.stack", doc: "a layer function applied layers times", traits: Pure | Pipeline, operands: atLeast(1), results: atLeast(1),
-		attrs: []AttrSpec{req("layer", SymAttr), req("layers", IntAttr), req("sides", IntAttr), req("config", DictAttr)}, infer: inferStack, inModule: stackFits},
+		attrs: []AttrSpec{req("layer", SymAttr), req("layers", IntAttr), req("sides", IntAttr), req("config", DictAttr)}, infer: inferStack, inModule: stackFits,
+		example: `%r = "pp.stack"(%a, %stack) <{config = {scan_layers = true}, layer = @whole, layers = 2 : i64, sides = 0 : i64}> : (tensor<4x8xf32>, tensor<2x8x8xf32>) -> tensor<4x8xf32>`},
 	PPScan: {name: "pp.scan", doc: "the region repeated trip_count times over carries, with per-iteration inputs and outputs", traits: Pure | Pipeline, operands: atLeast(0), results: atLeast(0), regions: exactly(1),
-		attrs: []AttrSpec{req("trip_count", IntAttr), req("carries", IntAttr)}, infer: inferScan},
+		attrs: []AttrSpec{req("trip_count", IntAttr), req("carries", IntAttr)}, infer: inferScan,
+		example: `%r:2 = "pp.scan"(%f, %stack) <{carries = 1 : i64, trip_count = 2 : i64}> ({
+^bb0(%arg0: tensor<i32>, %arg1: tensor<f32>, %arg2: tensor<8x8xf32>):
+  %0 = stablehlo.tanh %arg1 : tensor<f32>
+  "pp.yield"(%0, %arg2) : (tensor<f32>, tensor<8x8xf32>) -> ()
+}) : (tensor<f32>, tensor<2x8x8xf32>) -> (tensor<f32>, tensor<2x8x8xf32>)`},
 	PPRotate: {name: "pp.rotate", doc: "the stage dimension moved by one; stage 0 (or the last) gets the other end, zeros or the fill", traits: Pure | Pipeline, operands: Arity{1, 2}, results: exactly(1),
-		attrs: []AttrSpec{req("shift", IntAttr), {Name: "edge", Kind: StrAttr, Words: []string{"wrap", "zero", "fill"}}}, infer: inferRotate, factors: rotateFactors},
+		attrs: []AttrSpec{req("shift", IntAttr), {Name: "edge", Kind: StrAttr, Words: []string{"wrap", "zero", "fill"}}}, infer: inferRotate, factors: rotateFactors,
+		example: `%r = "pp.rotate"(%a, %b) <{edge = "fill", shift = 1 : i64}> : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	PPCheckpoint: {name: "pp.checkpoint", doc: "the region, recomputed in the backward pass but for the names that the policy saves", traits: Pure | Pipeline, operands: atLeast(0), results: atLeast(0), regions: exactly(1),
-		attrs: []AttrSpec{req("policy", DictAttr)}, infer: inferCheckpoint},
-	PPName: {name: "pp.name", doc: "the operand, under a checkpoint name", traits: Pure | Elementwise | Pipeline, operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("name", StrAttr)}, infer: inferIdentity, factors: pointwise},
+		attrs: []AttrSpec{req("policy", DictAttr)}, infer: inferCheckpoint,
+		example: `%r = "pp.checkpoint"(%a) <{policy = {remat = "full"}}> ({
+^bb0(%arg0: tensor<4x8xf32>):
+  %0 = stablehlo.tanh %arg0 : tensor<4x8xf32>
+  "pp.yield"(%0) : (tensor<4x8xf32>) -> ()
+}) : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
+	PPName: {name: "pp.name", doc: "the operand, under a checkpoint name", traits: Pure | Elementwise | Pipeline, operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("name", StrAttr)}, infer: inferIdentity, factors: pointwise,
+		example: `%r = "pp.name"(%a) <{name = "mlpwo"}> : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	PPGather: {name: "pp.gather", doc: "a weight made whole over the mesh axes that its sharding no longer has", traits: Pure | Elementwise | Pipeline, operands: exactly(1), results: exactly(1),
-		attrs: []AttrSpec{req("sharding", ShardingAttr)}, infer: inferIdentity, factors: pointwise},
-	PPYield: {name: "pp.yield", doc: "ends the region of a pp op", traits: Terminator, operands: atLeast(0), infer: inferNothing},
+		attrs: []AttrSpec{req("sharding", ShardingAttr)}, infer: inferIdentity, factors: pointwise,
+		example: `%r = "pp.gather"(%a) <{sharding = #sdy.sharding<@mesh, [{}, {}]>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
+	PPYield: {name: "pp.yield", doc: "ends the region of a pp op", traits: Terminator, operands: atLeast(0), infer: inferNothing,
+		example: `%r = "pp.checkpoint"(%a) <{policy = {remat = "full"}}> ({
+^bb0(%arg0: tensor<4x8xf32>):
+  "pp.yield"(%arg0) : (tensor<4x8xf32>) -> ()
+}) : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 }
 
 // Has reports whether k has all of the traits t.
