@@ -114,8 +114,8 @@ func Verify(m *Module) error {
 	return errs
 }
 
-// verifyNames checks the meshes and the names of functions. It reports false
-// where a function is nil, and so nothing more can be said.
+// verifyNames checks the meshes and the names and signatures of functions. It
+// reports false where part of them is nil, and so nothing more can be said.
 func verifyNames(m *Module, errs *Errors) bool {
 	errs.add(nil, soundAttrs(m.Attrs))
 	seen := make(map[string]bool)
@@ -140,6 +140,32 @@ func verifyNames(m *Module, errs *Errors) bool {
 		}
 		seen[f.Name] = true
 	}
+	return verifySignatures(m, errs)
+}
+
+// verifySignatures reports false where a type of a parameter or result is nil:
+// the callers of the function look at it.
+func verifySignatures(m *Module, errs *Errors) bool {
+	for _, f := range m.Funcs {
+		errs.fn = f
+		errs.add(nil, soundAttrs(f.Attrs))
+		for i, r := range f.Results {
+			if bad := soundValue(&Value{Type: r.Type, Sharding: r.Sharding, Attrs: r.Attrs}); bad != nil {
+				errs.add(nil, rule(bad.Label, "result %d of the function: %s", i, bad.Msg))
+				return false
+			}
+		}
+		if f.Body == nil {
+			continue
+		}
+		for i, a := range f.Body.Args {
+			if bad := soundValue(a); bad != nil {
+				errs.add(nil, rule(bad.Label, "parameter %d: %s", i, bad.Msg))
+				return false
+			}
+		}
+	}
+	errs.fn = nil
 	return true
 }
 
@@ -155,13 +181,6 @@ type verifier struct {
 }
 
 func (v *verifier) function() {
-	v.errs.add(nil, soundAttrs(v.f.Attrs))
-	for i, r := range v.f.Results {
-		if bad := soundResult(r); bad != nil {
-			v.errs.add(nil, rule(bad.Label, "result %d of the function: %s", i, bad.Msg))
-			return
-		}
-	}
 	if v.f.Body == nil || !v.block(v.f.Body, nil) {
 		return
 	}
@@ -360,7 +379,7 @@ func (v *verifier) rules(op *Op) {
 		}
 	}
 	v.shardings(op)
-	if check := table[op.Kind].inModule; check != nil {
+	if check := table[op.Kind].inModule; check != nil && !unread(op) {
 		v.errs.add(op, check(v.m, op).of(op))
 	}
 }
@@ -404,15 +423,17 @@ func inferOp(op *Op) ([]*Type, *Rule) {
 			return nil, r
 		}
 	}
-	if row.infer == nil || hasOpaque(op.Operands) || hasOpaque(op.Results) {
+	if row.infer == nil || unread(op) {
 		return typesOf(op.Results), nil
 	}
 	ts, r := row.infer(op)
 	return ts, r.of(op)
 }
 
-func hasOpaque(vs []*Value) bool {
-	return slices.ContainsFunc(vs, func(v *Value) bool { return v.Type.Kind == OpaqueType })
+// unread reports whether op has a type that is carried through unread.
+func unread(op *Op) bool {
+	opaque := func(v *Value) bool { return v.Type.Kind == OpaqueType }
+	return slices.ContainsFunc(op.Operands, opaque) || slices.ContainsFunc(op.Results, opaque)
 }
 
 func (a Arity) String() string {

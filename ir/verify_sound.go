@@ -39,10 +39,6 @@ func soundValue(v *Value) *Rule {
 	return soundAttrs(v.Attrs)
 }
 
-func soundResult(r Result) *Rule {
-	return soundValue(&Value{Type: r.Type, Sharding: r.Sharding, Attrs: r.Attrs})
-}
-
 func soundType(t *Type) *Rule {
 	if t == nil {
 		return rule("type-2", "a type is nil")
