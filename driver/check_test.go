@@ -1,0 +1,84 @@
+package driver
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"ppc/ir"
+)
+
+func TestCompare(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		name      string
+		got, want []float64
+		ok        bool
+		first     string
+	}{
+		{"equal", []float64{1, 2}, []float64{1, 2}, true, ""},
+		{"close", []float64{1e-7, 2}, []float64{0, 2}, true, ""},
+		{"far", []float64{1, 2.1}, []float64{1, 2}, false, "x[1]: 2.1, the reference has 2"},
+		{"not finite", []float64{nan, inf, -inf}, []float64{nan, inf, -inf}, true, ""},
+		{"NaN", []float64{1, nan}, []float64{1, 2}, false, "x[1]: NaN"},
+		{"no NaN", []float64{1, 2}, []float64{1, nan}, false, "x[1]: 2"},
+		{"infinite", []float64{inf, 2}, []float64{1, 2}, false, "x[0]: +Inf"},
+		{"zeros", []float64{0, 0}, []float64{0, 0}, true, ""},
+		{"only zeros wanted", []float64{0, 1e-30}, []float64{0, 0}, false, "x[1]"},
+		{"nothing", nil, nil, true, ""},
+	} {
+		typ := ir.Tensor(ir.F32, len(c.got))
+		got := ir.Floats64(typ, c.got...)
+		want := ir.Floats64(typ.WithElem(ir.F64), c.want...)
+		r := compare("x", got, want, 1e-5)
+		if r.OK != c.ok || !strings.Contains(r.First, c.first) {
+			t.Errorf("%s: ok %t, first %q", c.name, r.OK, r.First)
+		}
+	}
+	one, two := ir.Ints64(ir.Tensor(ir.I32, 1), 1<<30), ir.Ints64(ir.Tensor(ir.I32, 1), 1<<30+1)
+	if compare("x", one, two, 1e-5).OK {
+		t.Error("unequal integers are taken for equal")
+	}
+}
+
+func TestElementName(t *testing.T) {
+	if got := elementName("x", []int{2, 3}, 4); got != "x[1, 1]" {
+		t.Errorf("element 4 of 2x3 is %s", got)
+	}
+	if got := elementName("loss", nil, 0); got != "loss" {
+		t.Errorf("the element of a scalar is %s", got)
+	}
+}
+
+func TestTolerance(t *testing.T) {
+	f := ir.NewFunc("main")
+	m := &ir.Module{Funcs: []*ir.Func{f}}
+	for _, step := range []ir.DType{ir.I32, ir.F64, ir.F32, ir.BF16} {
+		f.NewArg(f.Body, ir.Tensor(step), "")
+		if got := toleranceOf(m); got.dtype != step && step != ir.I32 {
+			t.Errorf("with %s the tolerance is that of %s", step, got.dtype)
+		}
+	}
+}
+
+func TestOutput(t *testing.T) {
+	o := newOutput("x", ir.Floats64(ir.Tensor(ir.F32, 4), 1, math.NaN(), 3, -1))
+	if o.Min != -1 || o.Max != 3 || o.Mean != 1 || o.NaNs != 1 || o.Type() != "f32[4]" {
+		t.Errorf("summary %+v", o)
+	}
+	for _, c := range []struct {
+		l    *ir.Literal
+		want string
+	}{
+		{ir.SplatOf(ir.Tensor(ir.F32), 0.1), "0.1"},
+		{ir.SplatOf(ir.Tensor(ir.F64), 0.1), "0.1"},
+		{ir.SplatOf(ir.Tensor(ir.I8), -3), "-3"},
+		{ir.SplatOf(ir.Tensor(ir.I1), 1), "true"},
+		{ir.SplatOf(ir.Tensor(ir.C64), 2), "(2, 0)"},
+		{ir.Ints64(ir.Tensor(ir.UI64), -1), "18446744073709551615"},
+	} {
+		if got := newOutput("x", c.l).Value; got != c.want {
+			t.Errorf("%s is printed as %s", c.l, got)
+		}
+	}
+}

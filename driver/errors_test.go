@@ -1,0 +1,61 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestGuard(t *testing.T) {
+	dir := t.TempDir()
+	r := reproducer{dir: dir, pattern: "ppc-rotate-*.mlir", text: func() string { return "module {}" }, command: "ppc lower %s"}
+	err := guard("pass rotate", r, func() error { panic("index out of range") })
+	var bug *Bug
+	if !errors.As(err, &bug) {
+		t.Fatalf("error %v, want a bug", err)
+	}
+	for _, want := range []string{"ppc is wrong: pass rotate: panic: index out of range", bug.Reproducer, "ppc lower " + dir} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %q, want it to say %q", err, want)
+		}
+	}
+	if text, _ := os.ReadFile(bug.Reproducer); string(text) != "module {}" {
+		t.Errorf("the reproducer holds %q", text)
+	}
+	if filepath.Dir(bug.Reproducer) != dir || len(bug.Stack) == 0 {
+		t.Errorf("reproducer %s, %d bytes of stack", bug.Reproducer, len(bug.Stack))
+	}
+}
+
+// A module so broken that it cannot be printed is still reported.
+func TestGuardWithoutReproducer(t *testing.T) {
+	r := reproducer{dir: t.TempDir(), pattern: "x-*", text: func() string { panic("again") }, command: "%s"}
+	err := guard("printing", r, func() error { panic("first") })
+	if err == nil || !strings.Contains(err.Error(), "first") || strings.Contains(err.Error(), "reproducer") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{errors.New("x"), 1},
+		{&Mismatch{}, 1},
+		{usage("x"), 2},
+		{fmt.Errorf("file: %w", usage("x")), 2},
+		{&Bug{Stage: "x"}, 3},
+		{errors.Join(errors.New("x"), &Bug{}), 3},
+		{fmt.Errorf("stopped: %w", context.Canceled), 130},
+	} {
+		if got := ExitCode(c.err); got != c.want {
+			t.Errorf("%v exits with %d, want %d", c.err, got, c.want)
+		}
+	}
+}
