@@ -29,9 +29,10 @@ type Factors struct {
 	Results  [][][]int // [result][dimension] -> factors
 }
 
-// FactorsOf returns the sharding rule of op, or nil if its kind has none.
+// FactorsOf returns the sharding rule of op, or nil if its kind has none or one
+// of its types is carried through unread.
 func FactorsOf(op *Op) *Factors {
-	if f := table[op.Kind].factors; f != nil {
+	if f := table[op.Kind].factors; f != nil && !unread(op) {
 		return f(op)
 	}
 	return nil
