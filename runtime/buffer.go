@@ -1,0 +1,110 @@
+package runtime
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"ppc/runtime/kernel"
+)
+
+// A buffer is the memory of one value, or the elements of a tuple. Every slot
+// and every collective that has it holds a reference; whoever holds the only
+// one may write it. Pinned buffers (constants, arguments) belong to nobody,
+// count no references, and are never written.
+type buffer struct {
+	mem    kernel.Mem
+	elems  []*buffer // of a tuple
+	refs   atomic.Int32
+	class  int
+	pinned bool
+}
+
+func pinned(m kernel.Mem) *buffer { return &buffer{mem: m, pinned: true} }
+
+func (b *buffer) retain() *buffer {
+	if !b.pinned {
+		b.refs.Add(1)
+	}
+	return b
+}
+
+// mine reports whether the caller, who holds a reference, holds the only one.
+func (b *buffer) mine() bool { return !b.pinned && b.refs.Load() == 1 && b.elems == nil }
+
+// The classes of an Executable are the sizes that its buffers have; buffers
+// of one class take each other's place.
+type classes struct {
+	sizes []int
+	index map[int]int // by size
+}
+
+func (c *classes) of(size int) int {
+	i, ok := c.index[size]
+	if !ok {
+		i = len(c.sizes)
+		c.sizes, c.index[size] = append(c.sizes, size), i
+	}
+	return i
+}
+
+// keep is how many free buffers of a class a device holds for itself. More go
+// to the run's common pool, since a permute moves buffers from device to
+// device and some only send.
+const keep = 16
+
+// A pool is the free buffers that any device of a run may take, by class.
+type pool struct {
+	mu   sync.Mutex
+	free [][]*buffer
+}
+
+// alloc returns a buffer with one reference; what it contains is undefined.
+func (d *device) alloc(class int) *buffer {
+	if free := d.free[class]; len(free) > 0 {
+		b := free[len(free)-1]
+		d.free[class] = free[:len(free)-1]
+		b.refs.Store(1)
+		return b
+	}
+	b := d.run.pool.take(class)
+	if b == nil {
+		b = &buffer{mem: kernel.NewMem(d.run.exe.classes.sizes[class]), class: class}
+	}
+	b.refs.Store(1)
+	return b
+}
+
+func (p *pool) take(class int) *buffer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	free := p.free[class]
+	if len(free) == 0 {
+		return nil
+	}
+	b := free[len(free)-1]
+	p.free[class] = free[:len(free)-1]
+	return b
+}
+
+func (p *pool) give(b *buffer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free[b.class] = append(p.free[b.class], b)
+}
+
+// release gives up one reference to b; nil is nothing.
+func (d *device) release(b *buffer) {
+	if b == nil || b.pinned || b.refs.Add(-1) > 0 {
+		return
+	}
+	switch {
+	case b.elems != nil:
+		for _, e := range b.elems {
+			d.release(e)
+		}
+	case len(d.free[b.class]) < keep:
+		d.free[b.class] = append(d.free[b.class], b)
+	default:
+		d.run.pool.give(b)
+	}
+}

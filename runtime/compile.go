@@ -1,0 +1,232 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+
+	"ppc/ir"
+	"ppc/runtime/kernel"
+)
+
+// A function is a compiled ir.Func. A call has a frame of its own: one slot per
+// value.
+type function struct {
+	name   string
+	params []int // slots
+	body   *block
+
+	// frame and bubbles are what the slots hold when a call begins: the
+	// constants. In bubbles, those that are don't care are NaN.
+	frame, bubbles []*buffer
+}
+
+// A block is a region, or the body of a function.
+type block struct {
+	steps   []step
+	unused  []int // slots of arguments that the block never reads, released first
+	results []int // slots
+	move    []bool
+}
+
+// A step is one op. exec does it; the other fields are what its kind needs.
+type step struct {
+	op       *ir.Op
+	exec     func(d *device, s *step) error
+	in, out  []int  // slots
+	move     []bool // by operand: its last use, where the reference may go over
+	free     []int  // slots that nobody reads later
+	dontCare bool
+
+	kernel  kernel.Func
+	reuse   []int // operands whose memory the result may take over
+	classes []int // of the results
+	elems   []ir.DType
+
+	blocks []*block
+	carry  []int // slots of a loop's values
+	callee *function
+	coll   *collective
+	index  int // of get_tuple_element
+}
+
+// A compiler makes the functions of one module.
+type compiler struct {
+	exe   *Executable
+	m     *ir.Module
+	grid  grid
+	rows  map[ir.Kind]compileFunc
+	funcs map[string]*function // nil while it is being compiled
+	errs  []error
+
+	// Of the function at hand.
+	fn    *function
+	slot  []int       // by value ID
+	owner []*ir.Block // by value ID: the block that releases it; nil for nobody
+}
+
+// function compiles f, once.
+func (c *compiler) function(f *ir.Func) (*function, error) {
+	if fn, ok := c.funcs[f.Name]; ok {
+		if fn == nil {
+			return nil, fmt.Errorf("%s calls itself", ir.SymbolText(f.Name))
+		}
+		return fn, nil
+	}
+	if f.Body == nil {
+		return nil, fmt.Errorf("%s has no body", ir.SymbolText(f.Name))
+	}
+	c.funcs[f.Name] = nil
+	outer := *c
+	n := f.NumIDs()
+	fn := &function{name: f.Name, frame: make([]*buffer, n), bubbles: make([]*buffer, n)}
+	c.fn, c.slot, c.owner = fn, make([]int, n), make([]*ir.Block, n)
+	for id := range c.slot {
+		c.slot[id] = id
+	}
+	fn.body = c.block(f.Body, true)
+	fn.params = c.slots(f.Params())
+	outer.errs = c.errs
+	*c = outer
+	c.funcs[f.Name] = fn
+	return fn, nil
+}
+
+func (c *compiler) slots(vs []*ir.Value) []int {
+	ss := make([]int, len(vs))
+	for i, v := range vs {
+		ss[i] = c.slot[v.ID]
+	}
+	return ss
+}
+
+// reads are the values that op uses, regions included.
+func reads(op *ir.Op) []*ir.Value {
+	return append(slices.Clip(op.Operands), captures(op)...)
+}
+
+// block compiles b. It owns the values that its ops define, and its arguments
+// where ownArgs says so: it releases them after their last use.
+func (c *compiler) block(b *ir.Block, ownArgs bool) *block {
+	if ownArgs {
+		for _, a := range b.Args {
+			c.owner[a.ID] = b
+		}
+	}
+	last := c.lastUses(b)
+	out := new(block)
+	if ownArgs {
+		for _, a := range b.Args {
+			if _, used := last[a]; !used {
+				out.unused = append(out.unused, c.slot[a.ID])
+			}
+		}
+	}
+	for i, op := range b.Ops {
+		if op.Kind == ir.Constant {
+			c.constant(op)
+			continue
+		}
+		dies := func(v *ir.Value) bool { return c.owner[v.ID] == b && last[v] == i }
+		if op.Kind.Has(ir.Terminator) {
+			out.results, out.move = c.slots(op.Operands), moves(op.Operands, dies)
+			continue
+		}
+		out.steps = append(out.steps, c.step(op, dies, last))
+	}
+	return out
+}
+
+// lastUses says, for the values that b owns, which op of b reads each last.
+func (c *compiler) lastUses(b *ir.Block) map[*ir.Value]int {
+	last := make(map[*ir.Value]int)
+	for i, op := range b.Ops {
+		for _, v := range reads(op) {
+			last[v] = i
+		}
+		if op.Kind != ir.Constant {
+			for _, v := range op.Results {
+				c.owner[v.ID] = b
+			}
+		}
+	}
+	return last
+}
+
+// moves says which of the operands hand their reference over: of a value that
+// dies, its last place.
+func moves(vs []*ir.Value, dies func(*ir.Value) bool) []bool {
+	move := make([]bool, len(vs))
+	for i, v := range vs {
+		move[i] = dies(v)
+		for k := range i {
+			if vs[k] == v {
+				move[k] = false
+			}
+		}
+	}
+	return move
+}
+
+func (c *compiler) constant(op *ir.Op) {
+	v := op.Result()
+	if err := kernel.Check(v.Type); err != nil {
+		c.fail(op, err)
+		return
+	}
+	b := pinned(kernel.FromLiteral(op.Literal("value")))
+	c.fn.frame[v.ID], c.fn.bubbles[v.ID] = b, b
+	if op.Attrs.Has("pp.dont_care") && canPoison(v.Type.Elem) {
+		b := pinned(kernel.NewMem(v.Type.Bytes()))
+		kernel.Poison(b.mem, v.Type.Elem)
+		c.fn.bubbles[v.ID] = b
+	}
+}
+
+func canPoison(t ir.DType) bool { return t.IsFloat() || t.IsComplex() }
+
+func (c *compiler) step(op *ir.Op, dies func(*ir.Value) bool, last map[*ir.Value]int) step {
+	captured := captures(op)
+	moved := func(v *ir.Value) bool { return dies(v) && !slices.Contains(captured, v) }
+	s := step{op: op, in: c.slots(op.Operands), out: c.slots(op.Results), move: moves(op.Operands, moved), dontCare: op.Attrs.Has("pp.dont_care")}
+	for _, v := range op.Results {
+		class, elem := 0, ir.InvalidDType
+		if v.Type.IsTensor() {
+			class, elem = c.exe.classes.of(v.Type.Bytes()), v.Type.Elem
+		}
+		s.classes, s.elems = append(s.classes, class), append(s.elems, elem)
+	}
+	compile := c.rows[op.Kind]
+	if compile == nil {
+		c.fail(op, fmt.Errorf("%s has no place in a program for one device", op.Name()))
+		return s
+	}
+	for _, v := range op.Results {
+		if v.Type.Kind == ir.TupleType {
+			continue
+		}
+		if err := kernel.Check(v.Type); err != nil {
+			c.fail(op, err)
+			return s
+		}
+	}
+	if err := compile(c, &s); err != nil {
+		c.fail(op, err)
+	}
+	seen := make(map[*ir.Value]bool)
+	for _, v := range reads(op) {
+		if dies(v) && !seen[v] {
+			seen[v] = true
+			s.free = append(s.free, c.slot[v.ID])
+		}
+	}
+	for _, v := range op.Results {
+		if _, used := last[v]; !used {
+			s.free = append(s.free, c.slot[v.ID])
+		}
+	}
+	return s
+}
+
+func (c *compiler) fail(op *ir.Op, err error) {
+	c.errs = append(c.errs, &LoadError{Func: c.fn.name, Op: op, Err: err})
+}

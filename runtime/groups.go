@@ -1,0 +1,255 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+
+	"ppc/ir"
+)
+
+// A grid is the devices of a program. One of the two sizes is 1.
+type grid struct {
+	replicas, partitions int
+	meshes               *ir.Module // where meshes are looked up
+}
+
+func newGrid(m *ir.Module) (grid, error) {
+	g := grid{replicas: max(m.Attrs.Int("mhlo.num_replicas"), 1), partitions: max(m.Attrs.Int("mhlo.num_partitions"), 1), meshes: m}
+	if g.replicas > 1 && g.partitions > 1 {
+		return g, fmt.Errorf("%d replicas of %d partitions: programs run with one of the two", g.replicas, g.partitions)
+	}
+	if g.replicas == 1 {
+		g.partitions = m.NumDevices()
+	}
+	if n := g.size(); n > maxDevices {
+		return g, fmt.Errorf("the program is for %d devices: at most %d run on one machine", n, maxDevices)
+	}
+	return g, nil
+}
+
+// maxDevices bounds what a module may ask for by a number in its text.
+const maxDevices = 1 << 16
+
+func (g grid) size() int { return g.replicas * g.partitions }
+
+// ids says what the numbers in the groups of op mean: devices, or, where there
+// are no replicas to speak of, the one replica that all devices make up.
+func (g grid) ids(op *ir.Op) (n int, devices func(id int) []int) {
+	crossPartition := channelOf(op) > 0
+	switch op.Kind {
+	case ir.AllGather, ir.AllReduce, ir.ReduceScatter:
+		if crossPartition && !op.Bool("use_global_device_ids") { // replicas with all their partitions
+			return g.replicas, func(id int) []int {
+				ds := make([]int, g.partitions)
+				for p := range ds {
+					ds[p] = id*g.partitions + p
+				}
+				return ds
+			}
+		}
+	}
+	one := func(id int) []int { return []int{id} }
+	if crossPartition && op.Bool("use_global_device_ids") {
+		return g.size(), one
+	}
+	if crossPartition {
+		return g.partitions, one
+	}
+	return g.replicas, one
+}
+
+func channelOf(op *ir.Op) int {
+	c, _ := op.Attrs.Get("channel_handle").(ir.Channel)
+	return c.Handle
+}
+
+// groups expands the replica groups of op to lists of devices. Without a
+// channel, in a program of partitions, every device is a replica by itself.
+func (g grid) groups(op *ir.Op) ([][]int, error) {
+	n, devices := g.ids(op)
+	var ids [][]int
+	switch a := op.Attrs.Get("replica_groups").(type) {
+	case ir.MeshAxes:
+		mesh := g.meshes.Mesh(a.Mesh)
+		if mesh == nil {
+			return nil, fmt.Errorf("there is no mesh %s", ir.SymbolText(a.Mesh))
+		}
+		if err := checkAxes(mesh, a.Axes); err != nil {
+			return nil, err
+		}
+		return meshGroups(mesh, a.Axes), nil
+	case *ir.Literal:
+		ids = rowsOf(a)
+	}
+	if len(ids) == 0 { // all of them
+		all := make([]int, n)
+		for i := range all {
+			all[i] = i
+		}
+		ids = [][]int{all}
+	}
+	seen := make([]bool, n)
+	var groups [][]int
+	for _, row := range ids {
+		var group []int
+		for _, id := range row {
+			if id == -1 { // fills up rows of unlike length
+				continue
+			}
+			if id < 0 || id >= n {
+				return nil, fmt.Errorf("replica_groups has %d, which is not within 0 and %d", id, n-1)
+			}
+			if seen[id] {
+				return nil, fmt.Errorf("replica_groups has %d twice", id)
+			}
+			seen[id] = true
+			group = append(group, devices(id)...)
+		}
+		groups = append(groups, group)
+	}
+	if n == 1 && g.size() > 1 && len(groups) == 1 && len(groups[0]) == 1 {
+		return singletons(g.size()), nil
+	}
+	return groups, nil
+}
+
+func singletons(n int) [][]int {
+	groups := make([][]int, n)
+	for i := range groups {
+		groups[i] = []int{i}
+	}
+	return groups
+}
+
+// rowsOf reads a matrix of integers.
+func rowsOf(l *ir.Literal) [][]int {
+	rows := make([][]int, l.Type.Shape[0])
+	n := l.Type.Shape[1]
+	for i := range rows {
+		rows[i] = make([]int, n)
+		for j := range n {
+			rows[i][j] = int(l.Int(i*n + j))
+		}
+	}
+	return rows
+}
+
+func checkAxes(mesh *ir.Mesh, axes []ir.AxisRef) error {
+	for _, r := range axes {
+		i := mesh.Axis(r.Name)
+		if i < 0 {
+			return fmt.Errorf("mesh %s has no axis %q", ir.SymbolText(mesh.Name), r.Name)
+		}
+		if r.Size != 0 && (r.Pre < 1 || r.Size < 1 || mesh.Axes[i].Size%(r.Pre*r.Size) != 0) {
+			return fmt.Errorf("%s does not divide axis %q of size %d", r, r.Name, mesh.Axes[i].Size)
+		}
+	}
+	return nil
+}
+
+// meshGroups are the devices that differ only along axes, in the axes' order,
+// major first; groups in the order of their first member's place.
+func meshGroups(mesh *ir.Mesh, axes []ir.AxisRef) [][]int {
+	offsets := []int{0}
+	for _, r := range axes {
+		var next []int
+		for _, at := range offsets {
+			for i := range mesh.RefSize(r) {
+				next = append(next, at+i*mesh.Stride(r))
+			}
+		}
+		offsets = next
+	}
+	seen := make([]bool, mesh.Size())
+	var groups [][]int
+	for first := range seen {
+		if seen[first] {
+			continue
+		}
+		group := make([]int, len(offsets))
+		for k, at := range offsets {
+			seen[first+at] = true
+			group[k] = deviceAt(mesh, first+at)
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+func deviceAt(mesh *ir.Mesh, place int) int {
+	if mesh.DeviceIDs != nil {
+		return mesh.DeviceIDs[place]
+	}
+	return place
+}
+
+// pairs returns, by device, where it sends to in the permute op; -1 for nowhere.
+func (g grid) pairs(op *ir.Op) ([]int, error) {
+	to := make([]int, g.size())
+	for i := range to {
+		to[i] = -1
+	}
+	switch a := op.Attrs.Get("source_target_pairs").(type) {
+	case ir.AxisShift:
+		mesh := g.meshes.Mesh(a.Mesh)
+		if mesh == nil {
+			return nil, fmt.Errorf("there is no mesh %s", ir.SymbolText(a.Mesh))
+		}
+		if err := checkAxes(mesh, []ir.AxisRef{a.Axis}); err != nil {
+			return nil, err
+		}
+		for _, group := range meshGroups(mesh, []ir.AxisRef{a.Axis}) {
+			shift(to, group, a)
+		}
+	case *ir.Literal:
+		return to, densePairs(to, rowsOf(a), g, op)
+	}
+	return to, nil
+}
+
+func shift(to, group []int, a ir.AxisShift) {
+	n := len(group)
+	for i, d := range group {
+		t := i + a.Shift
+		if a.Wrap {
+			t = (t%n + n) % n
+		}
+		if t >= 0 && t < n {
+			to[d] = group[t]
+		}
+	}
+}
+
+func densePairs(to []int, pairs [][]int, g grid, op *ir.Op) error {
+	n, _ := g.ids(op)
+	from := make([]bool, n)
+	for _, p := range pairs {
+		s, t := p[0], p[1]
+		switch {
+		case s < 0 || s >= n || t < 0 || t >= n:
+			return fmt.Errorf("source_target_pairs has (%d, %d), which is not within 0 and %d", s, t, n-1)
+		case to[s] >= 0:
+			return fmt.Errorf("source_target_pairs has source %d twice", s)
+		case from[t]:
+			return fmt.Errorf("source_target_pairs has target %d twice", t)
+		}
+		to[s], from[t] = t, true
+	}
+	if n == 1 && g.size() > 1 && to[0] == 0 { // each partition is replica 0
+		for d := range to {
+			to[d] = d
+		}
+	}
+	return nil
+}
+
+// places inverts groups: by device, its group and its place in it; -1 for none.
+func places(groups [][]int, n int) (group, place []int) {
+	group, place = slices.Repeat([]int{-1}, n), slices.Repeat([]int{-1}, n)
+	for i, ds := range groups {
+		for k, d := range ds {
+			group[d], place[d] = i, k
+		}
+	}
+	return group, place
+}

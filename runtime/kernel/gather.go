@@ -1,0 +1,165 @@
+package kernel
+
+import (
+	"slices"
+
+	"ppc/ir"
+)
+
+// A windows is what gather and scatter share: for every index vector, the
+// place of a window in the operand and in the array of windows.
+type windows struct {
+	read  func(m Mem, i int) int
+	batch []int // shape of the index vectors' array
+	index []int // strides of an index vector, by batch dimension
+	outer []int // strides in the array of windows, by batch dimension
+	at    []int // strides in the operand, by batch dimension: of batching dimensions
+
+	vector int   // stride between the numbers of an index vector
+	dims   []int // operand dimension of each number
+	shape  []int // of the operand
+	own    []int // its strides
+}
+
+// newWindows lays out index vectors idx, which point into the dimensions dims
+// of operand t. outer are the dimensions of the array of windows, of type u,
+// that count them; batching pairs dimensions of the operand with those of idx.
+func newWindows(t, idx, u *ir.Type, dims []int, vectorDim int, outer, batching, idxBatching []int) *windows {
+	g := &windows{read: indices[idx.Elem], dims: dims, shape: t.Shape, own: strides(t.Shape)}
+	st, ust := strides(idx.Shape), strides(u.Shape)
+	for d, n := range idx.Shape {
+		if d == vectorDim {
+			g.vector = st[d]
+			continue
+		}
+		at := 0
+		if k := slices.Index(idxBatching, d); k >= 0 {
+			at = g.own[batching[k]]
+		}
+		g.batch, g.index, g.at = append(g.batch, n), append(g.index, st[d]), append(g.at, at)
+		g.outer = append(g.outer, ust[outer[len(g.outer)]])
+	}
+	return g
+}
+
+// each calls visit for every index vector with the element of idx where it
+// begins, that of the array of windows and, of batching dimensions, of the operand.
+func (g *windows) each(visit func(index, window, at int)) {
+	pos := make([]int, len(g.batch))
+	index, window, at := 0, 0, 0
+	for range product(g.batch) {
+		visit(index, window, at)
+		for d := len(pos) - 1; d >= 0; d-- {
+			pos[d]++
+			index, window, at = index+g.index[d], window+g.outer[d], at+g.at[d]
+			if pos[d] < g.batch[d] {
+				break
+			}
+			n := pos[d]
+			index, window, at = index-n*g.index[d], window-n*g.outer[d], at-n*g.at[d]
+			pos[d] = 0
+		}
+	}
+}
+
+func buildGather(op *ir.Op) (Func, error) {
+	t, idx, out := op.Operands[0].Type, op.Operands[1].Type, op.Results[0].Type
+	dn := op.Attrs.Get("dimension_numbers").(ir.GatherDims)
+	sizes := op.Ints("slice_sizes")
+	g := newWindows(t, idx, out, dn.StartIndexMap, dn.IndexVectorDim, free(out.Rank(), dn.OffsetDims), dn.OperandBatchingDims, dn.StartIndicesBatchingDims)
+	to := make([]int, t.Rank())
+	for k, d := range free(t.Rank(), dn.CollapsedSliceDims, dn.OperandBatchingDims) {
+		to[d] = strides(out.Shape)[dn.OffsetDims[k]]
+	}
+	c := NewCopy(t.Elem.Size(), sizes, to, g.own)
+	empty := out.NumElements() == 0
+	return func(_ *Work, dst, src []Mem) {
+		if empty {
+			return
+		}
+		g.each(func(index, window, at int) {
+			for k, d := range g.dims {
+				at += min(max(g.read(src[1], index+k*g.vector), 0), g.shape[d]-sizes[d]) * g.own[d]
+			}
+			c.Run(dst[0], src[0], window, at)
+		})
+	}, nil
+}
+
+// A scatter folds windows of updates into places of the inputs. What of a
+// window lies outside is left away; as each dimension is in or out by itself,
+// what is left is a box.
+type scatter struct {
+	*windows
+	c     *combiner
+	n     int
+	box   []int // shape of a window, by dimension of the operand
+	from  []int // strides of the updates, by dimension of the operand
+	sizes []int // bytes of an element of each input
+}
+
+func buildScatter(op *ir.Op, sub builder) (Func, error) {
+	n := (len(op.Operands) - 1) / 2
+	c, err := newCombiner(op, n, sub)
+	if err != nil {
+		return nil, err
+	}
+	t, idx, upd := op.Operands[0].Type, op.Operands[n].Type, op.Operands[n+1].Type
+	dn := op.Attrs.Get("scatter_dimension_numbers").(ir.ScatterDims)
+	s := &scatter{c: c, n: n, box: make([]int, t.Rank()), from: make([]int, t.Rank()), sizes: c.sizes}
+	s.windows = newWindows(t, idx, upd, dn.ScatterDimsToOperandDims, dn.IndexVectorDim, free(upd.Rank(), dn.UpdateWindowDims), dn.InputBatchingDims, dn.ScatterIndicesBatchingDims)
+	for d := range s.box {
+		s.box[d] = 1
+	}
+	window := slices.Sorted(slices.Values(dn.UpdateWindowDims))
+	for k, d := range free(t.Rank(), dn.InsertedWindowDims, dn.InputBatchingDims) {
+		s.box[d], s.from[d] = upd.Shape[window[k]], strides(upd.Shape)[window[k]]
+	}
+	empty := upd.NumElements() == 0
+	return func(w *Work, dst, src []Mem) {
+		for i := range n {
+			if !same(dst[i], src[i]) {
+				copy(dst[i], src[i])
+			}
+		}
+		if !empty {
+			s.run(w, dst, src)
+		}
+	}, nil
+}
+
+func (s *scatter) run(w *Work, dst, src []Mem) {
+	fold := s.c.folder(src[2*s.n+1:])
+	acc, x := make([]Mem, s.n), make([]Mem, s.n)
+	box := make([]int, len(s.box))
+	s.each(func(index, window, at int) {
+		copy(box, s.box)
+		for k, d := range s.dims {
+			lo := s.read(src[s.n], index+k*s.vector)
+			if lo < -s.box[d] || lo > s.shape[d] {
+				return // and no sum below overflows
+			}
+			hi := min(lo+s.box[d], s.shape[d])
+			if lo < 0 {
+				window -= lo * s.from[d]
+				lo = 0
+			}
+			if hi <= lo {
+				return
+			}
+			box[d] = hi - lo
+			at += lo * s.own[d]
+		}
+		for i, size := range s.sizes {
+			acc[i], x[i] = w.temp(product(box)*size), w.temp(product(box)*size)
+			packed := strides(box)
+			NewCopy(size, box, packed, s.own).Run(acc[i], dst[i], 0, at)
+			NewCopy(size, box, packed, s.from).Run(x[i], src[s.n+1+i], 0, window)
+		}
+		fold(w, acc, x)
+		for i, size := range s.sizes {
+			NewCopy(size, box, s.own, strides(box)).Run(dst[i], acc[i], at, 0)
+		}
+		w.depth -= 2 * s.n
+	})
+}

@@ -1,0 +1,49 @@
+package kernel
+
+// Sizes of the blocks of gemmFloat: a block of b, blockK rows of blockN
+// columns, stays in the second-level cache while all rows of a pass by.
+const (
+	blockK = 128
+	blockN = 512
+)
+
+// gemmFloat adds four rows of b at a time to a row of c: eight flops per five
+// loads and one store, all of them in order of address. The products are
+// rounded before they are added, on every machine.
+func gemmFloat[T float](cm, am, bm Mem, m, n, k int) {
+	c, a, b := View[T](cm), View[T](am), View[T](bm)
+	for p0 := 0; p0 < k; p0 += blockK {
+		p1 := min(p0+blockK, k)
+		for j0 := 0; j0 < n; j0 += blockN {
+			j1 := min(j0+blockN, n)
+			for i := range m {
+				addRows(c[i*n+j0:i*n+j1], a[i*k+p0:i*k+p1], b[p0*n+j0:], n)
+			}
+		}
+	}
+}
+
+// addRows adds to c the rows of b, ld elements apart, each times its element of a.
+func addRows[T float](c, a, b []T, ld int) {
+	for len(a) >= 4 {
+		b0, b1, b2, b3 := b[:len(c)], b[ld:][:len(c)], b[2*ld:][:len(c)], b[3*ld:][:len(c)]
+		a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
+		for j, v := range c {
+			v += T(a0 * b0[j])
+			v += T(a1 * b1[j])
+			v += T(a2 * b2[j])
+			v += T(a3 * b3[j])
+			c[j] = v
+		}
+		a = a[4:]
+		if len(a) == 0 {
+			return
+		}
+		b = b[4*ld:]
+	}
+	for p, x := range a {
+		for j, y := range b[p*ld:][:len(c)] {
+			c[j] += T(x * y)
+		}
+	}
+}

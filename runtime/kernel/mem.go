@@ -1,0 +1,155 @@
+package kernel
+
+import (
+	"fmt"
+	"unsafe"
+
+	"ppc/ir"
+)
+
+// A Mem is the elements of a tensor in row-major order, as the machine lays
+// them out: aligned to 8 bytes, booleans one byte of 0 or 1, bf16 and f16 their
+// bits.
+type Mem []byte
+
+// NewMem returns n zero bytes, aligned.
+func NewMem(n int) Mem {
+	words := make([]uint64, (n+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
+}
+
+// Aligned reports whether b may be a Mem.
+func Aligned(b []byte) bool {
+	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%8 == 0
+}
+
+// View is m as elements of type T, which must be a number or an array of numbers.
+func View[T any](m Mem) []T {
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(m))), uintptr(len(m))/unsafe.Sizeof(zero))
+}
+
+// same reports whether a and b are the same memory.
+func same(a, b Mem) bool {
+	return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0]
+}
+
+// A Func computes results from operands. It writes every byte of dst and keeps
+// nothing. A result may be the memory of an operand where [InPlace] says so,
+// and overlaps no other.
+type Func func(w *Work, dst, src []Mem)
+
+// A Work is the memory that a Func needs while it runs. It serves one
+// goroutine at a time; the zero Work is ready.
+type Work struct {
+	tiles [4]Mem // of f32 or 8-byte elements, for element types without arithmetic
+	ins   [3]Mem
+	pair  [2]Mem
+	outs  [1]Mem
+	temps []Mem // stack of scratch, by depth of use
+	depth int
+}
+
+// tileLen is the number of elements of a tile: four tiles stay in the first
+// level cache.
+const tileLen = 512
+
+func (w *Work) tile(i int) Mem {
+	if w.tiles[i] == nil {
+		w.tiles[i] = NewMem(tileLen * 16)
+	}
+	return w.tiles[i]
+}
+
+// temp returns n bytes of scratch, not cleared; done gives back the last.
+func (w *Work) temp(n int) Mem {
+	if w.depth == len(w.temps) {
+		w.temps = append(w.temps, nil)
+	}
+	if cap(w.temps[w.depth]) < n {
+		w.temps[w.depth] = NewMem(n)
+	}
+	w.depth++
+	return w.temps[w.depth-1][:n]
+}
+
+func (w *Work) done() { w.depth-- }
+
+// byType is a Func for each element type that has one.
+type byType [ir.Index + 1]Func
+
+// A builder makes the Func of an op.
+type builder func(op *ir.Op) (Func, error)
+
+// A row says how ops of one kind become a Func.
+type row struct {
+	build builder
+
+	// region is build for ops with a region, whose ops it builds by sub.
+	region func(op *ir.Op, sub builder) (Func, error)
+
+	// inPlace are the operands whose memory the result may take over, where
+	// their types are of one size.
+	inPlace []int
+}
+
+// Build returns the Func of op. The operands it takes are those of op and then
+// the values that op's regions capture, in the order of [ir.Op.Captures].
+func Build(op *ir.Op) (Func, error) {
+	if !Has(op.Kind) {
+		return nil, fmt.Errorf("%s has no kernel", op.Name())
+	}
+	for _, vs := range [][]*ir.Value{op.Operands, op.Results} {
+		for _, v := range vs {
+			if err := Check(v.Type); err != nil {
+				return nil, fmt.Errorf("%s: %w", op.Name(), err)
+			}
+		}
+	}
+	r := table[op.Kind]
+	if r.region != nil {
+		return r.region(op, Build)
+	}
+	return r.build(op)
+}
+
+// Has reports whether ops of kind k have a kernel.
+func Has(k ir.Kind) bool {
+	_, ok := table[k]
+	return ok
+}
+
+// Check reports whether tensors of type t can be computed with.
+func Check(t *ir.Type) error {
+	switch {
+	case !t.IsTensor():
+		return fmt.Errorf("a value of type %s is no tensor", t)
+	case !t.IsStatic():
+		return fmt.Errorf("%s has a size that is not known", t)
+	case !supported[t.Elem]:
+		return fmt.Errorf("%s: elements of type %s have no kernels", t, t.Elem)
+	}
+	return nil
+}
+
+var supported = [ir.Index + 1]bool{
+	ir.I1: true, ir.I8: true, ir.I16: true, ir.I32: true, ir.I64: true, ir.UI8: true, ir.UI16: true, ir.UI32: true, ir.UI64: true,
+	ir.BF16: true, ir.F16: true, ir.F32: true, ir.F64: true, ir.C64: true, ir.C128: true,
+}
+
+// InPlace returns the operands of op whose memory its result may take over.
+func InPlace(op *ir.Op) []int {
+	if len(op.Results) != 1 {
+		return nil
+	}
+	var fit []int
+	t := op.Results[0].Type
+	for _, i := range table[op.Kind].inPlace {
+		if i < len(op.Operands) {
+			if u := op.Operands[i].Type; u.Elem.Size() == t.Elem.Size() && u.NumElements() == t.NumElements() {
+				fit = append(fit, i)
+			}
+		}
+	}
+	return fit
+}

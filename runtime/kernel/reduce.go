@@ -1,0 +1,253 @@
+package kernel
+
+import (
+	"slices"
+
+	"ppc/ir"
+)
+
+// The row folds: element i of the result, which holds the accumulator, takes
+// in row i of the operand.
+
+func foldRows[T number](dst, src []Mem, fold func(acc T, row []T) T) {
+	d, x := View[T](dst[0]), View[T](src[0])
+	n := len(x) / max(len(d), 1)
+	for i := range d {
+		d[i] = fold(d[i], x[i*n:(i+1)*n])
+	}
+}
+
+func addRow[T number](_ *Work, dst, src []Mem) {
+	foldRows(dst, src, func(acc T, row []T) T {
+		for _, v := range row {
+			acc += v
+		}
+		return acc
+	})
+}
+
+func multiplyRow[T number](_ *Work, dst, src []Mem) {
+	foldRows(dst, src, func(acc T, row []T) T {
+		for _, v := range row {
+			acc *= v
+		}
+		return acc
+	})
+}
+
+func maxRow[T ordered](_ *Work, dst, src []Mem) {
+	foldRows(dst, src, func(acc T, row []T) T {
+		for _, v := range row {
+			acc = max(acc, v)
+		}
+		return acc
+	})
+}
+
+func minRow[T ordered](_ *Work, dst, src []Mem) {
+	foldRows(dst, src, func(acc T, row []T) T {
+		for _, v := range row {
+			acc = min(acc, v)
+		}
+		return acc
+	})
+}
+
+func orRow[T integer](_ *Work, dst, src []Mem) {
+	foldRows(dst, src, func(acc T, row []T) T {
+		for _, v := range row {
+			acc |= v
+		}
+		return acc
+	})
+}
+
+func andRow[T integer](_ *Work, dst, src []Mem) {
+	foldRows(dst, src, func(acc T, row []T) T {
+		for _, v := range row {
+			acc &= v
+		}
+		return acc
+	})
+}
+
+var rowFolds = map[ir.Kind]byType{
+	ir.Add:      {ir.I1: orRow[uint8], ir.F32: addRow[float32], ir.F64: addRow[float64], ir.I32: addRow[int32], ir.I64: addRow[int64], ir.UI32: addRow[uint32]},
+	ir.Multiply: {ir.I1: andRow[uint8], ir.F32: multiplyRow[float32], ir.F64: multiplyRow[float64], ir.I32: multiplyRow[int32]},
+	ir.Maximum:  {ir.I1: orRow[uint8], ir.F32: maxRow[float32], ir.F64: maxRow[float64], ir.I32: maxRow[int32], ir.I64: maxRow[int64]},
+	ir.Minimum:  {ir.I1: andRow[uint8], ir.F32: minRow[float32], ir.F64: minRow[float64], ir.I32: minRow[int32], ir.I64: minRow[int64]},
+	ir.Or:       {ir.I1: orRow[uint8], ir.UI32: orRow[uint32]},
+	ir.And:      {ir.I1: andRow[uint8], ir.UI32: andRow[uint32]},
+}
+
+// A folding is how a reduction walks over its operand: the dimensions that
+// stay and those that are folded take turns, each merged with its like.
+type folding struct {
+	shape []int
+	keep  []bool
+	acc   []int // strides in the result; 0 where folded
+}
+
+func newFolding(shape, dims []int) *folding {
+	f := new(folding)
+	for d, n := range shape {
+		keep := !slices.Contains(dims, d)
+		if n == 1 {
+			continue
+		}
+		if k := len(f.shape) - 1; k >= 0 && f.keep[k] == keep {
+			f.shape[k] *= n
+			continue
+		}
+		f.shape, f.keep = append(f.shape, n), append(f.keep, keep)
+	}
+	f.acc = make([]int, len(f.shape))
+	n := 1
+	for k := len(f.shape) - 1; k >= 0; k-- {
+		if f.keep[k] {
+			f.acc[k] = n
+			n *= f.shape[k]
+		}
+	}
+	return f
+}
+
+func buildReduce(op *ir.Op, sub builder) (Func, error) {
+	n := len(op.Operands) / 2
+	c, err := newCombiner(op, n, sub)
+	if err != nil {
+		return nil, err
+	}
+	t := op.Operands[0].Type
+	f := newFolding(t.Shape, op.Ints("dimensions"))
+	switch {
+	case t.NumElements() == 0:
+		return initOnly(n), nil
+	case c.kind != ir.Invalid:
+		return f.reduce(c.kind, t.Elem), nil
+	}
+	return f.general(c, t.NumElements()), nil
+}
+
+// initOnly is the reduction of nothing.
+func initOnly(n int) Func {
+	return func(_ *Work, dst, src []Mem) {
+		for i := range n {
+			Fill(dst[i], src[n+i])
+		}
+	}
+}
+
+// reduce folds whole rows at a time: down the columns where the innermost
+// dimension stays, along the rows where it is folded.
+func (f *folding) reduce(k ir.Kind, t ir.DType) Func {
+	h, isHalf := halves[t]
+	if !isHalf {
+		walk := f.walker(binaries[k][t], rowFolds[k][t], t.Size())
+		return func(w *Work, dst, src []Mem) {
+			Fill(dst[0], src[1])
+			walk(w, dst[0], src[0])
+		}
+	}
+	walk := f.walker(binaries[k][ir.F32], rowFolds[k][ir.F32], 4)
+	return func(w *Work, dst, src []Mem) {
+		acc, x, init := w.temp(2*len(dst[0])), w.temp(2*len(src[0])), w.temp(4)
+		h.widen(View[float32](x), View[uint16](src[0]))
+		h.widen(View[float32](init), View[uint16](src[1]))
+		Fill(acc, init)
+		walk(w, acc, x)
+		h.narrow(View[uint16](dst[0]), View[float32](acc))
+		w.depth -= 3
+	}
+}
+
+// walker returns the function that folds the operand x into acc.
+func (f *folding) walker(fold, rows Func, size int) func(w *Work, acc, x Mem) {
+	k := len(f.shape)
+	if k > 0 && !f.keep[k-1] && rows == nil { // fold the elements of a row one by one
+		rows = rowByElement(fold, size)
+	}
+	return func(w *Work, acc, x Mem) {
+		if k == 0 {
+			w.fold(fold, acc, x)
+			return
+		}
+		f.walk(w, 0, fold, rows, size, acc, x)
+	}
+}
+
+func rowByElement(fold Func, size int) Func {
+	return func(w *Work, dst, src []Mem) {
+		acc, x := dst[0], src[0]
+		n := len(x) / max(len(acc), 1) * size
+		for i := 0; i < len(acc); i += size {
+			row := x[i/size*n:][:n]
+			for j := 0; j < n; j += size {
+				w.fold(fold, acc[i:i+size], row[j:j+size])
+			}
+		}
+	}
+}
+
+// fold is acc = f(acc, x), element by element.
+func (w *Work) fold(f Func, acc, x Mem) {
+	w.pair[0], w.pair[1] = acc, x
+	f(w, w.pair[:1], w.pair[:])
+}
+
+// walk folds x, the part of the operand under dimension d, into acc, the part
+// of the result under it.
+func (f *folding) walk(w *Work, d int, fold, rows Func, size int, acc, x Mem) {
+	left := len(f.shape) - d
+	part := len(x) / f.shape[d]
+	switch {
+	case left == 1 && f.keep[d]:
+		w.fold(fold, acc, x)
+	case left == 1, left == 2 && f.keep[d]: // one row, or rows
+		rows(w, []Mem{acc}, []Mem{x})
+	case f.keep[d]:
+		step := f.acc[d] * size
+		for i := range f.shape[d] {
+			f.walk(w, d+1, fold, rows, size, acc[i*step:(i+1)*step], x[i*part:(i+1)*part])
+		}
+	default:
+		for i := range f.shape[d] {
+			f.walk(w, d+1, fold, rows, size, acc, x[i*part:(i+1)*part])
+		}
+	}
+}
+
+// general folds the elements one by one, in row-major order.
+func (f *folding) general(c *combiner, total int) Func {
+	n := c.n
+	return func(w *Work, dst, src []Mem) {
+		initOnly(n)(w, dst, src)
+		fold := c.folder(src[2*n:])
+		idx := make([]int, len(f.shape))
+		acc, x := make([]Mem, n), make([]Mem, n)
+		at := 0 // element of the result
+		for e := range total {
+			for i, size := range c.sizes {
+				acc[i], x[i] = dst[i][at*size:(at+1)*size], src[i][e*size:(e+1)*size]
+			}
+			fold(w, acc, x)
+			at += advance(idx, f.shape, f.acc)
+		}
+	}
+}
+
+// advance counts idx up in row-major order and returns how far that moves in
+// an array of the given strides.
+func advance(idx, shape, strides []int) int {
+	moved := 0
+	for d := len(shape) - 1; d >= 0; d-- {
+		idx[d]++
+		moved += strides[d]
+		if idx[d] < shape[d] {
+			return moved
+		}
+		moved -= idx[d] * strides[d]
+		idx[d] = 0
+	}
+	return moved
+}

@@ -1,0 +1,59 @@
+package kernel
+
+import "ppc/ir"
+
+// of builds a Func from a row by the element type of operand 0.
+func of(rows map[ir.Kind]byType) func(op *ir.Op) (Func, error) {
+	return func(op *ir.Op) (Func, error) {
+		t := op.Operands[0].Type.Elem
+		return orMissing(rows[op.Kind].forType(t, op.Results[0].Type.Elem), op, t)
+	}
+}
+
+func fixed(f Func) func(op *ir.Op) (Func, error) {
+	return func(*ir.Op) (Func, error) { return f, nil }
+}
+
+var table = makeTable()
+
+func makeTable() map[ir.Kind]row {
+	rows := map[ir.Kind]row{
+		ir.IsFinite:        {build: of(map[ir.Kind]byType{ir.IsFinite: {ir.F32: isFinite[float32], ir.F64: isFinite[float64]}})},
+		ir.Convert:         {build: buildConvert, inPlace: []int{0}},
+		ir.BitcastConvert:  {build: fixed(copyAll), inPlace: []int{0}},
+		ir.ReducePrecision: {build: buildReducePrecision, inPlace: []int{0}},
+		ir.Compare:         {build: buildCompare},
+		ir.Select:          {build: buildSelect, inPlace: []int{1, 2}},
+		ir.Clamp:           {build: buildClamp, inPlace: []int{1}},
+
+		ir.Iota:               {build: buildIota},
+		ir.BroadcastInDim:     {build: buildBroadcast},
+		ir.Concatenate:        {build: buildConcatenate},
+		ir.DynamicSlice:       {build: buildDynamicSlice},
+		ir.DynamicUpdateSlice: {build: buildDynamicUpdateSlice, inPlace: []int{0}},
+		ir.Pad:                {build: buildPad},
+		ir.Reshape:            {build: fixed(copyAll), inPlace: []int{0}},
+		ir.Reverse:            {build: buildReverse},
+		ir.Slice:              {build: buildSlice},
+		ir.Transpose:          {build: buildTranspose},
+		ir.Gather:             {build: buildGather},
+		ir.Scatter:            {region: buildScatter, inPlace: []int{0}},
+
+		ir.DotGeneral:   {build: buildDot},
+		ir.Reduce:       {region: buildReduce},
+		ir.ReduceWindow: {region: buildReduceWindow},
+		ir.Sort:         {region: buildSort},
+	}
+	for k := range unaries {
+		rows[k] = row{build: of(unaries), inPlace: []int{0}}
+	}
+	for k := range binaries {
+		rows[k] = row{build: of(binaries), inPlace: []int{0, 1}}
+	}
+	return rows
+}
+
+func buildClamp(op *ir.Op) (Func, error) {
+	t := op.Operands[1].Type.Elem
+	return orMissing(clamps.forType(t, t), op, t)
+}

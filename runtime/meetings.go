@@ -1,0 +1,207 @@
+package runtime
+
+import (
+	"fmt"
+
+	"ppc/ir"
+	"ppc/runtime/kernel"
+)
+
+// meetings says what the members of a group make of their operands, by op.
+var meetings = map[ir.Kind]func(*compiler, *step) error{
+	ir.AllGather:           compileAllGather,
+	ir.AllReduce:           compileAllReduce,
+	ir.ReduceScatter:       compileReduceScatter,
+	ir.AllToAll:            compileAllToAll,
+	ir.CollectiveBroadcast: compileBroadcast,
+}
+
+// groupSize is the size that all groups have; every device must be in one.
+func (c *collective) groupSize() (int, error) {
+	n := len(c.groups[0])
+	for _, g := range c.groups {
+		if len(g) != n {
+			return 0, fmt.Errorf("replica_groups has groups of %d and of %d devices", n, len(g))
+		}
+	}
+	return n, c.covered()
+}
+
+func (c *collective) covered() error {
+	for d, g := range c.group {
+		if g < 0 {
+			return fmt.Errorf("device %d is in no group of replica_groups", d)
+		}
+	}
+	return nil
+}
+
+// split is a tensor as outer x parts x inner bytes, cut along one dimension.
+type split struct{ outer, inner int }
+
+// newSplit splits tensors of the type of a part.
+func newSplit(part *ir.Type, dim int) split {
+	s := split{outer: 1, inner: part.Elem.Size()}
+	for d, n := range part.Shape {
+		if d < dim {
+			s.outer *= n
+		} else {
+			s.inner *= n
+		}
+	}
+	return s
+}
+
+func compileAllGather(_ *compiler, s *step) error {
+	n, err := s.coll.groupSize()
+	if err != nil {
+		return err
+	}
+	dim := s.op.Int("all_gather_dim")
+	splits := make([]split, len(s.op.Operands))
+	for i, v := range s.op.Operands {
+		splits[i] = newSplit(v.Type, dim)
+		if have, want := s.op.Results[i].Type.Shape[dim], v.Type.Shape[dim]*n; have != want {
+			return fmt.Errorf("dimension %d of the result has size %d, groups of %d make %d", dim, have, n, want)
+		}
+	}
+	s.coll.together = func(d *device, s *step, parts [][]*buffer) []*buffer {
+		if n == 1 {
+			return retainAll(parts[0])
+		}
+		results := make([]*buffer, len(splits))
+		for i, sp := range splits {
+			results[i] = d.alloc(s.classes[i])
+			for p, part := range parts {
+				for o := range sp.outer {
+					copy(results[i].mem[(o*n+p)*sp.inner:], part[i].mem[o*sp.inner:(o+1)*sp.inner])
+				}
+			}
+		}
+		return results
+	}
+	return nil
+}
+
+func retainAll(bs []*buffer) []*buffer {
+	out := make([]*buffer, len(bs))
+	for i, b := range bs {
+		out[i] = b.retain()
+	}
+	return out
+}
+
+// combiner returns the Func of the op's region.
+func combiner(s *step) (kernel.Func, error) {
+	if len(s.op.Captures()) > 0 {
+		return nil, fmt.Errorf("the region uses values from outside")
+	}
+	b := s.op.Regions[0]
+	if len(b.Args) != 2 || len(b.Terminator().Operands) != 1 {
+		return nil, fmt.Errorf("the region takes %d values and returns %d, want 2 and 1", len(b.Args), len(b.Terminator().Operands))
+	}
+	for _, v := range append(s.op.Operands, b.Args[1], b.Terminator().Operands[0]) {
+		if v.Type.Elem != b.Args[0].Type.Elem {
+			return nil, fmt.Errorf("the region combines %s, not %s", b.Args[0].Type.Elem, v.Type.Elem)
+		}
+	}
+	return kernel.Combiner(b)
+}
+
+// fold is acc = f(acc, x).
+func (d *device) fold(f kernel.Func, acc, x kernel.Mem) {
+	f(&d.work, []kernel.Mem{acc}, []kernel.Mem{acc, x})
+}
+
+func compileAllReduce(_ *compiler, s *step) error {
+	f, err := combiner(s)
+	if err != nil {
+		return err
+	}
+	if err := s.coll.covered(); err != nil {
+		return err
+	}
+	s.coll.together = func(d *device, s *step, parts [][]*buffer) []*buffer {
+		if len(parts) == 1 {
+			return retainAll(parts[0])
+		}
+		results := make([]*buffer, len(s.classes))
+		for i := range results {
+			acc := parts[0][i]
+			if acc.mine() {
+				parts[0][i] = nil
+			} else {
+				first := acc
+				acc = d.alloc(s.classes[i])
+				copy(acc.mem, first.mem)
+			}
+			for _, part := range parts[1:] {
+				d.fold(f, acc.mem, part[i].mem)
+			}
+			results[i] = acc
+		}
+		return results
+	}
+	return nil
+}
+
+func compileReduceScatter(_ *compiler, s *step) error {
+	f, err := combiner(s)
+	if err != nil {
+		return err
+	}
+	n, err := s.coll.groupSize()
+	if err != nil {
+		return err
+	}
+	dim, in, out := s.op.Int("scatter_dimension"), s.op.Operands[0].Type, s.op.Result().Type
+	if in.Shape[dim] != out.Shape[dim]*n {
+		return fmt.Errorf("dimension %d of the operand has size %d, groups of %d make %d", dim, in.Shape[dim], n, out.Shape[dim]*n)
+	}
+	sp := newSplit(out, dim)
+	s.coll.own = func(d *device, s *step, parts [][]*buffer, place int) []*buffer {
+		acc := d.alloc(s.classes[0])
+		for o := range sp.outer {
+			to := acc.mem[o*sp.inner : (o+1)*sp.inner]
+			from := (o*n + place) * sp.inner
+			copy(to, parts[0][0].mem[from:])
+			for _, part := range parts[1:] {
+				d.fold(f, to, part[0].mem[from:from+sp.inner])
+			}
+		}
+		return []*buffer{acc}
+	}
+	return nil
+}
+
+func compileAllToAll(_ *compiler, s *step) error {
+	n, err := s.coll.groupSize()
+	if err != nil {
+		return err
+	}
+	if count := s.op.Int("split_count"); count != n {
+		return fmt.Errorf("split_count is %d, the groups have %d devices", count, n)
+	}
+	splitDim, concatDim := s.op.Int("split_dimension"), s.op.Int("concat_dimension")
+	moves := make([]*kernel.Exchange, len(s.op.Operands))
+	for i, v := range s.op.Operands {
+		moves[i] = kernel.NewExchange(v.Type, s.op.Results[i].Type, splitDim, concatDim, n)
+	}
+	s.coll.own = func(d *device, s *step, parts [][]*buffer, place int) []*buffer {
+		results := make([]*buffer, len(moves))
+		for i, m := range moves {
+			results[i] = d.alloc(s.classes[i])
+			for p, part := range parts {
+				m.Run(results[i].mem, part[i].mem, p, place)
+			}
+		}
+		return results
+	}
+	return nil
+}
+
+func compileBroadcast(_ *compiler, s *step) error {
+	s.coll.zeros = pinned(kernel.NewMem(s.op.Result().Type.Bytes()))
+	s.coll.together = func(_ *device, _ *step, parts [][]*buffer) []*buffer { return retainAll(parts[0]) }
+	return nil
+}

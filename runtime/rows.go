@@ -1,0 +1,302 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+
+	"ppc/ir"
+	"ppc/runtime/kernel"
+)
+
+// A compileFunc completes the step of an op.
+type compileFunc func(*compiler, *step) error
+
+// rows says, for each op, how its step is compiled. What is not here computes
+// by a kernel, ends a block, or belongs to an earlier form of the program.
+var rows = makeRows()
+
+func makeRows() map[ir.Kind]compileFunc {
+	rows := make(map[ir.Kind]compileFunc)
+	for _, k := range ir.Kinds() {
+		if kernel.Has(k) {
+			rows[k] = compileKernel
+		}
+	}
+	rows[ir.Reshape] = compileAlias
+	rows[ir.OptimizationBarrier] = compileAlias
+	rows[ir.PartitionID] = compileID
+	rows[ir.ReplicaID] = compileID
+	rows[ir.TupleOp] = compileTuple
+	rows[ir.GetTupleElement] = compileElement
+	rows[ir.CustomCall] = compileCustomCall
+	rows[ir.While] = compileWhile
+	rows[ir.Case] = compileBranches
+	rows[ir.If] = compileBranches
+	rows[ir.Call] = compileCall
+	rows[ir.CollectivePermute] = compilePermute
+	rows[ir.AllGather] = compileMeeting
+	rows[ir.AllReduce] = compileMeeting
+	rows[ir.ReduceScatter] = compileMeeting
+	rows[ir.AllToAll] = compileMeeting
+	rows[ir.CollectiveBroadcast] = compileMeeting
+	return rows
+}
+
+func compileKernel(c *compiler, s *step) error {
+	f, err := kernel.Build(s.op)
+	if err != nil {
+		return err
+	}
+	s.kernel, s.exec = f, execKernel
+	for _, i := range kernel.InPlace(s.op) {
+		if s.move[i] {
+			s.reuse = append(s.reuse, i)
+		}
+	}
+	s.in = append(slices.Clip(s.in), c.slots(captures(s.op))...)
+	if s.op.Kind == ir.Convert && s.op.Operands[0].Type.Equal(s.op.Results[0].Type) {
+		s.exec = execAlias
+	}
+	return nil
+}
+
+func captures(op *ir.Op) []*ir.Value {
+	if len(op.Regions) == 0 {
+		return nil
+	}
+	return op.Captures()
+}
+
+func execKernel(d *device, s *step) error {
+	slots := d.slots
+	d.src, d.dst = d.src[:0], d.dst[:0]
+	for _, i := range s.in {
+		d.src = append(d.src, slots[i].mem)
+	}
+	if b := d.takeOver(s); b != nil {
+		d.dst = append(d.dst, b.mem)
+		s.kernel(&d.work, d.dst, d.src)
+		d.put(s, 0, b)
+		return nil
+	}
+	for k, class := range s.classes {
+		b := d.alloc(class)
+		if d.run.poisonBuffers {
+			kernel.Poison(b.mem, s.elems[k])
+		}
+		d.dst = append(d.dst, b.mem)
+		slots[s.out[k]] = b
+	}
+	s.kernel(&d.work, d.dst, d.src)
+	return nil
+}
+
+// takeOver returns the buffer of an operand that dies here and that only this
+// device holds, out of its slot; nil if there is none.
+func (d *device) takeOver(s *step) *buffer {
+	for _, i := range s.reuse {
+		if b := d.slots[s.in[i]]; b.mine() {
+			d.slots[s.in[i]] = nil
+			return b
+		}
+	}
+	return nil
+}
+
+// take returns a reference to operand i: the slot's own where the value dies.
+func (d *device) take(s *step, i int) *buffer {
+	b := d.slots[s.in[i]]
+	if s.move[i] {
+		d.slots[s.in[i]] = nil
+		return b
+	}
+	return b.retain()
+}
+
+// put makes b, with its reference, result i.
+func (d *device) put(s *step, i int, b *buffer) { d.slots[s.out[i]] = b }
+
+// compileAlias is for ops whose results are their operands' bytes.
+func compileAlias(_ *compiler, s *step) error {
+	s.exec = execAlias
+	return nil
+}
+
+func execAlias(d *device, s *step) error {
+	for i := range s.out {
+		d.put(s, i, d.take(s, i))
+	}
+	return nil
+}
+
+// compileID is for partition_id and replica_id, of which one is always 0.
+func compileID(c *compiler, s *step) error {
+	ids := make([]*buffer, c.grid.size())
+	count := c.grid.partitions
+	if s.op.Kind == ir.ReplicaID {
+		count = c.grid.replicas
+	}
+	for i := range ids {
+		id := 0
+		if count > 1 {
+			id = i
+		}
+		ids[i] = pinned(kernel.FromLiteral(ir.Ints64(ir.Tensor(ir.UI32), id)))
+	}
+	s.exec = func(d *device, s *step) error {
+		d.put(s, 0, ids[d.id])
+		return nil
+	}
+	return nil
+}
+
+func compileTuple(_ *compiler, s *step) error {
+	s.exec = func(d *device, s *step) error {
+		t := &buffer{elems: make([]*buffer, len(s.in))}
+		t.refs.Store(1)
+		for i := range s.in {
+			t.elems[i] = d.take(s, i)
+		}
+		d.put(s, 0, t)
+		return nil
+	}
+	return nil
+}
+
+func compileElement(_ *compiler, s *step) error {
+	s.index = s.op.Int("index")
+	s.exec = func(d *device, s *step) error {
+		d.put(s, 0, d.slots[s.in[0]].elems[s.index].retain())
+		return nil
+	}
+	return nil
+}
+
+func compileCustomCall(_ *compiler, s *step) error {
+	return fmt.Errorf("there is no implementation of the target %q", s.op.Str("call_target_name"))
+}
+
+func compileCall(c *compiler, s *step) error {
+	name := s.op.Sym("callee")
+	f := c.m.Func(name)
+	if f == nil {
+		return fmt.Errorf("there is no function %s", ir.SymbolText(name))
+	}
+	fn, err := c.function(f)
+	s.callee, s.exec = fn, execCall
+	return err
+}
+
+func execCall(d *device, s *step) error {
+	args := make([]*buffer, len(s.in))
+	for i := range s.in {
+		args[i] = d.take(s, i)
+	}
+	results, err := d.call(s.callee, args)
+	if err != nil {
+		return err
+	}
+	for i, b := range results {
+		d.put(s, i, b)
+	}
+	return nil
+}
+
+// compileWhile gives the arguments of condition and body the same slots. The
+// body owns them; the condition only looks.
+func compileWhile(c *compiler, s *step) error {
+	cond, body := s.op.Regions[0], s.op.Regions[1]
+	for i, a := range cond.Args {
+		c.slot[a.ID] = c.slot[body.Args[i].ID]
+	}
+	s.carry = c.slots(body.Args)
+	s.blocks = []*block{c.block(cond, false), c.block(body, true)}
+	s.exec = execWhile
+	return nil
+}
+
+func execWhile(d *device, s *step) error {
+	for i, slot := range s.carry {
+		d.slots[slot] = d.take(s, i)
+	}
+	cond, body := s.blocks[0], s.blocks[1]
+	d.iterations = append(d.iterations, 0)
+	level := len(d.iterations) - 1
+	for {
+		if err := d.steps(cond); err != nil {
+			return err
+		}
+		on := d.slots[cond.results[0]].mem[0] != 0
+		if cond.move[0] {
+			d.release(d.slots[cond.results[0]])
+			d.slots[cond.results[0]] = nil
+		}
+		if !on {
+			break
+		}
+		if err := d.steps(body); err != nil {
+			return err
+		}
+		d.yield(body, s.carry)
+		d.iterations[level]++
+	}
+	d.iterations = d.iterations[:level]
+	for i, slot := range s.carry {
+		d.slots[s.out[i]], d.slots[slot] = d.slots[slot], nil
+	}
+	return nil
+}
+
+// yield moves the results of b into the slots to, which may be among them.
+func (d *device) yield(b *block, to []int) {
+	base := len(d.stack)
+	for i, slot := range b.results {
+		v := d.slots[slot]
+		if b.move[i] {
+			d.slots[slot] = nil
+		} else {
+			v.retain()
+		}
+		d.stack = append(d.stack, v)
+	}
+	for i, slot := range to {
+		d.slots[slot] = d.stack[base+i]
+		d.stack[base+i] = nil
+	}
+	d.stack = d.stack[:base]
+}
+
+func compileBranches(c *compiler, s *step) error {
+	for _, r := range s.op.Regions {
+		s.blocks = append(s.blocks, c.block(r, true))
+	}
+	s.exec = execCase
+	if s.op.Kind == ir.If {
+		s.exec = execIf
+	}
+	return nil
+}
+
+func execIf(d *device, s *step) error {
+	branch := s.blocks[1]
+	if d.slots[s.in[0]].mem[0] != 0 {
+		branch = s.blocks[0]
+	}
+	return d.branch(s, branch)
+}
+
+func execCase(d *device, s *step) error {
+	i := int(kernel.View[int32](d.slots[s.in[0]].mem)[0])
+	if i < 0 || i >= len(s.blocks) {
+		i = len(s.blocks) - 1
+	}
+	return d.branch(s, s.blocks[i])
+}
+
+func (d *device) branch(s *step, b *block) error {
+	if err := d.steps(b); err != nil {
+		return err
+	}
+	d.yield(b, s.out)
+	return nil
+}

@@ -1,0 +1,189 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ppc/ir"
+	"ppc/runtime/kernel"
+)
+
+// An Executable is a program ready to run. It never changes after Load.
+type Executable struct {
+	main    *function
+	module  *ir.Module
+	params  []*ir.Value
+	results []ir.Result
+	devices int
+	classes classes
+	colls   []*collective
+}
+
+// Load compiles the main function of m. It reports every op that cannot run.
+func Load(m *ir.Module) (*Executable, error) {
+	if err := ir.Verify(m); err != nil {
+		return nil, err
+	}
+	f := m.Main()
+	if f == nil || f.Body == nil {
+		return nil, errors.New("the module has no function main")
+	}
+	g, err := newGrid(m)
+	if err != nil {
+		return nil, err
+	}
+	exe := &Executable{module: m, params: f.Params(), results: f.Results, devices: g.size(), classes: classes{index: make(map[int]int)}}
+	for i, p := range exe.params {
+		if err := kernel.Check(p.Type); err != nil {
+			return nil, fmt.Errorf("parameter %s: %w", paramName(p, i), err)
+		}
+	}
+	for i, r := range exe.results {
+		if err := kernel.Check(r.Type); err != nil {
+			return nil, fmt.Errorf("result %d: %w", i, err)
+		}
+	}
+	c := &compiler{exe: exe, m: m, grid: g, rows: rows, funcs: make(map[string]*function)}
+	exe.main, err = c.function(f)
+	if err != nil {
+		return nil, err
+	}
+	return exe, errors.Join(c.errs...)
+}
+
+// Devices is the number of devices that the program runs on.
+func (exe *Executable) Devices() int { return exe.devices }
+
+func paramName(p *ir.Value, i int) string {
+	for _, name := range []string{p.Attrs.Str("pp.name"), p.Name} {
+		if name != "" {
+			return fmt.Sprintf("%d (%s)", i, name)
+		}
+	}
+	return fmt.Sprint(i)
+}
+
+// Run executes the program with args[device][parameter] and returns
+// results[device][result]. The arguments are not changed, and may be shared
+// between devices and runs; the results share memory with each other and with
+// the arguments where they are the same.
+//
+// The first failure stops every device; the error is then a [Fault], a
+// [Deadlock], or the context's. All goroutines have ended when Run returns.
+func (exe *Executable) Run(ctx context.Context, args [][]*ir.Literal, opts ...Option) ([][]*ir.Literal, error) {
+	if err := exe.checkArgs(args); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r := newRun(exe, opts)
+	inputs := exe.bind(args)
+	results, err := r.do(ctx, inputs)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]*ir.Literal, len(results))
+	for d, bs := range results {
+		out[d] = make([]*ir.Literal, len(bs))
+		for i, b := range bs {
+			out[d][i] = kernel.ToLiteral(exe.results[i].Type, b.mem)
+		}
+	}
+	return out, nil
+}
+
+func (exe *Executable) checkArgs(args [][]*ir.Literal) error {
+	if len(args) != exe.devices {
+		return fmt.Errorf("arguments for %d devices, the program runs on %d", len(args), exe.devices)
+	}
+	for d, list := range args {
+		if len(list) != len(exe.params) {
+			return fmt.Errorf("device %d: %d arguments, the program takes %d", d, len(list), len(exe.params))
+		}
+		for i, l := range list {
+			if err := checkArg(l, exe.params[i].Type); err != nil {
+				return fmt.Errorf("device %d: argument %s %w", d, paramName(exe.params[i], i), err)
+			}
+		}
+	}
+	return nil
+}
+
+func checkArg(l *ir.Literal, want *ir.Type) error {
+	switch {
+	case l == nil:
+		return errors.New("is missing")
+	case l.Type == nil || !l.Type.IsTensor() || l.Type.Elem != want.Elem || !slices.Equal(l.Type.Shape, want.Shape):
+		return fmt.Errorf("is %s, want %s", l.Type, want)
+	case len(l.Data) != want.Bytes() && len(l.Data) != want.Elem.Size():
+		return fmt.Errorf("has %d bytes, %s takes %d", len(l.Data), want, want.Bytes())
+	}
+	return nil
+}
+
+// bind makes buffers of args; an argument that several devices share is one.
+func (exe *Executable) bind(args [][]*ir.Literal) [][]*buffer {
+	known := make(map[*ir.Literal]*buffer)
+	inputs := make([][]*buffer, len(args))
+	for d, list := range args {
+		inputs[d] = make([]*buffer, len(list))
+		for i, l := range list {
+			b := known[l]
+			if b == nil {
+				b = pinned(kernel.FromLiteral(l))
+				known[l] = b
+			}
+			inputs[d][i] = b
+		}
+	}
+	return inputs
+}
+
+// An Option changes how one Run goes, not what it computes.
+type Option func(*options)
+
+type options struct {
+	workers       int
+	shuffle       bool
+	seed          uint64
+	poisonBuffers bool
+	poisonBubbles bool
+	kills         []kill
+	trace         *Trace
+}
+
+type kill struct{ device, n int }
+
+// Workers bounds the number of devices that compute at the same time; by
+// default there are as many as the process may use cores. With one, the order
+// of all events is the same every time.
+func Workers(n int) Option { return func(o *options) { o.workers = max(n, 1) } }
+
+// Shuffle lets devices go on in an order that the seed decides, in place of
+// the order in which they could.
+func Shuffle(seed uint64) Option { return func(o *options) { o.shuffle, o.seed = true, seed } }
+
+// PoisonBuffers fills every buffer with NaN (integers with -1) before an op
+// writes its result there: an op that leaves something out becomes visible.
+func PoisonBuffers() Option { return func(o *options) { o.poisonBuffers = true } }
+
+// PoisonBubbles makes NaN of the results of ops that are marked pp.dont_care:
+// if one reaches a result of the program, it becomes visible.
+func PoisonBubbles() Option { return func(o *options) { o.poisonBubbles = true } }
+
+// Kill makes a device fail at its n-th collective, counted from 1.
+func Kill(device, n int) Option {
+	return func(o *options) { o.kills = append(o.kills, kill{device, n}) }
+}
+
+// A Trace is what a run did.
+type Trace struct {
+	// Collectives counts the executed collectives by op, summed over devices.
+	Collectives map[ir.Kind]int
+}
+
+// WithTrace fills t when the run ends, failed or not.
+func WithTrace(t *Trace) Option { return func(o *options) { o.trace = t } }

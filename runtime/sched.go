@@ -1,0 +1,193 @@
+package runtime
+
+import (
+	"context"
+	"math/rand/v2"
+	goruntime "runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"ppc/ir"
+)
+
+// A run is one execution of a program. At most workers devices compute at a
+// time; the others are parked: they wait for other devices, or in line. A
+// device gives its permit back while it waits.
+type run struct {
+	exe *Executable
+	options
+	pool    pool
+	devices []*device
+	failed  atomic.Bool // err is set
+
+	mu      sync.Mutex
+	permits int       // free ones
+	line    []*device // may go on as soon as there is a permit
+	live    int       // devices that have not returned
+	rng     *rand.Rand
+	err     error
+	boxes   [][]box     // by permute and receiving device
+	rooms   [][]meeting // by collective and group
+}
+
+// A waiter is what a parked device waits for; run.mu is held.
+type waiter interface {
+	// missing is a device that has to come before d can go on.
+	missing(r *run, d *device) int
+}
+
+func newRun(exe *Executable, opts []Option) *run {
+	r := &run{exe: exe, live: exe.devices}
+	r.workers = goruntime.GOMAXPROCS(0)
+	for _, opt := range opts {
+		opt(&r.options)
+	}
+	r.permits = r.workers
+	if r.shuffle {
+		r.rng = rand.New(rand.NewPCG(r.seed, 0))
+	}
+	n := len(exe.classes.sizes)
+	r.pool.free = make([][]*buffer, n)
+	for id := range exe.devices {
+		d := &device{id: id, run: r, parked: true, wake: make(chan struct{}, 1), free: make([][]*buffer, n)}
+		for _, k := range r.kills {
+			if k.device == id {
+				d.killAt = k.n
+			}
+		}
+		if r.trace != nil {
+			d.counts = make(map[ir.Kind]int)
+		}
+		r.devices = append(r.devices, d)
+	}
+	r.boxes, r.rooms = make([][]box, len(exe.colls)), make([][]meeting, len(exe.colls))
+	for i, c := range exe.colls {
+		r.boxes[i], r.rooms[i] = make([]box, len(c.to)), make([]meeting, len(c.groups))
+	}
+	return r
+}
+
+// do runs every device and waits for all of them.
+func (r *run) do(ctx context.Context, inputs [][]*buffer) ([][]*buffer, error) {
+	cancelled := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		r.fail(ctx.Err())
+		close(cancelled)
+	})
+	results := make([][]*buffer, len(r.devices))
+	var wg sync.WaitGroup
+	for i, d := range r.devices {
+		wg.Go(func() { results[i] = d.main(inputs[i]) })
+	}
+	r.mu.Lock()
+	r.line = slices.Clone(r.devices)
+	r.dispatch()
+	r.mu.Unlock()
+	wg.Wait()
+	if !stop() {
+		<-cancelled
+	}
+	if r.trace != nil {
+		r.trace.Collectives = make(map[ir.Kind]int)
+		for _, d := range r.devices {
+			for k, n := range d.counts {
+				r.trace.Collectives[k] += n
+			}
+		}
+	}
+	return results, r.err
+}
+
+// park gives up d's permit until ready and a permit come. r.mu is held before,
+// and after unless it fails.
+func (r *run) park(d *device, w waiter) error {
+	d.waits, d.parked = w, true
+	r.permits++
+	r.dispatch()
+	r.mu.Unlock()
+	<-d.wake
+	if r.failed.Load() {
+		return errStopped
+	}
+	r.mu.Lock()
+	return nil
+}
+
+// ready puts d, which is parked, in line. r.mu is held.
+func (r *run) ready(d *device) {
+	d.waits = nil
+	r.line = append(r.line, d)
+	r.dispatch()
+}
+
+// dispatch hands out permits. If nobody computes and nobody is in line, nobody
+// ever will be. r.mu is held.
+func (r *run) dispatch() {
+	for r.err == nil && r.permits > 0 && len(r.line) > 0 {
+		i := 0
+		if r.rng != nil {
+			i = r.rng.IntN(len(r.line))
+		}
+		d := r.line[i]
+		r.line = slices.Delete(r.line, i, i+1)
+		r.permits--
+		d.parked = false
+		d.wake <- struct{}{}
+	}
+	if r.err == nil && r.permits == r.workers && r.live > 0 {
+		r.stop(r.deadlock())
+	}
+}
+
+// fail ends the run with err, unless it has failed before.
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stop(err)
+}
+
+// stop lets every parked device go, to find that the run has failed. r.mu is held.
+func (r *run) stop(err error) {
+	if r.err != nil {
+		return
+	}
+	r.err = err
+	r.failed.Store(true)
+	for _, d := range r.devices {
+		if d.parked {
+			d.parked = false
+			d.wake <- struct{}{}
+		}
+	}
+}
+
+func (r *run) finish(d *device) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d.returned = true
+	r.live--
+	r.permits++
+	r.dispatch()
+}
+
+// deadlock follows who waits for whom from the first device that waits, until
+// it comes back to one it has seen or to one that has returned. r.mu is held.
+func (r *run) deadlock() *Deadlock {
+	at := slices.IndexFunc(r.devices, func(d *device) bool { return d.waits != nil })
+	seen := make(map[int]int) // place in chain
+	var chain []Wait
+	for {
+		if first, ok := seen[at]; ok {
+			return &Deadlock{chain[first:]}
+		}
+		d := r.devices[at]
+		next := d.waits.missing(r, d)
+		seen[at] = len(chain)
+		chain = append(chain, Wait{d.id, next, r.devices[next].returned, d.op(), slices.Clone(d.iterations)})
+		if r.devices[next].returned {
+			return &Deadlock{chain}
+		}
+		at = next
+	}
+}
