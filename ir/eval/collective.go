@@ -82,31 +82,30 @@ func device(mesh *ir.Mesh, position int) int {
 // Collective ops: the numbers are replicas, partitions or devices. Where there
 // is one replica only, they are devices wherever replicas would be meant alone.
 func (e *exec) listedGroup(l *ir.Literal) ([]int, error) {
-	w := e.p.w
 	channel, _ := e.op.Attrs.Get("channel_handle").(ir.Channel)
 	hasMode := e.op.Kind == ir.AllGather || e.op.Kind == ir.AllReduce || e.op.Kind == ir.ReduceScatter
-	replica, partition := e.p.rank/w.partitions, e.p.rank%w.partitions
+	replica, partition := e.p.rank/e.p.partitions, e.p.rank%e.p.partitions
 	switch {
 	case l.Type.NumElements() == 0:
 		return e.p.peers, nil
 	case channel.Handle > 0 && hasMode && !e.op.Bool("use_global_device_ids"): // cross_replica_and_partition
 		var ranks []int
-		for p := range w.partitions {
+		for p := range e.p.partitions {
 			for _, r := range rowWith(l, replica) {
-				ranks = append(ranks, r*w.partitions+p)
+				ranks = append(ranks, r*e.p.partitions+p)
 			}
 		}
 		return e.check(ranks)
 	case channel.Handle > 0 && !hasMode: // cross_partition
 		ranks := rowWith(l, partition)
 		for i := range ranks {
-			ranks[i] += replica * w.partitions
+			ranks[i] += replica * e.p.partitions
 		}
 		return e.check(ranks)
-	case channel.Handle <= 0 && w.replicas > 1: // cross_replica
+	case channel.Handle <= 0 && e.p.w.replicas > 1: // cross_replica
 		ranks := rowWith(l, replica)
 		for i := range ranks {
-			ranks[i] = ranks[i]*w.partitions + partition
+			ranks[i] = ranks[i]*e.p.partitions + partition
 		}
 		return e.check(ranks)
 	}
@@ -216,6 +215,9 @@ func (e *exec) eachOperand(f func(k int) (*tensor, error)) ([]*tensor, error) {
 // fold combines operand k of every device, in group order.
 func (e *exec) fold(all [][]*tensor, k int) (*tensor, error) {
 	sum := all[0][k]
+	if t := e.p.w.elem(e.op.Results[k].Type.Elem); t != sum.elem { // a region may combine in a wider type
+		sum = sum.converted(t)
+	}
 	for _, row := range all[1:] {
 		var err error
 		if sum, err = e.combine(sum, row[k]); err != nil {
@@ -343,11 +345,10 @@ func (e *exec) along(mesh *ir.Mesh, g ir.AxisShift, shift int) int {
 // listedNeighbours: pairs name partitions of this replica where the op has a
 // channel, else replicas of this partition; devices where there is one replica.
 func (e *exec) listedNeighbours(l *ir.Literal) (from, to int, err error) {
-	w := e.p.w
 	channel, _ := e.op.Attrs.Get("channel_handle").(ir.Channel)
-	me, base, step := e.p.rank%w.partitions, e.p.rank-e.p.rank%w.partitions, 1
-	if channel.Handle <= 0 && w.replicas > 1 {
-		me, base, step = e.p.rank/w.partitions, e.p.rank%w.partitions, w.partitions
+	me, base, step := e.p.rank%e.p.partitions, e.p.rank-e.p.rank%e.p.partitions, 1
+	if channel.Handle <= 0 && e.p.w.replicas > 1 {
+		me, base, step = e.p.rank/e.p.partitions, e.p.rank%e.p.partitions, e.p.partitions
 	}
 	from, to = -1, -1
 	for i := range l.Type.Shape[0] {

@@ -78,7 +78,7 @@ func run(m *ir.Module, fns []*ir.Func, replicas int, args [][]*ir.Literal, opts 
 		}
 	}
 	out := make([][]*ir.Literal, len(fns))
-	err := w.fork(0, w.ranks(), func(p *process, d int) error {
+	err := w.fork(process{w: w, partitions: w.devices / replicas}, w.ranks(), func(p *process, d int) error {
 		results, err := p.call(fns[d], in[d])
 		for _, x := range results {
 			out[d] = append(out[d], x.literal())
@@ -137,11 +137,12 @@ func (w *world) elem(t ir.DType) ir.DType {
 
 // A process executes one program: the only one, or that of a device.
 type process struct {
-	w     *world
-	rank  int   // the device
-	peers []int // the devices that run the same code with it, itself among them
-	fn    *ir.Func
-	depth int // of calls
+	w          *world
+	rank       int   // the device
+	peers      []int // the devices that run the same code with it, itself among them
+	partitions int   // in each replica
+	fn         *ir.Func
+	depth      int // of calls
 }
 
 // A frame holds the values of one activation of a function, by ID.
@@ -199,7 +200,8 @@ func (p *process) block(fr frame, b *ir.Block, args []*tensor) ([]*tensor, error
 	}
 	var held int64
 	defer func() { p.w.used.Add(-held) }()
-	for _, op := range b.Ops {
+	dead := p.w.deaths(b)
+	for i, op := range b.Ops {
 		if op.Kind.Has(ir.Terminator) {
 			return fr.of(op.Operands), nil
 		}
@@ -210,6 +212,12 @@ func (p *process) block(fr frame, b *ir.Block, args []*tensor) ([]*tensor, error
 		}
 		if err != nil {
 			return nil, p.located(op, err)
+		}
+		for _, v := range dead[i] {
+			fr[v.ID] = nil
+			if v.Def != nil {
+				held -= p.w.release(v)
+			}
 		}
 	}
 	return nil, errors.New("a block has no terminator")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -262,5 +261,3 @@ func TestMaxDiff(t *testing.T) {
 		}
 	}
 }
-
-var _ = slices.Equal[[]int]

@@ -32,8 +32,9 @@ func manualComputation(e *exec) ([]*tensor, error) {
 		}
 	}
 	results := make([][]*tensor, len(shards))
-	err = e.p.w.fork(e.p.depth, g.ranks(), func(q *process, i int) error {
-		q.fn = e.p.fn
+	like := *e.p
+	like.partitions = max(like.partitions, g.mesh.Size())
+	err = e.p.w.fork(like, g.ranks(), func(q *process, i int) error {
 		if err := q.fits("the region", e.op.Regions[0].Args, shards[i]); err != nil {
 			return q.located(e.op, err)
 		}
@@ -62,7 +63,7 @@ type manualGrid struct {
 }
 
 func (e *exec) manualGrid(shardings []*ir.Sharding) (*manualGrid, error) {
-	if e.p.w.replicas*e.p.w.partitions > 1 {
+	if e.p.w.devices > 1 {
 		return nil, errors.New("a manual computation in a per-device program")
 	}
 	g := &manualGrid{mesh: &ir.Mesh{}}

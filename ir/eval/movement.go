@@ -37,8 +37,8 @@ func iota(e *exec) *tensor {
 	return out
 }
 
-func partitionID(e *exec) *tensor { return e.id(e.p.rank % e.p.w.partitions) }
-func replicaID(e *exec) *tensor   { return e.id(e.p.rank / e.p.w.partitions) }
+func partitionID(e *exec) *tensor { return e.id(e.p.rank % e.p.partitions) }
+func replicaID(e *exec) *tensor   { return e.id(e.p.rank / e.p.partitions) }
 
 func (e *exec) id(v int) *tensor {
 	out := e.result(0)

@@ -1,37 +1,33 @@
 package eval
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 
 	"ppc/ir"
 )
 
-// layers applies a layer function again and again: the operands of pp.stack
-// and pp.pipeline, and the sums of the auxiliary scalars.
-type layers struct {
+// A layerStack is the operands of pp.stack and pp.pipeline, and the sums of
+// the auxiliary scalars so far.
+type layerStack struct {
 	e       *exec
 	sides   []*tensor
 	weights []*tensor // each with a leading dimension of layers
 	aux     []*tensor
 }
 
-func layersOf(e *exec) *layers {
+func layersOf(e *exec) *layerStack {
 	n := e.op.Int("sides")
-	ls := &layers{e: e, sides: e.in[1 : 1+n], weights: e.in[1+n:]}
+	ls := &layerStack{e: e, sides: e.in[1 : 1+n], weights: e.in[1+n:]}
 	for i := range e.op.Results[1:] {
 		ls.aux = append(ls.aux, e.result(1+i))
 	}
 	return ls
 }
 
-// apply runs layers lo to hi of fn on x and adds their auxiliary scalars to aux.
-func (ls *layers) apply(fn string, lo, hi int, x *tensor, sides, aux []*tensor) (*tensor, error) {
+// apply runs layers lo to hi of fn on x, each with its row of the weights, and
+// adds their auxiliary scalars to aux.
+func (ls *layerStack) apply(fn string, lo, hi int, x *tensor, sides, aux []*tensor) (*tensor, error) {
 	f := ls.e.p.w.m.Func(fn)
-	if f == nil {
-		return nil, fmt.Errorf("there is no layer function %s", ir.SymbolText(fn))
-	}
 	for l := lo; l < hi; l++ {
 		args := append([]*tensor{x}, sides...)
 		for _, w := range ls.weights {
@@ -41,24 +37,14 @@ func (ls *layers) apply(fn string, lo, hi int, x *tensor, sides, aux []*tensor) 
 		if err != nil {
 			return nil, err
 		}
-		if len(out) != 1+len(aux) {
-			return nil, fmt.Errorf("%s returns %d values, want the activation and %d scalars", ir.SymbolText(fn), len(out), len(aux))
-		}
 		x = out[0]
 		for i, a := range out[1:] {
-			if err := accumulate(aux[i], a); err != nil {
+			if err := add.each(nil, aux[i], []*tensor{aux[i], a}); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return x, nil
-}
-
-func accumulate(sum, x *tensor) error {
-	if sum.elem != x.elem || sum.len() != x.len() {
-		return fmt.Errorf("an auxiliary value is %s, want %s", x, sum)
-	}
-	return add.each(nil, sum, []*tensor{sum, x})
 }
 
 // stack applies every layer to the whole batch.
@@ -77,67 +63,53 @@ func stack(e *exec) ([]*tensor, error) {
 // and, in the pipeline, averaged over microbatches.
 func pipeline(e *exec) ([]*tensor, error) {
 	config, _ := e.op.Attrs.Get("config").(ir.Dict)
-	c, ls, total := ir.Attrs(config), layersOf(e), e.op.Int("layers")
-	micro, inside := c.Int("microbatches"), total
+	c, ls, layers := ir.Attrs(config), layersOf(e), e.op.Int("layers")
+	n, inside := max(c.Int("microbatches"), 1), layers
 	if c.Has("pipelined") {
 		inside = c.Int("pipelined")
-	}
-	if inside < 0 || inside > total {
-		return nil, fmt.Errorf("%d of %d layers in the pipeline", inside, total)
-	}
-	f := e.p.w.m.Func(e.op.Sym("layer"))
-	if f == nil || f.Body == nil || len(f.Params()) <= len(ls.sides) {
-		return nil, fmt.Errorf("there is no layer function %s of %d values", ir.SymbolText(e.op.Sym("layer")), 1+len(ls.sides))
 	}
 	sums := make([]*tensor, len(ls.aux))
 	for i, a := range ls.aux {
 		sums[i] = a.like(a.shape)
 	}
-	var ys []*tensor
-	for j := range micro {
-		x, err := microbatch(e.in[0], j, micro)
+	ys := make([]*tensor, n)
+	for j := range n {
+		x, sides, err := e.microbatch(j, n)
 		if err != nil {
 			return nil, err
 		}
-		sides := slices.Clone(ls.sides)
-		for i, s := range sides {
-			if !e.p.is(s, f.Params()[1+i].Type) {
-				if sides[i], err = microbatch(s, j, micro); err != nil {
-					return nil, err
-				}
-			}
-		}
-		y, err := ls.apply(f.Name, 0, inside, x, sides, sums)
-		if err != nil {
+		if ys[j], err = ls.apply(e.op.Sym("layer"), 0, inside, x, sides, sums); err != nil {
 			return nil, err
 		}
-		ys = append(ys, y)
-	}
-	if micro < 1 {
-		return nil, errors.New("no microbatches")
 	}
 	for i, s := range sums {
-		if err := mean(ls.aux[i], s, micro); err != nil {
+		if err := mean(ls.aux[i], s, n); err != nil {
 			return nil, err
 		}
 	}
-	x := concat(0, ys)
-	if inside < total {
-		var err error
-		if x, err = ls.apply(c.Sym("outside"), inside, total, x, ls.sides, ls.aux); err != nil {
-			return nil, err
-		}
+	x, err := concat(0, ys), error(nil)
+	if inside < layers {
+		x, err = ls.apply(c.Sym("outside"), inside, layers, x, ls.sides, ls.aux)
 	}
-	return append([]*tensor{x}, ls.aux...), nil
+	return append([]*tensor{x}, ls.aux...), err
 }
 
-// microbatch returns part j of n of x along its leading dimension.
-func microbatch(x *tensor, j, n int) (*tensor, error) {
-	if len(x.shape) == 0 || x.shape[0]%n != 0 {
-		return nil, fmt.Errorf("%s does not split into %d microbatches", x, n)
+// microbatch returns part j of n of the activation and of each side input. A
+// side that fits the layer function as it is serves all microbatches.
+func (e *exec) microbatch(j, n int) (x *tensor, sides []*tensor, err error) {
+	if x, err = cut(e.in[0], 0, j, n); err != nil {
+		return nil, nil, err
 	}
-	size := x.shape[0] / n
-	return x.part(0, j*size, size), nil
+	params := e.p.w.m.Func(e.op.Sym("layer")).Params()
+	for i, s := range e.in[1 : 1+e.op.Int("sides")] {
+		if !e.p.is(s, params[1+i].Type) {
+			if s, err = cut(s, 0, j, n); err != nil {
+				return nil, nil, err
+			}
+		}
+		sides = append(sides, s)
+	}
+	return x, sides, nil
 }
 
 // mean sets out to sum / n.

@@ -288,7 +288,7 @@ func bytes(t *ir.Type) (int64, error) {
 	default:
 		return 0, fmt.Errorf("values of type %s are not evaluated", t)
 	}
-	if t.Elem.IsFloat() && t.Elem.Bits() < 16 || t.Elem.Size() == 0 {
+	if t.Elem.Size() == 0 {
 		return 0, fmt.Errorf("elements of type %s are not evaluated", t.Elem)
 	}
 	n := int64(8)

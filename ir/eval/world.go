@@ -13,19 +13,20 @@ import (
 	"ppc/ir"
 )
 
-// A world is one run: its processes and what they share. Device r*P + p is
-// partition p of replica r.
+// A world is one run: its processes and what they share. Of P partitions in
+// each replica, device r*P + p is partition p of replica r.
 type world struct {
-	m          *ir.Module
-	opts       Options
-	rows       map[ir.Kind]row
-	replicas   int
-	partitions int
-	ctx        context.Context // done once a process has failed
-	fail       context.CancelCauseFunc
-	unhook     func() bool
-	used       atomic.Int64 // bytes that values take
-	constants  sync.Map     // *ir.Op to *tensor
+	m         *ir.Module
+	opts      Options
+	rows      map[ir.Kind]row
+	replicas  int
+	devices   int             // that Run or RunDevices started with
+	ctx       context.Context // done once a process has failed
+	fail      context.CancelCauseFunc
+	unhook    func() bool
+	used      atomic.Int64 // bytes that values take
+	constants sync.Map     // *ir.Op to *tensor
+	dead      sync.Map     // *ir.Block to [][]*ir.Value, see deaths
 
 	mu      sync.Mutex // guards the rest
 	change  *sync.Cond // a parcel has come, a process has ended, or ctx is done
@@ -55,7 +56,7 @@ type wait struct {
 }
 
 func newWorld(m *ir.Module, opts Options, replicas, devices int) *world {
-	w := &world{m: m, opts: opts, rows: table, replicas: replicas, partitions: devices / replicas, alive: 1,
+	w := &world{m: m, opts: opts, rows: table, replicas: replicas, devices: devices, alive: 1,
 		boxes: make(map[address]*parcel), waiting: make(map[int]wait), epochs: make(map[[2]any]int)}
 	w.change = sync.NewCond(&w.mu)
 	ctx := opts.Context
@@ -78,7 +79,7 @@ func (w *world) close() {
 
 // ranks are the devices of a per-device program.
 func (w *world) ranks() []int {
-	rs := make([]int, w.replicas*w.partitions)
+	rs := make([]int, w.devices)
 	for i := range rs {
 		rs[i] = i
 	}
@@ -105,14 +106,52 @@ func (w *world) reserve(op *ir.Op) (int64, error) {
 	return sum, nil
 }
 
-// fork runs a process on each of the given devices in place of the caller,
-// and returns when all have ended. The first failure ends the world.
-func (w *world) fork(depth int, ranks []int, run func(p *process, i int) error) error {
+// release takes back what reserve counted for v.
+func (w *world) release(v *ir.Value) int64 {
+	n, _ := bytes(v.Type) // has been reserved without an error
+	w.used.Add(-n)
+	return n
+}
+
+// deaths lists, for each op of b, the values of b that no op after it uses.
+func (w *world) deaths(b *ir.Block) [][]*ir.Value {
+	if dead, ok := w.dead.Load(b); ok {
+		return dead.([][]*ir.Value)
+	}
+	last := make(map[*ir.Value]int)
+	mine := slices.Clone(b.Args)
+	for _, a := range b.Args {
+		last[a] = 0
+	}
+	for i, op := range b.Ops {
+		for _, v := range slices.Concat(op.Operands, op.Captures()) {
+			if _, ok := last[v]; ok {
+				last[v] = i
+			}
+		}
+		for _, v := range op.Results {
+			last[v] = i
+		}
+		mine = append(mine, op.Results...)
+	}
+	dead := make([][]*ir.Value, len(b.Ops))
+	for _, v := range mine {
+		dead[last[v]] = append(dead[last[v]], v)
+	}
+	w.dead.Store(b, dead)
+	return dead
+}
+
+// fork runs a process like the given one on each of the devices, in place of
+// the caller, and returns when all have ended. The first failure ends the world.
+func (w *world) fork(like process, ranks []int, run func(p *process, i int) error) error {
 	w.join(len(ranks) - 1)
 	var wg sync.WaitGroup
 	for i, rank := range ranks {
 		wg.Go(func() {
-			if err := run(&process{w: w, rank: rank, peers: ranks, depth: depth}, i); err != nil {
+			p := like
+			p.rank, p.peers = rank, ranks
+			if err := run(&p, i); err != nil {
 				w.fail(err)
 			}
 			w.join(-1)
