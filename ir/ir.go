@@ -112,11 +112,21 @@ type Result struct {
 	Attrs    Attrs
 }
 
-// Params are the parameters of f.
-func (f *Func) Params() []*Value { return f.Body.Args }
+// Params are the parameters of f; none are known of a declaration.
+func (f *Func) Params() []*Value {
+	if f.Body == nil {
+		return nil
+	}
+	return f.Body.Args
+}
 
-// Return is the last op of f.
-func (f *Func) Return() *Op { return f.Body.Terminator() }
+// Return is the last op of f, or nil if there is none.
+func (f *Func) Return() *Op {
+	if f.Body == nil {
+		return nil
+	}
+	return f.Body.Terminator()
+}
 
 // NumIDs is one more than the largest ID in f: the length of a slice indexed by ID.
 func (f *Func) NumIDs() int { return int(f.lastID) + 1 }
@@ -374,4 +384,12 @@ func (f *Func) Renumber() {
 	if f.Body != nil {
 		block(f.Body)
 	}
+}
+
+// Grow returns s with room for a value of the given ID.
+func (s Subst) Grow(id ID) Subst {
+	if int(id) < len(s) {
+		return s
+	}
+	return append(s, make(Subst, int(id)+1-len(s))...)
 }

@@ -169,18 +169,19 @@ func (s *Sharding) Equal(t *Sharding) bool {
 // SameLayout reports whether s and t put the same elements on the same
 // devices: openness and priorities aside. A nil sharding uses no axis.
 func (s *Sharding) SameLayout(t *Sharding) bool {
-	n := 0
-	if s != nil {
-		n = len(s.Dims)
-	} else if t != nil {
-		n = len(t.Dims)
-	}
-	for i := range n {
+	for i := range max(s.rank(), t.rank()) {
 		if !slices.Equal(s.Axes(i), t.Axes(i)) {
 			return false
 		}
 	}
 	return slices.Equal(s.unreduced(), t.unreduced())
+}
+
+func (s *Sharding) rank() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.Dims)
 }
 
 func (s *Sharding) unreduced() []AxisRef {
@@ -190,9 +191,10 @@ func (s *Sharding) unreduced() []AxisRef {
 	return s.Unreduced
 }
 
-// Axes are the mesh axes of dimension i; none where s is nil.
+// Axes are the mesh axes of dimension i; none where s is nil or has no such
+// dimension.
 func (s *Sharding) Axes(i int) []AxisRef {
-	if s == nil {
+	if i >= s.rank() {
 		return nil
 	}
 	return s.Dims[i].Axes
@@ -226,9 +228,13 @@ func (s *Sharding) IsReplicated() bool {
 	return len(s.Unreduced) == 0
 }
 
-// Without returns s with the named axes dropped from every dimension.
+// Without returns s with the named axes dropped from every dimension; nil
+// stays nil.
 func (s *Sharding) Without(names ...string) *Sharding {
 	c := s.Clone()
+	if c == nil {
+		return nil
+	}
 	for i := range c.Dims {
 		c.Dims[i].Axes = slices.DeleteFunc(c.Dims[i].Axes, func(r AxisRef) bool { return slices.Contains(names, r.Name) })
 	}
