@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"ppc/internal/atomicfile"
 	"ppc/internal/spell"
 	"ppc/ir"
 	"ppc/ir/lang"
@@ -97,7 +96,7 @@ func (d *dumper) dump(n int, p *passes.Pass, m *ir.Module) error {
 		return nil
 	}
 	d.last = text
-	return fileError(atomicfile.WriteBytes(filepath.Join(d.dir, fmt.Sprintf("%02d-%s.mlir", n, p.Name)), []byte(text)))
+	return WriteFile(filepath.Join(d.dir, fmt.Sprintf("%02d-%s.mlir", n, p.Name)), []byte(text))
 }
 
 // readings is how a program is printed.
@@ -121,12 +120,4 @@ func (p *program) text(opts LowerOptions) (text string, err error) {
 		return err
 	})
 	return text, err
-}
-
-// WriteFile makes the file hold data, whole or not at all.
-func WriteFile(file string, data []byte) error {
-	if err := atomicfile.WriteBytes(file, data); err != nil {
-		return fmt.Errorf("writing %s: %w", file, fileError(err))
-	}
-	return nil
 }

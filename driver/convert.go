@@ -2,8 +2,10 @@ package driver
 
 import (
 	"fmt"
+	"io"
 	"slices"
 
+	"ppc/internal/atomicfile"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 )
@@ -16,6 +18,11 @@ func literal(a *tensorfile.Array) *ir.Literal {
 // array returns a value as an array of a file.
 func array(l *ir.Literal) tensorfile.Array {
 	return tensorfile.Array{DType: l.Type.Elem.String(), Shape: slices.Clone(l.Type.Shape), Data: l.Expand()}
+}
+
+// writeArrays writes a file of arrays, whole or not at all.
+func writeArrays(path string, arrays []tensorfile.Named) error {
+	return writeError(path, atomicfile.Write(path, func(w io.Writer) error { return tensorfile.Write(w, path, arrays) }))
 }
 
 // widens reports whether every number of type from is one of type to, both

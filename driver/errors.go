@@ -135,3 +135,17 @@ func fileError(err error) error {
 	}
 	return err
 }
+
+// WriteFile makes the file hold data, whole or not at all.
+func WriteFile(path string, data []byte) error {
+	return writeError(path, atomicfile.WriteBytes(path, data))
+}
+
+// writeError says which file could not be written and why.
+func writeError(path string, err error) error {
+	var p *fs.PathError
+	if err == nil || errors.As(err, &p) {
+		return fileError(err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}

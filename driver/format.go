@@ -5,7 +5,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
-	"ppc/internal/atomicfile"
 	"ppc/ir/lang"
 )
 
@@ -62,5 +61,5 @@ func (f *Formatted) Write() error {
 	if string(f.Old) == string(f.New) {
 		return nil
 	}
-	return fileError(atomicfile.WriteBytes(f.Name, f.New))
+	return WriteFile(f.Name, f.New)
 }

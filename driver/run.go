@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -140,7 +141,7 @@ func (r *runner) execute(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return cancelled(ctx, err)
+		return runError(ctx, err, rep)
 	}
 	for i, p := range r.results {
 		parts := make([]*ir.Literal, devices)
@@ -153,6 +154,17 @@ func (r *runner) execute(ctx context.Context) error {
 		return nil
 	}
 	return writeShards(r.opts.Shards, args, out)
+}
+
+// runError tells what failed: the context's end, ppc itself, or the program.
+func runError(ctx context.Context, err error, rep reproducer) error {
+	var fault *runtime.Fault
+	if errors.As(err, &fault) && fault.Stack != nil {
+		bug := &Bug{Stage: "running", Cause: err, Stack: fault.Stack}
+		bug.keep(rep)
+		return bug
+	}
+	return cancelled(ctx, err)
 }
 
 // cancelled makes the context's end the cause of an error that it caused.
@@ -177,7 +189,7 @@ func writeShards(dir string, args, results [][]*ir.Literal) error {
 		for i := range file.values[0] {
 			arrays = append(arrays, tensorfile.Named{Name: fmt.Sprint(file.prefix, i), Array: array(stackDevices(file.values, i))})
 		}
-		if err := tensorfile.Write(filepath.Join(dir, file.name), arrays); err != nil {
+		if err := writeArrays(filepath.Join(dir, file.name), arrays); err != nil {
 			return err
 		}
 	}
@@ -205,5 +217,5 @@ func (r *runner) write(result *RunResult) error {
 	for i, o := range result.Outputs {
 		arrays[i] = tensorfile.Named{Name: o.Name, Array: array(o.literal)}
 	}
-	return fileError(tensorfile.Write(r.opts.Out, arrays))
+	return writeArrays(r.opts.Out, arrays)
 }

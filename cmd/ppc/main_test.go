@@ -82,7 +82,10 @@ func arrays(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		named = append(named, tensorfile.Named{Name: m[1], Array: tensorfile.Array{DType: m[2], Shape: shape, Data: make([]byte, n)}})
 	}
-	ts.Check(tensorfile.Write(ts.MkAbs(args[0]), named))
+	file, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(tensorfile.Write(file, args[0], named))
+	ts.Check(file.Close())
 }
 
 // halve cuts files in the middle.

@@ -123,6 +123,18 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
+// jsonValue is the value of a scalar: a number or a truth value where JSON can
+// say it, its text otherwise; nil of a tensor.
+func jsonValue(o *driver.Output) any {
+	switch {
+	case !o.Scalar():
+		return nil
+	case json.Valid([]byte(o.Value)):
+		return json.RawMessage(o.Value)
+	}
+	return o.Value
+}
+
 // jsonResult prints one object per output and one per comparison.
 func (s *streams) jsonResult(r *driver.RunResult) {
 	e := json.NewEncoder(s.stdout)
@@ -131,11 +143,12 @@ func (s *streams) jsonResult(r *driver.RunResult) {
 			Output string `json:"output"`
 			Type   string `json:"type"`
 			Shape  []int  `json:"shape"`
+			Value  any    `json:"value,omitempty"`
 			Min    number `json:"min"`
 			Mean   number `json:"mean"`
 			Max    number `json:"max"`
 			NaNs   int    `json:"nans"`
-		}{o.Name, o.DType, append([]int{}, o.Shape...), number(o.Min), number(o.Mean), number(o.Max), o.NaNs})
+		}{o.Name, o.DType, append([]int{}, o.Shape...), jsonValue(o), number(o.Min), number(o.Mean), number(o.Max), o.NaNs})
 	}
 	for _, c := range r.Checks {
 		e.Encode(struct {

@@ -4,6 +4,7 @@ package atomicfile
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -27,7 +28,7 @@ func Write(name string, write func(io.Writer) error) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
-		return err
+		return about(name, err)
 	}
 	err = fill(f, mode, write)
 	if err == nil {
@@ -35,6 +36,20 @@ func Write(name string, write func(io.Writer) error) error {
 	}
 	if err != nil {
 		os.Remove(f.Name())
+	}
+	return about(name, err)
+}
+
+// about makes an error of the file system speak of name, not of the file that
+// is to become it.
+func about(name string, err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return &fs.PathError{Op: "write", Path: name, Err: path.Err}
+	case errors.As(err, &link):
+		return &fs.PathError{Op: "write", Path: name, Err: link.Err}
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -72,7 +73,8 @@ func TestSymlinkStays(t *testing.T) {
 }
 
 func TestMissingFolder(t *testing.T) {
-	if err := WriteBytes(filepath.Join(t.TempDir(), "no", "f"), nil); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v, want one that says the folder is not there", err)
+	name := filepath.Join(t.TempDir(), "no", "f")
+	if err := WriteBytes(name, nil); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), name+":") {
+		t.Errorf("error %v, want one that says %s is not there", err, name)
 	}
 }

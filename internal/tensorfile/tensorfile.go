@@ -15,8 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"ppc/internal/atomicfile"
 )
 
 // An Array is a dense array: Data holds its elements in row-major order,
@@ -170,9 +168,9 @@ func (f *File) Read(name string) (*Array, error) {
 	return &Array{info.DType, info.Shape, data}, nil
 }
 
-// Write writes the arrays, in this order, to a file that is there whole or not
-// at all. Equal arrays give equal bytes.
-func Write(path string, arrays []Named) error {
+// Write writes the arrays, in this order, to w in the format that the
+// extension of path names. Equal arrays give equal bytes.
+func Write(w io.Writer, path string, arrays []Named) error {
 	format, err := formatOf(path)
 	if err != nil {
 		return err
@@ -180,18 +178,14 @@ func Write(path string, arrays []Named) error {
 	seen := make(map[string]bool, len(arrays))
 	for _, a := range arrays {
 		if seen[a.Name] {
-			return fmt.Errorf("%s: array %q is there twice", path, a.Name)
+			return fmt.Errorf("array %q is there twice", a.Name)
 		}
 		seen[a.Name] = true
 		if err := a.Array.check(); err != nil {
-			return fmt.Errorf("%s: array %q: %w", path, a.Name, err)
+			return fmt.Errorf("array %q: %w", a.Name, err)
 		}
 	}
-	err = atomicfile.Write(path, func(w io.Writer) error { return format.write(w, arrays) })
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
+	return format.write(w, arrays)
 }
 
 func (a *Array) check() error {

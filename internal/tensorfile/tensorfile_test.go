@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,23 +52,30 @@ func readFile(t *testing.T, path string) []Named {
 	return out
 }
 
+// encode writes arrays to a file and returns its bytes.
+func encode(t *testing.T, path string, arrays []Named) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, path, arrays); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 func TestRoundTrip(t *testing.T) {
 	for ext, spelling := range map[string]func(dtype) string{
 		".npz":         func(t dtype) string { return t.npy },
 		".safetensors": func(t dtype) string { return t.st },
 	} {
 		want, path := samples(spelling), filepath.Join(t.TempDir(), "a"+ext)
-		if err := Write(path, want); err != nil {
-			t.Fatal(err)
-		}
+		first := encode(t, path, want)
 		if diff := cmp.Diff(want, readFile(t, path)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", ext, diff)
 		}
-		first, _ := os.ReadFile(path)
-		if err := Write(path, want); err != nil {
-			t.Fatal(err)
-		}
-		if second, _ := os.ReadFile(path); !bytes.Equal(first, second) {
+		if second := encode(t, path, want); !bytes.Equal(first, second) {
 			t.Errorf("%s: equal arrays gave different bytes", ext)
 		}
 	}
@@ -172,10 +180,7 @@ func TestDamagedData(t *testing.T) {
 	for i := range data {
 		data[i] = byte(i * i)
 	}
-	if err := Write(path, []Named{{"a", Array{"ui8", []int{len(data)}, data}}}); err != nil {
-		t.Fatal(err)
-	}
-	file, _ := os.ReadFile(path)
+	file := encode(t, path, []Named{{"a", Array{"ui8", []int{len(data)}, data}}})
 	file[len(file)/2] ^= 0x55
 	if _, err := readOne(t, ".npz", file); err == nil {
 		t.Error("damaged elements were read without an error")
@@ -183,7 +188,6 @@ func TestDamagedData(t *testing.T) {
 }
 
 func TestWriteErrors(t *testing.T) {
-	dir := t.TempDir()
 	one := Array{"ui8", []int{1}, []byte{0}}
 	for _, c := range []struct {
 		file   string
@@ -195,15 +199,11 @@ func TestWriteErrors(t *testing.T) {
 		{"a.safetensors", []Named{{"x", Array{"complex<f64>", []int{1}, make([]byte, 16)}}}, ".safetensors has no element type"},
 		{"a.npz", []Named{{"x", Array{"f32", []int{2}, make([]byte, 4)}}}, "takes 8 bytes, there are 4"},
 		{"a.csv", nil, "kept in"},
-		{"no/a.npz", nil, "no such file"},
 	} {
-		err := Write(filepath.Join(dir, c.file), c.arrays)
+		err := Write(io.Discard, c.file, c.arrays)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.file, err, c.want)
 		}
-	}
-	if files, _ := os.ReadDir(dir); len(files) > 0 {
-		t.Errorf("a failed write left %s", files[0].Name())
 	}
 }
 
