@@ -18,7 +18,172 @@ func TestBuild(t *testing.T) {
 	if want := Tensor(F32); !s.Type.Equal(want) {
 		t.Errorf("type %s, want %s", s.Type, want)
 	}
-	if err := Verify(m.Clone()); err != nil {
+}
+
+// A clone is the same program in other values, blocks and ops.
+func TestClone(t *testing.T) {
+	m := seedModule()
+	c := m.Clone()
+	if err := Verify(c); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[any]bool)
+	each(m, func(x any) { seen[x] = true })
+	n := 0
+	each(c, func(x any) {
+		n++
+		if seen[x] {
+			t.Errorf("%T is shared with the original", x)
+		}
+	})
+	if n != len(seen) {
+		t.Errorf("the clone has %d parts, the original %d", n, len(seen))
+	}
+}
+
+// each visits every value, block and op of m.
+func each(m *Module, visit func(any)) {
+	var block func(b *Block)
+	values := func(vs []*Value) {
+		for _, v := range vs {
+			visit(v)
+		}
+	}
+	block = func(b *Block) {
+		visit(b)
+		values(b.Args)
+		for _, op := range b.Ops {
+			visit(op)
+			values(op.Results)
+			for _, r := range op.Regions {
+				block(r)
+			}
+		}
+	}
+	for _, f := range m.Funcs {
+		visit(f)
+		block(f.Body)
+	}
+}
+
+// CopyBlock replaces what the substitution names, keeps what it does not, and
+// learns the copies.
+func TestCopyBlock(t *testing.T) {
+	f := NewFunc("main")
+	x, y := f.NewArg(f.Body, Tensor(F32, 4), "x"), f.NewArg(f.Body, Tensor(F32, 4), "y")
+	b := NewBuilder(f)
+	sum := b.Add(x, y)
+	sum.Sharding = NewSharding("mesh", nil)
+	b.Return(sum)
+	g := NewFunc("other")
+	z := g.NewArg(g.Body, Tensor(F32, 4), "z")
+	sub := map[*Value]*Value{x: z}
+	op := g.CopyOp(sum.Def, sub)
+	if op.Operands[0] != z || op.Operands[1] != y || sub[sum] != op.Result() || op.Result().Def != op || op.Result().Sharding != sum.Sharding {
+		t.Errorf("copied %v", op)
+	}
+	if len(sum.Def.Operands) != 2 || sum.Def.Operands[0] != x {
+		t.Error("the original changed")
+	}
+}
+
+// Renumber leaves dense IDs in order of definition, and a program that
+// verifies.
+func TestRenumber(t *testing.T) {
+	m := seedModule()
+	f := m.Func("main")
+	for range 5 {
+		f.NewValue(Tensor(F32), "lost")
+	}
+	f.Renumber()
+	var last ID
+	each(&Module{Funcs: []*Func{f}}, func(x any) {
+		if v, ok := x.(*Value); ok {
+			if v.ID != last+1 {
+				t.Errorf("%d follows %d", v.ID, last)
+			}
+			last = v.ID
+		}
+	})
+	if f.NumIDs() != int(last)+1 {
+		t.Errorf("%d IDs, the last is %d", f.NumIDs(), last)
+	}
+	if err := Verify(m); err != nil {
 		t.Error(err)
+	}
+}
+
+// Captures are the values from outside, once each, in order of use.
+func TestCaptures(t *testing.T) {
+	f := NewFunc("main")
+	x, p := f.NewArg(f.Body, Tensor(F32), "x"), f.NewArg(f.Body, Tensor(I1), "p")
+	b := NewBuilder(f)
+	yes, no := new(Block), new(Block)
+	in := b.In(yes)
+	in.Emit(Return, []*Value{in.Add(in.Add(x, x), x)}, nil, nil, nil)
+	inner := new(Block)
+	b.In(inner).Emit(Return, []*Value{x}, nil, nil, nil)
+	in = b.In(no)
+	in.Emit(Return, []*Value{in.Emit(If, []*Value{p}, nil, []*Block{inner, inner}, nil).Result()}, nil, nil, nil)
+	op := b.Emit(If, []*Value{p}, nil, []*Block{yes, no}, nil)
+	if got := op.Captures(); len(got) != 2 || got[0] != x || got[1] != p {
+		t.Errorf("captures %v", got)
+	}
+}
+
+// Attributes are found by name, and changing a copy leaves the original.
+func TestAttrs(t *testing.T) {
+	as := AttrsOf(NamedAttr{"b", I64Attr(2)}, NamedAttr{"a", Unit{}}, NamedAttr{"none", nil}, NamedAttr{"c", Str("x\"y")})
+	if got, want := as.String(), `{a, b = 2 : i64, c = "x\22y"}`; got != want {
+		t.Errorf("prints %s, want %s", got, want)
+	}
+	c := as
+	c.Set("b", I64Attr(3))
+	c.Set("bb", Sym("odd name"))
+	c.Delete("a")
+	if as.Int("b") != 2 || c.Int("b") != 3 || !as.Has("a") || c.Has("a") || c.Sym("bb") != "odd name" {
+		t.Errorf("%s and %s", as, c)
+	}
+	if got, want := c.String(), `{b = 3 : i64, bb = @"odd name", c = "x\22y"}`; got != want {
+		t.Errorf("prints %s, want %s", got, want)
+	}
+	if !as.Bool("a") || as.Int("c") != 0 || as.Ints("a") != nil || as.Str("b") != "" || as.Literal("b") != nil {
+		t.Error("an attribute of another type is not the zero value")
+	}
+	dense := AttrsOf(NamedAttr{"l", Ints64(Tensor(I64, 3), 1, 2, 3)}, NamedAttr{"s", SplatOf(Tensor(I64, 2), 7)})
+	if l, s := dense.Ints("l"), dense.Ints("s"); len(l) != 3 || l[2] != 3 || len(s) != 2 || s[1] != 7 {
+		t.Errorf("lists are %v and %v", l, s)
+	}
+}
+
+// Every form prints and is read back.
+func TestFormText(t *testing.T) {
+	for f := range Form(1 << len(formTable)) {
+		if g, ok := ParseForm(f.String()); !ok || g != f {
+			t.Errorf("%q is read as %q", f, g)
+		}
+	}
+	if _, ok := ParseForm("staged finished"); ok {
+		t.Error("an unknown property is accepted")
+	}
+}
+
+// Every op says what it is, and its name leads back to it.
+func TestTable(t *testing.T) {
+	for _, k := range Kinds() {
+		if KindByName(k.String()) != k {
+			t.Errorf("%s is not found by its name", k)
+		}
+		if k != Unknown && k.Doc() == "" {
+			t.Errorf("%s has no doc", k)
+		}
+		if k.Example() == "" {
+			t.Errorf("%s has no example", k)
+		}
+		for _, s := range k.Specs() {
+			if k.Spec(s.Name).Name != s.Name {
+				t.Errorf("%s: attribute %s is not found", k, s.Name)
+			}
+		}
 	}
 }
