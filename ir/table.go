@@ -180,7 +180,7 @@ var table = [numKinds]opInfo{
 		attrs: []AttrSpec{enum("comparison_direction", "comparison_direction", "EQ", "NE", "GE", "GT", "LE", "LT"),
 			{Name: "compare_type", Kind: EnumAttr, Optional: true, Set: "comparison_type", Words: []string{"NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"}}},
 		infer: inferCompare, factors: pointwise,
-		example: `%r = stablehlo.compare  LT, %a, %b,  FLOAT : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>`},
+		example: `%r = stablehlo.compare LT, %a, %b, FLOAT : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>`},
 	Select: {name: "stablehlo.select", doc: "second operand where the first is true, third elsewhere", traits: Pure | Elementwise, operands: exactly(3), results: exactly(1),
 		infer: inferSelect, factors: pointwise,
 		example: `%r = stablehlo.select %p, %a, %b : tensor<4x8xi1>, tensor<4x8xf32>`},
@@ -252,14 +252,14 @@ var table = [numKinds]opInfo{
 		attrs: []AttrSpec{req("dimension", IntAttr), opt("is_stable", BoolAttr)}, infer: inferSort, factors: sortFactors,
 		example: `%r = "stablehlo.sort"(%a) <{dimension = 1 : i64, is_stable = true}> ({
 ^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
-  %0 = stablehlo.compare  LT, %arg0, %arg1,  FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %0 = stablehlo.compare LT, %arg0, %arg1, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
   stablehlo.return %0 : tensor<i1>
 }) : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 
 	While: {name: "stablehlo.while", doc: "the second region repeated while the first is true", traits: Pure, operands: atLeast(0), results: atLeast(0), regions: exactly(2), infer: inferWhile,
 		example: `%r:2 = stablehlo.while(%iterArg = %n, %iterArg_0 = %a) : tensor<i32>, tensor<4x8xf32>
 cond {
-  %0 = stablehlo.compare  LT, %iterArg, %n,  SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  %0 = stablehlo.compare LT, %iterArg, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
   stablehlo.return %0 : tensor<i1>
 } do {
   %0 = stablehlo.tanh %iterArg_0 : tensor<4x8xf32>

@@ -1,0 +1,86 @@
+package ir_test
+
+import (
+	"strings"
+	"testing"
+
+	"ppc/ir"
+	"ppc/ir/mlir"
+)
+
+// exampleModule has the values, functions and mesh that the examples of the
+// op table use.
+const exampleModule = `module @example {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  func.func private @layer(%x: tensor<2x8xf32>, %w: tensor<8x8xf32>) -> tensor<2x8xf32> {
+    return %x : tensor<2x8xf32>
+  }
+  func.func private @whole(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+    return %x : tensor<4x8xf32>
+  }
+  func.func @main(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>, %w: tensor<8x4xf32>, %f: tensor<f32>,
+      %i: tensor<4x8xi32>, %j: tensor<4x8xi32>, %n: tensor<i32>, %p: tensor<4x8xi1>, %q: tensor<4x8xi1>, %t: tensor<i1>,
+      %k: tensor<2x1xi32>, %u: tensor<2x8xf32>, %m: tensor<8x8xf32>, %stack: tensor<2x8x8xf32>,
+      %pair: tuple<tensor<4x8xf32>, tensor<f32>>) -> tensor<4x8xf32> {
+EXAMPLE
+    return %a : tensor<4x8xf32>
+  }
+}
+`
+
+// exampleText is a module with the example of k in it.
+func exampleText(k ir.Kind) string {
+	text := strings.Replace(exampleModule, "EXAMPLE", indent(k.Example()), 1)
+	if k == ir.FuncReturn { // is the only return
+		text = strings.Replace(text, indent(k.Example())+"\n", "", 1)
+	}
+	return text
+}
+
+func indent(s string) string { return "    " + strings.ReplaceAll(s, "\n", "\n    ") }
+
+// parseExample returns a module with the example of k in it, verified.
+func parseExample(t *testing.T, k ir.Kind) *ir.Module {
+	t.Helper()
+	m, err := mlir.Parse(k.String(), []byte(exampleText(k)))
+	if err != nil {
+		t.Fatalf("%s: %v", k, err)
+	}
+	if err := ir.Verify(m); err != nil {
+		t.Fatalf("%s: %v", k, err)
+	}
+	return m
+}
+
+// Every example uses its op, verifies, and is printed as it stands in the
+// table; what is printed in either form is read back as the same.
+func TestExamples(t *testing.T) {
+	for _, k := range ir.Kinds() {
+		t.Run(k.String(), func(t *testing.T) {
+			m := parseExample(t, k)
+			uses := 0
+			m.Main().Body.Walk(func(op *ir.Op) {
+				if op.Kind == k {
+					uses++
+				}
+			})
+			if uses == 0 {
+				t.Error("the example does not use the op")
+			}
+			text := mlir.Print(m)
+			if !strings.Contains(text, indent(k.Example())+"\n") {
+				t.Errorf("the example\n%s\nis printed otherwise, in\n%s", indent(k.Example()), text)
+			}
+			for _, generic := range []bool{false, true} {
+				printed := mlir.PrintWith(m, mlir.Options{Generic: generic})
+				again, err := mlir.Parse("printed", []byte(printed))
+				if err != nil {
+					t.Fatalf("%v, in\n%s", err, printed)
+				}
+				if got := mlir.Print(again); got != text {
+					t.Errorf("printed again:\n%s\nwant\n%s", got, text)
+				}
+			}
+		})
+	}
+}
