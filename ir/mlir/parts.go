@@ -28,6 +28,11 @@ const (
 func (text) attrs() []string                          { return nil }
 func (text) fits(*ir.Op) bool                         { return true }
 func (t text) print(p *printer, op *ir.Op, f *syntax) { p.print(string(t)) }
+func (t text) read(s *parser, st *state) {
+	for word := range strings.FieldsSeq(string(t)) {
+		s.expect(word)
+	}
+}
 
 // arg is one operand.
 type arg int
@@ -36,6 +41,7 @@ func (arg) attrs() []string                          { return nil }
 func (a arg) fits(op *ir.Op) bool                    { return int(a) < len(op.Operands) }
 func (a arg) print(p *printer, op *ir.Op, f *syntax) { p.print(p.use(op.Operands[a])) }
 func (arg) count(n *count)                           { n.fixed++ }
+func (a arg) read(s *parser, st *state)              { st.operands = append(st.operands, s.operand()) }
 
 // args is all operands, after lead if there are any.
 type args struct{ lead string }
@@ -47,6 +53,20 @@ func (a args) print(p *printer, op *ir.Op, f *syntax) {
 	if len(op.Operands) > 0 {
 		p.print(a.lead)
 		p.uses(op.Operands)
+	}
+}
+func (args) read(s *parser, st *state) {
+	for s.tok.kind == valueToken {
+		st.operands = append(st.operands, s.operand())
+		// The comma before what follows the operands is not theirs.
+		after := s.tok
+		if !s.accept(",") {
+			return
+		}
+		if s.tok.kind != valueToken {
+			s.tok = after
+			return
+		}
 	}
 }
 
@@ -64,6 +84,7 @@ func (l list) fits(op *ir.Op) bool {
 	return false
 }
 func (l list) print(p *printer, op *ir.Op, f *syntax) { writeInts(&p.b, op.Ints(string(l))) }
+func (l list) read(s *parser, st *state)              { st.set(string(l), ir.Ints(s.ints())) }
 
 func writeInts(b *strings.Builder, xs []int) {
 	b.WriteByte('[')
@@ -85,6 +106,9 @@ func (n number) fits(op *ir.Op) bool {
 	return ok && a.Type == n.dtype()
 }
 func (n number) print(p *printer, op *ir.Op, f *syntax) { p.print(strconv.Itoa(op.Int(string(n)))) }
+func (n number) read(s *parser, st *state) {
+	st.set(string(n), ir.Int{Value: s.integer(), Type: n.dtype()})
+}
 
 // dtype is the type of the attribute: the index of a tuple's element is an i32.
 func (n number) dtype() ir.DType {
@@ -112,6 +136,28 @@ func (w word) print(p *printer, op *ir.Op, f *syntax) {
 		p.print(w.lead, op.Word(w.name))
 	}
 }
+func (w word) read(s *parser, st *state) {
+	if !s.comes(w.lead) {
+		return
+	}
+	if s.tok.kind != nameToken {
+		s.wanted("one of the words of " + w.set)
+	}
+	st.set(w.name, ir.HLOEnum(w.set, strings.Clone(s.take())))
+}
+
+// comes moves past the lead of a part that may be missing, and reports whether
+// it is there.
+func (s *parser) comes(lead string) bool {
+	after := s.tok
+	for word := range strings.FieldsSeq(lead) {
+		if !s.accept(word) {
+			s.tok = after
+			return false
+		}
+	}
+	return true
+}
 
 // flag is a boolean attribute that may be missing.
 type flag struct{ name, lead string }
@@ -125,6 +171,11 @@ func (w flag) fits(op *ir.Op) bool {
 func (w flag) print(p *printer, op *ir.Op, f *syntax) {
 	if op.Attrs.Has(w.name) {
 		p.print(w.lead, strconv.FormatBool(op.Bool(w.name)))
+	}
+}
+func (w flag) read(s *parser, st *state) {
+	if s.comes(w.lead) {
+		st.set(w.name, ir.Bool(s.boolean()))
 	}
 }
 
@@ -148,6 +199,16 @@ func (s symbol) print(p *printer, op *ir.Op, f *syntax) {
 	}
 	p.print(ir.SymbolText(name))
 }
+func (s symbol) read(p *parser, st *state) {
+	if p.tok.kind != symbolToken {
+		p.wanted("a symbol")
+	}
+	if name := p.symbol(); s == callTarget {
+		st.set(string(s), ir.Str(name))
+	} else {
+		st.set(string(s), ir.Sym(name))
+	}
+}
 
 // callTarget is the symbol that is a string.
 const callTarget symbol = "call_target_name"
@@ -161,6 +222,7 @@ func (q quoted) fits(op *ir.Op) bool {
 	return ok
 }
 func (q quoted) print(p *printer, op *ir.Op, f *syntax) { p.print(ir.QuoteText(op.Str(string(q)))) }
+func (q quoted) read(s *parser, st *state)              { st.set(string(q), ir.Str(s.stringText())) }
 
 // dict is the attributes that no other part stands for.
 type dict struct {
@@ -169,6 +231,11 @@ type dict struct {
 }
 
 func (dict) print(p *printer, op *ir.Op, f *syntax) { p.suffixDict(restAttrs(op, f)) }
+func (dict) read(s *parser, st *state) {
+	if s.at("{") {
+		s.dictInto(st)
+	}
+}
 
 func restAttrs(op *ir.Op, f *syntax) ir.Attrs {
 	all := allAttrs(op)
@@ -197,6 +264,7 @@ const (
 	complexType                   // : T, of which the operands are the parts
 	tupleType                     // : T, of whose elements the operands are
 	tokenType                     // : T, the token type
+	guessTypes                    // any of these, of an op without a syntax
 )
 
 func (typing) attrs() []string { return nil }
@@ -279,4 +347,48 @@ func isPlainSelect(op *ir.Op) bool {
 		}
 	}
 	return op.Operands[0] != nil && op.Operands[0].Type != nil
+}
+
+func (t typing) read(s *parser, st *state) {
+	s.expect(":")
+	if s.at("(") {
+		s.functionType(st)
+		return
+	}
+	at := s.tok.start
+	ts := []*ir.Type{s.typ()}
+	for s.accept(",") {
+		ts = append(ts, s.typ())
+	}
+	switch {
+	case t == arrowTypes || t == guessTypes && s.at("->"):
+		s.expect("->")
+		st.results = s.typeOrList()
+		s.checkTypes(at, st.operands, ts)
+	case t == selectTypes && len(ts) == 2 && len(st.operands) == 3:
+		s.checkTypes(at, st.operands, []*ir.Type{ts[0], ts[1], ts[1]})
+		st.results = ts[1:]
+	case t == guessTypes && len(ts) == len(st.operands) && len(ts) > 1:
+		s.checkTypes(at, st.operands, ts)
+		if st.wanted > 0 {
+			st.results = ts
+		}
+	case len(ts) > 1:
+		s.fail(at, "%d types for %s, want one or a function type", len(ts), st.name)
+	default:
+		t.readOne(s, st, at, ts[0])
+	}
+}
+
+// readOne is read where the text has one type.
+func (t typing) readOne(s *parser, st *state, at int, one *ir.Type) {
+	n := len(st.operands)
+	want := t.operands(one, n)
+	if len(want) != n || want == nil {
+		s.fail(at, "%s of %d operands cannot have the result type %s", st.name, n, one)
+	}
+	s.checkTypes(at, st.operands, want)
+	if t != guessTypes || st.wanted > 0 {
+		st.results = []*ir.Type{one}
+	}
 }

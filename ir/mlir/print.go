@@ -341,7 +341,7 @@ func (p *printer) generic(op *ir.Op) {
 	p.print(")")
 	props, rest := splitAttrs(op)
 	if len(props) > 0 {
-		p.print(" <", props.String(), ">")
+		p.print(" <", genericAttrs(op, props).String(), ">")
 	}
 	if len(op.Regions) > 0 {
 		p.print(" (")

@@ -38,6 +38,34 @@ func (loop) print(p *printer, op *ir.Op, f *syntax) {
 	p.print(" do ")
 	p.region(op.Regions[1], false)
 }
+func (loop) read(s *parser, st *state) {
+	var names []definition
+	s.list("(", ")", func() {
+		if s.tok.kind != valueToken {
+			s.wanted("an argument's name")
+		}
+		names = append(names, definition{s.tok.start, strings.Clone(s.take()[1:]), 1})
+		s.expect("=")
+		st.operands = append(st.operands, s.operand())
+	})
+	if len(names) > 0 {
+		var at int
+		at, st.results = s.types()
+		s.checkTypes(at, st.operands, st.results)
+	}
+	if s.accept("attributes") {
+		s.dictInto(st)
+	}
+	args := func(b *ir.Block) {
+		for i, d := range names {
+			s.define(d.at, d.name, s.fn.NewArg(b, st.results[i], d.name))
+		}
+	}
+	for _, word := range []string{"cond", "do"} {
+		s.expect(word)
+		st.regions = append(st.regions, s.region(false, args))
+	}
+}
 
 // reduction is the whole of a reduce: operands in pairs, dimensions, and the
 // region, which is named by its op alone where it is nothing but that.
@@ -81,6 +109,78 @@ func (reduction) print(p *printer, op *ir.Op, f *syntax) {
 	}
 	p.print(" ")
 	p.region(op.Regions[0], false)
+}
+func (reduction) read(s *parser, st *state) {
+	var inits []*ir.Value
+	for {
+		s.expect("(")
+		st.operands = append(st.operands, s.operand())
+		s.expect("init")
+		s.expect(":")
+		inits = append(inits, s.operand())
+		s.expect(")")
+		if !s.accept(",") {
+			break
+		}
+	}
+	st.operands = append(st.operands, inits...)
+	kind, at := ir.Invalid, s.tok.start
+	if s.accept("applies") {
+		at = s.tok.start
+		if kind = ir.KindByName(s.text()); !slices.Contains(combiners, kind) {
+			s.wanted("an op that combines two values")
+		}
+		s.next()
+	}
+	s.expect("across")
+	s.expect("dimensions")
+	s.expect("=")
+	list("dimensions").read(s, st)
+	dict{}.read(s, st)
+	s.expect(":")
+	s.functionType(st)
+	if kind != ir.Invalid {
+		st.regions = []*ir.Block{s.combiner(at, kind, st)}
+		return
+	}
+	s.expect("reducer")
+	st.regions = []*ir.Block{s.region(false, s.reducerArgs)}
+}
+
+// combiner is the region of a reduce that is named by its op alone.
+func (s *parser) combiner(at int, kind ir.Kind, st *state) *ir.Block {
+	x := st.operands[0].Type
+	if len(st.operands) != 2 || x != nil && !x.IsTensor() {
+		s.fail(at, "a reduce of %d values, want one tensor where an op stands for the region", len(st.operands)/2)
+	}
+	b := new(ir.Block)
+	if x == nil { // reported
+		return b
+	}
+	t := ir.Tensor(x.Elem)
+	l, r := s.fn.NewArg(b, t, ""), s.fn.NewArg(b, t, "")
+	in := &ir.Builder{Func: s.fn, Block: b, Origin: s.place(at)}
+	op := in.Emit(kind, []*ir.Value{l, r}, nil, nil, []*ir.Type{t})
+	in.Emit(ir.Return, op.Results, nil, nil, nil)
+	return b
+}
+
+// reducerArgs reads pairs of arguments, (%l0: T, %r0: T) (%l1: U, %r1: U), as
+// l0, l1, r0, r1.
+func (s *parser) reducerArgs(b *ir.Block) {
+	for s.at("(") {
+		at, n := s.tok.start, len(b.Args)
+		s.blockArgs(b)
+		if len(b.Args) != n+2 {
+			s.fail(at, "%d arguments, want pairs", len(b.Args)-n)
+		}
+	}
+	pairs := b.Args
+	b.Args = make([]*ir.Value, len(pairs))
+	for i, v := range pairs {
+		v.Index = i/2 + i%2*(len(pairs)/2)
+		b.Args[v.Index] = v
+	}
 }
 
 // combiners are the ops that may stand for the region of a reduce.
@@ -145,6 +245,28 @@ func (manualComputation) print(p *printer, op *ir.Op, f *syntax) {
 	p.print(" : ")
 	p.functional(op)
 }
+
+func (manualComputation) read(s *parser, st *state) {
+	s.expect("(")
+	st.operands = s.operands()
+	s.expect(")")
+	for _, name := range []string{"in_shardings", "out_shardings"} {
+		s.expect(name)
+		s.expect("=")
+		st.set(name, s.shardings())
+	}
+	s.expect(manualAxes)
+	s.expect("=")
+	axes := ir.Array{}
+	s.list("{", "}", func() { axes = append(axes, ir.Str(s.stringText())) })
+	st.set(manualAxes, axes)
+	st.regions = []*ir.Block{s.region(true, s.blockArgs)}
+	dict{}.read(s, st)
+	s.expect(":")
+	s.functionType(st)
+}
+
+const manualAxes = "manual_axes"
 
 // shardingsText is the shardings without their dialect: [<@mesh, [{}]>].
 func shardingsText(op *ir.Op, name string) string {

@@ -19,6 +19,36 @@ func (constantValue) fits(op *ir.Op) bool {
 func (constantValue) print(p *printer, op *ir.Op, f *syntax) {
 	p.print(" ", op.Literal("value").String())
 }
+func (constantValue) read(s *parser, st *state) {
+	if s.at("(") { // of another type than its result
+		s.genericRest(st)
+		return
+	}
+	at := s.tok.start
+	a := s.attr()
+	st.set("value", a)
+	switch v := a.(type) {
+	case *ir.Literal:
+		st.results = []*ir.Type{v.Type}
+	case ir.Int:
+		st.results = []*ir.Type{ir.Scalar(v.Type)}
+	case ir.Float:
+		st.results = []*ir.Type{ir.Scalar(v.Type)}
+	default:
+		s.constantOf(st, at, a)
+	}
+}
+
+// constantOf reads a constant whose value is not understood: its type is what
+// stands at the end of it.
+func (s *parser) constantOf(st *state, at int, a ir.Attr) {
+	text := a.String()
+	i := strings.LastIndex(text, " : ")
+	if _, ok := a.(ir.Verbatim); !ok || i < 0 {
+		s.fail(at, "found %.40s, want the elements of a tensor", text)
+	}
+	st.results = []*ir.Type{{Kind: ir.OpaqueType, Text: text[i+len(" : "):]}}
+}
 
 // precisionFormat is the format of reduce_precision: e5m10.
 type precisionFormat struct{}
@@ -31,6 +61,15 @@ func (precisionFormat) fits(op *ir.Op) bool {
 }
 func (precisionFormat) print(p *printer, op *ir.Op, f *syntax) {
 	p.printf("e%dm%d", op.Int("exponent_bits"), op.Int("mantissa_bits"))
+}
+func (precisionFormat) read(s *parser, st *state) {
+	e, m, ok := strings.Cut(strings.TrimPrefix(s.text(), "e"), "m")
+	if s.tok.kind != nameToken || !ok || !isNumber(e) || !isNumber(m) {
+		s.wanted("a format such as e5m10")
+	}
+	s.next()
+	st.set("exponent_bits", ir.Int{Value: s.smallInt(e), Type: ir.I32})
+	st.set("mantissa_bits", ir.Int{Value: s.smallInt(m), Type: ir.I32})
 }
 
 // sliceRanges is the bounds of a slice: [0:4, 1:7:2].
@@ -59,6 +98,22 @@ func (sliceRanges) print(p *printer, op *ir.Op, f *syntax) {
 	}
 	p.print("]")
 }
+func (sliceRanges) read(s *parser, st *state) {
+	start, limit, strides := ir.Ints{}, ir.Ints{}, ir.Ints{}
+	s.list("[", "]", func() {
+		start = append(start, s.integer())
+		s.expect(":")
+		limit = append(limit, s.integer())
+		stride := 1
+		if s.accept(":") {
+			stride = s.integer()
+		}
+		strides = append(strides, stride)
+	})
+	st.set("start_indices", start)
+	st.set("limit_indices", limit)
+	st.set("strides", strides)
+}
 
 // dotDims is the dimension numbers of dot_general.
 type dotDims struct{}
@@ -76,11 +131,33 @@ func (dotDims) print(p *printer, op *ir.Op, f *syntax) {
 		p.print(" x ")
 		writeInts(&p.b, rhs)
 	}
+	p.print(", ")
 	if len(d.LhsBatch)+len(d.RhsBatch) > 0 {
 		pair("batching_dims", d.LhsBatch, d.RhsBatch)
 		p.print(", ")
 	}
 	pair("contracting_dims", d.LhsContract, d.RhsContract)
+}
+func (dotDims) read(s *parser, st *state) {
+	var d ir.Dot
+	pair := func(lhs, rhs *[]int) {
+		s.expect("=")
+		*lhs = s.ints()
+		s.expect("x")
+		*rhs = s.ints()
+	}
+	s.expect(",")
+	contracting := true
+	if s.accept("batching_dims") {
+		pair(&d.LhsBatch, &d.RhsBatch)
+		contracting = s.comes(", contracting_dims")
+	} else {
+		s.expect("contracting_dims")
+	}
+	if contracting {
+		pair(&d.LhsContract, &d.RhsContract)
+	}
+	st.set("dot_dimension_numbers", d)
 }
 
 // precisionConfig is the precision of each operand, if it is there.
@@ -112,6 +189,19 @@ func (precisionConfig) print(p *printer, op *ir.Op, f *syntax) {
 	}
 	p.print(", precision = [", strings.Join(ss, ", "), "]")
 }
+func (precisionConfig) read(s *parser, st *state) {
+	if !s.comes(", precision =") {
+		return
+	}
+	words := ir.Array{}
+	s.list("[", "]", func() {
+		if s.tok.kind != nameToken {
+			s.wanted("a precision")
+		}
+		words = append(words, ir.HLOEnum("precision", strings.Clone(s.take())))
+	})
+	st.set(precisionName, words)
+}
 
 // dotAlgorithm is the algorithm of dot_general, if it is there.
 type dotAlgorithm struct{}
@@ -129,6 +219,14 @@ func (dotAlgorithm) print(p *printer, op *ir.Op, f *syntax) {
 		p.print(", algorithm = <", strings.TrimPrefix(string(v), algorithmOpen))
 	}
 }
+func (dotAlgorithm) read(s *parser, st *state) {
+	if s.comes(", algorithm =") {
+		if !s.at("<") {
+			s.wanted(`"<"`)
+		}
+		st.set("algorithm", ir.Verbatim(strings.TrimSuffix(algorithmOpen, "<")+s.raw(s.tok.start)))
+	}
+}
 
 // convDims is the dimension numbers of a convolution: [b, 0, f]x[0, i, o]->[b, 0, f].
 type convDims struct{}
@@ -143,6 +241,19 @@ func (convDims) fits(op *ir.Op) bool {
 func (convDims) print(p *printer, op *ir.Op, f *syntax) {
 	v := string(op.Attrs.Get("dimension_numbers").(ir.Verbatim))
 	p.print(strings.TrimSuffix(strings.TrimPrefix(v, convOpen), ">"))
+}
+func (convDims) read(s *parser, st *state) {
+	var b strings.Builder
+	for i, sep := range []string{"", "x", "->"} {
+		if i > 0 {
+			s.expect(sep)
+		}
+		if !s.at("[") {
+			s.wanted(`"["`)
+		}
+		b.WriteString(sep + s.raw(s.tok.start))
+	}
+	st.set("dimension_numbers", ir.Verbatim(convOpen+b.String()+">"))
 }
 
 // convWindow is the window of a convolution: {stride = [1], pad = [[0, 1]]}.
@@ -208,6 +319,43 @@ func (convWindow) print(p *printer, op *ir.Op, f *syntax) {
 	}
 	p.print("{", strings.Join(ss, ", "), "}")
 }
+func (convWindow) read(s *parser, st *state) {
+	s.list("{", "}", func() {
+		for _, w := range windowParts {
+			if !s.accept(w.key) {
+				continue
+			}
+			s.expect("=")
+			switch w.key {
+			case "pad":
+				st.set(w.attr, s.padding())
+			case "reverse":
+				bools := ir.Bools{}
+				s.list("[", "]", func() { bools = append(bools, s.boolean()) })
+				st.set(w.attr, bools)
+			default:
+				st.set(w.attr, ir.Ints(s.ints()))
+			}
+			return
+		}
+		s.wanted("stride, pad, lhs_dilate, rhs_dilate or reverse")
+	})
+}
+
+// padding reads [[0, 1], [2, 0]].
+func (s *parser) padding() *ir.Literal {
+	var all []int
+	s.list("[", "]", func() {
+		at := s.tok.start
+		pair := s.ints()
+		if len(pair) != 2 {
+			s.fail(at, "%d numbers, want the padding before and after", len(pair))
+		}
+		all = append(all, pair...)
+	})
+	l := ir.Ints64(ir.Tensor(ir.I64, len(all)/2, 2), all...)
+	return &ir.Literal{Type: l.Type, Data: splatOf(l.Data, l.Type)}
+}
 
 // returned is the operands of a terminator, if there are any.
 type returned struct{ noAttrs }
@@ -231,6 +379,26 @@ func (returned) print(p *printer, op *ir.Op, f *syntax) {
 		p.types(op.Operands)
 	}
 }
+func (returned) read(s *parser, st *state) {
+	dict{}.read(s, st)
+	st.operands = s.operands()
+	dict{}.read(s, st)
+	if len(st.operands) > 0 {
+		at, ts := s.types()
+		s.checkTypes(at, st.operands, ts)
+	}
+}
+
+// types reads ": T, U".
+func (s *parser) types() (at int, ts []*ir.Type) {
+	s.expect(":")
+	at = s.tok.start
+	ts = append(ts, s.typ())
+	for s.accept(",") {
+		ts = append(ts, s.typ())
+	}
+	return at, ts
+}
 
 // barrier is the whole of an optimization_barrier, whose results have the
 // types of its operands.
@@ -248,6 +416,18 @@ func (barrier) print(p *printer, op *ir.Op, f *syntax) {
 	p.uses(op.Operands)
 	p.print(" : ")
 	p.types(op.Operands)
+}
+func (barrier) read(s *parser, st *state) {
+	dict{}.read(s, st)
+	if s.accept("(") {
+		s.expect(")")
+		return
+	}
+	st.operands = s.operands()
+	dict{}.read(s, st)
+	var at int
+	at, st.results = s.types()
+	s.checkTypes(at, st.operands, st.results)
 }
 
 // sameLists reports whether as and bs have the same types.
@@ -274,3 +454,4 @@ func (t shardingText) fits(op *ir.Op) bool {
 func (t shardingText) print(p *printer, op *ir.Op, f *syntax) {
 	p.print(op.Attrs.Get(string(t)).String())
 }
+func (t shardingText) read(s *parser, st *state) { st.set(string(t), s.sharding()) }

@@ -22,6 +22,7 @@ type part interface {
 	attrs() []string     // the attributes it stands for
 	fits(op *ir.Op) bool // whether it can write op
 	print(p *printer, op *ir.Op, f *syntax)
+	read(s *parser, st *state)
 }
 
 // fits reports whether op can be written as f says.
@@ -90,47 +91,47 @@ func isInherent(op *ir.Op, name string) bool {
 
 // Shapes that many ops share: operands, attributes, ": types".
 
-func unary(name string) syntax {
+func unaryOp(name string) syntax {
 	return syntax{name: name, parts: []part{sp, arg(0), dict{}, sameTypes}}
 }
-func binary(name string) syntax {
+func binaryOp(name string) syntax {
 	return syntax{name: name, parts: []part{sp, arg(0), comma, arg(1), dict{}, sameTypes}}
 }
-func variadic(name string) syntax {
+func variadicOp(name string) syntax {
 	return syntax{name: name, parts: []part{sp, args{}, dict{}, functionalTypes}}
 }
-func source(name string) syntax { return syntax{name: name, parts: []part{dict{}, resultType}} }
-func generic(name string, props ...string) syntax {
+func sourceOp(name string) syntax { return syntax{name: name, parts: []part{dict{}, resultType}} }
+func genericOp(name string, props ...string) syntax {
 	return syntax{name: name, props: props}
 }
-func ret(name string) syntax { return syntax{name: name, parts: []part{returned{}}} }
+func returnOp(name string) syntax { return syntax{name: name, parts: []part{returned{}}} }
 
 // accurate is a unary op that takes a result accuracy.
-func accurate(name string) syntax {
-	f := unary(name)
+func accurateOp(name string) syntax {
+	f := unaryOp(name)
 	f.props = []string{"result_accuracy"}
 	return f
 }
 
 // chlo is a unary op of the dialect chlo.
-func chlo(name string) syntax {
+func chloOp(name string) syntax {
 	return syntax{name: "chlo." + name, parts: []part{sp, arg(0), dict{}, arrowTypes}}
 }
 
 var syntaxTable = []syntax{
-	unary("stablehlo.abs"), accurate("stablehlo.cbrt"), unary("stablehlo.ceil"), unary("stablehlo.count_leading_zeros"), accurate("stablehlo.cosine"),
-	accurate("stablehlo.exponential"), accurate("stablehlo.exponential_minus_one"), unary("stablehlo.floor"), variadic("stablehlo.is_finite"),
-	accurate("stablehlo.log"), accurate("stablehlo.log_plus_one"), accurate("stablehlo.logistic"), unary("stablehlo.negate"), unary("stablehlo.not"),
-	unary("stablehlo.popcnt"), unary("stablehlo.round_nearest_afz"), unary("stablehlo.round_nearest_even"), accurate("stablehlo.rsqrt"), unary("stablehlo.sign"),
-	accurate("stablehlo.sine"), accurate("stablehlo.sqrt"), accurate("stablehlo.tan"), accurate("stablehlo.tanh"), unary("stablehlo.convert"), variadic("stablehlo.bitcast_convert"),
-	unary("stablehlo.real"), unary("stablehlo.imag"), unary("stablehlo.uniform_quantize"), unary("stablehlo.uniform_dequantize"),
+	unaryOp("stablehlo.abs"), accurateOp("stablehlo.cbrt"), unaryOp("stablehlo.ceil"), unaryOp("stablehlo.count_leading_zeros"), accurateOp("stablehlo.cosine"),
+	accurateOp("stablehlo.exponential"), accurateOp("stablehlo.exponential_minus_one"), unaryOp("stablehlo.floor"), variadicOp("stablehlo.is_finite"),
+	accurateOp("stablehlo.log"), accurateOp("stablehlo.log_plus_one"), accurateOp("stablehlo.logistic"), unaryOp("stablehlo.negate"), unaryOp("stablehlo.not"),
+	unaryOp("stablehlo.popcnt"), unaryOp("stablehlo.round_nearest_afz"), unaryOp("stablehlo.round_nearest_even"), accurateOp("stablehlo.rsqrt"), unaryOp("stablehlo.sign"),
+	accurateOp("stablehlo.sine"), accurateOp("stablehlo.sqrt"), accurateOp("stablehlo.tan"), accurateOp("stablehlo.tanh"), unaryOp("stablehlo.convert"), variadicOp("stablehlo.bitcast_convert"),
+	unaryOp("stablehlo.real"), unaryOp("stablehlo.imag"), unaryOp("stablehlo.uniform_quantize"), unaryOp("stablehlo.uniform_dequantize"),
 
 	{name: "stablehlo.reduce_precision", parts: []part{sp, arg(0), text(", format = "), precisionFormat{}, dict{}, sameTypes}},
 	{name: "stablehlo.complex", parts: []part{sp, arg(0), comma, arg(1), dict{}, complexType}},
 
-	binary("stablehlo.add"), binary("stablehlo.and"), binary("stablehlo.atan2"), binary("stablehlo.divide"), binary("stablehlo.maximum"), binary("stablehlo.minimum"),
-	binary("stablehlo.multiply"), binary("stablehlo.or"), binary("stablehlo.power"), binary("stablehlo.remainder"), binary("stablehlo.shift_left"),
-	binary("stablehlo.shift_right_arithmetic"), binary("stablehlo.shift_right_logical"), binary("stablehlo.subtract"), binary("stablehlo.xor"),
+	binaryOp("stablehlo.add"), binaryOp("stablehlo.and"), binaryOp("stablehlo.atan2"), binaryOp("stablehlo.divide"), binaryOp("stablehlo.maximum"), binaryOp("stablehlo.minimum"),
+	binaryOp("stablehlo.multiply"), binaryOp("stablehlo.or"), binaryOp("stablehlo.power"), binaryOp("stablehlo.remainder"), binaryOp("stablehlo.shift_left"),
+	binaryOp("stablehlo.shift_right_arithmetic"), binaryOp("stablehlo.shift_right_logical"), binaryOp("stablehlo.subtract"), binaryOp("stablehlo.xor"),
 	{name: "stablehlo.compare", parts: []part{sp, word{"comparison_direction", "comparison_direction", ""}, comma, arg(0), comma, arg(1),
 		word{"compare_type", "comparison_type", ", "}, dict{}, functionalTypes}},
 	{name: "stablehlo.select", parts: []part{sp, arg(0), comma, arg(1), comma, arg(2), dict{}, selectTypes}},
@@ -138,22 +139,22 @@ var syntaxTable = []syntax{
 
 	{name: "stablehlo.constant", parts: []part{dict{}, constantValue{}}},
 	{name: "stablehlo.iota", parts: []part{text(" dim = "), number("iota_dimension"), dict{}, resultType}},
-	source("stablehlo.partition_id"), source("stablehlo.replica_id"), source("stablehlo.create_token"),
+	sourceOp("stablehlo.partition_id"), sourceOp("stablehlo.replica_id"), sourceOp("stablehlo.create_token"),
 	{name: "stablehlo.after_all", parts: []part{args{lead: " "}, dict{}, tokenType}},
 
 	{name: "stablehlo.broadcast_in_dim", parts: []part{sp, arg(0), text(", dims = "), list("broadcast_dimensions"), dict{}, functionalTypes}},
 	{name: "stablehlo.broadcast", parts: []part{sp, arg(0), text(", sizes = "), list("broadcast_sizes"), dict{}, functionalTypes}},
 	{name: "stablehlo.concatenate", parts: []part{sp, args{}, text(", dim = "), number("dimension"), dict{}, functionalTypes}},
 	{name: "stablehlo.dynamic_slice", parts: []part{sp, args{}, text(", sizes = "), list("slice_sizes"), dict{}, functionalTypes}},
-	variadic("stablehlo.dynamic_update_slice"), variadic("stablehlo.reshape"),
-	generic("stablehlo.gather"), generic("stablehlo.scatter"),
+	variadicOp("stablehlo.dynamic_update_slice"), variadicOp("stablehlo.reshape"),
+	genericOp("stablehlo.gather"), genericOp("stablehlo.scatter"),
 	{name: "stablehlo.pad", parts: []part{sp, arg(0), comma, arg(1), text(", low = "), list("edge_padding_low"), text(", high = "), list("edge_padding_high"),
 		text(", interior = "), list("interior_padding"), dict{}, functionalTypes}},
 	{name: "stablehlo.reverse", parts: []part{sp, arg(0), text(", dims = "), list("dimensions"), dict{}, sameTypes}},
 	{name: "stablehlo.slice", parts: []part{sp, arg(0), sp, sliceRanges{}, dict{}, functionalTypes}},
 	{name: "stablehlo.transpose", parts: []part{sp, arg(0), text(", dims = "), list("permutation"), dict{}, functionalTypes}},
 
-	{name: "stablehlo.dot_general", parts: []part{sp, arg(0), comma, arg(1), comma, dotDims{}, precisionConfig{}, dotAlgorithm{}, dict{}, functionalTypes}},
+	{name: "stablehlo.dot_general", parts: []part{sp, arg(0), comma, arg(1), dotDims{}, precisionConfig{}, dotAlgorithm{}, dict{}, functionalTypes}},
 	{name: "stablehlo.dot", parts: []part{sp, arg(0), comma, arg(1), precisionConfig{}, dict{}, functionalTypes}},
 	{name: "stablehlo.convolution", parts: []part{text("("), arg(0), comma, arg(1), text(") dim_numbers = "), convDims{}, text(", window = "), convWindow{}, dict{}, functionalTypes},
 		props: []string{"batch_group_count", "feature_group_count", "precision_config"}},
@@ -161,7 +162,7 @@ var syntaxTable = []syntax{
 	{name: "stablehlo.while", parts: []part{loop{}}},
 
 	{name: "func.call", parts: []part{sp, symbol("callee"), text("("), args{}, text(")"), dict{}, functionalTypes}},
-	ret("stablehlo.return"), ret("func.return"), ret("sdy.return"),
+	returnOp("stablehlo.return"), returnOp("func.return"), returnOp("sdy.return"),
 	{name: "stablehlo.optimization_barrier", parts: []part{barrier{}}},
 	{name: "stablehlo.custom_call", parts: []part{sp, symbol("call_target_name"), text("("), args{}, text(")"), dict{}, functionalTypes},
 		props: []string{"has_side_effect", "backend_config", "api_version", "called_computations", "operand_layouts", "result_layouts", "output_operand_aliases"}},
@@ -180,34 +181,34 @@ var syntaxTable = []syntax{
 		props: []string{"known_expanding_dimensions", "known_nonexpanding_dimensions"}},
 	{name: "stablehlo.get_dimension_size", parts: []part{sp, arg(0), text(", dim = "), number("dimension"), dict{}, functionalTypes}},
 	{name: "stablehlo.set_dimension_size", parts: []part{sp, arg(0), comma, arg(1), text(", dim = "), number("dimension"), dict{}, functionalTypes}},
-	variadic("stablehlo.dynamic_reshape"), variadic("stablehlo.real_dynamic_slice"), variadic("stablehlo.dynamic_pad"),
+	variadicOp("stablehlo.dynamic_reshape"), variadicOp("stablehlo.real_dynamic_slice"), variadicOp("stablehlo.dynamic_pad"),
 
-	generic("stablehlo.if"), generic("stablehlo.case"), generic("stablehlo.reduce_window"), generic("stablehlo.sort"),
-	generic("stablehlo.select_and_scatter", "window_dimensions", "window_strides", "padding"),
-	generic("stablehlo.map", "dimensions"),
-	generic("stablehlo.dynamic_gather", "dimension_numbers", "indices_are_sorted"),
-	generic("stablehlo.dynamic_conv", "window_strides", "padding", "lhs_dilation", "rhs_dilation", "window_reversal", "dimension_numbers", "feature_group_count", "batch_group_count", "precision_config"),
-	generic("stablehlo.triangular_solve", "left_side", "lower", "unit_diagonal", "transpose_a"),
-	generic("stablehlo.batch_norm_inference", "epsilon", "feature_index"),
+	genericOp("stablehlo.if"), genericOp("stablehlo.case"), genericOp("stablehlo.reduce_window"), genericOp("stablehlo.sort"),
+	genericOp("stablehlo.select_and_scatter", "window_dimensions", "window_strides", "padding"),
+	genericOp("stablehlo.map", "dimensions"),
+	genericOp("stablehlo.dynamic_gather", "dimension_numbers", "indices_are_sorted"),
+	genericOp("stablehlo.dynamic_conv", "window_strides", "padding", "lhs_dilation", "rhs_dilation", "window_reversal", "dimension_numbers", "feature_group_count", "batch_group_count", "precision_config"),
+	genericOp("stablehlo.triangular_solve", "left_side", "lower", "unit_diagonal", "transpose_a"),
+	genericOp("stablehlo.batch_norm_inference", "epsilon", "feature_index"),
 	{name: "stablehlo.batch_norm_training", props: []string{"epsilon", "feature_index"}, results: []string{"output", "batch_mean", "batch_var"}},
 	{name: "stablehlo.batch_norm_grad", props: []string{"epsilon", "feature_index"}, results: []string{"grad_operand", "grad_scale", "grad_offset"}},
-	generic("stablehlo.torch_index_select", "dim", "batch_dims"),
-	generic("stablehlo.einsum", "einsum_config"), generic("stablehlo.unary_einsum", "einsum_config"),
-	generic("stablehlo.cross-replica-sum", "replica_groups"),
+	genericOp("stablehlo.torch_index_select", "dim", "batch_dims"),
+	genericOp("stablehlo.einsum", "einsum_config"), genericOp("stablehlo.unary_einsum", "einsum_config"),
+	genericOp("stablehlo.cross-replica-sum", "replica_groups"),
 
-	generic("stablehlo.all_gather"), generic("stablehlo.all_reduce"), generic("stablehlo.all_to_all"), generic("stablehlo.collective_permute"),
-	generic("stablehlo.reduce_scatter"), generic("stablehlo.collective_broadcast", "has_dynamic_root"),
-	generic("stablehlo.collective_reduce", "replica_groups", "channel_handle", "use_global_device_ids"),
-	generic("stablehlo.async_start"), generic("stablehlo.async_done"),
-	generic("stablehlo.send", "channel_handle", "is_host_transfer", "source_target_pairs"),
-	generic("stablehlo.recv", "channel_handle", "is_host_transfer", "source_target_pairs"),
-	generic("stablehlo.infeed", "infeed_config", "layout"), generic("stablehlo.outfeed", "outfeed_config"),
+	genericOp("stablehlo.all_gather"), genericOp("stablehlo.all_reduce"), genericOp("stablehlo.all_to_all"), genericOp("stablehlo.collective_permute"),
+	genericOp("stablehlo.reduce_scatter"), genericOp("stablehlo.collective_broadcast", "has_dynamic_root"),
+	genericOp("stablehlo.collective_reduce", "replica_groups", "channel_handle", "use_global_device_ids"),
+	genericOp("stablehlo.async_start"), genericOp("stablehlo.async_done"),
+	genericOp("stablehlo.send", "channel_handle", "is_host_transfer", "source_target_pairs"),
+	genericOp("stablehlo.recv", "channel_handle", "is_host_transfer", "source_target_pairs"),
+	genericOp("stablehlo.infeed", "infeed_config", "layout"), genericOp("stablehlo.outfeed", "outfeed_config"),
 
 	{name: "sdy.sharding_constraint", parts: []part{sp, arg(0), sp, shardingText("sharding"), dict{}, resultType}},
 	{name: "sdy.reshard", parts: []part{sp, arg(0), sp, shardingText("sharding"), dict{}, resultType}},
 	{name: "sdy.manual_computation", parts: []part{manualComputation{}}},
 
-	chlo("acos"), chlo("acosh"), chlo("asin"), chlo("asinh"), chlo("atan"), chlo("atanh"), chlo("bessel_i1e"), chlo("cosh"), chlo("digamma"), chlo("erf"),
-	chlo("erf_inv"), chlo("erfc"), chlo("is_inf"), chlo("is_neg_inf"), chlo("is_pos_inf"), chlo("lgamma"), chlo("sinh"), chlo("square"), chlo("tan"),
+	chloOp("acos"), chloOp("acosh"), chloOp("asin"), chloOp("asinh"), chloOp("atan"), chloOp("atanh"), chloOp("bessel_i1e"), chloOp("cosh"), chloOp("digamma"), chloOp("erf"),
+	chloOp("erf_inv"), chloOp("erfc"), chloOp("is_inf"), chloOp("is_neg_inf"), chloOp("is_pos_inf"), chloOp("lgamma"), chloOp("sinh"), chloOp("square"), chloOp("tan"),
 	{name: "chlo.top_k", parts: []part{text("("), arg(0), text(", k = "), number("k"), text(")"), dict{}, arrowTypes}, results: []string{"values", "indices"}},
 }

@@ -1,0 +1,443 @@
+package mlir
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"ppc/ir"
+)
+
+// dense reads dense<…> : type. What is no tensor of numbers is carried
+// through. The type comes last, so the elements are passed over first and read
+// when it is known.
+func (s *parser) dense() ir.Attr {
+	start := s.tok.start
+	s.next()
+	if !s.at("<") {
+		s.wanted(`"<"`)
+	}
+	from := s.tok.end
+	to := s.elementsEnd(from)
+	s.seek(to + 1)
+	s.expect(":")
+	typeAt := s.tok.start
+	t := s.typ()
+	if t.Kind == ir.TensorType && t.Text == "" && t.IsStatic() {
+		if l := s.literal(t, from, to); l != nil {
+			return l
+		}
+		return ir.Verbatim("dense<> : " + t.String())
+	}
+	if t.Kind != ir.OpaqueType && t.Kind != ir.TensorType {
+		s.fail(typeAt, "found the type %s, want a tensor", t)
+	}
+	end := s.tok.start
+	after := s.tok
+	text := s.rawTo(start, end)
+	s.tok = after
+	return ir.Verbatim(text)
+}
+
+// elementsEnd returns the offset of the > that ends the elements at i.
+func (s *parser) elementsEnd(i int) int {
+	for k := i; k < len(s.src); k++ {
+		switch s.src[k] {
+		case '>':
+			return k
+		case '"':
+			end := stringEnd(s.src, k)
+			if end < 0 {
+				s.fail(k, "a string without an end")
+			}
+			k = end - 1
+		case '/':
+			k = max(k, s.skipSpace(k)-1)
+		}
+	}
+	s.fail(i, `the elements have no end, want ">"`)
+	return 0
+}
+
+// literal reads the elements in src[from:to] as a literal of type t. It
+// reports what is wrong with them, and then returns nil.
+func (s *parser) literal(t *ir.Type, from, to int) *ir.Literal {
+	e := &elements{s: s, t: t, i: from, end: to, sizes: t.Shape, counts: make([]int, 0, 8)}
+	e.skip()
+	var data []byte
+	switch {
+	case e.i >= to:
+		if t.NumElements() != 0 {
+			s.report(from, "no elements for %s", t)
+			return nil
+		}
+	case s.src[e.i] == '"':
+		data = e.blob()
+	default:
+		data = e.list()
+	}
+	if e.bad {
+		return nil
+	}
+	return &ir.Literal{Type: t, Data: splatOf(data, t)}
+}
+
+// splatOf is data, or its first element if all are equal.
+func splatOf(data []byte, t *ir.Type) []byte {
+	size := t.Elem.Size()
+	if len(data) > size && bytes.Equal(data[size:], data[:len(data)-size]) {
+		return bytes.Clone(data[:size])
+	}
+	return data
+}
+
+// elements reads the elements of one literal.
+type elements struct {
+	s      *parser
+	t      *ir.Type
+	i, end int
+	bad    bool
+	sizes  []int
+	counts []int // of the open brackets, outermost first: how many things each holds
+}
+
+func (e *elements) skip() { e.i = min(e.end, e.s.skipSpace(e.i)) }
+
+// fail reports an error at offset at.
+func (e *elements) fail(at int, format string, args ...any) {
+	if !e.bad {
+		e.s.report(at, format, args...)
+	}
+	e.bad = true
+}
+
+// list reads one element, which is a splat, or nested lists that have the
+// type's shape.
+func (e *elements) list() []byte {
+	var data []byte
+	comma := false // one came last
+	for e.skip(); e.i < e.end && !e.bad; e.skip() {
+		switch c := e.s.src[e.i]; {
+		case c == '[':
+			e.open()
+			comma = false
+		case c == ']':
+			e.close()
+			comma = false
+		case c == ',' && !comma && len(e.counts) > 0:
+			e.i++
+			comma = true
+		default:
+			if len(e.counts) != len(e.sizes) && (len(e.counts) > 0 || data != nil) {
+				e.fail(e.i, "an element where the shape of %s has a list", e.t)
+				return nil
+			}
+			e.more()
+			data = e.element(data)
+			comma = false
+		}
+	}
+	if len(e.counts) > 0 {
+		e.fail(e.end, `found ">", want "]"`)
+	}
+	return data
+}
+
+// more counts one more thing in the innermost open bracket.
+func (e *elements) more() {
+	if n := len(e.counts); n > 0 {
+		if e.counts[n-1]++; e.counts[n-1] > e.sizes[n-1] {
+			e.fail(e.i, "more than %d elements in dimension %d of %s", e.sizes[n-1], n-1, e.t)
+		}
+	}
+}
+
+func (e *elements) open() {
+	if len(e.counts) == len(e.sizes) {
+		e.fail(e.i, "lists nested deeper than the shape of %s", e.t)
+		return
+	}
+	e.more()
+	e.counts = append(e.counts, 0)
+	e.i++
+}
+
+func (e *elements) close() {
+	n := len(e.counts)
+	if n == 0 {
+		e.fail(e.i, `found "]", want an element`)
+		return
+	}
+	if e.counts[n-1] != e.sizes[n-1] {
+		e.fail(e.i, "%d elements in dimension %d of %s", e.counts[n-1], n-1, e.t)
+	}
+	e.counts = e.counts[:n-1]
+	e.i++
+}
+
+// element reads one element and appends its bytes to data.
+func (e *elements) element(data []byte) []byte {
+	if e.t.Elem.IsComplex() && e.s.src[e.i] == '(' {
+		return e.complex(data)
+	}
+	return e.number(data, e.t.Elem.Part())
+}
+
+func (e *elements) complex(data []byte) []byte {
+	e.i++
+	for k, want := range []byte{',', ')'} {
+		e.skip()
+		data = e.number(data, e.t.Elem.Part())
+		e.skip()
+		if e.i >= e.end || e.s.src[e.i] != want {
+			e.fail(e.i, "want %q after part %d of a complex number", string(want), k)
+			return data
+		}
+		e.i++
+	}
+	return data
+}
+
+// number reads one number of type t and appends its bytes to data.
+func (e *elements) number(data []byte, t ir.DType) []byte {
+	start := e.i
+	for e.i < e.end && isNumberByte(e.s.src[e.i]) {
+		e.i++
+	}
+	text := e.s.src[start:e.i]
+	if text == "" {
+		e.fail(start, "found %q, want an element", string(e.s.src[start]))
+		return data
+	}
+	data = append(data, make([]byte, t.Size())...)
+	if msg := putNumber(data[len(data)-t.Size():], t, text); msg != "" {
+		e.fail(start, "%s", msg)
+	}
+	return data
+}
+
+func isNumberByte(c byte) bool { return isDigit(c) || isLetter(c) || c == '-' || c == '+' || c == '.' }
+
+// putNumber writes the number that text says to b. It returns what is wrong
+// with it, or "".
+func putNumber(b []byte, t ir.DType, text string) string {
+	digits, neg := strings.CutPrefix(text, "-")
+	switch {
+	case digits == "true" || digits == "false":
+		if t != ir.I1 || neg {
+			return fmt.Sprintf("%s is no %s", text, t)
+		}
+		b[0] = 0
+		if digits == "true" {
+			b[0] = 1
+		}
+		return ""
+	case digits == "" || !isDigit(digits[0]):
+		return fmt.Sprintf("%.40q is no number", text)
+	case strings.HasPrefix(digits, "0x"):
+		return putHex(b, t, digits[2:], neg)
+	case t.IsFloat():
+		return putFloat(b, t, text)
+	}
+	v, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		return fmt.Sprintf("%.40q is no integer of 64 bits", text)
+	}
+	return putInt(b, t, v, neg)
+}
+
+// putInt writes v, or -v, which must fit in t. Integers without a sign of
+// their own (i8) may be written as either.
+func putInt(b []byte, t ir.DType, v uint64, neg bool) string {
+	n := t.Bits()
+	limit := uint64(math.MaxUint64)
+	switch {
+	case neg && (t.Class() == ir.Unsigned || v > 1<<(n-1)):
+		return fmt.Sprintf("-%d does not fit in %s", v, t)
+	case t == ir.Index && !neg:
+		limit = math.MaxInt64
+	case n < 64:
+		limit = 1<<n - 1
+	}
+	if v > limit {
+		return fmt.Sprintf("%d does not fit in %s", v, t)
+	}
+	if neg {
+		v = -v
+	}
+	t.PutInt(b, int64(v))
+	return ""
+}
+
+// putHex writes an integer, or the bits of a floating-point number.
+func putHex(b []byte, t ir.DType, digits string, neg bool) string {
+	v, err := strconv.ParseUint(digits, 16, 64)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("0x%.40s is no number of 64 bits", digits)
+	case !t.IsFloat():
+		return putInt(b, t, v, neg)
+	case neg || t.Bits() < 64 && v>>t.Bits() != 0:
+		return fmt.Sprintf("0x%s is not the bits of a %s", digits, t)
+	}
+	var u [8]byte
+	binary.LittleEndian.PutUint64(u[:], v)
+	copy(b, u[:t.Size()])
+	return ""
+}
+
+// putFloat writes a decimal number, which must have a point.
+func putFloat(b []byte, t ir.DType, text string) string {
+	if strings.IndexByte(text, '.') < 0 {
+		return fmt.Sprintf("%.40s is an integer, want a %s: write %.40s.0", text, t, text)
+	}
+	size := 64
+	if t == ir.F32 {
+		size = 32 // rounded once
+	}
+	v, err := strconv.ParseFloat(text, size)
+	if err != nil && !math.IsInf(v, 0) {
+		return fmt.Sprintf("%.40q is no number", text)
+	}
+	t.PutFloat(b, v)
+	return ""
+}
+
+// hexText is the bytes, least significant first, as one hexadecimal number.
+func hexText(b []byte) string {
+	var u [8]byte
+	copy(u[:], b)
+	return fmt.Sprintf("0x%0*X", 2*len(b), binary.LittleEndian.Uint64(u[:]))
+}
+
+// blob reads a string of hexadecimal digits, the bytes of all elements or of
+// one. Booleans may have a bit each, as older versions of MLIR wrote them.
+func (e *elements) blob() []byte {
+	at := e.i
+	end := stringEnd(e.s.src, at)
+	e.i = end
+	if e.skip(); e.i < e.end {
+		e.fail(e.i, `want ">" after the bytes`)
+		return nil
+	}
+	return e.bytes(at, unquote(e.s.src[at:end]))
+}
+
+// bytes are the bytes of a literal from hexadecimal digits.
+func (e *elements) bytes(at int, text string) []byte {
+	digits, ok := strings.CutPrefix(text, "0x")
+	data, err := hex.DecodeString(digits)
+	if !ok || err != nil {
+		e.fail(at, "%.40q is no string of hexadecimal bytes", text)
+		return nil
+	}
+	n, size := e.t.NumElements(), e.t.Elem.Size()
+	switch {
+	case len(data) == n*size || len(data) == size && n > 0:
+		if e.t.Elem == ir.I1 {
+			return unpackBytes(data, n)
+		}
+		return data
+	case e.t.Elem == ir.I1 && len(data) == (n+7)/8:
+		return unpackBits(data, n)
+	}
+	e.fail(at, "%d bytes for %s, which has %d", len(data), e.t, n*size)
+	return nil
+}
+
+// unpackBytes makes every byte but 0 a 1. One byte for several elements is
+// older text's, in which all bits of true are set.
+func unpackBytes(data []byte, n int) []byte {
+	for i, v := range data {
+		if v != 0 {
+			data[i] = 1
+		}
+	}
+	return data
+}
+
+func unpackBits(data []byte, n int) []byte {
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = data[i/8] >> (i % 8) & 1
+	}
+	return out
+}
+
+const metadataOpen = "{-#"
+
+// metadataEnd returns the offset after the file metadata at i: {-# … #-}.
+func (s *parser) metadataEnd(i int) int {
+	n := strings.Index(s.src[i:], "#-}")
+	if n < 0 {
+		s.fail(i, `the file metadata has no end, want "#-}"`)
+	}
+	return i + n + len("#-}")
+}
+
+// readResources reads the blobs of the file metadata, which stands at the end:
+// {-# dialect_resources: { builtin: { key: "0x…" } } #-}.
+func (s *parser) readResources() {
+	at := strings.LastIndex(s.src, metadataOpen)
+	if at < 0 || strings.Contains(s.src[:at], "#-}") {
+		return
+	}
+	end := s.metadataEnd(at) - len("#-}")
+	s.resources, s.literals = make(map[string]string), make(map[string]*ir.Literal)
+	s.seek(at + len(metadataOpen))
+	for s.tok.start < end && s.tok.kind != endToken {
+		key := s.text()
+		if s.tok.kind == stringToken {
+			key = unquote(key)
+		}
+		isKey := s.tok.kind == nameToken || s.tok.kind == stringToken
+		s.next()
+		if isKey && s.accept(":") && s.tok.kind == stringToken {
+			s.resources[key] = s.text()
+			s.next()
+		}
+	}
+}
+
+// resource reads dense_resource<key> : type. The first four bytes of the blob
+// are its alignment.
+func (s *parser) resource() ir.Attr {
+	start := s.tok.start
+	s.next()
+	s.expect("<")
+	key := s.text()
+	if s.tok.kind == stringToken {
+		key = unquote(key)
+	}
+	s.next()
+	s.expect(">")
+	s.expect(":")
+	t := s.typ()
+	text, ok := s.resources[key]
+	switch {
+	case !ok:
+		s.fail(start, "there is no resource %s", key)
+	case t.Kind != ir.TensorType || !t.IsStatic():
+		s.fail(start, "found the type %s, want a static tensor", t)
+	}
+	id := key + ":" + t.String()
+	if l := s.literals[id]; l != nil {
+		return l
+	}
+	digits := unquote(text)
+	if len(digits) < len("0x")+8 {
+		s.fail(start, "resource %s has no alignment", key)
+	}
+	e := &elements{s: s, t: t}
+	data := e.bytes(start, "0x"+digits[len("0x")+8:])
+	if e.bad {
+		return ir.Verbatim("dense<> : " + t.String())
+	}
+	l := &ir.Literal{Type: t, Data: splatOf(data, t)}
+	s.literals[id] = l
+	return l
+}

@@ -1,0 +1,399 @@
+package mlir
+
+import (
+	"fmt"
+	"strings"
+
+	"ppc/internal/diag"
+	"ppc/ir"
+)
+
+// A tokenKind is what a token is. Punctuation has its own text as kind.
+type tokenKind uint8
+
+const (
+	endToken     tokenKind = iota
+	nameToken              // stablehlo.add, tensor, loc
+	valueToken             // %a
+	symbolToken            // @f, @"any text"
+	hashToken              // #name
+	bangToken              // !name
+	caretToken             // ^bb0
+	intToken               // 12, 0x1F
+	floatToken             // 1.0e5
+	stringToken            // "text"
+	punctToken             // one character, or ->
+	invalidToken           // what no token begins with
+)
+
+// A token is a piece of the source: src[start:end].
+type token struct {
+	kind       tokenKind
+	start, end int
+}
+
+// A parser reads one source. It looks one token ahead: tok is the next one,
+// and the lexer goes on after it, so that what is no sequence of tokens
+// (dimensions, numbers of a literal, attributes that are carried through) is
+// read from the text at tok.end.
+//
+// A syntax error ends the function at hand by a panic with a bailout, which
+// the loop over functions recovers. Errors that leave the syntax clear are
+// recorded and reading goes on.
+type parser struct {
+	file  string
+	src   string
+	lines lineIndex
+	tok   token
+	depth int
+	errs  diag.List
+	nodes int // attributes and types so far, those that an alias stands for included
+
+	m         *ir.Module
+	aliases   map[string]*alias
+	resources map[string]string      // hex text of dialect resources, by key
+	literals  map[string]*ir.Literal // resources that were used, by key and type
+	inlined   *inlinedMeshes
+
+	fn     *ir.Func
+	scopes []scope
+}
+
+type bailout struct{}
+
+// maxErrors is how many errors are reported.
+const maxErrors = 20
+
+// maxDepth bounds the nesting of types, attributes, locations and regions.
+const maxDepth = 256
+
+// maxNodes bounds what aliases of aliases may stand for.
+const maxNodes = 1 << 24
+
+// report records an error at offset at.
+func (s *parser) report(at int, format string, args ...any) {
+	if len(s.errs) >= maxErrors {
+		panic(bailout{})
+	}
+	line, col := s.lines.find(s.src, at)
+	s.errs = append(s.errs, &diag.Diagnostic{File: s.file, Line: line, Col: col, Len: s.lenAt(at), Text: s.lines.text(s.src, line),
+		Msg: fmt.Sprintf(format, args...), Template: format})
+}
+
+// lenAt is the length of the token at offset at, if that is the next one.
+func (s *parser) lenAt(at int) int {
+	if s.tok.start == at {
+		return max(1, s.tok.end-s.tok.start)
+	}
+	return 1
+}
+
+// fail reports a syntax error and gives up on the function.
+func (s *parser) fail(at int, format string, args ...any) {
+	s.report(at, format, args...)
+	panic(bailout{})
+}
+
+// wanted fails because the next token is not what is wanted.
+func (s *parser) wanted(what string) { s.fail(s.tok.start, "found %s, want %s", s.found(), what) }
+
+// found is the next token for a message.
+func (s *parser) found() string {
+	switch t := s.text(); {
+	case s.tok.kind == endToken:
+		return "the end of the text"
+	case s.tok.kind == invalidToken && strings.HasPrefix(t, `"`):
+		return "a string without an end"
+	case len(t) > 40:
+		return fmt.Sprintf("%.40q…", t)
+	default:
+		return fmt.Sprintf("%q", t)
+	}
+}
+
+// enter goes one level deeper; leave comes back.
+func (s *parser) enter() {
+	if s.depth++; s.depth > maxDepth {
+		s.fail(s.tok.start, "nested more than %d levels deep", maxDepth)
+	}
+}
+
+func (s *parser) leave() { s.depth-- }
+
+// node counts n attributes or types.
+func (s *parser) node(n int) {
+	if s.nodes += n; s.nodes > maxNodes {
+		s.fail(s.tok.start, "the aliases stand for more than %d attributes", maxNodes)
+	}
+}
+
+// text is the text of the next token.
+func (s *parser) text() string { return s.src[s.tok.start:s.tok.end] }
+
+// take returns the text of the next token and moves on.
+func (s *parser) take() string {
+	t := s.text()
+	s.next()
+	return t
+}
+
+// at reports whether the next token is the punctuation or the name t.
+func (s *parser) at(t string) bool {
+	return (s.tok.kind == punctToken || s.tok.kind == nameToken) && s.text() == t
+}
+
+// accept moves past t if it is the next token.
+func (s *parser) accept(t string) bool {
+	if s.at(t) {
+		s.next()
+		return true
+	}
+	return false
+}
+
+// expect moves past t, which must be the next token.
+func (s *parser) expect(t string) {
+	if !s.accept(t) {
+		s.wanted(fmt.Sprintf("%q", t))
+	}
+}
+
+// list calls item for each of a list of things between open and end, separated
+// by commas; one more comma may stand before the end.
+func (s *parser) list(open, end string, item func()) {
+	s.expect(open)
+	for !s.at(end) {
+		item()
+		if !s.accept(",") {
+			break
+		}
+	}
+	s.expect(end)
+}
+
+// seek makes the token at offset at the next one.
+func (s *parser) seek(at int) {
+	s.tok.end = at
+	s.next()
+}
+
+// next moves past the next token.
+func (s *parser) next() {
+	i := s.skipSpace(s.tok.end)
+	s.tok = s.lex(i)
+}
+
+// skipSpace returns the offset of what comes after blanks and comments at i.
+func (s *parser) skipSpace(i int) int {
+	for i < len(s.src) {
+		switch c := s.src[i]; {
+		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
+			i++
+		case c == '/' && strings.HasPrefix(s.src[i:], "//"):
+			if n := strings.IndexByte(s.src[i:], '\n'); n >= 0 {
+				i += n
+			} else {
+				i = len(s.src)
+			}
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// lex returns the token at i, where no blank is.
+func (s *parser) lex(i int) token {
+	if i >= len(s.src) {
+		return token{endToken, i, i}
+	}
+	switch c := s.src[i]; {
+	case isLetter(c) || c == '_':
+		return token{nameToken, i, s.scan(i+1, isBareByte)}
+	case '0' <= c && c <= '9':
+		return s.lexNumber(i)
+	case c == '"':
+		return s.lexString(i, i, stringToken)
+	case c == '%':
+		return s.lexPrefixed(i, valueToken)
+	case c == '#':
+		return s.lexPrefixed(i, hashToken)
+	case c == '!':
+		return s.lexPrefixed(i, bangToken)
+	case c == '^':
+		return s.lexPrefixed(i, caretToken)
+	case c == '@' && strings.HasPrefix(s.src[i:], `@"`):
+		return s.lexString(i, i+1, symbolToken)
+	case c == '@':
+		return s.lexPrefixed(i, symbolToken)
+	case strings.HasPrefix(s.src[i:], "->"):
+		return token{punctToken, i, i + 2}
+	case strings.IndexByte("()[]{}<>,=:-+*?/|", c) >= 0:
+		return token{punctToken, i, i + 1}
+	}
+	return token{invalidToken, i, i + 1}
+}
+
+// scan returns the end of the bytes from i on for which ok holds.
+func (s *parser) scan(i int, ok func(byte) bool) int {
+	for i < len(s.src) && ok(s.src[i]) {
+		i++
+	}
+	return i
+}
+
+func isBareByte(c byte) bool {
+	return c == '_' || c == '$' || c == '.' || '0' <= c && c <= '9' || isLetter(c)
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F' }
+
+// lexPrefixed reads a sigil and a name; an all-digit name ends with its digits.
+func (s *parser) lexPrefixed(i int, kind tokenKind) token {
+	end := i + 1
+	if end < len(s.src) && isDigit(s.src[end]) {
+		end = s.scan(end, isDigit)
+	} else {
+		end = s.scan(end, isNameByte)
+	}
+	for end > i+1 && s.src[end-1] == '-' && end < len(s.src) && s.src[end] == '>' {
+		end-- // the - of ->
+	}
+	if end == i+1 {
+		kind = invalidToken
+	}
+	return token{kind, i, end}
+}
+
+func (s *parser) lexNumber(i int) token {
+	if strings.HasPrefix(s.src[i:], "0x") && i+2 < len(s.src) && isHex(s.src[i+2]) {
+		return token{intToken, i, s.scan(i+2, isHex)}
+	}
+	end := s.scan(i, isDigit)
+	if end >= len(s.src) || s.src[end] != '.' {
+		return token{intToken, i, end}
+	}
+	end = s.scan(end+1, isDigit)
+	if end < len(s.src) && (s.src[end] == 'e' || s.src[end] == 'E') {
+		k := end + 1
+		if k < len(s.src) && (s.src[k] == '+' || s.src[k] == '-') {
+			k++
+		}
+		if e := s.scan(k, isDigit); e > k {
+			end = e
+		}
+	}
+	return token{floatToken, i, end}
+}
+
+// lexString reads the string whose opening quote is at quote, as part of a
+// token that starts at i.
+func (s *parser) lexString(i, quote int, kind tokenKind) token {
+	end := stringEnd(s.src, quote)
+	if end < 0 {
+		return token{invalidToken, i, i + 1}
+	}
+	return token{kind, i, end}
+}
+
+// stringEnd returns the offset after the closing quote of the string at quote,
+// or -1. A string does not go beyond its line.
+func stringEnd(src string, quote int) int {
+	for i := quote + 1; i < len(src); i++ {
+		switch src[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
+		case '\n':
+			return -1
+		}
+	}
+	return -1
+}
+
+// unquote is the value of a string token: \n, \t, \\, \" and \XX.
+func unquote(t string) string {
+	t = t[1 : len(t)-1]
+	if strings.IndexByte(t, '\\') < 0 {
+		return strings.Clone(t)
+	}
+	var b strings.Builder
+	for i := 0; i < len(t); i++ {
+		c := t[i]
+		if c != '\\' || i+1 >= len(t) {
+			b.WriteByte(c)
+			continue
+		}
+		i++
+		switch {
+		case i+1 < len(t) && isHex(t[i]) && isHex(t[i+1]):
+			b.WriteByte(hexDigit(t[i])<<4 | hexDigit(t[i+1]))
+			i++
+		case t[i] == 'n':
+			b.WriteByte('\n')
+		case t[i] == 't':
+			b.WriteByte('\t')
+		default:
+			b.WriteByte(t[i])
+		}
+	}
+	return b.String()
+}
+
+func hexDigit(c byte) byte {
+	switch {
+	case c <= '9':
+		return c - '0'
+	case c <= 'F':
+		return c - 'A' + 10
+	}
+	return c - 'a' + 10
+}
+
+// A lineIndex finds lines. Asked for places in ascending order, as a parser
+// does, it passes over the source once.
+type lineIndex struct {
+	starts []int // of the lines found so far
+}
+
+func (x *lineIndex) upTo(src string, at int) {
+	if x.starts == nil {
+		x.starts = []int{0}
+	}
+	for {
+		last := x.starts[len(x.starts)-1]
+		n := -1
+		if last < len(src) {
+			n = strings.IndexByte(src[last:], '\n')
+		}
+		if n < 0 || last+n >= at {
+			return
+		}
+		x.starts = append(x.starts, last+n+1)
+	}
+}
+
+// find returns line and column, from 1, of offset at.
+func (x *lineIndex) find(src string, at int) (line, col int) {
+	x.upTo(src, at)
+	lo, hi := 0, len(x.starts)
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; x.starts[mid] <= at {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo + 1, at - x.starts[lo] + 1
+}
+
+func (x *lineIndex) text(src string, line int) string {
+	start := x.starts[line-1]
+	if n := strings.IndexByte(src[start:], '\n'); n >= 0 {
+		return src[start : start+n]
+	}
+	return src[start:]
+}

@@ -1,0 +1,143 @@
+package mlir
+
+import (
+	"strings"
+
+	"ppc/ir"
+)
+
+// normalize gives the inherent attributes of op, at offset at, the kinds that
+// ir's table names, where older text has others, and fills in the ones that
+// the text may leave out.
+func (s *parser) normalize(at int, op *ir.Op) {
+	if op.Kind == ir.Unknown {
+		return
+	}
+	for _, d := range defaults {
+		if d.kind == op.Kind && !op.Attrs.Has(d.name) {
+			op.Attrs.Set(d.name, d.value(op))
+		}
+	}
+	specs := op.Kind.Specs()
+	for i := range specs {
+		spec := &specs[i]
+		a := op.Attrs.Get(spec.Name)
+		if a == nil {
+			continue
+		}
+		if l, ok := a.(*ir.Literal); ok && spec.Name != "value" && l.IsSplat() && l.Type.NumElements() > maxSplat {
+			s.report(at, "attribute %s of %s has %d elements", spec.Name, op.Name(), l.Type.NumElements())
+			continue
+		}
+		if n := converted(spec, a); n != nil {
+			op.Attrs.Set(spec.Name, n)
+		}
+	}
+}
+
+// maxSplat bounds the lists of numbers that one element stands for, which
+// others will write out.
+const maxSplat = 1 << 12
+
+// defaults are the attributes that the text of an op may leave out but the op
+// has.
+var defaults = []struct {
+	kind  ir.Kind
+	name  string
+	value func(*ir.Op) ir.Attr
+}{
+	{ir.Slice, "strides", func(op *ir.Op) ir.Attr {
+		ones := make(ir.Ints, len(op.Ints("start_indices")))
+		for i := range ones {
+			ones[i] = 1
+		}
+		return ones
+	}},
+	{ir.BroadcastInDim, "broadcast_dimensions", func(*ir.Op) ir.Attr { return ir.Ints{} }},
+	{ir.Sort, "dimension", func(*ir.Op) ir.Attr { return ir.I64Attr(-1) }},
+}
+
+// converted is a as the kind of attribute that spec names, or nil where it is
+// one already or cannot become one.
+func converted(spec *ir.AttrSpec, a ir.Attr) ir.Attr {
+	switch spec.Kind {
+	case ir.IntsAttr:
+		return asInts(a)
+	case ir.BoolsAttr:
+		return asBools(a)
+	case ir.EnumAttr:
+		if v, ok := a.(ir.Str); ok {
+			return ir.HLOEnum(spec.Set, string(v))
+		}
+	case ir.ArrayAttr:
+		if v, ok := a.(ir.Verbatim); ok && spec.Name == manualAxes {
+			return axesOf(string(v))
+		}
+	}
+	return nil
+}
+
+// asInts reads dense<[1, 2]> : tensor<2xi64> and [1, 2] as array<i64: 1, 2>.
+func asInts(a ir.Attr) ir.Attr {
+	switch v := a.(type) {
+	case *ir.Literal:
+		if v.Type.Rank() == 1 && v.Type.Elem.IsInt() {
+			out := ir.Ints{}
+			for i := range v.Type.NumElements() {
+				out = append(out, int(v.Int(i)))
+			}
+			return out
+		}
+	case ir.Array:
+		out := ir.Ints{}
+		for _, e := range v {
+			n, ok := e.(ir.Int)
+			if !ok {
+				return nil
+			}
+			out = append(out, n.Value)
+		}
+		return out
+	}
+	return nil
+}
+
+func asBools(a ir.Attr) ir.Attr {
+	v, ok := a.(*ir.Literal)
+	if !ok || v.Type.Rank() != 1 || v.Type.Elem != ir.I1 {
+		return nil
+	}
+	out := ir.Bools{}
+	for i := range v.Type.NumElements() {
+		out = append(out, v.Int(i) != 0)
+	}
+	return out
+}
+
+const manualAxesOpen = "#sdy<manual_axes{"
+
+// axesOf reads #sdy<manual_axes{"x", "y"}> as an array of strings.
+func axesOf(text string) ir.Attr {
+	list, ok := strings.CutPrefix(text, manualAxesOpen)
+	if !ok {
+		return nil
+	}
+	s := &parser{src: "[" + strings.TrimSuffix(list, "}>") + "]"}
+	s.next()
+	var a ir.Attr
+	if !s.tryTo(func() { a = s.attr() }) {
+		return nil
+	}
+	return a
+}
+
+// genericAttrs are inherent attributes whose generic form is not that of
+// their value.
+func genericAttrs(op *ir.Op, props ir.Attrs) ir.Attrs {
+	axes, ok := props.Get(manualAxes).(ir.Array)
+	if op.Kind == ir.ManualComputation && ok {
+		text := strings.TrimSuffix(strings.TrimPrefix(axes.String(), "["), "]")
+		props.Set(manualAxes, ir.Verbatim(manualAxesOpen+text+"}>"))
+	}
+	return props
+}

@@ -1,0 +1,676 @@
+package mlir
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"ppc/ir"
+)
+
+// Parse reads a module. It resolves names, checks that values are used with
+// the type that they have, and fills in what the text leaves to default, but
+// does not verify. The error is a [diag.List].
+//
+// The text is one module, or the functions and meshes of one.
+func Parse(file string, src []byte) (*ir.Module, error) {
+	s := &parser{file: file, src: string(src), m: new(ir.Module), aliases: make(map[string]*alias)}
+	if !utf8.Valid(src) {
+		s.tryTo(func() { s.fail(firstInvalid(s.src), "the text is not UTF-8") })
+		return nil, s.errs.Err()
+	}
+	s.findAliases()
+	s.inlined = newInlinedMeshes(s.src)
+	s.tryTo(s.readResources)
+	s.tok = token{}
+	s.next()
+	s.topLevel()
+	s.m.Meshes = append(s.m.Meshes, s.inlined.meshes...)
+	if len(s.errs) > 0 {
+		s.errs.Sort()
+		return nil, s.errs
+	}
+	return s.m, nil
+}
+
+func firstInvalid(src string) int {
+	for i, r := range src {
+		if r == utf8.RuneError {
+			if _, n := utf8.DecodeRuneInString(src[i:]); n == 1 {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// tryTo calls read and reports whether it came to its end.
+func (s *parser) tryTo(read func()) (ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, is := r.(bailout); !is {
+				panic(r)
+			}
+			ok = false
+		}
+	}()
+	depth := s.depth
+	defer func() { s.depth = depth }()
+	read()
+	return true
+}
+
+// topLevel reads what stands outside of functions. After a syntax error it
+// goes on with the next function.
+func (s *parser) topLevel() {
+	modules, open := 0, 0
+	for s.tok.kind != endToken {
+		ok := s.tryTo(func() {
+			switch {
+			case s.at("module") || s.at("builtin.module"):
+				if modules++; modules > 1 || s.fnCount() > 0 {
+					s.fail(s.tok.start, "a second module; one file holds one")
+				}
+				s.moduleHead()
+				open++
+			case open > 0 && s.accept("}"):
+				open--
+				s.optionalLoc()
+			default:
+				s.item()
+			}
+		})
+		if !ok && !s.recoverAtFunction() {
+			return
+		}
+	}
+	if open > 0 && len(s.errs) == 0 {
+		s.tryTo(func() { s.wanted(`"}" at the end of the module`) })
+	}
+}
+
+func (s *parser) fnCount() int { return len(s.m.Funcs) }
+
+// recoverAtFunction makes the next line that starts a function the next to
+// read; it reports whether there is one.
+func (s *parser) recoverAtFunction() bool {
+	s.fn, s.scopes = nil, nil
+	if len(s.errs) >= maxErrors {
+		return false
+	}
+	for i := s.tok.start; ; {
+		n := strings.IndexByte(s.src[i:], '\n')
+		if n < 0 {
+			return false
+		}
+		i += n + 1
+		if strings.HasPrefix(strings.TrimLeft(s.src[i:min(len(s.src), i+64)], " \t"), "func.func") {
+			s.seek(i)
+			return true
+		}
+	}
+}
+
+// item reads one function, mesh or definition of an alias.
+func (s *parser) item() {
+	switch {
+	case s.tok.kind == hashToken || s.tok.kind == bangToken:
+		s.aliasDefinition()
+	case s.at("sdy.mesh"):
+		s.mesh()
+	case s.at("func.func") || s.at("func"):
+		s.function()
+	case strings.HasPrefix(s.src[s.tok.start:], metadataOpen):
+		s.seek(s.metadataEnd(s.tok.start))
+	case s.tok.kind == stringToken:
+		s.genericItem()
+	default:
+		s.wanted("func.func or sdy.mesh")
+	}
+}
+
+func (s *parser) moduleHead() {
+	s.next()
+	if s.tok.kind == symbolToken {
+		s.m.Name = s.symbol()
+	}
+	if s.accept("attributes") {
+		s.m.Attrs = s.dict()
+	}
+	s.moduleForm()
+	s.expect("{")
+}
+
+// formName is the attribute of a module that keeps its Form.
+const formName = "pp.form"
+
+func (s *parser) moduleForm() {
+	a := s.m.Attrs.Get(formName)
+	if a == nil {
+		return
+	}
+	text, ok := a.(ir.Str)
+	form, known := ir.ParseForm(string(text))
+	if !ok || !known {
+		s.report(s.tok.start, "%s = %s names no properties of a module", formName, a)
+		return
+	}
+	s.m.Form = form
+	s.m.Attrs.Delete(formName)
+}
+
+// function reads func.func.
+func (s *parser) function() {
+	start := s.tok.start
+	s.next()
+	f := ir.NewFunc("")
+	f.Origin = s.place(start)
+	switch {
+	case s.accept("private"):
+		f.Private = true
+	case s.at("public") || s.at("nested"):
+		f.Attrs.Set(visibility, ir.Str(s.take()))
+	}
+	if s.tok.kind != symbolToken {
+		s.wanted("the function's name")
+	}
+	f.Name = s.symbol()
+	s.fn = f
+	s.scopes = []scope{{isolated: true}}
+	declared := s.params(f)
+	if s.accept("->") {
+		f.Results = s.funcResults()
+	}
+	if s.accept("attributes") {
+		s.funcAttrs(f, s.dict())
+	}
+	if s.at("{") {
+		s.body(f)
+	} else {
+		s.declaration(f, declared)
+	}
+	if o, ok := s.optionalLoc(); ok {
+		f.Origin = o
+	}
+	s.m.Funcs = append(s.m.Funcs, f)
+	s.fn, s.scopes = nil, nil
+}
+
+// funcAttrs adds attrs to those of f.
+func (s *parser) funcAttrs(f *ir.Func, attrs ir.Attrs) {
+	if len(f.Attrs) == 0 {
+		f.Attrs = attrs
+		return
+	}
+	for _, a := range f.Attrs {
+		attrs.Set(a.Name, a.Attr)
+	}
+	f.Attrs = attrs
+}
+
+// A param is a parameter of a function that has no body.
+type param struct {
+	typ   *ir.Type
+	attrs ir.Attrs
+}
+
+// params reads the parameters of f. Those of a declaration may have no names.
+func (s *parser) params(f *ir.Func) []param {
+	var unnamed []param
+	s.list("(", ")", func() {
+		if s.tok.kind != valueToken {
+			if len(f.Body.Args) > 0 {
+				s.wanted("a parameter's name")
+			}
+			t := s.typ()
+			var attrs ir.Attrs
+			if s.at("{") {
+				attrs = s.dict()
+			}
+			unnamed = append(unnamed, param{t, attrs})
+			return
+		}
+		if unnamed != nil {
+			s.wanted("a type")
+		}
+		at, name := s.tok.start, s.take()
+		s.expect(":")
+		v := f.NewArg(f.Body, s.typ(), name[1:])
+		if s.at("{") {
+			v.Sharding, v.Attrs = takeSharding(s.dict())
+		}
+		s.optionalLoc()
+		s.define(at, name[1:], v)
+	})
+	return unnamed
+}
+
+// takeSharding splits the sharding off the attributes of a parameter or result.
+func takeSharding(attrs ir.Attrs) (*ir.Sharding, ir.Attrs) {
+	sharding, ok := attrs.Get(shardingName).(*ir.Sharding)
+	if ok {
+		attrs.Delete(shardingName)
+	}
+	if len(attrs) == 0 {
+		attrs = nil
+	}
+	return sharding, attrs
+}
+
+func (s *parser) funcResults() []ir.Result {
+	if !s.at("(") {
+		return []ir.Result{{Type: s.typ()}}
+	}
+	var rs []ir.Result
+	s.list("(", ")", func() {
+		r := ir.Result{Type: s.typ()}
+		if s.at("{") {
+			r.Sharding, r.Attrs = takeSharding(s.dict())
+		}
+		rs = append(rs, r)
+	})
+	return rs
+}
+
+func (s *parser) body(f *ir.Func) {
+	s.expect("{")
+	if s.tok.kind == caretToken { // its arguments are the parameters
+		s.next()
+		if s.at("(") {
+			s.blockArgs(f.Body)
+		}
+		s.expect(":")
+	}
+	s.ops(f.Body)
+	s.expect("}")
+	recoverNames(f)
+	f.Renumber()
+}
+
+// declaration keeps the parameters of f, which has no body, as its attributes.
+func (s *parser) declaration(f *ir.Func, params []param) {
+	for _, a := range f.Body.Args {
+		params = append(params, param{a.Type, withSharding(a.Attrs, a.Sharding)})
+	}
+	f.Body = nil
+	t := &ir.Type{Kind: ir.FuncType, NumIn: len(params)}
+	attrs, some := make(ir.Array, len(params)), false
+	for i, p := range params {
+		t.Elems = append(t.Elems, p.typ)
+		attrs[i] = ir.Dict(p.attrs)
+		some = some || len(p.attrs) > 0
+	}
+	for _, r := range f.Results {
+		t.Elems = append(t.Elems, r.Type)
+	}
+	f.Attrs.Set(functionType, ir.TypeAttr{Type: t})
+	if some {
+		f.Attrs.Set(argAttrs, attrs)
+	}
+}
+
+// A scope is the values that a region defines, by name. A name may stand for
+// several results of one op.
+type scope struct {
+	values   map[string][]*ir.Value
+	isolated bool // it does not see the scopes around it
+}
+
+// lookup returns the values called name, or nil.
+func (s *parser) lookup(name string) []*ir.Value {
+	for i := len(s.scopes) - 1; i >= 0; i-- {
+		if vs := s.scopes[i].values[name]; vs != nil {
+			return vs
+		}
+		if s.scopes[i].isolated {
+			return nil
+		}
+	}
+	return nil
+}
+
+// define makes name, at offset at, stand for vs.
+func (s *parser) define(at int, name string, vs ...*ir.Value) {
+	if s.lookup(name) != nil {
+		s.report(at, "%%%s is defined twice", name)
+		return
+	}
+	top := &s.scopes[len(s.scopes)-1]
+	if top.values == nil {
+		top.values = make(map[string][]*ir.Value)
+	}
+	top.values[name] = vs
+}
+
+// operand reads a use of a value: %a or %a#1.
+func (s *parser) operand() *ir.Value {
+	if s.tok.kind != valueToken {
+		s.wanted("a value")
+	}
+	at := s.tok.start
+	name := s.take()[1:]
+	i := 0
+	if s.tok.kind == hashToken && isNumber(s.text()[1:]) && s.tok.start == at+1+len(name) {
+		i = s.smallInt(s.take()[1:])
+	}
+	vs := s.lookup(name)
+	if vs == nil {
+		s.report(at, "%%%s is not defined", name)
+		return new(ir.Value)
+	}
+	if i >= len(vs) {
+		s.report(at, "%%%s#%d: %%%s has %d results", name, i, name, len(vs))
+		return new(ir.Value)
+	}
+	return vs[i]
+}
+
+func (s *parser) operands() []*ir.Value {
+	var vs []*ir.Value
+	for s.tok.kind == valueToken {
+		vs = append(vs, s.operand())
+		if !s.accept(",") {
+			break
+		}
+	}
+	return vs
+}
+
+// ops reads the ops of b up to the closing brace, which it leaves.
+func (s *parser) ops(b *ir.Block) {
+	for !s.at("}") {
+		switch s.tok.kind {
+		case endToken:
+			s.wanted(`an op or "}"`)
+		case caretToken:
+			s.fail(s.tok.start, "a second block; a region has one")
+		}
+		b.Ops = append(b.Ops, s.op())
+	}
+}
+
+// region reads a region in braces. args, if not nil, are read before: the
+// arguments of its block.
+func (s *parser) region(isolated bool, args func(b *ir.Block)) *ir.Block {
+	s.enter()
+	defer s.leave()
+	b := new(ir.Block)
+	s.scopes = append(s.scopes, scope{isolated: isolated})
+	if args != nil {
+		args(b)
+	}
+	s.expect("{")
+	if s.tok.kind == caretToken {
+		s.next()
+		if s.at("(") {
+			s.blockArgs(b)
+		}
+		s.expect(":")
+	}
+	s.ops(b)
+	s.expect("}")
+	s.scopes = s.scopes[:len(s.scopes)-1]
+	return b
+}
+
+// blockArgs reads (%a: T, %b: U) as arguments of b.
+func (s *parser) blockArgs(b *ir.Block) {
+	s.list("(", ")", func() {
+		if s.tok.kind != valueToken {
+			s.wanted("an argument's name")
+		}
+		at, name := s.tok.start, s.take()[1:]
+		s.expect(":")
+		v := s.fn.NewArg(b, s.typ(), strings.Clone(name))
+		s.optionalLoc()
+		s.define(at, name, v)
+	})
+}
+
+// A definition is the left side of an op: %a:2.
+type definition struct {
+	at   int
+	name string
+	n    int
+}
+
+// A state is an op while it is read.
+type state struct {
+	at       int // offset of its name
+	name     string
+	kind     ir.Kind
+	operands []*ir.Value
+	attrs    []ir.NamedAttr // in the order of the text
+	regions  []*ir.Block
+	results  []*ir.Type
+	wanted   int // how many results the text names
+}
+
+func (st *state) set(name string, a ir.Attr) {
+	st.attrs = append(st.attrs, ir.NamedAttr{Name: name, Attr: a})
+}
+
+// op reads one op and defines its results.
+func (s *parser) op() *ir.Op {
+	s.enter()
+	defer s.leave()
+	defs := s.definitions()
+	st := &state{at: s.tok.start}
+	for _, d := range defs {
+		st.wanted += d.n
+	}
+	switch s.tok.kind {
+	case stringToken:
+		s.setName(st, unquote(s.take()))
+		s.genericRest(st)
+	case nameToken:
+		s.setName(st, s.customName())
+		s.custom(st)
+	default:
+		s.wanted("an op")
+	}
+	op := s.finish(st)
+	if o, ok := s.optionalLoc(); ok {
+		op.Origin = o
+	}
+	s.defineResults(defs, op)
+	return op
+}
+
+func (s *parser) setName(st *state, name string) {
+	st.name, st.kind = name, ir.KindByName(name)
+}
+
+// customName reads the name of an op without quotes; the dialect func may be left out.
+func (s *parser) customName() string {
+	name := s.take()
+	if strings.IndexByte(name, '.') < 0 && ir.KindByName("func."+name) != ir.Unknown {
+		return "func." + name
+	}
+	return strings.Clone(name)
+}
+
+// custom reads what follows the name of an op that is not written generically.
+func (s *parser) custom(st *state) {
+	f := syntaxOf(st.name)
+	switch {
+	case f != nil && f.parts != nil:
+		for _, part := range f.parts {
+			part.read(s, st)
+		}
+	case strings.IndexByte(st.name, '.') < 0:
+		s.fail(st.at, "found %q, want an op", st.name)
+	default:
+		s.guess(st)
+	}
+}
+
+// guess reads an op whose form is not known in the most common one: operands,
+// attributes, types.
+func (s *parser) guess(st *state) {
+	if s.at("(") || s.at("<") {
+		s.fail(st.at, "the form of %s is not known; write it generically: \"%s\"(…) : (…) -> …", st.name, st.name)
+	}
+	st.operands = s.operands()
+	dict{}.read(s, st)
+	if s.at(":") {
+		typing(guessTypes).read(s, st)
+	}
+}
+
+// finish makes the op of st.
+func (s *parser) finish(st *state) *ir.Op {
+	op := &ir.Op{Kind: st.kind, Operands: st.operands, Regions: st.regions, Origin: s.place(st.at)}
+	if op.Kind == ir.Unknown {
+		op.Spelling = st.name
+	}
+	op.Attrs = s.sorted(st.at, st.attrs)
+	s.normalize(st.at, op)
+	for i, t := range st.results {
+		v := s.fn.NewValue(t, "")
+		v.Def, v.Index = op, i
+		op.Results = append(op.Results, v)
+	}
+	if shardings, ok := op.Attrs.Get(shardingName).(ir.PerValue); ok && len(op.Results) > 0 {
+		if len(shardings) != len(op.Results) {
+			s.report(st.at, "%s has %d results, %s names %d", st.name, len(op.Results), shardingName, len(shardings))
+		}
+		for i, sh := range shardings[:min(len(shardings), len(op.Results))] {
+			op.Results[i].Sharding = sh
+		}
+		op.Attrs.Delete(shardingName)
+	}
+	if len(op.Attrs) == 0 {
+		op.Attrs = nil
+	}
+	return op
+}
+
+// sorted are the attributes of an op or a dictionary at offset at, by name.
+func (s *parser) sorted(at int, attrs []ir.NamedAttr) ir.Attrs {
+	byName := func(a, b ir.NamedAttr) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(attrs, byName) {
+		slices.SortStableFunc(attrs, byName)
+	}
+	for i := 1; i < len(attrs); i++ {
+		if attrs[i].Name == attrs[i-1].Name {
+			s.report(at, "attribute %s stands twice", attrs[i].Name)
+			return attrs[:i]
+		}
+	}
+	return attrs
+}
+
+func (s *parser) definitions() []definition {
+	var defs []definition
+	if s.tok.kind != valueToken {
+		return nil
+	}
+	for {
+		if s.tok.kind != valueToken {
+			s.wanted("a result's name")
+		}
+		d := definition{s.tok.start, strings.Clone(s.take()[1:]), 1}
+		if s.accept(":") {
+			if s.tok.kind != intToken {
+				s.wanted("the number of results")
+			}
+			d.n = s.smallInt(s.take())
+			if d.n == 0 {
+				s.fail(d.at, "%%%s:0 names no result", d.name)
+			}
+		}
+		defs = append(defs, d)
+		if !s.accept(",") {
+			break
+		}
+	}
+	s.expect("=")
+	return defs
+}
+
+func (s *parser) defineResults(defs []definition, op *ir.Op) {
+	n := 0
+	for _, d := range defs {
+		n += d.n
+	}
+	if n != len(op.Results) && len(defs) > 0 {
+		s.fail(defs[0].at, "%s has %d results, not %d", op.Name(), len(op.Results), n)
+	}
+	i := 0
+	for _, d := range defs {
+		op.Results[i].Name = d.name
+		s.define(d.at, d.name, op.Results[i:i+d.n]...)
+		i += d.n
+	}
+}
+
+// genericRest reads an op in its generic form after the name.
+func (s *parser) genericRest(st *state) {
+	s.expect("(")
+	st.operands = s.operands()
+	s.expect(")")
+	if s.accept("[") {
+		s.fail(s.tok.start, "%s branches to other blocks; a region has one", st.name)
+	}
+	if s.at("<") {
+		s.next()
+		s.dictInto(st)
+		s.expect(">")
+	}
+	if s.at("(") {
+		s.list("(", ")", func() { st.regions = append(st.regions, s.region(st.kind.Has(ir.Isolated), nil)) })
+	}
+	dict{}.read(s, st)
+	s.expect(":")
+	s.functionType(st)
+}
+
+// functionType reads the types of operands and results as a function type.
+func (s *parser) functionType(st *state) {
+	var in []*ir.Type
+	at := s.tok.start
+	s.list("(", ")", func() { in = append(in, s.typ()) })
+	s.checkTypes(at, st.operands, in)
+	s.expect("->")
+	st.results = s.typeOrList()
+}
+
+// typeOrList reads one type, or several in parentheses.
+func (s *parser) typeOrList() []*ir.Type {
+	if !s.at("(") {
+		return []*ir.Type{s.typ()}
+	}
+	var ts []*ir.Type
+	s.list("(", ")", func() { ts = append(ts, s.typ()) })
+	if s.at("->") { // one result, a function
+		return []*ir.Type{s.functionAfter(ts)}
+	}
+	return ts
+}
+
+// checkTypes reports operands that do not have the types ts, which stand at
+// offset at.
+func (s *parser) checkTypes(at int, operands []*ir.Value, ts []*ir.Type) {
+	if len(operands) != len(ts) {
+		s.fail(at, "%d operands and types for %d", len(operands), len(ts))
+	}
+	for i, v := range operands {
+		if v.Type != nil && !v.Type.Equal(ts[i]) {
+			s.report(at, "operand %d has type %s, not %s", i, v.Type, ts[i])
+		}
+	}
+}
+
+// place is the origin of what stands at offset at and says no other.
+func (s *parser) place(at int) *ir.Origin {
+	line, col := s.lines.find(s.src, at)
+	return &ir.Origin{Pos: ir.Pos{File: s.file, Line: line, Col: col}}
+}
+
+// genericItem reads a function in its generic form.
+func (s *parser) genericItem() {
+	name := unquote(s.text())
+	s.fail(s.tok.start, "found %s, want func.func or sdy.mesh", fmt.Sprintf("%q", name))
+}

@@ -1,0 +1,244 @@
+package mlir
+
+import (
+	"strconv"
+	"strings"
+
+	"ppc/ir"
+)
+
+// mesh reads sdy.mesh @mesh = <["x"=2]>.
+func (s *parser) mesh() {
+	s.next()
+	if s.tok.kind != symbolToken {
+		s.wanted("the mesh's name")
+	}
+	m := &ir.Mesh{Name: s.symbol()}
+	s.expect("=")
+	s.meshBody(m)
+	if s.at("{") {
+		m.Attrs = s.dict()
+	}
+	s.optionalLoc()
+	s.m.Meshes = append(s.m.Meshes, m)
+}
+
+// meshBody reads <["x"=2, "y"=4], device_ids=[1, 0, …]>. Device ids in order
+// are dropped, as they are what a mesh has without.
+func (s *parser) meshBody(m *ir.Mesh) {
+	s.expect("<")
+	s.list("[", "]", func() {
+		if s.tok.kind != stringToken {
+			s.wanted("the name of an axis")
+		}
+		name := unquote(s.take())
+		s.expect("=")
+		m.Axes = append(m.Axes, ir.MeshAxis{Name: name, Size: s.integer()})
+	})
+	if s.accept(",") {
+		s.expect("device_ids")
+		s.expect("=")
+		m.DeviceIDs = s.ints()
+	}
+	s.expect(">")
+	inOrder := len(m.Axes) > 0
+	for i, id := range m.DeviceIDs {
+		inOrder = inOrder && i == id
+	}
+	if inOrder {
+		m.DeviceIDs = nil
+	}
+}
+
+// inlinedMeshes are the meshes that shardings contain rather than name. Each
+// becomes one of the module's, under a name that the text does not have.
+type inlinedMeshes struct {
+	base   string
+	byText map[string]string
+	meshes []*ir.Mesh
+}
+
+func newInlinedMeshes(src string) *inlinedMeshes {
+	base := "inlined_mesh"
+	for strings.Contains(src, "@"+base) {
+		base += "_"
+	}
+	return &inlinedMeshes{base: base, byText: make(map[string]string)}
+}
+
+// name returns the name under which m stands in the module.
+func (x *inlinedMeshes) name(m *ir.Mesh) string {
+	text := meshText(m)
+	if name, ok := x.byText[text]; ok {
+		return name
+	}
+	m.Name = x.base
+	if n := len(x.meshes); n > 0 {
+		m.Name += "_" + strconv.Itoa(n)
+	}
+	x.byText[text] = m.Name
+	x.meshes = append(x.meshes, m)
+	return m.Name
+}
+
+// meshRef reads @mesh or mesh<…>.
+func (s *parser) meshRef() string {
+	if s.tok.kind == symbolToken {
+		return s.symbol()
+	}
+	if !s.at("mesh") {
+		s.wanted("a mesh")
+	}
+	s.next()
+	m := new(ir.Mesh)
+	s.meshBody(m)
+	return s.inlined.name(m)
+}
+
+// sharding reads <@mesh, [{"x", ?}, {}p1], replicated={"y"}, unreduced={"z"}>.
+func (s *parser) sharding() *ir.Sharding {
+	s.node(1)
+	s.expect("<")
+	sh := &ir.Sharding{Mesh: s.meshRef(), Dims: []ir.DimSharding{}}
+	s.expect(",")
+	s.list("[", "]", func() { sh.Dims = append(sh.Dims, s.dimSharding()) })
+	for s.accept(",") {
+		switch {
+		case s.accept("replicated"):
+			s.expect("=")
+			sh.Replicated = s.axisRefs()
+		case s.accept("unreduced"):
+			s.expect("=")
+			sh.Unreduced = s.axisRefs()
+		default:
+			s.wanted("replicated or unreduced")
+		}
+	}
+	s.expect(">")
+	return sh
+}
+
+func (s *parser) dimSharding() ir.DimSharding {
+	var d ir.DimSharding
+	s.list("{", "}", func() {
+		if d.Open {
+			s.wanted(`"}" after "?"`)
+		}
+		if s.accept("?") {
+			d.Open = true
+			return
+		}
+		d.Axes = append(d.Axes, s.axisRef())
+	})
+	if t := s.text(); s.tok.kind == nameToken && t[0] == 'p' && isNumber(t[1:]) {
+		d.Priority = s.smallInt(t[1:])
+		s.next()
+	}
+	return d
+}
+
+// axisRefs reads {"x", "y":(1)2}.
+func (s *parser) axisRefs() []ir.AxisRef {
+	refs := []ir.AxisRef{}
+	s.list("{", "}", func() { refs = append(refs, s.axisRef()) })
+	return refs
+}
+
+// axisRef reads "x" or "x":(1)2.
+func (s *parser) axisRef() ir.AxisRef {
+	if s.tok.kind != stringToken {
+		s.wanted("the name of an axis")
+	}
+	r := ir.AxisRef{Name: unquote(s.take())}
+	if s.accept(":") {
+		s.expect("(")
+		r.Pre = s.integer()
+		s.expect(")")
+		at := s.tok.start
+		if r.Size = s.integer(); r.Size <= 0 {
+			s.fail(at, "%d is no size of a sub-axis", r.Size)
+		}
+	}
+	return r
+}
+
+// shardings reads [<…>, <…>].
+func (s *parser) shardings() ir.PerValue {
+	out := ir.PerValue{}
+	s.list("[", "]", func() { out = append(out, s.sharding()) })
+	return out
+}
+
+// meshAxes reads #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = […]>.
+func (s *parser) meshAxes() ir.Attr {
+	a := ir.MeshAxes{Axes: []ir.AxisRef{}}
+	s.fields(
+		field{"mesh", func() { a.Mesh = s.hloMesh() }},
+		field{"axes", func() { s.list("[", "]", func() { a.Axes = append(a.Axes, s.hloAxisRef()) }) }})
+	return a
+}
+
+// hloMesh reads @mesh or #stablehlo.mesh<axes = […], device_ids = dense<…>>.
+func (s *parser) hloMesh() string {
+	if s.tok.kind == symbolToken {
+		return s.symbol()
+	}
+	if s.tok.kind != hashToken || s.text() != "#stablehlo.mesh" {
+		s.wanted("a mesh")
+	}
+	m := new(ir.Mesh)
+	s.fields(
+		field{"axes", func() { s.list("[", "]", func() { m.Axes = append(m.Axes, s.hloMeshAxis()) }) }},
+		field{"device_ids", func() {
+			at := s.tok.start
+			l, ok := s.attr().(*ir.Literal)
+			if !ok || !l.Type.Elem.IsInt() || len(l.Data) != l.Type.Bytes() {
+				s.fail(at, "device_ids is no list of different integers")
+			}
+			m.DeviceIDs = ir.AttrsOf(ir.NamedAttr{Name: "ids", Attr: l}).Ints("ids")
+		}})
+	return s.inlined.name(m)
+}
+
+func (s *parser) hloMeshAxis() ir.MeshAxis {
+	var a ir.MeshAxis
+	if s.text() != "#stablehlo.mesh_axis" {
+		s.wanted("#stablehlo.mesh_axis")
+	}
+	s.fields(field{"name", func() { a.Name = s.stringText() }}, field{"size", &a.Size})
+	return a
+}
+
+// hloAxisRef reads #stablehlo.axis_ref<name = "x", sub_axis_info = (1)2>.
+func (s *parser) hloAxisRef() ir.AxisRef {
+	var r ir.AxisRef
+	if s.text() != "#stablehlo.axis_ref" {
+		s.wanted("#stablehlo.axis_ref")
+	}
+	s.fields(
+		field{"name", func() { r.Name = s.stringText() }},
+		field{"sub_axis_info", func() {
+			s.expect("(")
+			r.Pre = s.integer()
+			s.expect(")")
+			r.Size = s.integer()
+		}})
+	return r
+}
+
+func (s *parser) stringText() string {
+	if s.tok.kind != stringToken {
+		s.wanted("a string")
+	}
+	return unquote(s.take())
+}
+
+// axisShift reads #pp.axis_shift<mesh = @mesh, axis = …, shift = 1, wrap>.
+func (s *parser) axisShift() ir.Attr {
+	var a ir.AxisShift
+	s.fields(
+		field{"mesh", func() { a.Mesh = s.hloMesh() }},
+		field{"axis", func() { a.Axis = s.hloAxisRef() }},
+		field{"shift", &a.Shift}, field{"wrap", &a.Wrap})
+	return a
+}

@@ -1,0 +1,288 @@
+package mlir
+
+import (
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"ppc/ir"
+)
+
+// typ reads a type.
+func (s *parser) typ() *ir.Type {
+	s.enter()
+	defer s.leave()
+	s.node(1)
+	switch s.tok.kind {
+	case nameToken:
+		return s.namedType()
+	case bangToken:
+		return s.dialectType()
+	}
+	if s.at("(") {
+		var in []*ir.Type
+		s.list("(", ")", func() { in = append(in, s.typ()) })
+		return s.functionAfter(in)
+	}
+	s.wanted("a type")
+	return nil
+}
+
+// functionAfter reads "-> results" of a function type.
+func (s *parser) functionAfter(in []*ir.Type) *ir.Type {
+	s.expect("->")
+	return &ir.Type{Kind: ir.FuncType, NumIn: len(in), Elems: append(in, s.typeOrList()...)}
+}
+
+// isTypeName reports whether a type may begin with the name t.
+func isTypeName(t string) bool {
+	switch t {
+	case "tensor", "tuple", "none", "complex", "vector", "memref":
+		return true
+	}
+	return ir.DTypeByName(t) != ir.InvalidDType || isOddInt(t) || t == "tf32" || t == "f80" || t == "f128"
+}
+
+// isOddInt reports whether t is an integer type that tensors do not have: i7, si32.
+func isOddInt(t string) bool {
+	t = strings.TrimPrefix(strings.TrimPrefix(t, "s"), "u")
+	return len(t) > 1 && t[0] == 'i' && isNumber(t[1:])
+}
+
+func (s *parser) namedType() *ir.Type {
+	start := s.tok.start
+	switch t := s.text(); {
+	case t == "tensor":
+		return s.tensor()
+	case t == "tuple":
+		s.next()
+		return &ir.Type{Kind: ir.TupleType, Elems: s.typeList()}
+	case t == "none":
+		s.next()
+		return &ir.Type{Kind: ir.NoneType}
+	case t == "complex", t == "vector", t == "memref":
+		if elem := s.elem(); elem != ir.InvalidDType {
+			return ir.Scalar(elem)
+		}
+		return s.opaque(start)
+	case ir.DTypeByName(t) != ir.InvalidDType:
+		s.next()
+		return ir.Scalar(ir.DTypeByName(t))
+	case isTypeName(t):
+		return s.opaque(start)
+	}
+	s.wanted("a type")
+	return nil
+}
+
+// typeList reads <T, U>.
+func (s *parser) typeList() []*ir.Type {
+	var ts []*ir.Type
+	s.list("<", ">", func() { ts = append(ts, s.typ()) })
+	return ts
+}
+
+func (s *parser) dialectType() *ir.Type {
+	start := s.tok.start
+	switch t := s.text(); t {
+	case "!stablehlo.token":
+		s.next()
+		return ir.Token()
+	case "!stablehlo.future":
+		s.next()
+		return &ir.Type{Kind: ir.FutureType, Elems: s.typeList()}
+	default:
+		if a := s.aliases[t]; a != nil {
+			s.next()
+			return s.typeOf(a)
+		}
+		return s.opaque(start)
+	}
+}
+
+// opaque carries a type through unread: a name and what follows in brackets.
+func (s *parser) opaque(start int) *ir.Type {
+	s.seek(start)
+	return &ir.Type{Kind: ir.OpaqueType, Text: s.raw(start)}
+}
+
+// maxElements bounds the number of elements of a tensor, so that its size in
+// bytes is an int.
+const maxElements = 1 << 58
+
+// tensor reads tensor<4x?xf32, encoding>. A tensor of what is no DType is
+// carried through unread.
+func (s *parser) tensor() *ir.Type {
+	start := s.tok.start
+	s.next()
+	if !s.at("<") {
+		s.wanted(`"<"`)
+	}
+	shape, end := s.dims(s.tok.end)
+	if end < 0 {
+		return s.opaque(start)
+	}
+	s.seek(end)
+	elem := s.elem()
+	if elem == ir.InvalidDType {
+		return s.opaque(start)
+	}
+	t := &ir.Type{Kind: ir.TensorType, Elem: elem, Shape: shape}
+	if s.accept(",") {
+		t.Text = s.raw(s.tok.start)
+	}
+	s.expect(">")
+	return t
+}
+
+// dims reads dimensions, each with the x after it, from offset i on. It
+// returns them and where the element type begins, or -1 for an unranked tensor.
+func (s *parser) dims(i int) ([]int, int) {
+	var shape []int
+	n := uint64(1)
+	for {
+		i = s.skipSpace(i)
+		end := s.scan(i, isDigit)
+		switch {
+		case i < len(s.src) && s.src[i] == '*':
+			return nil, -1
+		case i < len(s.src) && s.src[i] == '?':
+			end = i + 1
+			shape = append(shape, ir.Dynamic)
+		case end == i:
+			return shape, i
+		default:
+			size := s.sizeAt(i, end)
+			shape = append(shape, size)
+			hi, lo := bits.Mul64(n, uint64(max(size, 1)))
+			if n = lo; hi > 0 || n > maxElements {
+				s.fail(i, "the tensor has more than %d elements", uint64(maxElements))
+			}
+		}
+		if i = s.skipSpace(end); i >= len(s.src) || s.src[i] != 'x' {
+			s.seek(i)
+			s.wanted(`"x" after a dimension`)
+		}
+		i++
+	}
+}
+
+func (s *parser) sizeAt(i, end int) int {
+	n := 0
+	for _, c := range s.src[i:end] {
+		if n = n*10 + int(c-'0'); n > maxElements {
+			s.fail(i, "dimension %.30s is too large", s.src[i:end])
+		}
+	}
+	return n
+}
+
+// elem reads an element type: a name or complex<name>. It is InvalidDType,
+// and what was read may be any part of it, where the next tokens are none.
+func (s *parser) elem() ir.DType {
+	if s.tok.kind != nameToken {
+		return ir.InvalidDType
+	}
+	t := s.take()
+	if t != "complex" {
+		return ir.DTypeByName(t)
+	}
+	if !s.accept("<") || s.tok.kind != nameToken {
+		return ir.InvalidDType
+	}
+	t = s.take()
+	if !s.at(">") {
+		return ir.InvalidDType
+	}
+	s.next()
+	return ir.DTypeByName("complex<" + t + ">")
+}
+
+// raw moves past the next token, with what directly follows it in angle
+// brackets, or past what stands in brackets if it opens them. It returns the
+// text from offset start to there: comments left out, blanks in one piece each
+// one space.
+func (s *parser) raw(start int) string {
+	i := s.tok.end
+	if s.tok.kind == punctToken {
+		i = s.tok.start
+	} else if i >= len(s.src) || s.src[i] != '<' {
+		return s.rawTo(start, i)
+	}
+	end := s.bracketsEnd(i)
+	return s.rawTo(start, end)
+}
+
+// bracketsEnd returns the offset after the bracket that closes the one at i.
+func (s *parser) bracketsEnd(i int) int {
+	var open []byte
+	for {
+		i = s.skipSpace(i)
+		if i >= len(s.src) {
+			s.seek(i)
+			s.wanted(strconv.Quote(string(open[len(open)-1])))
+		}
+		switch c := s.src[i]; {
+		case strings.HasPrefix(s.src[i:], "->"):
+			i++
+		case c == '"':
+			end := stringEnd(s.src, i)
+			if end < 0 {
+				s.fail(i, "a string without an end")
+			}
+			i = end - 1
+		case closing(c) != 0:
+			if open = append(open, closing(c)); len(open) > maxDepth {
+				s.fail(i, "nested more than %d levels deep", maxDepth)
+			}
+		case len(open) == 0:
+			s.wanted("an attribute or a type")
+		case c == open[len(open)-1]:
+			if open = open[:len(open)-1]; len(open) == 0 {
+				return i + 1
+			}
+		case c == '>' || c == ')' || c == ']' || c == '}':
+			s.fail(i, "found %q, want %q", string(c), string(open[len(open)-1]))
+		}
+		i++
+	}
+}
+
+// closing is the bracket that closes c, or 0.
+func closing(c byte) byte {
+	switch c {
+	case '<':
+		return '>'
+	case '(':
+		return ')'
+	case '[':
+		return ']'
+	case '{':
+		return '}'
+	}
+	return 0
+}
+
+// rawTo makes what follows offset end the next token and returns the text from
+// start to there.
+func (s *parser) rawTo(start, end int) string {
+	var b strings.Builder
+	for i := start; i < end; {
+		j := s.skipSpace(i)
+		if j > i {
+			if i > start && j < end {
+				b.WriteByte(' ')
+			}
+			i = j
+			continue
+		}
+		j = i + 1
+		if s.src[i] == '"' {
+			j = stringEnd(s.src, i)
+		}
+		b.WriteString(s.src[i:j])
+		i = j
+	}
+	s.seek(end)
+	return b.String()
+}
