@@ -1,0 +1,117 @@
+// Package diag is errors about text: what is wrong, where, and the cure, as
+// data that is rendered at the edge.
+package diag
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Diagnostic is one error of the input.
+type Diagnostic struct {
+	File      string
+	Line, Col int    // from 1; 0 is no place
+	Len       int    // columns that are underlined, at least 1
+	Text      string // the source line
+	Msg       string // offender, found, wanted
+	Hint      string // the cure, if one is known
+	Template  string // Msg before its numbers and names were put in
+	Rank      int    // of File among the sources, for sorting
+}
+
+// String renders d as
+//
+//	in.pp:2:7: unknown name rellu
+//	  x = rellu(a)
+//	      ^~~~~ did you mean relu?
+//
+// without the second and third line where the source line is not known.
+func (d *Diagnostic) String() string {
+	var b strings.Builder
+	if d.Line > 0 {
+		fmt.Fprintf(&b, "%s:%d:%d: %s\n", d.File, d.Line, d.Col, d.Msg)
+	} else {
+		fmt.Fprintf(&b, "%s: %s\n", d.File, d.Msg)
+	}
+	text := []rune(strings.TrimRight(d.Text, " \t\r\n"))
+	if d.Line == 0 || d.Col < 1 || d.Col > len(text)+1 {
+		if d.Hint != "" {
+			fmt.Fprintf(&b, "  %s\n", d.Hint)
+		}
+		return b.String()
+	}
+	text, col := window(text, d.Col-1)
+	indent := make([]rune, col)
+	for i := range indent {
+		indent[i] = ' '
+		if text[i] == '\t' { // keeps the caret in line
+			indent[i] = '\t'
+		}
+	}
+	n := max(1, min(d.Len, len(text)-col))
+	mark := "^" + strings.Repeat("~", n-1)
+	if d.Hint != "" {
+		mark += " " + d.Hint
+	}
+	fmt.Fprintf(&b, "  %s\n  %s%s\n", string(text), string(indent), mark)
+	return b.String()
+}
+
+// maxText is the longest source line that is shown whole.
+const maxText = 160
+
+// window cuts a long line down to the part around column col (from 0).
+func window(text []rune, col int) ([]rune, int) {
+	if len(text) <= maxText {
+		return text, col
+	}
+	lo := max(0, min(col-maxText/2, len(text)-maxText))
+	return text[lo : lo+maxText], col - lo
+}
+
+// A List is the errors of one run. Used as an error it is not empty.
+type List []*Diagnostic
+
+// Error is all diagnostics, one after the other.
+func (l List) Error() string {
+	var b strings.Builder
+	for _, d := range l {
+		b.WriteString(d.String())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Sort puts l in source order and drops what says the same at the same place.
+func (l *List) Sort() {
+	slices.SortStableFunc(*l, func(a, b *Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	*l = slices.CompactFunc(*l, func(a, b *Diagnostic) bool {
+		return a.File == b.File && a.Line == b.Line && a.Col == b.Col && a.Msg == b.Msg
+	})
+}
+
+// Err is l as an error, nil if it is empty.
+func (l List) Err() error {
+	if len(l) == 0 {
+		return nil
+	}
+	return l
+}
+
+// LineOf returns line n (from 1) of src, without its end.
+func LineOf(src string, n int) string {
+	for ; n > 1; n-- {
+		i := strings.IndexByte(src, '\n')
+		if i < 0 {
+			return ""
+		}
+		src = src[i+1:]
+	}
+	if i := strings.IndexByte(src, '\n'); i >= 0 {
+		src = src[:i]
+	}
+	return src
+}

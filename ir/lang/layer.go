@@ -1,0 +1,487 @@
+package lang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// A layerFunc is the function of a layer for a batch of one size.
+type layerFunc struct {
+	fn      *ir.Func
+	decl    *funcDecl
+	batch   axis // of the function
+	x       []axis
+	elem    ir.DType
+	sides   []side
+	weights []weight
+	aux     int  // scalars after the activation
+	rows    bool // takes, as its last side input, the rows' numbers, and, as its last weight, the layer's
+	bad     bool
+}
+
+// A side is one per-example argument of a layer.
+type side struct {
+	param param
+	elem  ir.DType
+	axes  []axis
+}
+
+// static reports whether a parameter of a layer is known when the layer is
+// stacked, such as window: number.
+func (q *param) static() bool {
+	return q.typ != nil && !q.typ.open && slices.Contains([]string{"number", "bool", "text"}, q.typ.elem)
+}
+
+// checkLayer checks what can be seen without building.
+func (p *program) checkLayer(d *funcDecl) bool {
+	e := &elab{p: p}
+	if len(d.params) == 0 {
+		e.fail(d.span, "layer "+d.name+"(x: f32[batch, embed])", errLayerArgs, d.name)
+		return false
+	}
+	for i, q := range d.params {
+		if q.typ == nil || i == 0 && (!q.typ.open || len(q.typ.axes) == 0) {
+			e.fail(q.span, q.name+": f32[batch, embed]", errUntyped, d.name, q.name)
+			return false
+		}
+	}
+	return true
+}
+
+// layerFor returns the function of layer d for batches of the given size,
+// with some of its parameters known.
+func (e *elab) layerFor(d *funcDecl, batch int, lead []string, known map[string]value) *layerFunc {
+	key := fmt.Sprint(d.name, " ", batch, " ", lead)
+	for _, k := range sortedKeys(known) {
+		key += fmt.Sprintf(" %s=%v", k, known[k])
+	}
+	if l := e.model.layers[key]; l != nil {
+		return l
+	}
+	errors := len(e.p.list)
+	l := e.p.buildLayer(d, batch, lead, known, false)
+	if l.rows && len(e.p.list) == errors { // now with the numbers that randomness is keyed by
+		l = e.p.buildLayer(d, batch, lead, known, true)
+	}
+	l.bad = len(e.p.list) > errors
+	l.fn.Name = e.unique(d.name)
+	e.model.layers[key] = l
+	e.model.module.Funcs = append(e.model.module.Funcs, l.fn)
+	return l
+}
+
+// unique is name, or name_2 and so on where it is taken.
+func (e *elab) unique(name string) string {
+	taken := func(n string) bool { return n == "main" || e.model.module.Func(n) != nil }
+	out := name
+	for i := 2; taken(out); i++ {
+		out = fmt.Sprintf("%s_%d", name, i)
+	}
+	return out
+}
+
+// buildLayer builds d for batches of one size: parameters are the activation,
+// the side inputs, the weights.
+func (p *program) buildLayer(d *funcDecl, batch int, lead []string, known map[string]value, rows bool) *layerFunc {
+	l := &layerFunc{fn: ir.NewFunc(d.name), decl: d, rows: rows}
+	l.fn.Private = true
+	l.fn.Origin = &ir.Origin{Pos: d.pos(), Name: d.name, Layer: d.name}
+	l.batch = axis{d.params[0].typ.axes[0].name, batch}
+	e := &elab{p: p, b: ir.NewBuilder(l.fn), scope: newScope(), layer: d.name, sizes: map[string]int{l.batch.name: batch}, building: l}
+	e.b.Origin = l.fn.Origin
+	e.act = &layout{p: p, rules: p.rules["activations"], batch: l.batch.name, lead: lead}
+	if !e.layerParams(l, known) {
+		return l
+	}
+	if rows {
+		v := l.fn.NewArg(l.fn.Body, ir.Tensor(ir.I32, batch), "row")
+		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str("row")})
+		v.Sharding = e.act.sharding([]axis{l.batch}, nil)
+		number := l.fn.NewArg(l.fn.Body, ir.Tensor(ir.I32), "layer")
+		number.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str("layer")})
+		e.random = &randomState{rows: &tensor{v, []axis{l.batch}}, layer: &tensor{v: number}}
+		if number.Sharding = e.act.sharding(nil, nil); number.Sharding != nil {
+			number.Attrs.Set("pp.gathered", number.Sharding)
+		}
+	}
+	v, done := e.run(d.body)
+	if rows {
+		e.layerNumber(l)
+	}
+	if !done {
+		e.fail(d.span, "return x", errNoReturn, "layer", d.name)
+		return l
+	}
+	e.layerResults(l, v)
+	l.rows = l.rows || e.random != nil
+	return l
+}
+
+// layerParams declares the activation and the side inputs.
+func (e *elab) layerParams(l *layerFunc, known map[string]value) bool {
+	ok := true
+	for i := range l.decl.params {
+		q := &l.decl.params[i]
+		if q.static() {
+			e.scope.set(q.name, known[q.name])
+			continue
+		}
+		elem, axes, good := e.typ(q.typ)
+		if !good {
+			ok = false
+			continue
+		}
+		v := l.fn.NewArg(l.fn.Body, ir.Tensor(elem, shapeOf(axes)...), q.name)
+		v.Sharding = e.act.sharding(axes, nil)
+		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str(q.name)})
+		t := &tensor{v, axes}
+		if i == 0 {
+			l.x, l.elem = axes, elem
+			t = e.constrained(t)
+		} else {
+			l.sides = append(l.sides, side{*q, elem, axes})
+		}
+		e.scope.set(q.name, t)
+	}
+	return ok
+}
+
+// weight declares one param of the layer that is being built.
+func (l *layerFunc) weight(e *elab, w weight) {
+	if slices.ContainsFunc(w.axes, func(a axis) bool { return a.name == l.batch.name }) {
+		e.fail(w.span, "", errWeightBatch, w.name, l.batch.name)
+		e.scope.set(w.name, poison{})
+		return
+	}
+	l.weights = append(l.weights, w)
+	v := l.fn.NewArg(l.fn.Body, ir.Tensor(w.elem, shapeOf(w.axes)...), w.name)
+	v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str(w.name)})
+	if s := e.p.weightLayout().sharding(w.axes, nil); s != nil {
+		v.Sharding = s
+		v.Attrs.Set("pp.gathered", gathered(s))
+	}
+	e.scope.set(w.name, &tensor{v, w.axes})
+}
+
+// layerResults checks what the layer returns: a value of its first argument's
+// type, then scalars.
+func (e *elab) layerResults(l *layerFunc, v value) {
+	vs, ok := v.(tuple)
+	if !ok {
+		vs = tuple{v}
+	}
+	if isPoison(vs...) {
+		return
+	}
+	ret := lastReturn(l.decl.body)
+	at := func(i int) span {
+		if ret != nil && i < len(ret.args) {
+			return ret.args[i].span
+		}
+		return l.decl.span
+	}
+	x := l.decl.params[0].name
+	t, ok := vs[0].(*tensor)
+	if !ok || t.elem() != l.elem || len(t.axes) != len(l.x) || !allIn(t.axes, l.x) {
+		e.fail(at(0), "", errLayerType, l.decl.name, x, typeText(l.elem, l.x), describe(vs[0]))
+		return
+	}
+	out := []*ir.Value{e.constrained(e.align(t, l.x)).v}
+	for i, r := range vs[1:] {
+		s, ok := r.(*tensor)
+		if !ok || len(s.axes) > 0 || !s.elem().IsFloat() {
+			e.fail(at(i+1), "mean(…) makes it one", errLayerAux, l.decl.name, i+2, describe(r))
+			return
+		}
+		out = append(out, s.v)
+	}
+	l.aux = len(out) - 1
+	e.b.Return(out...)
+	l.fn.Results[0].Sharding = e.act.sharding(l.x, nil)
+}
+
+func allIn(as, bs []axis) bool {
+	return !slices.ContainsFunc(as, func(a axis) bool { return !slices.Contains(bs, a) })
+}
+
+// stacked is pipeline(layer, layers: n)(x, sides…) and the same with stack.
+func (e *elab) stacked(x, inner *callExpr, which *nameRef) value {
+	if e.model == nil || len(e.frames) > 0 {
+		return e.fail(which.span, "call it in the model", errStackPlace, which.name)
+	}
+	s, ok := e.stackArgs(inner, which)
+	if !ok {
+		for _, a := range x.args {
+			e.eval(a.value)
+		}
+		return poison{}
+	}
+	operands, ok := e.stackOperands(x, s.decl)
+	if !ok {
+		return poison{}
+	}
+	e.mark(x.span)
+	if which.name == "pipeline" && !e.p.opts.Sequential {
+		return e.pipeline(x, s, operands)
+	}
+	return e.stack(x, s, operands)
+}
+
+// A stackCall is what the first pair of parentheses says.
+type stackCall struct {
+	decl   *funcDecl
+	layers int
+	at     span // of the number of layers
+	name   string
+	known  map[string]value
+}
+
+func (e *elab) stackArgs(c *callExpr, which *nameRef) (*stackCall, bool) {
+	if len(c.args) == 0 || c.args[0].name != nil {
+		e.fail(c.span, which.name+"(layer, layers: 8)(x)", errStackForm, which.name)
+		return nil, false
+	}
+	v := e.eval(c.args[0].value)
+	ref, ok := v.(layerRef)
+	if !ok {
+		if !isPoison(v) {
+			e.fail(c.args[0].span, "", errWant, which.name+"'s first argument", "a layer", describe(v))
+		}
+		return nil, false
+	}
+	s := &stackCall{decl: ref.decl, name: ref.decl.name, known: make(map[string]value)}
+	if !e.p.checkLayer(s.decl) {
+		return nil, false
+	}
+	static := e.staticParams(s)
+	for _, a := range c.args[1:] {
+		if a.name == nil || !slices.Contains(append(static, "layers", "name"), a.name.name) {
+			hint := ""
+			name := "a second one"
+			if a.name != nil {
+				name = a.name.name
+				hint = near(name, append(static, "layers", "name"))
+			}
+			e.fail(a.span, hint, errUnknownArg, which.name, name)
+			return nil, false
+		}
+		v := e.eval(a.value)
+		switch a.name.name {
+		case "layers":
+			n, isNum := e.toNumber(v, a.value, "layers")
+			whole, isWhole := n.whole()
+			if !isNum {
+				return nil, false
+			}
+			if !isWhole || whole < 1 || whole > 1<<20 {
+				e.fail(a.span, "", errRange, which.name, "layers", n, 1, 1<<20)
+				return nil, false
+			}
+			s.layers, s.at = whole, span{a.name.src, a.name.line, a.name.col, a.span.col + a.span.len - a.name.col}
+		case "name":
+			t, isText := v.(text)
+			if !isText {
+				e.fail(a.span, "", errWant, which.name+"'s name", "a text in quotes", describe(v))
+				return nil, false
+			}
+			s.name = string(t)
+		default:
+			s.known[a.name.name] = v
+		}
+	}
+	if s.layers == 0 {
+		e.fail(c.span, which.name+"("+s.decl.name+", layers: 8)", errMissingArg, which.name, "layers")
+		return nil, false
+	}
+	return s, e.staticGiven(s, c)
+}
+
+// staticParams are the parameters of the layer that are given with layers.
+func (e *elab) staticParams(s *stackCall) []string {
+	var out []string
+	for _, q := range s.decl.params {
+		if q.static() {
+			out = append(out, q.name)
+		}
+	}
+	return out
+}
+
+// staticGiven fills in the defaults of the static parameters and checks them.
+func (e *elab) staticGiven(s *stackCall, c *callExpr) bool {
+	for _, q := range s.decl.params {
+		if !q.static() {
+			continue
+		}
+		v, given := s.known[q.name]
+		if !given {
+			if q.def == nil {
+				e.fail(c.span, "", errMissingArg, s.decl.name, q.name)
+				return false
+			}
+			v = (&elab{p: e.p}).eval(q.def)
+		}
+		if isPoison(v) {
+			return false
+		}
+		want := map[string]string{"number": "a number", "bool": "a truth value", "text": "a text"}[q.typ.elem]
+		if v.kind() != want {
+			e.fail(c.span, "", errWant, s.decl.name+"'s "+q.name, want, describe(v))
+			return false
+		}
+		s.known[q.name] = v
+	}
+	return true
+}
+
+// stackOperands evaluates the activation and the side inputs.
+func (e *elab) stackOperands(x *callExpr, d *funcDecl) ([]*tensor, bool) {
+	var params []param
+	var names []string
+	for _, q := range d.params {
+		if !q.static() {
+			params, names = append(params, q), append(names, q.name)
+		}
+	}
+	slots, ok := e.match(x, d.name, names)
+	out := make([]*tensor, len(params))
+	for i, q := range params {
+		if slots[i] == nil {
+			if ok {
+				e.fail(x.span, "("+strings.Join(names, ", ")+")", errMissingArg, d.name, q.name)
+				ok = false
+			}
+			continue
+		}
+		v := e.eval(slots[i].value)
+		t, isTensor := v.(*tensor)
+		if !isTensor {
+			if !isPoison(v) {
+				e.fail(slots[i].span, "", errWant, d.name+"'s "+q.name, "a tensor", describe(v))
+			}
+			ok = false
+			continue
+		}
+		elem, axes, good := e.typ(q.typ)
+		ok = ok && good
+		if good && (t.elem() != elem || !allIn(t.axes, axes) || i == 0 && len(t.axes) != len(axes)) {
+			e.fail(slots[i].span, "", errWant, d.name+"'s "+q.name, typeText(elem, axes), e.sized(t, axes))
+			ok = false
+		}
+		out[i] = t
+	}
+	return out, ok
+}
+
+// sized is t for a message, with the sizes that clash with the wanted axes.
+func (e *elab) sized(t *tensor, want []axis) string {
+	s := t.String()
+	for _, a := range t.axes {
+		for _, w := range want {
+			if a.name == w.name && a.size != w.size {
+				s += fmt.Sprintf(" with %s = %d, not %d", a.name, a.size, w.size)
+			}
+		}
+	}
+	return s
+}
+
+// stack applies a layer to the whole batch, layer after layer.
+func (e *elab) stack(x *callExpr, s *stackCall, ops []*tensor) value {
+	batch := ops[0].axes[0]
+	_, want, _ := e.typ(s.decl.params[0].typ)
+	batch.size = want[0].size
+	l := e.layerFor(s.decl, batch.size, []string{"stage"}, s.known)
+	if l.bad {
+		return poison{}
+	}
+	values := e.operands(l, ops, l, s)
+	attrs := ir.AttrsOf(ir.NamedAttr{Name: "layer", Attr: ir.Sym(l.fn.Name)}, ir.NamedAttr{Name: "layers", Attr: ir.I64Attr(s.layers)},
+		ir.NamedAttr{Name: "sides", Attr: ir.I64Attr(l.numSides())}, ir.NamedAttr{Name: "config", Attr: e.p.stackAttr()})
+	return e.stackResults(ir.PPStack, l, ops, values, attrs)
+}
+
+func (l *layerFunc) numSides() int {
+	if l.rows {
+		return len(l.sides) + 1
+	}
+	return len(l.sides)
+}
+
+// pipeline applies a layer by the schedule of the pipeline block.
+func (e *elab) pipeline(x *callExpr, s *stackCall, ops []*tensor) value {
+	_, want, _ := e.typ(s.decl.params[0].typ)
+	batch := want[0]
+	inside := &layout{p: e.p, rules: e.p.rules["activations"], batch: batch.name}
+	sched, ok := e.schedule(s.at, s.layers, batch, inside.cuts(namesOf(want))[0])
+	if !ok {
+		return poison{}
+	}
+	l := e.layerFor(s.decl, batch.size/sched.microbatches, nil, s.known)
+	if l.bad {
+		return poison{}
+	}
+	outside, sidesOf := "", l
+	if sched.pipelined < s.layers {
+		whole := e.layerFor(s.decl, batch.size, []string{"stage"}, s.known)
+		if whole.bad {
+			return poison{}
+		}
+		outside, sidesOf = whole.fn.Name, whole
+	}
+	values := e.operands(l, ops, sidesOf, s)
+	attrs := ir.AttrsOf(ir.NamedAttr{Name: "layer", Attr: ir.Sym(l.fn.Name)}, ir.NamedAttr{Name: "layers", Attr: ir.I64Attr(s.layers)},
+		ir.NamedAttr{Name: "sides", Attr: ir.I64Attr(l.numSides())}, ir.NamedAttr{Name: "config", Attr: sched.attr(e.p, outside)})
+	return e.stackResults(ir.PPPipeline, l, ops, values, attrs)
+}
+
+// operands are the activation, the side inputs, and the stacked weights, which
+// become parameters of main. A side input that has no batch axis is shared: it
+// gets the batch of shared, the function whose batch is the largest.
+func (e *elab) operands(l *layerFunc, ops []*tensor, shared *layerFunc, s *stackCall) []*ir.Value {
+	_, want, _ := e.typ(l.decl.params[0].typ)
+	values := []*ir.Value{e.constrained(e.align(ops[0], want)).v}
+	for i, sd := range l.sides {
+		t := ops[i+1]
+		axes := slices.Clone(sd.axes)
+		for k := range axes {
+			if axes[k].name == l.batch.name {
+				axes[k].size = shared.batch.size
+				if d := t.axis(l.batch.name); d >= 0 {
+					axes[k].size = t.axes[d].size
+				}
+			}
+		}
+		values = append(values, e.align(t, axes).v)
+	}
+	if l.rows {
+		values = append(values, e.b.Iota(ir.Tensor(ir.I32, want[0].size), 0))
+	}
+	for _, w := range l.weights {
+		values = append(values, e.parameter(w, s.name+"."+w.name, s.layers))
+	}
+	if l.rows {
+		values = append(values, e.b.Iota(ir.Tensor(ir.I32, s.layers), 0))
+	}
+	return values
+}
+
+func (e *elab) stackResults(kind ir.Kind, l *layerFunc, ops []*tensor, values []*ir.Value, attrs ir.Attrs) value {
+	types := []*ir.Type{values[0].Type}
+	for _, r := range l.fn.Results[1:] {
+		types = append(types, r.Type)
+	}
+	_, want, _ := e.typ(l.decl.params[0].typ)
+	rs := e.b.Emit(kind, values, attrs, nil, types).Results
+	out := tuple{e.constrained(&tensor{rs[0], want})}
+	for _, r := range rs[1:] {
+		out = append(out, &tensor{v: r})
+	}
+	if len(out) == 1 {
+		return out[0]
+	}
+	return out
+}

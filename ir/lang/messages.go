@@ -1,0 +1,148 @@
+package lang
+
+import "fmt"
+
+// A message is the template of an error: offender first, then found and
+// wanted, with numbers and names. A test finds an example for each under
+// testdata/golden/lang.
+type message string
+
+func (m message) format(args ...any) string { return fmt.Sprintf(string(m), args...) }
+
+// Reading.
+const (
+	errOpen      message = "cannot be read: %s"
+	errInclude   message = "include %q: %s"
+	errCycle     message = "include cycle: %s"
+	errFiles     message = "more than %d files are included"
+	errUTF8      message = "byte 0x%02x is not UTF-8"
+	errDepth     message = "brackets nest %d deep, at most %d are read"
+	errSize      message = "the file has %d bytes, at most %d are read"
+	errLong      message = "more than %d operators in a row"
+	errSyntax    message = "%s"
+	errEnd       message = "the file ends where %s should stand"
+	errToken     message = "unexpected %s, want %s"
+	errQuote     message = "a text that does not end on its line"
+	errNumber    message = "%s is not within the range of numbers"
+	errSeparator message = "want a new line or ; before this"
+	errComma     message = "want a comma before this"
+	errArrow     message = "rule for %s without ->"
+	errArgName   message = "only a name can stand before :"
+	errElse      message = "else after the last else"
+	errSetForm   message = "--set %s: want block.key=value"
+	errSetBlock  message = "--set: there is no block %s; want one of %s"
+)
+
+// Declarations.
+const (
+	errTwice       message = "%s %s is declared twice, first on line %d"
+	errBuiltin     message = "%s is built in and cannot be declared"
+	errModels      message = "model %s is the second one, after %s at %s:%d"
+	errNoModel     message = "there is no model"
+	errTypeName    message = "%s is an element type itself"
+	errTypeValue   message = "type %s: want one of %s"
+	errUnknownType message = "unknown element type %q"
+	errUnknownAxis message = "unknown axis %q"
+	errAxisCycle   message = "the size of axis %s depends on itself"
+	errAxisSize    message = "axis %s has size %v, want a whole number from 1 to %d"
+	errUnknownMesh message = "unknown mesh axis %q; the mesh has %s"
+	errMeshTwice   message = "mesh axis %s is used twice"
+	errMeshSize    message = "mesh axis %s has size %v, want a whole number of at least 1"
+	errMeshLarge   message = "the mesh has %d devices, at most %d fit"
+	errFill        message = "mesh axis %s is -1 and the number of devices is not known"
+	errFillTwice   message = "mesh axes %s and %s are both -1"
+	errFillRest    message = "%d devices do not divide by the other mesh axes (%d)"
+	errDevices     message = "the mesh has %d devices, there are %d"
+	errShard       message = "shard %s: want weights or activations"
+	errDivide      message = "%s: size %d of %s does not divide along %s (%d)"
+	errDivideRule  message = "axis %s (%d) does not divide along %s (%d)"
+)
+
+// Settings.
+const (
+	errUnknownKey   message = "%s has no setting %q"
+	errSettingValue message = "%s: %s: want %s"
+	errSettingBody  message = "%s: %s takes no braces"
+	errSettingArg   message = "%s takes %s, by name"
+	errCustom       message = "remat = custom says for each name what becomes of it"
+	errCustomValue  message = "%s: want device, remat or offload"
+	errRefused      message = "%s: %s = %s is understood and not available yet"
+	errNoEffect     message = "%s = %s has no effect while %s = %s; it goes with %s"
+)
+
+// Pipelines.
+const (
+	errLayers           message = "pipeline: %d layers do not split into %d stages x %d repeats x %d layers per stage (%d)"
+	errLayersLeft       message = "pipeline: %d layers do not split into %d stages x %d layers per stage (%d): %d are left over"
+	errSubset           message = "pipeline: layers = %d are to be inside, but there are %d"
+	errMicrobatchStages message = "pipeline: %d microbatches are not a multiple of %d stages"
+	errMicrobatchDelay  message = "pipeline: %d microbatches are too few for delay = %d on %d stages, want at least %d"
+	errBatch            message = "pipeline: %s = %d does not divide into %d microbatches"
+	errRows             message = "pipeline: a microbatch of %d rows (%s %d / %d microbatches) does not divide along %s (%d)"
+	errStackForm        message = "%s takes a layer and their number, then the activation"
+	errStackPlace       message = "%s applies layers, which only a model can do"
+	errLayerCall        message = "layer %s cannot be called like a function"
+	errLayerArgs        message = "layer %s has no argument"
+	errLayerType        message = "layer %s maps %s, which is %s, to %s"
+	errLayerAux         message = "layer %s: result %d is %s, want a float without axes"
+	errWeightBatch      message = "param %s has the batch axis %s"
+	errPathTwice        message = "parameter %s is there twice, first on line %d"
+)
+
+// Functions and params.
+const (
+	errUntyped         message = "%s: argument %s has no type"
+	errNoReturn        message = "%s %s returns nothing"
+	errResultTwice     message = "two results are called %s"
+	errParamTwice      message = "param %s is declared twice"
+	errParamPlace      message = "param %s stands in a function"
+	errNoInit          message = "param %s has no initial value"
+	errFileMany        message = "as %q names one array, not %d"
+	errUnknownFunction message = "unknown function %q"
+	errUnknownName     message = "unknown name %q"
+	errNotFunction     message = "this is not a function"
+	errRecursion       message = "%s calls itself"
+	errInline          message = "functions call each other %d deep"
+	errLarge           message = "a function of more than %d operations"
+	errUnknownArg      message = "%s has no argument %s"
+	errManyArgs        message = "%s takes %d arguments"
+	errArgTwice        message = "%s: argument %s is given twice"
+	errMissingArg      message = "%s: argument %s is missing"
+	errArgAxis         message = "%s: %s is %s, which has no axis %q"
+	errArrowArg        message = "%s: argument %s takes no arrow"
+	errTuple           message = "%d values for %d names"
+	errIfTensor        message = "if cannot depend on %s, which is known only when the program runs"
+)
+
+// Expressions.
+const (
+	errWant        message = "%s: want %s, have %s"
+	errOperands    message = "%s cannot take %s and %s"
+	errOperand     message = "%s cannot take %s"
+	errElems       message = "%s: %s and %s have different element types"
+	errSizes       message = "%s: axis %s has size %d on the left and %d on the right"
+	errNotWhole    message = "%v cannot meet %s"
+	errUndefined   message = "%v %s %v is not a number"
+	errFloat       message = "%s cannot take %s"
+	errNoAxis      message = "%s: %s is %s, which has no axis %q"
+	errAxisTwice   message = "axis %s is there twice in %s"
+	errListTwice   message = "axis %s is there twice"
+	errTensorLarge message = "%s has more than %d elements"
+	errNoSize      message = "axis %s has no declared size"
+	errHidden      message = "the size of axis %s in a layer depends on the schedule"
+	errItem        message = "items of a list have no names"
+	errNumbersOnly message = "%s cannot be used here, where only numbers are known"
+	errWhere       message = "where takes at least one tensor besides its condition"
+	errRange       message = "%s: %s is %v, want a whole number from %d to %d"
+	errSlice       message = "slice from %d to %d is empty"
+	errConcat      message = "concat: %s and %s differ in other axes"
+	errTakeAxis    message = "take: the index %s has the axis %s itself"
+	errOneHot      message = "one_hot: want whole numbers and a new axis with a size, have %s and %s"
+	errTopK        message = "top_k: %d elements along %s of the %d along %s"
+	errNoArrow     message = "%s takes an arrow"
+	errHasAxis     message = "%s: %s has the axis %s already"
+	errRenameSize  message = "rename: %s has size %d, %s has size %d"
+	errSplit       message = "split: %s has size %d, the parts make %d"
+	errMerge       message = "merge: %s make %d, %s has size %d"
+	errRate        message = "dropout: a rate of %v is not within 0 and 1"
+)

@@ -1,0 +1,293 @@
+package lang
+
+import (
+	"fmt"
+	"slices"
+
+	"ppc/ir"
+)
+
+// A modelState is what is built besides the values of the main function.
+type modelState struct {
+	module *ir.Module
+	params map[string]span       // parameter paths that are taken
+	layers map[string]*layerFunc // by everything that a layer function depends on
+}
+
+// build makes the module of the program's model.
+func (p *program) build() *ir.Module {
+	if len(p.models) == 0 {
+		root := p.files[len(p.files)-1].src
+		p.report(span{root, 1, 1, 1}, "model name(inputs) { … return loss }", errNoModel)
+		return nil
+	}
+	d := p.models[0]
+	m := &ir.Module{Name: d.name}
+	if p.mesh != nil {
+		m.Meshes = []*ir.Mesh{p.mesh}
+	}
+	f := ir.NewFunc("main")
+	e := &elab{p: p, b: ir.NewBuilder(f), scope: newScope(), model: &modelState{module: m, params: make(map[string]span), layers: make(map[string]*layerFunc)}}
+	e.act = &layout{p: p, rules: p.rules["activations"], batch: p.batchAxis(d), lead: []string{"stage"}}
+	e.inputs(d)
+	for _, l := range p.fns {
+		if l.kind == "layer" {
+			p.checkLayer(l)
+		}
+	}
+	v, done := e.run(d.body)
+	if !done {
+		e.fail(d.span, "return loss", errNoReturn, "model", d.name)
+	}
+	e.results(d, v)
+	m.Funcs = append([]*ir.Func{f}, m.Funcs...)
+	return m
+}
+
+// batchAxis is the axis that pipelines cut into microbatches: the first axis
+// of the first argument of the layers that d stacks.
+func (p *program) batchAxis(d *funcDecl) string {
+	name := ""
+	var visit func(x expr)
+	visit = func(x expr) {
+		switch x := x.(type) {
+		case *callExpr:
+			visit(x.fn)
+			for _, a := range x.args {
+				if n, ok := a.value.(*nameRef); ok && name == "" {
+					if l := p.fns[n.name]; l != nil && l.kind == "layer" && len(l.params) > 0 && l.params[0].typ != nil && len(l.params[0].typ.axes) > 0 {
+						name = l.params[0].typ.axes[0].name
+					}
+				}
+				visit(a.value)
+			}
+		case *binaryExpr:
+			visit(x.x)
+			visit(x.y)
+		case *unaryExpr:
+			visit(x.x)
+		case *listLit:
+			for _, it := range x.items {
+				visit(it.value)
+			}
+		}
+	}
+	visitBody(d.body, visit)
+	return name
+}
+
+// visitBody calls visit for every expression of a body.
+func visitBody(body []stmt, visit func(expr)) {
+	for _, s := range body {
+		switch s := s.(type) {
+		case *assignStmt:
+			visit(s.value)
+		case *returnStmt:
+			for _, a := range s.args {
+				visit(a.value)
+			}
+		case *ifStmt:
+			for _, b := range s.branches {
+				visit(b.cond)
+				visitBody(b.body, visit)
+			}
+			visitBody(s.alt, visit)
+		}
+	}
+}
+
+// inputs declares the inputs of the model.
+func (e *elab) inputs(d *funcDecl) {
+	for _, q := range d.params {
+		if _, taken := e.scope.vars[q.name]; taken {
+			e.fail(q.span, "", errTwice, "input", q.name, q.line)
+			continue
+		}
+		if q.typ == nil {
+			e.fail(q.span, q.name+": f32[batch]", errUntyped, d.name, q.name)
+			e.scope.set(q.name, poison{})
+			continue
+		}
+		elem, axes, ok := e.typ(q.typ)
+		if !ok {
+			e.scope.set(q.name, poison{})
+			continue
+		}
+		v := e.b.Func.NewArg(e.b.Func.Body, ir.Tensor(elem, shapeOf(axes)...), q.name)
+		v.Sharding = e.laid(e.act, q.span, q.name, axes)
+		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str(q.name)}, ir.NamedAttr{Name: "pp.kind", Attr: ir.Str("input")},
+			ir.NamedAttr{Name: "pp.logical", Attr: stringArray(namesOf(axes))})
+		e.model.params[q.name] = q.span
+		e.scope.set(q.name, &tensor{v, axes})
+	}
+}
+
+// laid is the sharding of a declared tensor; its sizes must divide.
+func (e *elab) laid(l *layout, at span, name string, axes []axis) *ir.Sharding {
+	return l.sharding(axes, func(a axis, c cut, parts int) {
+		hint := fmt.Sprintf("%s = %d fits", a.name, (a.size/parts+1)*parts)
+		if c.rule != nil && c.rule.src != nil {
+			hint = fmt.Sprintf("the rule is at %s:%d; %s", c.rule.src.name, c.rule.line, hint)
+		}
+		e.fail(at, hint, errDivide, name, a.size, a.name, quoteAll(c.mesh), parts)
+	})
+}
+
+// results makes what the model returns the results of main.
+func (e *elab) results(d *funcDecl, v value) {
+	vs, ok := v.(tuple)
+	if !ok {
+		vs = tuple{v}
+	}
+	if isPoison(vs...) || len(e.p.list) > 0 {
+		e.b.Return()
+		return
+	}
+	ret := lastReturn(d.body)
+	seen := make(map[string]bool)
+	var out []*ir.Value
+	for i, r := range vs {
+		t, ok := r.(*tensor)
+		if !ok {
+			e.fail(ret.args[i].span, "", errWant, "the result of a model", "a tensor", describe(r))
+			continue
+		}
+		name := resultName(ret.args[i], t, len(vs))
+		if seen[name] {
+			e.fail(ret.args[i].span, "return loss: …, out: …", errResultTwice, name)
+		}
+		seen[name] = true
+		e.b.Func.Results = append(e.b.Func.Results, ir.Result{Type: t.v.Type, Sharding: e.act.sharding(t.axes, nil), Attrs: ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str(name)})})
+		out = append(out, t.v)
+	}
+	e.b.Return(out...)
+}
+
+// resultName is what was written, or loss for a number, or the variable's name.
+func resultName(a arg, t *tensor, n int) string {
+	if a.name != nil {
+		return a.name.name
+	}
+	if len(t.axes) == 0 && t.elem().IsFloat() && n == 1 {
+		return "loss"
+	}
+	if v, ok := a.value.(*nameRef); ok {
+		return v.name
+	}
+	return "out"
+}
+
+// lastReturn is the return statement that ended a body: the last one written,
+// since those in branches not taken do not count.
+func lastReturn(body []stmt) *returnStmt {
+	for i := len(body) - 1; i >= 0; i-- {
+		if r, ok := body[i].(*returnStmt); ok {
+			return r
+		}
+	}
+	return nil
+}
+
+// A weight is one param of a layer.
+type weight struct {
+	span
+	name string
+	elem ir.DType
+	axes []axis
+	init string
+	file string
+}
+
+// weights declares the names of one param statement.
+func (e *elab) weights(s *weightStmt) []weight {
+	elem, axes, ok := e.typ(s.typ)
+	init, okInit := e.initial(s)
+	var out []weight
+	for _, n := range s.names {
+		if _, taken := e.scope.vars[n.name]; taken {
+			e.fail(n.span, "", errParamTwice, n.name)
+			continue
+		}
+		if !ok || !okInit {
+			e.scope.set(n.name, poison{})
+			continue
+		}
+		w := weight{n.span, n.name, elem, axes, init, ""}
+		if s.file != nil {
+			if w.file = s.file.text; len(s.names) > 1 {
+				e.fail(s.file.span, "declare them one by one", errFileMany, s.file.text, len(s.names))
+			}
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// initial is the initializer of a param; none is zeros... a param must say.
+func (e *elab) initial(s *weightStmt) (string, bool) {
+	if s.init == nil {
+		e.fail(s.names[0].span, "= normal(0.02), ones or zeros", errNoInit, s.names[0].name)
+		return "", false
+	}
+	switch v := e.eval(s.init).(type) {
+	case initializer:
+		return string(v), true
+	case poison:
+		return "", false
+	default:
+		e.fail(s.init.at(), "normal(0.02), uniform(-1, 1), constant(0.5), ones or zeros", errWant, "the value of a param", "an initializer", describe(v))
+		return "", false
+	}
+}
+
+// parameter appends a parameter of main: path is its name, layers the length
+// of the leading axis of a layer's stacked parameter, 0 for the model's own.
+func (e *elab) parameter(w weight, path string, layers int) *ir.Value {
+	if prev, taken := e.model.params[path]; taken {
+		e.fail(w.span, `stack(…, name: "other")`, errPathTwice, path, prev.line)
+	}
+	e.model.params[path] = w.span
+	shape := shapeOf(w.axes)
+	if layers > 0 {
+		shape = append([]int{layers}, shape...)
+	}
+	v := e.b.Func.NewArg(e.b.Func.Body, ir.Tensor(w.elem, shape...), path)
+	if s := e.laid(e.p.weightLayout(), w.span, w.name, w.axes); s != nil {
+		if v.Sharding = s; layers > 0 {
+			v.Sharding = s.Prepend()
+		}
+	}
+	as := []ir.NamedAttr{{Name: "pp.name", Attr: ir.Str(path)}, {Name: "pp.kind", Attr: ir.Str("param")}, {Name: "pp.init", Attr: ir.Str(w.init)},
+		{Name: "pp.logical", Attr: stringArray(namesOf(w.axes))}}
+	if layers > 0 {
+		as = append(as, ir.NamedAttr{Name: "pp.layers", Attr: ir.I64Attr(layers)})
+	}
+	if w.file != "" {
+		as = append(as, ir.NamedAttr{Name: "pp.file", Attr: ir.Str(w.file)})
+	}
+	v.Attrs = ir.AttrsOf(as...)
+	return v
+}
+
+func (p *program) weightLayout() *layout { return &layout{p: p, rules: p.rules["weights"]} }
+
+// declareWeight makes the params of a statement variables: of the main
+// function in a model, of the layer function in a layer.
+func (e *elab) declareWeight(s *weightStmt) {
+	for _, w := range e.weights(s) {
+		if e.building != nil {
+			e.building.weight(e, w)
+			continue
+		}
+		e.scope.set(w.name, &tensor{e.parameter(w, w.name, 0), w.axes})
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	ks := make([]string, 0, len(m))
+	for k := range m {
+		ks = append(ks, k)
+	}
+	slices.Sort(ks)
+	return ks
+}

@@ -1,0 +1,140 @@
+package lang
+
+import (
+	"math"
+	"slices"
+
+	"ppc/ir"
+)
+
+// A randomState is what the random numbers of a function are keyed by: the
+// numbers of the rows of its batch in the whole batch and the number of its
+// layer, so that they depend neither on the schedule nor on the mesh.
+type randomState struct {
+	rows  *tensor // over the batch axis; nil in a model, whose rows are all there
+	layer *tensor // a number; nil in a model
+	sites int     // calls so far
+}
+
+// layerNumber makes the layer's number the last parameter of l.
+func (e *elab) layerNumber(l *layerFunc) {
+	args := l.fn.Body.Args
+	i := slices.Index(args, e.random.layer.v)
+	args = append(slices.Delete(args, i, i+1), e.random.layer.v)
+	for k, a := range args {
+		a.Index = k
+	}
+	l.fn.Body.Args = args
+}
+
+// words are two random 32-bit words for each element of a tensor over axes:
+// threefry2x32 of (row, place in the row), keyed by seed, call and layer.
+func (e *elab) words(axes []axis) (a, b *tensor) {
+	if e.random == nil {
+		e.random = new(randomState)
+	}
+	r := e.random
+	r.sites++
+	u := func(t *tensor) *tensor { return e.cast(t, ir.UI32) }
+	scalar := ir.Tensor(ir.UI32)
+	layer := &tensor{v: e.b.Splat(scalar, math.MaxUint32)}
+	if r.layer != nil {
+		layer = u(r.layer)
+	}
+	seed, site := e.b.Splat(scalar, float64(uint32(e.p.seed()))), e.b.Splat(scalar, float64(r.sites))
+	key0, key1 := e.threefry(seed, site, layer.v, e.b.Splat(scalar, 0))
+	row, place := e.counters(axes)
+	spread := func(v *ir.Value) *ir.Value { return e.align(&tensor{v: v}, axes).v }
+	x, y := e.threefry(spread(key0), spread(key1), row, place)
+	return &tensor{x, axes}, &tensor{y, axes}
+}
+
+// counters are the number of each element's row and its place in the row.
+func (e *elab) counters(axes []axis) (row, place *ir.Value) {
+	shape := shapeOf(axes)
+	t := ir.Tensor(ir.UI32, shape...)
+	row, place = e.b.Splat(t, 0), e.b.Splat(t, 0)
+	stride := 1
+	for d := len(axes) - 1; d >= 0; d-- {
+		if axes[d].name == e.act.batch {
+			row = e.b.Iota(t, d)
+			if e.random.rows != nil {
+				row = e.align(e.cast(e.random.rows, ir.UI32), axes).v
+			}
+			continue
+		}
+		place = e.b.Add(place, e.b.Mul(e.b.Iota(t, d), e.b.Splat(t, float64(stride))))
+		stride *= axes[d].size
+	}
+	return row, place
+}
+
+// threefry is the block cipher threefry2x32 with 20 rounds (Salmon and others,
+// "Parallel random numbers: as easy as 1, 2, 3").
+func (e *elab) threefry(k0, k1, x0, x1 *ir.Value) (*ir.Value, *ir.Value) {
+	b, t := e.b, x0.Type
+	rotations := [2][4]int{{13, 15, 26, 6}, {17, 29, 16, 24}}
+	ks := [3]*ir.Value{k0, k1, b.Binary(ir.Xor, b.Binary(ir.Xor, k0, k1), b.Splat(t, 0x1BD11BDA))}
+	x0, x1 = b.Add(x0, k0), b.Add(x1, k1)
+	for i := range 5 {
+		for _, r := range rotations[i%2] {
+			x0 = b.Add(x0, x1)
+			left := b.Binary(ir.ShiftLeft, x1, b.Splat(t, float64(r)))
+			right := b.Binary(ir.ShiftRightLogical, x1, b.Splat(t, float64(32-r)))
+			x1 = b.Binary(ir.Xor, x0, b.Binary(ir.Or, left, right))
+		}
+		x0 = b.Add(x0, ks[(i+1)%3])
+		x1 = b.Add(b.Add(x1, ks[(i+2)%3]), b.Splat(t, float64(i+1)))
+	}
+	return x0, x1
+}
+
+// unit makes words numbers between 0 and 1, both excluded, of a float type
+// that holds 24 bits.
+func (e *elab) unit(w *tensor, elem ir.DType) *tensor {
+	t := w.v.Type
+	high := e.b.Convert(e.b.Binary(ir.ShiftRightLogical, w.v, e.b.Splat(t, 8)), elem)
+	half := e.b.Add(high, e.b.Splat(high.Type, 0.5))
+	return w.with(e.b.Mul(half, e.b.Splat(high.Type, math.Exp2(-24))))
+}
+
+func randomNormal(e *elab, c *builtinCall) value {
+	axes, ok := e.declared(c, "axes")
+	if !ok {
+		return poison{}
+	}
+	elem := e.p.elem(ir.F32)
+	if c.has("to") {
+		elem = c.elem("to")
+	}
+	if !elem.IsFloat() {
+		return e.fail(c.place("to"), "", errWant, "random_normal's to", "a float", elem.String())
+	}
+	return e.cast(e.normal(axes, wide(elem)), elem)
+}
+
+// normal is Box and Muller's transform of two uniform numbers.
+func (e *elab) normal(axes []axis, elem ir.DType) *tensor {
+	a, b := e.words(axes)
+	u, v := e.unit(a, elem).v, e.unit(b, elem).v
+	radius := e.b.Unary(ir.Sqrt, e.b.Mul(e.b.Unary(ir.Log, u), e.b.Splat(u.Type, -2)))
+	return &tensor{e.b.Mul(radius, e.b.Unary(ir.Cosine, e.b.Mul(v, e.b.Splat(u.Type, 2*math.Pi)))), axes}
+}
+
+func dropout(e *elab, c *builtinCall) value {
+	t, rate := c.tensor("x"), c.number("rate", 0)
+	if !t.elem().IsFloat() {
+		return e.fail(c.span, "cast(x, f32)", errFloat, c.name, t)
+	}
+	if rate < 0 || rate >= 1 {
+		return e.fail(c.place("rate"), "", errRate, number(rate))
+	}
+	if rate == 0 || !e.p.opts.Train {
+		return t
+	}
+	w, _ := e.words(t.axes)
+	u := e.unit(w, e.p.elem(ir.F32)).v
+	keep := e.b.Compare("GE", u, e.b.Splat(u.Type, rate))
+	scaled := e.b.Mul(t.v, e.b.Splat(t.v.Type, 1/(1-rate)))
+	return t.with(e.b.Select(keep, scaled, e.b.Splat(t.v.Type, 0)))
+}

@@ -1,0 +1,206 @@
+package lang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// A schedule is the numbers of one pipeline: SEMANTICS' S, M, R, L, D.
+type schedule struct {
+	stages, microbatches, repeats, layersPerStage, delay int
+	pipelined                                            int // layers inside: stages x repeats x layersPerStage
+}
+
+// schedule derives what the pipeline block does not give and checks that all
+// fits: n layers, at the place at, of a batch of the given size whose rows lie
+// as cut says.
+func (e *elab) schedule(at span, n int, batch axis, rows cut) (*schedule, bool) {
+	p := e.p
+	s := &schedule{stages: p.meshAxisSize("stage")}
+	s.layersPerStage, _ = p.num("pipeline", "layers_per_stage")
+	s.delay, _ = p.num("pipeline", "delay")
+	if !e.layersFit(at, n, s) {
+		return nil, false
+	}
+	return s, e.microbatchesFit(at, batch, rows, s)
+}
+
+// place is where a setting of the pipeline block stands, or at.
+func (p *program) place(key string, at span) span {
+	if s := p.values["pipeline"][key]; s != nil {
+		return s.span
+	}
+	return at
+}
+
+// layersFit settles pipelined and repeats.
+func (e *elab) layersFit(at span, n int, s *schedule) bool {
+	p, slot := e.p, s.stages*s.layersPerStage
+	subset, given := p.num("pipeline", "layers")
+	s.pipelined = n
+	if given {
+		if s.pipelined = subset; subset > n {
+			e.fail(p.place("layers", at), fmt.Sprintf("at most layers = %d", n), errSubset, subset, n)
+			return false
+		}
+	}
+	repeats, given := p.num("pipeline", "repeats")
+	if given {
+		s.repeats = repeats
+		if total := slot * repeats; total != s.pipelined {
+			e.fail(p.place("repeats", at), e.layersCure(s.pipelined, n, slot, total), errLayers, s.pipelined, s.stages, repeats, s.layersPerStage, total)
+			return false
+		}
+		return true
+	}
+	s.repeats = s.pipelined / slot
+	if s.repeats*slot != s.pipelined {
+		where := at
+		if subset > 0 {
+			where = p.place("layers", at)
+		}
+		e.fail(where, e.layersCure(s.pipelined, n, slot, 0), errLayersLeft, s.pipelined, s.stages, s.layersPerStage, slot, s.pipelined%slot)
+		return false
+	}
+	return true
+}
+
+// layersCure says what would fit: numbers of layers near by, and leaving some
+// outside of the pipeline.
+func (e *elab) layersCure(pipelined, n, slot, total int) string {
+	var cures []string
+	if total > 0 && pipelined%slot == 0 {
+		cures = append(cures, fmt.Sprintf("repeats = %d fits %d layers", pipelined/slot, pipelined))
+	}
+	if total > 0 && total < n {
+		cures = append(cures, fmt.Sprintf("layers = %d leaves %d outside", total, n-total))
+	}
+	if down := pipelined / slot * slot; total == 0 && down > 0 {
+		cures = append(cures, fmt.Sprintf("layers = %d in the pipeline block leaves %d outside", down, n-down))
+	}
+	if up := (pipelined/slot + 1) * slot; total == 0 {
+		cures = append(cures, fmt.Sprintf("%d layers fit", up))
+	}
+	if len(cures) == 0 {
+		cures = append(cures, fmt.Sprintf("%d layers fit", total))
+	}
+	return strings.Join(cures, "; or ")
+}
+
+// microbatchesFit settles microbatches.
+func (e *elab) microbatchesFit(at span, batch axis, rows cut, s *schedule) bool {
+	p := e.p
+	m, given := p.num("pipeline", "microbatches")
+	if !given {
+		m = s.stages * s.delay
+	}
+	s.microbatches = m
+	where := p.place("microbatches", at)
+	if m%s.stages != 0 {
+		e.fail(where, "microbatches = "+around(m, s.stages), errMicrobatchStages, m, s.stages)
+		return false
+	}
+	if least := s.stages * s.delay; m < least {
+		e.fail(where, fmt.Sprintf("microbatches = %d, or delay = 1", least), errMicrobatchDelay, m, s.delay, s.stages, least)
+		return false
+	}
+	if batch.size%m != 0 {
+		e.fail(where, e.batchCure(batch.size, s.stages), errBatch, batch.name, batch.size, m)
+		return false
+	}
+	b := batch.size / m
+	if parts := e.devices(rows.mesh); b%parts != 0 {
+		hint := fmt.Sprintf("%s = %d gives each of %d parts a row", batch.name, m*parts, parts)
+		if most := batch.size / parts / s.stages * s.stages; most >= s.stages*s.delay {
+			for ; most > 0 && (batch.size%most != 0 || batch.size/most%parts != 0); most -= s.stages {
+			}
+			if most >= s.stages*s.delay {
+				hint = fmt.Sprintf("microbatches = %d fits; or %s", most, hint)
+			}
+		}
+		e.fail(where, hint, errRows, b, batch.name, batch.size, m, strings.Join(rows.mesh, " x "), parts)
+		return false
+	}
+	return true
+}
+
+func (e *elab) devices(mesh []string) int {
+	n := 1
+	for _, m := range mesh {
+		n *= e.p.meshAxisSize(m)
+	}
+	return n
+}
+
+// around is the multiples of k next to n.
+func around(n, k int) string {
+	if lo := n / k * k; lo > 0 {
+		return fmt.Sprintf("%d or %d", lo, lo+k)
+	}
+	return fmt.Sprint(k)
+}
+
+// batchCure lists some numbers of microbatches that divide the batch.
+func (e *elab) batchCure(batch, stages int) string {
+	var fit []string
+	for m := stages; m <= batch && len(fit) < 4; m += stages {
+		if batch%m == 0 {
+			fit = append(fit, fmt.Sprint(m))
+		}
+	}
+	if fit == nil {
+		return fmt.Sprintf("a batch of %d fits", (batch/stages+1)*stages)
+	}
+	return "microbatches = " + alternatives(fit)
+}
+
+// attr is the schedule and the other settings as passes read them.
+func (s *schedule) attr(p *program, outside string) ir.Dict {
+	n := func(name string, v int) ir.NamedAttr { return ir.NamedAttr{Name: name, Attr: ir.I64Attr(v)} }
+	w := func(name string) ir.NamedAttr {
+		return ir.NamedAttr{Name: name, Attr: ir.Str(p.word("pipeline", name))}
+	}
+	f := func(name string) ir.NamedAttr {
+		return ir.NamedAttr{Name: name, Attr: ir.Bool(p.flag("pipeline", name))}
+	}
+	unroll, _ := p.num("pipeline", "unroll")
+	as := []ir.NamedAttr{n("stages", s.stages), n("microbatches", s.microbatches), n("repeats", s.repeats), n("layers_per_stage", s.layersPerStage),
+		n("delay", s.delay), n("pipelined", s.pipelined), n("unroll", unroll),
+		w("gather"), w("prefetch"), w("rotate"), w("remat"), w("checkpoint"), w("mode"),
+		f("scan_iterations"), f("scan_repeats"), f("scan_layers"), f("skip_bubbles"), f("save_gathered"), f("save_decoder_layer_input"),
+		{Name: "save", Attr: p.saved()}, {Name: "offload", Attr: stringArray(p.names("pipeline", "offload"))}}
+	if outside != "" {
+		as = append(as, ir.NamedAttr{Name: "outside", Attr: ir.Sym(outside)})
+	}
+	return ir.Dict(ir.AttrsOf(as...))
+}
+
+// saved are the names of save, and those that custom gives to device.
+func (p *program) saved() ir.Array {
+	ns := slices.Clone(p.names("pipeline", "save"))
+	if s := p.values["pipeline"]["remat"]; s != nil {
+		for _, e := range s.body {
+			if how, ok := e.value.(*nameRef); ok && how.name == "device" && !slices.Contains(ns, e.key) {
+				ns = append(ns, e.key)
+			}
+		}
+	}
+	return stringArray(ns)
+}
+
+func stringArray(ns []string) ir.Array {
+	out := make(ir.Array, len(ns))
+	for i, n := range ns {
+		out[i] = ir.Str(n)
+	}
+	return out
+}
+
+// stackAttr is the settings of a plain stack.
+func (p *program) stackAttr() ir.Dict {
+	return ir.Dict(ir.AttrsOf(ir.NamedAttr{Name: "scan_layers", Attr: ir.Bool(p.flag("pipeline", "scan_layers"))},
+		ir.NamedAttr{Name: "checkpoint", Attr: ir.Str(p.word("pipeline", "checkpoint"))}, ir.NamedAttr{Name: "remat", Attr: ir.Str(p.word("pipeline", "remat"))}))
+}

@@ -1,0 +1,347 @@
+package lang
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// A settingKind is what a setting's value may be.
+type settingKind uint8
+
+const (
+	count    settingKind = iota // a whole number, at least min
+	real                        // a number, at least min
+	flag                        // true or false
+	word                        // one of words
+	names                       // [a, b] of names, or one name
+	fileName                    // a text, or one of words
+	call                        // one of words, with arguments in parentheses or braces
+)
+
+// A settingRow is what the language knows of one setting.
+type settingRow struct {
+	block, key string
+	kind       settingKind
+	min        float64
+	words      []string          // of word, file and call
+	args       map[string]string // of call: the arguments that each word takes, by name
+	def        any               // what holds where nothing is given; nil is derived
+	refused    map[string]string // values that nothing implements, and the cure
+	doc        string
+}
+
+var remats = []string{"full", "none", "minimal", "minimal_with_context", "save_dot_with_context_except_mlp", "save_dot_except_mlp", "save_dot_except_mlpwi",
+	"save_qkv_proj", "save_out_proj", "qkv_proj_offloaded", "minimal_offloaded", "custom"}
+
+// settingTable is every setting of the blocks that have fixed keys.
+var settingTable = []settingRow{
+	{block: "pipeline", key: "microbatches", kind: count, min: 1, doc: "parts that the batch is cut into; a multiple of the stages"},
+	{block: "pipeline", key: "repeats", kind: count, min: 1, doc: "how often a microbatch goes through all stages"},
+	{block: "pipeline", key: "layers_per_stage", kind: count, min: 1, def: 1, doc: "layers that a stage runs each time"},
+	{block: "pipeline", key: "layers", kind: count, min: 1, doc: "layers inside the pipeline; the others run after it"},
+	{block: "pipeline", key: "delay", kind: count, min: 1, def: 1, doc: "iterations from one stage to the next: 1, or 2 to hide the transfer"},
+	{block: "pipeline", key: "gather", kind: word, words: []string{"per_iteration", "once", "per_repeat"}, def: "per_iteration",
+		refused: map[string]string{"per_repeat": "use per_iteration or once"}, doc: "where sharded weights are made whole"},
+	{block: "pipeline", key: "prefetch", kind: word, words: []string{"head", "ahead"}, def: "head", doc: "when a repeat's weights are gathered; goes with gather = per_repeat"},
+	{block: "pipeline", key: "gather_dtype", kind: word, words: []string{"bf16", "f16", "f32"}, def: "",
+		refused: map[string]string{"bf16": "leave it out: weights are gathered as they are", "f16": "leave it out: weights are gathered as they are", "f32": "leave it out: weights are gathered as they are"},
+		doc:     "the element type in which weights are gathered"},
+	{block: "pipeline", key: "rotate", kind: word, words: []string{"ppermute", "slice_pad"}, def: "ppermute", doc: "how activations move to the next stage"},
+	{block: "pipeline", key: "remat", kind: call, words: remats, def: "full", doc: "what the backward pass recomputes"},
+	{block: "pipeline", key: "save", kind: names, doc: "checkpoint names that are kept besides"},
+	{block: "pipeline", key: "offload", kind: names, refused: map[string]string{"*": "leave it out: nothing is kept in host memory"}, doc: "checkpoint names that are kept in host memory"},
+	{block: "pipeline", key: "save_decoder_layer_input", kind: flag, def: true, doc: "whether each layer's input is kept"},
+	{block: "pipeline", key: "save_gathered", kind: flag, def: false, refused: map[string]string{"true": "leave it out: it goes with gather = per_repeat"}, doc: "whether gathered weights are kept for the backward pass"},
+	{block: "pipeline", key: "checkpoint", kind: word, words: []string{"iteration", "layer", "repeat", "none"}, def: "iteration", doc: "what is recomputed as one"},
+	{block: "pipeline", key: "scan_iterations", kind: flag, def: true, doc: "whether iterations are a loop, or one after the other in the program"},
+	{block: "pipeline", key: "scan_repeats", kind: flag, def: true, refused: map[string]string{"false": "leave it out: it goes with gather = per_repeat"}, doc: "whether repeats are a loop"},
+	{block: "pipeline", key: "scan_layers", kind: flag, def: true, doc: "whether the layers of a stage, and of a stack, are a loop"},
+	{block: "pipeline", key: "unroll", kind: count, min: 1, def: 1, doc: "iterations in one turn of the loop"},
+	{block: "pipeline", key: "skip_bubbles", kind: flag, def: false, refused: map[string]string{"true": "leave it out: bubble work is computed and dropped"}, doc: "whether bubble work is left out where devices may diverge"},
+	{block: "pipeline", key: "mode", kind: word, words: []string{"auto", "explicit"}, def: "auto",
+		refused: map[string]string{"explicit": "use auto"}, doc: "whether shardings are derived or demanded"},
+	{block: "pipeline", key: "compat", kind: word, words: []string{"none", "maxtext_prefetch"}, def: "none",
+		refused: map[string]string{"maxtext_prefetch": "leave it out: it goes with gather = per_repeat"}, doc: "defects of others to be reproduced"},
+
+	{block: "train", key: "optimizer", kind: call, words: []string{"sgd", "adam", "adamw"}, args: map[string]string{
+		"sgd": "lr momentum nesterov", "adam": "lr b1 b2 eps", "adamw": "lr b1 b2 eps weight_decay"}, def: "", doc: "how parameters are updated"},
+	{block: "train", key: "schedule", kind: call, words: []string{"constant", "linear", "cosine"}, args: map[string]string{
+		"constant": "warmup", "linear": "warmup end", "cosine": "warmup end"}, def: "constant", doc: "how the learning rate changes over the steps"},
+	{block: "train", key: "clip_by_global_norm", kind: real, min: 0, doc: "the largest norm of all gradients together"},
+	{block: "train", key: "steps", kind: count, min: 1, doc: "how many updates"},
+	{block: "train", key: "seed", kind: count, min: 0, def: 0, doc: "of initial values, inputs and random numbers"},
+	{block: "train", key: "data", kind: fileName, words: []string{"synthetic"}, def: "synthetic", doc: "synthetic, or an npz file with batches on a leading axis"},
+	{block: "train", key: "dtype", kind: word, words: []string{"f32", "f64", "bf16"}, def: "f32", doc: "in which gradients accumulate"},
+	{block: "train", key: "gradient_accumulation", kind: count, min: 1, def: 1, doc: "batches per update"},
+	{block: "train", key: "shard_optimizer_over_data", kind: flag, def: false, doc: "ZeRO-1: optimizer state cut along data too"},
+
+	{block: "hardware", key: "preset", kind: fileName, def: "", doc: "a chip by name: v5p, v5e, v4, h100"},
+	{block: "hardware", key: "chips", kind: count, min: 1, doc: "how many"},
+	{block: "hardware", key: "memory", kind: real, min: 0, doc: "bytes per chip"},
+	{block: "hardware", key: "flops", kind: real, min: 0, doc: "floating-point operations per second and chip"},
+	{block: "hardware", key: "memory_bandwidth", kind: real, min: 0, doc: "bytes per second and chip"},
+	{block: "hardware", key: "ici_bandwidth", kind: real, min: 0, doc: "bytes per second and link inside a slice"},
+	{block: "hardware", key: "ici_latency", kind: real, min: 0, doc: "seconds per message inside a slice"},
+	{block: "hardware", key: "dcn_bandwidth", kind: real, min: 0, doc: "bytes per second and chip between slices"},
+	{block: "hardware", key: "dcn_latency", kind: real, min: 0, doc: "seconds per message between slices"},
+}
+
+func settingRowOf(block, key string) *settingRow {
+	i := slices.IndexFunc(settingTable, func(r settingRow) bool { return r.block == block && r.key == key })
+	if i < 0 {
+		return nil
+	}
+	return &settingTable[i]
+}
+
+func settingKeys(block string) []string {
+	var keys []string
+	for _, r := range settingTable {
+		if r.block == block {
+			keys = append(keys, r.key)
+		}
+	}
+	return keys
+}
+
+// checkSettings checks each setting by its row.
+func (p *program) checkSettings() {
+	for _, b := range []string{"pipeline", "train", "hardware"} {
+		for _, s := range p.ordered(b) {
+			row := settingRowOf(b, s.key)
+			if row == nil {
+				key := s.span
+				key.len = len(s.key)
+				p.report(key, near(s.key, settingKeys(b)), errUnknownKey, b, s.key)
+				continue
+			}
+			p.checkSetting(row, s)
+		}
+	}
+	p.checkTogether()
+}
+
+// checkTogether refuses settings that have no effect as things stand.
+func (p *program) checkTogether() {
+	if s := p.values["pipeline"]["prefetch"]; s != nil && p.word("pipeline", "gather") != "per_repeat" {
+		p.report(s.span, "leave it out", errNoEffect, s.key, p.word("pipeline", "prefetch"), "gather", p.word("pipeline", "gather"), "per_repeat")
+	}
+}
+
+func (p *program) checkSetting(row *settingRow, s *setting) {
+	if s.body != nil && row.kind != call {
+		p.report(s.span, "", errSettingBody, row.block, s.key)
+		return
+	}
+	bad := func(want string) {
+		p.report(s.value.at(), "", errSettingValue, row.block, s.key, want)
+	}
+	switch row.kind {
+	case count, real:
+		v, ok := numberOf(s.value)
+		if _, whole := number(v).whole(); !ok || v < row.min || v > maxAxis && row.kind == count || row.kind == count && !whole || math.IsInf(v, 0) {
+			what := "a number"
+			if row.kind == count {
+				what = "a whole number"
+			}
+			bad(what + " of at least " + number(row.min).String())
+			return
+		}
+		if s.key == "delay" && v > 2 {
+			bad("1 or 2")
+			return
+		}
+	case flag:
+		if n, ok := s.value.(*nameRef); !ok || n.name != "true" && n.name != "false" {
+			bad("true or false")
+			return
+		}
+	case word:
+		n, ok := s.value.(*nameRef)
+		if !ok || !slices.Contains(row.words, n.name) {
+			hint := ""
+			if ok {
+				hint = near(n.name, row.words)
+			}
+			p.report(s.value.at(), hint, errSettingValue, row.block, s.key, alternatives(row.words))
+			return
+		}
+	case names:
+		if _, ok := namesIn(s.value); !ok {
+			bad("names in brackets, such as [query_proj, out_proj]")
+			return
+		}
+	case fileName:
+		_, isText := s.value.(*textLit)
+		if n, ok := s.value.(*nameRef); !isText && !(ok && (len(row.words) == 0 || slices.Contains(row.words, n.name))) {
+			bad(alternatives(append(slices.Clone(row.words), "a file name in quotes")))
+			return
+		}
+	case call:
+		if !p.checkCall(row, s) {
+			return
+		}
+	}
+	p.refuse(row, s)
+}
+
+func alternatives(words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " or " + words[n-1]
+	}
+	return strings.Join(words, "")
+}
+
+// refuse reports a value that is understood and that nothing implements.
+func (p *program) refuse(row *settingRow, s *setting) {
+	given := ""
+	if n, ok := s.value.(*nameRef); ok {
+		given = n.name
+	}
+	cure, ok := row.refused[given]
+	if list, isList := namesIn(s.value); !ok && isList && len(list) > 0 {
+		given = "[" + strings.Join(list, ", ") + "]"
+		cure, ok = row.refused["*"]
+	}
+	if ok {
+		p.report(s.span, cure, errRefused, row.block, s.key, given)
+	}
+}
+
+// checkCall checks word, word(args) and word { key = value }.
+func (p *program) checkCall(row *settingRow, s *setting) bool {
+	fn, args := s.value, []arg(nil)
+	if c, ok := s.value.(*callExpr); ok {
+		fn, args = c.fn, c.args
+	}
+	n, ok := fn.(*nameRef)
+	if !ok || !slices.Contains(row.words, n.name) {
+		hint := ""
+		if ok {
+			hint = near(n.name, row.words)
+		}
+		p.report(s.value.at(), hint, errSettingValue, row.block, s.key, alternatives(row.words))
+		return false
+	}
+	if s.body != nil && n.name != "custom" {
+		p.report(s.span, "", errSettingBody, row.block, s.key)
+		return false
+	}
+	if s.body == nil && n.name == "custom" {
+		p.report(s.span, "custom { query_proj = device, context = remat }", errCustom)
+		return false
+	}
+	for _, e := range s.body {
+		how, ok := e.value.(*nameRef)
+		if !ok || !slices.Contains([]string{"device", "remat", "offload"}, how.name) {
+			p.report(e.value.at(), "", errCustomValue, e.key)
+			continue
+		}
+		if how.name == "offload" {
+			p.report(e.value.at(), "use device or remat", errRefused, row.block, s.key, "custom { "+e.key+" = offload }")
+		}
+	}
+	known := strings.Fields(row.args[n.name])
+	for _, a := range args {
+		if a.name == nil || !slices.Contains(known, a.name.name) {
+			hint := ""
+			if a.name != nil {
+				hint = near(a.name.name, known)
+			}
+			p.report(a.span, hint, errSettingArg, n.name, alternatives(known))
+			continue
+		}
+		if _, isNumber := numberOf(a.value); !isNumber {
+			if b, isName := a.value.(*nameRef); !isName || b.name != "true" && b.name != "false" {
+				p.report(a.value.at(), "", errSettingValue, n.name, a.name.name, "a number")
+			}
+		}
+	}
+	return true
+}
+
+// numberOf reads a number, with a sign or not.
+func numberOf(x expr) (float64, bool) {
+	switch x := x.(type) {
+	case *numberLit:
+		return x.value, true
+	case *unaryExpr:
+		if v, ok := numberOf(x.x); ok && x.op == "-" {
+			return -v, true
+		}
+	}
+	return 0, false
+}
+
+// namesIn reads a name, a text, or a list of them.
+func namesIn(x expr) ([]string, bool) {
+	switch x := x.(type) {
+	case *nameRef:
+		return []string{x.name}, true
+	case *textLit:
+		return []string{x.text}, true
+	case *listLit:
+		var out []string
+		for _, it := range x.items {
+			one, ok := namesIn(it.value)
+			if !ok || len(one) != 1 || it.name != nil || it.to != nil {
+				return nil, false
+			}
+			out = append(out, one[0])
+		}
+		return out, true
+	}
+	return nil, false
+}
+
+// The getters return what was given, or the default. They are for settings
+// that were checked.
+
+func (p *program) num(block, key string) (v int, given bool) {
+	if s := p.values[block][key]; s != nil {
+		if f, ok := numberOf(s.value); ok {
+			return int(f), true
+		}
+	}
+	v, _ = settingRowOf(block, key).def.(int)
+	return v, false
+}
+
+func (p *program) word(block, key string) string {
+	if s := p.values[block][key]; s != nil {
+		switch v := s.value.(type) {
+		case *nameRef:
+			return v.name
+		case *callExpr:
+			if n, ok := v.fn.(*nameRef); ok {
+				return n.name
+			}
+		}
+	}
+	d, _ := settingRowOf(block, key).def.(string)
+	return d
+}
+
+func (p *program) flag(block, key string) bool {
+	if s := p.values[block][key]; s != nil {
+		if n, ok := s.value.(*nameRef); ok {
+			return n.name == "true"
+		}
+	}
+	d, _ := settingRowOf(block, key).def.(bool)
+	return d
+}
+
+func (p *program) names(block, key string) []string {
+	if s := p.values[block][key]; s != nil {
+		ns, _ := namesIn(s.value)
+		return ns
+	}
+	return nil
+}
+
+func (p *program) seed() int {
+	v, _ := p.num("train", "seed")
+	return v
+}

@@ -1,0 +1,120 @@
+package lang
+
+import (
+	"slices"
+
+	"ppc/ir"
+)
+
+// A layout says how logical axes lie on the mesh: the rules of one shard
+// block. The axis called batch, if any, is cut along lead before its own.
+type layout struct {
+	p     *program
+	rules []rule
+	batch string
+	lead  []string
+}
+
+// meshAxes are the mesh axes that a rule names and that have more than one
+// device.
+func (l *layout) meshAxes(r rule, ax string) []string {
+	var out []string
+	if ax == l.batch {
+		for _, m := range l.lead {
+			if l.p.mesh.AxisSize(m) > 1 {
+				out = append(out, m)
+			}
+		}
+	}
+	for _, m := range r.mesh {
+		if l.p.mesh.AxisSize(m.name) > 1 && !slices.Contains(out, m.name) {
+			out = append(out, m.name)
+		}
+	}
+	return out
+}
+
+// A cut is how one dimension is cut, and the rule that says so.
+type cut struct {
+	mesh []string
+	rule *rule
+}
+
+// cuts applies the rules in order, as Flax does: a rule takes its axis where
+// no earlier rule did and its mesh axes are all free on this tensor.
+func (l *layout) cuts(names []string) []cut {
+	out := make([]cut, len(names))
+	if l.p.mesh == nil {
+		return out
+	}
+	taken := make([]bool, len(names))
+	var used []string
+	take := func(d int, r *rule, mesh []string) {
+		for _, m := range mesh {
+			if slices.Contains(used, m) {
+				return
+			}
+		}
+		taken[d] = true
+		used = append(used, mesh...)
+		out[d] = cut{mesh, r}
+	}
+	for i := range l.rules {
+		for _, a := range l.rules[i].axes {
+			if d := slices.Index(names, a.name); d >= 0 && !taken[d] {
+				take(d, &l.rules[i], l.meshAxes(l.rules[i], a.name))
+			}
+		}
+	}
+	if d := slices.Index(names, l.batch); d >= 0 && !taken[d] {
+		take(d, nil, l.meshAxes(rule{}, l.batch))
+	}
+	return out
+}
+
+// sharding is how a tensor over axes lies; nil without a mesh. Where a
+// dimension does not divide, bad is told if it is given, and the dimension
+// stays whole.
+func (l *layout) sharding(axes []axis, bad func(a axis, c cut, parts int)) *ir.Sharding {
+	if l.p.mesh == nil {
+		return nil
+	}
+	s := ir.Replicated(l.p.mesh.Name, len(axes))
+	for d, c := range l.cuts(namesOf(axes)) {
+		refs := ir.Axs(c.mesh...)
+		if n := l.p.mesh.RefsSize(refs); axes[d].size%n != 0 {
+			if bad != nil {
+				bad(axes[d], c, n)
+			}
+			continue
+		}
+		s.Dims[d].Axes = refs
+	}
+	return s
+}
+
+// gatheredAxes are the mesh axes over which a weight is stored in parts and
+// used whole.
+var gatheredAxes = []string{"fsdp", "fsdp_transpose", "context", "expert"}
+
+// gathered is s where the weight is used. An expert axis stays on a dimension
+// that is cut along it alone: the experts themselves.
+func gathered(s *ir.Sharding) *ir.Sharding {
+	out := s.Clone()
+	for i := range out.Dims {
+		axes := out.Dims[i].Axes
+		if len(axes) == 1 && axes[0].Name == "expert" {
+			continue
+		}
+		out.Dims[i].Axes = slices.DeleteFunc(axes, func(r ir.AxisRef) bool { return slices.Contains(gatheredAxes, r.Name) })
+	}
+	return out
+}
+
+// meshAxisSize is the size of a mesh axis; one that is not there has size 1.
+func (p *program) meshAxisSize(name string) int {
+	if p.mesh == nil {
+		return 1
+	}
+	return p.mesh.AxisSize(name)
+}
