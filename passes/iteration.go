@@ -33,7 +33,7 @@ func (it *iteration) build(aux []*ir.Value) (map[string]*ir.Value, []*ir.Value) 
 		args = append(args, it.side(s))
 	}
 	out := it.compute(args)
-	next := it.rotate(out[0], io, slot)
+	next := it.rotate(out[0].Named("out"), io, slot)
 	return next, it.sum(aux, out[1:])
 }
 

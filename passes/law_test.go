@@ -1,10 +1,12 @@
 package passes
 
 import (
+	"bytes"
 	"testing"
 
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/runtime"
 )
 
 // bind cuts the typed form's arguments for a later form: a parameter with
@@ -71,13 +73,13 @@ func evaluate(t *testing.T, m, typed *ir.Module, args []*ir.Literal, opts eval.O
 // Every form of the program computes what the layers one after the other do.
 func TestEveryForm(t *testing.T) {
 	for _, c := range []model{
-		{S: 1, M: 2, R: 2, L: 1, D: 1, b: 2, e: 4, fsdp: 1, data: 1, gather: "per_iteration", rotate: "ppermute"},
-		{S: 4, M: 4, R: 1, L: 1, D: 1, b: 2, e: 4, fsdp: 1, data: 1, gather: "per_iteration", rotate: "ppermute"},
-		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, fsdp: 2, data: 1, gather: "per_iteration", rotate: "ppermute"},
-		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, fsdp: 2, data: 1, gather: "once", rotate: "slice_pad"},
-		{S: 2, M: 4, R: 3, L: 2, D: 2, rest: 2, b: 4, e: 4, fsdp: 2, data: 2, gather: "once", rotate: "ppermute"},
-		{S: 3, M: 9, R: 2, L: 2, D: 2, rest: 1, b: 2, e: 4, fsdp: 1, data: 2, gather: "per_iteration", rotate: "slice_pad"},
-		{S: 8, M: 16, R: 2, L: 1, D: 2, b: 1, e: 4, fsdp: 1, data: 1, gather: "per_iteration", rotate: "ppermute"},
+		{S: 1, M: 2, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
+		{S: 4, M: 4, R: 1, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
+		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
+		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 2, gather: "once", rotate: "slice_pad"},
+		{S: 2, M: 4, R: 3, L: 2, D: 2, rest: 2, b: 4, e: 4, h: 4, data: 2, fsdp: 2, tensor: 1, gather: "once", rotate: "ppermute"},
+		{S: 3, M: 9, R: 2, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 2, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "slice_pad"},
+		{S: 8, M: 16, R: 2, L: 1, D: 2, b: 1, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
 	} {
 		t.Run(c.String(), func(t *testing.T) {
 			typed := c.module()
@@ -103,4 +105,104 @@ func TestEveryForm(t *testing.T) {
 			}
 		})
 	}
+}
+
+// execute runs a local program on goroutine devices and returns global results.
+func execute(t *testing.T, m, typed *ir.Module, args []*ir.Literal, opts ...runtime.Option) []*ir.Literal {
+	t.Helper()
+	exe, err := runtime.Load(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mesh, main := m.Meshes[0], m.Main()
+	per := make([][]*ir.Literal, mesh.Size())
+	for i, l := range bind(m, typed, args) {
+		s, _ := main.Params()[i].Attrs.Get("pp.sharding").(*ir.Sharding)
+		for d := range per {
+			per[d] = append(per[d], ir.Cut(l, s, mesh, d))
+		}
+	}
+	got, err := exe.Run(t.Context(), per, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*ir.Literal
+	for i, r := range main.Results {
+		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
+		parts := make([]*ir.Literal, len(got))
+		for d := range got {
+			parts[d] = got[d][i]
+		}
+		out = append(out, ir.Join(mesh, s, s.Global(r.Type, mesh), parts))
+	}
+	return out
+}
+
+// configurations are the legal ones of the table: stages, repeats, layers per
+// stage, microbatches, delay and meshes.
+func configurations() []model {
+	var out []model
+	for _, S := range []int{1, 2, 3, 4, 8} {
+		for _, R := range []int{1, 2, 4} {
+			for _, L := range []int{1, 2} {
+				for _, k := range []int{1, 2, 3, 4} {
+					for _, D := range []int{1, 2} {
+						M := k * S
+						if R > 1 && M < D*S || D == 2 && M < 2*S {
+							continue
+						}
+						for _, mesh := range [][3]int{{1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {1, 2, 2}} {
+							out = append(out, model{S: S, R: R, L: L, M: M, D: D, data: mesh[0], fsdp: mesh[1], tensor: mesh[2], b: 2, e: 2, h: 4})
+						}
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// The law: every legal configuration, executed on goroutine devices, computes
+// what the layers one after the other do, and both rotates give the same bits.
+func TestLaw(t *testing.T) {
+	step := 1
+	if testing.Short() {
+		step = 17
+	}
+	table := configurations()
+	for i := 0; i < len(table); i += step {
+		c := table[i]
+		c.rest = i % 3 / 2 // every third with a layer after the pipeline
+		var want []*ir.Literal
+		for _, gather := range []string{"per_iteration", "once"} {
+			var first []*ir.Literal
+			for _, rotate := range []string{"ppermute", "slice_pad"} {
+				c.gather, c.rotate = gather, rotate
+				typed := c.module()
+				args := c.args(typed)
+				if want == nil {
+					want = evaluate(t, typed, typed, args, eval.Options{})
+				}
+				m := typed.Clone()
+				if err := Run(m, Config{}); err != nil {
+					t.Fatalf("%s: %v", c, err)
+				}
+				got := execute(t, m, typed, args)
+				for k := range want {
+					if _, rel := eval.MaxDiff(got[k], want[k]); !(rel <= 1e-12) {
+						t.Errorf("%s: result %d differs by %g", c, k, rel)
+					}
+				}
+				if first == nil {
+					first = got
+				}
+				for k := range got {
+					if !bytes.Equal(got[k].Expand(), first[k].Expand()) {
+						t.Errorf("%s: result %d has other bits than with ppermute", c, k)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d configurations, each with two gathers and two rotates", (len(table)+step-1)/step, len(table))
 }

@@ -8,12 +8,15 @@ import (
 )
 
 // A model describes a small pipelined program for tests: layers of
-// tanh(x·w + side) with an auxiliary scalar, mean(x·x) of each layer.
+// tanh(x·w1 + side)·w2 with an auxiliary scalar, the mean of each layer's
+// squares. w1 and w2 are stored over fsdp and split over tensor.
 type model struct {
 	S, M, R, L, D int
 	rest          int // layers after the pipeline
-	b, e          int // rows of a microbatch, width
-	fsdp, data    int
+	b, e, h       int // rows of a microbatch, width, hidden width
+	data          int
+	fsdp          int
+	tensor        int
 	gather        string
 	rotate        string
 }
@@ -21,25 +24,19 @@ type model struct {
 func (c model) layers() int { return c.S*c.R*c.L + c.rest }
 
 func (c model) String() string {
-	return fmt.Sprintf("S%d M%d R%d L%d D%d +%d %s %s fsdp%d data%d", c.S, c.M, c.R, c.L, c.D, c.rest, c.gather, c.rotate, c.fsdp, c.data)
+	return fmt.Sprintf("S%d M%d R%d L%d D%d +%d data%d fsdp%d tensor%d %s %s", c.S, c.M, c.R, c.L, c.D, c.rest, c.data, c.fsdp, c.tensor, c.gather, c.rotate)
 }
 
-func (c model) batchAxes() []ir.AxisRef {
+// axes are those of the named mesh axes that the mesh has with more than one device.
+func (c model) axes(names ...string) []ir.AxisRef {
+	size := map[string]int{"stage": c.S, "data": c.data, "fsdp": c.fsdp, "tensor": c.tensor}
 	var axes []ir.AxisRef
-	if c.data > 1 {
-		axes = append(axes, ir.Ax("data"))
-	}
-	if c.fsdp > 1 {
-		axes = append(axes, ir.Ax("fsdp"))
+	for _, n := range names {
+		if size[n] > 1 {
+			axes = append(axes, ir.Ax(n))
+		}
 	}
 	return axes
-}
-
-func (c model) weightAxes() []ir.AxisRef {
-	if c.fsdp > 1 {
-		return ir.Axs("fsdp")
-	}
-	return nil
 }
 
 // layer is the layer function for rows rows.
@@ -51,27 +48,38 @@ func (c model) layer(name string, rows int, axes []ir.AxisRef) *ir.Func {
 	x.Sharding = ir.NewSharding("mesh", axes, nil)
 	side := f.NewArg(f.Body, ir.Tensor(ir.I32, rows), "pos")
 	side.Sharding = ir.NewSharding("mesh", axes)
-	w := f.NewArg(f.Body, ir.Tensor(elem, c.e, c.e), "w")
-	w.Sharding = ir.NewSharding("mesh", c.weightAxes(), nil)
-	w.Attrs = ir.AttrsOf(named("pp.name", ir.Str("w")), named("pp.gathered", ir.Replicated("mesh", 2)))
+	fsdp, tensor := c.axes("fsdp"), c.axes("tensor")
+	w1 := c.weight(f, "w1", c.e, c.h, ir.NewSharding("mesh", fsdp, tensor))
+	w2 := c.weight(f, "w2", c.h, c.e, ir.NewSharding("mesh", tensor, fsdp))
 	b := ir.NewBuilder(f)
-	y := b.Dot(x, w, ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}})
+	dot := ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}
+	y := b.Dot(x, w1, dot)
 	pos := b.Broadcast(b.Convert(side, elem), y.Type.Shape, 0)
-	y = b.Unary(ir.Tanh, b.Add(y, b.Mul(pos, b.Splat(y.Type, 0.01)))).Named("y")
+	y = b.Unary(ir.Tanh, b.Add(y, b.Mul(pos, b.Splat(y.Type, 0.01)))).Named("hidden")
+	y = b.Constrain(y, ir.NewSharding("mesh", axes, tensor))
+	y = b.Dot(y, w2, dot).Named("y")
 	sq := b.Reduce(ir.Add, b.Mul(y, y), b.Splat(ir.Tensor(elem), 0), 0, 1)
 	aux := b.Div(sq, b.Splat(ir.Tensor(elem), float64(rows*c.e)))
 	b.Return(y, aux)
 	return f
 }
 
+// weight is a layer's parameter of the given sizes and sharding.
+func (c model) weight(f *ir.Func, name string, rows, cols int, s *ir.Sharding) *ir.Value {
+	w := f.NewArg(f.Body, ir.Tensor(ir.F64, rows, cols), name)
+	w.Sharding = s
+	w.Attrs = ir.AttrsOf(named("pp.name", ir.Str(name)))
+	if c.fsdp > 1 {
+		w.Attrs.Set("pp.gathered", s.Without("fsdp"))
+	}
+	return w
+}
+
 // module is the typed form.
 func (c model) module() *ir.Module {
-	mesh := &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "stage", Size: c.S}, {Name: "data", Size: c.data}, {Name: "fsdp", Size: c.fsdp}}}
+	mesh := &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "stage", Size: c.S}, {Name: "data", Size: c.data}, {Name: "fsdp", Size: c.fsdp}, {Name: "tensor", Size: c.tensor}}}
 	m := &ir.Module{Name: "model", Meshes: []*ir.Mesh{mesh}}
-	outer := append(ir.Axs("stage"), c.batchAxes()...)
-	if c.S == 1 {
-		outer = c.batchAxes()
-	}
+	outer, inner := c.axes("stage", "data", "fsdp"), c.axes("data", "fsdp")
 	f := ir.NewFunc("main")
 	B := c.M * c.b
 	x := f.NewArg(f.Body, ir.Tensor(ir.F64, B, c.e), "x")
@@ -80,9 +88,14 @@ func (c model) module() *ir.Module {
 	pos := f.NewArg(f.Body, ir.Tensor(ir.I32, B), "pos")
 	pos.Sharding = ir.NewSharding("mesh", outer)
 	pos.Attrs = ir.AttrsOf(named("pp.name", ir.Str("pos")), named("pp.kind", ir.Str("input")))
-	w := f.NewArg(f.Body, ir.Tensor(ir.F64, c.layers(), c.e, c.e), "w")
-	w.Sharding = ir.NewSharding("mesh", nil, c.weightAxes(), nil)
-	w.Attrs = ir.AttrsOf(named("pp.name", ir.Str("layer.w")), named("pp.kind", ir.Str("param")), named("pp.layers", ir.I64Attr(c.layers())))
+	operands := []*ir.Value{x, pos}
+	layer := c.layer("layer", c.b, inner)
+	for _, p := range layer.Params()[2:] {
+		w := f.NewArg(f.Body, p.Type.WithShape(append([]int{c.layers()}, p.Type.Shape...)...), p.Name)
+		w.Sharding = p.Sharding.Prepend()
+		w.Attrs = ir.AttrsOf(named("pp.name", ir.Str("layer."+p.Name)), named("pp.kind", ir.Str("param")), named("pp.layers", ir.I64Attr(c.layers())))
+		operands = append(operands, w)
+	}
 	b := ir.NewBuilder(f)
 	var config ir.Attrs
 	for name, v := range map[string]int{"stages": c.S, "microbatches": c.M, "repeats": c.R, "layers_per_stage": c.L, "delay": c.D, "pipelined": c.S * c.R * c.L} {
@@ -93,12 +106,12 @@ func (c model) module() *ir.Module {
 	config.Set("checkpoint", ir.Str("iteration"))
 	config.Set("outside", ir.Sym("layer_outside"))
 	attrs := ir.AttrsOf(named("layer", ir.Sym("layer")), named("layers", ir.I64Attr(c.layers())), named("sides", ir.I64Attr(1)), named("config", ir.Dict(config)))
-	op := b.Emit(ir.PPPipeline, []*ir.Value{x, pos, w}, attrs, nil, []*ir.Type{x.Type, ir.Tensor(ir.F64)})
+	op := b.Emit(ir.PPPipeline, operands, attrs, nil, []*ir.Type{x.Type, ir.Tensor(ir.F64)})
 	op.Results[0].Sharding = x.Sharding
 	b.Return(op.Results[0].Named("y"), op.Results[1].Named("aux"))
 	f.Results[0].Attrs = ir.AttrsOf(named("pp.name", ir.Str("y")))
 	f.Results[1].Attrs = ir.AttrsOf(named("pp.name", ir.Str("aux")))
-	m.Funcs = []*ir.Func{f, c.layer("layer", c.b, c.batchAxes()), c.layer("layer_outside", B, outer)}
+	m.Funcs = []*ir.Func{f, layer, c.layer("layer_outside", B, outer)}
 	return m
 }
 

@@ -414,7 +414,11 @@ func (l *loop) scan(state []carry) *ir.Op {
 	var yield []*ir.Value
 	for _, c := range state {
 		if c.name != "aux" {
-			yield = append(yield, next[c.name].Named(c.name))
+			v := next[c.name]
+			if v.Name == "" {
+				v.Name = c.name
+			}
+			yield = append(yield, v)
 		}
 	}
 	it.b.Emit(ir.PPYield, append(yield, sums...), nil, nil, nil)
