@@ -37,7 +37,10 @@ func (r *windowRule) factors() {
 		for slices.Contains(r.collapsedDims, input) || slices.Contains(r.inputBatch, input) {
 			input++
 		}
-		if r.input[input] == size {
+		// The window of a scatter, other than that of a gather, is not moved
+		// back inside: it is whole only where it cannot move.
+		moves := r.taken == PassThrough && slices.Contains(r.startIndexMap, input)
+		if r.input[input] == size && !moves {
 			r.add(input, -1, d, size, PassThrough)
 		} else {
 			t := NeedReplication

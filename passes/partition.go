@@ -1,0 +1,282 @@
+package passes
+
+import (
+	"fmt"
+	"strings"
+
+	"ppc/ir"
+)
+
+// partition turns the global program into the program of one device: @main and
+// its values get the types of one device's parts, and what a device needs of
+// others becomes explicit collectives, whose groups are axes of the mesh.
+// Before, every tensor has a closed sharding whose axes divide it; after, no
+// sharding is left, and parameters and results say in the attribute
+// pp.sharding how they lie.
+//
+// An op with a sharding rule computes with the axes that [partitioner.choose]
+// finds cheapest for its factors: its operands are resharded to that, the op
+// is emitted on parts, partial results are combined over the axes of reduced
+// factors, and the result is resharded to its own sharding. A value keeps the
+// copies made of it, so that no reshard is done twice in one block. Constants
+// and what is computed from them are made where they are used, as they are
+// used. Moves along a cut dimension (slice, pad, concatenate, reverse) wait
+// until their result is used: see [partitioner.moved].
+func partition(m *ir.Module) error {
+	f := m.Main()
+	if f == nil || f.Body == nil {
+		return nil
+	}
+	mesh := &ir.Mesh{Name: "mesh"}
+	if len(m.Meshes) > 0 {
+		mesh = m.Meshes[0]
+	}
+	p := &partitioner{
+		mesh: mesh, f: f, free: freeValues(f), copies: make([][]valueCopy, f.NumIDs()),
+		resharder: resharder{mesh: mesh, plans: make(map[string]*reshardPlan)},
+	}
+	if err := p.run(); err != nil {
+		return err
+	}
+	m.Attrs.Set("mhlo.num_partitions", ir.Int{Value: mesh.Size(), Type: ir.I32})
+	return nil
+}
+
+// A partitioner is the state of one run of partition. Values of the global
+// program are told from those of the device program by where they come from:
+// copies is indexed by the IDs of the former and holds the latter.
+type partitioner struct {
+	mesh *ir.Mesh
+	f    *ir.Func
+	free []bool // by ID
+
+	copies [][]valueCopy // by ID: how the value is at hand, its first copy first
+	trail  []ir.ID       // whose copies have grown, to undo that at the end of a region
+	coords []coordCopy   // along which axes this device's coordinate is at hand
+
+	build    ir.Builder // where ops go
+	channels int        // given out
+
+	resharder resharder
+}
+
+// A valueCopy is a global value as it lies on the devices.
+type valueCopy struct {
+	at layout
+	v  *ir.Value
+}
+
+func (p *partitioner) run() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			e, ok := r.(*Error)
+			if !ok {
+				panic(r)
+			}
+			err = e
+		}
+	}()
+	body := new(ir.Block)
+	p.build = ir.Builder{Func: p.f, Block: body}
+	for _, v := range p.f.Params() {
+		at := p.layoutOf(v)
+		a := p.f.NewArg(body, p.local(v.Type, at), v.Name)
+		a.Attrs = v.Attrs
+		if v.Sharding != nil {
+			a.Attrs.Set("pp.sharding", v.Sharding)
+		}
+		p.define(v, at, a)
+	}
+	p.ops(p.f.Body)
+	ret := p.f.Return()
+	out := make([]*ir.Value, len(ret.Operands))
+	for i, v := range ret.Operands {
+		r := &p.f.Results[i]
+		at := p.layout(r.Sharding, v.Type, v)
+		out[i] = p.get(v, at)
+		r.Type = out[i].Type
+		if r.Sharding != nil {
+			r.Attrs.Set("pp.sharding", r.Sharding)
+		}
+		r.Sharding = nil
+	}
+	p.build.Origin = ret.Origin
+	p.build.Emit(ir.FuncReturn, out, ret.Attrs, nil, nil)
+	p.f.Body = body
+	p.f.Renumber()
+	return nil
+}
+
+// fail ends the run with an error about op.
+func (p *partitioner) fail(op *ir.Op, format string, args ...any) {
+	panic(errorf(op, format, args...))
+}
+
+// layoutOf is how v lies by its own sharding.
+func (p *partitioner) layoutOf(v *ir.Value) layout { return p.layout(v.Sharding, v.Type, v) }
+
+// layout is the layout of a tensor of type t that lies as s says; v is whose
+// it is. Sizes that do not divide end the run.
+func (p *partitioner) layout(s *ir.Sharding, t *ir.Type, v *ir.Value) layout {
+	if !t.IsTensor() {
+		return nil
+	}
+	at := make(layout, t.Rank())
+	if s == nil {
+		return at
+	}
+	if len(s.Unreduced) > 0 {
+		p.fail(v.Def, "%s has the unreduced axes %v: they cannot be partitioned, reduce the value first", describe(v), s.Unreduced)
+	}
+	for d := range at {
+		for _, r := range s.Axes(d) {
+			if p.mesh.RefSize(r) > 1 {
+				at[d] = append(at[d], r)
+			}
+		}
+		if n := p.mesh.RefsSize(at[d]); t.Shape[d]%n != 0 {
+			p.fail(v.Def, "%s: dimension %d has size %d, which the axes %s do not divide (%d); choose another size or another sharding",
+				describe(v), d, t.Shape[d], p.axesText(at[d]), n)
+		}
+	}
+	return at
+}
+
+// describe names v for people: by the user's name where there is one.
+func describe(v *ir.Value) string {
+	what := "tensor of type " + v.Type.String()
+	if v.Name != "" {
+		return v.Name + ": " + what
+	}
+	if v.Def == nil {
+		return fmt.Sprintf("argument %d: %s", v.Index, what)
+	}
+	return "result of " + v.Def.Name() + ": " + what
+}
+
+// axesText is axes with their sizes: stage=4 x fsdp=2.
+func (p *partitioner) axesText(axes []ir.AxisRef) string {
+	var ss []string
+	for _, r := range axes {
+		ss = append(ss, fmt.Sprintf("%s=%d", strings.ReplaceAll(r.String(), `"`, ""), p.mesh.RefSize(r)))
+	}
+	return strings.Join(ss, " x ")
+}
+
+// local is the type of one device's part of a tensor of type t.
+func (p *partitioner) local(t *ir.Type, at layout) *ir.Type {
+	if !t.IsTensor() || at.whole() {
+		return t
+	}
+	shape := make([]int, t.Rank())
+	for d, n := range t.Shape {
+		shape[d] = n / p.mesh.RefsSize(at[d])
+	}
+	return t.WithShape(shape...)
+}
+
+// define notes that local is the global value v, lying as at says.
+func (p *partitioner) define(v *ir.Value, at layout, local *ir.Value) {
+	if local.Name == "" {
+		local.Name = v.Name
+	}
+	p.copies[v.ID] = append(p.copies[v.ID], valueCopy{at, local})
+	p.trail = append(p.trail, v.ID)
+}
+
+// get returns v lying as at says: a copy that is at hand, or a new one from
+// the copy that is cheapest to reshard.
+func (p *partitioner) get(v *ir.Value, at layout) *ir.Value {
+	for _, c := range p.copies[v.ID] {
+		if c.at.equal(at) {
+			return c.v
+		}
+	}
+	local := p.make(v, at)
+	p.define(v, at, local)
+	return local
+}
+
+func (p *partitioner) make(v *ir.Value, at layout) *ir.Value {
+	switch {
+	case p.free[v.ID]:
+		return p.makeFree(v, at)
+	case len(p.copies[v.ID]) == 0:
+		return p.makeMoved(v, at)
+	}
+	best := p.nearest(v, at)
+	return p.reshard(best.v, v.Type, best.at, at)
+}
+
+// nearest is the copy of v from which at is reached with the fewest bytes.
+func (p *partitioner) nearest(v *ir.Value, at layout) valueCopy {
+	copies := p.copies[v.ID]
+	best, bytes := copies[0], -1
+	for _, c := range copies {
+		if n := p.resharder.plan(v.Type, c.at, at).bytes; bytes < 0 || n < bytes {
+			best, bytes = c, n
+		}
+	}
+	return best
+}
+
+// inRegion runs do with a new block to build in, and forgets the copies made
+// there.
+func (p *partitioner) inRegion(do func()) *ir.Block {
+	outer, trail, coords := p.build.Block, len(p.trail), len(p.coords)
+	b := new(ir.Block)
+	p.build.Block = b
+	do()
+	p.build.Block = outer
+	for _, id := range p.trail[trail:] {
+		p.copies[id] = p.copies[id][:len(p.copies[id])-1]
+	}
+	p.trail, p.coords = p.trail[:trail], p.coords[:coords]
+	return b
+}
+
+// ops partitions the ops of b but for its terminator.
+func (p *partitioner) ops(b *ir.Block) {
+	for _, op := range b.Ops[:len(b.Ops)-1] {
+		p.build.Origin = op.Origin
+		if special := partitionSpecial(op.Kind); special != nil {
+			special(p, op)
+			continue
+		}
+		if len(op.Results) == 1 && p.free[op.Result().ID] || p.waits(op) {
+			continue
+		}
+		p.op(op)
+	}
+}
+
+// op partitions an op by its sharding rule; one without a rule has whole
+// operands and makes whole results.
+func (p *partitioner) op(op *ir.Op) {
+	a := p.choose(op)
+	operands := make([]*ir.Value, len(op.Operands))
+	for i, v := range op.Operands {
+		operands[i] = p.get(v, a.operands[i])
+	}
+	p.build.Origin = op.Origin
+	for i, local := range p.emit(op, a, operands) {
+		v := op.Results[i]
+		at := a.results[i]
+		if axes := a.partial(); len(axes) > 0 {
+			local, at = p.combine(ir.Add, local, v.Type, at, p.layoutOf(v), axes)
+		}
+		p.define(v, at, local)
+	}
+	p.settle(op)
+}
+
+// settle makes the results of op lie as their shardings say, where they were
+// computed: what is made inside a loop is not resharded there if the value
+// comes from outside.
+func (p *partitioner) settle(op *ir.Op) {
+	for _, v := range op.Results {
+		if v.Type.IsTensor() && len(p.copies[v.ID]) > 0 {
+			p.get(v, p.layoutOf(v))
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package passes
+
+import (
+	"slices"
+
+	"ppc/ir"
+)
+
+// An assignment is how an op is computed: along which axes its factors are
+// cut, and how its operands and results lie for that.
+type assignment struct {
+	rule     *ir.Factors // nil: everything is whole
+	factors  [][]ir.AxisRef
+	operands []layout
+	results  []layout
+	combined bool // what partial says has been done
+}
+
+// partial are the axes along which each device has a part of every sum.
+func (a *assignment) partial() []ir.AxisRef {
+	var axes []ir.AxisRef
+	for k, f := range a.factors {
+		if a.rule.Types[k] == ir.Reduction && !a.combined {
+			axes = append(axes, f...)
+		}
+	}
+	return axes
+}
+
+// computeWeight is how many elements of its index space an op computes in the
+// time that a byte takes between devices, about.
+const computeWeight = 512
+
+// choose returns the cheapest way to compute op that it finds. It tries to
+// compute as each of the results and operands lies, with axes that the others
+// have in addition, and not cut at all, and takes what moves the fewest bytes
+// and computes the least.
+func (p *partitioner) choose(op *ir.Op) *assignment {
+	rule := ir.FactorsOf(op)
+	if rule == nil {
+		a := new(assignment)
+		for _, v := range op.Operands {
+			a.operands = append(a.operands, p.wholeLayout(v))
+		}
+		for _, v := range op.Results {
+			a.results = append(a.results, p.wholeLayout(v))
+		}
+		return a
+	}
+	wishes := p.wishes(op, rule)
+	best := p.assign(rule, make([][]ir.AxisRef, len(rule.Sizes)))
+	cost := -1
+	tried := make(map[string]bool)
+	for i := range len(wishes) + 1 {
+		a := p.assign(rule, p.merge(rule, wishes, i))
+		key := layout(a.factors).String()
+		if tried[key] {
+			continue
+		}
+		tried[key] = true
+		if c := p.cost(op, a); cost < 0 || c < cost {
+			best, cost = a, c
+		}
+	}
+	return best
+}
+
+func (p *partitioner) wholeLayout(v *ir.Value) layout {
+	if !v.Type.IsTensor() {
+		return nil
+	}
+	return make(layout, v.Type.Rank())
+}
+
+// wishes are the axes of each factor as the results and then the operands
+// have them.
+func (p *partitioner) wishes(op *ir.Op, rule *ir.Factors) [][][]ir.AxisRef {
+	var out [][][]ir.AxisRef
+	wish := func(at layout, dims [][]int) {
+		factors := make([]factorAxes, len(rule.Sizes))
+		for d, ks := range dims {
+			projectDim(p.mesh, at[d], ks, rule.Sizes, factors)
+		}
+		axes := make([][]ir.AxisRef, len(factors))
+		for k := range factors {
+			axes[k] = factors[k].axes
+		}
+		out = append(out, axes)
+	}
+	for i, v := range op.Results {
+		wish(p.layoutOf(v), rule.Results[i])
+	}
+	for i, v := range op.Operands {
+		if v.Type.IsTensor() && !p.free[v.ID] {
+			wish(p.layoutOf(v), rule.Operands[i])
+		}
+	}
+	return out
+}
+
+// merge fulfils wish first, and of the others what does not contradict it;
+// none where there is no such wish.
+func (p *partitioner) merge(rule *ir.Factors, wishes [][][]ir.AxisRef, first int) [][]ir.AxisRef {
+	out := make([][]ir.AxisRef, len(rule.Sizes))
+	if first == len(wishes) {
+		return out
+	}
+	add := func(wish [][]ir.AxisRef) {
+		for k, axes := range wish {
+			n := len(out[k])
+			if !mayCut(rule.Types[k]) || len(axes) <= n || !slices.Equal(axes[:n], out[k]) {
+				continue
+			}
+			for _, r := range axes[n:] {
+				if layout(out).uses(r) || rule.Sizes[k]%(p.mesh.RefsSize(out[k])*p.mesh.RefSize(r)) != 0 {
+					break
+				}
+				out[k] = append(slices.Clone(out[k]), r)
+			}
+		}
+	}
+	add(wishes[first])
+	for i, w := range wishes {
+		if i != first {
+			add(w)
+		}
+	}
+	return out
+}
+
+// mayCut reports whether an op can be computed on parts of a factor of type t.
+func mayCut(t ir.FactorType) bool { return t == ir.PassThrough || t == ir.Reduction }
+
+// assign is the assignment with the given factors, less what would cut some
+// dimension in strides: a factor is cut only if what is major to it in every
+// dimension is cut completely.
+func (p *partitioner) assign(rule *ir.Factors, factors [][]ir.AxisRef) *assignment {
+	sides := slices.Concat(rule.Operands, rule.Results)
+	for again := true; again; {
+		again = false
+		for _, dims := range sides {
+			for _, ks := range dims {
+				complete := true
+				for _, k := range ks {
+					if !complete && len(factors[k]) > 0 {
+						factors[k], again = nil, true
+					}
+					complete = complete && p.mesh.RefsSize(factors[k]) == rule.Sizes[k]
+				}
+			}
+		}
+	}
+	a := &assignment{rule: rule, factors: factors}
+	for _, dims := range rule.Operands {
+		a.operands = append(a.operands, p.joined(factors, dims))
+	}
+	for _, dims := range rule.Results {
+		a.results = append(a.results, p.joined(factors, dims))
+	}
+	return a
+}
+
+// joined is the layout of a tensor with the given dimensions.
+func (p *partitioner) joined(factors [][]ir.AxisRef, dims [][]int) layout {
+	at := make(layout, len(dims))
+	for d, ks := range dims {
+		for _, k := range ks {
+			at[d] = p.mesh.JoinAxes(at[d], factors[k])
+		}
+	}
+	return at
+}
+
+// cost is what computing op as a says costs in bytes moved and elements
+// computed.
+func (p *partitioner) cost(op *ir.Op, a *assignment) int {
+	bytes := 0
+	for i, v := range op.Operands {
+		if !v.Type.IsTensor() || p.free[v.ID] {
+			continue
+		}
+		from := p.layoutOf(v)
+		if len(p.copies[v.ID]) > 0 {
+			from = p.nearest(v, a.operands[i]).at
+		}
+		bytes += p.resharder.plan(v.Type, from, a.operands[i]).bytes
+	}
+	axes := a.partial()
+	for i, v := range op.Results {
+		if !v.Type.IsTensor() {
+			continue
+		}
+		at, want := a.results[i], p.layoutOf(v)
+		if len(axes) > 0 {
+			var moved int
+			at, moved = p.combineCost(v.Type, at, want, axes)
+			bytes += moved
+		}
+		bytes += p.resharder.plan(v.Type, at, want).bytes
+	}
+	space := 1
+	for k, n := range a.rule.Sizes {
+		space *= max(n/p.mesh.RefsSize(a.factors[k]), 1)
+	}
+	return bytes*computeWeight + space
+}
+
+// A scattering is what reduce_scatter can do for a tensor of partial sums: the
+// axes that its dimensions get, and those over which all_reduce is left.
+type scattering struct {
+	dims []struct {
+		dim  int
+		axes []ir.AxisRef
+	}
+	rest []ir.AxisRef
+}
+
+// scatter finds which of the axes of partial sums, lying as at says, are
+// wanted next in some dimension.
+func (p *partitioner) scatter(at, want layout, axes []ir.AxisRef) scattering {
+	var s scattering
+	s.rest = slices.Clone(axes)
+	for d := range at {
+		n := len(at[d])
+		if n >= len(want[d]) || samePrefix(at[d], want[d]) < n {
+			continue
+		}
+		k := n
+		for k < len(want[d]) && slices.Contains(s.rest, want[d][k]) {
+			s.rest = slices.DeleteFunc(s.rest, func(r ir.AxisRef) bool { return r == want[d][k] })
+			k++
+		}
+		if k > n {
+			s.dims = append(s.dims, struct {
+				dim  int
+				axes []ir.AxisRef
+			}{d, want[d][n:k]})
+		}
+	}
+	return s
+}
+
+func (p *partitioner) combineCost(t *ir.Type, at, want layout, axes []ir.AxisRef) (layout, int) {
+	s := p.scatter(at, want, axes)
+	at = at.clone()
+	bytes := 0
+	for _, d := range s.dims {
+		n := layoutBytes(p.mesh, t, at)
+		bytes += n - n/p.mesh.RefsSize(d.axes)
+		at[d.dim] = append(at[d.dim], d.axes...)
+	}
+	if len(s.rest) > 0 {
+		n := layoutBytes(p.mesh, t, at)
+		bytes += 2 * (n - n/p.mesh.RefsSize(s.rest))
+	}
+	return at, bytes
+}
+
+// combine adds up, or combines by k, what the devices along axes have of a
+// tensor of type t that lies as at says: by reduce_scatter where want has axes
+// next, by all_reduce along the others. It returns how the result lies.
+func (p *partitioner) combine(k ir.Kind, v *ir.Value, t *ir.Type, at, want layout, axes []ir.AxisRef) (*ir.Value, layout) {
+	if k == ir.Add && t.Elem == ir.I1 {
+		k = ir.Or
+	}
+	name := v.Name
+	s := p.scatter(at, want, axes)
+	at = at.clone()
+	for _, d := range s.dims {
+		at[d.dim] = append(at[d.dim], d.axes...)
+		v = p.collective(ir.ReduceScatter, v, p.local(t, at), d.axes, p.build.Combiner(k, t.Elem),
+			ir.AttrsOf(ir.NamedAttr{Name: "scatter_dimension", Attr: ir.I64Attr(d.dim)}))
+		v.Name = name
+	}
+	if len(s.rest) > 0 {
+		v = p.collective(ir.AllReduce, v, v.Type, p.sortedAxes(s.rest), p.build.Combiner(k, t.Elem), nil)
+		v.Name = name
+	}
+	return v, at
+}

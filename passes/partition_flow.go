@@ -1,0 +1,117 @@
+package passes
+
+import (
+	"ppc/ir"
+)
+
+// partitionSpecial is how an op is partitioned whose tensors are related in
+// other ways than by a rule; nil for the others.
+func partitionSpecial(k ir.Kind) func(*partitioner, *ir.Op) {
+	switch k {
+	case ir.While:
+		return partitionWhile
+	case ir.Case, ir.If:
+		return partitionBranches
+	case ir.OptimizationBarrier:
+		return partitionBarrier
+	case ir.ShardingConstraint, ir.Reshard:
+		return partitionConstraint
+	case ir.ManualComputation:
+		return partitionManual
+	case ir.Call:
+		return func(p *partitioner, op *ir.Op) {
+			p.fail(op, "func.call of %s: calls are partitioned only once they are inlined", ir.SymbolText(op.Sym("callee")))
+		}
+	}
+	return nil
+}
+
+// gets returns vs lying as the corresponding values of as do by their
+// shardings.
+func (p *partitioner) gets(vs, as []*ir.Value) []*ir.Value {
+	out := make([]*ir.Value, len(vs))
+	for i, v := range vs {
+		out[i] = p.get(v, p.layoutOf(as[i]))
+	}
+	return out
+}
+
+// replace emits op with other operands and regions; its results lie as their
+// shardings say.
+func (p *partitioner) replace(op *ir.Op, operands []*ir.Value, regions []*ir.Block) {
+	types := make([]*ir.Type, len(op.Results))
+	for i, v := range op.Results {
+		types[i] = p.local(v.Type, p.layoutOf(v))
+	}
+	p.build.Origin = op.Origin
+	n := p.build.Emit(op.Kind, operands, op.Attrs, regions, types)
+	n.Spelling = op.Spelling
+	for i, v := range op.Results {
+		p.define(v, p.layoutOf(v), n.Results[i])
+	}
+}
+
+// region partitions b, whose arguments lie as the values of args do by their
+// shardings, and which returns what lies as those of results do.
+func (p *partitioner) region(b *ir.Block, args, results []*ir.Value) *ir.Block {
+	return p.inRegion(func() {
+		for i, a := range b.Args {
+			at := p.layoutOf(args[i])
+			p.define(a, at, p.f.NewArg(p.build.Block, p.local(a.Type, at), a.Name))
+		}
+		p.ops(b)
+		ret := b.Terminator()
+		out := p.gets(ret.Operands, results)
+		p.build.Origin = ret.Origin
+		p.build.Emit(ret.Kind, out, ret.Attrs, nil, nil)
+	})
+}
+
+func partitionWhile(p *partitioner, op *ir.Op) {
+	operands := p.gets(op.Operands, op.Results)
+	cond, body := op.Regions[0], op.Regions[1]
+	p.replace(op, operands, []*ir.Block{
+		p.region(cond, op.Results, cond.Terminator().Operands),
+		p.region(body, op.Results, op.Results),
+	})
+}
+
+func partitionBranches(p *partitioner, op *ir.Op) {
+	index := p.get(op.Operands[0], nil)
+	regions := make([]*ir.Block, len(op.Regions))
+	for i, r := range op.Regions {
+		regions[i] = p.region(r, nil, op.Results)
+	}
+	p.replace(op, []*ir.Value{index}, regions)
+}
+
+func partitionBarrier(p *partitioner, op *ir.Op) {
+	p.replace(op, p.gets(op.Operands, op.Results), nil)
+}
+
+// partitionConstraint reshards, and gives the result no other copy: who uses
+// it gets it as the constraint says, or from that.
+func partitionConstraint(p *partitioner, op *ir.Op) {
+	at := p.layoutOf(op.Result())
+	p.define(op.Result(), at, p.get(op.Operands[0], at))
+}
+
+// partitionManual inlines the region: its ops work on what is one device's
+// part along the manual axes already, and are partitioned along the others.
+func partitionManual(p *partitioner, op *ir.Op) {
+	in, out := op.Attrs.Get("in_shardings").(ir.PerValue), op.Attrs.Get("out_shardings").(ir.PerValue)
+	manual := manualAxesOf(op)
+	body := op.Regions[0]
+	for i, a := range body.Args {
+		v := op.Operands[i]
+		local := p.get(v, p.layout(in[i], v.Type, v))
+		p.define(a, p.layout(in[i].Without(manual...), a.Type, a), local)
+	}
+	p.ops(body)
+	for i, v := range body.Terminator().Operands {
+		local := p.get(v, p.layout(out[i].Without(manual...), v.Type, v))
+		r := op.Results[i]
+		p.define(r, p.layout(out[i], r.Type, r), local)
+	}
+	p.settle(op)
+}

@@ -1,0 +1,210 @@
+package passes
+
+import (
+	"math"
+	"slices"
+
+	"ppc/ir"
+)
+
+// emit emits op on parts, as a says, and returns the parts of its results.
+func (p *partitioner) emit(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+	switch op.Kind {
+	case ir.Slice:
+		return p.emitSlice(op, a, in)
+	case ir.DynamicSlice:
+		return p.emitAs(op, a, in, with(op.Attrs, "slice_sizes", ir.Ints(p.local(op.Result().Type, a.results[0]).Shape)))
+	case ir.DynamicUpdateSlice:
+		return p.emitUpdate(op, a, in)
+	case ir.Gather:
+		return p.emitGather(op, a, in)
+	case ir.Scatter:
+		return p.emitScatter(op, a, in)
+	case ir.Reduce:
+		return p.emitReduce(op, a, in)
+	}
+	attrs := op.Attrs
+	if op.Kind.Has(ir.Collective) {
+		attrs = with(attrs, "channel_handle", p.channel())
+	}
+	return p.emitAs(op, a, in, attrs)
+}
+
+func with(attrs ir.Attrs, name string, a ir.Attr) ir.Attrs {
+	attrs.Set(name, a)
+	return attrs
+}
+
+// emitAs emits op with other operands and attributes and the types of parts.
+func (p *partitioner) emitAs(op *ir.Op, a *assignment, in []*ir.Value, attrs ir.Attrs) []*ir.Value {
+	types := make([]*ir.Type, len(op.Results))
+	for i, v := range op.Results {
+		types[i] = p.local(v.Type, a.results[i])
+	}
+	n := p.build.Emit(op.Kind, in, attrs, p.copyRegions(op), types)
+	n.Spelling = op.Spelling
+	for i, v := range op.Results {
+		n.Results[i].Name = v.Name
+	}
+	return n.Results
+}
+
+// copyRegions copies regions that work on numbers, such as the combiner of a
+// reduction.
+func (p *partitioner) copyRegions(op *ir.Op) []*ir.Block {
+	if len(op.Regions) == 0 {
+		return nil
+	}
+	sub := make(map[*ir.Value]*ir.Value)
+	for _, v := range op.Captures() {
+		sub[v] = p.get(v, p.wholeLayout(v))
+	}
+	var out []*ir.Block
+	for _, r := range op.Regions {
+		out = append(out, p.f.CopyBlock(r, sub))
+	}
+	return out
+}
+
+func (p *partitioner) emitSlice(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+	limit := slices.Clone(op.Ints("limit_indices"))
+	for d, axes := range a.results[0] {
+		if len(axes) > 0 { // taken whole
+			limit[d] = in[0].Type.Shape[d]
+		}
+	}
+	return p.emitAs(op, a, in, with(op.Attrs, "limit_indices", ir.Ints(limit)))
+}
+
+// emitUpdate: where the updated window lies in a dimension that is cut, the
+// device writes the window into its part with room for one more on either
+// side, and drops the rooms.
+func (p *partitioner) emitUpdate(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+	b := &p.build
+	whole, update := op.Operands[0].Type.Shape, op.Operands[1].Type.Shape
+	x, u, starts := in[0], in[1], slices.Clone(in[2:])
+	low := make([]int, len(whole))
+	part := x.Type.Shape
+	for d, axes := range a.operands[0] {
+		if len(axes) == 0 || update[d] == whole[d] {
+			continue
+		}
+		t := starts[d].Type
+		low[d] = update[d]
+		start := b.Emit(ir.Clamp, []*ir.Value{b.Splat(t, 0), starts[d], b.Splat(t, float64(whole[d]-update[d]))}, nil, nil, nil).Result()
+		start = b.Sub(b.Convert(start, ir.I32), p.offset(axes, part[d]))
+		starts[d] = b.Convert(b.Add(start, b.I32(update[d])), signedIndex(t.Elem))
+	}
+	if slices.Max(append(low, 0)) == 0 {
+		return p.emitAs(op, a, in, op.Attrs)
+	}
+	for d := range starts {
+		starts[d] = b.Convert(starts[d], ir.I32)
+	}
+	zero := b.Splat(ir.Tensor(x.Type.Elem), 0)
+	room := b.Pad(x, zero, low, low, make([]int, len(low)))
+	room = b.DynamicUpdateSlice(room, u, starts)
+	limit := slices.Clone(part)
+	for d := range limit {
+		limit[d] += low[d]
+	}
+	r := b.Slice(room, low, limit)
+	r.Name = op.Result().Name
+	return []*ir.Value{r}
+}
+
+// signedIndex is the type in which an index of type t may be negative.
+func signedIndex(t ir.DType) ir.DType {
+	if t == ir.I64 || t == ir.UI64 {
+		return ir.I64
+	}
+	return ir.I32
+}
+
+// emitReduce: the initial value must come in once, not once per device.
+func (p *partitioner) emitReduce(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+	axes := a.partial()
+	if len(axes) == 0 {
+		return p.emitAs(op, a, in, op.Attrs)
+	}
+	k := ir.CombinerOf(op.Regions[0])
+	a.combined = true
+	if k == ir.Invalid {
+		return p.reduceGathered(op, a, in, axes)
+	}
+	t := op.Result().Type
+	init, once := in[1], isNeutral(k, op.Operands[1]) || isIdempotent(k)
+	if !once {
+		in = []*ir.Value{in[0], p.build.Const(neutral(k, t.Elem))}
+	}
+	part := p.emitAs(op, a, in, op.Attrs)[0]
+	v, at := p.combine(k, part, t, a.results[0], p.layoutOf(op.Result()), axes)
+	a.results[0] = at
+	if !once {
+		v = p.build.Binary(k, p.build.Broadcast(init, v.Type.Shape), v)
+		v.Name = part.Name
+	}
+	return []*ir.Value{v}
+}
+
+// reduceGathered reduces parts by any region: the partial results of all
+// devices are put side by side and reduced once more.
+func (p *partitioner) reduceGathered(op *ir.Op, a *assignment, in []*ir.Value, axes []ir.AxisRef) []*ir.Value {
+	n := p.mesh.RefsSize(axes)
+	parts := p.emitAs(op, a, in, op.Attrs)
+	again := slices.Clone(in)
+	for i, v := range parts {
+		row := p.build.Reshape(v, append([]int{1}, v.Type.Shape...)...)
+		again[i] = p.collective(ir.AllGather, row, v.Type.WithShape(append([]int{n}, v.Type.Shape...)...), p.sortedAxes(axes), nil,
+			ir.AttrsOf(ir.NamedAttr{Name: "all_gather_dim", Attr: ir.I64Attr(0)}))
+	}
+	return p.emitAs(op, a, again, with(op.Attrs, "dimensions", ir.Ints{0}))
+}
+
+// isIdempotent reports whether combining a value with itself by k gives it back.
+func isIdempotent(k ir.Kind) bool {
+	return k == ir.Maximum || k == ir.Minimum || k == ir.And || k == ir.Or
+}
+
+// isNeutral reports whether v is a constant that changes nothing when it is
+// combined with a value by k.
+func isNeutral(k ir.Kind, v *ir.Value) bool {
+	if v.Def == nil || v.Def.Kind != ir.Constant {
+		return false
+	}
+	l, n := v.Def.Literal("value"), neutral(k, v.Type.Elem)
+	return l != nil && slices.Equal(l.Expand(), n.Expand())
+}
+
+// neutral is the number that changes nothing when it is combined with another
+// by k.
+func neutral(k ir.Kind, t ir.DType) *ir.Literal {
+	scalar := ir.Tensor(t)
+	switch k {
+	case ir.Multiply:
+		return ir.SplatOf(scalar, 1)
+	case ir.And:
+		return ir.Ints64(scalar, -1)
+	case ir.Maximum:
+		return extreme(scalar, -1)
+	case ir.Minimum:
+		return extreme(scalar, 1)
+	}
+	return ir.SplatOf(scalar, 0)
+}
+
+// extreme is the smallest or, of sign 1, the largest number of a type.
+func extreme(t *ir.Type, sign int) *ir.Literal {
+	bits := t.Elem.Bits()
+	switch {
+	case t.Elem.IsFloat():
+		return ir.SplatOf(t, math.Inf(sign))
+	case t.Elem.Class() == ir.Signed && sign < 0:
+		return ir.Ints64(t, -1<<(bits-1))
+	case t.Elem.Class() == ir.Signed:
+		return ir.Ints64(t, 1<<(bits-1)-1)
+	case sign < 0:
+		return ir.SplatOf(t, 0)
+	}
+	return ir.Ints64(t, -1)
+}

@@ -1,0 +1,509 @@
+package passes
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"ppc/ir"
+	"ppc/ir/eval"
+)
+
+// A programMaker makes random programs: DAGs over the op table with random
+// shardings.
+type programMaker struct {
+	r    *rand.Rand
+	mesh *ir.Mesh
+	b    *ir.Builder
+	pool []*ir.Value // float tensors that later ops may use
+}
+
+// randomProgram makes a program of about n ops on the given mesh, and
+// arguments for it.
+func randomProgram(seed uint64, mesh *ir.Mesh, n int) (*ir.Module, []*ir.Literal) {
+	f := ir.NewFunc("main")
+	g := &programMaker{r: rand.New(rand.NewPCG(seed, 1)), mesh: mesh, b: ir.NewBuilder(f)}
+	var args []*ir.Literal
+	for i := range 2 + g.r.IntN(3) {
+		v := f.NewArg(f.Body, g.shape(), fmt.Sprint("p", i))
+		if g.r.IntN(4) > 0 {
+			v.Sharding = g.sharding(v.Type.Shape, true)
+		}
+		g.pool = append(g.pool, v)
+		args = append(args, g.literal(v.Type))
+	}
+	g.ops(n)
+	results := g.pool[max(0, len(g.pool)-3):]
+	g.b.Return(results...)
+	for i, v := range results {
+		if g.r.IntN(2) == 0 {
+			f.Results[i].Sharding = g.sharding(v.Type.Shape, true)
+		}
+	}
+	return &ir.Module{Name: "random", Meshes: []*ir.Mesh{mesh}, Funcs: []*ir.Func{f}, Form: ir.Expanded}, args
+}
+
+// shape is a random tensor type whose elements are few.
+func (g *programMaker) shape() *ir.Type {
+	sizes := []int{1, 2, 4, 8, 8, 16, 3, 6}
+	shape := make([]int, 1+g.r.IntN(3))
+	for d := range shape {
+		shape[d] = sizes[g.r.IntN(len(sizes))]
+	}
+	return ir.Tensor(ir.F64, shape...)
+}
+
+// literal has small integers for elements: sums of them are exact in any order.
+func (g *programMaker) literal(t *ir.Type) *ir.Literal {
+	vs := make([]float64, t.NumElements())
+	for i := range vs {
+		vs[i] = float64(g.r.IntN(9) - 4)
+	}
+	return ir.Floats64(t, vs...)
+}
+
+// sharding is a random sharding that divides shape; open dimensions only where
+// open says so.
+func (g *programMaker) sharding(shape []int, open bool) *ir.Sharding {
+	s := ir.Replicated(g.mesh.Name, len(shape))
+	for _, i := range g.r.Perm(len(g.mesh.Axes)) {
+		a := g.mesh.Axes[i]
+		d := g.r.IntN(len(shape) + 1)
+		if d == len(shape) || shape[d]%(g.mesh.RefsSize(s.Axes(d))*a.Size) != 0 {
+			continue
+		}
+		s.Dims[d].Axes = append(s.Dims[d].Axes, ir.Ax(a.Name))
+	}
+	for d := range s.Dims {
+		s.Dims[d].Open = open && g.r.IntN(2) == 0
+	}
+	return s
+}
+
+func (g *programMaker) pick() *ir.Value { return g.pool[g.r.IntN(len(g.pool))] }
+
+// pickLike is a value of the type of v: another one where there is one.
+func (g *programMaker) pickLike(v *ir.Value) *ir.Value {
+	for range 8 {
+		if w := g.pick(); w.Type.Equal(v.Type) {
+			return w
+		}
+	}
+	return v
+}
+
+func (g *programMaker) ops(n int) {
+	makers := randomOps()
+	for range n {
+		v := makers[g.r.IntN(len(makers))](g)
+		if v != nil && v.Type.NumElements() <= 4096 && v.Type.Rank() > 0 {
+			g.pool = append(g.pool, v)
+		}
+	}
+}
+
+// randomOps make one op or a few each; nil where they cannot.
+func randomOps() []func(g *programMaker) *ir.Value {
+	return []func(g *programMaker) *ir.Value{
+		(*programMaker).unary, (*programMaker).binary, (*programMaker).binary, (*programMaker).dot, (*programMaker).dot,
+		(*programMaker).reduce, (*programMaker).transpose, (*programMaker).reshape, (*programMaker).broadcast,
+		(*programMaker).constrain, (*programMaker).iota, (*programMaker).slice, (*programMaker).pad, (*programMaker).concat,
+		(*programMaker).rotate, (*programMaker).reverse, (*programMaker).dynamicSlice, (*programMaker).update,
+		(*programMaker).take, (*programMaker).scatter, (*programMaker).sort, (*programMaker).loop, (*programMaker).branch,
+		(*programMaker).manual, (*programMaker).argmax,
+	}
+}
+
+func (g *programMaker) unary() *ir.Value {
+	ks := []ir.Kind{ir.Negate, ir.Abs, ir.Sign}
+	return g.b.Unary(ks[g.r.IntN(len(ks))], g.pick())
+}
+
+func (g *programMaker) binary() *ir.Value {
+	ks := []ir.Kind{ir.Add, ir.Subtract, ir.Maximum, ir.Minimum}
+	x := g.pick()
+	return g.b.Binary(ks[g.r.IntN(len(ks))], x, g.pickLike(x))
+}
+
+// small keeps numbers small, so that they stay exact.
+func (g *programMaker) small(v *ir.Value) *ir.Value {
+	return g.b.Binary(ir.Remainder, v, g.b.Splat(v.Type, 17))
+}
+
+func (g *programMaker) dot() *ir.Value {
+	x := g.pick()
+	for range 8 {
+		y := g.pick()
+		i, j := g.r.IntN(x.Type.Rank()), g.r.IntN(y.Type.Rank())
+		if x.Type.Shape[i] != y.Type.Shape[j] {
+			continue
+		}
+		d := ir.Dot{LhsContract: []int{i}, RhsContract: []int{j}}
+		if k, l := g.r.IntN(x.Type.Rank()), g.r.IntN(y.Type.Rank()); k != i && l != j && x.Type.Shape[k] == y.Type.Shape[l] {
+			d.LhsBatch, d.RhsBatch = []int{k}, []int{l}
+		}
+		if x.Type.Rank()+y.Type.Rank() > 6 {
+			continue
+		}
+		return g.small(g.b.Dot(x, y, d))
+	}
+	return nil
+}
+
+func (g *programMaker) reduce() *ir.Value {
+	x := g.pick()
+	if x.Type.Rank() < 2 {
+		return nil
+	}
+	ks := []ir.Kind{ir.Add, ir.Maximum, ir.Minimum}
+	init := g.b.Splat(ir.Tensor(ir.F64), float64(g.r.IntN(3)))
+	return g.b.Reduce(ks[g.r.IntN(len(ks))], x, init, g.r.Perm(x.Type.Rank())[:1+g.r.IntN(x.Type.Rank()-1)]...)
+}
+
+func (g *programMaker) transpose() *ir.Value {
+	x := g.pick()
+	return g.b.Transpose(x, g.r.Perm(x.Type.Rank())...)
+}
+
+// reshape merges two dimensions or splits one.
+func (g *programMaker) reshape() *ir.Value {
+	x := g.pick()
+	shape := append([]int(nil), x.Type.Shape...)
+	d := g.r.IntN(len(shape))
+	if g.r.IntN(2) == 0 && d+1 < len(shape) {
+		shape[d] *= shape[d+1]
+		return g.b.Reshape(x, append(shape[:d+1], shape[d+2:]...)...)
+	}
+	for _, k := range []int{2, 4, 3} {
+		if shape[d]%k == 0 && len(shape) < 4 {
+			rest := append([]int{k, shape[d] / k}, shape[d+1:]...)
+			return g.b.Reshape(x, append(shape[:d], rest...)...)
+		}
+	}
+	return nil
+}
+
+func (g *programMaker) broadcast() *ir.Value {
+	x := g.pick()
+	if x.Type.Rank() > 3 {
+		return nil
+	}
+	d := g.r.IntN(x.Type.Rank() + 1)
+	shape, dims := append([]int(nil), x.Type.Shape...), []int{}
+	for i := range shape {
+		if i >= d {
+			i++
+		}
+		dims = append(dims, i)
+	}
+	shape = append(shape[:d], append([]int{4}, shape[d:]...)...)
+	return g.b.Broadcast(x, shape, dims...)
+}
+
+func (g *programMaker) constrain() *ir.Value {
+	x := g.pick()
+	return g.b.Constrain(x, g.sharding(x.Type.Shape, true))
+}
+
+func (g *programMaker) iota() *ir.Value {
+	t := g.pick().Type
+	v := g.b.Iota(t, g.r.IntN(t.Rank()))
+	if g.r.IntN(2) == 0 {
+		v = g.b.Add(v, g.b.Const(g.literal(t)))
+	}
+	return v
+}
+
+func (g *programMaker) slice() *ir.Value {
+	x := g.pick()
+	start, limit := make([]int, x.Type.Rank()), append([]int(nil), x.Type.Shape...)
+	d := g.r.IntN(x.Type.Rank())
+	start[d] = g.r.IntN(limit[d])
+	limit[d] -= g.r.IntN(limit[d] - start[d])
+	return g.b.Slice(x, start, limit)
+}
+
+func (g *programMaker) pad() *ir.Value {
+	x := g.pick()
+	n := x.Type.Rank()
+	low, high, interior := make([]int, n), make([]int, n), make([]int, n)
+	d := g.r.IntN(n)
+	low[d], high[d] = g.r.IntN(5)-1, g.r.IntN(5)-1
+	if g.r.IntN(8) == 0 {
+		interior[d] = 1
+	}
+	if x.Type.Shape[d]+low[d]+high[d] < 1 {
+		return nil
+	}
+	return g.b.Pad(x, g.b.Splat(ir.Tensor(ir.F64), float64(g.r.IntN(2))), low, high, interior)
+}
+
+func (g *programMaker) concat() *ir.Value {
+	x := g.pick()
+	return g.b.Concat(g.r.IntN(x.Type.Rank()), x, g.pickLike(x))
+}
+
+// rotate moves a dimension by slices, pads and concatenations.
+func (g *programMaker) rotate() *ir.Value {
+	x := g.pick()
+	d := g.r.IntN(x.Type.Rank())
+	n := x.Type.Shape[d]
+	if n < 2 {
+		return nil
+	}
+	k := 1 + g.r.IntN(n-1)
+	edge := make([]int, x.Type.Rank())
+	zero := g.b.Splat(ir.Tensor(ir.F64), float64(g.r.IntN(2)))
+	switch none := make([]int, x.Type.Rank()); g.r.IntN(3) {
+	case 0:
+		return g.b.Concat(d, g.b.SliceDim(x, d, n-k, n), g.b.SliceDim(x, d, 0, n-k))
+	case 1:
+		edge[d] = k
+		return g.b.SliceDim(g.b.Pad(x, zero, edge, none, none), d, 0, n)
+	default:
+		edge[d] = k
+		return g.b.SliceDim(g.b.Pad(x, zero, none, edge, none), d, k, n+k)
+	}
+}
+
+func (g *programMaker) reverse() *ir.Value {
+	x := g.pick()
+	return g.b.Emit(ir.Reverse, []*ir.Value{x}, ir.Attrs{{Name: "dimensions", Attr: ir.Ints{g.r.IntN(x.Type.Rank())}}}, nil, nil).Result()
+}
+
+// starts are start indices that may be out of range, and window sizes.
+func (g *programMaker) starts(x *ir.Value) ([]*ir.Value, []int) {
+	var starts []*ir.Value
+	sizes := append([]int(nil), x.Type.Shape...)
+	for d := range sizes {
+		if g.r.IntN(2) == 0 {
+			sizes[d] = 1 + g.r.IntN(sizes[d])
+		}
+		starts = append(starts, g.b.I32(g.r.IntN(x.Type.Shape[d]+4)-2))
+	}
+	return starts, sizes
+}
+
+func (g *programMaker) dynamicSlice() *ir.Value {
+	x := g.pick()
+	starts, sizes := g.starts(x)
+	return g.b.DynamicSlice(x, starts, sizes...)
+}
+
+func (g *programMaker) update() *ir.Value {
+	x := g.pick()
+	starts, sizes := g.starts(x)
+	return g.b.DynamicUpdateSlice(x, g.b.Slice(x, make([]int, len(sizes)), sizes), starts)
+}
+
+// indices are some rows of a table of n, also ones that are not there.
+func (g *programMaker) indices(n int) *ir.Value {
+	shape := []int{8}
+	if g.r.IntN(2) == 0 {
+		shape = []int{4, 2}
+	}
+	t := ir.Tensor(ir.I32, shape...)
+	vs := make([]int, t.NumElements())
+	for i := range vs {
+		vs[i] = g.r.IntN(n+4) - 2
+	}
+	v := g.b.Const(ir.Ints64(t, vs...))
+	if g.r.IntN(2) == 0 {
+		v = g.b.Constrain(v, g.sharding(shape, false))
+	}
+	return v
+}
+
+func (g *programMaker) take() *ir.Value {
+	x := g.pick()
+	d := g.r.IntN(x.Type.Rank())
+	idx := g.indices(x.Type.Shape[d])
+	dims := ir.GatherDims{CollapsedSliceDims: []int{d}, StartIndexMap: []int{d}, IndexVectorDim: idx.Type.Rank()}
+	sizes := append([]int(nil), x.Type.Shape...)
+	sizes[d] = 1
+	for i := range x.Type.Rank() - 1 {
+		dims.OffsetDims = append(dims.OffsetDims, idx.Type.Rank()+i)
+	}
+	return g.b.Emit(ir.Gather, []*ir.Value{x, idx}, ir.AttrsOf(
+		ir.NamedAttr{Name: "dimension_numbers", Attr: dims}, ir.NamedAttr{Name: "slice_sizes", Attr: ir.Ints(sizes)}), nil, nil).Result()
+}
+
+func (g *programMaker) scatter() *ir.Value {
+	x := g.pick()
+	d := g.r.IntN(x.Type.Rank())
+	idx := g.indices(x.Type.Shape[d])
+	dims := ir.ScatterDims{InsertedWindowDims: []int{d}, ScatterDimsToOperandDims: []int{d}, IndexVectorDim: idx.Type.Rank()}
+	shape := append([]int(nil), idx.Type.Shape...)
+	for i, n := range x.Type.Shape {
+		if i != d {
+			dims.UpdateWindowDims = append(dims.UpdateWindowDims, len(shape))
+			shape = append(shape, n)
+		}
+	}
+	updates := g.b.Const(g.literal(ir.Tensor(ir.F64, shape...)))
+	if g.r.IntN(2) == 0 {
+		updates = g.b.Constrain(updates, g.sharding(shape, false))
+	}
+	return g.b.Emit(ir.Scatter, []*ir.Value{x, idx, updates}, ir.AttrsOf(
+		ir.NamedAttr{Name: "scatter_dimension_numbers", Attr: dims}), []*ir.Block{g.b.Combiner(ir.Add, ir.F64)}, nil).Result()
+}
+
+func (g *programMaker) sort() *ir.Value {
+	x := g.pick()
+	r := new(ir.Block)
+	a, b := g.b.Func.NewArg(r, ir.Tensor(ir.F64), ""), g.b.Func.NewArg(r, ir.Tensor(ir.F64), "")
+	in := g.b.In(r)
+	in.Emit(ir.Return, []*ir.Value{in.Compare("LT", a, b)}, nil, nil, nil)
+	return g.b.Emit(ir.Sort, []*ir.Value{x}, ir.AttrsOf(ir.NamedAttr{Name: "dimension", Attr: ir.I64Attr(g.r.IntN(x.Type.Rank()))}), []*ir.Block{r}, nil).Result()
+}
+
+// argmax reduces numbers and their places together by a region of several ops.
+func (g *programMaker) argmax() *ir.Value {
+	x := g.pick()
+	d := g.r.IntN(x.Type.Rank())
+	place := g.b.Iota(x.Type, d)
+	r := new(ir.Block)
+	var a [4]*ir.Value
+	for i := range a {
+		a[i] = g.b.Func.NewArg(r, ir.Tensor(ir.F64), "")
+	}
+	in := g.b.In(r)
+	first := in.Binary(ir.Or, in.Compare("GT", a[0], a[2]), in.Binary(ir.And, in.Compare("EQ", a[0], a[2]), in.Compare("LT", a[1], a[3])))
+	in.Emit(ir.Return, []*ir.Value{in.Select(first, a[0], a[2]), in.Select(first, a[1], a[3])}, nil, nil, nil)
+	lowest, none := g.b.Splat(ir.Tensor(ir.F64), math.Inf(-1)), g.b.Splat(ir.Tensor(ir.F64), 1000)
+	op := g.b.Emit(ir.Reduce, []*ir.Value{x, place, lowest, none}, ir.AttrsOf(ir.NamedAttr{Name: "dimensions", Attr: ir.Ints{d}}), []*ir.Block{r}, nil)
+	return g.b.Add(op.Results[0], op.Results[1])
+}
+
+// inside makes ops in another block, which sees the values made so far, and
+// returns one of the type of like.
+func (g *programMaker) inside(b *ir.Block, like *ir.Value, more ...*ir.Value) *ir.Value {
+	outer, pool := g.b, len(g.pool)
+	g.b = g.b.In(b)
+	g.pool = append(g.pool, more...)
+	g.ops(3)
+	out := g.b.Add(g.pickLike(like), g.small(like))
+	g.b, g.pool = outer, g.pool[:pool]
+	return out
+}
+
+func (g *programMaker) loop() *ir.Value {
+	x := g.pick()
+	f := g.b.Func
+	cond, body := new(ir.Block), new(ir.Block)
+	n, _ := f.NewArg(cond, ir.Tensor(ir.I32), "i"), f.NewArg(cond, x.Type, "x")
+	in := g.b.In(cond)
+	in.Emit(ir.Return, []*ir.Value{in.Compare("LT", n, in.I32(2))}, nil, nil, nil)
+	i, c := f.NewArg(body, ir.Tensor(ir.I32), "i"), f.NewArg(body, x.Type, "x")
+	next := g.inside(body, c, c)
+	in = g.b.In(body)
+	in.Emit(ir.Return, []*ir.Value{in.Add(i, in.I32(1)), next}, nil, nil, nil)
+	return g.b.Emit(ir.While, []*ir.Value{g.b.I32(0), x}, nil, []*ir.Block{cond, body}, nil).Results[1]
+}
+
+func (g *programMaker) branch() *ir.Value {
+	x := g.pick()
+	var rs []*ir.Block
+	for range 2 {
+		b := new(ir.Block)
+		v := g.inside(b, x)
+		g.b.In(b).Emit(ir.Return, []*ir.Value{v}, nil, nil, nil)
+		rs = append(rs, b)
+	}
+	return g.b.Emit(ir.Case, []*ir.Value{g.b.I32(g.r.IntN(2))}, nil, rs, nil).Result()
+}
+
+// manual sums over an axis by hand.
+func (g *programMaker) manual() *ir.Value {
+	x := g.pick()
+	axis := g.mesh.Axes[g.r.IntN(len(g.mesh.Axes))]
+	d := g.r.IntN(x.Type.Rank())
+	if x.Type.Shape[d]%axis.Size != 0 {
+		return nil
+	}
+	in := ir.Replicated(g.mesh.Name, x.Type.Rank())
+	for i := range in.Dims {
+		in.Dims[i].Open = true
+	}
+	in.Dims[d].Axes = ir.Axs(axis.Name)
+	shape := append([]int(nil), x.Type.Shape...)
+	shape[d] /= axis.Size
+	body := new(ir.Block)
+	a := g.b.Func.NewArg(body, x.Type.WithShape(shape...), "part")
+	b := g.b.In(body)
+	shift := ir.AxisShift{Mesh: g.mesh.Name, Axis: ir.Ax(axis.Name), Shift: 1, Wrap: g.r.IntN(2) == 0}
+	moved := b.Emit(ir.CollectivePermute, []*ir.Value{a}, ir.AttrsOf(ir.NamedAttr{Name: "source_target_pairs", Attr: shift},
+		ir.NamedAttr{Name: "channel_handle", Attr: ir.Channel{Handle: 1, Type: 1}}), nil, []*ir.Type{a.Type}).Result()
+	b.Emit(ir.SdyReturn, []*ir.Value{b.Add(a, moved)}, nil, nil, nil)
+	return g.b.Emit(ir.ManualComputation, []*ir.Value{x}, ir.AttrsOf(
+		ir.NamedAttr{Name: "in_shardings", Attr: ir.PerValue{in}}, ir.NamedAttr{Name: "out_shardings", Attr: ir.PerValue{in}},
+		ir.NamedAttr{Name: "manual_axes", Attr: ir.Array{ir.Str(axis.Name)}}), []*ir.Block{body}, []*ir.Type{x.Type}).Result()
+}
+
+// A program computes the same numbers partitioned as it does on one device.
+func TestPartitionRandom(t *testing.T) {
+	meshes := []*ir.Mesh{
+		{Name: "mesh", Axes: []ir.MeshAxis{{Name: "x", Size: 2}, {Name: "y", Size: 2}}},
+		{Name: "mesh", Axes: []ir.MeshAxis{{Name: "x", Size: 4}, {Name: "y", Size: 2}}},
+		{Name: "mesh", Axes: []ir.MeshAxis{{Name: "x", Size: 2}, {Name: "y", Size: 2}}, DeviceIDs: []int{2, 0, 1, 3}},
+	}
+	for seed := range uint64(randomPrograms) {
+		m, args := randomProgram(seed, meshes[seed%3], 1+int(seed%12))
+		if err := partitionedEqual(m, args); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+const randomPrograms = 600
+
+// partitionedEqual propagates and partitions a copy of m, runs both, and
+// compares the results.
+func partitionedEqual(m *ir.Module, args []*ir.Literal) error {
+	if err := ir.Verify(m); err != nil {
+		return fmt.Errorf("as made: %w", err)
+	}
+	want, err := eval.Run(m, m.Main(), args, eval.Options{Float64: true})
+	if err != nil {
+		return fmt.Errorf("global: %w", err)
+	}
+	local := m.Clone()
+	for _, step := range []struct {
+		name string
+		run  func(*ir.Module) error
+		form ir.Form
+	}{{"propagate", propagate, ir.Sharded}, {"partition", partition, ir.Local}} {
+		if err := step.run(local); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		local.Form |= step.form
+		if err := ir.Verify(local); err != nil {
+			return fmt.Errorf("after %s: %w", step.name, err)
+		}
+	}
+	f, mesh := local.Main(), local.Meshes[0]
+	cut := make([][]*ir.Literal, mesh.Size())
+	for device := range cut {
+		for i, a := range args {
+			s, _ := f.Params()[i].Attrs.Get("pp.sharding").(*ir.Sharding)
+			cut[device] = append(cut[device], ir.Cut(a, s, mesh, device))
+		}
+	}
+	got, err := eval.RunDevices(local, f, cut, eval.Options{Float64: true})
+	if err != nil {
+		return fmt.Errorf("on devices: %w", err)
+	}
+	for i, r := range f.Results {
+		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
+		for device := range got {
+			part := ir.Cut(want[i], s, mesh, device)
+			for k := range part.Type.NumElements() {
+				if a, b := part.Float(k), got[device][i].Float(k); a != b && !(math.IsNaN(a) && math.IsNaN(b)) {
+					return fmt.Errorf("result %d, device %d, element %d: %v, want %v", i, device, k, b, a)
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package passes
+
+import (
+	"slices"
+
+	"ppc/ir"
+)
+
+// reshard emits what turns v, a part of a tensor of type t that lies as from
+// says, into the part that lies as to says.
+func (p *partitioner) reshard(v *ir.Value, t *ir.Type, from, to layout) *ir.Value {
+	name, at := v.Name, from
+	moves := p.resharder.plan(t, from, to).moves
+	for len(moves) > 0 {
+		m := moves[0]
+		switch m.kind {
+		case cutMove:
+			n := 1
+			for n < len(moves) && moves[n].kind == cutMove {
+				n++
+			}
+			v = p.cut(v, moves[:n])
+			m, moves = moves[n-1], moves[n-1:]
+		case exchangeMove:
+			v = p.collective(ir.AllToAll, v, p.local(t, m.next), m.axes, nil, ir.AttrsOf(
+				ir.NamedAttr{Name: "split_dimension", Attr: ir.I64Attr(m.to)},
+				ir.NamedAttr{Name: "concat_dimension", Attr: ir.I64Attr(m.dim)},
+				ir.NamedAttr{Name: "split_count", Attr: ir.I64Attr(p.mesh.RefsSize(m.axes))}))
+		case joinMove:
+			v = p.collective(ir.AllGather, v, p.local(t, m.next), m.axes, nil, ir.AttrsOf(
+				ir.NamedAttr{Name: "all_gather_dim", Attr: ir.I64Attr(m.dim)}))
+		case placeMove:
+			v = p.permute(v, p.placePairs(at, m.next))
+		}
+		at, moves = m.next, moves[1:]
+		v.Name = name
+	}
+	return v
+}
+
+// cut takes this device's part of v by one dynamic_slice.
+func (p *partitioner) cut(v *ir.Value, moves []move) *ir.Value {
+	axes := make([][]ir.AxisRef, v.Type.Rank())
+	for _, m := range moves {
+		axes[m.dim] = append(axes[m.dim], m.axes...)
+	}
+	sizes, starts := slices.Clone(v.Type.Shape), make([]*ir.Value, v.Type.Rank())
+	for d := range axes {
+		sizes[d] /= p.mesh.RefsSize(axes[d])
+		starts[d] = p.offset(axes[d], sizes[d])
+	}
+	return p.build.DynamicSlice(v, starts, sizes...)
+}
+
+// offset is where this device's part begins in a dimension that is cut along
+// axes into parts of the given size.
+func (p *partitioner) offset(axes []ir.AxisRef, size int) *ir.Value {
+	c := p.coord(axes)
+	if size == 1 || len(axes) == 0 {
+		return c
+	}
+	return p.build.Mul(c, p.build.I32(size))
+}
+
+// A coordCopy is a coordinate that has been computed.
+type coordCopy struct {
+	key string
+	v   *ir.Value
+}
+
+// coord is this device's coordinate along axes, major first, as a tensor<i32>.
+func (p *partitioner) coord(axes []ir.AxisRef) *ir.Value {
+	key := layout{axes}.String()
+	for _, c := range p.coords {
+		if c.key == key {
+			return c.v
+		}
+	}
+	v := p.makeCoord(axes)
+	p.coords = append(p.coords, coordCopy{key, v})
+	return v
+}
+
+func (p *partitioner) makeCoord(axes []ir.AxisRef) *ir.Value {
+	b := &p.build
+	if len(axes) == 0 {
+		return b.I32(0)
+	}
+	if len(axes) > 1 && !p.neighbours(axes[0], axes[1]) {
+		major, minor := p.coord(axes[:1]), p.coord(axes[1:])
+		return b.Add(b.Mul(major, b.I32(p.mesh.RefsSize(axes[1:]))), minor)
+	}
+	n := 1 // so many axes make one run of ranks
+	for n < len(axes) && p.neighbours(axes[n-1], axes[n]) {
+		n++
+	}
+	if n < len(axes) {
+		major, minor := p.coord(axes[:n]), p.coord(axes[n:])
+		return b.Add(b.Mul(major, b.I32(p.mesh.RefsSize(axes[n:]))), minor)
+	}
+	v, stride, size := p.rank(), p.mesh.Stride(axes[n-1]), p.mesh.RefsSize(axes)
+	if stride > 1 {
+		v = b.Div(v, b.I32(stride))
+	}
+	if stride*size < p.mesh.Size() {
+		v = b.Binary(ir.Remainder, v, b.I32(size))
+	}
+	return v
+}
+
+// neighbours reports whether ranks count r after s.
+func (p *partitioner) neighbours(r, s ir.AxisRef) bool {
+	return p.mesh.Stride(r) == p.mesh.Stride(s)*p.mesh.RefSize(s)
+}
+
+// rank is where this device stands in the mesh, row-major.
+func (p *partitioner) rank() *ir.Value {
+	const key = "rank"
+	for _, c := range p.coords {
+		if c.key == key {
+			return c.v
+		}
+	}
+	b := &p.build
+	v := b.Convert(b.Emit(ir.PartitionID, nil, nil, nil, nil).Result(), ir.I32)
+	if ids := p.mesh.DeviceIDs; ids != nil {
+		place := make([]int, len(ids))
+		for i, id := range ids {
+			place[id] = i
+		}
+		table := b.Const(ir.Ints64(ir.Tensor(ir.I32, len(ids)), place...))
+		v = b.Reshape(b.DynamicSlice(table, []*ir.Value{v}, 1))
+	}
+	p.coords = append(p.coords, coordCopy{key, v})
+	return v
+}
+
+// collective emits a collective over the devices that differ along axes.
+func (p *partitioner) collective(k ir.Kind, v *ir.Value, t *ir.Type, axes []ir.AxisRef, region *ir.Block, attrs ir.Attrs) *ir.Value {
+	attrs.Set("channel_handle", p.channel())
+	attrs.Set("replica_groups", ir.MeshAxes{Mesh: p.mesh.Name, Axes: p.mesh.JoinAxes(nil, axes)})
+	if k != ir.AllToAll {
+		attrs.Set("use_global_device_ids", ir.Unit{})
+	}
+	var regions []*ir.Block
+	if region != nil {
+		regions = []*ir.Block{region}
+	}
+	return p.build.Emit(k, []*ir.Value{v}, attrs, regions, []*ir.Type{t}).Result()
+}
+
+// channel returns a channel that no other collective has.
+func (p *partitioner) channel() ir.Channel {
+	p.channels++
+	return ir.Channel{Handle: p.channels, Type: 1}
+}
+
+// permute emits a permute; pairs is an AxisShift or a list.
+func (p *partitioner) permute(v *ir.Value, pairs ir.Attr) *ir.Value {
+	return p.build.Emit(ir.CollectivePermute, []*ir.Value{v}, ir.AttrsOf(
+		ir.NamedAttr{Name: "channel_handle", Attr: p.channel()},
+		ir.NamedAttr{Name: "source_target_pairs", Attr: pairs}), nil, []*ir.Type{v.Type}).Result()
+}
+
+// placePairs are the pairs that bring each block of a tensor from where it
+// lies by one layout to where it lies by another of the same part sizes. Along
+// axes that neither uses, nothing moves.
+func (p *partitioner) placePairs(from, to layout) *ir.Literal {
+	n := p.mesh.Size()
+	have, want := p.placeKeys(from, to), p.placeKeys(to, from)
+	holder := make([]int, n)
+	for device, key := range have {
+		holder[key] = device
+	}
+	pairs := make([]int, 0, 2*n)
+	for device, key := range want {
+		pairs = append(pairs, p.deviceID(holder[key]), p.deviceID(device))
+	}
+	return ir.Ints64(ir.Tensor(ir.I64, n, 2), pairs...)
+}
+
+func (p *partitioner) deviceID(place int) int {
+	if p.mesh.DeviceIDs != nil {
+		return p.mesh.DeviceIDs[place]
+	}
+	return place
+}
+
+// placeKeys numbers, by place in the mesh, the block that a device holds in
+// the layout at, together with its coordinates along axes that at does not
+// use: those first that other does not use either. Keys are the numbers from 0
+// to the mesh's size less one, each once.
+func (p *partitioner) placeKeys(at, other layout) []int {
+	digits := slices.Concat(at...)
+	parts := p.meshParts(at, other)
+	for _, skip := range []bool{true, false} {
+		for _, r := range parts {
+			if !at.uses(r) && other.uses(r) != skip {
+				digits = append(digits, r)
+			}
+		}
+	}
+	keys := make([]int, p.mesh.Size())
+	for place := range keys {
+		for _, r := range digits {
+			keys[place] = keys[place]*p.mesh.RefSize(r) + place/p.mesh.Stride(r)%p.mesh.RefSize(r)
+		}
+	}
+	return keys
+}
+
+// meshParts is every axis of the mesh, cut where an axis of the layouts begins
+// or ends.
+func (p *partitioner) meshParts(ls ...layout) []ir.AxisRef {
+	var out []ir.AxisRef
+	for _, a := range p.mesh.Axes {
+		bounds := []int{a.Size}
+		for _, l := range ls {
+			for _, r := range slices.Concat(l...) {
+				if r.Name == a.Name {
+					pre, size := p.mesh.Span(r)
+					bounds = append(bounds, pre, pre*size)
+				}
+			}
+		}
+		slices.Sort(bounds)
+		pre := 1
+		for _, b := range slices.Compact(bounds) {
+			if b > pre {
+				out = append(out, p.mesh.SubAxis(a.Name, pre, b/pre))
+				pre = b
+			}
+		}
+	}
+	return out
+}
+
+// sortedAxes is axes in the order of the mesh.
+func (p *partitioner) sortedAxes(axes []ir.AxisRef) []ir.AxisRef {
+	out := slices.Clone(axes)
+	slices.SortFunc(out, func(a, b ir.AxisRef) int {
+		if n := p.mesh.Axis(a.Name) - p.mesh.Axis(b.Name); n != 0 {
+			return n
+		}
+		return a.Pre - b.Pre
+	})
+	return out
+}

@@ -1,0 +1,357 @@
+package passes
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// A layout says, by dimension, along which axes a tensor is cut, major first.
+// Axes of one device do not occur in it.
+type layout [][]ir.AxisRef
+
+func (l layout) String() string {
+	var b strings.Builder
+	for _, axes := range l {
+		b.WriteByte('[')
+		for i, r := range axes {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(r.String())
+		}
+		b.WriteByte(']')
+	}
+	return b.String()
+}
+
+func (l layout) equal(o layout) bool {
+	return slices.EqualFunc(l, o, func(a, b []ir.AxisRef) bool { return slices.Equal(a, b) })
+}
+
+func (l layout) clone() layout {
+	c := make(layout, len(l))
+	for d := range l {
+		c[d] = slices.Clone(l[d])
+	}
+	return c
+}
+
+// whole reports whether l cuts nothing.
+func (l layout) whole() bool {
+	return !slices.ContainsFunc(l, func(axes []ir.AxisRef) bool { return len(axes) > 0 })
+}
+
+func (l layout) uses(r ir.AxisRef) bool {
+	return slices.ContainsFunc(l, func(axes []ir.AxisRef) bool { return overlapsAny(r, axes) })
+}
+
+// A move is one step of a reshard, from a layout to the next.
+type move struct {
+	kind moveKind
+	axes []ir.AxisRef // that are cut, joined or moved
+	dim  int          // from which they go, or to which they come
+	to   int          // where exchanged axes go
+	next layout
+}
+
+// A moveKind is how a move is done. In the order of preference: a device keeps
+// its part; the axes move to another dimension; blocks change places; what is
+// cut along the axes is joined.
+type moveKind uint8
+
+const (
+	cutMove      moveKind = iota // dynamic_slice
+	exchangeMove                 // all_to_all
+	placeMove                    // collective_permute
+	joinMove                     // all_gather
+)
+
+// A reshardPlan is how to get from one layout to another, with the number of
+// bytes that a device receives on the way.
+type reshardPlan struct {
+	moves []move
+	bytes int
+}
+
+// A resharder plans reshards. Plans depend on the shape and the layouts only,
+// and are kept.
+type resharder struct {
+	mesh  *ir.Mesh
+	plans map[string]*reshardPlan
+}
+
+// plan returns the cheapest way that planSearch finds from one layout of a
+// tensor of type t to another.
+func (rs *resharder) plan(t *ir.Type, from, to layout) *reshardPlan {
+	if from.equal(to) {
+		return new(reshardPlan)
+	}
+	key := t.String() + from.String() + to.String()
+	if p := rs.plans[key]; p != nil {
+		return p
+	}
+	s := planSearch{mesh: rs.mesh, t: t}
+	from, to = s.atoms(from, to)
+	s.goal = to
+	p := s.run(from)
+	rs.plans[key] = p
+	return p
+}
+
+// A planSearch looks for the cheapest moves from one layout to another among
+// those that bring the goal nearer: axes are cut into the dimension where the
+// goal has them, moved there, or joined where it has them elsewhere. Layouts
+// are in atoms: parts of axes that both ends have as a whole.
+type planSearch struct {
+	mesh *ir.Mesh
+	t    *ir.Type
+	goal layout
+	open planHeap
+	seen map[string]int // cost
+}
+
+// A planNode is a layout on the way, and how it was reached.
+type planNode struct {
+	at    layout
+	by    *planNode
+	move  move
+	cost  int // bytes, times stepCost, plus one for each move
+	bytes int
+	order int // of discovery: makes the search deterministic
+}
+
+// stepCost weighs a byte against a move.
+const stepCost = 16
+
+// planLimit bounds the layouts that a search looks at; past it, everything is
+// joined and cut again, which always works.
+const planLimit = 4000
+
+type planHeap []*planNode
+
+func (h planHeap) Len() int { return len(h) }
+func (h planHeap) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(h[i].cost, h[j].cost), cmp.Compare(h[i].order, h[j].order)) < 0
+}
+func (h planHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *planHeap) Push(x any)   { *h = append(*h, x.(*planNode)) }
+func (h *planHeap) Pop() any {
+	old := *h
+	n := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return n
+}
+
+// atoms writes both layouts in axes that overlap only where they are equal.
+func (s *planSearch) atoms(from, to layout) (layout, layout) {
+	bounds := make(map[string][]int) // by axis: where parts begin and end
+	for _, l := range []layout{from, to} {
+		for _, r := range slices.Concat(l...) {
+			pre, size := s.mesh.Span(r)
+			bounds[r.Name] = append(bounds[r.Name], pre, pre*size)
+		}
+	}
+	for name := range bounds {
+		slices.Sort(bounds[name])
+		bounds[name] = slices.Compact(bounds[name])
+	}
+	split := func(l layout) layout {
+		out := make(layout, len(l))
+		for d, axes := range l {
+			for _, r := range axes {
+				pre, size := s.mesh.Span(r)
+				end := pre * size
+				for _, b := range bounds[r.Name] {
+					if b > pre && b <= end && b%pre == 0 && end%b == 0 {
+						out[d] = append(out[d], s.mesh.SubAxis(r.Name, pre, b/pre))
+						pre = b
+					}
+				}
+			}
+		}
+		return out
+	}
+	return split(from), split(to)
+}
+
+func (s *planSearch) run(from layout) *reshardPlan {
+	s.seen = map[string]int{from.String(): 0}
+	heap.Push(&s.open, &planNode{at: from})
+	for len(s.seen) < planLimit && len(s.open) > 0 {
+		n := heap.Pop(&s.open).(*planNode)
+		if n.at.equal(s.goal) {
+			return n.plan()
+		}
+		s.expand(n)
+	}
+	return s.viaWhole(from)
+}
+
+func (n *planNode) plan() *reshardPlan {
+	p := &reshardPlan{bytes: n.bytes}
+	for ; n.by != nil; n = n.by {
+		p.moves = append(p.moves, n.move)
+	}
+	slices.Reverse(p.moves)
+	return p
+}
+
+// viaWhole joins every dimension that differs and cuts it again.
+func (s *planSearch) viaWhole(from layout) *reshardPlan {
+	n := &planNode{at: from}
+	step := func(m move) { n = s.node(n, m) }
+	for d := range from {
+		if k := samePrefix(n.at[d], s.goal[d]); k < len(n.at[d]) {
+			step(s.join(n.at, d, len(n.at[d])-k))
+		}
+	}
+	for d := range from {
+		if k := len(n.at[d]); k < len(s.goal[d]) {
+			step(s.cut(n.at, d, s.goal[d][k:]))
+		}
+	}
+	return n.plan()
+}
+
+// bytes is the size of one device's part of a tensor of type t that lies as l.
+func layoutBytes(mesh *ir.Mesh, t *ir.Type, l layout) int {
+	n := t.Elem.Size()
+	for d, size := range t.Shape {
+		n *= size / mesh.RefsSize(l[d])
+	}
+	return n
+}
+
+func (s *planSearch) node(by *planNode, m move) *planNode {
+	bytes := layoutBytes(s.mesh, s.t, by.at)
+	k := s.mesh.RefsSize(m.axes)
+	switch m.kind {
+	case cutMove:
+		bytes = 0
+	case exchangeMove:
+		bytes -= bytes / k
+	case joinMove:
+		bytes *= k - 1
+	}
+	return &planNode{at: m.next, by: by, move: m, bytes: by.bytes + bytes, cost: by.cost + bytes*stepCost + 1, order: len(s.seen)}
+}
+
+func (s *planSearch) expand(n *planNode) {
+	at := n.at
+	try := func(m move) {
+		next := s.node(n, m)
+		key := m.next.String()
+		if old, ok := s.seen[key]; ok && old <= next.cost {
+			return
+		}
+		s.seen[key] = next.cost
+		heap.Push(&s.open, next)
+	}
+	for d := range at {
+		for _, r := range s.goal[d] {
+			if !at.uses(r) && s.divides(at, d, r) {
+				try(s.cut(at, d, []ir.AxisRef{r}))
+			}
+		}
+		for k := 1; k <= len(at[d])-samePrefix(at[d], s.goal[d]); k++ {
+			try(s.join(at, d, k))
+			axes := at[d][len(at[d])-k:]
+			for to := range at {
+				if to != d && containsAll(s.goal[to], axes) && s.divides(at, to, axes...) {
+					try(s.exchange(at, d, to, k))
+				}
+			}
+		}
+	}
+	for _, next := range []layout{s.sorted(at), s.renamed(at)} {
+		if !next.equal(at) {
+			try(move{kind: placeMove, next: next})
+		}
+	}
+}
+
+func (s *planSearch) divides(at layout, d int, more ...ir.AxisRef) bool {
+	return s.t.Shape[d]%(s.mesh.RefsSize(at[d])*s.mesh.RefsSize(more)) == 0
+}
+
+func containsAll(list, axes []ir.AxisRef) bool {
+	for _, r := range axes {
+		if !slices.Contains(list, r) {
+			return false
+		}
+	}
+	return true
+}
+
+func samePrefix(a, b []ir.AxisRef) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func (s *planSearch) cut(at layout, d int, axes []ir.AxisRef) move {
+	next := at.clone()
+	next[d] = append(next[d], axes...)
+	return move{kind: cutMove, axes: axes, dim: d, next: next}
+}
+
+func (s *planSearch) join(at layout, d, k int) move {
+	next := at.clone()
+	axes := next[d][len(next[d])-k:]
+	next[d] = next[d][:len(next[d])-k]
+	return move{kind: joinMove, axes: axes, dim: d, next: next}
+}
+
+func (s *planSearch) exchange(at layout, d, to, k int) move {
+	m := s.join(at, d, k)
+	m.kind, m.to = exchangeMove, to
+	m.next[to] = append(m.next[to], m.axes...)
+	return m
+}
+
+// sorted is at with the axes of each dimension in another order: first those
+// that the goal has there, in its order, then those that have to leave.
+func (s *planSearch) sorted(at layout) layout {
+	next := make(layout, len(at))
+	for d := range at {
+		for _, r := range s.goal[d] {
+			if slices.Contains(at[d], r) {
+				next[d] = append(next[d], r)
+			}
+		}
+		for _, r := range at[d] {
+			if !slices.Contains(s.goal[d], r) {
+				next[d] = append(next[d], r)
+			}
+		}
+	}
+	return next
+}
+
+// renamed is at with axes replaced by those that the goal has in their place,
+// where these have the same size; an axis that is replaced and used elsewhere
+// changes places.
+func (s *planSearch) renamed(at layout) layout {
+	next := at.clone()
+	for d := range next {
+		for i := range min(len(next[d]), len(s.goal[d])) {
+			have, want := next[d][i], s.goal[d][i]
+			if have == want || s.mesh.RefSize(have) != s.mesh.RefSize(want) {
+				continue
+			}
+			for e := range next {
+				if j := slices.Index(next[e], want); j >= 0 {
+					next[e][j] = have
+				}
+			}
+			next[d][i] = want
+		}
+	}
+	return next
+}
