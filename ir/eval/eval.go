@@ -77,18 +77,28 @@ func run(m *ir.Module, fns []*ir.Func, replicas int, args [][]*ir.Literal, opts 
 			return nil, err
 		}
 	}
-	out := make([][]*ir.Literal, len(fns))
-	err := w.fork(process{w: w, partitions: w.devices / replicas}, w.ranks(), func(p *process, d int) error {
-		results, err := p.call(fns[d], in[d])
-		for _, x := range results {
-			out[d] = append(out[d], x.literal())
-		}
-		return err
-	})
+	results, err := w.start(fns, in)
 	if err != nil {
 		return nil, err
 	}
+	out := make([][]*ir.Literal, len(fns))
+	for d, xs := range results {
+		for _, x := range xs {
+			out[d] = append(out[d], x.literal())
+		}
+	}
 	return out, nil
+}
+
+// start evaluates fns[d] on in[d], all devices d at once.
+func (w *world) start(fns []*ir.Func, in [][]*tensor) (out [][]*tensor, err error) {
+	out = make([][]*tensor, len(fns))
+	err = w.fork(process{w: w, partitions: w.devices / w.replicas}, w.ranks(), func(p *process, d int) error {
+		var err error
+		out[d], err = p.call(fns[d], in[d])
+		return err
+	})
+	return out, err
 }
 
 // bind checks args against the parameters of fn and makes them values.

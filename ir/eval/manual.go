@@ -89,7 +89,11 @@ func (e *exec) manualGrid(shardings []*ir.Sharding) (*manualGrid, error) {
 		}
 	}
 	shape, step := axesLattice(g.mesh, refs)
-	g.positions = offsets(shape, lattice{position(g.mesh, e.p.rank), step})
+	first := position(g.mesh, e.p.rank) // along the manual axes
+	for _, r := range refs {
+		first -= first / g.mesh.Stride(r) % g.mesh.RefSize(r) * g.mesh.Stride(r)
+	}
+	g.positions = offsets(shape, lattice{first, step})
 	return g, nil
 }
 

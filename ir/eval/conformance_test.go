@@ -1,0 +1,260 @@
+package eval
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"ppc/internal/shared"
+	"ppc/internal/tensorfile"
+	"ppc/ir"
+	"ppc/ir/mlir"
+)
+
+// mustPass is how many conformance units have passed at least once. It only
+// grows.
+const mustPass = 0
+
+// A unit is a row of the conformance manifest.
+type unit struct {
+	path    string
+	segment int
+	ops     []string
+	dtypes  []string
+	notes   string
+}
+
+func (u unit) name() string { return fmt.Sprintf("%s#%d", u.path, u.segment) }
+
+// conformanceUnits reads the units that say what StableHLO's interpreter computes.
+func conformanceUnits(t *testing.T, dir string) []unit {
+	data, err := os.ReadFile(filepath.Join(dir, "manifest.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var units []unit
+	for line := range strings.Lines(string(data)) {
+		c := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		if c[2] != "interpret" && c[2] != "testdata" {
+			continue
+		}
+		u := unit{path: c[0], ops: strings.Split(c[3], ","), dtypes: strings.Split(c[4], ","), notes: c[7]}
+		fmt.Sscan(c[1], &u.segment)
+		units = append(units, u)
+	}
+	return units
+}
+
+// foreign returns why the evaluator need not know the unit, or "".
+func (u unit) foreign() string {
+	for _, name := range u.ops {
+		if _, ok := checks[name]; ok || name == "" || strings.HasPrefix(name, "check.custom_call.") {
+			continue
+		}
+		if ir.KindByName(name) == ir.Unknown {
+			return "has " + name
+		}
+	}
+	for _, d := range u.dtypes {
+		if d != "" && ir.DTypeByName(d) == ir.InvalidDType {
+			return "has elements of type " + d
+		}
+	}
+	if strings.Contains(u.notes, "two-part") {
+		return "needs the partitioner"
+	}
+	return ""
+}
+
+// source is the text of the unit, with check ops in generic form.
+func (u unit) source(t *testing.T, dir string) string {
+	data, err := os.ReadFile(filepath.Join(dir, u.path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	segment := 0
+	var b strings.Builder
+	for line := range strings.Lines(string(data)) {
+		if strings.TrimRight(line, "\r\n") == "// -----" {
+			segment++
+			line = "\n"
+		}
+		if segment == u.segment {
+			b.WriteString(line)
+		}
+	}
+	return genericChecks(b.String())
+}
+
+// run evaluates the unit; its check ops fail it.
+func (u unit) run(t *testing.T, dir string) error {
+	m, err := mlir.Parse(u.path, []byte(u.source(t, dir)))
+	if err != nil {
+		return err
+	}
+	f := m.Main()
+	if f == nil && len(m.Funcs) == 0 {
+		return nil // a comment
+	}
+	if f == nil {
+		f = m.Funcs[0]
+	}
+	_, err = Run(m, f, nil, Options{foreign: checks})
+	return err
+}
+
+// skips reads a list of names, each with the reason why it need not pass.
+func skips(t *testing.T, file string) map[string]string {
+	data, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := make(map[string]string)
+	for line := range strings.Lines(string(data)) {
+		if name, reason, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && !strings.HasPrefix(name, "//") {
+			reasons[name] = reason
+		}
+	}
+	return reasons
+}
+
+// Every unit whose ops and types the table has must pass, but for the listed
+// ones; what is listed must fail.
+func TestConformance(t *testing.T) {
+	dir := filepath.Join(shared.Dir(t), "conformance")
+	reasons := skips(t, "conformance_skip.txt")
+	var passed atomic.Int32
+	t.Run("units", func(t *testing.T) {
+		for _, u := range conformanceUnits(t, dir) {
+			if u.foreign() != "" {
+				continue
+			}
+			t.Run(u.name(), func(t *testing.T) {
+				t.Parallel()
+				err := u.run(t, dir)
+				reason, skipped := reasons[u.name()]
+				switch {
+				case err == nil && skipped:
+					t.Errorf("passes, but is listed: %s", reason)
+				case err == nil:
+					passed.Add(1)
+				case !skipped:
+					t.Error(err)
+				}
+			})
+		}
+	})
+	t.Logf("%d units pass", passed.Load())
+	if passed.Load() < mustPass {
+		t.Errorf("%d units pass, want at least %d", passed.Load(), mustPass)
+	}
+}
+
+// An oracle is a program that JAX exported, with what XLA computed.
+type oracle struct {
+	name      string
+	tolerance float64
+	ops       []string
+}
+
+func oracles(t *testing.T, dir string) []oracle {
+	data, err := os.ReadFile(filepath.Join(dir, "index.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var os []oracle
+	for i, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+		c := strings.Split(line, "\t")
+		if i == 0 {
+			continue
+		}
+		o := oracle{name: c[0], ops: strings.Fields(c[9])}
+		fmt.Sscan(c[7], &o.tolerance)
+		os = append(os, o)
+	}
+	return os
+}
+
+// known reports whether the table has every op.
+func (o oracle) known() bool {
+	return !slices.ContainsFunc(o.ops, func(name string) bool {
+		return !strings.HasPrefix(name, "sdy.mesh") && name != "sdy.sharding" && ir.KindByName(name) == ir.Unknown
+	})
+}
+
+// What XLA computed, to its tolerance; and in float64, to 1e-12, what the same
+// program gives there.
+func TestOracle(t *testing.T) {
+	dir := filepath.Join(shared.Dir(t), "oracle", "stablehlo")
+	reasons := skips(t, "oracle_skip.txt")
+	for _, o := range oracles(t, dir) {
+		if !o.known() {
+			continue
+		}
+		t.Run(o.name, func(t *testing.T) {
+			t.Parallel()
+			if r := reasons[o.name]; r != "" {
+				t.Skip(r)
+			}
+			o.run(t, dir)
+		})
+	}
+}
+
+func (o oracle) run(t *testing.T, dir string) {
+	src, err := os.ReadFile(filepath.Join(dir, o.name+".mlir"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := mlir.Parse(o.name, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	npz, err := tensorfile.Open(filepath.Join(dir, o.name+".npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer npz.Close()
+	var args []*ir.Literal
+	for i := range m.Main().Params() {
+		args = append(args, readLiteral(t, npz, fmt.Sprintf("in%d", i)))
+	}
+	out, err := Run(m, m.Main(), args, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide, err := Run(m, m.Main(), args, Options{Float64: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range out {
+		o.compare(t, fmt.Sprintf("out%d", i), npz, out[i], o.tolerance)
+		o.compare(t, fmt.Sprintf("ref%d", i), npz, wide[i], 1e-12)
+	}
+}
+
+// compare checks got against the array called name, if there is one.
+func (o oracle) compare(t *testing.T, name string, npz *tensorfile.File, got *ir.Literal, tolerance float64) {
+	if !npz.Has(name) {
+		return
+	}
+	want := readLiteral(t, npz, name)
+	if !want.Type.Elem.IsFloat() && !want.Type.Elem.IsComplex() {
+		tolerance = 0
+	}
+	if abs, rel := MaxDiff(got, want); !(rel <= tolerance) {
+		t.Errorf("%s: off by %g, relatively %g, want at most %g", name, abs, rel, tolerance)
+	}
+}
+
+func readLiteral(t *testing.T, npz *tensorfile.File, name string) *ir.Literal {
+	a, err := npz.Read(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &ir.Literal{Type: ir.Tensor(ir.DTypeByName(a.DType), a.Shape...), Data: a.Data}
+}
