@@ -1,7 +1,7 @@
 // A small Llama: eight layers in a two-repeat circular pipeline over four stages.
 
 axes {
-  batch = 16, seq = 64, kv_seq = seq          // kv_seq: same size, different axis
+  batch = 16, seq = 64, kv_seq = seq  // kv_seq: same size, different axis
   embed = 64, heads = 4, head = 16, mlp = 256, vocab = 512
 }
 
@@ -35,14 +35,14 @@ model llama(tokens: i32[batch, seq], targets: i32[batch, seq]) {
 
 mesh { stage = 4, fsdp = 2 }
 
-shard weights     { embed -> fsdp;  heads, mlp, vocab -> tensor }
-shard activations { batch -> data, fsdp;  heads, mlp, vocab -> tensor }
+shard weights     { embed -> fsdp; heads, mlp, vocab -> tensor }
+shard activations { batch -> data, fsdp; heads, mlp, vocab -> tensor }
 
 pipeline {
   microbatches = 8
   repeats      = 2
-  gather       = per_iteration                // per_iteration | once
-  rotate       = ppermute                     // ppermute | slice_pad
+  gather       = per_iteration  // per_iteration | once
+  rotate       = ppermute       // ppermute | slice_pad
   remat        = full
 }
 

@@ -22,7 +22,7 @@ fn rope(x: [head], pos, base = 10000, head: axis = head) {
 // causal hides later keys, window all but the last so many, segments those of
 // other segments. cap bounds the logits smoothly.
 fn attention(q: [seq, head], k: [head], v, causal: bool = false, window: number = 0, cap: number = 0, scale: number = 1, segments = none,
-             seq: axis = seq, kv_seq: axis = kv_seq, heads: axis = heads, kv_heads: axis = kv_heads, head: axis = head) {
+    seq: axis = seq, kv_seq: axis = kv_seq, heads: axis = heads, kv_heads: axis = kv_heads, head: axis = head) {
   if has(k, seq) {
     k = rename(k, seq -> kv_seq)
     v = rename(v, seq -> kv_seq)
