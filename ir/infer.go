@@ -262,6 +262,9 @@ func inferIota(op *Op) ([]*Type, *Rule) {
 	if t.Elem == I1 {
 		return nil, broken(0, "result is %s, want numbers", t)
 	}
+	if r := settled(t); r != nil {
+		return nil, r
+	}
 	if d := op.Int("iota_dimension"); d < 0 || d >= t.Rank() {
 		return nil, broken(1, "iota_dimension %d is not a dimension of %s", d, t)
 	}

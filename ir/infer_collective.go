@@ -188,8 +188,8 @@ func inferAllToAll(op *Op) ([]*Type, *Rule) {
 	if r := (groupRules{unique: 5, complete: 6, inRange: 7}).check(op); r != nil {
 		return nil, r
 	}
-	if g := groupSize(op); g > 0 && g != n {
-		return nil, broken(8, "split_count is %d, the groups have size %d", n, g)
+	if l := op.Literal("replica_groups"); l != nil && (l.Type.NumElements() == 0 || l.Type.Shape[1] != n) {
+		return nil, broken(8, "split_count is %d, the groups are %s: want groups of size %d", n, l.Type, n)
 	}
 	var ts []*Type
 	for _, v := range op.Operands {

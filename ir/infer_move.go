@@ -12,6 +12,9 @@ func inferBroadcast(op *Op) ([]*Type, *Rule) {
 	if r != nil {
 		return nil, r
 	}
+	if r := settled(t); r != nil {
+		return nil, r
+	}
 	in, dims := op.Operands[0].Type, op.Ints("broadcast_dimensions")
 	if in.Elem != t.Elem {
 		return nil, broken(1, "operand %s and result %s have different element types", in, t)
@@ -99,6 +102,9 @@ func inferReshape(op *Op) ([]*Type, *Rule) {
 	}
 	t, r := given(op)
 	if r != nil {
+		return nil, r
+	}
+	if r := settled(t); r != nil {
 		return nil, r
 	}
 	in := op.Operands[0].Type

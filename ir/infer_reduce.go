@@ -16,6 +16,9 @@ func inferDot(op *Op) ([]*Type, *Rule) {
 	if p, ok := op.Attrs.Get("precision_config").(Array); ok && len(p) != 0 && len(p) != 2 {
 		return nil, broken(11, "%d precisions, want one for each operand", len(p))
 	}
+	if r := algorithmFits(op.Attrs.Get("algorithm")); r != nil {
+		return nil, r
+	}
 	if family(l.Elem) != family(r.Elem) {
 		return nil, broken(13, "operands are %s and %s, want elements of one family", l, r)
 	}

@@ -52,6 +52,7 @@ const (
 	ShardingsAttr // PerValue
 	ArrayAttr
 	DictAttr
+	AccuracyAttr // #stablehlo.result_accuracy<…>, unread
 )
 
 // An AttrSpec is one inherent attribute of an op.
@@ -103,6 +104,12 @@ func elementwise2(name, doc string, traits Trait, infer func(*Op) ([]*Type, *Rul
 		on("%a, %b", "tensor<4x8xf32>")
 }
 
+// with returns the row with one more attribute.
+func (o opInfo) with(a AttrSpec) opInfo {
+	o.attrs = append(o.attrs, a)
+	return o
+}
+
 // on returns the row with the example that prints operands and their type.
 func (o opInfo) on(operands, t string) opInfo {
 	o.example = "%r = " + o.name + " " + operands + " : " + t
@@ -119,7 +126,7 @@ func enum(name, set string, words ...string) AttrSpec {
 
 var (
 	precision = AttrSpec{Name: "precision_config", Kind: ArrayAttr, Optional: true}
-	accuracy  = AttrSpec{Name: "result_accuracy", Kind: AnyAttr, Optional: true}
+	accuracy  = AttrSpec{Name: "result_accuracy", Kind: AccuracyAttr, Optional: true}
 	channel   = AttrSpec{Name: "channel_handle", Kind: ChannelAttr, Optional: true}
 	groups    = AttrSpec{Name: "replica_groups", Kind: GroupsAttr}
 	globalIDs = AttrSpec{Name: "use_global_device_ids", Kind: BoolAttr, Optional: true}
@@ -131,28 +138,28 @@ var table = [numKinds]opInfo{
 		example: `%r = "other.op"(%a) {level = 3 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 
 	Abs:                 elementwise1("abs", "magnitude", inferAbs),
-	Cbrt:                elementwise1("cbrt", "cube root", inferFloat),
+	Cbrt:                elementwise1("cbrt", "cube root", inferFloat).with(accuracy),
 	Ceil:                elementwise1("ceil", "smallest integral value not below", inferReal),
 	CountLeadingZeros:   elementwise1("count_leading_zeros", "number of zero bits before the first one", inferInteger).on("%i", "tensor<4x8xi32>"),
-	Cosine:              elementwise1("cosine", "cosine of radians", inferFloat),
-	Exponential:         elementwise1("exponential", "e to the power of the operand", inferFloat),
-	ExponentialMinusOne: elementwise1("exponential_minus_one", "exp(x) - 1, exact near 0", inferFloat),
+	Cosine:              elementwise1("cosine", "cosine of radians", inferFloat).with(accuracy),
+	Exponential:         elementwise1("exponential", "e to the power of the operand", inferFloat).with(accuracy),
+	ExponentialMinusOne: elementwise1("exponential_minus_one", "exp(x) - 1, exact near 0", inferFloat).with(accuracy),
 	Floor:               elementwise1("floor", "largest integral value not above", inferReal),
 	IsFinite:            elementwise1("is_finite", "neither infinite nor NaN", inferIsFinite).on("%a", "(tensor<4x8xf32>) -> tensor<4x8xi1>"),
-	Log:                 elementwise1("log", "natural logarithm", inferFloat),
-	LogPlusOne:          elementwise1("log_plus_one", "log(x + 1), exact near 0", inferFloat),
-	Logistic:            elementwise1("logistic", "1 / (1 + exp(-x))", inferFloat),
+	Log:                 elementwise1("log", "natural logarithm", inferFloat).with(accuracy),
+	LogPlusOne:          elementwise1("log_plus_one", "log(x + 1), exact near 0", inferFloat).with(accuracy),
+	Logistic:            elementwise1("logistic", "1 / (1 + exp(-x))", inferFloat).with(accuracy),
 	Negate:              elementwise1("negate", "minus", inferNumber),
 	Not:                 elementwise1("not", "logical or bitwise not", inferLogical).on("%p", "tensor<4x8xi1>"),
 	PopulationCount:     elementwise1("popcnt", "number of one bits", inferInteger).on("%i", "tensor<4x8xi32>"),
 	RoundNearestAfz:     elementwise1("round_nearest_afz", "nearest integral value, ties away from zero", inferReal),
 	RoundNearestEven:    elementwise1("round_nearest_even", "nearest integral value, ties to even", inferReal),
-	Rsqrt:               elementwise1("rsqrt", "1 / sqrt(x)", inferFloat),
+	Rsqrt:               elementwise1("rsqrt", "1 / sqrt(x)", inferFloat).with(accuracy),
 	Sign:                elementwise1("sign", "-1, 0 or 1", inferSigned),
-	Sine:                elementwise1("sine", "sine of radians", inferFloat),
-	Sqrt:                elementwise1("sqrt", "square root", inferFloat),
-	Tan:                 elementwise1("tan", "tangent of radians", inferFloat),
-	Tanh:                elementwise1("tanh", "hyperbolic tangent", inferFloat),
+	Sine:                elementwise1("sine", "sine of radians", inferFloat).with(accuracy),
+	Sqrt:                elementwise1("sqrt", "square root", inferFloat).with(accuracy),
+	Tan:                 elementwise1("tan", "tangent of radians", inferFloat).with(accuracy),
+	Tanh:                elementwise1("tanh", "hyperbolic tangent", inferFloat).with(accuracy),
 	Convert:             elementwise1("convert", "the same numbers in another element type", inferConvert).on("%i", "(tensor<4x8xi32>) -> tensor<4x8xf32>"),
 	BitcastConvert: {name: "stablehlo.bitcast_convert", doc: "the same bits in another element type", traits: Pure,
 		operands: exactly(1), results: exactly(1), infer: inferBitcast, factors: bitcastFactors,
@@ -288,7 +295,7 @@ cond {
 	OptimizationBarrier: {name: "stablehlo.optimization_barrier", doc: "its operands; nothing moves across", operands: atLeast(0), results: atLeast(0), infer: inferIdentity, factors: nil,
 		example: `%r:2 = stablehlo.optimization_barrier %a, %f : tensor<4x8xf32>, tensor<f32>`},
 	CustomCall: {name: "stablehlo.custom_call", doc: "whatever the target does", operands: atLeast(0), results: atLeast(0), regions: atLeast(0),
-		attrs: []AttrSpec{req("call_target_name", StrAttr)}, infer: inferGiven,
+		attrs: []AttrSpec{req("call_target_name", StrAttr)}, infer: inferCustomCall,
 		example: `%r = stablehlo.custom_call @target(%a) {backend_config = "fast"} : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	TupleOp: {name: "stablehlo.tuple", doc: "a tuple of the operands", traits: Pure, operands: atLeast(0), results: exactly(1), infer: inferTuple,
 		example: `%r = stablehlo.tuple %a, %f : tuple<tensor<4x8xf32>, tensor<f32>>`},

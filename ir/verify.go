@@ -208,6 +208,9 @@ func (v *verifier) parameter(i int, a *Value) {
 	what := fmt.Sprintf("parameter %d", i)
 	v.sharding(nil, what, a.Sharding, a.Type)
 	v.shardingAttrs(nil, what, a.Attrs, a.Type)
+	if s := a.Attrs.Get(shardingName); s != nil {
+		v.errs.add(nil, rule("sharding-9", "%s: %s is %s, want one sharding", what, shardingName, s))
+	}
 }
 
 // block checks b, a region of parent, and leaves its values invisible. It
@@ -390,7 +393,7 @@ func compatible(t, u *Type) bool {
 	if t.Equal(u) {
 		return true
 	}
-	return t.IsTensor() && u.IsTensor() && t.Elem == u.Elem && sameShape(t, u)
+	return t.IsTensor() && u.IsTensor() && t.Elem == u.Elem && sameShape(t, u) && withinBounds(t, u)
 }
 
 // sameShape reports whether two tensors have equal sizes where both are known.
@@ -456,6 +459,9 @@ func checkAttr(op *Op, spec *AttrSpec) *Rule {
 	}
 	if !spec.Kind.accepts(a) {
 		return rule("op-4", "attribute %s is %s, want %s", spec.Name, a, spec.Kind)
+	}
+	if spec.Kind == AccuracyAttr {
+		return accuracyFits(a)
 	}
 	if len(spec.Words) > 0 && !slices.Contains(spec.Words, op.Word(spec.Name)) {
 		return rule("op-5", "attribute %s is %s, want one of %s", spec.Name, op.Word(spec.Name), strings.Join(spec.Words, ", "))

@@ -21,6 +21,7 @@ var kindNames = [...]string{
 	ShardingsAttr: "shardings",
 	ArrayAttr:     "a list",
 	DictAttr:      "a dictionary",
+	AccuracyAttr:  "a result accuracy",
 }
 
 func (k AttrKind) String() string { return kindNames[k] }
@@ -71,6 +72,8 @@ func (k AttrKind) accepts(a Attr) bool {
 		return is[Array](a)
 	case DictAttr:
 		return is[Dict](a)
+	case AccuracyAttr:
+		return is[Verbatim](a)
 	}
 	return false
 }

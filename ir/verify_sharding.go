@@ -3,6 +3,7 @@ package ir
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 func verifyMesh(mesh *Mesh, errs *Errors) {
@@ -70,8 +71,26 @@ func (v *verifier) shardings(op *Op) {
 			}
 		}
 	}
-	if per, ok := op.Attrs.Get("sdy.sharding").(PerValue); ok && len(per) != len(op.Results) && len(op.Results) > 0 {
-		v.errs.add(op, rule("sharding-9", "has shardings for %d results, but %d results", len(per), len(op.Results)))
+	v.unplaced(op)
+}
+
+// shardingName is the attribute that says in text how results lie. The reader
+// makes it the Sharding of the values; it stays an attribute where there is no
+// value to have it, and where it is not what it should be.
+const shardingName = "sdy.sharding"
+
+func (v *verifier) unplaced(op *Op) {
+	a := op.Attrs.Get(shardingName)
+	if a == nil {
+		return
+	}
+	per, ok := a.(PerValue)
+	if !ok || len(op.Results) > 0 || len(per) > 1 {
+		v.errs.add(op, rule("sharding-9", "%s is %s, want one sharding for each of %d results", shardingName, a, len(op.Results)))
+		return
+	}
+	for _, s := range per {
+		v.sharding(op, shardingName, s, Token())
 	}
 }
 
@@ -179,6 +198,8 @@ func fitsType(s *Sharding, mesh *Mesh, t *Type) *Rule {
 		if !bare {
 			return rule("sharding-2", "sharding %s names one device, it takes no dimensions and no axes", s)
 		}
+	case strings.HasPrefix(t.Text, "tensor<*"):
+		return rule("sharding-2", "sharding %s of %s, want a ranked tensor", s, t)
 	case t.Kind == OpaqueType:
 	case !t.IsTensor():
 		if !bare {

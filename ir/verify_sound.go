@@ -90,7 +90,7 @@ func soundTensor(t *Type) *Rule {
 		}
 		n *= max(d, 1)
 	}
-	return nil
+	return soundBounds(t)
 }
 
 func soundAttrs(as Attrs) *Rule {

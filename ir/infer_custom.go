@@ -1,0 +1,121 @@
+package ir
+
+import (
+	"slices"
+	"strconv"
+)
+
+// inferCustomCall: what a custom call does is its target's business, but C1
+// layouts are given of all operands and results or of none; C2 a tensor's
+// layout is a permutation of its dimensions, and nothing else has one; C3 the
+// backend configuration has the form that api_version says; C4 a result that
+// shares its buffer with an operand has the operand's type.
+func inferCustomCall(op *Op) ([]*Type, *Rule) {
+	in, out := op.Attrs.Get("operand_layouts"), op.Attrs.Get("result_layouts")
+	if (in == nil) != (out == nil) {
+		return nil, broken(1, "layouts of operands or of results alone, want both or none")
+	}
+	results := typesOf(op.Results)
+	if len(results) == 1 && results[0].Kind == TupleType {
+		results = results[0].Elems
+	}
+	if r := first(layoutsFit("operand", in, typesOf(op.Operands)), layoutsFit("result", out, results), configFits(op)); r != nil {
+		return nil, r
+	}
+	aliases, _ := op.Attrs.Get("output_operand_aliases").(Array)
+	for _, a := range aliases {
+		if v, ok := a.(Verbatim); ok {
+			if r := aliasFits(op, v.fields()); r != nil {
+				return nil, r
+			}
+		}
+	}
+	return typesOf(op.Results), nil
+}
+
+func layoutsFit(what string, a Attr, ts []*Type) *Rule {
+	if a == nil {
+		return nil
+	}
+	layouts, ok := a.(Array)
+	if !ok || len(layouts) != len(ts) {
+		return broken(1, "%s_layouts are %s, want a layout for each of %d", what, a, len(ts))
+	}
+	for i, t := range ts {
+		l, ok := layouts[i].(*Literal)
+		if !ok || l.Type.Rank() != 1 || l.Type.Shape[0] > maxList {
+			return broken(2, "layout of %s %d is %s, want a list of dimensions", what, i, layouts[i])
+		}
+		rank := 0
+		if t.IsTensor() {
+			rank = t.Rank()
+		}
+		dims := Attrs{{"", l}}.Ints("")
+		slices.Sort(dims)
+		if !slices.Equal(dims, upTo(rank)) {
+			return broken(2, "layout of %s %d is %s, want a permutation of the %d dimensions of %s", what, i, l, rank, t)
+		}
+	}
+	return nil
+}
+
+// upTo returns 0, 1, … n-1.
+func upTo(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// typedFFI is the api_version that takes a dictionary; the earlier ones take a
+// string.
+const typedFFI = 4
+
+func configFits(op *Op) *Rule {
+	config := op.Attrs.Get("backend_config")
+	if config == nil || !op.Attrs.Has("api_version") {
+		return nil
+	}
+	version := op.Int("api_version")
+	if want := version == typedFFI; want != is[Dict](config) {
+		return broken(3, "backend_config is %s for api_version %d, which takes a %s", config, version, map[bool]string{true: "dictionary", false: "string"}[want])
+	}
+	return nil
+}
+
+// aliasFits checks one output_operand_alias.
+func aliasFits(op *Op, f map[string]string) *Rule {
+	i, err := strconv.Atoi(f["operand_index"])
+	if err != nil || i < 0 || i >= len(op.Operands) {
+		return broken(4, "output_operand_aliases name operand %s of %d", f["operand_index"], len(op.Operands))
+	}
+	outPath, _ := listOf(f["output_tuple_indices"])
+	inPath, _ := listOf(f["operand_tuple_indices"])
+	results := Tuple(typesOf(op.Results)...)
+	if len(op.Results) == 1 {
+		results = op.Results[0].Type
+	}
+	in, out := partAt(op.Operands[i].Type, inPath), partAt(results, outPath)
+	switch {
+	case in == nil:
+		return broken(4, "output_operand_aliases: %s has no part [%s]", op.Operands[i].Type, joinInts(inPath))
+	case out == nil:
+		return broken(4, "output_operand_aliases: %s has no part [%s]", results, joinInts(outPath))
+	case !in.Equal(out):
+		return broken(4, "output_operand_aliases: operand %s and result %s share a buffer, want one type", in, out)
+	}
+	return nil
+}
+
+// partAt is the part of t that one finds by stepping into tuples along path, or
+// nil.
+func partAt(t *Type, path []int) *Type {
+	for _, i := range path {
+		if t.Kind != TupleType || i < 0 || i >= len(t.Elems) {
+			return nil
+		}
+		t = t.Elems[i]
+	}
+	return t
+}

@@ -1,0 +1,194 @@
+package ir
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Attributes of rare use are carried through as text. The functions in this
+// file read what the verifier has to know of them.
+
+// fields splits the text of a struct-like attribute, #name<key = value, …>,
+// into its entries; nested brackets stay whole.
+func (a Verbatim) fields() map[string]string {
+	_, text, _ := strings.Cut(string(a), "<")
+	text, ok := strings.CutSuffix(strings.TrimSpace(text), ">")
+	if !ok {
+		return nil
+	}
+	fields := make(map[string]string)
+	depth, start := 0, 0
+	add := func(end int) {
+		if key, value, ok := strings.Cut(text[start:end], "="); ok {
+			fields[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		}
+		start = end + 1
+	}
+	for i, c := range text {
+		switch c {
+		case '<', '[', '{', '(':
+			depth++
+		case '>', ']', '}', ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				add(i)
+			}
+		}
+	}
+	if start < len(text) {
+		add(len(text))
+	}
+	return fields
+}
+
+// listOf reads a list of numbers, [1, 2]; ? is Dynamic. It reports false for
+// anything else.
+func listOf(text string) ([]int, bool) {
+	text, ok := strings.CutPrefix(strings.TrimSpace(text), "[")
+	text, end := strings.CutSuffix(text, "]")
+	if !ok || !end {
+		return nil, false
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, true
+	}
+	var list []int
+	for _, s := range strings.Split(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(s))
+		if strings.TrimSpace(s) == "?" {
+			n, err = Dynamic, nil
+		}
+		if err != nil {
+			return nil, false
+		}
+		list = append(list, n)
+	}
+	return list, true
+}
+
+// Bounds are the largest sizes that the dimensions of t can have, Dynamic where
+// that is not known. It reports false where t's encoding says no bounds.
+func (t *Type) Bounds() ([]int, bool) {
+	if text, ok := strings.CutPrefix(t.Text, "#stablehlo.bounds<"); ok {
+		return listOf("[" + strings.TrimSuffix(text, ">") + "]")
+	}
+	if strings.HasPrefix(t.Text, "#stablehlo.type_extensions<") {
+		return listOf(Verbatim(t.Text).fields()["bounds"])
+	}
+	return nil, false
+}
+
+// soundBounds checks that there is a bound, or none, for each dimension, and
+// none for those of known size.
+func soundBounds(t *Type) *Rule {
+	bounds, ok := t.Bounds()
+	if !ok {
+		return nil
+	}
+	if len(bounds) != len(t.Shape) {
+		return rule("type-7", "%s has %d bounds for %d dimensions", t, len(bounds), len(t.Shape))
+	}
+	for d, b := range bounds {
+		if b != Dynamic && t.Shape[d] != Dynamic {
+			return rule("type-7", "%s has the bound %d for dimension %d, which has size %d", t, b, d, t.Shape[d])
+		}
+	}
+	return nil
+}
+
+// withinBounds reports whether no known size of u is beyond the bound that t
+// has there.
+func withinBounds(t, u *Type) bool {
+	bounds, ok := t.Bounds()
+	for d, b := range bounds {
+		if ok && b != Dynamic && d < len(u.Shape) && u.Shape[d] > b {
+			return false
+		}
+	}
+	return true
+}
+
+// settled checks that every size of t is known, but for at most one that has a
+// bound.
+func settled(t *Type) *Rule {
+	bounds, _ := t.Bounds()
+	open := 0
+	for d, n := range t.Shape {
+		if n != Dynamic {
+			continue
+		}
+		if open++; open > 1 || d >= len(bounds) || bounds[d] == Dynamic {
+			return broken(0, "result is %s, want known sizes, or one that has a bound", t)
+		}
+	}
+	return nil
+}
+
+// accuracyFits checks that a result accuracy that asks for the highest asks for
+// no tolerances as well.
+func accuracyFits(a Attr) *Rule {
+	v, _ := a.(Verbatim)
+	f := v.fields()
+	if !strings.HasSuffix(f["mode"], "HIGHEST>") && f["mode"] != "HIGHEST" {
+		return nil
+	}
+	for _, name := range []string{"atol", "rtol", "ulps"} {
+		if x, err := strconv.ParseFloat(f[name], 64); f[name] != "" && (err != nil || x != 0) {
+			return rule("op-6", "result_accuracy HIGHEST with %s = %s, want no tolerances", name, f[name])
+		}
+	}
+	return nil
+}
+
+// An algorithm is how a dot_general is computed: the types that its operands
+// are rounded to, the type of the sums, how many products of parts of the
+// operands are summed, and whether the sums may be less precise than their
+// type. All of those that exist have one component for each operand.
+type algorithm struct {
+	lhs, rhs, sum      string
+	products           string
+	impreciseAllowed   bool
+	anyEightBitOperand bool // lhs and rhs stand for any type of eight bits
+}
+
+// algorithms are those that some hardware has.
+var algorithms = []algorithm{
+	{sum: "f32", products: "1", anyEightBitOperand: true, impreciseAllowed: true},
+	{lhs: "f16", rhs: "f16", sum: "f16", products: "1"},
+	{lhs: "f16", rhs: "f16", sum: "f32", products: "1"},
+	{lhs: "bf16", rhs: "bf16", sum: "bf16", products: "1"},
+	{lhs: "bf16", rhs: "bf16", sum: "f32", products: "1"},
+	{lhs: "bf16", rhs: "bf16", sum: "f32", products: "3"},
+	{lhs: "bf16", rhs: "bf16", sum: "f32", products: "6"},
+	{lhs: "bf16", rhs: "bf16", sum: "f32", products: "9"},
+	{lhs: "tf32", rhs: "tf32", sum: "f32", products: "1"},
+	{lhs: "tf32", rhs: "tf32", sum: "f32", products: "3"},
+	{lhs: "f32", rhs: "f32", sum: "f32", products: "1"},
+	{lhs: "f64", rhs: "f64", sum: "f64", products: "1"},
+}
+
+func (g algorithm) matches(f map[string]string) bool {
+	operands := f["lhs_precision_type"] == g.lhs && f["rhs_precision_type"] == g.rhs
+	if g.anyEightBitOperand {
+		l, r := DTypeByName(f["lhs_precision_type"]), DTypeByName(f["rhs_precision_type"])
+		operands = l.IsFloat() && r.IsFloat() && l.Bits() == 8 && r.Bits() == 8
+	}
+	return operands && f["accumulation_type"] == g.sum && f["num_primitive_operations"] == g.products &&
+		f["lhs_component_count"] == "1" && f["rhs_component_count"] == "1" &&
+		(g.impreciseAllowed || f["allow_imprecise_accumulation"] != "true")
+}
+
+// algorithmFits checks that the algorithm of a dot_general exists.
+func algorithmFits(a Attr) *Rule {
+	v, ok := a.(Verbatim)
+	if !ok {
+		return nil
+	}
+	f := v.fields()
+	if slices.ContainsFunc(algorithms, func(g algorithm) bool { return g.matches(f) }) {
+		return nil
+	}
+	return broken(24, "no hardware has the algorithm %s", v)
+}
