@@ -3,7 +3,6 @@ package ir
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,9 +116,6 @@ func (a Int) String() string {
 func (a Float) String() string {
 	b := make([]byte, 16)
 	a.Type.PutFloat(b, a.Value)
-	if math.IsNaN(a.Value) || math.IsInf(a.Value, 0) {
-		return FormatFloat(a.Type, a.Value, b) + " : " + a.Type.String()
-	}
 	return FormatFloat(a.Type, a.Value, b) + " : " + a.Type.String()
 }
 
@@ -151,9 +147,34 @@ func (a Bools) String() string {
 func (a Array) String() string {
 	ss := make([]string, len(a))
 	for i, v := range a {
-		ss[i] = v.String()
+		ss[i] = elementText(v)
 	}
 	return "[" + strings.Join(ss, ", ") + "]"
+}
+
+// elementText is a as an element of an array: the types that numbers have by
+// default are left out there.
+func elementText(a Attr) string {
+	s := valueText(a)
+	switch v := a.(type) {
+	case Int:
+		if v.Type == I64 {
+			return strings.TrimSuffix(s, " : i64")
+		}
+	case Float:
+		if v.Type == F64 && !strings.HasPrefix(s, "0x") {
+			return strings.TrimSuffix(s, " : f64")
+		}
+	}
+	return s
+}
+
+// valueText is a where its dialect must be said.
+func valueText(a Attr) string {
+	if s, ok := a.(*Sharding); ok {
+		return "#sdy.sharding" + s.String()
+	}
+	return a.String()
 }
 
 func (a Dict) String() string { return Attrs(a).String() }
@@ -244,15 +265,16 @@ func joinInts(xs []int) string {
 	return strings.Join(ss, ", ")
 }
 
-// QuoteText is s as MLIR writes strings: everything but printable ASCII as \XX.
+// QuoteText is s as MLIR writes strings: quotes and everything but printable
+// ASCII as \XX.
 func QuoteText(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for i := range len(s) {
 		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			fmt.Fprintf(&b, `\%02X`, c)
-		case c >= ' ' && c <= '~':
+		case c == '\\':
+			b.WriteString(`\\`)
+		case c >= ' ' && c <= '~' && c != '"':
 			b.WriteByte(c)
 		default:
 			fmt.Fprintf(&b, `\%02X`, c)
@@ -264,18 +286,22 @@ func QuoteText(s string) string {
 
 // SymbolText is the symbol name as MLIR writes it: @name or @"any text".
 func SymbolText(name string) string {
-	plain := name != ""
-	for i := range len(name) {
-		c := name[i]
-		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !letter && (i == 0 || !(c == '$' || c == '.' || c == '-' || '0' <= c && c <= '9')) {
-			plain = false
-		}
-	}
-	if plain {
+	if isBare(name) {
 		return "@" + name
 	}
 	return "@" + QuoteText(name)
+}
+
+// isBare reports whether MLIR writes name without quotes.
+func isBare(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || !(c == '$' || c == '.' || '0' <= c && c <= '9')) {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // A NamedAttr is one entry of an [Attrs].
@@ -338,18 +364,13 @@ func (as Attrs) String() string {
 // String is one entry: name = value, or the name alone of a unit attribute.
 func (a NamedAttr) String() string {
 	name := a.Name
-	if strings.ContainsFunc(name, func(r rune) bool {
-		return !(r == '_' || r == '.' || r == '$' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9')
-	}) {
+	if !isBare(name) {
 		name = QuoteText(name)
 	}
-	switch v := a.Attr.(type) {
-	case Unit:
+	if _, ok := a.Attr.(Unit); ok {
 		return name
-	case *Sharding:
-		return name + " = #sdy.sharding" + v.String()
 	}
-	return name + " = " + a.Attr.String()
+	return name + " = " + valueText(a.Attr)
 }
 
 // The typed getters return the zero value where the attribute is not there or

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -249,7 +250,7 @@ func (l *Literal) writeDense(b *strings.Builder) {
 	n := l.Type.NumElements()
 	switch {
 	case n == 0:
-	case l.IsSplat():
+	case l.IsSplat() || allEqual(l.Data, l.Type.Elem.Size()):
 		l.writeElem(b, 0)
 	case n > blobThreshold:
 		b.WriteString(`"0x`)
@@ -260,6 +261,12 @@ func (l *Literal) writeDense(b *strings.Builder) {
 		l.writeNested(b, l.Type.Shape, &i)
 	}
 	b.WriteByte('>')
+}
+
+// allEqual reports whether data is at least one element of the given size,
+// and all are equal.
+func allEqual(data []byte, size int) bool {
+	return size > 0 && len(data) >= size && bytes.Equal(data[size:], data[:len(data)-size])
 }
 
 func (l *Literal) writeNested(b *strings.Builder, shape []int, i *int) {
@@ -295,30 +302,4 @@ func (l *Literal) writeElem(b *strings.Builder, i int) {
 		}
 		b.WriteString(strconv.FormatInt(l.Int(i), 10))
 	}
-}
-
-// FormatFloat is v, of type t with the given bytes, as MLIR spells it: six
-// decimals and an exponent where these bring v back, the shortest decimal that
-// does otherwise, the bits for infinities and NaN.
-func FormatFloat(t DType, v float64, bits []byte) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		var u uint64
-		for k := t.Size() - 1; k >= 0; k-- {
-			u = u<<8 | uint64(bits[k])
-		}
-		return fmt.Sprintf("0x%0*X", 2*t.Size(), u)
-	}
-	s := strconv.FormatFloat(v, 'e', 6, 64)
-	if w, _ := strconv.ParseFloat(s, 64); t.Round(w) == v {
-		return s
-	}
-	size := 64
-	if t != F64 {
-		size = 32
-	}
-	s = strconv.FormatFloat(v, 'e', -1, size)
-	if !strings.Contains(s, ".") { // a float in MLIR has a point
-		s = strings.Replace(s, "e", ".0e", 1)
-	}
-	return s
 }

@@ -13,7 +13,7 @@ func TestLiteralText(t *testing.T) {
 	}{
 		{SplatOf(Tensor(F32, 4, 8), 0.1), "dense<1.000000e-01>"},
 		{Floats64(Tensor(F32, 2), 1, -0.5), "dense<[1.000000e+00, -5.000000e-01]>"},
-		{Floats64(Tensor(F32, 2, 1), 3.1415927, 1e30), "dense<[[3.1415927e+00], [1.000000e+30]]>"},
+		{Floats64(Tensor(F32, 2, 1), 3.1415927, 1e30), "dense<[[3.14159274], [1.000000e+30]]>"},
 		{Floats64(Tensor(F32, 2), math.Inf(1), math.Inf(-1)), "dense<[0x7F800000, 0xFF800000]>"},
 		{SplatOf(Tensor(BF16), math.Inf(-1)), "dense<0xFF80>"},
 		{SplatOf(Tensor(F64), math.NaN()), "dense<0x7FF8000000000001>"},
@@ -25,7 +25,9 @@ func TestLiteralText(t *testing.T) {
 		{Ints64(Tensor(I1, 2), 1, 0), "dense<[true, false]>"},
 		{SplatOf(Tensor(C64), 2), "dense<(2.000000e+00,0.000000e+00)>"},
 		{Floats64(Tensor(F32, 0, 3)), "dense<>"},
-		{Ints64(Tensor(I8, 101), make([]int, 101)...), `dense<"0x` + zeros(202) + `">`},
+		{Ints64(Tensor(I8, 101), append(make([]int, 100), 1)...), `dense<"0x` + zeros(200) + `01">`},
+		{Ints64(Tensor(I8, 101), make([]int, 101)...), "dense<0>"},
+		{Floats64(Tensor(F32, 2), 0.9, 1e-6), "dense<[0.899999976, 9.99999997E-7]>"},
 	} {
 		if got := c.l.Dense(); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.l.Type, got, c.want)

@@ -255,6 +255,8 @@ func (s *parser) lexPrefixed(i int, kind tokenKind) token {
 	end := i + 1
 	if end < len(s.src) && isDigit(s.src[end]) {
 		end = s.scan(end, isDigit)
+	} else if kind == symbolToken || kind == bangToken {
+		end = s.scan(end, isBareByte)
 	} else {
 		end = s.scan(end, isNameByte)
 	}
