@@ -1,15 +1,23 @@
 package lang
 
 import (
+	"path/filepath"
 	"testing"
-
-	"ppc/ir/mlir"
 )
 
-func TestLlama(t *testing.T) {
-	p, err := Load("../../examples/llama.pp", Options{})
-	if err != nil {
-		t.Fatal("\n" + err.Error())
+// Every example loads, pipelined and in sequence, in its own types and in f64.
+func TestExamples(t *testing.T) {
+	paths, err := filepath.Glob("../../examples/*.pp")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no examples (%v)", err)
 	}
-	t.Log(mlir.Print(p.Module))
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			for _, opts := range []Options{{}, {Sequential: true}, {Float64: true}, {Train: true}} {
+				if _, err := Load(path, opts); err != nil {
+					t.Errorf("%+v:\n%s", opts, err)
+				}
+			}
+		})
+	}
 }
