@@ -32,7 +32,7 @@ func partition(m *ir.Module) error {
 		mesh = m.Meshes[0]
 	}
 	p := &partitioner{
-		mesh: mesh, f: f, free: freeValues(f), copies: make([][]valueCopy, f.NumIDs()),
+		mesh: mesh, f: f, free: freeValues(f), copies: make([][]valueCopy, f.NumIDs()), waiting: make([]int, f.NumIDs()),
 		resharder: resharder{mesh: mesh, plans: make(map[string]*reshardPlan)},
 	}
 	if err := p.run(); err != nil {
@@ -49,6 +49,9 @@ type partitioner struct {
 	mesh *ir.Mesh
 	f    *ir.Func
 	free []bool // by ID
+	// waiting is, by ID, one more than the dimension along which a value waits
+	// to be moved; 0 if it does not.
+	waiting []int
 
 	copies [][]valueCopy // by ID: how the value is at hand, its first copy first
 	trail  []ir.ID       // whose copies have grown, to undo that at the end of a region
