@@ -2,6 +2,7 @@ package passes
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"ppc/ir"
@@ -122,8 +123,13 @@ func (c model) args(m *ir.Module) []*ir.Literal {
 	for _, p := range m.Main().Params() {
 		vs := make([]float64, p.Type.NumElements())
 		for i := range vs {
-			if vs[i] = r.NormFloat64(); p.Type.Elem.IsInt() {
+			switch {
+			case p.Type.Elem.IsInt():
 				vs[i] = float64(r.IntN(8))
+			case p.Attrs.Str("pp.kind") == "param": // of a size that dozens of layers do not amplify rounding
+				vs[i] = r.NormFloat64() / math.Sqrt(float64(p.Type.Shape[1]))
+			default:
+				vs[i] = r.NormFloat64()
 			}
 		}
 		out = append(out, ir.Floats64(p.Type, vs...))

@@ -63,8 +63,12 @@ func (r *rotator) lower(b *ir.Builder, op *ir.Op) (*ir.Value, error) {
 	x, edge := op.Operands[0], op.Word("edge")
 	shift := op.Int("shift")
 	stages := x.Type.Shape[0]
-	if stages == 1 && edge == "wrap" {
-		return x, nil
+	switch {
+	case stages > 1:
+	case edge == "zero":
+		return b.Broadcast(b.Splat(ir.Tensor(x.Type.Elem), 0), x.Type.Shape), nil
+	default: // what wraps comes from itself, what is filled comes from the fill
+		return op.Operands[len(op.Operands)-1], nil
 	}
 	moved, err := r.move(b, op, x, shift, edge == "wrap")
 	if err != nil || edge != "fill" {
