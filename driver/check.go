@@ -178,7 +178,7 @@ func compare(name string, got, want *ir.Literal, tol float64) *Comparison {
 	n := got.Type.NumElements()
 	scale := 0.0
 	for i := range n {
-		if v := magnitude(want, i); v > scale && !math.IsInf(v, 0) {
+		if v := math.Abs(number(want, i)); v > scale && !math.IsInf(v, 0) {
 			scale = v
 		}
 	}

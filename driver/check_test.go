@@ -17,7 +17,7 @@ func TestCompare(t *testing.T) {
 		first     string
 	}{
 		{"equal", []float64{1, 2}, []float64{1, 2}, true, ""},
-		{"close", []float64{1e-7, 2}, []float64{0, 2}, true, ""},
+		{"close", []float64{1e-7, -2}, []float64{0, -2}, true, ""},
 		{"far", []float64{1, 2.1}, []float64{1, 2}, false, "x[1]: 2.1, the reference has 2"},
 		{"not finite", []float64{nan, inf, -inf}, []float64{nan, inf, -inf}, true, ""},
 		{"NaN", []float64{1, nan}, []float64{1, 2}, false, "x[1]: NaN"},

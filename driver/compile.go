@@ -41,13 +41,16 @@ func Passes() []PassInfo {
 
 // LowerOptions says how far to lower and what to print.
 type LowerOptions struct {
-	Emit   string // ir, stablehlo or hlo
+	Emit   string // ir, stablehlo or hlo; "" is ir
 	After  string // the last pass; "" for all
 	DumpTo string // a folder for the program after each pass; "" for none
 }
 
 // Lower compiles the program and returns it as text.
 func Lower(src *Source, opts LowerOptions) (string, error) {
+	if opts.Emit == "" {
+		opts.Emit = "ir"
+	}
 	if err := checkPass(opts.After); err != nil {
 		return "", err
 	}

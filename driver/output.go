@@ -3,6 +3,7 @@ package driver
 import (
 	"fmt"
 	"math"
+	"math/cmplx"
 	"strconv"
 
 	"ppc/ir"
@@ -25,6 +26,12 @@ type Output struct {
 // Type is the output's type as .pp files write it: f32[16, 512].
 func (o *Output) Type() string { return typeText(o.literal.Type, nil) }
 
+// Integer reports whether the elements are integers or booleans.
+func (o *Output) Integer() bool {
+	t := o.literal.Type.Elem
+	return t.IsInt() || t == ir.I1
+}
+
 // Scalar reports whether the output is one number.
 func (o *Output) Scalar() bool { return len(o.Shape) == 0 }
 
@@ -44,7 +51,7 @@ func (o *Output) summarise() {
 	var sum, lost float64 // compensated, so that the mean of many is good
 	o.Min, o.Max = math.Inf(1), math.Inf(-1)
 	for i := range o.literal.Type.NumElements() {
-		v := magnitude(o.literal, i)
+		v := number(o.literal, i)
 		if math.IsNaN(v) {
 			o.NaNs++
 			continue
@@ -68,10 +75,10 @@ func (o *Output) summarise() {
 	}
 }
 
-func magnitude(l *ir.Literal, i int) float64 {
+// number is element i, or its magnitude where it is complex.
+func number(l *ir.Literal, i int) float64 {
 	if l.Type.Elem.IsComplex() {
-		c := l.Complex(i)
-		return math.Hypot(real(c), imag(c))
+		return cmplx.Abs(l.Complex(i))
 	}
 	return l.Float(i)
 }

@@ -90,17 +90,26 @@ const fileHelp = "A .pp, .mlir or .hlo file; - is standard input."
 type lowerCmd struct {
 	settings
 	File    string `arg:"" help:"${file}"`
-	DumpHLO bool   `name:"dump-hlo" xor:"reading" help:"Print HLO text: --emit=hlo."`
-	Emit    string `enum:"ir,stablehlo,hlo" default:"ir" xor:"reading" help:"What to print: ir (MLIR text of any form), stablehlo or hlo."`
+	DumpHLO bool   `name:"dump-hlo" help:"Print HLO text: --emit=hlo."`
+	Emit    string `enum:",ir,stablehlo,hlo" default:"" help:"What to print: ir (MLIR text of any form, the default), stablehlo or hlo."`
 	After   string `placeholder:"PASS" help:"Stop after this pass."`
 	DumpTo  string `placeholder:"DIR" help:"Write one numbered file per pass that changed something."`
 	Out     string `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output."`
 }
 
-func (c *lowerCmd) Run(io *streams) error {
-	if c.DumpHLO {
-		c.Emit = "hlo"
+// Validate makes the one flag for HLO text the general one.
+func (c *lowerCmd) Validate() error {
+	if !c.DumpHLO {
+		return nil
 	}
+	if c.Emit != "" && c.Emit != "hlo" {
+		return fmt.Errorf("--dump-hlo and --emit=%s ask for different text", c.Emit)
+	}
+	c.Emit = "hlo"
+	return nil
+}
+
+func (c *lowerCmd) Run(io *streams) error {
 	text, err := driver.Lower(c.source(c.File, io), driver.LowerOptions{Emit: c.Emit, After: c.After, DumpTo: c.DumpTo})
 	if err != nil {
 		return err

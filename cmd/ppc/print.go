@@ -96,7 +96,11 @@ func (s *streams) textResult(r *driver.RunResult) {
 			fmt.Fprintf(w, "%s\t%s\n", o.Name, o.Value)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\tmin %.6g\tmean %.6g\tmax %.6g", o.Name, o.Type(), o.Min, o.Mean, o.Max)
+		format := "%s\t%s\tmin %.6g\tmean %.6g\tmax %.6g"
+		if o.Integer() {
+			format = "%s\t%s\tmin %.0f\tmean %.6g\tmax %.0f"
+		}
+		fmt.Fprintf(w, format, o.Name, o.Type(), o.Min, o.Mean, o.Max)
 		if o.NaNs > 0 {
 			fmt.Fprintf(w, "\t%d NaN", o.NaNs)
 		}
