@@ -32,30 +32,23 @@ const maxDevices = 1 << 16
 
 func (g grid) size() int { return g.replicas * g.partitions }
 
-// ids says what the numbers in the groups of op mean: devices, or, where there
-// are no replicas to speak of, the one replica that all devices make up.
+// wholeReplicas are the ops whose groups, with a channel and without
+// use_global_device_ids, name replicas that stand for all their partitions.
+var wholeReplicas = map[ir.Kind]bool{ir.AllGather: true, ir.AllReduce: true, ir.ReduceScatter: true}
+
+// ids says how many numbers there are for the groups of op to name, and which
+// devices each stands for: a partition or a replica, whichever the program has.
 func (g grid) ids(op *ir.Op) (n int, devices func(id int) []int) {
-	crossPartition := channelOf(op) > 0
-	switch op.Kind {
-	case ir.AllGather, ir.AllReduce, ir.ReduceScatter:
-		if crossPartition && !op.Bool("use_global_device_ids") { // replicas with all their partitions
-			return g.replicas, func(id int) []int {
-				ds := make([]int, g.partitions)
-				for p := range ds {
-					ds[p] = id*g.partitions + p
-				}
-				return ds
+	if wholeReplicas[op.Kind] && channelOf(op) > 0 && !op.Bool("use_global_device_ids") {
+		return g.replicas, func(id int) []int {
+			ds := make([]int, g.partitions)
+			for p := range ds {
+				ds[p] = id*g.partitions + p
 			}
+			return ds
 		}
 	}
-	one := func(id int) []int { return []int{id} }
-	if crossPartition && op.Bool("use_global_device_ids") {
-		return g.size(), one
-	}
-	if crossPartition {
-		return g.partitions, one
-	}
-	return g.replicas, one
+	return g.size(), func(id int) []int { return []int{id} }
 }
 
 func channelOf(op *ir.Op) int {
@@ -63,8 +56,17 @@ func channelOf(op *ir.Op) int {
 	return c.Handle
 }
 
-// groups expands the replica groups of op to lists of devices. Without a
-// channel, in a program of partitions, every device is a replica by itself.
+// lone reports whether lists, of an op without a channel, name nothing but the
+// one replica that all partitions are: then every device is by itself.
+func (g grid) lone(op *ir.Op, lists [][]int) bool {
+	if channelOf(op) > 0 || g.replicas > 1 || g.partitions == 1 || len(lists) != 1 {
+		return false
+	}
+	return !slices.ContainsFunc(lists[0], func(id int) bool { return id != 0 })
+}
+
+// groups expands the replica groups of op to lists of devices. An empty list
+// is all devices.
 func (g grid) groups(op *ir.Op) ([][]int, error) {
 	n, devices := g.ids(op)
 	var ids [][]int
@@ -80,6 +82,9 @@ func (g grid) groups(op *ir.Op) ([][]int, error) {
 		return meshGroups(mesh, a.Axes), nil
 	case *ir.Literal:
 		ids = rowsOf(a)
+	}
+	if g.lone(op, ids) {
+		return singletons(g.size()), nil
 	}
 	if len(ids) == 0 { // all of them
 		all := make([]int, n)
@@ -106,9 +111,6 @@ func (g grid) groups(op *ir.Op) ([][]int, error) {
 			group = append(group, devices(id)...)
 		}
 		groups = append(groups, group)
-	}
-	if n == 1 && g.size() > 1 && len(groups) == 1 && len(groups[0]) == 1 {
-		return singletons(g.size()), nil
 	}
 	return groups, nil
 }
@@ -202,7 +204,14 @@ func (g grid) pairs(op *ir.Op) ([]int, error) {
 			shift(to, group, a)
 		}
 	case *ir.Literal:
-		return to, densePairs(to, rowsOf(a), g, op)
+		rows := rowsOf(a)
+		if g.lone(op, rows) {
+			for d := range to {
+				to[d] = d
+			}
+			return to, nil
+		}
+		return to, densePairs(to, rows)
 	}
 	return to, nil
 }
@@ -220,8 +229,8 @@ func shift(to, group []int, a ir.AxisShift) {
 	}
 }
 
-func densePairs(to []int, pairs [][]int, g grid, op *ir.Op) error {
-	n, _ := g.ids(op)
+func densePairs(to []int, pairs [][]int) error {
+	n := len(to)
 	from := make([]bool, n)
 	for _, p := range pairs {
 		s, t := p[0], p[1]
@@ -234,11 +243,6 @@ func densePairs(to []int, pairs [][]int, g grid, op *ir.Op) error {
 			return fmt.Errorf("source_target_pairs has target %d twice", t)
 		}
 		to[s], from[t] = t, true
-	}
-	if n == 1 && g.size() > 1 && to[0] == 0 { // each partition is replica 0
-		for d := range to {
-			to[d] = d
-		}
 	}
 	return nil
 }

@@ -186,22 +186,33 @@ func zipComplexes(f func(x, y complex128) complex128) byType {
 
 // before orders complex numbers by real and then by imaginary part.
 func before(x, y complex128) bool {
-	return real(x) < real(y) || real(x) == real(y) && imag(x) < imag(y)
+	if real(x) != real(y) {
+		return real(x) < real(y)
+	}
+	return imag(x) < imag(y)
 }
 
 func complexMax(x, y complex128) complex128 {
-	if cmplx.IsNaN(x) || !cmplx.IsNaN(y) && before(y, x) {
-		return x
+	if before(x, y) {
+		return y
 	}
-	return y
+	return x
 }
 
 func complexMin(x, y complex128) complex128 {
-	if cmplx.IsNaN(x) || !cmplx.IsNaN(y) && before(x, y) {
-		return x
+	if before(y, x) {
+		return y
 	}
-	return y
+	return x
 }
+
+// complexAngle is the angle of (y, x) continued to complex numbers:
+// -i log((x + iy) / sqrt(x² + y²)).
+func complexAngle(y, x complex128) complex128 {
+	return -1i * logC((x+1i*y)/cmplx.Sqrt(x*x+y*y))
+}
+
+func complexProduct(x, y complex128) complex128 { return x * y }
 
 // binaries are the ops on two operands of one type. bf16 and f16 use f32's.
 var binaries = map[ir.Kind]byType{
@@ -210,7 +221,7 @@ var binaries = map[ir.Kind]byType{
 	ir.Subtract: ints(subtract[int8], subtract[int16], subtract[int32], subtract[int64]).with(byType{
 		ir.F32: subtract[float32], ir.F64: subtract[float64], ir.C64: subtract[complex64], ir.C128: subtract[complex128]}),
 	ir.Multiply: ints(multiply[int8], multiply[int16], multiply[int32], multiply[int64]).with(byType{
-		ir.I1: and[uint8], ir.F32: multiply[float32], ir.F64: multiply[float64], ir.C64: multiply[complex64], ir.C128: multiply[complex128]}),
+		ir.I1: and[uint8], ir.F32: multiply[float32], ir.F64: multiply[float64], ir.C64: zipC64(complexProduct), ir.C128: multiply[complex128]}),
 	ir.Divide: {ir.F32: divide[float32], ir.F64: divide[float64], ir.C64: divide[complex64], ir.C128: divide[complex128],
 		ir.I8: quotient[int8], ir.I16: quotient[int16], ir.I32: quotient[int32], ir.I64: quotient[int64],
 		ir.UI8: quotient[uint8], ir.UI16: quotient[uint16], ir.UI32: quotient[uint32], ir.UI64: quotient[uint64]},
@@ -226,7 +237,7 @@ var binaries = map[ir.Kind]byType{
 	ir.Power: zipFloats(math.Pow).with(zipComplexes(cmplx.Pow)).with(byType{
 		ir.I8: intPower[int8], ir.I16: intPower[int16], ir.I32: intPower[int32], ir.I64: intPower[int64],
 		ir.UI8: intPower[uint8], ir.UI16: intPower[uint16], ir.UI32: intPower[uint32], ir.UI64: intPower[uint64]}),
-	ir.Atan2:             zipFloats(math.Atan2),
+	ir.Atan2:             zipFloats(math.Atan2).with(zipComplexes(complexAngle)),
 	ir.And:               ints(and[uint8], and[uint16], and[uint32], and[uint64]).with(byType{ir.I1: and[uint8]}),
 	ir.Or:                ints(or[uint8], or[uint16], or[uint32], or[uint64]).with(byType{ir.I1: or[uint8]}),
 	ir.Xor:               ints(xor[uint8], xor[uint16], xor[uint32], xor[uint64]).with(byType{ir.I1: xor[uint8]}),

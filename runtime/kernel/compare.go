@@ -191,28 +191,35 @@ var clamps = byType{ir.I1: clamp[uint8], ir.F32: clamp[float32], ir.F64: clamp[f
 	ir.UI8: clamp[uint8], ir.UI16: clamp[uint16], ir.UI32: clamp[uint32], ir.UI64: clamp[uint64]}
 
 // reducePrecision rounds to a format of e exponent and m mantissa bits and
-// back: too large is infinite, too small to be normal is zero.
+// back: too large is infinite, too small to be normal is zero. A format as
+// wide as float64 changes nothing.
 func reducePrecision(e, m int) func(float64) float64 {
-	bias := 1<<(e-1) - 1
-	largest := math.Ldexp(2-math.Ldexp(1, -m), bias)
 	return func(x float64) float64 {
-		if x == 0 || x != x || math.IsInf(x, 0) {
+		switch {
+		case x != x && m == 0: // has no room for a NaN
+			return math.Copysign(math.Inf(1), x)
+		case x == 0 || x != x || math.IsInf(x, 0):
 			return x
 		}
-		_, exp := math.Frexp(x)
-		r := math.Ldexp(math.RoundToEven(math.Ldexp(x, m+1-exp)), exp-m-1)
-		switch a := math.Abs(r); {
-		case a > largest:
-			return math.Copysign(math.Inf(1), x)
-		case a < math.Ldexp(1, 1-bias):
-			return math.Copysign(0, x)
+		if m < 52 {
+			_, exp := math.Frexp(x)
+			x = math.Ldexp(math.RoundToEven(math.Ldexp(x, m+1-exp)), exp-m-1)
 		}
-		return r
+		if e < 11 {
+			bias := 1<<(e-1) - 1
+			switch _, exp := math.Frexp(x); {
+			case exp-1 > bias:
+				return math.Copysign(math.Inf(1), x)
+			case exp-1 < 1-bias:
+				return math.Copysign(0, x)
+			}
+		}
+		return x
 	}
 }
 
 func buildReducePrecision(op *ir.Op) (Func, error) {
 	t := op.Operands[0].Type.Elem
-	e, m := min(op.Int("exponent_bits"), 11), min(op.Int("mantissa_bits"), 52)
-	return orMissing(mapFloats(reducePrecision(e, m)).forType(t, t), op, t)
+	f := reducePrecision(op.Int("exponent_bits"), op.Int("mantissa_bits"))
+	return orMissing(mapFloats(f).forType(t, t), op, t)
 }

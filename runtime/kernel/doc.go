@@ -12,5 +12,6 @@
 // the same operands give the same bits. Integers wrap; a division by zero is
 // all ones and a remainder by zero the dividend; conversions to integers
 // saturate and take NaN to zero. bf16 and f16 compute in f32 and round once at
-// the end of the op, reductions and contractions included.
+// the end of the op, reductions and contractions included; only a region of
+// several ops rounds after each of them.
 package kernel

@@ -116,7 +116,12 @@ func buildScatter(op *ir.Op, sub builder) (Func, error) {
 		s.box[d], s.from[d] = upd.Shape[window[k]], strides(upd.Shape)[window[k]]
 	}
 	empty := upd.NumElements() == 0
-	return func(w *Work, dst, src []Mem) {
+	at := make([]int, 2*n+1) // the inputs accumulate; the indices stay
+	for i := range n {
+		at[i], at[n+1+i] = i, n+i
+	}
+	at[n] = -1
+	run := func(w *Work, dst, src []Mem) {
 		for i := range n {
 			if !same(dst[i], src[i]) {
 				copy(dst[i], src[i])
@@ -125,7 +130,8 @@ func buildScatter(op *ir.Op, sub builder) (Func, error) {
 		if !empty {
 			s.run(w, dst, src)
 		}
-	}, nil
+	}
+	return promoted(op, run, at), nil
 }
 
 func (s *scatter) run(w *Work, dst, src []Mem) {

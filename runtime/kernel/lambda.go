@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 
 	"ppc/ir"
 )
@@ -147,6 +148,50 @@ func newCombiner(op *ir.Op, n int, sub builder) (*combiner, error) {
 		c.kind = k
 	}
 	return c, nil
+}
+
+// promoted makes f, the Func of op, take operands of other types than those
+// that the region combines: they are converted first. at[k] is the region's
+// argument that operand k becomes.
+func promoted(op *ir.Op, f Func, at []int) Func {
+	args := op.Regions[0].Args
+	casts := make([]Func, len(at))
+	wide := make([]int, len(at))
+	needed := false
+	for k, i := range at {
+		if i < 0 {
+			continue
+		}
+		from, to := op.Operands[k].Type, args[i].Type.Elem
+		if from.Elem != to {
+			casts[k], wide[k], needed = converter(from.Elem, to), from.NumElements()*to.Size(), true
+		}
+	}
+	if !needed {
+		return f
+	}
+	return func(w *Work, dst, src []Mem) {
+		depth := w.depth
+		src = slices.Clone(src)
+		for k, cast := range casts {
+			if cast != nil {
+				t := w.temp(wide[k])
+				cast(w, []Mem{t}, src[k:k+1])
+				src[k] = t
+			}
+		}
+		f(w, dst, src)
+		w.depth = depth
+	}
+}
+
+// reductionArgs are the arguments that n inputs and n initial values become.
+func reductionArgs(n int) []int {
+	at := make([]int, 2*n)
+	for i := range n {
+		at[i], at[n+i] = n+i, i
+	}
+	return at
 }
 
 // A folder folds each element of src into the element of acc at its place.

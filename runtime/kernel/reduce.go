@@ -120,13 +120,16 @@ func buildReduce(op *ir.Op, sub builder) (Func, error) {
 	}
 	t := op.Operands[0].Type
 	f := newFolding(t.Shape, op.Ints("dimensions"))
+	var run Func
 	switch {
 	case t.NumElements() == 0:
-		return initOnly(n), nil
+		run = initOnly(n)
 	case c.kind != ir.Invalid:
-		return f.reduce(c.kind, t.Elem), nil
+		run = f.reduce(c.kind, c.elem)
+	default:
+		run = f.general(c, t.NumElements())
 	}
-	return f.general(c, t.NumElements()), nil
+	return promoted(op, run, reductionArgs(n)), nil
 }
 
 // initOnly is the reduction of nothing.

@@ -140,13 +140,44 @@ func mapBoth(f func(float64) float64, g func(complex128) complex128) byType {
 	return mapFloats(f).with(byType{ir.C64: mapC64(g), ir.C128: mapC128(g)})
 }
 
-func logistic(x float64) float64           { return 1 / (1 + math.Exp(-x)) }
-func logisticC(x complex128) complex128    { return 1 / (1 + cmplx.Exp(-x)) }
-func rsqrt(x float64) float64              { return 1 / math.Sqrt(x) }
-func rsqrtC(x complex128) complex128       { return 1 / cmplx.Sqrt(x) }
-func cbrtC(x complex128) complex128        { return cmplx.Pow(x, 1.0/3) }
-func expMinusOneC(x complex128) complex128 { return cmplx.Exp(x) - 1 }
-func logPlusOneC(x complex128) complex128  { return cmplx.Log(1 + x) }
+func logistic(x float64) float64        { return 1 / (1 + math.Exp(-x)) }
+func logisticC(x complex128) complex128 { return 1 / (1 + cmplx.Exp(-x)) }
+func rsqrt(x float64) float64           { return 1 / math.Sqrt(x) }
+func rsqrtC(x complex128) complex128    { return 1 / cmplx.Sqrt(x) }
+func cbrtC(x complex128) complex128     { return cmplx.Pow(x, 1.0/3) }
+
+// expC is cmplx.Exp, which turns to NaN only half of exp(-Inf ± i Inf).
+func expC(z complex128) complex128 {
+	if math.IsInf(real(z), -1) && (math.IsNaN(imag(z)) || math.IsInf(imag(z), 0)) {
+		return cmplx.NaN()
+	}
+	return cmplx.Exp(z)
+}
+
+// logC is cmplx.Log where the modulus may be too large for a float64.
+func logC(z complex128) complex128 {
+	if m := max(math.Abs(real(z)), math.Abs(imag(z))); m > math.MaxFloat64/4 && !math.IsInf(m, 1) {
+		return cmplx.Log(z/4) + 2*math.Ln2
+	}
+	return cmplx.Log(z)
+}
+
+// expMinusOneC keeps its accuracy near 0: with z = x + iy, exp(z) - 1 is
+// expm1(x) cos(y) - 2 sin²(y/2) + i exp(x) sin(y).
+func expMinusOneC(z complex128) complex128 {
+	x, y := real(z), imag(z)
+	h := math.Sin(y / 2)
+	return complex(math.Expm1(x)*math.Cos(y)-2*h*h, math.Exp(x)*math.Sin(y))
+}
+
+// logPlusOneC keeps its accuracy near 0: |1 + z|² is 1 + (2x + x² + y²).
+func logPlusOneC(z complex128) complex128 {
+	x, y := real(z), imag(z)
+	if cmplx.Abs(z) > 0.5 {
+		return logC(1 + z)
+	}
+	return complex(math.Log1p(x*(2+x)+y*y)/2, math.Atan2(y, 1+x))
+}
 
 // sign keeps zeros, signed as they are, and NaN.
 func sign(x float64) float64 {
@@ -160,11 +191,10 @@ func sign(x float64) float64 {
 }
 
 func signC(x complex128) complex128 {
-	a := cmplx.Abs(x)
-	if a == 0 {
-		return x
+	if x == 0 {
+		return 0
 	}
-	return x / complex(a, 0)
+	return x / complex(cmplx.Abs(x), 0)
 }
 
 // unaries are the ops on one operand whose result has the operand's type, but
@@ -176,10 +206,10 @@ var unaries = map[ir.Kind]byType{
 	ir.Ceil:                mapFloats(math.Ceil),
 	ir.CountLeadingZeros:   ints(leadingZeros[uint8](8), leadingZeros[uint16](16), leadingZeros[uint32](32), leadingZeros[uint64](64)),
 	ir.Cosine:              mapBoth(math.Cos, cmplx.Cos),
-	ir.Exponential:         mapBoth(math.Exp, cmplx.Exp),
+	ir.Exponential:         mapBoth(math.Exp, expC),
 	ir.ExponentialMinusOne: mapBoth(math.Expm1, expMinusOneC),
 	ir.Floor:               mapFloats(math.Floor),
-	ir.Log:                 mapBoth(math.Log, cmplx.Log),
+	ir.Log:                 mapBoth(math.Log, logC),
 	ir.LogPlusOne:          mapBoth(math.Log1p, logPlusOneC),
 	ir.Logistic:            mapBoth(logistic, logisticC),
 	ir.Negate: ints(negate[int8], negate[int16], negate[int32], negate[int64]).with(byType{

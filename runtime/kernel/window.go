@@ -36,7 +36,7 @@ func buildReduceWindow(op *ir.Op, sub builder) (Func, error) {
 	}
 	own := strides(t.Shape)
 	total, inWindow := out.NumElements(), product(size)
-	return func(w *Work, dst, src []Mem) {
+	run := func(w *Work, dst, src []Mem) {
 		if total == 0 {
 			return
 		}
@@ -58,7 +58,8 @@ func buildReduceWindow(op *ir.Op, sub builder) (Func, error) {
 			}
 			advance(at, out.Shape, zero)
 		}
-	}, nil
+	}
+	return promoted(op, run, reductionArgs(n)), nil
 }
 
 func element(dims []windowing, strides, at, k []int) int {

@@ -1,0 +1,338 @@
+package runtime_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"ppc/ir"
+	"ppc/runtime"
+	"ppc/runtime/kernel"
+)
+
+type values = []*ir.Value
+
+// A structureCase is a program of one device, to be run on every element type
+// that only accepts (nil: all).
+type structureCase struct {
+	name  string
+	kind  ir.Kind // that it is about
+	only  func(ir.DType) bool
+	types func(e ir.DType) []*ir.Type
+	build func(b *ir.Builder, in values) values
+}
+
+func shapes(ss ...[]int) func(e ir.DType) []*ir.Type {
+	return func(e ir.DType) []*ir.Type {
+		ts := make([]*ir.Type, len(ss))
+		for i, s := range ss {
+			ts[i] = ir.Tensor(e, s...)
+		}
+		return ts
+	}
+}
+
+// withIndices is a tensor of the element type and others of i32.
+func withIndices(shape []int, indices ...[]int) func(e ir.DType) []*ir.Type {
+	return func(e ir.DType) []*ir.Type {
+		ts := []*ir.Type{ir.Tensor(e, shape...)}
+		for _, s := range indices {
+			ts = append(ts, ir.Tensor(ir.I32, s...))
+		}
+		return ts
+	}
+}
+
+func attr(name string, a ir.Attr) ir.NamedAttr { return ir.NamedAttr{Name: name, Attr: a} }
+
+func reverse(b *ir.Builder, x *ir.Value, dims ...int) *ir.Value {
+	return b.Emit(ir.Reverse, values{x}, ir.AttrsOf(attr("dimensions", ir.Ints(dims))), nil, nil).Result()
+}
+
+func summable(e ir.DType) bool { return e.IsFloat() || e.IsInt() }
+func plain(e ir.DType) bool    { return !e.IsComplex() }
+
+// pairBody is the region of a reduction over two operands, the larger of the
+// first with its companion: what argmax makes.
+func pairBody(b *ir.Builder, e, f ir.DType) *ir.Block {
+	r := new(ir.Block)
+	for _, t := range []ir.DType{e, f, e, f} {
+		b.Func.NewArg(r, ir.Tensor(t), "")
+	}
+	in := b.In(r)
+	p := in.Compare("GE", r.Args[0], r.Args[2])
+	in.Emit(ir.Return, values{in.Select(p, r.Args[0], r.Args[2]), in.Select(p, r.Args[1], r.Args[3])}, nil, nil, nil)
+	return r
+}
+
+// secondBody is the region that returns its second argument.
+func secondBody(b *ir.Builder, e ir.DType) *ir.Block {
+	r := new(ir.Block)
+	b.Func.NewArg(r, ir.Tensor(e), "")
+	v := b.Func.NewArg(r, ir.Tensor(e), "")
+	b.In(r).Emit(ir.Return, values{v}, nil, nil, nil)
+	return r
+}
+
+// scaledBody is x + y*k with a k from outside.
+func scaledBody(b *ir.Builder, k *ir.Value) *ir.Block {
+	r := new(ir.Block)
+	x, y := b.Func.NewArg(r, k.Type, ""), b.Func.NewArg(r, k.Type, "")
+	in := b.In(r)
+	in.Emit(ir.Return, values{in.Add(x, in.Mul(y, k))}, nil, nil, nil)
+	return r
+}
+
+func lessBody(b *ir.Builder, direction string, es ...ir.DType) *ir.Block {
+	r := new(ir.Block)
+	for _, e := range es {
+		b.Func.NewArg(r, ir.Tensor(e), "")
+		b.Func.NewArg(r, ir.Tensor(e), "")
+	}
+	in := b.In(r)
+	in.Emit(ir.Return, values{in.Compare(direction, r.Args[0], r.Args[1])}, nil, nil, nil)
+	return r
+}
+
+func dotCase(name string, l, r []int, d ir.Dot) structureCase {
+	return structureCase{name, ir.DotGeneral, nil, shapes(l, r), func(b *ir.Builder, in values) values { return values{b.Dot(in[0], in[1], d)} }}
+}
+
+func reduceCase(name string, shape []int, dims ...int) structureCase {
+	return structureCase{name, ir.Reduce, summable, shapes(shape, nil), func(b *ir.Builder, in values) (out values) {
+		for _, k := range []ir.Kind{ir.Add, ir.Multiply, ir.Maximum, ir.Minimum} {
+			out = append(out, b.Reduce(k, in[0], in[1], dims...))
+		}
+		return out
+	}}
+}
+
+func padCase(name string, shape, low, high, interior []int) structureCase {
+	return structureCase{name, ir.Pad, nil, shapes(shape, nil), func(b *ir.Builder, in values) values {
+		return values{b.Pad(in[0], in[1], low, high, interior)}
+	}}
+}
+
+func gatherCase(name string, shape, idx, sizes []int, g ir.GatherDims) structureCase {
+	return structureCase{name, ir.Gather, nil, withIndices(shape, idx), func(b *ir.Builder, in values) values {
+		return b.Emit(ir.Gather, in, ir.AttrsOf(attr("dimension_numbers", g), attr("slice_sizes", ir.Ints(sizes))), nil, nil).Results
+	}}
+}
+
+func scatterCase(name string, shape, idx, upd []int, g ir.ScatterDims) structureCase {
+	types := func(e ir.DType) []*ir.Type {
+		return []*ir.Type{ir.Tensor(e, shape...), ir.Tensor(ir.I32, idx...), ir.Tensor(e, upd...)}
+	}
+	return structureCase{name, ir.Scatter, nil, types, func(b *ir.Builder, in values) values {
+		e := in[0].Type.Elem
+		var out values
+		for _, r := range []*ir.Block{b.Combiner(ir.Add, e), secondBody(b, e)} {
+			out = append(out, b.Emit(ir.Scatter, in, ir.AttrsOf(attr("scatter_dimension_numbers", g)), []*ir.Block{r}, nil).Results...)
+		}
+		return out
+	}}
+}
+
+var structureCases = []structureCase{
+	{"constant", ir.Constant, nil, shapes(), func(b *ir.Builder, _ values) values {
+		return values{b.Splat(ir.Tensor(ir.F32, 3), 2), b.Const(ir.Ints64(ir.Tensor(ir.I1, 3), 1, 0, 1))}
+	}},
+	{"iota", ir.Iota, func(e ir.DType) bool { return e != ir.I1 }, shapes([]int{1}), func(b *ir.Builder, in values) values {
+		e := in[0].Type.Elem
+		return values{b.Iota(ir.Tensor(e, 5), 0), b.Iota(ir.Tensor(e, 2, 3, 4), 0), b.Iota(ir.Tensor(e, 2, 3, 4), 1), b.Iota(ir.Tensor(e, 2, 3, 4), 2), b.Iota(ir.Tensor(e, 0, 4), 1)}
+	}},
+	{"broadcast", ir.BroadcastInDim, nil, shapes([]int{}, []int{3}, []int{3, 1}, []int{2, 3}), func(b *ir.Builder, in values) values {
+		return values{b.Broadcast(in[0], []int{2, 2}), b.Broadcast(in[1], []int{2, 3}, 1), b.Broadcast(in[1], []int{3, 2}, 0), b.Broadcast(in[2], []int{3, 4}, 0, 1),
+			b.Broadcast(in[3], []int{3, 2}, 1, 0), b.Broadcast(in[3], []int{4, 2, 5, 3}, 1, 3), b.Broadcast(in[0], []int{0})}
+	}},
+	{"concatenate", ir.Concatenate, nil, shapes([]int{2, 3}, []int{2, 1}, []int{4, 3}), func(b *ir.Builder, in values) values {
+		return values{b.Concat(1, in[0], in[1], in[0]), b.Concat(0, in[2], in[0])}
+	}},
+	{"dynamic_slice", ir.DynamicSlice, nil, withIndices([]int{5, 6}, nil, nil), func(b *ir.Builder, in values) values {
+		return values{b.DynamicSlice(in[0], in[1:], 2, 3), b.DynamicSlice(in[0], in[1:], 1, 6), b.DynamicSlice(in[0], in[1:], 5, 1)}
+	}},
+	{"dynamic_update_slice", ir.DynamicUpdateSlice, nil, func(e ir.DType) []*ir.Type {
+		return []*ir.Type{ir.Tensor(e, 5, 6), ir.Tensor(e, 2, 3), ir.Tensor(ir.UI64), ir.Tensor(ir.UI64)}
+	}, func(b *ir.Builder, in values) values {
+		y := b.DynamicUpdateSlice(in[0], in[1], in[2:])
+		return values{y, b.DynamicUpdateSlice(reverse(b, y, 0), in[1], in[2:])}
+	}},
+	{"scalar slices", ir.DynamicSlice, nil, shapes([]int{}, []int{}), func(b *ir.Builder, in values) values {
+		return values{b.DynamicSlice(in[0], nil), b.DynamicUpdateSlice(in[0], in[1], nil)}
+	}},
+	padCase("pad", []int{2, 3}, []int{1, 0}, []int{0, 2}, []int{0, 1}),
+	padCase("pad negative", []int{4, 5}, []int{-1, 1}, []int{2, -2}, []int{1, 2}),
+	padCase("pad cuts", []int{6}, []int{-3}, []int{-2}, []int{1}),
+	padCase("pad nothing", []int{0, 2}, []int{1, 0}, []int{1, 0}, []int{3, 0}),
+	padCase("pad away", []int{3}, []int{-3}, []int{2}, []int{0}),
+	{"reshape", ir.Reshape, nil, shapes([]int{2, 3}), func(b *ir.Builder, in values) values {
+		return values{b.Reshape(in[0], 6), b.Reshape(in[0], 3, 1, 2)}
+	}},
+	{"reverse", ir.Reverse, nil, shapes([]int{2, 3, 4}), func(b *ir.Builder, in values) values {
+		return values{reverse(b, in[0], 0), reverse(b, in[0], 2, 1), reverse(b, in[0])}
+	}},
+	{"slice", ir.Slice, nil, shapes([]int{5, 7}), func(b *ir.Builder, in values) values {
+		return values{b.SliceDim(in[0], 0, 1, 4), b.SliceDim(in[0], 1, 2, 3),
+			b.Emit(ir.Slice, in, ir.AttrsOf(attr("start_indices", ir.Ints{1, 0}), attr("limit_indices", ir.Ints{5, 7}), attr("strides", ir.Ints{2, 3})), nil, nil).Result()}
+	}},
+	{"transpose", ir.Transpose, nil, shapes([]int{2, 3, 4}, []int{70, 90}), func(b *ir.Builder, in values) values {
+		return values{b.Transpose(in[0], 2, 0, 1), b.Transpose(in[0], 1, 0, 2), b.Transpose(in[0], 2, 1, 0), b.Transpose(in[1], 1, 0)}
+	}},
+	gatherCase("gather rows", []int{6, 3}, []int{4}, []int{1, 3}, ir.GatherDims{OffsetDims: []int{1}, CollapsedSliceDims: []int{0}, StartIndexMap: []int{0}, IndexVectorDim: 1}),
+	gatherCase("gather windows", []int{6, 5}, []int{2, 3}, []int{2, 3}, ir.GatherDims{OffsetDims: []int{0, 2}, StartIndexMap: []int{1, 0}, IndexVectorDim: 0}),
+	gatherCase("gather batched", []int{2, 6, 3}, []int{2, 4, 1}, []int{1, 1, 3}, ir.GatherDims{OffsetDims: []int{2}, CollapsedSliceDims: []int{1}, OperandBatchingDims: []int{0}, StartIndicesBatchingDims: []int{0}, StartIndexMap: []int{1}, IndexVectorDim: 2}),
+	scatterCase("scatter rows", []int{6, 3}, []int{4, 1}, []int{4, 3}, ir.ScatterDims{UpdateWindowDims: []int{1}, InsertedWindowDims: []int{0}, ScatterDimsToOperandDims: []int{0}, IndexVectorDim: 1}),
+	scatterCase("scatter windows", []int{9, 9}, []int{2, 3}, []int{2, 3, 2}, ir.ScatterDims{UpdateWindowDims: []int{0, 2}, ScatterDimsToOperandDims: []int{1, 0}, IndexVectorDim: 0}),
+	scatterCase("scatter batched", []int{2, 6, 3}, []int{2, 4, 1}, []int{2, 4, 3}, ir.ScatterDims{UpdateWindowDims: []int{2}, InsertedWindowDims: []int{1}, InputBatchingDims: []int{0}, ScatterIndicesBatchingDims: []int{0}, ScatterDimsToOperandDims: []int{1}, IndexVectorDim: 2}),
+	dotCase("dot", []int{5, 7}, []int{7, 6}, ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}),
+	dotCase("dot transposed", []int{7, 5}, []int{6, 7}, ir.Dot{LhsContract: []int{0}, RhsContract: []int{1}}),
+	dotCase("dot batched", []int{3, 5, 4}, []int{4, 6, 3}, ir.Dot{LhsBatch: []int{0}, RhsBatch: []int{2}, LhsContract: []int{2}, RhsContract: []int{0}}),
+	dotCase("dot two", []int{2, 3, 4, 5}, []int{5, 3, 6, 2}, ir.Dot{LhsBatch: []int{0}, RhsBatch: []int{3}, LhsContract: []int{3, 1}, RhsContract: []int{0, 1}}),
+	dotCase("dot vector", []int{9}, []int{9}, ir.Dot{LhsContract: []int{0}, RhsContract: []int{0}}),
+	dotCase("dot rows", []int{17, 9}, []int{9}, ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}),
+	dotCase("dot outer", []int{3}, []int{4}, ir.Dot{}),
+	dotCase("dot of nothing", []int{3, 0}, []int{0, 4}, ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}),
+	{"dot widens", ir.DotGeneral, func(e ir.DType) bool { return e == ir.BF16 || e == ir.F16 || e == ir.I8 }, shapes([]int{5, 7}, []int{7, 6}), func(b *ir.Builder, in values) values {
+		out := ir.Tensor(map[ir.DType]ir.DType{ir.BF16: ir.F32, ir.F16: ir.F32, ir.I8: ir.I32}[in[0].Type.Elem], 5, 6)
+		return b.Emit(ir.DotGeneral, in, ir.AttrsOf(attr("dot_dimension_numbers", ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}})), nil, []*ir.Type{out}).Results
+	}},
+	reduceCase("reduce rows", []int{5, 4}, 1),
+	reduceCase("reduce columns", []int{4, 5}, 0),
+	reduceCase("reduce middle", []int{3, 4, 5}, 1),
+	reduceCase("reduce outer and inner", []int{2, 3, 4}, 0, 2),
+	reduceCase("reduce alternately", []int{2, 3, 2, 3}, 1, 3),
+	reduceCase("reduce all", []int{3, 3}, 0, 1),
+	reduceCase("reduce none", []int{3, 3}),
+	reduceCase("reduce nothing", []int{3, 0}, 1),
+	{"reduce booleans", ir.Reduce, func(e ir.DType) bool { return e == ir.I1 || e.IsInt() }, shapes([]int{4, 5}, nil), func(b *ir.Builder, in values) (out values) {
+		for _, k := range []ir.Kind{ir.And, ir.Or, ir.Xor, ir.Add, ir.Maximum} {
+			out = append(out, b.Reduce(k, in[0], in[1], 1), b.Reduce(k, in[0], in[1], 0))
+		}
+		return out
+	}},
+	{"argmax", ir.Reduce, plain, func(e ir.DType) []*ir.Type {
+		return []*ir.Type{ir.Tensor(e, 4, 6), ir.Tensor(ir.I32, 4, 6), ir.Tensor(e), ir.Tensor(ir.I32)}
+	}, func(b *ir.Builder, in values) (out values) {
+		for _, dims := range []ir.Ints{{0}, {1}, {0, 1}} {
+			out = append(out, b.Emit(ir.Reduce, in, ir.AttrsOf(attr("dimensions", dims)), []*ir.Block{pairBody(b, in[0].Type.Elem, ir.I32)}, nil).Results...)
+		}
+		return out
+	}},
+	{"reduce with capture", ir.Reduce, func(e ir.DType) bool { return plain(e) && e.Size() != 2 }, shapes([]int{4, 6}, nil, nil), func(b *ir.Builder, in values) values {
+		return b.Emit(ir.Reduce, in[:2], ir.AttrsOf(attr("dimensions", ir.Ints{1})), []*ir.Block{scaledBody(b, b.Binary(ir.Maximum, in[2], in[2]))}, nil).Results
+	}},
+	{"reduce widens", ir.Reduce, func(e ir.DType) bool { return e == ir.F32 || e == ir.BF16 }, shapes([]int{4, 6}, nil), func(b *ir.Builder, in values) values {
+		return b.Emit(ir.Reduce, in, ir.AttrsOf(attr("dimensions", ir.Ints{1})), []*ir.Block{b.Combiner(ir.Add, ir.F64)}, nil).Results
+	}},
+	{"reduce_window", ir.ReduceWindow, summable, shapes([]int{5, 6}, nil), func(b *ir.Builder, in values) values {
+		as := ir.AttrsOf(attr("window_dimensions", ir.Ints{2, 3}), attr("window_strides", ir.Ints{1, 2}), attr("base_dilations", ir.Ints{2, 1}),
+			attr("window_dilations", ir.Ints{1, 2}), attr("padding", ir.Ints64(ir.Tensor(ir.I64, 2, 2), 1, 0, 2, 1)))
+		return values{b.Emit(ir.ReduceWindow, in, as, []*ir.Block{b.Combiner(ir.Add, in[0].Type.Elem)}, nil).Result(),
+			b.Emit(ir.ReduceWindow, in, ir.AttrsOf(attr("window_dimensions", ir.Ints{5, 2})), []*ir.Block{b.Combiner(ir.Maximum, in[0].Type.Elem)}, nil).Result()}
+	}},
+	{"sort", ir.Sort, plain, shapes([]int{3, 17}, []int{3, 17}), func(b *ir.Builder, in values) (out values) {
+		e := in[0].Type.Elem
+		for _, dim := range []int{0, 1, -1} {
+			out = append(out, b.Emit(ir.Sort, in, ir.AttrsOf(attr("dimension", ir.I64Attr(dim)), attr("is_stable", ir.Bool(true))), []*ir.Block{lessBody(b, "LT", e, e)}, nil).Results...)
+		}
+		return append(out, b.Emit(ir.Sort, in[:1], ir.AttrsOf(attr("dimension", ir.I64Attr(1))), []*ir.Block{lessBody(b, "GT", e)}, nil).Result())
+	}},
+	{"while", ir.While, summable, shapes([]int{3}), func(b *ir.Builder, in values) values {
+		return loop(b, 5, values{in[0], b.Add(in[0], in[0])}, func(in *ir.Builder, _ *ir.Value, args []*ir.Value) []*ir.Value {
+			return values{args[1], in.Binary(ir.Maximum, args[0], args[1])}
+		})
+	}},
+	{"while never", ir.While, nil, shapes([]int{3}), func(b *ir.Builder, in values) values {
+		return loop(b, 0, in, func(in *ir.Builder, _ *ir.Value, args []*ir.Value) []*ir.Value {
+			return values{reverse(in, args[0], 0)}
+		})
+	}},
+	{"branches", ir.Case, nil, withIndices([]int{3}, nil), func(b *ir.Builder, in values) values {
+		var branches []*ir.Block
+		for range 3 {
+			branches = append(branches, new(ir.Block))
+		}
+		b.In(branches[0]).Emit(ir.Return, values{in[0], in[0]}, nil, nil, nil)
+		r := b.In(branches[1])
+		r.Emit(ir.Return, values{reverse(r, in[0], 0), in[0]}, nil, nil, nil)
+		b.In(branches[2]).Emit(ir.Return, values{b.In(branches[2]).Splat(in[0].Type, 1), in[0]}, nil, nil, nil)
+		c := b.Emit(ir.Case, in[1:], nil, branches, nil).Results
+		return append(c, in[0])
+	}},
+	{"if", ir.If, nil, shapes([]int{3}), func(b *ir.Builder, in values) values {
+		p := b.Compare("EQ", b.I32(1), b.I32(1))
+		yes, no := new(ir.Block), new(ir.Block)
+		b.In(yes).Emit(ir.Return, values{reverse(b.In(yes), in[0], 0)}, nil, nil, nil)
+		b.In(no).Emit(ir.Return, values{in[0]}, nil, nil, nil)
+		return b.Emit(ir.If, values{p}, nil, []*ir.Block{yes, no}, nil).Results
+	}},
+	{"tuple", ir.TupleOp, nil, shapes([]int{3}, []int{2}), func(b *ir.Builder, in values) values {
+		t := b.Emit(ir.TupleOp, in, nil, nil, nil).Result()
+		first := b.Emit(ir.GetTupleElement, values{t}, ir.AttrsOf(attr("index", ir.Int{Value: 0, Type: ir.I32})), nil, nil).Result()
+		second := b.Emit(ir.GetTupleElement, values{t}, ir.AttrsOf(attr("index", ir.Int{Value: 1, Type: ir.I32})), nil, nil).Result()
+		return values{second, first, reverse(b, first, 0)}
+	}},
+	{"barrier", ir.OptimizationBarrier, nil, shapes([]int{3}, []int{2}), func(b *ir.Builder, in values) values {
+		return b.Emit(ir.OptimizationBarrier, in, nil, nil, nil).Results
+	}},
+	{"ids", ir.PartitionID, nil, shapes(), func(b *ir.Builder, in values) values {
+		return values{b.Emit(ir.PartitionID, nil, nil, nil, nil).Result(), b.Emit(ir.ReplicaID, nil, nil, nil, nil).Result()}
+	}},
+}
+
+// Every structural case on every element type agrees with the evaluator, and
+// none leaves a part of its result unwritten (buffers are poisoned).
+func TestStructure(t *testing.T) {
+	for i, c := range structureCases {
+		t.Run(c.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(2, uint64(i)))
+			for _, e := range computed() {
+				if c.only == nil || c.only(e) {
+					agree(t, e.String(), sums, rng, false, c.types(e), c.build)
+				}
+			}
+		})
+	}
+}
+
+// Every op with a kernel or a row has a case somewhere in these tests.
+func TestCases(t *testing.T) {
+	have := map[ir.Kind]bool{ir.BitcastConvert: true}
+	for _, c := range structureCases {
+		have[c.kind] = true
+	}
+	for _, k := range ir.Kinds() {
+		if kernel.Has(k) && !k.Has(ir.Elementwise) && !have[k] {
+			t.Errorf("no case for %s", k)
+		}
+	}
+}
+
+// Functions call each other, some more than once; none may call itself.
+func TestCall(t *testing.T) {
+	x := ir.Tensor(ir.F32, 3)
+	m := program(1, []*ir.Type{x}, func(b *ir.Builder, in values) values { return in })
+	inner := ir.NewFunc("inner")
+	b := ir.NewBuilder(inner)
+	v := inner.NewArg(inner.Body, x, "")
+	b.Return(b.Add(v, v), v, b.Splat(x, 1))
+	outer := ir.NewFunc("outer")
+	b = ir.NewBuilder(outer)
+	v = outer.NewArg(outer.Body, x, "")
+	vs := b.Call(inner, v)
+	b.Return(append(b.Call(inner, vs[0]), vs[1])...)
+	main := ir.NewFunc("main")
+	b = ir.NewBuilder(main)
+	v = main.NewArg(main.Body, x, "")
+	b.Return(b.Call(outer, v)...)
+	m.Funcs = []*ir.Func{main, outer, inner}
+	args := [][]*ir.Literal{{ir.Floats64(x, 1, 2, 3)}}
+	agreeOn(t, "call", nil, m, args)
+
+	b = ir.NewBuilder(inner)
+	inner.Body.Ops = nil
+	b.Return(b.Call(outer, inner.Body.Args[0])[:3]...)
+	if _, err := runtime.Load(m); err == nil || !strings.Contains(err.Error(), "calls itself") {
+		t.Errorf("got %v, want that a function calls itself", err)
+	}
+}
