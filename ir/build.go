@@ -47,6 +47,23 @@ func (b *Builder) Emit(k Kind, operands []*Value, attrs Attrs, regions []*Block,
 	return op
 }
 
+// Infer returns the result types that follow from the rest of op, which has no
+// results yet, or the rule that op breaks. It is not for ops whose result
+// types do not follow: reshape, convert, iota, collectives that change shapes.
+func Infer(op *Op) ([]*Type, *Rule) {
+	row := &table[op.Kind]
+	for i := range row.attrs {
+		if r := checkAttr(op, &row.attrs[i]); r != nil {
+			return nil, r
+		}
+	}
+	if row.infer == nil || !row.operands.Allows(len(op.Operands)) || !row.regions.Allows(len(op.Regions)) {
+		return nil, rule("op-2", "has %d operands and %d regions, want %s and %s", len(op.Operands), len(op.Regions), row.operands, row.regions)
+	}
+	ts, r := row.infer(op)
+	return ts, r.of(op)
+}
+
 func (b *Builder) one(k Kind, attrs Attrs, t *Type, operands ...*Value) *Value {
 	var ts []*Type
 	if t != nil {

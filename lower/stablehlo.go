@@ -39,19 +39,19 @@ func expand(m *ir.Module, a ir.Attr) (*ir.Literal, error) {
 		if err != nil {
 			return nil, err
 		}
-		return dense(Groups(mesh, v.Axes), mesh.RefsSize(v.Axes)), nil
+		return Dense(Groups(mesh, v.Axes), mesh.RefsSize(v.Axes)), nil
 	case ir.AxisShift:
 		mesh, err := MeshOf(m, v.Mesh, v.Axis)
 		if err != nil {
 			return nil, err
 		}
-		return dense(Pairs(mesh, v), 2), nil
+		return Dense(Pairs(mesh, v), 2), nil
 	}
 	return nil, nil
 }
 
-// dense is rows of n numbers each as a literal.
-func dense(rows [][]int, n int) *ir.Literal {
+// Dense is rows of n numbers each as a literal.
+func Dense(rows [][]int, n int) *ir.Literal {
 	t := ir.Tensor(ir.I64, len(rows), n)
 	data := make([]byte, 0, t.Bytes())
 	for _, row := range rows {
@@ -62,18 +62,22 @@ func dense(rows [][]int, n int) *ir.Literal {
 
 // StableHLO returns the text of m, a per-device or a global program, for
 // readers that know StableHLO and Shardy only: devices are listed, nothing of
-// the pp dialect is left. A per-device program has no meshes either. It does
-// not change m.
+// the pp dialect is left, and the text says for how many partitions it is, for
+// a global program is one for a partitioner. A per-device program has no
+// meshes either. It does not change m.
 func StableHLO(m *ir.Module) (string, error) {
 	c := m.Clone()
 	if err := ExpandGroups(c); err != nil {
 		return "", err
 	}
+	c.Attrs = withoutPP(c.Attrs)
+	if n := c.NumDevices(); n > 1 && !c.Attrs.Has("mhlo.num_partitions") {
+		c.Attrs.Set("mhlo.num_partitions", ir.Int{Value: n, Type: ir.I32})
+	}
 	if c.Form.Has(ir.Local) {
 		c.Meshes = nil
 	}
 	c.Form = 0
-	c.Attrs = withoutPP(c.Attrs)
 	for _, f := range c.Funcs {
 		f.Attrs = withoutPP(f.Attrs)
 		for i := range f.Results {

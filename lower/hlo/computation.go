@@ -2,6 +2,7 @@ package hlo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ppc/ir"
@@ -19,6 +20,8 @@ type computation struct {
 	params []string // as the signature has them
 	lines  []string
 	result instruction // the root
+
+	layouts string // of the next instruction, see layoutText
 }
 
 // An instruction is one line of a computation.
@@ -59,7 +62,8 @@ func (c *computation) emit(want string, t *ir.Type, opcode string, operands []in
 
 func (c *computation) line(want string, t *ir.Type, rest string) instruction {
 	in := instruction{c.names.unique(want), t, len(c.lines)}
-	c.lines = append(c.lines, "%"+in.name+" = "+shapeText(t)+" "+rest)
+	c.lines = append(c.lines, "%"+in.name+" = "+layoutText(t, c.layouts)+" "+rest)
+	c.layouts = ""
 	return in
 }
 
@@ -74,21 +78,29 @@ func (c *computation) want(v *ir.Value, otherwise string) string {
 
 // parameter appends parameter i, which is v.
 func (c *computation) parameter(v *ir.Value, i int) {
-	in := c.line(c.want(v, fmt.Sprintf("arg%d", i)), v.Type, fmt.Sprintf("parameter(%d)", i))
+	c.layouts = v.Attrs.Str("hlo.layout")
+	in := c.line(c.want(v, fmt.Sprintf("arg%d", i)), v.Type, fmt.Sprintf("parameter(%d)", i)+verbatim(v.Attrs))
 	c.params = append(c.params, in.name+": "+bareShape(v.Type))
 	c.values[v.ID] = in
 }
 
 // unpack appends the only parameter, a tuple, and those of its elements that
-// are wanted.
-func (c *computation) unpack(name string, elems []*ir.Value, wanted func(i int) bool) {
+// are used: values of the region, then those that it takes from outer, under
+// the names that they have there.
+func (c *computation) unpack(name string, args, captured []*ir.Value, outer *computation, used func(v *ir.Value) bool) {
+	elems := slices.Concat(args, captured)
 	t := ir.Tuple(ir.Types(elems)...)
 	state := c.line(name, t, "parameter(0)")
 	c.params = []string{state.name + ": " + bareShape(t)}
 	for i, v := range elems {
-		if wanted(i) {
-			c.values[v.ID] = c.element(state, i, c.want(v, fmt.Sprintf("arg%d", i)))
+		if !used(v) {
+			continue
 		}
+		want := c.want(v, fmt.Sprintf("arg%d", i))
+		if i >= len(args) {
+			want = outer.use(v).name
+		}
+		c.values[v.ID] = c.element(state, i, want)
 	}
 }
 
@@ -221,7 +233,8 @@ func (c *computation) fields(op *ir.Op, row *row) string {
 // results appends the instruction whose results are op's: the value itself, or
 // a tuple and those of its elements that are used.
 func (c *computation) results(op *ir.Op, opcode string, operands []instruction, attrs string) {
-	attrs += metadata(op)
+	attrs += verbatim(op.Attrs) + metadata(op)
+	c.layouts = op.Str("hlo.layout")
 	if len(op.Results) == 1 {
 		v := op.Results[0]
 		c.values[v.ID] = c.emit(c.want(v, opcode), v.Type, opcode, operands, attrs)

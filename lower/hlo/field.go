@@ -3,6 +3,7 @@ package hlo
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,31 +11,67 @@ import (
 	"ppc/lower"
 )
 
-// A field is one attribute of an instruction: its name and how its value
+// A field is one attribute of an instruction: its name, and how its value
 // stands in the attributes of the op. print returns "" where the field is left
-// out.
+// out; parse sets what print reads.
 type field struct {
-	name  string
-	print func(m *ir.Module, op *ir.Op) (string, error)
+	name     string
+	required bool
+	print    func(m *ir.Module, op *ir.Op) (string, error)
+	parse    func(m *ir.Module, text string, as *ir.Attrs) error
+	absent   *ir.NamedAttr // what an op must have where no field sets it
 }
 
 // of is a field whose text needs only the op.
-func of(name string, text func(op *ir.Op) string) field {
-	return field{name: name, print: func(_ *ir.Module, op *ir.Op) (string, error) { return text(op), nil }}
+func of(name string, text func(op *ir.Op) string, parse func(text string, as *ir.Attrs) error) field {
+	return field{name: name, print: func(_ *ir.Module, op *ir.Op) (string, error) { return text(op), nil },
+		parse: func(_ *ir.Module, text string, as *ir.Attrs) error { return parse(text, as) }}
+}
+
+// must makes f required.
+func must(f field) field {
+	f.required = true
+	return f
+}
+
+// absent is f with what stands for an attribute that no field sets.
+func absent(f field, attr string, a ir.Attr) field {
+	f.absent = &ir.NamedAttr{Name: attr, Attr: a}
+	return f
 }
 
 // ints is a list that is there even when it is empty.
 func ints(name, attr string) field {
-	return of(name, func(op *ir.Op) string { return braced(op.Ints(attr)) })
+	return must(of(name, func(op *ir.Op) string { return braced(op.Ints(attr)) },
+		func(text string, as *ir.Attrs) error {
+			xs, err := parseInts(text)
+			as.Set(attr, ir.Ints(xs))
+			return err
+		}))
 }
 
 // single is a number in the form of a list of one.
 func single(name, attr string) field {
-	return of(name, func(op *ir.Op) string { return braced([]int{op.Int(attr)}) })
+	return must(of(name, func(op *ir.Op) string { return braced([]int{op.Int(attr)}) },
+		func(text string, as *ir.Attrs) error {
+			xs, err := parseInts(text)
+			if err == nil && len(xs) != 1 {
+				err = fmt.Errorf("want one dimension, found %s", text)
+			}
+			if err == nil {
+				as.Set(attr, ir.I64Attr(xs[0]))
+			}
+			return err
+		}))
 }
 
 func number(name, attr string) field {
-	return of(name, func(op *ir.Op) string { return strconv.Itoa(op.Int(attr)) })
+	return must(of(name, func(op *ir.Op) string { return strconv.Itoa(op.Int(attr)) },
+		func(text string, as *ir.Attrs) error {
+			n, err := parseInt(text)
+			as.Set(attr, ir.I64Attr(n))
+			return err
+		}))
 }
 
 // flag is there only when it is true.
@@ -44,11 +81,28 @@ func flag(name, attr string) field {
 			return "true"
 		}
 		return ""
+	}, func(text string, as *ir.Attrs) error {
+		switch text {
+		case "true":
+			as.Set(attr, ir.Bool(true))
+		case "false":
+		default:
+			return fmt.Errorf("want true or false, found %s", text)
+		}
+		return nil
 	})
 }
 
-func word(name, attr string) field {
-	return of(name, func(op *ir.Op) string { return op.Word(attr) })
+// word is a word of one of StableHLO's sets.
+func word(name, attr, set string, words ...string) field {
+	return must(of(name, func(op *ir.Op) string { return op.Word(attr) },
+		func(text string, as *ir.Attrs) error {
+			if !slices.Contains(words, text) {
+				return fmt.Errorf("want one of %s, found %s", strings.Join(words, ", "), text)
+			}
+			as.Set(attr, ir.HLOEnum(set, text))
+			return nil
+		}))
 }
 
 // str is a quoted string, left out where the attribute is not there.
@@ -58,49 +112,65 @@ func str(name, attr string) field {
 			return quote(string(s))
 		}
 		return ""
+	}, func(text string, as *ir.Attrs) error {
+		s, err := unquote(text)
+		as.Set(attr, ir.Str(s))
+		return err
 	})
 }
 
-// always and nonEmpty say when a list is printed.
-const (
-	always   = true
-	nonEmpty = false
-)
-
 // part is a list within the attribute attr, a struct of type T.
-func part[T ir.Attr](name, attr string, at func(*T) *[]int, empty bool) field {
-	return of(name, func(op *ir.Op) string {
+func part[T ir.Attr](name, attr string, at func(*T) *[]int, required bool) field {
+	f := of(name, func(op *ir.Op) string {
 		v, _ := op.Attrs.Get(attr).(T)
 		xs := *at(&v)
-		if len(xs) == 0 && !empty {
+		if len(xs) == 0 && !required {
 			return ""
 		}
 		return braced(xs)
+	}, func(text string, as *ir.Attrs) error {
+		v, _ := as.Get(attr).(T)
+		xs, err := parseInts(text)
+		*at(&v) = xs
+		as.Set(attr, v)
+		return err
 	})
+	f.required = required
+	return f
 }
 
 // partNumber is a number within the attribute attr, a struct of type T.
 func partNumber[T ir.Attr](name, attr string, at func(*T) *int) field {
-	return of(name, func(op *ir.Op) string {
+	return must(of(name, func(op *ir.Op) string {
 		v, _ := op.Attrs.Get(attr).(T)
 		return strconv.Itoa(*at(&v))
-	})
+	}, func(text string, as *ir.Attrs) error {
+		v, _ := as.Get(attr).(T)
+		n, err := parseInt(text)
+		*at(&v) = n
+		as.Set(attr, v)
+		return err
+	}))
 }
 
-// compareType is the type of a comparison where it does not follow from the
-// operands.
+// compareType is the type of a comparison, printed where it does not follow
+// from the operands.
 func compareType() field {
-	return of("type", func(op *ir.Op) string {
-		if w := op.Word("compare_type"); w == "TOTALORDER" {
-			return w
+	f := word("type", "compare_type", "comparison_type", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")
+	f.required = false
+	print := f.print
+	f.print = func(m *ir.Module, op *ir.Op) (string, error) {
+		if op.Word("compare_type") != "TOTALORDER" {
+			return "", nil
 		}
-		return ""
-	})
+		return print(m, op)
+	}
+	return f
 }
 
 // padding is low_high_interior of each dimension, joined by x.
 func padding() field {
-	return of("padding", func(op *ir.Op) string {
+	return must(of("padding", func(op *ir.Op) string {
 		low, high, interior := op.Ints("edge_padding_low"), op.Ints("edge_padding_high"), op.Ints("interior_padding")
 		dims := make([]string, len(low))
 		for d := range dims {
@@ -110,12 +180,31 @@ func padding() field {
 			}
 		}
 		return strings.Join(dims, "x")
-	})
+	}, func(text string, as *ir.Attrs) error {
+		var amounts [3][]int // low, high, interior
+		for _, dim := range strings.Split(text, "x") {
+			xs, err := parseList(dim, "_")
+			if err == nil && len(xs) != 2 && len(xs) != 3 {
+				err = fmt.Errorf("want low_high or low_high_interior, found %s", dim)
+			}
+			if err != nil {
+				return err
+			}
+			xs = append(xs, 0)
+			for i := range amounts {
+				amounts[i] = append(amounts[i], xs[i])
+			}
+		}
+		for i, name := range []string{"edge_padding_low", "edge_padding_high", "interior_padding"} {
+			as.Set(name, ir.Ints(amounts[i]))
+		}
+		return nil
+	}))
 }
 
 // slice is the range of each dimension: {[0:4], [1:7:2]}.
 func slice() field {
-	return of("slice", func(op *ir.Op) string {
+	return must(of("slice", func(op *ir.Op) string {
 		start, limit, strides := op.Ints("start_indices"), op.Ints("limit_indices"), op.Ints("strides")
 		dims := make([]string, len(start))
 		for d := range dims {
@@ -125,28 +214,106 @@ func slice() field {
 			}
 		}
 		return "{" + strings.Join(dims, ", ") + "}"
-	})
+	}, func(text string, as *ir.Attrs) error {
+		start, limit, strides := []int{}, []int{}, []int{}
+		parts, err := elements(text)
+		if err != nil {
+			return err
+		}
+		for _, p := range parts {
+			if !strings.HasPrefix(p, "[") {
+				return fmt.Errorf("want [start:limit], found %s", p)
+			}
+			xs, err := parseList(p[1:len(p)-1], ":")
+			if err == nil && len(xs) != 2 && len(xs) != 3 {
+				err = fmt.Errorf("want [start:limit] or [start:limit:stride], found %s", p)
+			}
+			if err != nil {
+				return err
+			}
+			xs = append(xs, 1)
+			start, limit, strides = append(start, xs[0]), append(limit, xs[1]), append(strides, xs[2])
+		}
+		as.Set("start_indices", ir.Ints(start))
+		as.Set("limit_indices", ir.Ints(limit))
+		as.Set("strides", ir.Ints(strides))
+		return nil
+	}))
+}
+
+// windowParts are the parts of a window that are a number per dimension.
+var windowParts = []struct{ name, attr string }{
+	{"size", "window_dimensions"}, {"stride", "window_strides"}, {"lhs_dilate", "base_dilations"}, {"rhs_dilate", "window_dilations"}, {"rhs_reversal", "window_reversal"},
 }
 
 // window is the windows of a reduction: {size=1x2 stride=1x2 pad=0_0x1_1}.
 func window() field {
-	return of("window", func(op *ir.Op) string {
-		size := op.Ints("window_dimensions")
-		parts := []string{"size=" + byDim(size)}
-		for _, p := range []struct{ name, attr string }{{"stride", "window_strides"}, {"lhs_dilate", "base_dilations"}, {"rhs_dilate", "window_dilations"}} {
-			if xs := op.Ints(p.attr); len(xs) > 0 && !all(xs, 1) {
-				parts = append(parts, p.name+"="+byDim(xs))
-			}
+	return absent(of("window", windowText, parseWindow), "window_dimensions", ir.Ints{})
+}
+
+func windowText(op *ir.Op) string {
+	var parts []string
+	for i, p := range windowParts {
+		if xs := op.Ints(p.attr); len(xs) > 0 && (i == 0 || !all(xs, 1)) {
+			parts = append(parts, p.name+"="+byDim(xs))
 		}
-		if l := op.Literal("padding"); l != nil && !l.IsAll(0) {
-			pads := make([]string, len(size))
-			for d := range pads {
-				pads[d] = fmt.Sprintf("%d_%d", l.Int(2*d), l.Int(2*d+1))
-			}
-			parts = append(parts, "pad="+strings.Join(pads, "x"))
+	}
+	low, high := op.Padding(len(op.Ints("window_dimensions")))
+	if !all(low, 0) || !all(high, 0) {
+		pads := make([]string, len(low))
+		for d := range pads {
+			pads[d] = fmt.Sprintf("%d_%d", low[d], high[d])
 		}
-		return "{" + strings.Join(parts, " ") + "}"
-	})
+		parts = append(parts, "pad="+strings.Join(pads, "x"))
+	}
+	if parts == nil {
+		return "" // of a scalar
+	}
+	return "{" + strings.Join(parts, " ") + "}"
+}
+
+func parseWindow(text string, as *ir.Attrs) error {
+	if !strings.HasPrefix(text, "{") {
+		return fmt.Errorf("want a window in braces, found %s", text)
+	}
+	for _, p := range strings.FieldsFunc(text[1:len(text)-1], func(r rune) bool { return r == ' ' || r == ',' || r == '\n' || r == '\t' }) {
+		name, value, _ := strings.Cut(p, "=")
+		if name == "pad" {
+			if err := parsePads(value, as); err != nil {
+				return err
+			}
+			continue
+		}
+		i := slices.IndexFunc(windowParts, func(w struct{ name, attr string }) bool { return w.name == name })
+		if i < 0 {
+			return fmt.Errorf("%s is no part of a window", p)
+		}
+		xs, err := parseList(value, "x")
+		if err != nil {
+			return err
+		}
+		as.Set(windowParts[i].attr, ir.Ints(xs))
+	}
+	if !as.Has("window_dimensions") {
+		as.Set("window_dimensions", ir.Ints{})
+	}
+	return nil
+}
+
+func parsePads(text string, as *ir.Attrs) error {
+	var pads []int
+	for _, dim := range strings.Split(text, "x") {
+		xs, err := parseList(dim, "_")
+		if err == nil && len(xs) != 2 {
+			err = fmt.Errorf("want low_high, found %s", dim)
+		}
+		if err != nil {
+			return err
+		}
+		pads = append(pads, xs...)
+	}
+	as.Set("padding", ir.Ints64(ir.Tensor(ir.I64, len(pads)/2, 2), pads...))
+	return nil
 }
 
 func byDim(xs []int) string {
@@ -168,13 +335,15 @@ func all(xs []int, v int) bool {
 
 // sortDimension counts a negative dimension from the end, as StableHLO does.
 func sortDimension() field {
-	return of("dimensions", func(op *ir.Op) string {
+	f := single("dimensions", "dimension")
+	f.print = func(_ *ir.Module, op *ir.Op) (string, error) {
 		d := op.Int("dimension")
 		if d < 0 {
 			d += op.Operands[0].Type.Rank()
 		}
-		return braced([]int{d})
-	})
+		return braced([]int{d}), nil
+	}
+	return f
 }
 
 // precision is the precision of each operand where one is not the default.
@@ -192,18 +361,52 @@ func precision() field {
 			return ""
 		}
 		return "{" + strings.Join(words, ",") + "}"
+	}, func(text string, as *ir.Attrs) error {
+		words, err := elements(text)
+		if err != nil {
+			return err
+		}
+		list := make(ir.Array, len(words))
+		for i, w := range words {
+			if !slices.Contains([]string{"default", "high", "highest"}, w) {
+				return errBeyond
+			}
+			list[i] = ir.HLOEnum("precision", strings.ToUpper(w))
+		}
+		as.Set("precision_config", list)
+		return nil
 	})
 }
 
 // apiVersion is how the target of a custom call is called.
 func apiVersion() field {
-	names := []string{1: "", 2: "API_VERSION_STATUS_RETURNING", 3: "API_VERSION_STATUS_RETURNING_UNIFIED", 4: "API_VERSION_TYPED_FFI"}
+	names := []string{1: "API_VERSION_ORIGINAL", 2: "API_VERSION_STATUS_RETURNING", 3: "API_VERSION_STATUS_RETURNING_UNIFIED", 4: "API_VERSION_TYPED_FFI"}
 	return of("api_version", func(op *ir.Op) string {
 		if v := op.Int("api_version"); v > 1 && v < len(names) {
 			return names[v]
 		}
 		return ""
+	}, func(text string, as *ir.Attrs) error {
+		i := slices.Index(names, text)
+		if i < 1 {
+			return fmt.Errorf("want one of %s, found %s", strings.Join(names[1:], ", "), text)
+		}
+		as.Set("api_version", ir.Int{Value: i, Type: ir.I32})
+		return nil
 	})
+}
+
+// backendConfig is what the target of a custom call is told: a string here.
+func backendConfig() field {
+	f := str("backend_config", "backend_config")
+	parse := f.parse
+	f.parse = func(m *ir.Module, text string, as *ir.Attrs) error {
+		if text[0] != '"' {
+			return errBeyond
+		}
+		return parse(m, text, as)
+	}
+	return f
 }
 
 // channelID is there where devices, and not replicas, communicate.
@@ -213,13 +416,19 @@ func channelID() field {
 			return strconv.Itoa(ch.Handle)
 		}
 		return ""
+	}, func(text string, as *ir.Attrs) error {
+		n, err := parseInt(text)
+		as.Set("channel_handle", ir.Channel{Handle: n, Type: 1})
+		return err
 	})
 }
 
 func globalIDs() field { return flag("use_global_device_ids", "use_global_device_ids") }
 
+// groups is the replica groups, see groups.go.
 func groups() field {
-	return field{name: "replica_groups", print: func(m *ir.Module, op *ir.Op) (string, error) {
+	none := &ir.Literal{Type: ir.Tensor(ir.I64, 0, 0)} // one group of all devices
+	return absent(field{name: "replica_groups", print: func(m *ir.Module, op *ir.Op) (string, error) {
 		switch g := op.Attrs.Get("replica_groups").(type) {
 		case *ir.Literal:
 			return listsText(rows(g)), nil
@@ -231,11 +440,17 @@ func groups() field {
 			return groupsText(mesh, g.Axes), nil
 		}
 		return "", errors.New("replica_groups are missing")
-	}}
+	}, parse: func(m *ir.Module, text string, as *ir.Attrs) error {
+		g, err := parseGroups(m, text)
+		if g != nil {
+			as.Set("replica_groups", g)
+		}
+		return err
+	}}, "replica_groups", none)
 }
 
 func pairs() field {
-	return field{name: "source_target_pairs", print: func(m *ir.Module, op *ir.Op) (string, error) {
+	return must(field{name: "source_target_pairs", print: func(m *ir.Module, op *ir.Op) (string, error) {
 		switch p := op.Attrs.Get("source_target_pairs").(type) {
 		case *ir.Literal:
 			return listsText(rows(p)), nil
@@ -247,10 +462,76 @@ func pairs() field {
 			return listsText(lower.Pairs(mesh, p)), nil
 		}
 		return "", errors.New("source_target_pairs are missing")
-	}}
+	}, parse: func(_ *ir.Module, text string, as *ir.Attrs) error {
+		lists, err := parseLists(text)
+		if err != nil {
+			return err
+		}
+		for _, l := range lists {
+			if len(l) != 2 {
+				return fmt.Errorf("want pairs, found %s", text)
+			}
+		}
+		as.Set("source_target_pairs", lower.Dense(lists, 2))
+		return nil
+	}})
 }
 
-// algorithm is the algorithm of a contraction.
-func algorithm() field {
-	return of("algorithm", func(op *ir.Op) string { return op.Str("algorithm") })
+// errBeyond is the error of a value that HLO has and StableHLO has not: the
+// instruction is carried through unread.
+var errBeyond = errors.New("the value has no StableHLO form")
+
+func parseInt(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("want an integer, found %s", text)
+	}
+	return n, nil
+}
+
+// parseList reads numbers with a separator between them.
+func parseList(text, sep string) ([]int, error) {
+	var xs []int
+	for _, part := range strings.Split(text, sep) {
+		n, err := parseInt(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		xs = append(xs, n)
+	}
+	return xs, nil
+}
+
+// parseInts reads {0,1}.
+func parseInts(text string) ([]int, error) {
+	parts, err := elements(text)
+	if err != nil {
+		return nil, err
+	}
+	xs := make([]int, len(parts))
+	for i, p := range parts {
+		if xs[i], err = parseInt(p); err != nil {
+			return nil, err
+		}
+	}
+	return xs, nil
+}
+
+// elements cuts a text in braces at the commas that are in no other brackets.
+func elements(text string) ([]string, error) {
+	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
+		return nil, fmt.Errorf("want a list in braces, found %s", text)
+	}
+	s := &scanner{src: text, pos: 1, end: len(text) - 1}
+	var parts []string
+	for s.peek() != 0 && s.err == nil {
+		if len(parts) > 0 {
+			s.expect(",")
+		}
+		parts = append(parts, strings.TrimSpace(s.value(false)))
+	}
+	if s.err != nil {
+		return nil, errors.New(s.err.Msg)
+	}
+	return parts, nil
 }

@@ -24,21 +24,26 @@ const (
 	call                  // of a function
 )
 
-// constant appends a constant; a splat is a scalar, broadcast.
+// constant appends a constant; a splat is a scalar, broadcast, and so is a
+// constant of no elements.
 func (c *computation) constant(op *ir.Op) {
 	v, l := op.Result(), op.Literal("value")
-	scalar := l
-	spread := l.IsSplat() && l.Type.NumElements() > 1
+	scalar, n := l, l.Type.NumElements()
+	spread := n == 0 || n > 1 && l.IsSplat()
 	if spread {
 		scalar = &ir.Literal{Type: l.Type.WithShape(), Data: l.Data}
 	}
+	if n == 0 {
+		scalar = ir.SplatOf(scalar.Type, 0)
+	}
 	text := literalText(scalar)
 	if !spread {
-		c.values[v.ID] = c.line(c.want(v, "constant"), v.Type, "constant("+text+")"+metadata(op))
+		c.layouts = op.Str("hlo.layout")
+		c.values[v.ID] = c.line(c.want(v, "constant"), v.Type, "constant("+text+")"+verbatim(op.Attrs)+metadata(op))
 		return
 	}
 	in := c.line("constant", scalar.Type, "constant("+text+")")
-	c.values[v.ID] = c.emit(c.want(v, "broadcast"), v.Type, "broadcast", []instruction{in}, ", dimensions={}"+metadata(op))
+	c.values[v.ID] = c.emit(c.want(v, "broadcast"), v.Type, "broadcast", []instruction{in}, ", dimensions={}"+verbatim(op.Attrs)+metadata(op))
 }
 
 // broadcast appends a broadcast_in_dim. HLO's broadcast keeps the size of each
@@ -125,11 +130,13 @@ func (c *computation) while(op *ir.Op, row *row) {
 	names := []string{"cond", "body"}
 	for i, region := range op.Regions {
 		used := used(region)
+		if i == 1 {
+			for _, v := range captured {
+				used[v] = true // handed on
+			}
+		}
 		in := c.computation(c.uses)
-		elems := slices.Concat(region.Args, captured)
-		in.unpack("state", elems, func(k int) bool {
-			return used[elems[k]] || i == 1 && k >= len(region.Args)
-		})
+		in.unpack("state", region.Args, captured, c, func(v *ir.Value) bool { return used[v] })
 		in.block(region)
 		results := region.Terminator().Operands
 		if i == 1 {
@@ -140,7 +147,7 @@ func (c *computation) while(op *ir.Op, row *row) {
 		names[i] = c.finish(names[i], in)
 	}
 	state := c.tuple(slices.Concat(op.Operands, captured))
-	tuple := c.emit(row.opcode, state.typ, row.opcode, []instruction{state}, ", condition=%"+names[0]+", body=%"+names[1]+metadata(op))
+	tuple := c.emit(row.opcode, state.typ, row.opcode, []instruction{state}, ", condition=%"+names[0]+", body=%"+names[1]+verbatim(op.Attrs)+metadata(op))
 	c.elements(op, tuple, op.Regions[1].Args)
 }
 
@@ -169,7 +176,7 @@ func (c *computation) conditional(op *ir.Op, row *row) {
 	for i, region := range op.Regions {
 		captured := captures(region)
 		in := c.computation(c.uses)
-		in.unpack("captured", captured, func(int) bool { return true })
+		in.unpack("captured", nil, captured, c, func(*ir.Value) bool { return true })
 		in.block(region)
 		in.root(region.Terminator().Operands)
 		names = append(names, "%"+c.finish(fmt.Sprintf("branch%d", i), in))
@@ -187,10 +194,11 @@ func (c *computation) call(op *ir.Op, row *row) {
 }
 
 // unknown appends an op that was read from HLO and is not in package ir's
-// table: its attributes are HLO's own, unread.
+// table: its attributes are HLO's own, unread but for the computations that
+// they name.
 func (c *computation) unknown(op *ir.Op) {
 	opcode, ok := strings.CutPrefix(op.Name(), "hlo.")
-	if op.Kind != ir.Unknown || !ok {
+	if op.Kind != ir.Unknown || !ok || len(op.Results) != 1 {
 		c.fail(op, "the op has no HLO form")
 		return
 	}
@@ -198,10 +206,33 @@ func (c *computation) unknown(op *ir.Op) {
 	for _, a := range op.Attrs {
 		switch v := a.Attr.(type) {
 		case ir.Str:
-			attrs.WriteString(", " + a.Name + "=" + string(v))
+			if a.Name != argumentAttr && !strings.HasPrefix(a.Name, "hlo.") {
+				attrs.WriteString(", " + a.Name + "=" + string(v))
+			}
 		case ir.Sym:
 			attrs.WriteString(", " + a.Name + "=%" + c.callee(op, string(v)))
+		case ir.Array:
+			attrs.WriteString(", " + a.Name + "={" + c.callees(op, v) + "}")
 		}
 	}
+	if op.Attrs.Has(argumentAttr) {
+		v := op.Result()
+		c.layouts = op.Str("hlo.layout")
+		c.values[v.ID] = c.line(c.want(v, opcode), v.Type, opcode+"("+op.Str(argumentAttr)+")"+attrs.String()+verbatim(op.Attrs)+metadata(op))
+		return
+	}
 	c.results(op, opcode, c.operands(op.Operands), attrs.String())
+}
+
+// argumentAttr is the attribute of an unknown op that keeps what stands in the
+// place of operands.
+const argumentAttr = "argument"
+
+func (c *computation) callees(op *ir.Op, list ir.Array) string {
+	names := make([]string, len(list))
+	for i, a := range list {
+		sym, _ := a.(ir.Sym)
+		names[i] = "%" + c.callee(op, string(sym))
+	}
+	return strings.Join(names, ", ")
 }

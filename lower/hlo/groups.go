@@ -113,3 +113,295 @@ func rows(l *ir.Literal) [][]int {
 	}
 	return out
 }
+
+// maxDevices bounds the devices that groups may name, so that a short text
+// cannot stand for a long list.
+const maxDevices = 1 << 20
+
+// parseGroups reads replica groups: lists, the iota form, or axes of a mesh.
+// Groups that are the axes of a grid become so, with the grid as a mesh of m.
+func parseGroups(m *ir.Module, text string) (ir.Attr, error) {
+	switch {
+	case strings.HasPrefix(text, "mesh["):
+		return parseMeshGroups(m, text)
+	case strings.HasPrefix(text, "["):
+		return parseIota(m, text)
+	case strings.HasPrefix(text, "{"):
+		lists, err := parseLists(text)
+		if err != nil {
+			return nil, err
+		}
+		width := 0
+		for _, l := range lists {
+			width = max(width, len(l))
+		}
+		if width*len(lists) > maxDevices {
+			return nil, fmt.Errorf("groups of %d devices: want at most %d in all", width, maxDevices)
+		}
+		for i := range lists {
+			for len(lists[i]) < width {
+				lists[i] = append(lists[i], -1)
+			}
+		}
+		return lower.Dense(lists, width), nil
+	}
+	return nil, fmt.Errorf("%s are no replica groups", text)
+}
+
+// parseLists reads {{0,1},{2,3}}.
+func parseLists(text string) ([][]int, error) {
+	parts, err := elements(text)
+	if err != nil {
+		return nil, err
+	}
+	lists := make([][]int, len(parts))
+	for i, p := range parts {
+		if lists[i], err = parseInts(p); err != nil {
+			return nil, err
+		}
+	}
+	return lists, nil
+}
+
+// parseIota reads [groups,size]<=[dims]T(perm).
+func parseIota(m *ir.Module, text string) (ir.Attr, error) {
+	s := &scanner{src: text, end: len(text)}
+	shape := s.ints("[", "]")
+	s.expect("<=")
+	dims := s.ints("[", "]")
+	perm := make([]int, len(dims))
+	for i := range perm {
+		perm[i] = i
+	}
+	if s.accept("T") {
+		perm = s.ints("(", ")")
+	}
+	if s.err != nil || s.peek() != 0 || len(shape) != 2 || !isPermutation(perm, len(dims)) {
+		return nil, fmt.Errorf("want [groups,size]<=[dims]T(perm), found %s", text)
+	}
+	n := product(dims)
+	if n < 1 || n > maxDevices || product(shape) != n {
+		return nil, fmt.Errorf("%s: %d groups of %d are not the devices of a grid of at most %d", text, shape[0], shape[1], maxDevices)
+	}
+	if mesh, axes, ok := gridOf(dims, perm, shape[1]); ok {
+		addMesh(m, mesh)
+		return ir.MeshAxes{Mesh: mesh.Name, Axes: axes}, nil
+	}
+	return lower.Dense(iotaLists(shape, dims, perm), shape[1]), nil
+}
+
+// gridOf is the mesh of which the groups of the given size are axes, if there
+// is one: the last dimensions in permuted order, one of them cut in two where
+// they hold too much. The others must be in order.
+func gridOf(dims, perm []int, size int) (*ir.Mesh, []ir.AxisRef, bool) {
+	first := len(perm)
+	for n := size; n > 1; {
+		first--
+		d := perm[first]
+		if n%dims[d] == 0 {
+			n /= dims[d]
+			continue
+		}
+		if dims[d]%n != 0 {
+			return nil, nil, false
+		}
+		dims = slices.Insert(slices.Clone(dims), d+1, n)
+		dims[d] /= n
+		cut := make([]int, 0, len(perm)+1)
+		for i, p := range perm {
+			if p > d {
+				p++
+			}
+			cut = append(cut, p)
+			if i == first {
+				cut = append(cut, d+1)
+			}
+		}
+		perm = cut
+		first++
+		break
+	}
+	mesh := &ir.Mesh{Name: "grid"}
+	for i, d := range dims {
+		mesh.Axes = append(mesh.Axes, ir.MeshAxis{Name: fmt.Sprintf("d%d", i), Size: d})
+		mesh.Name += fmt.Sprintf("_%d", d)
+	}
+	var axes []ir.AxisRef
+	for _, d := range perm[first:] {
+		axes = append(axes, ir.Ax(mesh.Axes[d].Name))
+	}
+	return mesh, axes, slices.IsSorted(perm[:first])
+}
+
+// iotaLists counts through the devices of a grid with its dimensions permuted.
+func iotaLists(shape, dims, perm []int) [][]int {
+	strides := make([]int, len(dims))
+	for d, stride := len(dims)-1, 1; d >= 0; d-- {
+		strides[d] = stride
+		stride *= dims[d]
+	}
+	lists := make([][]int, shape[0])
+	for i := range shape[0] * shape[1] {
+		rank, rest := 0, i
+		for k := len(perm) - 1; k >= 0; k-- {
+			rank += rest % dims[perm[k]] * strides[perm[k]]
+			rest /= dims[perm[k]]
+		}
+		lists[i/shape[1]] = append(lists[i/shape[1]], rank)
+	}
+	return lists
+}
+
+// addMesh gives m the mesh, unless it has it.
+func addMesh(m *ir.Module, mesh *ir.Mesh) {
+	if m.Mesh(mesh.Name) == nil {
+		m.Meshes = append(m.Meshes, mesh)
+	}
+}
+
+// parseMeshGroups reads mesh['x'=2,'y'=4, device_ids=(...)] {'x'}.
+func parseMeshGroups(m *ir.Module, text string) (ir.Attr, error) {
+	s := &scanner{src: text, end: len(text)}
+	s.expect("mesh")
+	s.expect("[")
+	mesh := &ir.Mesh{Name: "mesh"}
+	for !s.accept("]") && s.err == nil {
+		if len(mesh.Axes) > 0 {
+			s.expect(",")
+		}
+		if s.keyword("device_ids") {
+			s.expect("=")
+			mesh.DeviceIDs = s.deviceIDs()
+			continue
+		}
+		name := s.quoted()
+		s.expect("=")
+		size := s.integer()
+		mesh.Axes = append(mesh.Axes, ir.MeshAxis{Name: name, Size: size})
+		mesh.Name += fmt.Sprintf("_%s%d", name, size)
+		if size < 1 || mesh.Size() > maxDevices {
+			s.fail("a mesh of more than %d devices, or an empty one", maxDevices)
+		}
+	}
+	if s.err == nil && mesh.DeviceIDs != nil && !isPermutation(mesh.DeviceIDs, mesh.Size()) {
+		s.fail("device_ids are not the %d devices of the mesh", mesh.Size())
+	}
+	s.expect("{")
+	var axes []ir.AxisRef
+	for !s.accept("}") && s.err == nil {
+		if len(axes) > 0 {
+			s.expect(",")
+		}
+		axes = append(axes, s.axisRef(mesh))
+	}
+	if s.err != nil {
+		return nil, fmt.Errorf("%s: %s", text, s.err.Msg)
+	}
+	if mesh.DeviceIDs != nil {
+		mesh.Name += fmt.Sprintf("_%d", len(m.Meshes)) // the name does not say the order
+	}
+	if err := lower.CheckAxes(mesh, axes...); err != nil {
+		return nil, err
+	}
+	addMesh(m, mesh)
+	return ir.MeshAxes{Mesh: mesh.Name, Axes: axes}, nil
+}
+
+// axisRef reads 'x', 'x':(1)2 or the index of an axis.
+func (s *scanner) axisRef(mesh *ir.Mesh) ir.AxisRef {
+	var r ir.AxisRef
+	if c := s.peek(); c == '\'' || c == '"' {
+		r.Name = s.quoted()
+		if mesh.Axis(r.Name) < 0 {
+			s.fail("%q is no axis of the mesh", r.Name)
+		}
+	} else if i := s.integer(); i >= 0 && i < len(mesh.Axes) {
+		r.Name = mesh.Axes[i].Name
+	} else {
+		s.fail("axis %d is out of bounds for a mesh of %d axes", i, len(mesh.Axes))
+	}
+	if s.accept(":") {
+		s.expect("(")
+		r.Pre = s.integer()
+		s.expect(")")
+		r.Size = s.integer()
+	}
+	return r
+}
+
+// deviceIDs reads (3,1,2,0), or ([4,2]T(1,0)): a grid, permuted.
+func (s *scanner) deviceIDs() []int {
+	s.expect("(")
+	if s.peek() != '[' {
+		s.pos--
+		return s.ints("(", ")")
+	}
+	dims := s.ints("[", "]")
+	s.accept("T")
+	perm := s.ints("(", ")")
+	s.expect(")")
+	n := product(dims)
+	if s.err != nil || n < 1 || n > maxDevices || !isPermutation(perm, len(dims)) {
+		s.fail("want device_ids=([dims]T(perm))")
+		return nil
+	}
+	return iotaLists([]int{1, n}, dims, perm)[0]
+}
+
+// quoted reads a quoted string.
+func (s *scanner) quoted() string {
+	if c := s.peek(); c != '\'' && c != '"' {
+		s.fail("want a quoted name, found %s", s.next())
+		return ""
+	}
+	start := s.pos
+	s.str()
+	name, err := unquote(s.src[start:s.pos])
+	if err != nil {
+		s.fail("%v", err)
+	}
+	return name
+}
+
+// ints reads numbers between open and end.
+func (s *scanner) ints(open, end string) []int {
+	s.expect(open)
+	var xs []int
+	for !s.accept(end) && s.err == nil {
+		if len(xs) > 0 {
+			s.expect(",")
+		}
+		xs = append(xs, s.integer())
+	}
+	return xs
+}
+
+// product is the product of xs, or -1 where it is larger than [maxDevices] or
+// a factor is not positive.
+func product(xs []int) int {
+	n := 1
+	for _, x := range xs {
+		if x < 1 || x > maxDevices {
+			return -1
+		}
+		if n *= x; n > maxDevices {
+			return -1
+		}
+	}
+	return n
+}
+
+// isPermutation reports whether xs are 0 to n-1, each once.
+func isPermutation(xs []int, n int) bool {
+	if len(xs) != n {
+		return false
+	}
+	seen := make([]bool, n)
+	for _, x := range xs {
+		if x < 0 || x >= n || seen[x] {
+			return false
+		}
+		seen[x] = true
+	}
+	return true
+}

@@ -104,3 +104,185 @@ func nanText(t ir.DType, bits []byte) string {
 	}
 	return sign + "nan"
 }
+
+// parseLiteral reads the argument of a constant of type t, or returns
+// [errBeyond] where the numbers were left out ({...}).
+func parseLiteral(t *ir.Type, text string) (*ir.Literal, error) {
+	if strings.Contains(text, "...") || !t.IsStatic() {
+		return nil, errBeyond
+	}
+	s := &scanner{src: text, end: len(text)}
+	r := &literalReader{scanner: s, t: t.Elem, elem: make([]byte, t.Elem.Size())}
+	if s.peek() == '{' || t.Rank() == 0 {
+		r.read(t.Shape)
+	} else {
+		r.element() // stands for all
+	}
+	if s.err == nil && s.peek() != 0 {
+		s.fail("want the end, found %s", s.next())
+	}
+	if s.err != nil {
+		return nil, fmt.Errorf("constant of type %s: %s", t, s.err.Msg)
+	}
+	if t.NumElements() == 0 {
+		r.data = nil
+	}
+	return &ir.Literal{Type: t, Data: r.data}, nil
+}
+
+type literalReader struct {
+	*scanner
+	t    ir.DType
+	elem []byte
+	data []byte
+}
+
+func (r *literalReader) read(shape []int) {
+	if len(shape) == 0 {
+		r.element()
+		return
+	}
+	if shape[0] == 0 && r.peek() == '{' { // any nesting of empty braces
+		r.group()
+		return
+	}
+	r.expect("{")
+	for i := range shape[0] {
+		if i > 0 {
+			r.expect(",")
+		}
+		if r.err != nil {
+			return
+		}
+		r.read(shape[1:])
+	}
+	r.expect("}")
+}
+
+func (r *literalReader) element() {
+	var err error
+	if r.t.IsComplex() {
+		p := r.t.Part()
+		if r.accept("(") {
+			err = putNumber(p, r.elem, r.number())
+			r.expect(",")
+			if e := putNumber(p, r.elem[p.Size():], r.number()); err == nil {
+				err = e
+			}
+			r.expect(")")
+		} else {
+			clear(r.elem)
+			err = putNumber(p, r.elem, r.number())
+		}
+	} else {
+		err = putNumber(r.t, r.elem, r.number())
+	}
+	if err != nil {
+		r.fail("%v", err)
+	}
+	r.data = append(r.data, r.elem...)
+}
+
+// number skips a number: digits, signs, a point, letters, nan(0x1).
+func (r *literalReader) number() string {
+	r.space()
+	start := r.pos
+	for r.pos < r.end && (isWordByte(r.src[r.pos]) || r.src[r.pos] == '+') {
+		r.pos++
+	}
+	if strings.HasSuffix(r.src[start:r.pos], "nan") && r.pos < r.end && r.src[r.pos] == '(' {
+		r.group()
+	}
+	if r.pos == start {
+		r.fail("want a number, found %s", r.next())
+	}
+	return r.src[start:r.pos]
+}
+
+// putNumber writes the number of type t that text spells to the front of b.
+func putNumber(t ir.DType, b []byte, text string) error {
+	bad := fmt.Errorf("%s is no number of type %s", text, t.HLO())
+	switch t.Class() {
+	case ir.Boolean:
+		v, ok := map[string]byte{"true": 1, "1": 1, "false": 0, "0": 0}[text]
+		if !ok {
+			return bad
+		}
+		b[0] = v
+	case ir.Unsigned:
+		if v, err := strconv.ParseInt(text, 10, 64); err == nil && v < 0 && t == ir.UI64 {
+			t.PutInt(b, v) // the bits of a signed number
+			return nil
+		}
+		v, err := strconv.ParseUint(text, 10, t.Bits())
+		if err != nil {
+			return bad
+		}
+		t.PutInt(b, int64(v))
+	case ir.Signed:
+		v, err := strconv.ParseInt(text, 10, t.Bits())
+		if err != nil {
+			return bad
+		}
+		t.PutInt(b, v)
+	default:
+		return putFloat(t, b, text)
+	}
+	return nil
+}
+
+func putFloat(t ir.DType, b []byte, text string) error {
+	bad := fmt.Errorf("%s is no number of type %s", text, t.HLO())
+	if i := strings.Index(text, "nan"); i == 0 || i == 1 {
+		return putNaN(t, b, text)
+	}
+	size := 64
+	if t == ir.F32 {
+		size = 32
+	}
+	v, err := strconv.ParseFloat(text, size)
+	if err != nil {
+		return bad
+	}
+	t.PutFloat(b, v)
+	if !math.IsInf(v, 0) && (math.IsInf(t.GetFloat(b), 0) || math.IsNaN(t.GetFloat(b))) {
+		return bad
+	}
+	return nil
+}
+
+// putNaN writes nan, -nan or nan(0x400000).
+func putNaN(t ir.DType, b []byte, text string) error {
+	sign, payload := strings.HasPrefix(text, "-"), ""
+	text = strings.TrimPrefix(text, "-")
+	if text != "nan" {
+		if !strings.HasPrefix(text, "nan(0x") || !strings.HasSuffix(text, ")") {
+			return fmt.Errorf("%s is no number", text)
+		}
+		payload = text[len("nan(0x") : len(text)-1]
+	}
+	t.PutFloat(b, math.NaN())
+	width, ok := nanFields[t]
+	if !ok {
+		if payload != "" {
+			return fmt.Errorf("a NaN of type %s has no payload", t.HLO())
+		}
+		return nil
+	}
+	u := uint64(1) << (width - 1)
+	if payload != "" {
+		v, err := strconv.ParseUint(payload, 16, width)
+		if err != nil || v == 0 {
+			return fmt.Errorf("%s is no NaN of type %s", text, t.HLO())
+		}
+		u = v
+	}
+	u |= (1<<(t.Bits()-1-width) - 1) << width
+	if sign {
+		u |= 1 << (t.Bits() - 1)
+	}
+	for i := range t.Size() {
+		b[i] = byte(u >> (8 * i))
+	}
+	return nil
+}

@@ -48,36 +48,54 @@ func (p *printer) header(main *ir.Func) string {
 		name = "module"
 	}
 	b.WriteString("HloModule " + sanitise(name))
-	if p.m.Attrs.Bool("hlo.is_scheduled") {
-		b.WriteString(", is_scheduled=true")
-	}
 	b.WriteString(aliases(main))
-	b.WriteString(", entry_computation_layout={(")
-	for i, v := range main.Params() {
-		if i > 0 {
-			b.WriteString(", ")
+	if !p.m.Attrs.Has("hlo.entry_computation_layout") {
+		b.WriteString(", entry_computation_layout={(")
+		for i, v := range main.Params() {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			writeShape(&b, v.Type)
 		}
-		writeShape(&b, v.Type, true)
+		b.WriteString(")->")
+		writeShape(&b, resultType(main))
+		b.WriteByte('}')
 	}
-	b.WriteString(")->")
-	writeShape(&b, tupleOf(resultTypes(main)), true)
-	b.WriteByte('}')
-	replicas := p.m.Attrs.Int("mhlo.num_replicas")
-	if replicas > 1 {
-		fmt.Fprintf(&b, ", replica_count=%d", replicas)
+	if n := p.m.Attrs.Int("mhlo.num_replicas"); n > 1 {
+		fmt.Fprintf(&b, ", replica_count=%d", n)
 	}
-	if n := p.m.NumDevices(); n > 1 && (replicas <= 1 || p.m.Attrs.Has("mhlo.num_partitions")) {
-		fmt.Fprintf(&b, ", num_partitions=%d", n)
+	partitions := p.m.NumDevices()
+	if p.m.Attrs.Has("mhlo.num_partitions") {
+		partitions = p.m.Attrs.Int("mhlo.num_partitions")
 	}
+	if partitions > 1 {
+		fmt.Fprintf(&b, ", num_partitions=%d", partitions)
+	}
+	b.WriteString(verbatim(p.m.Attrs))
 	return b.String()
 }
 
-func resultTypes(f *ir.Func) []*ir.Type {
+// resultType is the type of what f returns.
+func resultType(f *ir.Func) *ir.Type {
 	ts := make([]*ir.Type, len(f.Results))
 	for i, r := range f.Results {
 		ts[i] = r.Type
 	}
-	return ts
+	return tupleOf(ts)
+}
+
+// verbatim are the attributes that were read from HLO and are carried through,
+// those called hlo.NAME; the layout of a result is no attribute in HLO.
+func verbatim(as ir.Attrs) string {
+	var b strings.Builder
+	for _, a := range as {
+		name, ok := strings.CutPrefix(a.Name, "hlo.")
+		text, isText := a.Attr.(ir.Str)
+		if ok && isText && name != "layout" {
+			b.WriteString(", " + name + "=" + string(text))
+		}
+	}
+	return b.String()
 }
 
 // aliases says which result may take the memory of which parameter: the

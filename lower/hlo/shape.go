@@ -9,41 +9,91 @@ import (
 
 // shapeText is the shape of a value of type t, with the default layout:
 // f32[4,8]{1,0}.
-func shapeText(t *ir.Type) string {
+func shapeText(t *ir.Type) string { return layoutText(t, "") }
+
+// layoutText is shapeText with the layouts of the tensors in t, in order and
+// apart by spaces, where they are not the default.
+func layoutText(t *ir.Type, layouts string) string {
 	var b strings.Builder
-	writeShape(&b, t, true)
+	w := shapeWriter{Builder: &b, layout: true}
+	if layouts != "" {
+		w.own = strings.Split(layouts, " ")
+	}
+	w.write(t)
 	return b.String()
 }
 
 // bareShape is shapeText without layouts, as signatures have it.
 func bareShape(t *ir.Type) string {
 	var b strings.Builder
-	writeShape(&b, t, false)
+	(&shapeWriter{Builder: &b}).write(t)
 	return b.String()
 }
 
-func writeShape(b *strings.Builder, t *ir.Type, layout bool) {
+func writeShape(b *strings.Builder, t *ir.Type) {
+	(&shapeWriter{Builder: b, layout: true}).write(t)
+}
+
+type shapeWriter struct {
+	*strings.Builder
+	layout bool     // write layouts
+	own    []string // of the tensors to come; "" or none is the default
+}
+
+func (w *shapeWriter) write(t *ir.Type) {
 	switch t.Kind {
 	case ir.TokenType:
-		b.WriteString("token[]")
+		w.WriteString("token[]")
+		w.next()
 	case ir.OpaqueType:
-		b.WriteString(t.Text)
+		w.WriteString(t.Text)
+		w.next()
 	case ir.TupleType:
-		b.WriteByte('(')
+		w.WriteByte('(')
 		for i, e := range t.Elems {
 			if i > 0 {
-				b.WriteString(", ")
+				w.WriteString(", ")
 			}
-			writeShape(b, e, layout)
+			w.write(e)
 		}
-		b.WriteByte(')')
+		w.WriteByte(')')
 	default:
-		b.WriteString(t.Elem.HLO())
-		b.WriteByte('[')
-		writeInts(b, t.Shape)
-		b.WriteByte(']')
-		if layout && t.Rank() > 0 {
-			writeLayout(b, t.Rank())
+		w.WriteString(t.Elem.HLO())
+		w.WriteByte('[')
+		writeSizes(w.Builder, t)
+		w.WriteByte(']')
+		if own := w.next(); own != "" {
+			w.WriteString(own)
+		} else if w.layout && t.Rank() > 0 {
+			writeLayout(w.Builder, t.Rank())
+		}
+	}
+}
+
+// next is the layout of the next tensor if it has its own.
+func (w *shapeWriter) next() string {
+	if len(w.own) == 0 {
+		return ""
+	}
+	own := w.own[0]
+	w.own = w.own[1:]
+	return own
+}
+
+// writeSizes writes the sizes of a tensor: n, <=n where it is bounded, or ?.
+func writeSizes(b *strings.Builder, t *ir.Type) {
+	bounds := strings.Split(strings.TrimSuffix(strings.TrimPrefix(t.Text, "#stablehlo.bounds<"), ">"), ", ")
+	for i, n := range t.Shape {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		switch {
+		case n != ir.Dynamic:
+			b.WriteString(strconv.Itoa(n))
+		case t.Text != "" && len(bounds) == t.Rank() && bounds[i] != "?":
+			b.WriteString("<=" + bounds[i])
+		default:
+			b.WriteByte('?')
 		}
 	}
 }
@@ -87,11 +137,9 @@ func tupleOf(ts []*ir.Type) *ir.Type {
 	return ir.Tuple(ts...)
 }
 
-// printable reports whether HLO text has a shape for t: sizes must be known.
+// printable reports whether HLO text has a shape for t.
 func printable(t *ir.Type) bool {
 	switch t.Kind {
-	case ir.TensorType:
-		return t.IsStatic()
 	case ir.TupleType:
 		for _, e := range t.Elems {
 			if !printable(e) {
@@ -99,6 +147,8 @@ func printable(t *ir.Type) bool {
 			}
 		}
 		return true
+	case ir.OpaqueType:
+		return t.Text == "opaque[]" || strings.HasPrefix(t.Text, "b(")
 	}
-	return t.Kind == ir.TokenType || t.Kind == ir.OpaqueType
+	return t.Kind == ir.TensorType || t.Kind == ir.TokenType
 }

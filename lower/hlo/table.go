@@ -8,7 +8,30 @@ type row struct {
 	opcode string
 	form   form
 	apply  bool // its region is the computation to_apply
+	shaped bool // its result type does not follow from the rest
 	fields []field
+}
+
+// field is the field of r called name, or nil; r may be nil.
+func (r *row) field(name string) *field {
+	if r == nil {
+		return nil
+	}
+	for i := range r.fields {
+		if r.fields[i].name == name {
+			return &r.fields[i]
+		}
+	}
+	return nil
+}
+
+// complete gives as those attributes of an op that HLO leaves out.
+func (r *row) complete(as *ir.Attrs) {
+	for _, f := range r.fields {
+		if f.absent != nil && !as.Has(f.absent.Name) {
+			as.Set(f.absent.Name, f.absent.Attr)
+		}
+	}
 }
 
 // rowOf is the row of k, or nil.
@@ -20,6 +43,12 @@ func rowOf(k ir.Kind) *row {
 }
 
 func simple(opcode string, fields ...field) row { return row{opcode: opcode, fields: fields} }
+
+// given is a row whose shape must be written.
+func given(r row) row {
+	r.shaped = true
+	return r
+}
 
 func applied(opcode string, fields ...field) row {
 	return row{opcode: opcode, apply: true, fields: fields}
@@ -54,8 +83,8 @@ var table = map[ir.Kind]row{
 	ir.Sqrt:                simple("sqrt"),
 	ir.Tan:                 simple("tan"),
 	ir.Tanh:                simple("tanh"),
-	ir.Convert:             simple("convert"),
-	ir.BitcastConvert:      simple("bitcast-convert"),
+	ir.Convert:             given(simple("convert")),
+	ir.BitcastConvert:      given(simple("bitcast-convert")),
 	ir.ReducePrecision:     simple("reduce-precision", number("exponent_bits", "exponent_bits"), number("mantissa_bits", "mantissa_bits")),
 
 	ir.Add:                  simple("add"),
@@ -73,47 +102,47 @@ var table = map[ir.Kind]row{
 	ir.ShiftRightLogical:    simple("shift-right-logical"),
 	ir.Subtract:             simple("subtract"),
 	ir.Xor:                  simple("xor"),
-	ir.Compare:              simple("compare", word("direction", "comparison_direction"), compareType()),
+	ir.Compare:              simple("compare", word("direction", "comparison_direction", "comparison_direction", "EQ", "NE", "GE", "GT", "LE", "LT"), compareType()),
 	ir.Select:               formed("select", leveled),
 	ir.Clamp:                formed("clamp", leveled),
 
 	ir.Constant:    formed("constant", constant),
-	ir.Iota:        simple("iota", number("iota_dimension", "iota_dimension")),
+	ir.Iota:        given(simple("iota", number("iota_dimension", "iota_dimension"))),
 	ir.PartitionID: simple("partition-id"),
 	ir.ReplicaID:   simple("replica-id"),
 
-	ir.BroadcastInDim:     formed("broadcast", stretched, ints("dimensions", "broadcast_dimensions")),
+	ir.BroadcastInDim:     given(formed("broadcast", stretched, absent(ints("dimensions", "broadcast_dimensions"), "broadcast_dimensions", ir.Ints{}))),
 	ir.Concatenate:        simple("concatenate", single("dimensions", "dimension")),
 	ir.DynamicSlice:       simple("dynamic-slice", ints("dynamic_slice_sizes", "slice_sizes")),
 	ir.DynamicUpdateSlice: simple("dynamic-update-slice"),
 	ir.Gather: simple("gather",
-		part("offset_dims", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.OffsetDims }, always),
-		part("collapsed_slice_dims", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.CollapsedSliceDims }, always),
-		part("start_index_map", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.StartIndexMap }, always),
-		part("operand_batching_dims", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.OperandBatchingDims }, nonEmpty),
-		part("start_indices_batching_dims", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.StartIndicesBatchingDims }, nonEmpty),
+		part("offset_dims", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.OffsetDims }, true),
+		part("collapsed_slice_dims", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.CollapsedSliceDims }, true),
+		part("start_index_map", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.StartIndexMap }, true),
+		part("operand_batching_dims", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.OperandBatchingDims }, false),
+		part("start_indices_batching_dims", "dimension_numbers", func(g *ir.GatherDims) *[]int { return &g.StartIndicesBatchingDims }, false),
 		partNumber("index_vector_dim", "dimension_numbers", func(g *ir.GatherDims) *int { return &g.IndexVectorDim }),
 		ints("slice_sizes", "slice_sizes"), flag("indices_are_sorted", "indices_are_sorted")),
 	ir.Pad:     simple("pad", padding()),
-	ir.Reshape: simple("reshape"),
+	ir.Reshape: given(simple("reshape")),
 	ir.Reverse: simple("reverse", ints("dimensions", "dimensions")),
 	ir.Scatter: applied("scatter",
-		part("update_window_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.UpdateWindowDims }, always),
-		part("inserted_window_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.InsertedWindowDims }, always),
-		part("scatter_dims_to_operand_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.ScatterDimsToOperandDims }, always),
-		part("input_batching_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.InputBatchingDims }, nonEmpty),
-		part("scatter_indices_batching_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.ScatterIndicesBatchingDims }, nonEmpty),
+		part("update_window_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.UpdateWindowDims }, true),
+		part("inserted_window_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.InsertedWindowDims }, true),
+		part("scatter_dims_to_operand_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.ScatterDimsToOperandDims }, true),
+		part("input_batching_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.InputBatchingDims }, false),
+		part("scatter_indices_batching_dims", "scatter_dimension_numbers", func(s *ir.ScatterDims) *[]int { return &s.ScatterIndicesBatchingDims }, false),
 		partNumber("index_vector_dim", "scatter_dimension_numbers", func(s *ir.ScatterDims) *int { return &s.IndexVectorDim }),
 		flag("indices_are_sorted", "indices_are_sorted"), flag("unique_indices", "unique_indices")),
 	ir.Slice:     simple("slice", slice()),
 	ir.Transpose: simple("transpose", ints("dimensions", "permutation")),
 
 	ir.DotGeneral: simple("dot",
-		part("lhs_batch_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.LhsBatch }, nonEmpty),
-		part("lhs_contracting_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.LhsContract }, nonEmpty),
-		part("rhs_batch_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.RhsBatch }, nonEmpty),
-		part("rhs_contracting_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.RhsContract }, nonEmpty),
-		precision(), algorithm()),
+		part("lhs_batch_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.LhsBatch }, false),
+		part("lhs_contracting_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.LhsContract }, false),
+		part("rhs_batch_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.RhsBatch }, false),
+		part("rhs_contracting_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.RhsContract }, false),
+		absent(precision(), "dot_dimension_numbers", ir.Dot{})),
 	ir.Reduce:       applied("reduce", ints("dimensions", "dimensions")),
 	ir.ReduceWindow: applied("reduce-window", window()),
 	ir.Sort:         applied("sort", sortDimension(), flag("is_stable", "is_stable")),
@@ -123,15 +152,15 @@ var table = map[ir.Kind]row{
 	ir.If:                  formed("conditional", branches),
 	ir.Call:                formed("call", call),
 	ir.OptimizationBarrier: formed("opt-barrier", barrier),
-	ir.CustomCall: simple("custom-call", str("custom_call_target", "call_target_name"), flag("custom_call_has_side_effect", "has_side_effect"),
-		apiVersion(), str("backend_config", "backend_config")),
+	ir.CustomCall: given(simple("custom-call", must(str("custom_call_target", "call_target_name")), flag("custom_call_has_side_effect", "has_side_effect"),
+		apiVersion(), backendConfig())),
 	ir.TupleOp:         simple("tuple"),
 	ir.GetTupleElement: simple("get-tuple-element", number("index", "index")),
 
-	ir.AllGather:           simple("all-gather", channelID(), groups(), single("dimensions", "all_gather_dim"), globalIDs()),
-	ir.AllReduce:           applied("all-reduce", channelID(), groups(), globalIDs()),
-	ir.AllToAll:            formed("all-to-all", exchange, channelID(), groups(), single("dimensions", "split_dimension")),
-	ir.CollectiveBroadcast: simple("collective-broadcast", channelID(), groups()),
-	ir.CollectivePermute:   simple("collective-permute", channelID(), pairs()),
-	ir.ReduceScatter:       applied("reduce-scatter", channelID(), groups(), single("dimensions", "scatter_dimension"), globalIDs()),
+	ir.AllGather:           given(simple("all-gather", channelID(), groups(), single("dimensions", "all_gather_dim"), globalIDs())),
+	ir.AllReduce:           given(applied("all-reduce", channelID(), groups(), globalIDs())),
+	ir.AllToAll:            given(formed("all-to-all", exchange, channelID(), groups(), single("dimensions", "split_dimension"))),
+	ir.CollectiveBroadcast: given(simple("collective-broadcast", channelID(), groups())),
+	ir.CollectivePermute:   given(simple("collective-permute", channelID(), pairs())),
+	ir.ReduceScatter:       given(applied("reduce-scatter", channelID(), groups(), single("dimensions", "scatter_dimension"), globalIDs())),
 }

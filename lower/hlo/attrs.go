@@ -1,0 +1,148 @@
+package hlo
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// commonAttrs are attributes that any instruction may have and that say
+// nothing of what it computes. They are kept as text.
+var commonAttrs = map[string]bool{"backend_config": true, "constrain_layout": true, "debug_log_mode": true, "frontend_attributes": true, "mode": true, "origin": true,
+	"parameter_replication": true, "result_accuracy": true, "sharding": true, "statistics": true}
+
+// instructionAttrs are all attributes that instructions have.
+var instructionAttrs = func() map[string]bool {
+	m := map[string]bool{"algorithm": true, "api_version": true, "async_execution_thread": true, "batch_group_count": true, "called_computations": true,
+		"cholesky": true, "composite": true, "control-predecessors": true, "cross_program_prefetch_index": true, "custom_call_schedule": true, "delta": true, "dim_labels": true,
+		"distribution": true, "domain": true, "epsilon": true, "exit": true, "feature_group_count": true, "feature_index": true, "fft_length": true, "fft_type": true,
+		"has_dynamic_root": true, "infeed_config": true, "is_composite": true, "is_cross_program_prefetch": true, "is_host_transfer": true, "is_reverse": true, "is_vectorized": true,
+		"k": true, "kind": true, "largest": true, "left_side": true, "lhs_ragged_dims": true, "lower": true, "metadata": true, "num_carries": true, "operand_layout_constraints": true, "outfeed_config": true, "outfeed_shape": true,
+		"output_to_operand_aliasing": true, "padding_type": true, "rhs_group_dims": true, "rng_algorithm": true, "schedule": true, "slice_sizes": true, "sparsity_config": true, "literal": true, "split_dimension": true,
+		"transpose_a": true, "unit_diagonal": true, "window": true}
+	for name := range commonAttrs {
+		m[name] = true
+	}
+	for name := range computationAttrs {
+		m[name] = true
+	}
+	for _, row := range table {
+		for _, f := range row.fields {
+			m[f.name] = true
+		}
+	}
+	return m
+}()
+
+// instructionAttrNames are instructionAttrs in order, for spelling hints.
+func instructionAttrNames() []string {
+	names := make([]string, 0, len(instructionAttrs))
+	for name := range instructionAttrs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// attrs reads the attributes of in that row has, and keeps the common ones.
+// extra reports one that is neither, or a value that has no form in StableHLO.
+func (b *body) attrs(in *instrText, row *row) (as ir.Attrs, extra bool) {
+	seen := make(map[string]bool)
+	for _, a := range in.attrs {
+		if seen[a.name] {
+			b.failAt(a.at, "attribute %s is given twice", a.name)
+		}
+		seen[a.name] = true
+		f := row.field(a.name)
+		switch {
+		case f == nil && !commonAttrs[a.name]:
+			extra = extra || !structural(a.name)
+			continue
+		case f == nil:
+			continue // kept below
+		}
+		err := f.parse(b.m, a.text, &as)
+		if errors.Is(err, errBeyond) {
+			extra = true
+		} else if err != nil {
+			b.failAt(a.at, "%s: %v", a.name, err)
+		}
+	}
+	if row != nil {
+		for _, f := range row.fields {
+			if f.required && !seen[f.name] && !optionalHere(in, f.name) {
+				b.failAt(in.opAt, "%s has no %s", in.opcode, f.name)
+			}
+		}
+		row.complete(&as)
+	}
+	b.common(in, row, &as)
+	return as, extra
+}
+
+// structural reports whether an attribute is read where its op is built.
+func structural(name string) bool {
+	switch name {
+	case "metadata", "control-predecessors", "to_apply", "condition", "body", "true_computation", "false_computation", "branch_computations":
+		return true
+	}
+	return false
+}
+
+// optionalHere reports whether a required attribute may be left out: the
+// dimensions of a scalar's broadcast, and of an all-to-all that has an operand
+// for each device.
+func optionalHere(in *instrText, name string) bool {
+	return name == "dimensions" && (in.opcode == "broadcast" || in.opcode == "all-to-all")
+}
+
+// common keeps the common attributes of in, those aside that row has, as text.
+func (p *parser) common(in *instrText, row *row, as *ir.Attrs) {
+	for _, a := range in.attrs {
+		if commonAttrs[a.name] && row.field(a.name) == nil {
+			p.check(in, a)
+			as.Set("hlo."+a.name, ir.Str(a.text))
+		}
+	}
+}
+
+// origin is where the metadata of in say that it comes from; nil if they do
+// not.
+func origin(in *instrText) *ir.Origin {
+	for _, a := range in.attrs {
+		if a.name != "metadata" {
+			continue
+		}
+		o := new(ir.Origin)
+		s := &scanner{src: a.text, end: len(a.text)}
+		s.expect("{")
+		for s.err == nil && !s.accept("}") {
+			s.accept(",")
+			name := s.word("a name")
+			s.expect("=")
+			setOrigin(o, name, s.value(false))
+		}
+		if s.err != nil || *o == (ir.Origin{}) {
+			return nil
+		}
+		return o
+	}
+	return nil
+}
+
+func setOrigin(o *ir.Origin, name, value string) {
+	text, _ := unquote(value)
+	switch name {
+	case "op_name":
+		o.Name = text
+		if i := strings.LastIndexByte(text, '/'); i >= 0 {
+			o.Layer, o.Name = text[:i], text[i+1:]
+		}
+	case "source_file":
+		o.Pos.File = text
+	case "source_line":
+		o.Pos.Line, _ = parseInt(value)
+	}
+}

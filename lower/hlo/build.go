@@ -1,0 +1,530 @@
+package hlo
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// instruction builds in and returns what it computes.
+func (b *body) instruction(in *instrText) *node {
+	none := leaf(b.f.NewValue(ir.Token(), ""))
+	if b.built++; b.built > maxCopies*b.instrs+1000 {
+		b.failAt(in.at, "the computations of this text are used too often: more than %d instructions in all", maxCopies*b.instrs+1000)
+		return none
+	}
+	if in.opcode == "parameter" {
+		return b.parameter(in)
+	}
+	if in.opcode == "constant" {
+		return b.constant(in)
+	}
+	least, ok := leastOperands(in.opcode, b.kinds)
+	if !ok {
+		b.failAt(in.opAt, "there is no opcode %s", in.opcode)
+		return none
+	}
+	if len(in.operands) < least {
+		b.failAt(in.opAt, "%s has %d operands, want at least %d", in.opcode, len(in.operands), least)
+		return none
+	}
+	operands := make([]*node, len(in.operands))
+	for i, o := range in.operands {
+		operands[i] = b.operand(o)
+	}
+	if b.err != nil {
+		return none
+	}
+	n := b.known(in, operands)
+	if n == nil && b.err == nil {
+		n = b.unknown(in, operands)
+	}
+	if b.err != nil {
+		return none
+	}
+	if in.shape != nil && !shapesAgree(in.shape.typ, n.typ) {
+		b.failAt(in.at, "%s is %s, its operands make %s", in.name, bareShape(in.shape.typ), bareShape(n.typ))
+	}
+	return n
+}
+
+func (b *body) parameter(in *instrText) *node {
+	i, err := parseInt(strings.TrimSpace(in.argument))
+	if err != nil || i < 0 {
+		b.failAt(in.argAt, "want the number of the parameter, found %s", in.argument)
+	}
+	if in.shape == nil {
+		b.failAt(in.at, "parameter %s has no shape", in.name)
+	}
+	if b.err != nil {
+		return leaf(b.f.NewValue(ir.Token(), ""))
+	}
+	return b.args(in, i, in.shape.typ)
+}
+
+func (b *body) constant(in *instrText) *node {
+	if in.shape == nil {
+		b.failAt(in.at, "constant %s has no shape", in.name)
+		return leaf(b.f.NewValue(ir.Token(), ""))
+	}
+	err := errBeyond
+	var l *ir.Literal
+	if in.shape.typ.IsTensor() {
+		l, err = parseLiteral(in.shape.typ, in.argument)
+	}
+	attrs, extra := b.attrs(in, nil)
+	if errors.Is(err, errBeyond) || extra {
+		return b.unknown(in, nil)
+	}
+	if err != nil {
+		b.failAt(in.argAt, "%v", err)
+		return leaf(b.f.NewValue(in.shape.typ, ""))
+	}
+	attrs.Set("value", l)
+	return b.emit(in, ir.Constant, nil, attrs, nil, []*ir.Type{l.Type})
+}
+
+// known builds in by the row of its opcode. It returns nil where there is no
+// row, or where in says more than the row knows.
+func (b *body) known(in *instrText, operands []*node) *node {
+	switch in.opcode {
+	case "tuple":
+		return tupleNode(operands)
+	case "get-tuple-element":
+		return b.getElement(in, operands)
+	}
+	kind, ok := b.kinds[in.opcode]
+	if !ok {
+		return nil
+	}
+	row := rowOf(kind)
+	switch row.form {
+	case loop:
+		return b.while(in, operands)
+	case branches:
+		return b.conditional(in, operands)
+	case call:
+		return b.call(in, operands)
+	case barrier:
+		return b.barrier(in, operands[0])
+	}
+	attrs, extra := b.attrs(in, row)
+	if extra || b.err != nil {
+		return nil
+	}
+	values := make([]*ir.Value, len(operands))
+	for i, n := range operands {
+		if n.typ.Kind == ir.TupleType {
+			return nil
+		}
+		values[i] = n.value
+	}
+	if n := kind.NumOperands(); !n.Allows(len(values)) {
+		if len(values) > n.Max && in.shape != nil && in.shape.typ.Kind == ir.TupleType {
+			return nil // several at once
+		}
+		b.failAt(in.opAt, "%s has %d operands, want %s", in.opcode, len(values), n)
+		return nil
+	}
+	if row.form == stretched && values[0].Type.Rank() > 0 && b.find(in, "dimensions") == nil {
+		return nil
+	}
+	var regions []*ir.Block
+	if row.apply {
+		r := b.region(in, "to_apply", nil)
+		if b.err != nil {
+			return nil
+		}
+		regions = []*ir.Block{r}
+	}
+	if row.form == exchange && !b.exchange(&attrs, in) {
+		return nil
+	}
+	results, ok := b.results(in, kind, values, attrs, regions)
+	if !ok {
+		return nil
+	}
+	return b.emit(in, kind, values, attrs, regions, results)
+}
+
+// results are the types of what in computes: as written, or else as they
+// follow.
+func (b *body) results(in *instrText, kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regions []*ir.Block) ([]*ir.Type, bool) {
+	if in.shape != nil {
+		t := in.shape.typ
+		if t.Kind == ir.TupleType && kind.NumResults().Max > 1 && len(t.Elems) != 1 {
+			return t.Elems, !slices.ContainsFunc(t.Elems, func(e *ir.Type) bool { return e.Kind == ir.TupleType })
+		}
+		return []*ir.Type{t}, t.Kind != ir.TupleType
+	}
+	if rowOf(kind).shaped {
+		b.failAt(in.at, "%s needs its shape written: it does not follow from the operands", in.opcode)
+		return nil, false
+	}
+	ts, r := ir.Infer(&ir.Op{Kind: kind, Operands: operands, Attrs: attrs, Regions: regions})
+	if r != nil {
+		b.failAt(in.opAt, "%s: %s", in.opcode, r.Msg)
+		return nil, false
+	}
+	return ts, true
+}
+
+// emit appends an op and returns what it computes.
+func (b *body) emit(in *instrText, kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regions []*ir.Block, results []*ir.Type) *node {
+	if in.shape != nil {
+		if l := in.shape.layout(); l != "" {
+			attrs.Set("hlo.layout", ir.Str(l))
+		}
+	}
+	op := b.builder().At(origin(in)).Emit(kind, operands, attrs, regions, results)
+	if len(results) == 1 {
+		return leaf(op.Result().Named(in.name))
+	}
+	return tupleNode(leaves(op.Results))
+}
+
+// unknown builds in as an op of its own name. Its attributes are text, but for
+// those that name computations.
+func (b *body) unknown(in *instrText, operands []*node) *node {
+	if in.shape == nil {
+		b.failAt(in.at, "%s needs its shape written: it does not follow from the operands", in.opcode)
+		return nil
+	}
+	var attrs ir.Attrs
+	if in.argument != "" {
+		attrs.Set(argumentAttr, ir.Str(in.argument))
+	}
+	for _, a := range in.attrs {
+		switch {
+		case a.name == "metadata" || a.name == "control-predecessors":
+		case computationAttrs[a.name]:
+			b.named(a, &attrs)
+		case !instructionAttrs[a.name]:
+			b.failAt(a.at, "%s is no attribute of an instruction%s", a.name, hint(a.name, instructionAttrNames()))
+		default:
+			b.check(in, a)
+			attrs.Set(a.name, ir.Str(a.text))
+		}
+	}
+	b.checkAsync(in, operands)
+	values := make([]*ir.Value, len(operands))
+	for i, n := range operands {
+		values[i] = b.value(n)
+	}
+	if l := in.shape.layout(); l != "" {
+		attrs.Set("hlo.layout", ir.Str(l))
+	}
+	op := b.builder().At(origin(in)).Emit(ir.Unknown, values, attrs, nil, []*ir.Type{in.shape.typ})
+	op.Spelling = "hlo." + in.opcode
+	return leaf(op.Result().Named(in.name))
+}
+
+// named sets the attribute of a that names one computation, or several, as the
+// functions that these become.
+func (b *body) named(a attrText, attrs *ir.Attrs) {
+	if a.comp == nil && strings.HasPrefix(a.text, "{") {
+		parts, err := elements(a.text)
+		if err != nil {
+			b.failAt(a.at, "%v", err)
+		}
+		list := ir.Array{}
+		for _, name := range parts {
+			if c := b.lookup(name, a.at); c != nil {
+				list = append(list, ir.Sym(b.function(c).Name))
+			}
+		}
+		attrs.Set(a.name, list)
+		return
+	}
+	if c := b.called(a); c != nil {
+		attrs.Set(a.name, ir.Sym(b.function(c).Name))
+	}
+}
+
+// called is the computation that a names or holds.
+func (b *body) called(a attrText) *computationText {
+	if a.comp == nil {
+		return b.lookup(a.text, a.at)
+	}
+	if name := a.comp.name; b.comps[name] != a.comp { // give it a name of its own
+		for i := 1; b.comps[a.comp.name] != nil; i++ {
+			a.comp.name = fmt.Sprintf("%s.%d", name, i)
+		}
+		b.comps[a.comp.name] = a.comp
+		b.instrs += len(a.comp.instrs)
+	}
+	return a.comp
+}
+
+// lookup is the computation called name.
+func (b *body) lookup(name string, at int) *computationText {
+	c := b.comps[strings.TrimPrefix(name, "%")]
+	if c == nil {
+		b.failAt(at, "there is no computation %s", name)
+	}
+	return c
+}
+
+func (b *body) getElement(in *instrText, operands []*node) *node {
+	for _, a := range in.attrs {
+		if a.name != "index" {
+			continue
+		}
+		i, err := parseInt(a.text)
+		if err != nil {
+			b.failAt(a.at, "%v", err)
+			return nil
+		}
+		n := b.element(operands[0], i, a.at, in.name)
+		if n.value != nil && n.value.Name == "" {
+			n.value.Name = in.name
+		}
+		return n
+	}
+	b.failAt(in.opAt, "get-tuple-element has no index")
+	return nil
+}
+
+// find is the attribute of in called name, which it must have.
+func (b *body) find(in *instrText, name string) *attrText {
+	for i := range in.attrs {
+		if in.attrs[i].name == name {
+			return &in.attrs[i]
+		}
+	}
+	b.failAt(in.opAt, "%s has no %s", in.opcode, name)
+	return nil
+}
+
+// region builds the computation that attribute name of in names into a block.
+// args are what its parameters stand for; nil makes them arguments of the
+// block.
+func (b *body) region(in *instrText, name string, args []*node) *ir.Block {
+	a := b.find(in, name)
+	if a == nil {
+		return nil
+	}
+	c := b.called(*a)
+	if c == nil {
+		return nil
+	}
+	return b.inline(c, args)
+}
+
+func (b *body) inline(c *computationText, args []*node) *ir.Block {
+	r := &body{parser: b.parser, f: b.f, block: new(ir.Block)}
+	params := c.parameters()
+	if args == nil {
+		for _, in := range params {
+			if in.shape == nil || in.shape.typ.Kind == ir.TupleType {
+				b.failAt(in.at, "parameter %s of a computation that combines scalars is no scalar", in.name)
+				return r.block
+			}
+			args = append(args, leaf(b.f.NewArg(r.block, in.shape.typ, in.name)))
+		}
+	}
+	r.args = func(in *instrText, i int, t *ir.Type) *node {
+		if i >= len(args) {
+			b.failAt(in.argAt, "parameter %d, but %s takes %d values here", i, c.name, len(args))
+			return leaf(b.f.NewValue(t, ""))
+		}
+		if !shapesAgree(args[i].typ, t) {
+			b.failAt(in.at, "parameter %d of %s is %s, it is given %s", i, c.name, bareShape(t), bareShape(args[i].typ))
+		}
+		if v := args[i].value; v != nil && v.Name == "" && v.Block == r.block {
+			v.Name = in.name
+		}
+		return args[i]
+	}
+	root := r.computation(c)
+	if b.err != nil {
+		return r.block
+	}
+	results := r.flat(root, nil)
+	r.builder().Emit(ir.Return, results, nil, nil, nil)
+	return r.block
+}
+
+// while builds a loop over the values in its tuple.
+func (b *body) while(in *instrText, operands []*node) *node {
+	attrs, _ := b.attrs(in, nil)
+	if len(operands) != 1 {
+		b.failAt(in.opAt, "while has %d operands, want one", len(operands))
+		return nil
+	}
+	state := operands[0]
+	init := b.flat(state, nil)
+	var regions []*ir.Block
+	for _, name := range []string{"condition", "body"} {
+		a := b.find(in, name)
+		if a == nil {
+			return nil
+		}
+		c := b.called(*a)
+		if c == nil {
+			return nil
+		}
+		regions = append(regions, b.loopRegion(c, state.typ))
+	}
+	if b.err != nil {
+		return nil
+	}
+	op := b.builder().At(origin(in)).Emit(ir.While, init, attrs, regions, ir.Types(init))
+	return refill(state.typ, op.Results)
+}
+
+// loopRegion builds the computation of a loop whose parameter is of type t.
+func (b *body) loopRegion(c *computationText, t *ir.Type) *ir.Block {
+	r := &body{parser: b.parser, f: b.f, block: new(ir.Block)}
+	state := unflat(t, func(t *ir.Type) *ir.Value { return b.f.NewArg(r.block, t, "") })
+	r.args = func(in *instrText, i int, u *ir.Type) *node {
+		if i != 0 || !shapesAgree(t, u) {
+			b.failAt(in.at, "parameter %d of %s is %s, the loop carries %s", i, c.name, bareShape(u), bareShape(t))
+		}
+		return state
+	}
+	root := r.computation(c)
+	if b.err == nil {
+		r.builder().Emit(ir.Return, r.flat(root, nil), nil, nil, nil)
+	}
+	return r.block
+}
+
+// refill is the node of type t that holds vs.
+func refill(t *ir.Type, vs []*ir.Value) *node {
+	return unflat(t, func(*ir.Type) *ir.Value {
+		v := vs[0]
+		vs = vs[1:]
+		return v
+	})
+}
+
+// conditional builds a case, or an if where the operand is a boolean.
+func (b *body) conditional(in *instrText, operands []*node) *node {
+	attrs, _ := b.attrs(in, nil)
+	index := operands[0]
+	kind := ir.Case
+	var comps []*computationText
+	switch {
+	case index.typ.Equal(ir.Tensor(ir.I1)):
+		kind = ir.If
+		for _, name := range []string{"true_computation", "false_computation"} {
+			if a := b.find(in, name); a != nil {
+				comps = append(comps, b.called(*a))
+			}
+		}
+	case index.typ.Equal(ir.Tensor(ir.I32)):
+		if a := b.find(in, "branch_computations"); a != nil {
+			names, err := elements(a.text)
+			if err != nil {
+				b.failAt(a.at, "%v", err)
+			}
+			for _, name := range names {
+				comps = append(comps, b.lookup(name, a.at))
+			}
+		}
+	default:
+		b.failAt(in.opAt, "the first operand of conditional is %s, want pred[] or s32[]", bareShape(index.typ))
+	}
+	if b.err == nil && len(comps) != len(operands)-1 {
+		b.failAt(in.opAt, "%d branches, but operands for %d", len(comps), len(operands)-1)
+	}
+	if b.err != nil {
+		return nil
+	}
+	var regions []*ir.Block
+	for i, c := range comps {
+		regions = append(regions, b.inline(c, operands[i+1:i+2]))
+	}
+	if b.err != nil {
+		return nil
+	}
+	results := ir.Types(regions[0].Terminator().Operands)
+	op := b.builder().At(origin(in)).Emit(kind, []*ir.Value{index.value}, attrs, regions, results)
+	if in.shape == nil || in.shape.typ.Kind != ir.TupleType {
+		if len(op.Results) != 1 {
+			return tupleNode(leaves(op.Results))
+		}
+		return leaf(op.Result().Named(in.name))
+	}
+	if len(flatTypes(in.shape.typ, nil)) != len(results) {
+		b.failAt(in.at, "%s is %s, its branches make %d values", in.name, bareShape(in.shape.typ), len(results))
+		return nil
+	}
+	return refill(in.shape.typ, op.Results)
+}
+
+// flatTypes are the types in t, tuples taken apart.
+func flatTypes(t *ir.Type, out []*ir.Type) []*ir.Type {
+	if t.Kind != ir.TupleType {
+		return append(out, t)
+	}
+	for _, e := range t.Elems {
+		out = flatTypes(e, out)
+	}
+	return out
+}
+
+func (b *body) call(in *instrText, operands []*node) *node {
+	attrs, extra := b.attrs(in, nil)
+	a := b.find(in, "to_apply")
+	if a == nil || extra {
+		return nil
+	}
+	c := b.called(*a)
+	if c == nil {
+		return nil
+	}
+	f := b.function(c)
+	if b.err != nil {
+		return nil
+	}
+	values := make([]*ir.Value, len(operands))
+	for i, n := range operands {
+		values[i] = b.value(n)
+	}
+	ts := make([]*ir.Type, len(f.Results))
+	for i, r := range f.Results {
+		ts[i] = r.Type
+	}
+	attrs.Set("callee", ir.Sym(f.Name))
+	return b.emit(in, ir.Call, values, attrs, nil, ts)
+}
+
+// barrier builds an optimization_barrier of the values in its operand.
+func (b *body) barrier(in *instrText, operand *node) *node {
+	attrs, extra := b.attrs(in, nil)
+	if extra {
+		return nil
+	}
+	if operand.typ.Kind != ir.TupleType {
+		return b.emit(in, ir.OptimizationBarrier, []*ir.Value{operand.value}, attrs, nil, []*ir.Type{operand.typ})
+	}
+	values := b.flat(operand, nil)
+	op := b.builder().At(origin(in)).Emit(ir.OptimizationBarrier, values, attrs, nil, ir.Types(values))
+	return refill(operand.typ, op.Results)
+}
+
+// exchange completes the attributes of an all-to-all, which cuts and joins
+// along one dimension as often as its groups have devices. It reports false
+// for the form that has an operand for each device.
+func (b *body) exchange(attrs *ir.Attrs, in *instrText) bool {
+	if !attrs.Has("split_dimension") || in.shape == nil || in.shape.typ.Kind == ir.TupleType || len(in.operands) != 1 {
+		return false
+	}
+	n := 0
+	switch g := attrs.Get("replica_groups").(type) {
+	case ir.MeshAxes:
+		n = b.m.Mesh(g.Mesh).RefsSize(g.Axes)
+	case *ir.Literal:
+		if n = g.Type.Shape[1]; n == 0 {
+			n = max(b.m.Attrs.Int("mhlo.num_partitions"), b.m.Attrs.Int("mhlo.num_replicas"))
+		}
+	}
+	attrs.Set("split_count", ir.I64Attr(n))
+	attrs.Set("concat_dimension", ir.I64Attr(attrs.Int("split_dimension")))
+	return n > 0
+}

@@ -1,0 +1,186 @@
+package hlo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// The functions in this file look into what is carried through unread, as far
+// as HLO's own parser refuses it.
+
+// checks are the attributes whose text is looked into.
+var checks = map[string]func(in *instrText, text string) error{
+	"window":                     checkWindow,
+	"result_accuracy":            checkAccuracy,
+	"sharding":                   checkSharding,
+	"dim_labels":                 checkLabels,
+	"operand_layout_constraints": checkConstraints,
+}
+
+// check reports what is wrong with an attribute of in that is carried through.
+func (p *parser) check(in *instrText, a attrText) {
+	if f := checks[a.name]; f != nil {
+		if err := f(in, a.text); err != nil {
+			p.failAt(a.at, "%s: %v", a.name, err)
+		}
+	}
+}
+
+func checkWindow(_ *instrText, text string) error { return parseWindow(text, new(ir.Attrs)) }
+
+// accurate are the opcodes that may be computed more or less accurately.
+var accurate = []string{"cbrt", "cosine", "exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "rsqrt", "sine", "sqrt", "tan", "tanh",
+	"acos", "acosh", "asin", "asinh", "atanh", "cosh", "sinh", "erf"}
+
+// checkAccuracy looks at {mode=highest} and {tolerance={rtol=0.5, …}}.
+func checkAccuracy(in *instrText, text string) error {
+	if !slices.Contains(accurate, in.opcode) {
+		return fmt.Errorf("%s has no accuracy", in.opcode)
+	}
+	parts, err := elements(text)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		name, value, _ := strings.Cut(p, "=")
+		switch {
+		case name == "mode" && slices.Contains([]string{"highest", "default"}, strings.ToLower(value)):
+		case name == "tolerance" && strings.HasPrefix(value, "{"):
+		default:
+			return fmt.Errorf("%s is neither mode=default, mode=highest nor tolerance={…}", p)
+		}
+	}
+	return nil
+}
+
+// checkSharding counts the devices of {devices=[2,2]0,1,2,3}.
+func checkSharding(_ *instrText, text string) error {
+	s := &scanner{src: text, pos: 1, end: max(len(text)-1, 1)}
+	if !s.keyword("devices") || !s.accept("=") {
+		return nil
+	}
+	n := product(s.ints("[", "]"))
+	if c := s.peek(); c < '0' || c > '9' {
+		return nil // the iota form
+	}
+	listed := 0
+	for ok := true; ok && s.err == nil; ok = s.accept(",") {
+		if c := s.peek(); c < '0' || c > '9' {
+			break
+		}
+		s.integer()
+		listed++
+	}
+	if s.err == nil && n >= 0 && n != listed {
+		return fmt.Errorf("%d devices are listed for %d parts", listed, n)
+	}
+	return nil
+}
+
+// checkLabels looks at the dimension numbers of a convolution, b01f_01io->b01f:
+// each of three parts has two letters and the spatial dimensions 0, 1, ….
+func checkLabels(_ *instrText, text string) error {
+	in, out, ok := strings.Cut(text, "->")
+	lhs, rhs, ok2 := strings.Cut(in, "_")
+	if !ok || !ok2 {
+		return fmt.Errorf("want dimension numbers such as b0f_0io->b0f, found %s", text)
+	}
+	for _, part := range []struct{ text, letters string }{{lhs, "bf"}, {rhs, "io"}, {out, "bf"}} {
+		for i := range len(part.text) {
+			c := part.text[i]
+			spatial := int(c) - '0'
+			letter := strings.IndexByte(part.letters, c) >= 0
+			if !letter && c != '?' && (spatial < 0 || spatial >= len(part.text)-2) || c != '?' && strings.Count(part.text, string(c)) > 1 {
+				return fmt.Errorf("%s are no dimension numbers: %q in %s", text, string(c), part.text)
+			}
+		}
+		for _, c := range part.letters {
+			if !strings.ContainsRune(part.text, c) {
+				return fmt.Errorf("%s are no dimension numbers: %s has no %q", text, part.text, string(c))
+			}
+		}
+	}
+	return nil
+}
+
+// checkConstraints compares the shapes that a custom call wants its operands
+// in with those that it gets, where the text has both.
+func checkConstraints(in *instrText, text string) error {
+	s := &scanner{src: text, end: len(text)}
+	s.expect("{")
+	for i := 0; !s.accept("}") && s.err == nil; i++ {
+		if i > 0 {
+			s.expect(",")
+		}
+		want := s.shape()
+		if s.err == nil && i < len(in.operands) && in.operands[i].shape != nil && !shapesAgree(want.typ, in.operands[i].shape.typ) {
+			return fmt.Errorf("operand %d is %s, the constraint %s", i, bareShape(in.operands[i].shape.typ), bareShape(want.typ))
+		}
+	}
+	if s.err != nil {
+		return fmt.Errorf("%s", s.err.Msg)
+	}
+	return nil
+}
+
+// checkAsync reports what is wrong with the second or third part of an
+// operation that is split in time: it takes the first part, through whatever
+// hands that on, and says the same of it.
+func (b *body) checkAsync(in *instrText, operands []*node) {
+	start := strings.HasSuffix(in.opcode, "-start")
+	op, split := wrapped(in.opcode)
+	if _, own := otherOpcodes[in.opcode]; !split || own && op != "async" {
+		return
+	}
+	if start {
+		if in.shape.typ.Kind != ir.TupleType || len(in.shape.typ.Elems) < 2 {
+			b.failAt(in.at, "%s is %s, want ((operands), results, …)", in.name, bareShape(in.shape.typ))
+		}
+		return
+	}
+	if len(operands) == 0 {
+		b.failAt(in.opAt, "%s has no operand", in.opcode)
+		return
+	}
+	v := operands[0].value
+	if v == nil || v.Def == nil || v.Def.Kind != ir.Unknown {
+		return
+	}
+	from := v.Def
+	prior := strings.TrimPrefix(from.Spelling, "hlo.")
+	priorOp, ok := wrapped(prior)
+	if !ok {
+		return
+	}
+	if strings.HasSuffix(prior, "-done") {
+		b.failAt(in.opAt, "%s takes %s, which is done", in.opcode, prior)
+	}
+	if priorOp != op && priorOp != "async" && op != "async" {
+		b.failAt(in.opAt, "%s takes %s", in.opcode, prior)
+	}
+	for _, a := range in.attrs {
+		switch a.name {
+		case "calls":
+			calls := firstPart(from).Sym("calls")
+			if c := b.called(a); c != nil && calls != "" && calls != c.name {
+				b.failAt(a.at, "%s calls %s, the first part calls %s", in.opcode, c.name, calls)
+			}
+		case "async_execution_thread":
+			if have := from.Str(a.name); have != a.text {
+				b.failAt(a.at, "%s runs on %s, %s on %s", in.opcode, a.text, prior, cmp.Or(have, `"main"`))
+			}
+		}
+	}
+}
+
+// firstPart is the -start that an -update goes back to.
+func firstPart(op *ir.Op) *ir.Op {
+	for strings.HasSuffix(op.Spelling, "-update") && op.Operands[0].Def != nil {
+		op = op.Operands[0].Def
+	}
+	return op
+}

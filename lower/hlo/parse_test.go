@@ -1,0 +1,243 @@
+package hlo
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ppc/internal/shared"
+	"ppc/ir"
+)
+
+// again parses text and prints it.
+func again(t *testing.T, text string) string {
+	t.Helper()
+	m, err := Parse("again.hlo", []byte(text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	out, err := Print(m)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return out
+}
+
+// TestRoundTrip holds that what Print writes is a sound module that prints the
+// same.
+func TestRoundTrip(t *testing.T) {
+	for _, p := range programs {
+		t.Run(p.name, func(t *testing.T) {
+			text, err := Print(module(p.name, p.mesh, p.build))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := Parse(p.name+".hlo", []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := ir.Verify(m); err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(text, again(t, text)); diff != "" {
+				t.Errorf("-printed +printed again:\n%s", diff)
+			}
+		})
+	}
+}
+
+// A unit is a text of the conformance suite.
+type unit struct {
+	name, kind, src string
+}
+
+// units are the texts of the suite of the given kinds.
+func units(t testing.TB, kinds ...string) []unit {
+	dir := filepath.Join(shared.Dir(t), "conformance")
+	manifest, err := os.ReadFile(filepath.Join(dir, "manifest.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pieces := make(map[string][]string)
+	var out []unit
+	for line := range strings.Lines(string(manifest)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		kind := ""
+		for _, k := range kinds {
+			if f[2] == k {
+				kind = k
+			}
+		}
+		if kind == "" {
+			continue
+		}
+		if pieces[f[0]] == nil {
+			src, err := os.ReadFile(filepath.Join(dir, f[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pieces[f[0]] = strings.Split("\n"+string(src), "\n// -----\n")
+		}
+		var segment int
+		fmt.Sscan(f[1], &segment)
+		out = append(out, unit{fmt.Sprintf("%s:%d", f[0], segment), kind, pieces[f[0]][segment]})
+	}
+	return out
+}
+
+// exceptions are the units that do not do what they should, and why.
+var exceptions = map[string]string{
+	"xla/parse/parser_test__AsyncDoneNoAsyncStart.hlo:0":               "a tuple whose shape is not that of its operands",
+	"xla/parse/parser_test__AsyncUpdateAndAsyncDoneNoAsyncStart.hlo:0": "a tuple whose shape is not that of its operands",
+	"xla/parse/parser_test__InvalidDebugLogMode.hlo:0":                 "debug_attributes are not looked into",
+}
+
+// TestConformance holds that each unit is read, and then prints as a text that
+// prints the same, or is refused.
+func TestConformance(t *testing.T) {
+	for _, u := range units(t, "hlo-parse", "hlo-parse-error") {
+		err := conforms(u)
+		why, excepted := exceptions[u.name]
+		if err != nil && !excepted {
+			t.Errorf("%s: %v", u.name, err)
+		}
+		if err == nil && excepted {
+			t.Errorf("%s passes now; it was excepted for: %s", u.name, why)
+		}
+	}
+}
+
+func conforms(u unit) error {
+	m, err := Parse(u.name, []byte(u.src))
+	if u.kind == "hlo-parse-error" {
+		if err == nil {
+			return errors.New("was not refused")
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	text, err := Print(m)
+	if err != nil {
+		return err
+	}
+	if m, err = Parse("printed.hlo", []byte(text)); err != nil {
+		return fmt.Errorf("%w in\n%s", err, text)
+	}
+	twice, err := Print(m)
+	if err == nil && twice != text {
+		err = fmt.Errorf("-printed +printed again:\n%s", cmp.Diff(text, twice))
+	}
+	return err
+}
+
+// TestRun parses, prints and verifies the programs that the suite runs.
+func TestRun(t *testing.T) {
+	for _, u := range units(t, "hlo-collective", "hlo-pipeline") {
+		if err := conforms(u); err != nil {
+			t.Errorf("%s: %v", u.name, err)
+			continue
+		}
+		m, err := Parse(u.name, []byte(u.src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ir.Verify(m); err != nil {
+			t.Errorf("%s: %v", u.name, err)
+		}
+	}
+}
+
+// TestScheduled reads what XLA's TPU compiler made of a training step of seven
+// thousand million parameters: fusions, layouts, asynchronous collectives.
+func TestScheduled(t *testing.T) {
+	src, err := os.ReadFile(filepath.Join(shared.Dir(t), "oracle", "tpu", "llama2_7b_per_iteration.hlo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conforms(unit{kind: "hlo-parse", src: string(src)}); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, p := range programs {
+		text, err := Print(module(p.name, p.mesh, p.build))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	for _, text := range broken {
+		f.Add(text.src)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		if len(src) > 1<<14 {
+			return
+		}
+		m, err := Parse("fuzz.hlo", []byte(src))
+		if err != nil {
+			return
+		}
+		_ = ir.Verify(m)
+		text, err := Print(m)
+		if err != nil {
+			return
+		}
+		m, err = Parse("printed.hlo", []byte(text))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if twice, err := Print(m); err != nil || twice != text {
+			t.Fatalf("%v\n%s", err, cmp.Diff(text, twice))
+		}
+	})
+}
+
+// broken are texts that must be refused, each for its own reason.
+var broken = []struct{ name, src, want string }{
+	{"empty", "", "1:1: there is no computation"},
+	{"opcode", "ENTRY e {\n  x = f32[] parameter(0)\n  ROOT y = f32[] ad(x)\n}", "3:18: there is no opcode ad"},
+	{"operand", "ENTRY e {\n  alpha = f32[] parameter(0)\n  ROOT y = f32[] add(alpha, alpka)\n}", "3:29: there is no instruction alpka before this one; did you mean alpha?"},
+	{"computation", "ENTRY e {\n  x = f32[2] parameter(0)\n  z = f32[] constant(0)\n  ROOT y = f32[] reduce(x, z), dimensions={0}, to_apply=sum\n}", "4:57: there is no computation sum"},
+	{"attribute", "ENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] copy(x), shardin={replicated}\n}", "3:36: shardin is no attribute of an instruction; did you mean sharding?"},
+	{"layout", "ENTRY e {\n  ROOT x = f32[2,3]{0,0} parameter(0)\n}", "2:20: layout {0,0} has dimension 0 twice"},
+	{"literal", "ENTRY e {\n  ROOT x = s8[2] constant({1, 300})\n}", "2:27: constant of type tensor<2xi8>: 300 is no number of type s8"},
+	{"twice", "ENTRY e {\n  x = f32[] parameter(0)\n  x = f32[] parameter(1)\n}", "3:3: there are two instructions called x"},
+	{"itself", "e {\n  ROOT x = f32[] call(), to_apply=e\n}", "computation e calls itself"},
+	{"comment", "ENTRY e { /* ", "1:11: the comment does not end"},
+	{"string", "ENTRY e { x = f32[] parameter(0), metadata={op_name=\"a }", "1:53: the string does not end"},
+	{"deep shape", "ENTRY e { x = " + strings.Repeat("(", 1000) + "f32[]", "tuples are nested more than 100 deep"},
+	{"deep operands", "ENTRY e { x = f32[] " + strings.Repeat("sqrt(", 1000), "operands are nested more than 100 deep"},
+	{"deep computations", "ENTRY e { x = f32[] " + strings.Repeat("fusion(), calls={ x = f32[] ", 1000), "computations are nested more than 100 deep"},
+	{"many devices", "ENTRY e {\n  x = f32[] parameter(0)\n  ROOT y = f32[] all-to-all(x), dimensions={0}, replica_groups=[1,1073741824]<=[1073741824]\n}", "are not the devices of a grid of at most"},
+	{"doubling", doubling(40), "too often"},
+}
+
+// doubling is a text of n computations, each of which chooses between two
+// copies of the one before.
+func doubling(n int) string {
+	var b strings.Builder
+	b.WriteString("c0 {\n  ROOT x = f32[] parameter(0)\n}\n")
+	for i := range n {
+		fmt.Fprintf(&b, "c%d {\n  x = f32[] parameter(0)\n  p = pred[] constant(true)\n  ROOT y = f32[] conditional(p, x, x), true_computation=c%d, false_computation=c%d\n}\n", i+1, i, i)
+	}
+	return b.String()
+}
+
+func TestParseErrors(t *testing.T) {
+	for _, b := range broken {
+		t.Run(b.name, func(t *testing.T) {
+			_, err := Parse("in.hlo", []byte(b.src))
+			if err == nil || !strings.Contains(err.Error(), b.want) {
+				t.Errorf("got %v, want %q", err, b.want)
+			}
+		})
+	}
+}
