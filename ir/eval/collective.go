@@ -44,15 +44,20 @@ func (e *exec) mesh(name string, axes []ir.AxisRef) (*ir.Mesh, error) {
 	if mesh == nil {
 		return nil, fmt.Errorf("there is no mesh %s", ir.SymbolText(name))
 	}
+	return mesh, hasAxes(mesh, axes)
+}
+
+// hasAxes checks that the axes, or parts of axes, are those of mesh.
+func hasAxes(mesh *ir.Mesh, axes []ir.AxisRef) error {
 	for _, r := range axes {
 		if mesh.Axis(r.Name) < 0 {
-			return nil, fmt.Errorf("mesh %s has no axis %q", ir.SymbolText(name), r.Name)
+			return fmt.Errorf("mesh %s has no axis %q", ir.SymbolText(mesh.Name), r.Name)
 		}
 		if n := mesh.AxisSize(r.Name); r.Size != 0 && (r.Pre < 1 || r.Size < 1 || n%(r.Pre*r.Size) != 0) {
-			return nil, fmt.Errorf("%s does not divide axis %q of size %d", r, r.Name, n)
+			return fmt.Errorf("%s does not divide axis %q of size %d", r, r.Name, n)
 		}
 	}
-	return mesh, nil
+	return nil
 }
 
 // axesLattice is the grid of the given axes: sizes, and distances in position.
@@ -79,8 +84,8 @@ func device(mesh *ir.Mesh, position int) int {
 }
 
 // listedGroup reads a list in one of the ways of the specification, section
-// Collective ops: the numbers are replicas, partitions or devices. Where there
-// is one replica only, they are devices wherever replicas would be meant alone.
+// Collective ops: the numbers are replicas, partitions or devices. Without a
+// channel they are replicas; but where there are not so many, devices.
 func (e *exec) listedGroup(l *ir.Literal) ([]int, error) {
 	channel, _ := e.op.Attrs.Get("channel_handle").(ir.Channel)
 	hasMode := e.op.Kind == ir.AllGather || e.op.Kind == ir.AllReduce || e.op.Kind == ir.ReduceScatter
@@ -102,7 +107,7 @@ func (e *exec) listedGroup(l *ir.Literal) ([]int, error) {
 			ranks[i] += replica * e.p.partitions
 		}
 		return e.check(ranks)
-	case channel.Handle <= 0 && e.p.w.replicas > 1: // cross_replica
+	case channel.Handle <= 0 && e.areReplicas(l): // cross_replica
 		ranks := rowWith(l, replica)
 		for i := range ranks {
 			ranks[i] = ranks[i]*e.p.partitions + partition
@@ -110,6 +115,16 @@ func (e *exec) listedGroup(l *ir.Literal) ([]int, error) {
 		return e.check(ranks)
 	}
 	return e.check(rowWith(l, e.p.rank)) // flattened_ids
+}
+
+// areReplicas reports whether every number in l is that of a replica.
+func (e *exec) areReplicas(l *ir.Literal) bool {
+	for i := range l.Type.NumElements() {
+		if l.Int(i) >= int64(e.p.w.replicas) {
+			return false
+		}
+	}
+	return true
 }
 
 // rowWith returns the row of l that has v, without padding; nil if none has.
@@ -214,13 +229,13 @@ func (e *exec) eachOperand(f func(k int) (*tensor, error)) ([]*tensor, error) {
 
 // fold combines operand k of every device, in group order.
 func (e *exec) fold(all [][]*tensor, k int) (*tensor, error) {
-	sum := all[0][k]
-	if t := e.p.w.elem(e.op.Results[k].Type.Elem); t != sum.elem { // a region may combine in a wider type
-		sum = sum.converted(t)
+	sum := e.accumulator(all[0][k], k)
+	b, err := e.body(sum.len())
+	if err != nil {
+		return nil, err
 	}
 	for _, row := range all[1:] {
-		var err error
-		if sum, err = e.combine(sum, row[k]); err != nil {
+		if err := b.combine(sum, row[k]); err != nil {
 			return nil, err
 		}
 	}
@@ -343,11 +358,11 @@ func (e *exec) along(mesh *ir.Mesh, g ir.AxisShift, shift int) int {
 }
 
 // listedNeighbours: pairs name partitions of this replica where the op has a
-// channel, else replicas of this partition; devices where there is one replica.
+// channel, else replicas of this partition; devices where there are not so many.
 func (e *exec) listedNeighbours(l *ir.Literal) (from, to int, err error) {
 	channel, _ := e.op.Attrs.Get("channel_handle").(ir.Channel)
 	me, base, step := e.p.rank%e.p.partitions, e.p.rank-e.p.rank%e.p.partitions, 1
-	if channel.Handle <= 0 && e.p.w.replicas > 1 {
+	if channel.Handle <= 0 && e.areReplicas(l) {
 		me, base, step = e.p.rank/e.p.partitions, e.p.rank%e.p.partitions, e.p.partitions
 	}
 	from, to = -1, -1

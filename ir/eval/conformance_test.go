@@ -17,7 +17,7 @@ import (
 
 // mustPass is how many conformance units have passed at least once. It only
 // grows.
-const mustPass = 0
+const mustPass = 1642
 
 // A unit is a row of the conformance manifest.
 type unit struct {
@@ -107,9 +107,9 @@ func (u unit) run(t *testing.T, dir string) error {
 	return err
 }
 
-// skips reads a list of names, each with the reason why it need not pass.
-func skips(t *testing.T, file string) map[string]string {
-	data, err := os.ReadFile(filepath.Join("testdata", file))
+// skips reads the list of units that need not pass, each with the reason.
+func skips(t *testing.T) map[string]string {
+	data, err := os.ReadFile(filepath.Join("testdata", "conformance_skip.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func skips(t *testing.T, file string) map[string]string {
 // ones; what is listed must fail.
 func TestConformance(t *testing.T) {
 	dir := filepath.Join(shared.Dir(t), "conformance")
-	reasons := skips(t, "conformance_skip.txt")
+	reasons := skips(t)
 	var passed atomic.Int32
 	t.Run("units", func(t *testing.T) {
 		for _, u := range conformanceUnits(t, dir) {
@@ -186,20 +186,20 @@ func (o oracle) known() bool {
 	})
 }
 
+// roughConstants are programs whose constants have been rounded, so that in
+// float64 they do not give what the recorded float64 program gave.
+var roughConstants = map[string]float64{"bf16_dot": 1e-2, "shapes": 1e-8, "while_dynamic": 1e-7}
+
 // What XLA computed, to its tolerance; and in float64, to 1e-12, what the same
-// program gives there.
+// program gave there.
 func TestOracle(t *testing.T) {
 	dir := filepath.Join(shared.Dir(t), "oracle", "stablehlo")
-	reasons := skips(t, "oracle_skip.txt")
 	for _, o := range oracles(t, dir) {
 		if !o.known() {
 			continue
 		}
 		t.Run(o.name, func(t *testing.T) {
 			t.Parallel()
-			if r := reasons[o.name]; r != "" {
-				t.Skip(r)
-			}
 			o.run(t, dir)
 		})
 	}
@@ -233,7 +233,7 @@ func (o oracle) run(t *testing.T, dir string) {
 	}
 	for i := range out {
 		o.compare(t, fmt.Sprintf("out%d", i), npz, out[i], o.tolerance)
-		o.compare(t, fmt.Sprintf("ref%d", i), npz, wide[i], 1e-12)
+		o.compare(t, fmt.Sprintf("ref%d", i), npz, wide[i], max(1e-12, roughConstants[o.name]))
 	}
 }
 

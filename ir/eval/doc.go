@@ -12,10 +12,10 @@
 // names the op for whatever then goes wrong.
 //
 // Numbers: an op computes in float64, int64 or complex128 and rounds or wraps
-// each element once, to the element type of its result. Reductions combine in
-// index order, collectives in group order, so that the same program gives the
-// same bits every time. With [Options].Float64 nothing is rounded, and the
-// results are float64.
+// each element once, to the element type of its result; dot_general and reduce
+// too, which hold many sums. Reductions combine in index order, collectives in
+// group order, so that the same program gives the same bits every time. With
+// [Options].Float64 nothing is rounded, and the results are float64.
 //
 // What is known of an op is its row in table.go. The package imports only ir.
 package eval

@@ -290,7 +290,10 @@ func reducePrecision(e *exec) *tensor {
 }
 
 func withPrecision(v float64, eb, mb int) float64 {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+	switch {
+	case math.IsNaN(v) && mb == 0: // has no room for a NaN
+		return math.Copysign(math.Inf(1), v)
+	case v == 0 || math.IsNaN(v) || math.IsInf(v, 0):
 		return v
 	}
 	frac, e := math.Frexp(v) // v = frac * 2^e, 0.5 <= |frac| < 1

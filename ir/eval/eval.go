@@ -116,13 +116,13 @@ func (w *world) bind(fn *ir.Func, args []*ir.Literal) ([]*tensor, error) {
 		if _, err := bytes(t); err != nil {
 			return nil, fmt.Errorf("parameter %d of %s: %w", i, ir.SymbolText(fn.Name), err)
 		}
-		if l == nil || !l.Type.IsTensor() || !slices.Equal(l.Type.Shape, t.Shape) || l.Type.Elem != t.Elem && l.Type.Elem != w.elem(t.Elem) {
+		if l == nil || !l.Type.IsTensor() || !slices.Equal(l.Type.Shape, t.Shape) || l.Type.Elem != t.Elem && l.Type.Elem != w.opts.elem(t.Elem) {
 			return nil, fmt.Errorf("argument %d of %s is %s, want %s", i, ir.SymbolText(fn.Name), typeOf(l), t)
 		}
 		if n := len(l.Data); !l.IsSplat() && n != l.Type.Bytes() {
 			return nil, fmt.Errorf("argument %d of %s has %d bytes of data, want %d", i, ir.SymbolText(fn.Name), n, l.Type.Bytes())
 		}
-		in[i] = fromLiteral(l, w.elem(t.Elem))
+		in[i] = fromLiteral(l, w.opts.elem(t.Elem))
 	}
 	return in, nil
 }
@@ -135,14 +135,19 @@ func typeOf(l *ir.Literal) *ir.Type {
 }
 
 // elem is the element type with which values of type t are computed.
-func (w *world) elem(t ir.DType) ir.DType {
+func (o Options) elem(t ir.DType) ir.DType {
 	switch {
-	case w.opts.Float64 && t.IsFloat():
+	case o.Float64 && t.IsFloat():
 		return ir.F64
-	case w.opts.Float64 && t.IsComplex():
+	case o.Float64 && t.IsComplex():
 		return ir.C128
 	}
 	return t
+}
+
+// elem is the element type with which p computes values of type t.
+func (p *process) elem(t ir.DType) ir.DType {
+	return Options{Float64: p.wide || p.w.opts.Float64}.elem(t)
 }
 
 // A process executes one program: the only one, or that of a device.
@@ -152,7 +157,8 @@ type process struct {
 	peers      []int // the devices that run the same code with it, itself among them
 	partitions int   // in each replica
 	fn         *ir.Func
-	depth      int // of calls
+	depth      int  // of calls
+	wide       bool // inside of a reduction, which does not round before its end
 }
 
 // A frame holds the values of one activation of a function, by ID.
@@ -200,7 +206,11 @@ func (p *process) fits(what string, vs []*ir.Value, xs []*tensor) error {
 
 // is reports whether x is a value of the declared type t.
 func (p *process) is(x *tensor, t *ir.Type) bool {
-	return !t.IsTensor() || x.elem == p.w.elem(t.Elem) && slices.Equal(x.shape, t.Shape)
+	if !t.IsTensor() {
+		return true
+	}
+	same := x.elem == p.elem(t.Elem) || p.wide && x.elem == t.Elem // a value from outside
+	return same && slices.Equal(x.shape, t.Shape)
 }
 
 // block evaluates b on args and returns what it returns.
@@ -296,7 +306,7 @@ func (e *exec) run() ([]*tensor, error) {
 // result returns zeros of the type of result i.
 func (e *exec) result(i int) *tensor {
 	t := e.op.Results[i].Type
-	return newTensor(e.p.w.elem(t.Elem), t.Shape)
+	return newTensor(e.p.elem(t.Elem), t.Shape)
 }
 
 // region evaluates region i.

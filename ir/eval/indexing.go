@@ -97,10 +97,7 @@ func scatter(e *exec) ([]*tensor, error) {
 	updates := e.in[n+1:]
 	out := make([]*tensor, n)
 	for i := range out {
-		out[i] = e.in[i].clone()
-		if t := e.p.w.elem(e.op.Results[i].Type.Elem); t != out[i].elem {
-			out[i] = out[i].converted(t)
-		}
+		out[i] = e.accumulator(e.in[i], i)
 	}
 	b, err := e.body(1)
 	if err != nil {

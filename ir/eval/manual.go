@@ -73,13 +73,17 @@ func (e *exec) manualGrid(shardings []*ir.Sharding) (*manualGrid, error) {
 		g.manual = append(g.manual, string(name))
 	}
 	refs := ir.Axs(g.manual...)
+	name := ""
 	if len(shardings) > 0 {
+		name = shardings[0].Mesh
+	} else if i := slices.IndexFunc(e.p.w.m.Meshes, func(mesh *ir.Mesh) bool { return hasAxes(mesh, refs) == nil }); i >= 0 {
+		name = e.p.w.m.Meshes[i].Name
+	}
+	if len(shardings) > 0 || len(refs) > 0 {
 		var err error
-		if g.mesh, err = e.mesh(shardings[0].Mesh, refs); err != nil {
+		if g.mesh, err = e.mesh(name, refs); err != nil {
 			return nil, err
 		}
-	} else if len(refs) > 0 {
-		return nil, errors.New("manual axes, but no mesh")
 	}
 	for _, s := range shardings {
 		for d := range s.Dims {

@@ -9,13 +9,15 @@ import (
 )
 
 func constant(e *exec) *tensor {
-	if x, ok := e.p.w.constants.Load(e.op); ok {
-		return x.(*tensor)
-	}
 	l := e.op.Literal("value")
-	x := fromLiteral(l, e.p.w.elem(l.Type.Elem))
-	e.p.w.constants.Store(e.op, x)
-	return x
+	elem := e.p.elem(l.Type.Elem)
+	made, ok := e.p.w.constants.Load(e.op)
+	if !ok {
+		made, _ = e.p.w.constants.LoadOrStore(e.op, fromLiteral(l, elem))
+	}
+	x := *made.(*tensor)
+	x.elem = elem // a function may be called in a reduction and elsewhere
+	return &x
 }
 
 func iota(e *exec) *tensor {
@@ -37,14 +39,8 @@ func iota(e *exec) *tensor {
 	return out
 }
 
-func partitionID(e *exec) *tensor { return e.id(e.p.rank % e.p.partitions) }
-func replicaID(e *exec) *tensor   { return e.id(e.p.rank / e.p.partitions) }
-
-func (e *exec) id(v int) *tensor {
-	out := e.result(0)
-	out.i[0] = int64(v)
-	return out
-}
+func partitionID(e *exec) *tensor { return number(ir.UI32, e.p.rank%e.p.partitions) }
+func replicaID(e *exec) *tensor   { return number(ir.UI32, e.p.rank/e.p.partitions) }
 
 func reshape(e *exec) *tensor { return e.in[0].reshaped(e.op.Results[0].Type.Shape) }
 
@@ -182,7 +178,7 @@ func bitcastConvert(e *exec) *tensor {
 		return bitcastSmall(e, &x)
 	}
 	l := &ir.Literal{Type: to, Data: x.literal().Data}
-	return fromLiteral(l, e.p.w.elem(to.Elem))
+	return fromLiteral(l, e.p.elem(to.Elem))
 }
 
 // bitcastSmall joins or cuts elements of less than a byte, low bits first.

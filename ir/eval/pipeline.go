@@ -114,9 +114,7 @@ func (e *exec) microbatch(j, n int) (x *tensor, sides []*tensor, err error) {
 
 // mean sets out to sum / n.
 func mean(out, sum *tensor, n int) error {
-	by := newTensor(ir.I64, nil)
-	by.i[0] = int64(n)
-	return divide.each(nil, out, []*tensor{sum, by.converted(sum.elem)})
+	return divide.each(nil, out, []*tensor{sum, number(sum.elem, n)})
 }
 
 // scan repeats its region over the carries; each iteration reads one row of
@@ -128,9 +126,7 @@ func scan(e *exec) ([]*tensor, error) {
 		stacked = append(stacked, e.result(i))
 	}
 	for t := range trips {
-		number := newTensor(ir.I32, nil)
-		number.i[0] = int64(t)
-		args := append([]*tensor{number}, carries...)
+		args := append([]*tensor{number(ir.I32, t)}, carries...)
 		for _, x := range e.in[n:] {
 			args = append(args, x.row(t))
 		}

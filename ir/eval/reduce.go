@@ -35,7 +35,7 @@ func (e *exec) body(n int) (*body, error) {
 		b.width = 1
 	}
 	for _, a := range b.block.Args {
-		x := newTensor(e.p.w.elem(a.Type.Elem), []int{b.width})
+		x := newTensor(e.p.elem(a.Type.Elem), []int{b.width})
 		if !steps {
 			x = x.reshaped(nil)
 		}
@@ -82,7 +82,7 @@ func (b *body) prepare() error {
 		if _, err := bytes(v.Type); err != nil {
 			return b.p.located(op, err)
 		}
-		s := step{r.each, op, newTensor(b.p.w.elem(v.Type.Elem), []int{b.width}), b.fr.of(op.Operands)}
+		s := step{r.each, op, newTensor(b.p.elem(v.Type.Elem), []int{b.width}), b.fr.of(op.Operands)}
 		b.fr[v.ID] = s.out
 		b.steps = append(b.steps, s)
 	}
@@ -138,17 +138,19 @@ func storeRange(x *tensor, lo, hi int, y *tensor) {
 
 // reduce: every result element is the initial value, combined with the
 // elements along the reduced dimensions one after the other, in index order.
+// The specification leaves the order open, so no rounding within it is more
+// right than another: the result is rounded once.
 func reduce(e *exec) ([]*tensor, error) {
 	n := len(e.in) / 2
 	xs, inits := e.in[:n], e.in[n:]
-	dims := e.op.Ints("dimensions")
-	kept := others(len(xs[0].shape), dims)
+	kept := others(len(xs[0].shape), e.op.Ints("dimensions"))
 	reduced := others(len(xs[0].shape), kept)
 	place := func(ds []int) []int {
 		return offsets(pick(xs[0].shape, ds), lattice{0, pick(strides(xs[0].shape), ds)})
 	}
-	out := e.initial(inits)
-	b, err := e.body(out[0].len())
+	wide := e.unrounded()
+	out := wide.accumulators(inits)
+	b, err := wide.body(out[0].len())
 	if err != nil {
 		return nil, err
 	}
@@ -169,27 +171,36 @@ func reduce(e *exec) ([]*tensor, error) {
 			}
 		}
 	}
+	for i, x := range out {
+		x.elem = e.p.elem(e.op.Results[i].Type.Elem)
+		x.round()
+	}
 	return out, nil
 }
 
-// initial returns the results of e filled with initial values.
-func (e *exec) initial(inits []*tensor) []*tensor {
-	out := make([]*tensor, len(e.op.Results))
-	for i := range out {
+// unrounded returns e on a process that keeps floating-point values as wide as
+// they get.
+func (e *exec) unrounded() *exec {
+	p := *e.p
+	p.wide = true
+	return &exec{&p, e.fr, e.op, e.in}
+}
+
+// accumulators are the results of e filled with initial values.
+func (e *exec) accumulators(inits []*tensor) []*tensor {
+	out := make([]*tensor, len(inits))
+	for i, x := range inits {
 		out[i] = e.result(i)
-		x := inits[i]
-		if x.elem != out[i].elem { // a region may combine in a wider type
-			x = x.converted(out[i].elem)
-		}
 		out[i].fill(x, 0)
 	}
 	return out
 }
 
-// converted returns x with another element type.
-func (x *tensor) converted(t ir.DType) *tensor {
-	y := newTensor(t, x.shape)
-	_ = convert(nil, y, []*tensor{x}) // does not fail
+// accumulator returns a copy of x that result i can grow in: a region may
+// combine in a wider type than x has.
+func (e *exec) accumulator(x *tensor, i int) *tensor {
+	y := x.clone()
+	y.elem = e.p.elem(e.op.Results[i].Type.Elem)
 	return y
 }
 
@@ -202,23 +213,17 @@ func (b *body) into(out []*tensor, lo, hi int) error {
 	return err
 }
 
-// combine returns x and y combined by the region element by element: what
-// collectives do.
-func (e *exec) combine(x, y *tensor) (*tensor, error) {
-	out := x.clone()
-	b, err := e.body(out.len())
-	if err != nil {
-		return nil, err
-	}
-	for lo := 0; lo < out.len(); lo += b.width {
-		hi := min(lo+b.width, out.len())
-		b.loadRange(0, out, lo, hi)
-		b.loadRange(1, y, lo, hi)
-		if err := b.into([]*tensor{out}, lo, hi); err != nil {
-			return nil, err
+// combine combines every element of sum with that of x: what collectives do.
+func (b *body) combine(sum, x *tensor) error {
+	for lo := 0; lo < sum.len(); lo += b.width {
+		hi := min(lo+b.width, sum.len())
+		b.loadRange(0, sum, lo, hi)
+		b.loadRange(1, x, lo, hi)
+		if err := b.into([]*tensor{sum}, lo, hi); err != nil {
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // reduceWindow: every result element is the initial value, combined with the
@@ -228,7 +233,7 @@ func reduceWindow(e *exec) ([]*tensor, error) {
 	n := len(e.in) / 2
 	xs, inits := e.in[:n], e.in[n:]
 	g := windowOf(e.op, xs[0].shape)
-	out := e.initial(inits)
+	out := e.accumulators(inits)
 	total := out[0].len()
 	b, err := e.body(total)
 	if err != nil {

@@ -38,6 +38,21 @@ func newTensor(elem ir.DType, shape []int) *tensor {
 // like returns a tensor of zeros with x's element type.
 func (x *tensor) like(shape []int) *tensor { return newTensor(x.elem, shape) }
 
+// number returns the scalar v.
+func number(elem ir.DType, v int) *tensor {
+	x := newTensor(elem, nil)
+	switch {
+	case x.f != nil:
+		x.f[0] = float64(v)
+	case x.i != nil:
+		x.i[0] = int64(v)
+	case x.c != nil:
+		x.c[0] = complex(float64(v), 0)
+	}
+	x.round()
+	return x
+}
+
 // reshaped returns the elements of x under another shape.
 func (x *tensor) reshaped(shape []int) *tensor {
 	y := *x
