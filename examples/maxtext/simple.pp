@@ -5,7 +5,7 @@ include "common.pp"
 axes { features = embed }
 
 layer simple(x: act[batch, seq, embed]) {
-  param weights: weight[embed, features] = normal(0.25)
+  param weights: weight[embed, features] = normal(0.25) as "weights"
 
   return rename(dot(x, weights, over: embed), features -> embed)
 }
