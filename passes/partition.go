@@ -256,7 +256,11 @@ func (p *partitioner) ops(b *ir.Block) {
 // op partitions an op by its sharding rule; one without a rule has whole
 // operands and makes whole results.
 func (p *partitioner) op(op *ir.Op) {
-	a := p.choose(op)
+	want := make([]layout, len(op.Results))
+	for i, v := range op.Results {
+		want[i] = p.layoutOf(v)
+	}
+	a := p.choose(op, want)
 	operands := make([]*ir.Value, len(op.Operands))
 	for i, v := range op.Operands {
 		operands[i] = p.get(v, a.operands[i])
@@ -266,7 +270,7 @@ func (p *partitioner) op(op *ir.Op) {
 		v := op.Results[i]
 		at := a.results[i]
 		if axes := a.partial(); len(axes) > 0 {
-			local, at = p.combine(ir.Add, local, v.Type, at, p.layoutOf(v), axes)
+			local, at = p.combine(ir.Add, local, v.Type, at, want[i], axes)
 		}
 		p.define(v, at, local)
 	}

@@ -31,11 +31,11 @@ func (a *assignment) partial() []ir.AxisRef {
 // time that a byte takes between devices, about.
 const computeWeight = 512
 
-// choose returns the cheapest way to compute op that it finds. It tries to
-// compute as each of the results and operands lies, with axes that the others
-// have in addition, and not cut at all, and takes what moves the fewest bytes
-// and computes the least.
-func (p *partitioner) choose(op *ir.Op) *assignment {
+// choose returns the cheapest way to compute op that it finds, where its
+// results are to lie as want says. It tries to compute as each of the results
+// and operands lies, with axes that the others have in addition, and not cut
+// at all, and takes what moves the fewest bytes and computes the least.
+func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 	rule := ir.FactorsOf(op)
 	if rule == nil {
 		a := new(assignment)
@@ -47,7 +47,7 @@ func (p *partitioner) choose(op *ir.Op) *assignment {
 		}
 		return a
 	}
-	wishes := p.wishes(op, rule)
+	wishes := p.wishes(op, want, rule)
 	best := p.assign(rule, make([][]ir.AxisRef, len(rule.Sizes)))
 	cost := -1
 	tried := make(map[string]bool)
@@ -58,7 +58,7 @@ func (p *partitioner) choose(op *ir.Op) *assignment {
 			continue
 		}
 		tried[key] = true
-		if c := p.cost(op, a); cost < 0 || c < cost {
+		if c := p.cost(op, want, a); cost < 0 || c < cost {
 			best, cost = a, c
 		}
 	}
@@ -74,7 +74,7 @@ func (p *partitioner) wholeLayout(v *ir.Value) layout {
 
 // wishes are the axes of each factor as the results and then the operands
 // have them.
-func (p *partitioner) wishes(op *ir.Op, rule *ir.Factors) [][][]ir.AxisRef {
+func (p *partitioner) wishes(op *ir.Op, want []layout, rule *ir.Factors) [][][]ir.AxisRef {
 	var out [][][]ir.AxisRef
 	wish := func(at layout, dims [][]int) {
 		factors := make([]factorAxes, len(rule.Sizes))
@@ -87,8 +87,8 @@ func (p *partitioner) wishes(op *ir.Op, rule *ir.Factors) [][][]ir.AxisRef {
 		}
 		out = append(out, axes)
 	}
-	for i, v := range op.Results {
-		wish(p.layoutOf(v), rule.Results[i])
+	for i, at := range want {
+		wish(at, rule.Results[i])
 	}
 	for i, v := range op.Operands {
 		if v.Type.IsTensor() && !p.free[v.ID] {
@@ -171,9 +171,9 @@ func (p *partitioner) joined(factors [][]ir.AxisRef, dims [][]int) layout {
 	return at
 }
 
-// cost is what computing op as a says costs in bytes moved and elements
-// computed.
-func (p *partitioner) cost(op *ir.Op, a *assignment) int {
+// cost is what computing op as a says, and bringing its results to where they
+// are wanted, costs in bytes moved and elements computed.
+func (p *partitioner) cost(op *ir.Op, want []layout, a *assignment) int {
 	bytes := 0
 	for i, v := range op.Operands {
 		if !v.Type.IsTensor() || p.free[v.ID] {
@@ -190,13 +190,13 @@ func (p *partitioner) cost(op *ir.Op, a *assignment) int {
 		if !v.Type.IsTensor() {
 			continue
 		}
-		at, want := a.results[i], p.layoutOf(v)
+		at := a.results[i]
 		if len(axes) > 0 {
 			var moved int
-			at, moved = p.combineCost(v.Type, at, want, axes)
+			at, moved = p.combineCost(v.Type, at, want[i], axes)
 			bytes += moved
 		}
-		bytes += p.resharder.plan(v.Type, at, want).bytes
+		bytes += p.resharder.plan(v.Type, at, want[i]).bytes
 	}
 	space := 1
 	for k, n := range a.rule.Sizes {

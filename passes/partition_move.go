@@ -163,16 +163,7 @@ func (p *partitioner) anyCut(pieces []piece, d int) bool {
 // makeWhole makes v from operands that are whole along the moved dimension.
 func (p *partitioner) makeWhole(v *ir.Value, at layout) *ir.Value {
 	op := v.Def
-	rule := ir.FactorsOf(op)
-	factors := make([][]ir.AxisRef, len(rule.Sizes))
-	for d, ks := range rule.Results[0] {
-		for _, k := range ks {
-			if mayCut(rule.Types[k]) {
-				factors[k] = at[d]
-			}
-		}
-	}
-	a := p.assign(rule, factors)
+	a := p.choose(op, []layout{at})
 	in := make([]*ir.Value, len(op.Operands))
 	for i, x := range op.Operands {
 		in[i] = p.get(x, a.operands[i])
