@@ -21,6 +21,7 @@ type Options struct {
 	Context context.Context
 
 	foreign map[string]func(*exec) ([]*tensor, error) // rows for ops and custom calls that the table lacks
+	limit   int64                                     // in place of maxBytes, if not 0
 }
 
 // An Error is what went wrong, and the op where it did.
@@ -184,6 +185,11 @@ func (p *process) call(f *ir.Func, args []*tensor) ([]*tensor, error) {
 		return nil, fmt.Errorf("calls are nested %d deep", maxDepth)
 	}
 	if err := p.fits(ir.SymbolText(f.Name), f.Params(), args); err != nil {
+		return nil, err
+	}
+	size := int64(f.NumIDs()) * 8
+	defer p.w.used.Add(-size)
+	if err := p.w.take(size); err != nil {
 		return nil, err
 	}
 	q := *p

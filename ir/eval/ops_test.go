@@ -220,6 +220,11 @@ func TestReduce(t *testing.T) {
 		{"region with control flow", lits(ints([]int{2, 3}, 1, -2, 3, -4, -5, 6), ints(nil, 0)), func(b *ir.Builder, in values) values {
 			return b.Emit(ir.Reduce, in, attrs("dimensions", ir.Ints{1}), []*ir.Block{viaIf(b)}, nil).Results
 		}, lits(ints([]int{2}, 4, 6))},
+		{"arguments returned crosswise", lits(count(3), ints([]int{3}, 7, 8, 9), ints(nil, 0)), func(b *ir.Builder, in values) values {
+			i32 := ir.Tensor(ir.I32)
+			swap := region(b, ir.Return, func(b *ir.Builder, x values) values { return values{x[3], x[2]} }, i32, i32, i32, i32)
+			return b.Emit(ir.Reduce, values{in[0], in[1], in[2], in[2]}, attrs("dimensions", ir.Ints{0}), []*ir.Block{swap}, nil).Results
+		}, lits(ints(nil, 9), ints(nil, 3))},
 		{"empty", lits(ints([]int{0, 2}), ints(nil, 7)), func(b *ir.Builder, in values) values { return values{b.Reduce(ir.Add, in[0], in[1], 0)} },
 			lits(ints([]int{2}, 7, 7))},
 		{"reduce_window", lits(count(4), ints(nil, 0)), func(b *ir.Builder, in values) values {

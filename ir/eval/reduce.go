@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	"ppc/ir"
 )
 
@@ -14,6 +16,7 @@ type body struct {
 	width int
 	args  []*tensor // to be filled by the caller
 	steps []step    // of a region of elementwise ops; nil otherwise
+	out   []*tensor // what such a region returns
 }
 
 // A step is one elementwise op of a body.
@@ -71,6 +74,7 @@ func (b *body) prepare() error {
 		r := b.p.w.rows[op.Kind]
 		switch {
 		case op.Kind.Has(ir.Terminator):
+			b.out = b.fr.of(op.Operands)
 			return nil
 		case r.each == nil:
 			if err := b.p.op(b.fr, op); err != nil {
@@ -100,7 +104,7 @@ func (b *body) run() ([]*tensor, error) {
 			return nil, b.p.located(s.op, err)
 		}
 	}
-	return b.fr.of(b.block.Terminator().Operands), nil
+	return b.out, nil
 }
 
 // load sets argument i to the elements of x at the given places.
@@ -127,6 +131,13 @@ func (b *body) loadRange(i int, x *tensor, lo, hi int) {
 	copy(a.f, x.f[min(lo, len(x.f)):min(hi, len(x.f))])
 	copy(a.i, x.i[min(lo, len(x.i)):min(hi, len(x.i))])
 	copy(a.c, x.c[min(lo, len(x.c)):min(hi, len(x.c))])
+}
+
+// load sets the elements of x to those of y.
+func (x *tensor) load(y *tensor) {
+	copy(x.f, y.f)
+	copy(x.i, y.i)
+	copy(x.c, y.c)
 }
 
 // storeRange sets the elements lo:hi of x to y.
@@ -158,17 +169,22 @@ func reduce(e *exec) ([]*tensor, error) {
 	at := make([]int, b.width)
 	for lo := 0; lo < len(outer); lo += b.width {
 		hi := min(lo+b.width, len(outer))
+		for i, x := range out {
+			b.loadRange(i, x, lo, hi)
+		}
 		for _, o := range inner {
 			for k := lo; k < hi; k++ {
 				at[k-lo] = outer[k] + o
 			}
 			for i, x := range xs {
-				b.loadRange(i, out[i], lo, hi)
 				b.load(n+i, x, at[:hi-lo])
 			}
-			if err := b.into(out, lo, hi); err != nil {
+			if err := b.feed(); err != nil {
 				return nil, err
 			}
+		}
+		for i, x := range out {
+			storeRange(x, lo, hi, b.args[i])
 		}
 	}
 	for i, x := range out {
@@ -209,6 +225,25 @@ func (b *body) into(out []*tensor, lo, hi int) error {
 	ys, err := b.run()
 	for i, y := range ys {
 		storeRange(out[i], lo, hi, y)
+	}
+	return err
+}
+
+// feed runs the region and makes its results its first arguments.
+func (b *body) feed() error {
+	ys, err := b.run()
+	if slices.ContainsFunc(ys, func(y *tensor) bool { return slices.Contains(b.args, y) }) {
+		ys = slices.Clone(ys) // an argument is not overwritten before it is read
+		for i, y := range ys {
+			ys[i] = y.clone()
+		}
+	}
+	for i, y := range ys {
+		if y.len() == 1 {
+			b.args[i].fill(y, 0)
+		} else {
+			b.args[i].load(y)
+		}
 	}
 	return err
 }

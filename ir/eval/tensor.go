@@ -290,7 +290,7 @@ func next(index, shape []int) {
 }
 
 // maxBytes bounds what the values of a run may take at one time.
-const maxBytes = 4 << 30
+const maxBytes int64 = 4 << 30
 
 // bytes is what a value of type t takes in memory during evaluation.
 func bytes(t *ir.Type) (int64, error) {

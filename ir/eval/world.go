@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,8 +87,7 @@ func (w *world) ranks() []int {
 	return rs
 }
 
-// reserve counts the results of op as taken, within maxBytes, and returns
-// their size.
+// reserve counts the results of op as taken and returns their size.
 func (w *world) reserve(op *ir.Op) (int64, error) {
 	if w.ctx.Err() != nil {
 		return 0, context.Cause(w.ctx)
@@ -100,10 +100,16 @@ func (w *world) reserve(op *ir.Op) (int64, error) {
 		}
 		sum += n
 	}
-	if w.used.Add(sum) > maxBytes {
-		return sum, fmt.Errorf("the values held at one time take more than %d GiB", maxBytes>>30)
+	return sum, w.take(sum)
+}
+
+// take counts n bytes as taken, also where they are too many.
+func (w *world) take(n int64) error {
+	limit := cmp.Or(w.opts.limit, maxBytes)
+	if w.used.Add(n) > limit {
+		return fmt.Errorf("the values held at one time take more than %d bytes", limit)
 	}
-	return sum, nil
+	return nil
 }
 
 // release takes back what reserve counted for v.
