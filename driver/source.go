@@ -134,14 +134,15 @@ func loadPP(_ *Source, name string, opts lang.Options) (*program, error) {
 }
 
 func loadMLIR(s *Source, name string, _ lang.Options) (*program, error) {
-	return s.parse(name, mlir.Parse)
+	return s.parse(name, mlir.Parse, perDevice)
 }
 
+// HLO text is always that of one device.
 func loadHLO(s *Source, name string, _ lang.Options) (*program, error) {
-	return s.parse(name, hlo.Parse)
+	return s.parse(name, hlo.Parse, func(*ir.Module) bool { return true })
 }
 
-func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, error)) (*program, error) {
+func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, error), local func(*ir.Module) bool) (*program, error) {
 	src, err := s.text(name)
 	if err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 	if err != nil {
 		return nil, err
 	}
-	if perDevice(m) {
+	if local(m) {
 		m.Form |= ir.Expanded | ir.Local
 	}
 	return &program{m: m}, ir.Verify(m)
@@ -181,13 +182,28 @@ func invalidAt(src []byte) int {
 }
 
 // perDevice reports whether m is a program for one device at a time as it
-// stands: without a mesh there is nothing to distribute.
+// stands: nothing is left to distribute, and it names no mesh, or moves values
+// between devices itself.
 func perDevice(m *ir.Module) bool {
-	pipeline := false
+	var distributed, collective bool
+	see := func(s *ir.Sharding) { distributed = distributed || s != nil }
 	for _, f := range m.Funcs {
-		if f.Body != nil {
-			f.Body.Walk(func(op *ir.Op) { pipeline = pipeline || op.Kind.Has(ir.Pipeline) })
+		for _, r := range f.Results {
+			see(r.Sharding)
 		}
+		if f.Body == nil {
+			continue
+		}
+		for _, v := range f.Params() {
+			see(v.Sharding)
+		}
+		f.Body.Walk(func(op *ir.Op) {
+			distributed = distributed || op.Kind.Has(ir.Pipeline) || strings.HasPrefix(op.Name(), "sdy.")
+			collective = collective || op.Kind.Has(ir.Collective)
+			for _, v := range op.Results {
+				see(v.Sharding)
+			}
+		})
 	}
-	return len(m.Meshes) == 0 && !pipeline
+	return !distributed && (collective || len(m.Meshes) == 0)
 }

@@ -1,0 +1,197 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ppc/internal/tensorfile"
+	"ppc/ir"
+)
+
+// tiny is six layers, four of them pipelined, with an input that numbers the
+// rows of a table, in the element type t.
+const tiny = `
+types { t = f64 }
+
+axes { batch = 8, seq = 2, embed = 4, mlp = 8, vocab = 16 }
+
+layer block(x: t[batch, seq, embed]) {
+  param w: t[embed, mlp] = normal(0.1)
+  param v: t[mlp, embed] = normal(0.1)
+  return x + dot(tanh(dot(x, w, over: embed)), v, over: mlp)
+}
+
+model tiny(tokens: i32[batch, seq]) {
+  param table: t[vocab, embed] = normal(1)
+  x = take(table, tokens, axis: vocab)
+  x = pipeline(block, layers: 6)(x)
+  return mean(x * x)
+}
+
+mesh { stage = 2, fsdp = 2 }
+
+shard weights     { embed -> fsdp }
+shard activations { batch -> fsdp }
+
+pipeline { layers = 4, microbatches = 4, repeats = 2 }
+`
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// loss runs a program and returns its only output.
+func loss(t *testing.T, src *Source, opts RunOptions) float64 {
+	t.Helper()
+	r, err := Run(t.Context(), src, opts)
+	if err != nil {
+		t.Fatalf("%s %v: %v", src.File, src.Set, err)
+	}
+	if len(r.Outputs) != 1 || !r.Outputs[0].Scalar() {
+		t.Fatalf("outputs %v, want one number", r.Outputs)
+	}
+	return r.Outputs[0].Mean
+}
+
+// What is made up, and so what comes out, does not depend on mesh or schedule.
+func TestSameNumbersEverywhere(t *testing.T) {
+	file := write(t, "tiny.pp", tiny)
+	want := loss(t, &Source{File: file}, RunOptions{Check: true})
+	for _, set := range [][]string{
+		{"mesh.stage=1", "pipeline.repeats=4", "pipeline.microbatches=1"},
+		{"mesh.fsdp=1", "pipeline.microbatches=8"},
+		{"mesh.stage=4", "pipeline.repeats=1"},
+		{"pipeline.layers=6", "pipeline.repeats=3"},
+		{"pipeline.rotate=slice_pad", "pipeline.gather=once"},
+		{"pipeline.layers_per_stage=2", "pipeline.repeats=1"},
+	} {
+		got := loss(t, &Source{File: file, Set: set}, RunOptions{})
+		if math.Abs(got-want) > 1e-13*math.Abs(want) {
+			t.Errorf("%v: %.17g, want %.17g", set, got, want)
+		}
+	}
+	seed := uint64(5)
+	if got := loss(t, &Source{File: file}, RunOptions{Seed: &seed}); got == want {
+		t.Error("another seed gives the same loss")
+	}
+}
+
+// A program stopped after any pass and printed goes on where it stopped.
+func TestResume(t *testing.T) {
+	file := write(t, "tiny.pp", tiny)
+	want := loss(t, &Source{File: file}, RunOptions{})
+	for _, p := range Passes() {
+		text, err := Lower(&Source{File: file}, LowerOptions{After: p.Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resumed := write(t, "resumed.mlir", text)
+		if got := loss(t, &Source{File: resumed}, RunOptions{}); got != want {
+			t.Errorf("after %s: %.17g, want %.17g", p.Name, got, want)
+		}
+	}
+}
+
+// HLO text runs to the same numbers on the same parts.
+func TestHLO(t *testing.T) {
+	file, shards := write(t, "tiny.pp", tiny), t.TempDir()
+	want := loss(t, &Source{File: file}, RunOptions{Shards: shards})
+	text, err := Lower(&Source{File: file}, LowerOptions{Emit: "hlo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(t.Context(), &Source{File: write(t, "tiny.hlo", text)}, RunOptions{Args: filepath.Join(shards, "args.npz"), Check: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := r.Outputs[0]; o.Min != want || o.Max != want || o.Type() != "f64[4]" {
+		t.Errorf("%s from %g to %g, want %g on each of 4 devices", o.Type(), o.Min, o.Max, want)
+	}
+}
+
+func TestOutFile(t *testing.T) {
+	file, out := write(t, "tiny.pp", tiny), filepath.Join(t.TempDir(), "out.safetensors")
+	want := loss(t, &Source{File: file}, RunOptions{Out: out})
+	f, err := tensorfile.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	a, err := f.Read("loss")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := literal(a).Float(0); got != want || len(f.Names()) != 1 {
+		t.Errorf("the file holds %v, loss %g, want %g", f.Names(), got, want)
+	}
+}
+
+func TestDumps(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Lower(&Source{File: write(t, "tiny.pp", tiny)}, LowerOptions{DumpTo: dir}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) < 5 {
+		t.Fatalf("dumps %v (%v)", files, err)
+	}
+	last := ""
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(text) == last {
+			t.Errorf("%s says the same as the dump before it", f)
+		}
+		last = string(text)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Run(ctx, &Source{File: write(t, "tiny.pp", tiny)}, RunOptions{})
+	if !errors.Is(err, context.Canceled) || ExitCode(err) != ExitInterrupted {
+		t.Errorf("error %v, want the context's", err)
+	}
+}
+
+// A file of inputs alone leaves the parameters to their initialisers, and says so.
+func TestNotes(t *testing.T) {
+	file := write(t, "tiny.pp", tiny)
+	args := writeArgs(t, tensorfile.Named{Name: "tokens", Array: iota(ir.I64, 8, 2)}, tensorfile.Named{Name: "other", Array: iota(ir.F32)})
+	var notes []string
+	loss(t, &Source{File: file}, RunOptions{Args: args, Note: func(s string) { notes = append(notes, s) }})
+	text := strings.Join(notes, "\n")
+	for _, want := range []string{"has no table, block.w, block.v: made up from seed 0", "nothing takes other"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("notes %q, want one with %q", text, want)
+		}
+	}
+}
+
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../examples/*.pp")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples (%v)", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".pp"), func(t *testing.T) {
+			t.Parallel()
+			if _, err := Run(t.Context(), &Source{File: file}, RunOptions{Check: true}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
