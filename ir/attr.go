@@ -21,7 +21,7 @@ type Attr interface {
 type (
 	// Int is an integer: 3 : i64.
 	Int struct {
-		Value int
+		Value int   // of a ui64, the bits
 		Type  DType // I64 unless the text said otherwise
 	}
 	// Float is a number: 1.0 : f32.
@@ -107,8 +107,11 @@ func I64Attr(v int) Int { return Int{v, I64} }
 func HLOEnum(set, value string) Enum { return Enum{"stablehlo", set, value} }
 
 func (a Int) String() string {
-	if a.Type == I1 {
+	switch a.Type {
+	case I1:
 		return strconv.FormatBool(a.Value != 0)
+	case UI64:
+		return fmt.Sprintf("%d : %s", uint64(a.Value), a.Type)
 	}
 	return fmt.Sprintf("%d : %s", a.Value, a.Type)
 }

@@ -126,6 +126,7 @@ type Sharding struct {
 	Dims       []DimSharding
 	Replicated []AxisRef // explicitly: propagation must not use them
 	Unreduced  []AxisRef // the value is the sum over these axes, not yet taken
+	ReducedBy  string    // of Unreduced: max or min where it is not the sum
 }
 
 func (*Sharding) attr() {}
@@ -149,7 +150,7 @@ func (s *Sharding) Clone() *Sharding {
 	if s == nil {
 		return nil
 	}
-	c := &Sharding{Mesh: s.Mesh, Dims: slices.Clone(s.Dims), Replicated: slices.Clone(s.Replicated), Unreduced: slices.Clone(s.Unreduced)}
+	c := &Sharding{Mesh: s.Mesh, Dims: slices.Clone(s.Dims), Replicated: slices.Clone(s.Replicated), Unreduced: slices.Clone(s.Unreduced), ReducedBy: s.ReducedBy}
 	for i := range c.Dims {
 		c.Dims[i].Axes = slices.Clone(c.Dims[i].Axes)
 	}
@@ -163,7 +164,7 @@ func (s *Sharding) Equal(t *Sharding) bool {
 	}
 	return s.Mesh == t.Mesh && slices.EqualFunc(s.Dims, t.Dims, func(a, b DimSharding) bool {
 		return a.Open == b.Open && a.Priority == b.Priority && slices.Equal(a.Axes, b.Axes)
-	}) && slices.Equal(s.Replicated, t.Replicated) && slices.Equal(s.Unreduced, t.Unreduced)
+	}) && slices.Equal(s.Replicated, t.Replicated) && slices.Equal(s.Unreduced, t.Unreduced) && s.ReducedBy == t.ReducedBy
 }
 
 // SameLayout reports whether s and t put the same elements on the same
@@ -174,7 +175,7 @@ func (s *Sharding) SameLayout(t *Sharding) bool {
 			return false
 		}
 	}
-	return slices.Equal(s.unreduced(), t.unreduced())
+	return slices.Equal(s.unreduced(), t.unreduced()) && (len(s.unreduced()) == 0 || s.ReducedBy == t.ReducedBy)
 }
 
 func (s *Sharding) rank() int {
@@ -297,11 +298,11 @@ func (s *Sharding) String() string {
 	}
 	b.WriteByte(']')
 	for _, part := range []struct {
-		name string
+		lead string
 		refs []AxisRef
-	}{{"replicated", s.Replicated}, {"unreduced", s.Unreduced}} {
+	}{{"replicated=", s.Replicated}, {"unreduced=" + s.ReducedBy, s.Unreduced}} {
 		if len(part.refs) > 0 {
-			fmt.Fprintf(&b, ", %s={", part.name)
+			fmt.Fprintf(&b, ", %s{", part.lead)
 			writeRefs(&b, part.refs)
 			b.WriteByte('}')
 		}

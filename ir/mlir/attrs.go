@@ -155,6 +155,23 @@ func (s *parser) numberAttr() ir.Attr {
 	if neg {
 		text = "-" + text
 	}
+	return s.numberOf(start, t, text)
+}
+
+// number reads a number of type t, which the text does not say.
+func (s *parser) number(t ir.DType) ir.Attr {
+	start, text := s.tok.start, ""
+	if s.accept("-") {
+		text = "-"
+	}
+	if s.tok.kind != intToken && s.tok.kind != floatToken {
+		s.wanted("a number")
+	}
+	return s.numberOf(start, t, text+s.take())
+}
+
+// numberOf is the number that text, at offset start, says.
+func (s *parser) numberOf(start int, t ir.DType, text string) ir.Attr {
 	data := make([]byte, 8)
 	if msg := putNumber(data, t, text); msg != "" {
 		s.report(start, "%s", msg)
@@ -167,10 +184,7 @@ func (s *parser) numberAttr() ir.Attr {
 		}
 		return f
 	}
-	if v := t.GetInt(data); t != ir.UI64 || v >= 0 {
-		return ir.Int{Value: int(v), Type: t}
-	}
-	return ir.Verbatim(text + " : " + t.String())
+	return ir.Int{Value: int(t.GetInt(data)), Type: t}
 }
 
 // rawText is the text between two offsets without blanks.

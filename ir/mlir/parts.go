@@ -28,10 +28,33 @@ const (
 func (text) attrs() []string                          { return nil }
 func (text) fits(*ir.Op) bool                         { return true }
 func (t text) print(p *printer, op *ir.Op, f *syntax) { p.print(string(t)) }
+
 func (t text) read(s *parser, st *state) {
-	for word := range strings.FieldsSeq(string(t)) {
+	s.expectWords(string(t))
+}
+
+// expectWords moves past the words of t, each a token.
+func (s *parser) expectWords(t string) {
+	for word := range strings.FieldsSeq(t) {
 		s.expect(word)
 	}
+}
+
+// glued is a key and the equals sign after it, without a blank.
+type glued string
+
+func (glued) attrs() []string                          { return nil }
+func (glued) fits(*ir.Op) bool                         { return true }
+func (g glued) print(p *printer, op *ir.Op, f *syntax) { p.print(string(g)) }
+func (g glued) read(s *parser, st *state)              { s.key(string(g)) }
+
+// key moves past a key, the comma before it if t has one, and "=".
+func (s *parser) key(t string) {
+	if t[0] == ',' {
+		s.expect(",")
+	}
+	s.expect(strings.Trim(t, " ,="))
+	s.expect("=")
 }
 
 // arg is one operand.
@@ -150,7 +173,7 @@ func (w word) read(s *parser, st *state) {
 // it is there.
 func (s *parser) comes(lead string) bool {
 	after := s.tok
-	for word := range strings.FieldsSeq(lead) {
+	for word := range strings.FieldsSeq(strings.ReplaceAll(lead, "=", " = ")) {
 		if !s.accept(word) {
 			s.tok = after
 			return false
@@ -260,6 +283,8 @@ const (
 	sameTypes                     // : T where all types are T
 	selectTypes                   // : P, T where the last operands and the result are T
 	arrowTypes                    // : T, U -> V
+	listTypes                     // : T, U of the operands, or one T for all; no result
+	castTypes                     // : T to U
 	resultType                    // : T, which all operands have too
 	complexType                   // : T, of which the operands are the parts
 	tupleType                     // : T, of whose elements the operands are
@@ -276,6 +301,10 @@ func (t typing) fits(op *ir.Op) bool {
 		return true
 	case arrowTypes:
 		return len(op.Operands) > 0 && len(op.Results) > 0
+	case listTypes:
+		return len(op.Operands) > 0 && len(op.Results) == 0
+	case castTypes:
+		return len(op.Operands) == 1 && len(op.Results) == 1
 	}
 	if len(op.Results) != 1 || op.Results[0].Type == nil {
 		return false
@@ -306,6 +335,12 @@ func (t typing) operands(r *ir.Type, n int) []*ir.Type {
 func (t typing) print(p *printer, op *ir.Op, f *syntax) {
 	p.print(" : ")
 	switch {
+	case t == castTypes:
+		p.types(op.Operands)
+		p.print(" to ")
+		p.types(op.Results)
+	case t == listTypes:
+		p.types(op.Operands)
 	case t == arrowTypes:
 		p.types(op.Operands)
 		p.print(" -> ")
@@ -316,7 +351,7 @@ func (t typing) print(p *printer, op *ir.Op, f *syntax) {
 			p.types(op.Results)
 			p.print(")")
 		}
-	case t > arrowTypes, t == sameTypes && allSame(op):
+	case t >= resultType, t == sameTypes && allSame(op):
 		p.print(op.Results[0].Type.String())
 	case t == selectTypes && isPlainSelect(op):
 		p.print(typeText(op.Operands[0]), ", ", op.Results[0].Type.String())
@@ -365,6 +400,12 @@ func (t typing) read(s *parser, st *state) {
 		s.expect("->")
 		st.results = s.typeOrList()
 		s.checkTypes(at, st.operands, ts)
+	case t == castTypes:
+		s.checkTypes(at, st.operands, ts)
+		s.expect("to")
+		st.results = []*ir.Type{s.typ()}
+	case t == listTypes && len(ts) > 1:
+		s.checkTypes(at, st.operands, ts)
 	case t == selectTypes && len(ts) == 2 && len(st.operands) == 3:
 		s.checkTypes(at, st.operands, []*ir.Type{ts[0], ts[1], ts[1]})
 		st.results = ts[1:]
@@ -388,7 +429,124 @@ func (t typing) readOne(s *parser, st *state, at int, one *ir.Type) {
 		s.fail(at, "%s of %d operands cannot have the result type %s", st.name, n, one)
 	}
 	s.checkTypes(at, st.operands, want)
-	if t != guessTypes || st.wanted > 0 {
+	if t != listTypes && (t != guessTypes || st.wanted > 0) {
 		st.results = []*ir.Type{one}
 	}
+}
+
+// oneType is ": T", which all operands have; no result.
+type oneType struct{ noAttrs }
+
+func (oneType) fits(op *ir.Op) bool {
+	if len(op.Operands) == 0 || len(op.Results) > 0 {
+		return false
+	}
+	for _, v := range op.Operands {
+		if v == nil || v.Type == nil || !v.Type.Equal(op.Operands[0].Type) {
+			return false
+		}
+	}
+	return true
+}
+func (oneType) print(p *printer, op *ir.Op, f *syntax) { p.print(" : ", typeText(op.Operands[0])) }
+func (oneType) read(s *parser, st *state)              { listTypes.read(s, st) }
+
+// literal is an attribute that is a literal, with its type.
+type literal string
+
+func (l literal) attrs() []string { return []string{string(l)} }
+func (l literal) fits(op *ir.Op) bool {
+	a := op.Literal(string(l))
+	return a != nil && len(op.Results) == 0 && len(op.Operands) == 1 && op.Operands[0] != nil && a.Type.Equal(op.Operands[0].Type)
+}
+func (l literal) print(p *printer, op *ir.Op, f *syntax) { p.print(op.Literal(string(l)).String()) }
+func (l literal) read(s *parser, st *state) {
+	at := s.tok.start
+	a := s.attr()
+	if a, ok := a.(*ir.Literal); ok {
+		s.checkTypes(at, st.operands, []*ir.Type{a.Type})
+	}
+	st.set(string(l), a)
+}
+
+// optional is an integer or float attribute that may be missing.
+type optional struct {
+	name, lead string
+	typ        ir.DType
+}
+
+func (o optional) attrs() []string { return []string{o.name} }
+func (o optional) fits(op *ir.Op) bool {
+	switch a := op.Attrs.Get(o.name).(type) {
+	case nil:
+		return true
+	case ir.Int:
+		return a.Type == o.typ
+	case ir.Float:
+		return a.Type == o.typ
+	}
+	return false
+}
+func (o optional) print(p *printer, op *ir.Op, f *syntax) {
+	if a := op.Attrs.Get(o.name); a != nil {
+		p.print(o.lead, strings.TrimSuffix(a.String(), " : "+o.typ.String()))
+	}
+}
+func (o optional) read(s *parser, st *state) {
+	if s.comes(o.lead) {
+		st.set(o.name, s.number(o.typ))
+	}
+}
+
+// ordinal is an integer attribute that is written as a word.
+type ordinal struct {
+	name  string
+	lead  string
+	words []string // by value; "" is not written, lead included
+}
+
+func (o ordinal) attrs() []string { return []string{o.name} }
+func (o ordinal) fits(op *ir.Op) bool {
+	a, ok := op.Attrs.Get(o.name).(ir.Int)
+	return ok && a.Type == ir.I32 && 0 <= a.Value && a.Value < len(o.words)
+}
+func (o ordinal) print(p *printer, op *ir.Op, f *syntax) {
+	if w := o.words[op.Int(o.name)]; w != "" {
+		p.print(o.lead, w)
+	}
+}
+func (o ordinal) read(s *parser, st *state) {
+	i := slices.Index(o.words, "")
+	if o.lead != " " {
+		s.key(o.lead)
+	}
+	if k := slices.Index(o.words, s.text()); s.tok.kind == nameToken && k >= 0 {
+		i = k
+		s.next()
+	}
+	if i < 0 {
+		s.wanted(strings.Join(o.words, ", "))
+	}
+	st.set(o.name, ir.Int{Value: i, Type: ir.I32})
+}
+
+// bracketed is an attribute of the dialect sdy that is carried through, without
+// its name: the #sdy<axis_ref_list …> of {"x"}.
+type bracketed struct{ name, kind string }
+
+func (b bracketed) attrs() []string { return []string{b.name} }
+func (b bracketed) open() string    { return "#sdy<" + b.kind }
+func (b bracketed) fits(op *ir.Op) bool {
+	v, ok := op.Attrs.Get(b.name).(ir.Verbatim)
+	return ok && strings.HasPrefix(string(v), b.open()) && strings.HasSuffix(string(v), ">")
+}
+func (b bracketed) print(p *printer, op *ir.Op, f *syntax) {
+	v := string(op.Attrs.Get(b.name).(ir.Verbatim))
+	p.print(strings.TrimSuffix(strings.TrimPrefix(v, b.open()), ">"))
+}
+func (b bracketed) read(s *parser, st *state) {
+	if !s.at("[") && !s.at("{") {
+		s.wanted(`"[" or "{"`)
+	}
+	st.set(b.name, ir.Verbatim(b.open()+s.raw(s.tok.start)+">"))
 }

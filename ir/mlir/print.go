@@ -336,7 +336,13 @@ func (p *printer) functional(op *ir.Op) {
 
 // generic writes op in the form that every op has.
 func (p *printer) generic(op *ir.Op) {
-	p.print(`"`, op.Name(), `"(`)
+	p.print(`"`, op.Name(), `"`)
+	p.genericRest(op)
+}
+
+// genericRest is generic after the name.
+func (p *printer) genericRest(op *ir.Op) {
+	p.print("(")
 	p.uses(op.Operands)
 	p.print(")")
 	props, rest := splitAttrs(op)

@@ -1,6 +1,7 @@
 package mlir
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -272,4 +273,80 @@ const manualAxes = "manual_axes"
 func shardingsText(op *ir.Op, name string) string {
 	s := op.Attrs.Get(name).(ir.PerValue).String()
 	return strings.TrimSuffix(strings.TrimPrefix(s, "#sdy.sharding_per_value<"), ">")
+}
+
+// named is the whole of an sdy.named_computation.
+type named struct{}
+
+func (named) attrs() []string { return []string{"in_shardings", "name", "out_shardings"} }
+func (named) count(n *count)  { n.variadic, n.regions = true, true }
+func (named) fits(op *ir.Op) bool {
+	_, ok := op.Attrs.Get("name").(ir.Str)
+	for _, name := range []string{"in_shardings", "out_shardings"} {
+		_, is := op.Attrs.Get(name).(ir.PerValue)
+		ok = ok && (is || !op.Attrs.Has(name))
+	}
+	return ok && len(op.Regions) == 1 && op.Regions[0] != nil
+}
+
+func (named) print(p *printer, op *ir.Op, f *syntax) {
+	p.print("<", ir.QuoteText(op.Str("name")), ">(")
+	p.uses(op.Operands)
+	p.print(")")
+	for _, name := range []string{"in_shardings", "out_shardings"} {
+		if op.Attrs.Has(name) {
+			p.print(" ", name, "=", shardingsText(op, name))
+		}
+	}
+	p.print(" ")
+	p.params(op.Regions[0].Args)
+	p.print(" ")
+	p.region(op.Regions[0], false)
+	p.suffixDict(restAttrs(op, f))
+	p.print(" : ")
+	p.functional(op)
+}
+
+func (named) read(s *parser, st *state) {
+	s.expect("<")
+	st.set("name", ir.Str(s.stringText()))
+	s.expect(">")
+	s.expect("(")
+	st.operands = s.operands()
+	s.expect(")")
+	for _, name := range []string{"in_shardings", "out_shardings"} {
+		if s.accept(name) {
+			s.expect("=")
+			st.set(name, s.shardings())
+		}
+	}
+	st.regions = []*ir.Block{s.region(false, s.blockArgs)}
+	dict{}.read(s, st)
+	s.expect(":")
+	s.functionType(st)
+}
+
+// scan reads a chlo.scan, which has no other form here than the generic one.
+type scan struct{ noAttrs }
+
+func (scan) count(n *count)                         { n.variadic, n.regions = true, true }
+func (scan) fits(*ir.Op) bool                       { return false }
+func (scan) print(p *printer, op *ir.Op, f *syntax) {}
+func (scan) read(s *parser, st *state) {
+	s.expect("(")
+	st.operands = s.operands()
+	inputs := len(st.operands)
+	s.expectWords(") inits (")
+	st.operands = append(st.operands, s.operands()...)
+	inits := len(st.operands) - inputs
+	s.expectWords(") dimension =")
+	number("dimension").read(s, st)
+	if s.accept("attributes") {
+		s.dictInto(st)
+	}
+	st.regions = []*ir.Block{s.region(false, nil)}
+	s.expect(":")
+	s.functionType(st)
+	st.set("operandSegmentSizes", ir.Verbatim(fmt.Sprintf("array<i32: %d, %d>", inputs, inits)))
+	st.set("resultSegmentSizes", ir.Verbatim(fmt.Sprintf("array<i32: %d, %d>", len(st.results)-inits, inits)))
 }

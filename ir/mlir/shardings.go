@@ -109,6 +109,9 @@ func (s *parser) sharding() *ir.Sharding {
 			sh.Replicated = s.axisRefs()
 		case s.accept("unreduced"):
 			s.expect("=")
+			if s.at("max") || s.at("min") {
+				sh.ReducedBy = s.take()
+			}
 			sh.Unreduced = s.axisRefs()
 		default:
 			s.wanted("replicated or unreduced")
@@ -131,6 +134,9 @@ func (s *parser) dimSharding() ir.DimSharding {
 		d.Axes = append(d.Axes, s.axisRef())
 	})
 	if t := s.text(); s.tok.kind == nameToken && t[0] == 'p' && isNumber(t[1:]) {
+		if len(d.Axes) == 0 && !d.Open {
+			s.report(s.tok.start, "a closed dimension without axes has no priority")
+		}
 		d.Priority = s.smallInt(t[1:])
 		s.next()
 	}

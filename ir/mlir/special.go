@@ -8,22 +8,33 @@ import (
 	"ppc/ir"
 )
 
-// constantValue is the literal of a constant, whose type is the result's.
-type constantValue struct{}
+// constant is the whole of a constant: attributes and the literal, whose type
+// is the result's.
+type constant struct{}
 
-func (constantValue) attrs() []string { return []string{"value"} }
-func (constantValue) fits(op *ir.Op) bool {
-	l := op.Literal("value")
-	return l != nil && len(op.Results) == 1 && l.Type.Equal(op.Results[0].Type)
+func (constant) attrs() []string { return []string{"value"} }
+func (constant) fits(op *ir.Op) bool {
+	return op.Literal("value") != nil && len(op.Results) == 1
 }
-func (constantValue) print(p *printer, op *ir.Op, f *syntax) {
+func (constant) print(p *printer, op *ir.Op, f *syntax) {
+	if quantized(op) {
+		p.genericRest(op)
+		return
+	}
+	p.suffixDict(restAttrs(op, f))
 	p.print(" ", op.Literal("value").String())
 }
-func (constantValue) read(s *parser, st *state) {
+
+// quantized reports whether the result has another type than the literal; the
+// constant is then written generically, but for the quotes of its name.
+func quantized(op *ir.Op) bool { return !op.Literal("value").Type.Equal(op.Results[0].Type) }
+
+func (constant) read(s *parser, st *state) {
 	if s.at("(") { // of another type than its result
 		s.genericRest(st)
 		return
 	}
+	dict{}.read(s, st)
 	at := s.tok.start
 	a := s.attr()
 	st.set("value", a)
@@ -455,3 +466,22 @@ func (t shardingText) print(p *printer, op *ir.Op, f *syntax) {
 	p.print(op.Attrs.Get(string(t)).String())
 }
 func (t shardingText) read(s *parser, st *state) { st.set(string(t), s.sharding()) }
+
+// optionalSharding is a sharding after a key, if it is there.
+type optionalSharding struct{ name, lead string }
+
+func (o optionalSharding) attrs() []string { return []string{o.name} }
+func (o optionalSharding) fits(op *ir.Op) bool {
+	return !op.Attrs.Has(o.name) || shardingText(o.name).fits(op)
+}
+func (o optionalSharding) print(p *printer, op *ir.Op, f *syntax) {
+	if op.Attrs.Has(o.name) {
+		p.print(o.lead, op.Attrs.Get(o.name).String())
+	}
+}
+func (o optionalSharding) read(s *parser, st *state) {
+	if s.at(strings.Trim(o.lead, " =")) {
+		s.key(o.lead)
+		st.set(o.name, s.sharding())
+	}
+}

@@ -104,7 +104,8 @@ func sourceOp(name string) syntax { return syntax{name: name, parts: []part{dict
 func genericOp(name string, props ...string) syntax {
 	return syntax{name: name, props: props}
 }
-func returnOp(name string) syntax { return syntax{name: name, parts: []part{returned{}}} }
+func constantOp(name string) syntax { return syntax{name: name, parts: []part{constant{}}} }
+func returnOp(name string) syntax   { return syntax{name: name, parts: []part{returned{}}} }
 
 // accurate is a unary op that takes a result accuracy.
 func accurateOp(name string) syntax {
@@ -117,6 +118,19 @@ func accurateOp(name string) syntax {
 func chloOp(name string) syntax {
 	return syntax{name: "chlo." + name, parts: []part{sp, arg(0), dict{}, arrowTypes}}
 }
+
+// chloOp2 is a binary op of the dialect chlo.
+func chloOp2(name string) syntax {
+	return syntax{name: "chlo." + name, parts: []part{sp, arg(0), comma, arg(1), dict{}, arrowTypes}}
+}
+
+// collective is one of Shardy's collectives: axes, operand, sharding.
+func collective(name string, parts ...part) syntax {
+	return syntax{name: name, parts: append(parts, sp, arg(0), glued(" out_sharding="), shardingText("out_sharding"), dict{}, resultType)}
+}
+
+// reducers are what an unreduced value is the result of, by MLIR's number.
+var reducers = []string{"", "max", "min"}
 
 var syntaxTable = []syntax{
 	unaryOp("stablehlo.abs"), accurateOp("stablehlo.cbrt"), unaryOp("stablehlo.ceil"), unaryOp("stablehlo.count_leading_zeros"), accurateOp("stablehlo.cosine"),
@@ -137,7 +151,7 @@ var syntaxTable = []syntax{
 	{name: "stablehlo.select", parts: []part{sp, arg(0), comma, arg(1), comma, arg(2), dict{}, selectTypes}},
 	{name: "stablehlo.clamp", parts: []part{sp, arg(0), comma, arg(1), comma, arg(2), dict{}, sameTypes}},
 
-	{name: "stablehlo.constant", parts: []part{dict{}, constantValue{}}},
+	constantOp("stablehlo.constant"), constantOp("sdy.constant"), constantOp("chlo.constant"), constantOp("arith.constant"),
 	{name: "stablehlo.iota", parts: []part{text(" dim = "), number("iota_dimension"), dict{}, resultType}},
 	sourceOp("stablehlo.partition_id"), sourceOp("stablehlo.replica_id"), sourceOp("stablehlo.create_token"),
 	{name: "stablehlo.after_all", parts: []part{args{lead: " "}, dict{}, tokenType}},
@@ -207,8 +221,38 @@ var syntaxTable = []syntax{
 	{name: "sdy.sharding_constraint", parts: []part{sp, arg(0), sp, shardingText("sharding"), dict{}, resultType}},
 	{name: "sdy.reshard", parts: []part{sp, arg(0), sp, shardingText("sharding"), dict{}, resultType}},
 	{name: "sdy.manual_computation", parts: []part{manualComputation{}}},
+	{name: "sdy.named_computation", parts: []part{named{}}},
+	{name: "sdy.sharding_group", parts: []part{sp, arg(0), glued(" group_id="), number("group_id"), dict{}, oneType{}}},
+	{name: "sdy.data_flow_edge", parts: []part{sp, arg(0), optionalSharding{"sharding", " sharding="}, dict{}, resultType}},
+	{name: "sdy.func_data_flow_edge", parts: []part{sp, arg(0), dict{}, resultType}},
+	{name: "sdy.propagation_barrier", parts: []part{sp, arg(0), ordinal{"allowed_direction", " allowed_direction=", []string{"NONE", "FORWARD", "BACKWARD", "BOTH"}}, dict{}, resultType}},
+	collective("sdy.all_gather", sp, bracketed{"gathering_axes", "list_of_axis_ref_lists"}),
+	collective("sdy.all_slice", sp, bracketed{"slicing_axes", "list_of_axis_ref_lists"}),
+	collective("sdy.all_to_all", sp, bracketed{"params", "all_to_all_param_list"}),
+	collective("sdy.all_reduce", ordinal{"reduction_op", " ", reducers}, sp, bracketed{"reduction_axes", "axis_ref_list"}),
+	collective("sdy.reduce_scatter", ordinal{"reduction_op", " ", reducers}, sp, bracketed{"reduce_scatter_axes", "list_of_axis_ref_lists"}),
+	collective("sdy.collective_permute"),
+	collective("sdy.replicated_to_unreduced", sp, bracketed{"axes", "axis_ref_list"}),
+	collective("sdy.sharded_to_unreduced", sp, bracketed{"axes", "list_of_axis_ref_lists"}),
 
 	chloOp("acos"), chloOp("acosh"), chloOp("asin"), chloOp("asinh"), chloOp("atan"), chloOp("atanh"), chloOp("bessel_i1e"), chloOp("cosh"), chloOp("digamma"), chloOp("erf"),
 	chloOp("erf_inv"), chloOp("erfc"), chloOp("is_inf"), chloOp("is_neg_inf"), chloOp("is_pos_inf"), chloOp("lgamma"), chloOp("sinh"), chloOp("square"), chloOp("tan"),
+	chloOp2("mulhi"), chloOp2("next_after"), chloOp2("polygamma"), chloOp2("zeta"),
+	{name: "chlo.scan", parts: []part{scan{}}, props: []string{"dimension", "is_reverse", "is_associative", "operandSegmentSizes", "resultSegmentSizes"}},
+	{name: "mhlo.scan", parts: []part{scan{}}, props: []string{"dimension", "is_reverse", "is_associative", "operandSegmentSizes", "resultSegmentSizes"}},
+	{name: "mhlo.topk", parts: []part{text("("), arg(0), glued(", k="), number("k"), flag{"largest", ", largest="}, text(")"), dict{}, arrowTypes}, results: []string{"values", "indices"}},
 	{name: "chlo.top_k", parts: []part{text("("), arg(0), text(", k = "), number("k"), text(")"), dict{}, arrowTypes}, results: []string{"values", "indices"}},
+
+	{name: "tensor.cast", parts: []part{sp, arg(0), dict{}, castTypes}},
+
+	// The dialects of StableHLO's own tests.
+	{name: "check.expect_eq_const", parts: []part{sp, arg(0), comma, literal("value"), dict{}}},
+	{name: "check.expect_almost_eq_const", parts: []part{sp, arg(0), comma, literal("value"), dict{}}},
+	{name: "check.expect_eq", parts: []part{sp, arg(0), comma, arg(1), dict{}, oneType{}}},
+	{name: "check.expect_almost_eq", parts: []part{sp, arg(0), comma, arg(1), optional{"tolerance", ", tolerance = ", ir.F64}, dict{}, oneType{}}},
+	{name: "check.expect_close", parts: []part{sp, arg(0), comma, arg(1), optional{"max_ulp_difference", ", max_ulp_difference = ", ir.UI64},
+		optional{"min_ulp_difference", ", min_ulp_difference = ", ir.UI64}, dict{}, listTypes}},
+	{name: "check.expect_serialized_eq", parts: []part{sp, arg(0), text(", probe_id = "), quoted("probe_id"), optional{"iter", ", iter = ", ir.I32}, dict{}, oneType{}}},
+	{name: "interpreter.probe", parts: []part{sp, arg(0), text(", probe_id = "), quoted("probe_id"), dict{}, resultType}},
+	{name: "interpreter.print", parts: []part{sp, arg(0), dict{}, oneType{}}},
 }

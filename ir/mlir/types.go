@@ -129,10 +129,18 @@ func (s *parser) tensor() *ir.Type {
 	}
 	t := &ir.Type{Kind: ir.TensorType, Elem: elem, Shape: shape}
 	if s.accept(",") {
-		t.Text = s.raw(s.tok.start)
+		t.Text = newEncoding(s.raw(s.tok.start))
 	}
 	s.expect(">")
 	return t
+}
+
+// newEncoding is the encoding of a tensor as StableHLO spells it now.
+func newEncoding(text string) string {
+	if sizes, ok := strings.CutPrefix(text, "#stablehlo.type_extensions<bounds = ["); ok {
+		return "#stablehlo.bounds<" + strings.TrimSuffix(sizes, "]>") + ">"
+	}
+	return text
 }
 
 // dims reads dimensions, each with the x after it, from offset i on. It
