@@ -26,7 +26,10 @@ func (e *exec) meshGroup(g ir.MeshAxes) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := position(mesh, e.p.rank)
+	at, err := e.place(mesh)
+	if err != nil {
+		return nil, err
+	}
 	shape, step := axesLattice(mesh, g.Axes)
 	for i, n := range shape {
 		at -= at / step[i] % n * step[i]
@@ -35,7 +38,16 @@ func (e *exec) meshGroup(g ir.MeshAxes) ([]int, error) {
 	for i, pos := range ranks {
 		ranks[i] = device(mesh, pos)
 	}
-	return ranks, nil
+	return e.check(ranks)
+}
+
+// place returns where in the mesh this device stands.
+func (e *exec) place(mesh *ir.Mesh) (int, error) {
+	at := position(mesh, e.p.rank)
+	if at < 0 || at >= mesh.Size() {
+		return 0, fmt.Errorf("device %d is not on mesh %s of %d devices", e.p.rank, ir.SymbolText(mesh.Name), mesh.Size())
+	}
+	return at, nil
 }
 
 // mesh returns the mesh called name, which must have the axes.
@@ -144,11 +156,12 @@ func rowWith(l *ir.Literal, v int) []int {
 	return nil
 }
 
-// check refuses groups with devices that do not take part.
+// check refuses devices that there are not.
 func (e *exec) check(ranks []int) ([]int, error) {
+	n := e.p.w.replicas * e.p.partitions
 	for _, r := range ranks {
-		if !slices.Contains(e.p.peers, r) {
-			return nil, fmt.Errorf("a group names device %d, which does not run this", r)
+		if r >= n {
+			return nil, fmt.Errorf("names device %d of %d", r, n)
 		}
 	}
 	return ranks, nil
@@ -336,16 +349,24 @@ func (e *exec) neighbours() (from, to int, err error) {
 		if err != nil {
 			return -1, -1, err
 		}
-		return e.along(mesh, g, -g.Shift), e.along(mesh, g, g.Shift), nil
+		at, err := e.place(mesh)
+		if err != nil {
+			return -1, -1, err
+		}
+		from, to = along(mesh, g, at, -g.Shift), along(mesh, g, at, g.Shift)
 	case *ir.Literal:
-		return e.listedNeighbours(g)
+		from, to = e.listedNeighbours(g)
+	default:
+		return -1, -1, errors.New("no source_target_pairs")
 	}
-	return -1, -1, errors.New("no source_target_pairs")
+	_, err = e.check([]int{from, to})
+	return from, to, err
 }
 
-// along returns the device that stands shift further along the axis of g.
-func (e *exec) along(mesh *ir.Mesh, g ir.AxisShift, shift int) int {
-	at, n, step := position(mesh, e.p.rank), mesh.RefSize(g.Axis), mesh.Stride(g.Axis)
+// along returns the device that stands shift further than place at along the
+// axis of g, or -1.
+func along(mesh *ir.Mesh, g ir.AxisShift, at, shift int) int {
+	n, step := mesh.RefSize(g.Axis), mesh.Stride(g.Axis)
 	i := at / step % n
 	j := i + shift
 	if g.Wrap {
@@ -359,7 +380,7 @@ func (e *exec) along(mesh *ir.Mesh, g ir.AxisShift, shift int) int {
 
 // listedNeighbours: pairs name partitions of this replica where the op has a
 // channel, else replicas of this partition; devices where there are not so many.
-func (e *exec) listedNeighbours(l *ir.Literal) (from, to int, err error) {
+func (e *exec) listedNeighbours(l *ir.Literal) (from, to int) {
 	channel, _ := e.op.Attrs.Get("channel_handle").(ir.Channel)
 	me, base, step := e.p.rank%e.p.partitions, e.p.rank-e.p.rank%e.p.partitions, 1
 	if channel.Handle <= 0 && e.areReplicas(l) {
@@ -375,10 +396,5 @@ func (e *exec) listedNeighbours(l *ir.Literal) (from, to int, err error) {
 			from = base + source*step
 		}
 	}
-	for _, r := range []int{from, to} {
-		if r >= 0 && !slices.Contains(e.p.peers, r) {
-			return -1, -1, fmt.Errorf("a pair names device %d, which does not run this", r)
-		}
-	}
-	return from, to, nil
+	return from, to
 }

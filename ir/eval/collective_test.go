@@ -126,6 +126,30 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
+// Devices that a mesh or a list does not have are refused.
+func TestMissingDevices(t *testing.T) {
+	row, channel := ir.Tensor(ir.I32, 2), ir.Channel{Handle: 1, Type: 1}
+	permute := func(pairs ir.Attr) *ir.Module {
+		return grid(func(b *ir.Builder, in values) values {
+			return b.Emit(ir.CollectivePermute, in, attrs("source_target_pairs", pairs, "channel_handle", channel), nil, nil).Results
+		}, row)
+	}
+	for _, c := range []struct {
+		m       *ir.Module
+		devices int
+		want    string
+	}{
+		{permute(pairs(0, 9)), 4, "names device 9 of 4"},
+		{permute(ir.AxisShift{Mesh: "mesh", Axis: ir.Ax("x"), Shift: 1}), 2, " of 2"},
+		{permute(ir.AxisShift{Mesh: "mesh", Axis: ir.Ax("x"), Shift: 1}), 6, " is not on mesh @mesh of 4 devices"},
+	} {
+		args := slices.Repeat(rows()[:1], c.devices)
+		if _, err := RunDevices(c.m, c.m.Main(), args, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+	}
+}
+
 // A manual computation over x cuts along x only; its collectives meet.
 func TestManualComputation(t *testing.T) {
 	whole, local := ir.Tensor(ir.I32, 4, 2), ir.Tensor(ir.I32, 2, 2)

@@ -231,7 +231,8 @@ func toFloat(t ir.DType, x *tensor, j int) float64 {
 // that it can: rounding the result twice is rounding v once.
 func sticky(t ir.DType, v int64) int64 {
 	const low = 1<<11 - 1
-	if small := v>>53 == 0 || v>>53 == -1; small || v&low == 0 {
+	small := v>>53 == 0 || v>>53 == -1 && t != ir.UI64
+	if small || v&low == 0 {
 		return v
 	}
 	return v&^low | (low + 1)
