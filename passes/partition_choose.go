@@ -34,7 +34,12 @@ const computeWeight = 512
 // choose returns the cheapest way to compute op that it finds, where its
 // results are to lie as want says. It tries to compute as each of the results
 // and operands lies, with axes that the others have in addition, and not cut
-// at all, and takes what moves the fewest bytes and computes the least.
+// at all; of the best it tries whether less cut is better. What counts is
+// first the bytes that move and then the elements that are computed.
+//
+// A sum is taken where its terms are: along a reduced factor that all operands
+// are cut alike, each device adds what it has, whatever that costs. It keeps
+// the memory and the work divided as the user did.
 func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 	rule := ir.FactorsOf(op)
 	if rule == nil {
@@ -48,21 +53,52 @@ func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 		return a
 	}
 	wishes := p.wishes(op, want, rule)
-	best := p.assign(rule, make([][]ir.AxisRef, len(rule.Sizes)))
-	cost := -1
-	tried := make(map[string]bool)
-	for i := range len(wishes) + 1 {
-		a := p.assign(rule, p.merge(rule, wishes, i))
-		key := layout(a.factors).String()
-		if tried[key] {
-			continue
-		}
-		tried[key] = true
-		if c := p.cost(op, want, a); cost < 0 || c < cost {
-			best, cost = a, c
+	terms, stay := p.termWish(op, rule)
+	wishes = slices.Insert(wishes, 0, terms)
+	if agreed := p.agreed(op, rule); agreed != nil {
+		wishes = slices.Insert(wishes, 0, agreed)
+		for k, axes := range agreed {
+			stay[k] = stay[k] || len(axes) > 0
 		}
 	}
-	return best
+	s := &choice{p: p, op: op, want: want, rule: rule, cost: -1}
+	for i := range wishes {
+		s.try(p.merge(rule, wishes, i, stay))
+	}
+	s.try(p.merge(rule, wishes, len(wishes), stay))
+	for better := true; better; {
+		better = false
+		for k, axes := range s.best.factors {
+			if len(axes) > 0 && !stay[k] {
+				less := slices.Clone(s.best.factors)
+				less[k] = nil
+				better = s.try(less) || better
+			}
+		}
+	}
+	return s.best
+}
+
+// A choice is the cheapest assignment found so far.
+type choice struct {
+	p    *partitioner
+	op   *ir.Op
+	want []layout
+	rule *ir.Factors
+	best *assignment
+	cost int
+}
+
+// try reports whether factors make a cheaper assignment than the best, which
+// it then is.
+func (s *choice) try(factors [][]ir.AxisRef) bool {
+	a := s.p.assign(s.rule, factors)
+	c := s.p.cost(s.op, s.want, a)
+	if s.best != nil && c >= s.cost {
+		return false
+	}
+	s.best, s.cost = a, c
+	return true
 }
 
 func (p *partitioner) wholeLayout(v *ir.Value) layout {
@@ -76,39 +112,90 @@ func (p *partitioner) wholeLayout(v *ir.Value) layout {
 // have them.
 func (p *partitioner) wishes(op *ir.Op, want []layout, rule *ir.Factors) [][][]ir.AxisRef {
 	var out [][][]ir.AxisRef
-	wish := func(at layout, dims [][]int) {
-		factors := make([]factorAxes, len(rule.Sizes))
-		for d, ks := range dims {
-			projectDim(p.mesh, at[d], ks, rule.Sizes, factors)
-		}
-		axes := make([][]ir.AxisRef, len(factors))
-		for k := range factors {
-			axes[k] = factors[k].axes
-		}
-		out = append(out, axes)
-	}
 	for i, at := range want {
-		wish(at, rule.Results[i])
+		out = append(out, p.wish(at, rule.Results[i], rule))
 	}
 	for i, v := range op.Operands {
 		if v.Type.IsTensor() && !p.free[v.ID] {
-			wish(p.layoutOf(v), rule.Operands[i])
+			out = append(out, p.wish(p.layoutOf(v), rule.Operands[i], rule))
 		}
 	}
 	return out
 }
 
-// merge fulfils wish first, and of the others what does not contradict it;
-// none where there is no such wish.
-func (p *partitioner) merge(rule *ir.Factors, wishes [][][]ir.AxisRef, first int) [][]ir.AxisRef {
-	out := make([][]ir.AxisRef, len(rule.Sizes))
-	if first == len(wishes) {
-		return out
+// wish is the axes of each factor as a tensor has them that lies as at says.
+func (p *partitioner) wish(at layout, dims [][]int, rule *ir.Factors) [][]ir.AxisRef {
+	factors := make([]factorAxes, len(rule.Sizes))
+	for d, ks := range dims {
+		projectDim(p.mesh, at[d], ks, rule.Sizes, factors)
 	}
-	add := func(wish [][]ir.AxisRef) {
+	axes := make([][]ir.AxisRef, len(factors))
+	for k := range factors {
+		axes[k] = factors[k].axes
+	}
+	return axes
+}
+
+// termWish are the axes of the reduced factors that all operands are cut
+// alike, and which factors these are.
+func (p *partitioner) termWish(op *ir.Op, rule *ir.Factors) (axes [][]ir.AxisRef, stay []bool) {
+	axes, stay = make([][]ir.AxisRef, len(rule.Sizes)), make([]bool, len(rule.Sizes))
+	for k, t := range rule.Types {
+		stay[k] = t == ir.Reduction
+	}
+	for i, v := range op.Operands {
+		if !v.Type.IsTensor() || p.free[v.ID] {
+			continue
+		}
+		wish := p.wish(p.layoutOf(v), rule.Operands[i], rule)
+		for _, k := range slices.Concat(rule.Operands[i]...) {
+			switch {
+			case axes[k] == nil:
+				axes[k] = wish[k]
+			case !slices.Equal(axes[k], wish[k]):
+				stay[k] = false
+			}
+			stay[k] = stay[k] && len(wish[k]) > 0
+		}
+	}
+	for k := range axes {
+		if !stay[k] {
+			axes[k] = nil
+		}
+	}
+	return axes, stay
+}
+
+// agreed is how the contracted factors are cut of which all operands have the
+// same parts; nil if there are none.
+func (p *partitioner) agreed(op *ir.Op, rule *ir.Factors) [][]ir.AxisRef {
+	if op.Kind != ir.DotGeneral {
+		return nil
+	}
+	l := p.wish(p.layoutOf(op.Operands[0]), rule.Operands[0], rule)
+	r := p.wish(p.layoutOf(op.Operands[1]), rule.Operands[1], rule)
+	out := make([][]ir.AxisRef, len(rule.Sizes))
+	some := false
+	for k, t := range rule.Types {
+		if t == ir.Reduction && len(l[k]) > 0 && slices.Equal(l[k], r[k]) {
+			out[k], some = l[k], true
+		}
+	}
+	if !some {
+		return nil
+	}
+	return out
+}
+
+// merge fulfils wish first, and of the others what does not contradict it;
+// none where there is no such wish. Before that it fulfils, of factors that
+// stay, the first one.
+func (p *partitioner) merge(rule *ir.Factors, wishes [][][]ir.AxisRef, first int, stay []bool) [][]ir.AxisRef {
+	out := make([][]ir.AxisRef, len(rule.Sizes))
+	add := func(wish [][]ir.AxisRef, which func(k int) bool) {
 		for k, axes := range wish {
 			n := len(out[k])
-			if !mayCut(rule.Types[k]) || len(axes) <= n || !slices.Equal(axes[:n], out[k]) {
+			if !which(k) || !mayCut(rule.Types[k]) || len(axes) <= n || !slices.Equal(axes[:n], out[k]) {
 				continue
 			}
 			for _, r := range axes[n:] {
@@ -119,10 +206,17 @@ func (p *partitioner) merge(rule *ir.Factors, wishes [][][]ir.AxisRef, first int
 			}
 		}
 	}
-	add(wishes[first])
+	if len(wishes) > 0 {
+		add(wishes[0], func(k int) bool { return stay[k] })
+	}
+	if first == len(wishes) {
+		return out
+	}
+	all := func(int) bool { return true }
+	add(wishes[first], all)
 	for i, w := range wishes {
 		if i != first {
-			add(w)
+			add(w, all)
 		}
 	}
 	return out

@@ -32,12 +32,12 @@ func (p *partitioner) cutIndices(startIndexMap []int, t *ir.Type, at layout, tak
 // the indices; vector is their index_vector_dim.
 func (p *partitioner) perComponent(indices *ir.Value, vector, components int, v func(component int) *ir.Value) *ir.Value {
 	b := &p.build
+	if vector == indices.Type.Rank() {
+		return b.Broadcast(v(0), indices.Type.Shape)
+	}
 	rows := make([]*ir.Value, components)
 	for i := range rows {
 		rows[i] = b.Reshape(v(i), 1)
-	}
-	if vector == indices.Type.Rank() {
-		return b.Broadcast(b.Reshape(rows[0]), indices.Type.Shape)
 	}
 	return b.Broadcast(b.Concat(0, rows...), indices.Type.Shape, vector)
 }
