@@ -57,8 +57,11 @@ type compiler struct {
 	rows  map[ir.Kind]compileFunc
 	funcs map[string]*function // nil while it is being compiled
 	errs  []error
+	*scope
+}
 
-	// Of the function at hand.
+// A scope is the function that is being compiled.
+type scope struct {
 	fn    *function
 	slot  []int       // by value ID
 	owner []*ir.Block // by value ID: the block that releases it; nil for nobody
@@ -76,17 +79,15 @@ func (c *compiler) function(f *ir.Func) (*function, error) {
 		return nil, fmt.Errorf("%s has no body", ir.SymbolText(f.Name))
 	}
 	c.funcs[f.Name] = nil
-	outer := *c
-	n := f.NumIDs()
+	outer, n := c.scope, f.NumIDs()
 	fn := &function{name: f.Name, frame: make([]*buffer, n), bubbles: make([]*buffer, n)}
-	c.fn, c.slot, c.owner = fn, make([]int, n), make([]*ir.Block, n)
+	c.scope = &scope{fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n)}
 	for id := range c.slot {
 		c.slot[id] = id
 	}
 	fn.body = c.block(f.Body, true)
 	fn.params = c.slots(f.Params())
-	outer.errs = c.errs
-	*c = outer
+	c.scope = outer
 	c.funcs[f.Name] = fn
 	return fn, nil
 }

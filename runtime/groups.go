@@ -72,11 +72,8 @@ func (g grid) groups(op *ir.Op) ([][]int, error) {
 	var ids [][]int
 	switch a := op.Attrs.Get("replica_groups").(type) {
 	case ir.MeshAxes:
-		mesh := g.meshes.Mesh(a.Mesh)
-		if mesh == nil {
-			return nil, fmt.Errorf("there is no mesh %s", ir.SymbolText(a.Mesh))
-		}
-		if err := checkAxes(mesh, a.Axes); err != nil {
+		mesh, err := g.mesh(a.Mesh, a.Axes...)
+		if err != nil {
 			return nil, err
 		}
 		return meshGroups(mesh, a.Axes), nil
@@ -136,17 +133,26 @@ func rowsOf(l *ir.Literal) [][]int {
 	return rows
 }
 
-func checkAxes(mesh *ir.Mesh, axes []ir.AxisRef) error {
+// mesh returns the mesh called name, which must have the axes and as many
+// devices as the program.
+func (g grid) mesh(name string, axes ...ir.AxisRef) (*ir.Mesh, error) {
+	mesh := g.meshes.Mesh(name)
+	switch {
+	case mesh == nil:
+		return nil, fmt.Errorf("there is no mesh %s", ir.SymbolText(name))
+	case mesh.Size() != g.size():
+		return nil, fmt.Errorf("mesh %s has %d devices, the program runs on %d", ir.SymbolText(name), mesh.Size(), g.size())
+	}
 	for _, r := range axes {
 		i := mesh.Axis(r.Name)
 		if i < 0 {
-			return fmt.Errorf("mesh %s has no axis %q", ir.SymbolText(mesh.Name), r.Name)
+			return nil, fmt.Errorf("mesh %s has no axis %q", ir.SymbolText(name), r.Name)
 		}
 		if r.Size != 0 && (r.Pre < 1 || r.Size < 1 || mesh.Axes[i].Size%(r.Pre*r.Size) != 0) {
-			return fmt.Errorf("%s does not divide axis %q of size %d", r, r.Name, mesh.Axes[i].Size)
+			return nil, fmt.Errorf("%s does not divide axis %q of size %d", r, r.Name, mesh.Axes[i].Size)
 		}
 	}
-	return nil
+	return mesh, nil
 }
 
 // meshGroups are the devices that differ only along axes, in the axes' order,
@@ -193,11 +199,8 @@ func (g grid) pairs(op *ir.Op) ([]int, error) {
 	}
 	switch a := op.Attrs.Get("source_target_pairs").(type) {
 	case ir.AxisShift:
-		mesh := g.meshes.Mesh(a.Mesh)
-		if mesh == nil {
-			return nil, fmt.Errorf("there is no mesh %s", ir.SymbolText(a.Mesh))
-		}
-		if err := checkAxes(mesh, []ir.AxisRef{a.Axis}); err != nil {
+		mesh, err := g.mesh(a.Mesh, a.Axis)
+		if err != nil {
 			return nil, err
 		}
 		for _, group := range meshGroups(mesh, []ir.AxisRef{a.Axis}) {
@@ -233,6 +236,9 @@ func densePairs(to []int, pairs [][]int) error {
 	n := len(to)
 	from := make([]bool, n)
 	for _, p := range pairs {
+		if len(p) != 2 {
+			return fmt.Errorf("source_target_pairs has rows of %d numbers, want 2", len(p))
+		}
 		s, t := p[0], p[1]
 		switch {
 		case s < 0 || s >= n || t < 0 || t >= n:

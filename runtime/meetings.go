@@ -108,11 +108,6 @@ func combiner(s *step) (kernel.Func, error) {
 	return kernel.Combiner(b)
 }
 
-// fold is acc = f(acc, x).
-func (d *device) fold(f kernel.Func, acc, x kernel.Mem) {
-	f(&d.work, []kernel.Mem{acc}, []kernel.Mem{acc, x})
-}
-
 func compileAllReduce(_ *compiler, s *step) error {
 	f, err := combiner(s)
 	if err != nil {
@@ -136,7 +131,7 @@ func compileAllReduce(_ *compiler, s *step) error {
 				copy(acc.mem, first.mem)
 			}
 			for _, part := range parts[1:] {
-				d.fold(f, acc.mem, part[i].mem)
+				d.work.Fold(f, acc.mem, part[i].mem)
 			}
 			results[i] = acc
 		}
@@ -166,7 +161,7 @@ func compileReduceScatter(_ *compiler, s *step) error {
 			from := (o*n + place) * sp.inner
 			copy(to, parts[0][0].mem[from:])
 			for _, part := range parts[1:] {
-				d.fold(f, to, part[0].mem[from:from+sp.inner])
+				d.work.Fold(f, to, part[0].mem[from:from+sp.inner])
 			}
 		}
 		return []*buffer{acc}

@@ -50,7 +50,10 @@ func Load(m *ir.Module) (*Executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	return exe, errors.Join(c.errs...)
+	if len(c.errs) > 0 {
+		return nil, errors.Join(c.errs...)
+	}
+	return exe, nil
 }
 
 // Devices is the number of devices that the program runs on.

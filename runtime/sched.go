@@ -51,6 +51,7 @@ func newRun(exe *Executable, opts []Option) *run {
 	r.pool.free = make([][]*buffer, n)
 	for id := range exe.devices {
 		d := &device{id: id, run: r, parked: true, wake: make(chan struct{}, 1), free: make([][]*buffer, n)}
+		d.work.Stop = &r.failed
 		for _, k := range r.kills {
 			if k.device == id {
 				d.killAt = k.n

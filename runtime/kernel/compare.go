@@ -41,8 +41,8 @@ func swapped(f Func) Func {
 		return nil
 	}
 	return func(w *Work, dst, src []Mem) {
-		pair := [2]Mem{src[1], src[0]}
-		f(w, dst, pair[:])
+		w.swap = [2]Mem{src[1], src[0]}
+		f(w, dst, w.swap[:])
 	}
 }
 

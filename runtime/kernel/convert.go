@@ -10,7 +10,7 @@ import (
 // short loops per type instead of one per pair of types. The pairs that
 // programs convert most have loops of their own.
 
-func load[W, T number2](w, x []byte) {
+func load[W, T ordered](w, x []byte) {
 	d, s := View[W](w), View[T](x)
 	s = s[:len(d)]
 	for i := range d {
@@ -18,16 +18,11 @@ func load[W, T number2](w, x []byte) {
 	}
 }
 
-// number2 is the types that Go converts into each other.
-type number2 interface{ float | integer }
-
-func loadF16(h half) func(w, x []byte) {
+func loadHalf(value func(uint16) float32) func(w, x []byte) {
 	return func(w, x []byte) {
 		d, s := View[float64](w), View[uint16](x)
-		var one [1]float32
 		for i := range d {
-			h.widen(one[:], s[i:i+1])
-			d[i] = float64(one[0])
+			d[i] = float64(value(s[i]))
 		}
 	}
 }
@@ -49,12 +44,12 @@ var loaders = map[ir.DType]loader{
 	ir.I1: {ir.I64, load[int64, uint8]},
 	ir.I8: {ir.I64, load[int64, int8]}, ir.I16: {ir.I64, load[int64, int16]}, ir.I32: {ir.I64, load[int64, int32]}, ir.I64: {ir.I64, load[int64, int64]},
 	ir.UI8: {ir.I64, load[int64, uint8]}, ir.UI16: {ir.I64, load[int64, uint16]}, ir.UI32: {ir.I64, load[int64, uint32]}, ir.UI64: {ir.UI64, load[uint64, uint64]},
-	ir.BF16: {ir.F64, loadF16(halves[ir.BF16])}, ir.F16: {ir.F64, loadF16(halves[ir.F16])},
+	ir.BF16: {ir.F64, loadHalf(ir.BF16ToFloat32)}, ir.F16: {ir.F64, loadHalf(ir.F16ToFloat32)},
 	ir.F32: {ir.F64, load[float64, float32]}, ir.F64: {ir.F64, load[float64, float64]},
 	ir.C64: {ir.C128, loadComplex[complex64]}, ir.C128: {ir.C128, loadComplex[complex128]},
 }
 
-func store[W, T number2](x, w []byte) {
+func store[W, T ordered](x, w []byte) {
 	d, s := View[T](x), View[W](w)
 	s = s[:len(d)]
 	for i := range d {
@@ -62,7 +57,7 @@ func store[W, T number2](x, w []byte) {
 	}
 }
 
-func storeBool[W number2](x, w []byte) {
+func storeBool[W ordered](x, w []byte) {
 	d, s := View[bool](x), View[W](w)
 	for i := range d {
 		d[i] = s[i] != 0
@@ -89,28 +84,28 @@ func storeInt[T integer](lo, hi T) func(x, w []byte) {
 	}
 }
 
-func storeBF16[W number2](x, w []byte) {
+func storeBF16[W ordered](x, w []byte) {
 	d, s := View[uint16](x), View[W](w)
 	for i := range d {
 		d[i] = ir.BF16FromFloat64(float64(s[i]))
 	}
 }
 
-func storeF16[W number2](x, w []byte) {
+func storeF16[W ordered](x, w []byte) {
 	d, s := View[uint16](x), View[W](w)
 	for i := range d {
 		d[i] = ir.F16FromFloat64(float64(s[i]))
 	}
 }
 
-func storeC64[W number2](x, w []byte) {
+func storeC64[W ordered](x, w []byte) {
 	d, s := View[complex64](x), View[W](w)
 	for i := range d {
 		d[i] = complex(float32(s[i]), 0)
 	}
 }
 
-func storeC128[W number2](x, w []byte) {
+func storeC128[W ordered](x, w []byte) {
 	d, s := View[complex128](x), View[W](w)
 	for i := range d {
 		d[i] = complex(float64(s[i]), 0)
@@ -151,7 +146,7 @@ var direct = map[[2]ir.DType]Func{
 	{ir.F32, ir.BF16}: castNarrow(halves[ir.BF16]), {ir.F32, ir.F16}: castNarrow(halves[ir.F16]),
 }
 
-func cast[S, D number2](_ *Work, dst, src []Mem) { store[S, D](dst[0], src[0]) }
+func cast[S, D ordered](_ *Work, dst, src []Mem) { store[S, D](dst[0], src[0]) }
 
 func castWiden(h half) Func {
 	return func(_ *Work, dst, src []Mem) { h.widen(View[float32](dst[0]), View[uint16](src[0])) }

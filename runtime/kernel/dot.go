@@ -8,8 +8,8 @@ import (
 
 // A gemm adds the product of a [m, k] and b [k, n] to c [m, n], all dense and
 // row-major. Each element of c adds its k products in order, so that blocking
-// changes no bit.
-type gemm func(c, a, b Mem, m, n, k int)
+// changes no bit. It may leave c unfinished when w is stopped.
+type gemm func(w *Work, c, a, b Mem, m, n, k int)
 
 var gemms = map[ir.DType]gemm{
 	ir.F32: gemmFloat[float32], ir.F64: gemmFloat[float64], ir.C64: gemmPlain[complex64], ir.C128: gemmPlain[complex128],
@@ -44,22 +44,11 @@ func newOperand(t *ir.Type, as ir.DType, dims ...[]int) *operand {
 	return o
 }
 
-// temps is how many scratch arrays ready takes.
-func (o *operand) temps() int {
-	n := 0
-	if o.convert != nil {
-		n++
-	}
-	if o.order != nil {
-		n++
-	}
-	return n
-}
-
+// ready returns m as the contraction takes it; it leaves scratch of w in use.
 func (o *operand) ready(w *Work, m Mem) Mem {
 	if o.convert != nil {
 		t := w.temp(o.n * o.to)
-		o.convert(w, []Mem{t}, []Mem{m})
+		w.apply(o.convert, t, m)
 		m = t
 	}
 	if o.order != nil {
@@ -118,16 +107,16 @@ func buildDot(op *ir.Op) (Func, error) {
 		}
 		clear(c)
 		for i := range batch {
-			mul(c[i*m*n*size:(i+1)*m*n*size], a[i*m*k*size:(i+1)*m*k*size], b[i*k*n*size:(i+1)*k*n*size], m, n, k)
+			mul(w, c[i*m*n*size:(i+1)*m*n*size], a[i*m*k*size:(i+1)*m*k*size], b[i*k*n*size:(i+1)*k*n*size], m, n, k)
 		}
 		if narrow != nil {
-			narrow(w, dst, []Mem{c})
+			w.apply(narrow, dst[0], c)
 		}
 		w.depth = depth
 	}, nil
 }
 
-func gemmPlain[T number](cm, am, bm Mem, m, n, k int) {
+func gemmPlain[T number](_ *Work, cm, am, bm Mem, m, n, k int) {
 	c, a, b := View[T](cm), View[T](am), View[T](bm)
 	for i := range m {
 		row := c[i*n : (i+1)*n]
@@ -140,7 +129,7 @@ func gemmPlain[T number](cm, am, bm Mem, m, n, k int) {
 }
 
 // gemmBool is or of ands, as StableHLO adds and multiplies booleans.
-func gemmBool(c, a, b Mem, m, n, k int) {
+func gemmBool(_ *Work, c, a, b Mem, m, n, k int) {
 	for i := range m {
 		row := c[i*n : (i+1)*n]
 		for p, x := range a[i*k : (i+1)*k] {

@@ -10,12 +10,19 @@ const (
 // gemmFloat adds four rows of b at a time to a row of c: eight flops per five
 // loads and one store, all of them in order of address. The products are
 // rounded before they are added, on every machine.
-func gemmFloat[T float](cm, am, bm Mem, m, n, k int) {
+func gemmFloat[T float](w *Work, cm, am, bm Mem, m, n, k int) {
 	c, a, b := View[T](cm), View[T](am), View[T](bm)
+	if n == 1 {
+		gemv(c, a, b, m, k)
+		return
+	}
 	for p0 := 0; p0 < k; p0 += blockK {
 		p1 := min(p0+blockK, k)
 		for j0 := 0; j0 < n; j0 += blockN {
 			j1 := min(j0+blockN, n)
+			if w.stopped() {
+				return
+			}
 			for i := range m {
 				addRows(c[i*n+j0:i*n+j1], a[i*k+p0:i*k+p1], b[p0*n+j0:], n)
 			}
@@ -44,6 +51,28 @@ func addRows[T float](c, a, b []T, ld int) {
 	for p, x := range a {
 		for j, y := range b[p*ld:][:len(c)] {
 			c[j] += T(x * y)
+		}
+	}
+}
+
+// gemv is gemmFloat for one column: four rows at a time, so that four sums go
+// on while each waits for its last addition.
+func gemv[T float](c, a, b []T, m, k int) {
+	i := 0
+	for ; i+4 <= m; i += 4 {
+		r0, r1, r2, r3 := a[i*k:][:k], a[(i+1)*k:][:k], a[(i+2)*k:][:k], a[(i+3)*k:][:k]
+		s0, s1, s2, s3 := c[i], c[i+1], c[i+2], c[i+3]
+		for p, y := range b[:k] {
+			s0 += T(r0[p] * y)
+			s1 += T(r1[p] * y)
+			s2 += T(r2[p] * y)
+			s3 += T(r3[p] * y)
+		}
+		c[i], c[i+1], c[i+2], c[i+3] = s0, s1, s2, s3
+	}
+	for ; i < m; i++ {
+		for p, y := range b[:k] {
+			c[i] += T(a[i*k+p] * y)
 		}
 	}
 }

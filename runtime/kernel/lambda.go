@@ -176,7 +176,7 @@ func promoted(op *ir.Op, f Func, at []int) Func {
 		for k, cast := range casts {
 			if cast != nil {
 				t := w.temp(wide[k])
-				cast(w, []Mem{t}, src[k:k+1])
+				w.apply(cast, t, src[k])
 				src[k] = t
 			}
 		}
@@ -202,7 +202,7 @@ func (c *combiner) folder(captured []Mem) folder {
 	switch {
 	case c.kind != ir.Invalid:
 		f := binaries[c.kind].forType(c.elem, c.elem)
-		return func(w *Work, acc, src []Mem) { w.fold(f, acc[0], src[0]) }
+		return func(w *Work, acc, src []Mem) { w.Fold(f, acc[0], src[0]) }
 	case c.second:
 		return func(_ *Work, acc, src []Mem) { copy(acc[0], src[0]) }
 	}

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"ppc/ir"
@@ -42,9 +43,12 @@ type Func func(w *Work, dst, src []Mem)
 // A Work is the memory that a Func needs while it runs. It serves one
 // goroutine at a time; the zero Work is ready.
 type Work struct {
+	Stop *atomic.Bool // once true, what a long Func computes does not matter; may be nil
+
 	tiles [4]Mem // of f32 or 8-byte elements, for element types without arithmetic
 	ins   [3]Mem
 	pair  [2]Mem
+	swap  [2]Mem
 	outs  [1]Mem
 	temps []Mem // stack of scratch, by depth of use
 	depth int
@@ -61,7 +65,7 @@ func (w *Work) tile(i int) Mem {
 	return w.tiles[i]
 }
 
-// temp returns n bytes of scratch, not cleared; done gives back the last.
+// temp returns n bytes of scratch, not cleared; who takes it puts w.depth back.
 func (w *Work) temp(n int) Mem {
 	if w.depth == len(w.temps) {
 		w.temps = append(w.temps, nil)
@@ -73,7 +77,13 @@ func (w *Work) temp(n int) Mem {
 	return w.temps[w.depth-1][:n]
 }
 
-func (w *Work) done() { w.depth-- }
+// apply runs a Func of one operand.
+func (w *Work) apply(f Func, dst, src Mem) {
+	w.pair[0], w.pair[1] = dst, src
+	f(w, w.pair[:1], w.pair[1:])
+}
+
+func (w *Work) stopped() bool { return w.Stop != nil && w.Stop.Load() }
 
 // byType is a Func for each element type that has one.
 type byType [ir.Index + 1]Func

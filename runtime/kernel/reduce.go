@@ -172,7 +172,7 @@ func (f *folding) walker(fold, rows Func, size int) func(w *Work, acc, x Mem) {
 	}
 	return func(w *Work, acc, x Mem) {
 		if k == 0 {
-			w.fold(fold, acc, x)
+			w.Fold(fold, acc, x)
 			return
 		}
 		f.walk(w, 0, fold, rows, size, acc, x)
@@ -186,14 +186,14 @@ func rowByElement(fold Func, size int) Func {
 		for i := 0; i < len(acc); i += size {
 			row := x[i/size*n:][:n]
 			for j := 0; j < n; j += size {
-				w.fold(fold, acc[i:i+size], row[j:j+size])
+				w.Fold(fold, acc[i:i+size], row[j:j+size])
 			}
 		}
 	}
 }
 
-// fold is acc = f(acc, x), element by element.
-func (w *Work) fold(f Func, acc, x Mem) {
+// Fold is acc = f(acc, x), element by element, for f from [Combiner].
+func (w *Work) Fold(f Func, acc, x Mem) {
 	w.pair[0], w.pair[1] = acc, x
 	f(w, w.pair[:1], w.pair[:])
 }
@@ -205,9 +205,9 @@ func (f *folding) walk(w *Work, d int, fold, rows Func, size int, acc, x Mem) {
 	part := len(x) / f.shape[d]
 	switch {
 	case left == 1 && f.keep[d]:
-		w.fold(fold, acc, x)
+		w.Fold(fold, acc, x)
 	case left == 1, left == 2 && f.keep[d]: // one row, or rows
-		rows(w, []Mem{acc}, []Mem{x})
+		w.apply(rows, acc, x)
 	case f.keep[d]:
 		step := f.acc[d] * size
 		for i := range f.shape[d] {

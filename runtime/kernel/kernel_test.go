@@ -1,0 +1,160 @@
+package kernel
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ppc/ir"
+)
+
+// The tables of 16-bit floats are ir's, bit for bit.
+func TestHalves(t *testing.T) {
+	for elem, h := range halves {
+		from := map[ir.DType]func(float64) uint16{ir.BF16: ir.BF16FromFloat64, ir.F16: ir.F16FromFloat64}[elem]
+		to := map[ir.DType]func(uint16) float32{ir.BF16: ir.BF16ToFloat32, ir.F16: ir.F16ToFloat32}[elem]
+		var wide [1]float32
+		var narrow [1]uint16
+		check := func(x float32) {
+			h.narrow(narrow[:], []float32{x})
+			if want := from(float64(x)); narrow[0] != want {
+				t.Errorf("%s: %v (%#x) becomes %#x, want %#x", elem, x, math.Float32bits(x), narrow[0], want)
+			}
+		}
+		for b := range 1 << 16 {
+			h.widen(wide[:], []uint16{uint16(b)})
+			if x := to(uint16(b)); math.Float32bits(x) != math.Float32bits(wide[0]) {
+				t.Errorf("%s: %#x is %v, want %v", elem, b, wide[0], x)
+			}
+			bits := math.Float32bits(wide[0])
+			for _, d := range []uint32{0, 1, 0x7ff, 0x800, 0x1000, 0x1001, 0x8000, 0x7fff, 0x8001} {
+				if x := math.Float32frombits(bits + d); x == x {
+					check(x)
+				}
+			}
+		}
+		check(float32(math.NaN()))
+		check(float32(math.Inf(1)))
+		check(float32(math.Inf(-1)))
+	}
+}
+
+// A Copy of any box is the loop over its elements.
+func TestCopy(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		rank := rng.IntN(5)
+		shape, perm := make([]int, rank), rng.Perm(rank)
+		for d := range shape {
+			shape[d] = 1 + rng.IntN(4)
+			if rng.IntN(10) == 0 {
+				shape[d] = 40
+			}
+		}
+		if product(shape) > 5000 {
+			continue
+		}
+		// The source: dimensions in another order, some reversed, some repeated.
+		moved := make([]int, rank)
+		for i, d := range perm {
+			moved[i] = shape[d]
+		}
+		own, from, at := strides(moved), make([]int, rank), 0
+		for i, d := range perm {
+			switch from[d] = own[i]; rng.IntN(4) {
+			case 0:
+				at += (shape[d] - 1) * own[i]
+				from[d] = -own[i]
+			case 1:
+				from[d] = 0
+			}
+		}
+		elem := []int{1, 2, 4, 8, 16}[rng.IntN(5)]
+		src, got, want := NewMem(elem*product(shape)), NewMem(elem*product(shape)), NewMem(elem*product(shape))
+		for i := range src {
+			src[i] = byte(rng.Uint32())
+		}
+		NewCopy(elem, shape, strides(shape), from).Run(got, src, 0, at)
+		idx := make([]int, rank)
+		for e := range product(shape) {
+			s := at
+			for d, i := range idx {
+				s += i * from[d]
+			}
+			copy(want[e*elem:(e+1)*elem], src[s*elem:])
+			advance(idx, shape, make([]int, rank))
+		}
+		if !bytes.Equal(got, want) {
+			t.Fatalf("shape %v, strides %v from %d, %d bytes: wrong", shape, from, at, elem)
+		}
+	}
+}
+
+// A sort ends with a permutation, whatever the comparator says.
+func TestMergeSortLies(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for n := range 60 {
+		x := rng.Perm(n)
+		mergeSort(x, make([]int, n), func(a, b int) bool { return rng.IntN(2) == 0 })
+		slices.Sort(x)
+		for i, v := range x {
+			if i != v {
+				t.Fatalf("%d numbers: no permutation", n)
+			}
+		}
+	}
+}
+
+// Blocking changes no bit: the products of an element are added in order.
+func TestGemmOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, s := range [][3]int{{1, 1, 1}, {3, 300, 5}, {5, 129, 1}, {4, 7, 1}, {2, 131, 700}, {0, 3, 4}, {3, 0, 4}} {
+		m, k, n := s[0], s[1], s[2]
+		a, b, c := NewMem(4*m*k), NewMem(4*k*n), NewMem(4*m*n)
+		x, y, z := View[float32](a), View[float32](b), View[float32](c)
+		for i := range x {
+			x[i] = float32(rng.NormFloat64())
+		}
+		for i := range y {
+			y[i] = float32(rng.NormFloat64())
+		}
+		gemms[ir.F32](new(Work), c, a, b, m, n, k)
+		for i := range m {
+			for j := range n {
+				sum := float32(0)
+				for p := range k {
+					sum += float32(x[i*k+p] * y[p*n+j])
+				}
+				if z[i*n+j] != sum {
+					t.Fatalf("%v: element %d, %d is %v, want %v", s, i, j, z[i*n+j], sum)
+				}
+			}
+		}
+	}
+}
+
+// Nothing allocates per element, and the common kernels not at all.
+func TestAllocations(t *testing.T) {
+	f := ir.NewFunc("f")
+	b := ir.NewBuilder(f)
+	x := f.NewArg(f.Body, ir.Tensor(ir.F32, 64, 64), "")
+	h := f.NewArg(f.Body, ir.Tensor(ir.BF16, 64, 64), "")
+	zero := b.Splat(ir.Tensor(ir.F32), 0)
+	for _, v := range []*ir.Value{b.Add(x, x), b.Add(h, h), b.Compare("GT", x, x), b.Transpose(x, 1, 0), b.Reduce(ir.Add, x, zero, 0), b.Reduce(ir.Add, x, zero, 1),
+		b.Convert(h, ir.I32), b.DynamicSlice(x, []*ir.Value{b.I32(0), b.I32(3)}, 4, 8), b.Dot(x, x, ir.Dot{LhsContract: []int{0}, RhsContract: []int{1}}), b.Broadcast(zero, []int{9}, []int{}...)} {
+		run, err := Build(v.Def)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, dst := new(Work), []Mem{NewMem(v.Type.Bytes())}
+		var src []Mem
+		for _, o := range v.Def.Operands {
+			src = append(src, NewMem(o.Type.Bytes()))
+		}
+		if n := testing.AllocsPerRun(10, func() { run(w, dst, src) }); n > 0 {
+			t.Errorf("%s: %v allocations", v.Def.Name(), n)
+		}
+	}
+}
