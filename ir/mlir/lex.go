@@ -47,7 +47,7 @@ type parser struct {
 	tok   token
 	depth int
 	errs  diag.List
-	nodes int // attributes and types so far, those that an alias stands for included
+	nodes int // attributes, types and bytes of verbatim text so far, those that an alias stands for included
 
 	m         *ir.Module
 	aliases   map[string]*alias
@@ -67,8 +67,9 @@ const maxErrors = 20
 // maxDepth bounds the nesting of types, attributes, locations and regions.
 const maxDepth = 256
 
-// maxNodes bounds what aliases of aliases may stand for.
-const maxNodes = 1 << 24
+// maxNodes bounds what aliases of aliases may stand for, beyond what the text
+// itself can.
+const maxNodes = 1 << 22
 
 // report records an error at offset at.
 func (s *parser) report(at int, format string, args ...any) {
@@ -122,8 +123,8 @@ func (s *parser) leave() { s.depth-- }
 
 // node counts n attributes or types.
 func (s *parser) node(n int) {
-	if s.nodes += n; s.nodes > maxNodes {
-		s.fail(s.tok.start, "the aliases stand for more than %d attributes", maxNodes)
+	if s.nodes += n; s.nodes > maxNodes+2*len(s.src) {
+		s.fail(s.tok.start, "the aliases stand for too much")
 	}
 }
 

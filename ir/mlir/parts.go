@@ -247,7 +247,8 @@ func (q quoted) fits(op *ir.Op) bool {
 func (q quoted) print(p *printer, op *ir.Op, f *syntax) { p.print(ir.QuoteText(op.Str(string(q)))) }
 func (q quoted) read(s *parser, st *state)              { st.set(string(q), ir.Str(s.stringText())) }
 
-// dict is the attributes that no other part stands for.
+// dict is the attributes that no other part stands for, but for those that
+// have their default.
 type dict struct {
 	noAttrs
 	always
@@ -262,16 +263,14 @@ func (dict) read(s *parser, st *state) {
 
 func restAttrs(op *ir.Op, f *syntax) ir.Attrs {
 	all := allAttrs(op)
-	if !slices.ContainsFunc(all, func(a ir.NamedAttr) bool { return f.stands[a.Name] }) {
+	left := func(a ir.NamedAttr) bool {
+		value, ok := f.defaults[a.Name]
+		return f.stands[a.Name] || ok && a.Attr.String() == value
+	}
+	if !slices.ContainsFunc(all, left) {
 		return all
 	}
-	var rest ir.Attrs
-	for _, a := range all {
-		if !f.stands[a.Name] {
-			rest = append(rest, a)
-		}
-	}
-	return rest
+	return slices.DeleteFunc(slices.Clone(all), left)
 }
 
 // typing is the types of operands and results, in one of several short forms

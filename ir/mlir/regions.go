@@ -108,7 +108,7 @@ func (reduction) print(p *printer, op *ir.Op, f *syntax) {
 		}
 		p.params([]*ir.Value{args[i], args[n+i]})
 	}
-	p.print(" ")
+	p.print("  ")
 	p.region(op.Regions[0], false)
 }
 func (reduction) read(s *parser, st *state) {

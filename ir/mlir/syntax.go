@@ -13,7 +13,8 @@ type syntax struct {
 	props   []string // inherent attributes, beyond those that ir's table lists
 	results []string // the names of results that have none
 
-	stands map[string]bool // the attributes that parts stand for
+	defaults map[string]string // attributes that are left out where they have these values
+	stands   map[string]bool   // the attributes that parts stand for
 }
 
 // A part is a piece of an op's syntax. It prints what it stands for and reads
@@ -111,6 +112,7 @@ func returnOp(name string) syntax   { return syntax{name: name, parts: []part{re
 func accurateOp(name string) syntax {
 	f := unaryOp(name)
 	f.props = []string{"result_accuracy"}
+	f.defaults = map[string]string{"result_accuracy": "#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<DEFAULT>>"}
 	return f
 }
 
@@ -151,10 +153,10 @@ var syntaxTable = []syntax{
 	{name: "stablehlo.select", parts: []part{sp, arg(0), comma, arg(1), comma, arg(2), dict{}, selectTypes}},
 	{name: "stablehlo.clamp", parts: []part{sp, arg(0), comma, arg(1), comma, arg(2), dict{}, sameTypes}},
 
-	constantOp("stablehlo.constant"), constantOp("sdy.constant"), constantOp("chlo.constant"), constantOp("arith.constant"),
+	constantOp("stablehlo.constant"), constantOp("sdy.constant"), constantOp("chlo.constant"), {name: "arith.constant", parts: []part{constant{}}, results: []string{"cst"}},
 	{name: "stablehlo.iota", parts: []part{text(" dim = "), number("iota_dimension"), dict{}, resultType}},
 	sourceOp("stablehlo.partition_id"), sourceOp("stablehlo.replica_id"), sourceOp("stablehlo.create_token"),
-	{name: "stablehlo.after_all", parts: []part{args{lead: " "}, dict{}, tokenType}},
+	{name: "stablehlo.after_all", parts: []part{sp, args{}, dict{}, tokenType}},
 
 	{name: "stablehlo.broadcast_in_dim", parts: []part{sp, arg(0), text(", dims = "), list("broadcast_dimensions"), dict{}, functionalTypes}},
 	{name: "stablehlo.broadcast", parts: []part{sp, arg(0), text(", sizes = "), list("broadcast_sizes"), dict{}, functionalTypes}},
@@ -179,7 +181,8 @@ var syntaxTable = []syntax{
 	returnOp("stablehlo.return"), returnOp("func.return"), returnOp("sdy.return"),
 	{name: "stablehlo.optimization_barrier", parts: []part{barrier{}}},
 	{name: "stablehlo.custom_call", parts: []part{sp, symbol("call_target_name"), text("("), args{}, text(")"), dict{}, functionalTypes},
-		props: []string{"has_side_effect", "backend_config", "api_version", "called_computations", "operand_layouts", "result_layouts", "output_operand_aliases"}},
+		props:    []string{"has_side_effect", "backend_config", "api_version", "called_computations", "operand_layouts", "result_layouts", "output_operand_aliases"},
+		defaults: map[string]string{"has_side_effect": "false", "api_version": "1 : i32", "called_computations": "[]"}},
 	{name: "stablehlo.tuple", parts: []part{sp, args{}, dict{}, tupleType}},
 	{name: "stablehlo.get_tuple_element", parts: []part{sp, arg(0), text("["), number("index"), text("]"), dict{}, functionalTypes}},
 	{name: "stablehlo.composite", parts: []part{sp, quoted("name"), args{lead: " "}, dict{}, functionalTypes},
@@ -243,7 +246,8 @@ var syntaxTable = []syntax{
 	{name: "mhlo.topk", parts: []part{text("("), arg(0), glued(", k="), number("k"), flag{"largest", ", largest="}, text(")"), dict{}, arrowTypes}, results: []string{"values", "indices"}},
 	{name: "chlo.top_k", parts: []part{text("("), arg(0), text(", k = "), number("k"), text(")"), dict{}, arrowTypes}, results: []string{"values", "indices"}},
 
-	{name: "tensor.cast", parts: []part{sp, arg(0), dict{}, castTypes}},
+	{name: "tensor.cast", parts: []part{sp, arg(0), dict{}, castTypes}, results: []string{"cast"}},
+	unaryOp("mhlo.copy"),
 
 	// The dialects of StableHLO's own tests.
 	{name: "check.expect_eq_const", parts: []part{sp, arg(0), comma, literal("value"), dict{}}},

@@ -129,10 +129,21 @@ func (s *parser) tensor() *ir.Type {
 	}
 	t := &ir.Type{Kind: ir.TensorType, Elem: elem, Shape: shape}
 	if s.accept(",") {
-		t.Text = newEncoding(s.raw(s.tok.start))
+		t.Text = newEncoding(s.encoding())
 	}
 	s.expect(">")
 	return t
+}
+
+// encoding reads the encoding of a tensor as text.
+func (s *parser) encoding() string {
+	if s.tok.kind == hashToken {
+		if text := s.aliasText(s.text()); text != "" {
+			s.next()
+			return text
+		}
+	}
+	return s.raw(s.tok.start)
 }
 
 // newEncoding is the encoding of a tensor as StableHLO spells it now.
@@ -272,25 +283,47 @@ func closing(c byte) byte {
 }
 
 // rawTo makes what follows offset end the next token and returns the text from
-// start to there.
+// start to there. Aliases in it are replaced by what they stand for.
 func (s *parser) rawTo(start, end int) string {
 	var b strings.Builder
+	last := byte('<') // before what comes next, or one after which no blank stands
 	for i := start; i < end; {
-		j := s.skipSpace(i)
-		if j > i {
-			if i > start && j < end {
+		if j := s.skipSpace(i); j > i {
+			i = min(j, end)
+			if i < end && closing(last) == 0 && strings.IndexByte(">)]},", s.src[i]) < 0 {
 				b.WriteByte(' ')
 			}
-			i = j
 			continue
 		}
-		j = i + 1
-		if s.src[i] == '"' {
+		j := i + 1
+		text := ""
+		switch s.src[i] {
+		case '"':
 			j = stringEnd(s.src, i)
+		case '#', '!':
+			j = s.lex(i).end
+			text = s.aliasText(s.src[i:j])
 		}
-		b.WriteString(s.src[i:j])
+		if text == "" {
+			text = s.src[i:j]
+		}
+		b.WriteString(text)
+		last = s.src[j-1]
 		i = j
 	}
 	s.seek(end)
+	s.node(b.Len())
 	return b.String()
+}
+
+// aliasText is what the alias called name stands for, or "" where there is no such.
+func (s *parser) aliasText(name string) string {
+	a := s.aliases[name]
+	if a == nil {
+		return ""
+	}
+	if name[0] == '!' {
+		return s.typeOf(a).String()
+	}
+	return s.attrOf(a).String()
 }
