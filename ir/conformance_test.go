@@ -108,11 +108,8 @@ var rejected = []deviation{
 	{"stablehlo/verify/ops_stablehlo.03:4", 1, "an all_gather of two operands, one of which grows by another factor than the group's size"},
 	{"stablehlo/verify/ops_stablehlo.06", 2, "a collective_broadcast of several operands, or from a root that is computed"},
 	{"stablehlo/verify/print_reduce", 1, "a reduction of anything but scalars: the specification has none"},
-	{"stablehlo/verify/print_while", 1, "arith.constant is not read"},
 	{"stablehlo/verify/verify_reduce:", 2, "a reduction of anything but scalars: the specification has none"},
 	{"stablehlo/verify/verify_reduce_window", 2, "a reduction of anything but scalars: the specification has none"},
-	{"stablehlo/verify/verify_while", 3, "arith.constant is not read"},
-	{"xla/sdy/sdy_round_trip_export_pipeline:5", 1, "unreduced axes of a maximum"},
 }
 
 // The verifier rejects what StableHLO's and Shardy's verifiers reject and

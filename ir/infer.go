@@ -27,7 +27,7 @@ func first(rs ...*Rule) *Rule {
 func within(n int, what string, dims []int, rank int) *Rule {
 	for _, d := range dims {
 		if d < 0 || d >= rank {
-			return broken(n, "%s has %d, want numbers from 0 to %d", what, d, rank-1)
+			return broken(n, "%d in %s is not one of %s", d, what, counted(rank, "dimension"))
 		}
 	}
 	return nil
@@ -36,7 +36,7 @@ func within(n int, what string, dims []int, rank int) *Rule {
 func unique(n int, what string, dims []int) *Rule {
 	for i, d := range dims {
 		if slices.Contains(dims[:i], d) {
-			return broken(n, "%s has %d twice", what, d)
+			return broken(n, "%d stands twice in %s", d, what)
 		}
 	}
 	return nil
@@ -44,14 +44,14 @@ func unique(n int, what string, dims []int) *Rule {
 
 func ascending(n int, what string, dims []int) *Rule {
 	if !slices.IsSorted(dims) {
-		return broken(n, "%s [%s] is not sorted", what, joinInts(dims))
+		return broken(n, "%s are [%s], want them sorted", what, joinInts(dims))
 	}
 	return nil
 }
 
 func lacks(n int, what string, dims []int, d int) *Rule {
 	if slices.Contains(dims, d) {
-		return broken(n, "%s has %d, the dimension of the index vectors", what, d)
+		return broken(n, "%d in %s is the dimension of the index vectors", d, what)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (n groupRules) devices(l *Literal) *Rule {
 		case id == -1 && n.padded:
 			continue
 		case id < 0:
-			return broken(n.inRange, "replica_groups have device %d", id)
+			return broken(n.inRange, "replica_groups have device %d, want numbers from 0 on", id)
 		case seen[id]:
 			return broken(n.unique, "replica_groups have device %d twice", id)
 		}
@@ -59,7 +59,7 @@ func (n groupRules) devices(l *Literal) *Rule {
 	}
 	for id := range int64(len(seen)) {
 		if !seen[id] && !n.partial {
-			return broken(n.complete, "replica_groups have %d devices but not device %d: want 0 to %d", len(seen), id, len(seen)-1)
+			return broken(n.complete, "replica_groups have %s but not device %d: want 0 to %d", counted(len(seen), "device"), id, len(seen)-1)
 		}
 	}
 	return nil
@@ -81,7 +81,7 @@ func inferAllGather(op *Op) ([]*Type, *Rule) {
 		return nil, r
 	}
 	if len(op.Operands) != len(op.Results) {
-		return nil, broken(6, "%d operands and %d results", len(op.Operands), len(op.Results))
+		return nil, broken(6, "%s and %s, want as many", counted(len(op.Operands), "operand"), counted(len(op.Results), "result"))
 	}
 	dim := op.Int("all_gather_dim")
 	for i, v := range op.Operands {
@@ -249,7 +249,7 @@ func permutePairs(l *Literal) *Rule {
 			id := l.Int(2*k + i)
 			switch {
 			case id < 0:
-				return broken(4, "source_target_pairs have device %d", id)
+				return broken(4, "source_target_pairs have device %d, want numbers from 0 on", id)
 			case seen[i][id]:
 				return broken(2+i, "device %d is the %s of two pairs", id, what)
 			}

@@ -89,11 +89,11 @@ func without(shape []int, drop func(d int) bool) []int {
 // sizes; n is the number of the constraint on their count, n+1 on their sizes.
 func batchPairs(n int, operand, indices []int, t, idx *Type) *Rule {
 	if len(operand) != len(indices) {
-		return broken(n, "%d batching dimensions of the operand, %d of the indices", len(operand), len(indices))
+		return broken(n, "%s of the operand, %d of the indices", counted(len(operand), "batching dimension"), len(indices))
 	}
 	for i, d := range operand {
 		if a, b := t.Shape[d], idx.Shape[indices[i]]; !fits(a, b) {
-			return broken(n+1, "batching dimensions %d and %d have sizes %d and %d", d, indices[i], a, b)
+			return broken(n+1, "batching dimensions %d and %d have sizes %d and %d, want one size", d, indices[i], a, b)
 		}
 	}
 	return nil
@@ -148,7 +148,7 @@ func gatherDims(g GatherDims, t, idx *Type) *Rule {
 		return broken(2, "index_vector_dim is %d, the indices have rank %d", g.IndexVectorDim, idx.Rank())
 	}
 	if n := indexLen(idx, g.IndexVectorDim); !fits(n, len(g.StartIndexMap)) {
-		return broken(3, "start_index_map has %d entries, an index %d", len(g.StartIndexMap), n)
+		return broken(3, "start_index_map has %s, an index %d", counted(len(g.StartIndexMap), "number"), n)
 	}
 	if r := first(
 		ascending(4, "offset_dims", g.OffsetDims),
@@ -185,7 +185,7 @@ func inferScatter(op *Op) ([]*Type, *Rule) {
 	}
 	n := len(op.Operands) / 2
 	if len(op.Operands) != 2*n+1 || len(op.Results) != 0 && len(op.Results) != n {
-		return nil, broken(5, "%d operands and %d results, want inputs, indices, and as many updates and results as inputs", len(op.Operands), len(op.Results))
+		return nil, broken(5, "%s and %s, want inputs, indices, and as many updates and results as inputs", counted(len(op.Operands), "operand"), counted(len(op.Results), "result"))
 	}
 	ts := typesOf(op.Operands)
 	inputs, idx, updates := ts[:n], ts[n], ts[n+1:]
@@ -228,7 +228,7 @@ func scatterDims(g ScatterDims, t, idx, u *Type) *Rule {
 		return broken(22, "index_vector_dim is %d, the indices have rank %d", g.IndexVectorDim, idx.Rank())
 	}
 	if n := indexLen(idx, g.IndexVectorDim); !fits(n, len(g.ScatterDimsToOperandDims)) {
-		return broken(19, "scatter_dims_to_operand_dims has %d entries, an index %d", len(g.ScatterDimsToOperandDims), n)
+		return broken(19, "scatter_dims_to_operand_dims has %s, an index %d", counted(len(g.ScatterDimsToOperandDims), "number"), n)
 	}
 	if r := first(
 		ascending(7, "update_window_dims", g.UpdateWindowDims),

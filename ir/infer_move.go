@@ -27,10 +27,10 @@ func inferBroadcast(op *Op) ([]*Type, *Rule) {
 			return nil, broken(3, "broadcast dimension %d is not a dimension of %s", d, t)
 		}
 		if slices.Contains(dims[:i], d) {
-			return nil, broken(4, "broadcast dimension %d appears twice", d)
+			return nil, broken(4, "%d stands twice in broadcast_dimensions", d)
 		}
 		if in.Shape[i] != 1 && in.Shape[i] != t.Shape[d] && in.Shape[i] != Dynamic && t.Shape[d] != Dynamic {
-			return nil, broken(5, "operand dimension %d has size %d, result dimension %d has size %d", i, in.Shape[i], d, t.Shape[d])
+			return nil, broken(5, "operand dimension %d has size %d, result dimension %d has size %d: want 1 or one size", i, in.Shape[i], d, t.Shape[d])
 		}
 	}
 	return []*Type{t}, nil

@@ -1,6 +1,9 @@
 package ir
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Constraints and result types of the pp ops and of Shardy's.
 
@@ -14,7 +17,7 @@ func inferStack(op *Op) ([]*Type, *Rule) {
 		return nil, broken(1, "%d layers, want at least 1", layers)
 	}
 	if sides < 0 || sides >= len(op.Operands) {
-		return nil, broken(1, "%d side inputs, but %d operands", sides, len(op.Operands))
+		return nil, broken(1, "%s, but %s", counted(sides, "side input"), counted(len(op.Operands), "operand"))
 	}
 	for i, v := range op.Operands[1+sides:] {
 		if !v.Type.IsTensor() || v.Type.Rank() == 0 || v.Type.Shape[0] != layers {
@@ -38,7 +41,7 @@ func inferStack(op *Op) ([]*Type, *Rule) {
 func inferScan(op *Op) ([]*Type, *Rule) {
 	n, trips, b := op.Int("carries"), op.Int("trip_count"), op.Regions[0]
 	if n < 0 || n > len(op.Operands) || trips < 0 {
-		return nil, broken(1, "%d carries and %d iterations, with %d operands", n, trips, len(op.Operands))
+		return nil, broken(1, "%d carries and %s, with %s", n, counted(trips, "iteration"), counted(len(op.Operands), "operand"))
 	}
 	want := append([]*Type{Tensor(I32)}, typesOf(op.Operands[:n])...)
 	for i, v := range op.Operands[n:] {
@@ -53,7 +56,7 @@ func inferScan(op *Op) ([]*Type, *Rule) {
 	}
 	out := returned(b)
 	if len(out) < n {
-		return nil, broken(2, "the region yields %d values, want %d carries first", len(out), n)
+		return nil, broken(2, "the region yields %s, want %d carries first", counted(len(out), "value"), n)
 	}
 	if r := carried(2, "carries yielded by the region", out[:n], want[1:1+n]); r != nil {
 		return nil, r
@@ -88,6 +91,28 @@ func inferCheckpoint(op *Op) ([]*Type, *Rule) {
 	return returned(op.Regions[0]), nil
 }
 
+// inferReshard, for sdy.reshard: C1 unreduced axes that stay so are combined
+// as before; C2 those that become so are summed: a value is not the maximum of
+// parts that do not exist yet.
+func inferReshard(op *Op) ([]*Type, *Rule) {
+	v, s := op.Operands[0], op.Attrs.Get("sharding").(*Sharding)
+	var had Sharding
+	if v.Sharding != nil {
+		had = *v.Sharding
+	}
+	for _, r := range s.Unreduced {
+		if kept := slices.ContainsFunc(had.Unreduced, r.Overlaps); kept && s.ReducedBy != had.ReducedBy {
+			return nil, broken(1, "axis %s is combined by %s, not by %s as before", r, combination(s), combination(&had))
+		} else if !kept && s.ReducedBy != "" {
+			return nil, broken(2, "axis %s becomes unreduced by %s, want by sum", r, s.ReducedBy)
+		}
+	}
+	return []*Type{v.Type}, nil
+}
+
+// combination is how the unreduced axes of s are combined.
+func combination(s *Sharding) string { return cmp.Or(s.ReducedBy, "sum") }
+
 // inferManual, for sdy.manual_computation: C1 there is a sharding for each
 // operand and result; C2 the region takes and returns as many values. What
 // they say of a mesh is checked where the module is at hand.
@@ -96,13 +121,13 @@ func inferManual(op *Op) ([]*Type, *Rule) {
 	region := op.Regions[0]
 	switch {
 	case len(in) != len(op.Operands):
-		return nil, broken(1, "%d in_shardings for %d operands", len(in), len(op.Operands))
+		return nil, broken(1, "%d in_shardings for %s", len(in), counted(len(op.Operands), "operand"))
 	case len(out) != len(op.Results):
-		return nil, broken(1, "%d out_shardings for %d results", len(out), len(op.Results))
+		return nil, broken(1, "%d out_shardings for %s", len(out), counted(len(op.Results), "result"))
 	case len(region.Args) != len(op.Operands):
-		return nil, broken(2, "the region takes %d values, the op %d", len(region.Args), len(op.Operands))
+		return nil, broken(2, "the region takes %s, the op %d", counted(len(region.Args), "value"), len(op.Operands))
 	case len(returned(region)) != len(op.Results):
-		return nil, broken(2, "the region returns %d values, the op %d", len(returned(region)), len(op.Results))
+		return nil, broken(2, "the region returns %s, the op %d", counted(len(returned(region)), "value"), len(op.Results))
 	}
 	for _, a := range op.Attrs.Get("manual_axes").(Array) {
 		if _, ok := a.(Str); !ok {

@@ -333,7 +333,7 @@ cond {
 		attrs: []AttrSpec{req("sharding", ShardingAttr)}, infer: inferIdentity, factors: pointwise,
 		example: `%r = sdy.sharding_constraint %a <@mesh, [{"x"}, {?}]> : tensor<4x8xf32>`},
 	Reshard: {name: "sdy.reshard", doc: "the operand, moved to lie as the sharding says", traits: Pure | Elementwise, operands: exactly(1), results: exactly(1),
-		attrs: []AttrSpec{req("sharding", ShardingAttr)}, infer: inferIdentity, factors: pointwise,
+		attrs: []AttrSpec{req("sharding", ShardingAttr)}, infer: inferReshard, factors: pointwise,
 		example: `%r = sdy.reshard %a <@mesh, [{}, {"y":(1)2}]> : tensor<4x8xf32>`},
 	ManualComputation: {name: "sdy.manual_computation", doc: "the region, per device along the manual axes", traits: Pure | Isolated, operands: atLeast(0), results: atLeast(0), regions: exactly(1),
 		attrs: []AttrSpec{req("in_shardings", ShardingsAttr), req("out_shardings", ShardingsAttr), req("manual_axes", ArrayAttr)}, infer: inferManual, inModule: manualFits,

@@ -21,6 +21,14 @@ func broken(n int, format string, args ...any) *Rule {
 	return rule(fmt.Sprintf("C%d", n), format, args...)
 }
 
+// counted is n of what noun says: 1 region, 2 regions.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // of completes the label of a constraint with the name of the op.
 func (r *Rule) of(op *Op) *Rule {
 	if r != nil && strings.HasPrefix(r.Label, "C") {
@@ -192,7 +200,7 @@ func (v *verifier) function() {
 		return // reported
 	}
 	if len(ret.Operands) != len(v.f.Results) {
-		v.errs.add(ret, rule("structure-6", "returns %d values, the function has %d results", len(ret.Operands), len(v.f.Results)))
+		v.errs.add(ret, rule("structure-6", "returns %s, the function has %s", counted(len(ret.Operands), "value"), counted(len(v.f.Results), "result")))
 		return
 	}
 	for i, r := range v.f.Results {
@@ -373,16 +381,18 @@ func (v *verifier) rules(op *Op) {
 		return
 	}
 	if len(types) != len(op.Results) {
-		v.errs.add(op, rule("type-1", "has %d results, its operands make %d", len(op.Results), len(types)))
+		v.errs.add(op, rule("type-1", "has %s, its operands make %d", counted(len(op.Results), "result"), len(types)))
 		return
 	}
+	ok := true
 	for i, t := range types {
 		if !compatible(t, op.Results[i].Type) {
 			v.errs.add(op, rule("type-1", "result %d has type %s, its operands make %s", i, op.Results[i].Type, t))
+			ok = false
 		}
 	}
 	v.shardings(op)
-	if check := table[op.Kind].inModule; check != nil && !unread(op) {
+	if check := table[op.Kind].inModule; check != nil && ok && !unread(op) {
 		v.errs.add(op, check(v.m, op).of(op))
 	}
 }
@@ -416,9 +426,9 @@ func inferOp(op *Op) ([]*Type, *Rule) {
 		what  string
 		have  int
 		arity Arity
-	}{{"operands", len(op.Operands), row.operands}, {"results", len(op.Results), row.results}, {"regions", len(op.Regions), row.regions}} {
+	}{{"operand", len(op.Operands), row.operands}, {"result", len(op.Results), row.results}, {"region", len(op.Regions), row.regions}} {
 		if !n.arity.Allows(n.have) {
-			return nil, rule("op-2", "has %d %s, want %s", n.have, n.what, n.arity)
+			return nil, rule("op-2", "has %s, want %s", counted(n.have, n.what), n.arity)
 		}
 	}
 	for i := range row.attrs {

@@ -17,7 +17,7 @@ func callFits(m *Module, op *Op) *Rule {
 		return nil
 	}
 	if len(f.Params()) != len(op.Operands) || len(f.Results) != len(op.Results) {
-		return broken(2, "%s takes %d values and returns %d, not %d and %d", SymbolText(f.Name), len(f.Params()), len(f.Results), len(op.Operands), len(op.Results))
+		return broken(2, "%s takes %s and returns %d, not %d and %d", SymbolText(f.Name), counted(len(f.Params()), "value"), len(f.Results), len(op.Operands), len(op.Results))
 	}
 	return signatureFits(3, f, typesOf(op.Operands), typesOf(op.Results))
 }
@@ -27,7 +27,7 @@ func callFits(m *Module, op *Op) *Rule {
 func signatureFits(n int, f *Func, in, out []*Type) *Rule {
 	name := SymbolText(f.Name)
 	if len(f.Params()) != len(in) || len(f.Results) != len(out) {
-		return broken(n, "%s takes %d values and returns %d, want %d and %d", name, len(f.Params()), len(f.Results), len(in), len(out))
+		return broken(n, "%s takes %s and returns %d, want %d and %d", name, counted(len(f.Params()), "value"), len(f.Results), len(in), len(out))
 	}
 	for i, p := range f.Params() {
 		if !compatible(p.Type, in[i]) {
@@ -173,6 +173,9 @@ func pipelineFits(m *Module, op *Op) *Rule {
 	}
 	if inside == layers {
 		return nil
+	}
+	if !config.Has("outside") {
+		return broken(5, "%s after the pipeline, and no function outside for them", counted(layers-inside, "layer"))
 	}
 	g, r := layerOf(m, "outside", config.Sym("outside"))
 	if r != nil {

@@ -86,7 +86,7 @@ func (v *verifier) unplaced(op *Op) {
 	}
 	per, ok := a.(PerValue)
 	if !ok || len(op.Results) > 0 || len(per) > 1 {
-		v.errs.add(op, rule("sharding-9", "%s is %s, want one sharding for each of %d results", shardingName, a, len(op.Results)))
+		v.errs.add(op, rule("sharding-9", "%s is %s, want one sharding for each of %s", shardingName, a, counted(len(op.Results), "result")))
 		return
 	}
 	for _, s := range per {
@@ -132,7 +132,7 @@ func (v *verifier) notManual(s *Sharding) *Rule {
 	for _, r := range s.refs() {
 		for _, a := range v.manual {
 			if a.Overlaps(r) {
-				return rule("sharding-10", "axis %s in %s is manual here, where every device works for itself along it", r, s)
+				return rule("sharding-10", "%s: axis %s is manual here, every device works for itself along it", s, r)
 			}
 		}
 	}
@@ -162,22 +162,22 @@ func fitsMesh(m *Module, s *Sharding, t *Type) *Rule {
 		return nil // the text said neither mesh nor axes
 	}
 	if r := distinctAxes(mesh, s.refs()); r != nil {
-		return rule(r.Label, "%s in %s", r.Msg, s)
+		return rule(r.Label, "%s: %s", s, r.Msg)
 	}
 	for i, d := range s.Dims {
 		if r := mergeable(d.Axes); r != nil {
-			return rule(r.Label, "%s in %s", r.Msg, s)
+			return rule(r.Label, "%s: %s", s, r.Msg)
 		}
 		if len(d.Axes) == 0 && !d.Open && d.Priority > 0 {
-			return rule("sharding-8", "dimension %d of %s is empty and closed, so it has no priority", i, s)
+			return rule("sharding-8", "%s: dimension %d is empty and closed, so it has no priority", s, i)
 		}
 	}
 	for _, list := range [][]AxisRef{s.Replicated, s.Unreduced} {
 		if r := mergeable(list); r != nil {
-			return rule(r.Label, "%s in %s", r.Msg, s)
+			return rule(r.Label, "%s: %s", s, r.Msg)
 		}
 		if !slices.IsSortedFunc(list, mesh.compareRefs) {
-			return rule("sharding-7", "the replicated and unreduced axes of %s are not in the order of mesh %s", s, SymbolText(mesh.Name))
+			return rule("sharding-7", "%s: replicated and unreduced axes must stand in the order of mesh %s", s, SymbolText(mesh.Name))
 		}
 	}
 	return nil
@@ -188,7 +188,7 @@ func fitsMesh(m *Module, s *Sharding, t *Type) *Rule {
 func fitsType(s *Sharding, mesh *Mesh, t *Type) *Rule {
 	if t.Kind == TupleType {
 		if len(t.Elems) != 1 {
-			return rule("sharding-2", "sharding %s of a tuple of %d, want a tuple of 1", s, len(t.Elems))
+			return rule("sharding-2", "%s lies on a tuple of %d, want a tuple of 1", s, len(t.Elems))
 		}
 		t = t.Elems[0]
 	}
@@ -196,17 +196,17 @@ func fitsType(s *Sharding, mesh *Mesh, t *Type) *Rule {
 	switch {
 	case mesh != nil && len(mesh.Axes) == 0 && len(mesh.DeviceIDs) > 0:
 		if !bare {
-			return rule("sharding-2", "sharding %s names one device, it takes no dimensions and no axes", s)
+			return rule("sharding-2", "%s names one device, so it has no dimensions and no axes", s)
 		}
 	case strings.HasPrefix(t.Text, "tensor<*"):
-		return rule("sharding-2", "sharding %s of %s, want a ranked tensor", s, t)
+		return rule("sharding-2", "%s lies on %s, want a ranked tensor", s, t)
 	case t.Kind == OpaqueType:
 	case !t.IsTensor():
 		if !bare {
-			return rule("sharding-2", "sharding %s of %s, which has no dimensions", s, t)
+			return rule("sharding-2", "%s lies on %s, which has no dimensions", s, t)
 		}
 	case len(s.Dims) != t.Rank():
-		return rule("sharding-2", "sharding %s has %d dimensions, the tensor %s has %d", s, len(s.Dims), t, t.Rank())
+		return rule("sharding-2", "%s has %s, %s has %d", s, counted(len(s.Dims), "dimension"), t, t.Rank())
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func distinctAxes(mesh *Mesh, rs []AxisRef) *Rule {
 		}
 		for _, o := range rs[:i] {
 			if o.Overlaps(r) {
-				return rule("sharding-4", "axis %s is used twice, as %s and", r.Name, o)
+				return rule("sharding-4", "axis %q is used twice, as %s and as %s", r.Name, o, r)
 			}
 		}
 	}
@@ -238,7 +238,7 @@ func subAxis(r AxisRef, n int) *Rule {
 	}
 	switch {
 	case r.Pre < 1 || r.Size < 2:
-		return rule("sharding-5", "%s is no part of an axis: want (1 or more)2 or more", r)
+		return rule("sharding-5", "%s is no part of an axis: want at least (1)2", r)
 	case r.Pre > n || r.Size > n || n%(r.Pre*r.Size) != 0:
 		return rule("sharding-5", "%s does not divide axis %q, which has size %d", r, r.Name, n)
 	case r.Size == n:

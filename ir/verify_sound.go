@@ -173,6 +173,9 @@ func soundSharding(s *Sharding) *Rule {
 	if s == nil {
 		return nil
 	}
+	if r := s.ReducedBy; r != "" && r != "max" && r != "min" {
+		return rule("sharding-8", "unreduced axes are reduced by %q, want max, min or the sum", r)
+	}
 	for i, d := range s.Dims {
 		if d.Priority < 0 {
 			return rule("sharding-8", "dimension %d has priority %d", i, d.Priority)

@@ -1,0 +1,64 @@
+package ir_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"ppc/internal/golden"
+	"ppc/ir"
+	"ppc/ir/mlir"
+)
+
+const goldenDir = "../testdata/golden/verify"
+
+// The archives break the rules of each op, one after the other.
+func TestGolden(t *testing.T) {
+	golden.Run(t, goldenDir, map[string]golden.Stage{"errors": func(t *testing.T, src string, _ []string) string {
+		m, errs := broken(t, src)
+		return mlir.WithErrors(m, errs)
+	}})
+}
+
+// broken is the program src, and what is wrong with it.
+func broken(t *testing.T, src string) (*ir.Module, *ir.Errors) {
+	t.Helper()
+	m, err := mlir.Parse("in.mlir", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs *ir.Errors
+	if !errors.As(ir.Verify(m), &errs) {
+		t.Fatal("nothing is wrong")
+	}
+	return m, errs
+}
+
+// Some archive breaks a rule of every op; elementwise ones stand for each
+// other.
+func TestGoldenOps(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(goldenDir, "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[ir.Kind]bool)
+	for _, path := range paths {
+		ar, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, errs := broken(t, string(ar.Files[0].Data))
+		for _, e := range errs.List {
+			if e.Op != nil {
+				seen[e.Op.Kind] = true
+			}
+		}
+	}
+	for _, k := range ir.Kinds() {
+		if !seen[k] && k != ir.Unknown && !k.Has(ir.Elementwise) {
+			t.Errorf("no archive breaks a rule of %s", k)
+		}
+	}
+}
