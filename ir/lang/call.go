@@ -393,7 +393,7 @@ func (e *elab) fits(d *funcDecl, p param, v value, x expr, inner *scope) bool {
 	if t == nil {
 		return true
 	}
-	want := map[string]string{"number": "a number", "bool": "a truth value", "text": "a text"}[t.elem]
+	want := map[string]string{"number": "a number", "bool": "a truth value", "text": "a text", "tensor": "a tensor"}[t.elem]
 	if want != "" && !t.open {
 		if _, isAxis := v.(axisName); isAxis && t.elem == "number" {
 			n, ok := e.toNumber(v, x, p.name)
@@ -401,6 +401,9 @@ func (e *elab) fits(d *funcDecl, p param, v value, x expr, inner *scope) bool {
 				inner.set(p.name, n)
 			}
 			return ok
+		}
+		if _, isNone := v.(none); isNone && t.elem == "tensor" && p.def != nil {
+			return true
 		}
 		if v.kind() != want {
 			e.fail(x.at(), "", errWant, d.name+"'s "+p.name, want, describe(v))

@@ -91,9 +91,8 @@ func (p *program) axisSize(name string) (int, bool) {
 	}
 	d.state, d.size = 1, 1
 	e := &elab{p: p}
-	v := e.eval(d.value)
+	n, ok := e.toNumber(e.eval(d.value), d.value, "the size of an axis")
 	d.state = 2
-	n, ok := e.toNumber(v, d.value, "the size of an axis")
 	if !ok || d.bad {
 		d.bad = true
 		return 1, false
@@ -127,7 +126,7 @@ func (p *program) declareMesh() {
 		if e.override && e.order == len(mesh.Axes) && i == len(mesh.Axes) && !slices.Contains(knownMeshAxes, e.key) && !p.inFile("mesh", e.key) {
 			key := e.span
 			key.len = len(e.key)
-			p.report(key, near(e.key, append(meshNames(mesh), knownMeshAxes...)), errUnknownMesh, e.key, strings.Join(meshNames(mesh), ", "))
+			p.report(key, near(e.key, append(meshNames(mesh), knownMeshAxes...)), errUnknownMesh, e.key, meshText(mesh))
 			continue
 		}
 		size, outer, ok := p.meshSize(e)
@@ -228,6 +227,14 @@ func meshNames(m *ir.Mesh) []string {
 	return names
 }
 
+// meshText is the axes of m for a message.
+func meshText(m *ir.Mesh) string {
+	if m == nil || len(m.Axes) == 0 {
+		return "none"
+	}
+	return strings.Join(meshNames(m), ", ")
+}
+
 // checkRules checks the names in the shard blocks.
 func (p *program) checkRules() {
 	for _, of := range []string{"weights", "activations"} {
@@ -253,10 +260,6 @@ func (p *program) checkMeshAxes(r rule) {
 			}
 			continue
 		}
-		names := "none"
-		if p.mesh != nil {
-			names = strings.Join(meshNames(p.mesh), ", ")
-		}
-		p.report(m.span, near(m.name, append(meshNames(p.mesh), knownMeshAxes...)), errUnknownMesh, m.name, names)
+		p.report(m.span, near(m.name, append(meshNames(p.mesh), knownMeshAxes...)), errUnknownMesh, m.name, meshText(p.mesh))
 	}
 }

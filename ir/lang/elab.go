@@ -47,16 +47,17 @@ func (s *scope) set(name string, v value) {
 	s.vars[name] = v
 }
 
-// maxOps bounds a function after inlining.
-const maxOps = 1 << 20
+// maxSteps bounds how many statements are executed to build a program, calls
+// included; a large model takes a few thousand.
+const maxSteps = 1 << 17
 
 // fail reports an error at a place and returns poison. A place in the library
 // becomes the place of the call that led there, the message names the function.
 func (e *elab) fail(at span, hint string, text message, args ...any) value {
 	where, prefix := e.where(at)
-	n := len(e.p.list)
-	e.p.report(where, hint, text, args...)
-	e.p.list[n].Msg = prefix + e.p.list[n].Msg
+	if d := e.p.report(where, hint, text, args...); d != nil {
+		d.Msg = prefix + d.Msg
+	}
 	return poison{}
 }
 
@@ -84,8 +85,11 @@ func (e *elab) mark(at span) {
 // run executes statements; done says that one of them returned v.
 func (e *elab) run(body []stmt) (v value, done bool) {
 	for _, s := range body {
-		if e.b != nil && len(e.b.Block.Ops) > maxOps {
-			return e.fail(s.at(), "", errLarge, maxOps), true
+		if e.p.steps++; e.p.steps > maxSteps {
+			if e.p.steps == maxSteps+1 {
+				e.fail(s.at(), "", errLarge, maxSteps)
+			}
+			return poison{}, true
 		}
 		switch s := s.(type) {
 		case *assignStmt:
@@ -325,11 +329,11 @@ func (e *elab) typ(t *typeExpr) (elem ir.DType, axes []axis, ok bool) {
 	if !known {
 		at := t.span
 		at.len = max(1, len(t.elem))
-		hint := near(t.elem, e.p.typeNames())
 		if t.elem == "" {
-			hint = "write f32" + "[" + joinNames(t.axes) + "]"
+			e.fail(at, "write f32["+joinNames(t.axes)+"]", errNoElem)
+		} else {
+			e.fail(at, near(t.elem, e.p.typeNames()), errUnknownType, t.elem)
 		}
-		e.fail(at, hint, errUnknownType, t.elem)
 		ok = false
 	}
 	total := 1

@@ -61,12 +61,12 @@ func (e *elab) layerFor(d *funcDecl, batch int, lead []string, known map[string]
 	if l := e.model.layers[key]; l != nil {
 		return l
 	}
-	errors := len(e.p.list)
+	errors := e.p.count
 	l := e.p.buildLayer(d, batch, lead, known, false)
-	if l.rows && len(e.p.list) == errors { // now with the numbers that randomness is keyed by
+	if l.rows && e.p.count == errors { // now with the numbers that randomness is keyed by
 		l = e.p.buildLayer(d, batch, lead, known, true)
 	}
-	l.bad = len(e.p.list) > errors
+	l.bad = e.p.count > errors
 	l.fn.Name = e.unique(d.name)
 	e.model.layers[key] = l
 	e.model.module.Funcs = append(e.model.module.Funcs, l.fn)
@@ -461,7 +461,7 @@ func (e *elab) operands(l *layerFunc, ops []*tensor, shared *layerFunc, s *stack
 		values = append(values, e.b.Iota(ir.Tensor(ir.I32, want[0].size), 0))
 	}
 	for _, w := range l.weights {
-		values = append(values, e.parameter(w, s.name+"."+w.name, s.layers))
+		values = append(values, e.parameter(s.at, w, s.name+"."+w.name, s.layers))
 	}
 	if l.rows {
 		values = append(values, e.b.Iota(ir.Tensor(ir.I32, s.layers), 0))

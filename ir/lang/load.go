@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"ppc/internal/diag"
 	"ppc/ir"
@@ -21,6 +22,7 @@ type Options struct {
 	Sequential bool // layers one after the other, no pipeline: the reference
 	Float64    bool // every float is an f64
 	Train      bool // dropout drops
+	Library    bool // a program may lack a model, and then has no module
 }
 
 // A Program is a checked .pp program.
@@ -40,16 +42,19 @@ func Load(file string, opts Options) (*Program, error) {
 		opts.ReadFile = os.ReadFile
 	}
 	p := newProgram(opts)
-	p.readStd()
+	p.files = append(p.files, library()...)
 	p.readRoot(file)
 	p.readSets()
-	if len(p.list) > 0 { // what is not read would be missing everywhere
+	if p.blind {
 		return nil, p.fail()
 	}
 	p.declare()
 	m := p.build()
-	if len(p.list) > 0 {
+	if p.count > 0 {
 		return nil, p.fail()
+	}
+	if m == nil {
+		return &Program{Seed: p.seed()}, nil
 	}
 	if err := ir.Verify(m); err != nil {
 		panic("lang: " + file + " makes a broken module: " + err.Error())
@@ -78,7 +83,8 @@ type program struct {
 	rules    map[string][]rule
 	values   map[string]map[string]*setting // by block and key
 	builtins map[string]*builtin
-	sources  int
+	sources  int // read so far
+	steps    int // statements executed so far
 }
 
 func newProgram(opts Options) *program {
@@ -101,28 +107,37 @@ func (t *table[T]) set(name string, v T) {
 	t.of[name] = v
 }
 
-func (p *program) readStd() {
-	entries, err := fs.ReadDir(std, "std")
+// library is the standard library, parsed once. Its trees never change.
+var library = sync.OnceValue(func() []*file {
+	entries, err := std.ReadDir("std")
 	if err != nil {
 		panic("lang: " + err.Error())
 	}
+	var files []*file
 	for _, e := range entries {
 		text, err := std.ReadFile("std/" + e.Name())
 		if err != nil {
 			panic("lang: " + err.Error())
 		}
-		p.files = append(p.files, parse(p.source("std/"+e.Name(), text, true), &p.reporter))
+		var r reporter
+		files = append(files, parse(&source{name: "std/" + e.Name(), text: string(text), std: true}, &r))
+		if len(r.list) > 0 {
+			panic("lang: " + r.list.Error())
+		}
 	}
-}
+	return files
+})
 
-func (p *program) source(name string, text []byte, std bool) *source {
+func (p *program) source(name string, text []byte) *source {
 	p.sources++
-	return &source{name: name, text: string(text), rank: p.sources, std: std}
+	return &source{name: name, text: string(text), rank: p.sources}
 }
 
 func (p *program) readRoot(name string) {
 	text, err := p.opts.ReadFile(name)
 	if err != nil {
+		p.count++
+		p.blind = true
 		p.list = append(p.list, &diag.Diagnostic{File: name, Msg: errOpen.format(cause(err)), Template: string(errOpen)})
 		return
 	}
@@ -132,7 +147,7 @@ func (p *program) readRoot(name string) {
 // readFile reads a file and what it includes; stack is the files that include
 // it, itself last.
 func (p *program) readFile(name string, text []byte, stack []string) {
-	f := parse(p.source(name, text, false), &p.reporter)
+	f := parse(p.source(name, text), &p.reporter)
 	p.seen[path.Clean(name)] = f
 	for _, inc := range f.includes {
 		p.include(f, inc, stack)
@@ -147,6 +162,7 @@ func (p *program) include(f *file, inc includeDecl, stack []string) {
 	}
 	key := path.Clean(name)
 	if slices.Contains(stack, key) {
+		p.blind = true
 		p.report(inc.span, "", errCycle, strings.Join(append(stack[slices.Index(stack, key):], key), " includes "))
 		return
 	}
@@ -159,6 +175,7 @@ func (p *program) include(f *file, inc includeDecl, stack []string) {
 	}
 	text, err := p.opts.ReadFile(name)
 	if err != nil {
+		p.blind = true
 		p.report(inc.span, "paths are relative to the file that includes", errInclude, inc.path, cause(err))
 		return
 	}
@@ -184,7 +201,7 @@ type setBlock struct {
 // so that its errors show it.
 func (p *program) readSets() {
 	for _, s := range p.opts.Set {
-		src := p.source("--set", []byte(s), false)
+		src := p.source("--set", []byte(s))
 		src.rank += 1 << 20 // after the files
 		p.seen["--set "+s] = &file{src: src}
 		kind, rest, ok := strings.Cut(s, ".")

@@ -16,6 +16,10 @@ type modelState struct {
 
 // build makes the module of the program's model.
 func (p *program) build() *ir.Module {
+	if len(p.models) == 0 && p.opts.Library {
+		p.checkUnused(nil)
+		return nil
+	}
 	if len(p.models) == 0 {
 		root := p.files[len(p.files)-1].src
 		p.report(span{root, 1, 1, 1}, "model name(inputs) { … return loss }", errNoModel)
@@ -28,26 +32,49 @@ func (p *program) build() *ir.Module {
 	}
 	f := ir.NewFunc("main")
 	e := &elab{p: p, b: ir.NewBuilder(f), scope: newScope(), model: &modelState{module: m, params: make(map[string]span), layers: make(map[string]*layerFunc)}}
-	e.act = &layout{p: p, rules: p.rules["activations"], batch: p.batchAxis(d), lead: []string{"stage"}}
+	e.act = &layout{p: p, rules: p.rules["activations"], lead: []string{"stage"}}
+	e.act.batch, e.act.pipelined = p.batchAxis(d)
 	e.inputs(d)
-	for _, l := range p.fns {
-		if l.kind == "layer" {
-			p.checkLayer(l)
-		}
-	}
 	v, done := e.run(d.body)
 	if !done {
 		e.fail(d.span, "return loss", errNoReturn, "model", d.name)
 	}
 	e.results(d, v)
+	p.checkUnused(e.model.layers)
 	m.Funcs = append([]*ir.Func{f}, m.Funcs...)
 	return m
 }
 
+// checkUnused builds the layers that no model stacks, to see their errors.
+func (p *program) checkUnused(used map[string]*layerFunc) {
+	built := make(map[*funcDecl]bool)
+	for _, l := range used {
+		built[l.decl] = true
+	}
+	for _, name := range sortedKeys(p.fns) {
+		d := p.fns[name]
+		if d.kind != "layer" || built[d] || !p.checkLayer(d) {
+			continue
+		}
+		known := make(map[string]value)
+		ok := true
+		for _, q := range d.params {
+			if q.static() {
+				if ok = ok && q.def != nil; ok {
+					known[q.name] = (&elab{p: p}).eval(q.def)
+				}
+			}
+		}
+		if batch := p.axes.of[d.params[0].typ.axes[0].name]; ok && batch != nil {
+			p.buildLayer(d, batch.size, nil, known, false)
+		}
+	}
+}
+
 // batchAxis is the axis that pipelines cut into microbatches: the first axis
-// of the first argument of the layers that d stacks.
-func (p *program) batchAxis(d *funcDecl) string {
-	name := ""
+// of the first argument of the layers that d stacks. pipelined says whether
+// the first of them is in a pipeline.
+func (p *program) batchAxis(d *funcDecl) (name string, pipelined bool) {
 	var visit func(x expr)
 	visit = func(x expr) {
 		switch x := x.(type) {
@@ -57,6 +84,8 @@ func (p *program) batchAxis(d *funcDecl) string {
 				if n, ok := a.value.(*nameRef); ok && name == "" {
 					if l := p.fns[n.name]; l != nil && l.kind == "layer" && len(l.params) > 0 && l.params[0].typ != nil && len(l.params[0].typ.axes) > 0 {
 						name = l.params[0].typ.axes[0].name
+						fn, _ := x.fn.(*nameRef)
+						pipelined = fn != nil && fn.name == "pipeline"
 					}
 				}
 				visit(a.value)
@@ -73,7 +102,7 @@ func (p *program) batchAxis(d *funcDecl) string {
 		}
 	}
 	visitBody(d.body, visit)
-	return name
+	return name, pipelined
 }
 
 // visitBody calls visit for every expression of a body.
@@ -122,9 +151,13 @@ func (e *elab) inputs(d *funcDecl) {
 	}
 }
 
-// laid is the sharding of a declared tensor; its sizes must divide.
+// laid is the sharding of a declared tensor; its sizes must divide. Of the
+// batch of a pipeline the schedule says so better.
 func (e *elab) laid(l *layout, at span, name string, axes []axis) *ir.Sharding {
 	return l.sharding(axes, func(a axis, c cut, parts int) {
+		if a.name == l.batch && l.pipelined {
+			return
+		}
 		hint := fmt.Sprintf("%s = %d fits", a.name, (a.size/parts+1)*parts)
 		if c.rule != nil && c.rule.src != nil {
 			hint = fmt.Sprintf("the rule is at %s:%d; %s", c.rule.src.name, c.rule.line, hint)
@@ -139,7 +172,7 @@ func (e *elab) results(d *funcDecl, v value) {
 	if !ok {
 		vs = tuple{v}
 	}
-	if isPoison(vs...) || len(e.p.list) > 0 {
+	if isPoison(vs...) || e.p.count > 0 {
 		e.b.Return()
 		return
 	}
@@ -242,11 +275,11 @@ func (e *elab) initial(s *weightStmt) (string, bool) {
 
 // parameter appends a parameter of main: path is its name, layers the length
 // of the leading axis of a layer's stacked parameter, 0 for the model's own.
-func (e *elab) parameter(w weight, path string, layers int) *ir.Value {
+func (e *elab) parameter(at span, w weight, path string, layers int) *ir.Value {
 	if prev, taken := e.model.params[path]; taken {
-		e.fail(w.span, `stack(…, name: "other")`, errPathTwice, path, prev.line)
+		e.fail(at, `stack(…, name: "other")`, errPathTwice, path, prev.line)
 	}
-	e.model.params[path] = w.span
+	e.model.params[path] = at
 	shape := shapeOf(w.axes)
 	if layers > 0 {
 		shape = append([]int{layers}, shape...)
@@ -279,7 +312,7 @@ func (e *elab) declareWeight(s *weightStmt) {
 			e.building.weight(e, w)
 			continue
 		}
-		e.scope.set(w.name, &tensor{e.parameter(w, w.name, 0), w.axes})
+		e.scope.set(w.name, &tensor{e.parameter(w.span, w, w.name, 0), w.axes})
 	}
 }
 

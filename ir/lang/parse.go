@@ -30,17 +30,27 @@ const (
 
 // A reporter collects the errors of a run.
 type reporter struct {
-	list diag.List
+	list  diag.List
+	count int  // of errors, those that the list no longer takes included
+	blind bool // some source could not be read: what it declares is missing
 }
 
-// report adds an error: text is its template, from messages.go.
-func (r *reporter) report(at span, hint string, text message, args ...any) {
+// maxErrors bounds the list: nobody reads more.
+const maxErrors = 100
+
+// report adds an error: text is its template, from messages.go. It returns
+// nil where the list is full.
+func (r *reporter) report(at span, hint string, text message, args ...any) *diag.Diagnostic {
+	if r.count++; r.count > maxErrors {
+		return nil
+	}
 	d := &diag.Diagnostic{Msg: text.format(args...), Template: string(text), Hint: hint}
 	if at.src != nil {
 		d.File, d.Line, d.Col, d.Len, d.Rank = at.src.name, at.line, at.col, at.len, at.src.rank
 		d.Text = diag.LineOf(at.src.text, at.line)
 	}
 	r.list = append(r.list, d)
+	return d
 }
 
 // parse reads one source. It reports what is wrong and returns what it could
@@ -48,10 +58,12 @@ func (r *reporter) report(at span, hint string, text message, args ...any) {
 func parse(src *source, r *reporter) *file {
 	f := &file{src: src}
 	if !readable(src, r) {
+		r.blind = true
 		return f
 	}
 	root, err := fileParser.ParseString(src.name, src.text)
 	if err != nil {
+		r.blind = true
 		syntaxError(src, err, r)
 		return f
 	}
@@ -118,17 +130,13 @@ func readable(src *source, r *reporter) bool {
 // syntaxError reports the parser's error in our words.
 func syntaxError(src *source, err error, r *reporter) {
 	var at participle.Error
-	if !errors.As(err, &at) {
-		r.report(span{src, 1, 1, 1}, "", errSyntax, err.Error())
+	var unexpected *participle.UnexpectedTokenError
+	if !errors.As(err, &at) || !errors.As(err, &unexpected) { // not by this grammar
+		r.report(span{src, 1, 1, 1}, err.Error(), errToken, "input", wantBlock)
 		return
 	}
 	p := at.Position()
 	where := span{src, p.Line, p.Column, 1}
-	var unexpected *participle.UnexpectedTokenError
-	if !errors.As(err, &unexpected) {
-		r.report(where, "", errSyntax, at.Message())
-		return
-	}
 	t := unexpected.Unexpected
 	where.len = utf8.RuneCountInString(t.Value)
 	if t.EOF() {
@@ -139,7 +147,25 @@ func syntaxError(src *source, err error, r *reporter) {
 		r.report(where, `end it with "`, errQuote)
 		return
 	}
-	r.report(where, "", errToken, strings.Trim(t.Value, `"`), wanted(unexpected))
+	want := wanted(unexpected)
+	hint := ""
+	if want == wantBlock {
+		hint = near(t.Value, blockWords)
+	}
+	r.report(where, hint, errToken, shorten(strings.Trim(t.Value, `"`)), want)
+}
+
+// blockWords begin the blocks of a file.
+var blockWords = []string{"axes", "types", "fn", "layer", "model", "mesh", "shard", "pipeline", "train", "hardware", "include"}
+
+const wantBlock = "a block: axes, types, fn, layer, model, mesh, shard, pipeline, train, hardware or include"
+
+// shorten cuts a long word for a message.
+func shorten(word string) string {
+	if r := []rune(word); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return word
 }
 
 // wanted turns the grammar's account of what could stand at a place into a
@@ -148,7 +174,10 @@ func wanted(e *participle.UnexpectedTokenError) string {
 	_, want, ok := strings.Cut(e.Message(), "(expected ")
 	want = strings.TrimSuffix(want, ")")
 	if !ok || want == "" {
-		return "a block: axes, types, fn, layer, model, mesh, shard, pipeline, train, hardware or include"
+		return wantBlock
+	}
+	if want == `"}"` {
+		return "} or name = value"
 	}
 	for _, w := range []struct{ prefix, words string }{
 		{`"param"`, "a statement: name = expression, param, if or return"},
@@ -385,7 +414,7 @@ func (c *converter) named(value, named, to *exprNode) arg {
 		n, ok := v.(*nameRef)
 		if !ok {
 			c.r.report(v.at(), "write name: value", errArgName)
-			n = &nameRef{v.at(), ""}
+			c.r.blind = true
 		}
 		a.name, a.value = n, c.expr(named)
 	}

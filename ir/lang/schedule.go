@@ -68,24 +68,26 @@ func (e *elab) layersFit(at span, n int, s *schedule) bool {
 	return true
 }
 
-// layersCure says what would fit: numbers of layers near by, and leaving some
-// outside of the pipeline.
+// layersCure says what would fit: other repeats, numbers of layers near by,
+// leaving some outside of the pipeline. total is what the given repeats make,
+// 0 where none are given.
 func (e *elab) layersCure(pipelined, n, slot, total int) string {
+	repeats := func(layers int) string {
+		if total == 0 {
+			return ""
+		}
+		return fmt.Sprintf(" with repeats = %d", layers/slot)
+	}
 	var cures []string
-	if total > 0 && pipelined%slot == 0 {
+	down, up := pipelined/slot*slot, (pipelined+slot-1)/slot*slot
+	if down == pipelined {
 		cures = append(cures, fmt.Sprintf("repeats = %d fits %d layers", pipelined/slot, pipelined))
+		down = total
+	} else {
+		cures = append(cures, fmt.Sprintf("%d layers fit%s", up, repeats(up)))
 	}
-	if total > 0 && total < n {
-		cures = append(cures, fmt.Sprintf("layers = %d leaves %d outside", total, n-total))
-	}
-	if down := pipelined / slot * slot; total == 0 && down > 0 {
-		cures = append(cures, fmt.Sprintf("layers = %d in the pipeline block leaves %d outside", down, n-down))
-	}
-	if up := (pipelined/slot + 1) * slot; total == 0 {
-		cures = append(cures, fmt.Sprintf("%d layers fit", up))
-	}
-	if len(cures) == 0 {
-		cures = append(cures, fmt.Sprintf("%d layers fit", total))
+	if 0 < down && down < n {
+		cures = append(cures, fmt.Sprintf("layers = %d%s leaves %d outside", down, repeats(down), n-down))
 	}
 	return strings.Join(cures, "; or ")
 }

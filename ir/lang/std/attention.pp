@@ -2,7 +2,7 @@
 
 // rope turns the pairs (i, i + size/2) of the last axis by an angle that grows
 // with the position: position / base^(2i / size).
-fn rope(x: [head], pos, base = 10000, head: axis = head) {
+fn rope(x: [head], pos: tensor, base = 10000, head: axis = head) {
   t = accumulator(x)
   n = size(x, head)
   i = cast(iota(head, size: n / 2), t)
@@ -21,7 +21,7 @@ fn rope(x: [head], pos, base = 10000, head: axis = head) {
 // queries share keys, kv_heads in place of heads; all else is matched by name.
 // causal hides later keys, window all but the last so many, segments those of
 // other segments. cap bounds the logits smoothly.
-fn attention(q: [seq, head], k: [head], v, causal: bool = false, window: number = 0, cap: number = 0, scale: number = 1, segments = none,
+fn attention(q: [seq, head], k: [head], v: [head], causal: bool = false, window: number = 0, cap: number = 0, scale: number = 1, segments: tensor = none,
     seq: axis = seq, kv_seq: axis = kv_seq, heads: axis = heads, kv_heads: axis = kv_heads, head: axis = head) {
   if has(k, seq) {
     k = rename(k, seq -> kv_seq)

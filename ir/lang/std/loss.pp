@@ -2,7 +2,7 @@
 
 // cross_entropy is -log of the probability that softmax(logits) gives to the
 // target, for each element of the other axes.
-fn cross_entropy(logits, targets, axis) {
+fn cross_entropy(logits: tensor, targets: tensor, axis) {
   t = accumulator(logits)
   x = cast(logits, t)
   hit = targets == iota(axis, size: size(x, axis))
