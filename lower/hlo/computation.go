@@ -233,7 +233,7 @@ func (c *computation) fields(op *ir.Op, row *row) string {
 // results appends the instruction whose results are op's: the value itself, or
 // a tuple and those of its elements that are used.
 func (c *computation) results(op *ir.Op, opcode string, operands []instruction, attrs string) {
-	attrs += verbatim(op.Attrs) + metadata(op)
+	attrs += verbatim(op.Attrs) + c.metadata(op)
 	c.layouts = op.Str("hlo.layout")
 	if len(op.Results) == 1 {
 		v := op.Results[0]
@@ -259,9 +259,9 @@ func (c *computation) elements(op *ir.Op, tuple instruction, names []*ir.Value) 
 }
 
 // metadata says where op comes from.
-func metadata(op *ir.Op) string {
+func (c *computation) metadata(op *ir.Op) string {
 	o := op.Origin
-	if o == nil {
+	if o == nil || c.plain {
 		return ""
 	}
 	var parts []string

@@ -39,11 +39,11 @@ func (c *computation) constant(op *ir.Op) {
 	text := literalText(scalar)
 	if !spread {
 		c.layouts = op.Str("hlo.layout")
-		c.values[v.ID] = c.line(c.want(v, "constant"), v.Type, "constant("+text+")"+verbatim(op.Attrs)+metadata(op))
+		c.values[v.ID] = c.line(c.want(v, "constant"), v.Type, "constant("+text+")"+verbatim(op.Attrs)+c.metadata(op))
 		return
 	}
 	in := c.line("constant", scalar.Type, "constant("+text+")")
-	c.values[v.ID] = c.emit(c.want(v, "broadcast"), v.Type, "broadcast", []instruction{in}, ", dimensions={}"+verbatim(op.Attrs)+metadata(op))
+	c.values[v.ID] = c.emit(c.want(v, "broadcast"), v.Type, "broadcast", []instruction{in}, ", dimensions={}"+verbatim(op.Attrs)+c.metadata(op))
 }
 
 // broadcast appends a broadcast_in_dim. HLO's broadcast keeps the size of each
@@ -99,7 +99,7 @@ func (c *computation) allToAll(op *ir.Op, row *row) {
 		return
 	}
 	t := op.Operands[0].Type
-	attrs := c.fields(op, row) + metadata(op)
+	attrs := c.fields(op, row) + c.metadata(op)
 	in := c.emit(row.opcode, t, row.opcode, operands, attrs)
 	cut := slices.Clone(t.Shape)
 	cut[split] /= n
@@ -147,7 +147,7 @@ func (c *computation) while(op *ir.Op, row *row) {
 		names[i] = c.finish(names[i], in)
 	}
 	state := c.tuple(slices.Concat(op.Operands, captured))
-	tuple := c.emit(row.opcode, state.typ, row.opcode, []instruction{state}, ", condition=%"+names[0]+", body=%"+names[1]+verbatim(op.Attrs)+metadata(op))
+	tuple := c.emit(row.opcode, state.typ, row.opcode, []instruction{state}, ", condition=%"+names[0]+", body=%"+names[1]+verbatim(op.Attrs)+c.metadata(op))
 	c.elements(op, tuple, op.Regions[1].Args)
 }
 
@@ -218,7 +218,7 @@ func (c *computation) unknown(op *ir.Op) {
 	if op.Attrs.Has(argumentAttr) {
 		v := op.Result()
 		c.layouts = op.Str("hlo.layout")
-		c.values[v.ID] = c.line(c.want(v, opcode), v.Type, opcode+"("+op.Str(argumentAttr)+")"+attrs.String()+verbatim(op.Attrs)+metadata(op))
+		c.values[v.ID] = c.line(c.want(v, opcode), v.Type, opcode+"("+op.Str(argumentAttr)+")"+attrs.String()+verbatim(op.Attrs)+c.metadata(op))
 		return
 	}
 	c.results(op, opcode, c.operands(op.Operands), attrs.String())
