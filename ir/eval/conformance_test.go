@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
@@ -30,8 +32,8 @@ type unit struct {
 
 func (u unit) name() string { return fmt.Sprintf("%s#%d", u.path, u.segment) }
 
-// conformanceUnits reads the units that say what StableHLO's interpreter computes.
-func conformanceUnits(t *testing.T, dir string) []unit {
+// conformanceUnits reads the units of the given kinds.
+func conformanceUnits(t *testing.T, dir string, kinds ...string) []unit {
 	data, err := os.ReadFile(filepath.Join(dir, "manifest.tsv"))
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +41,7 @@ func conformanceUnits(t *testing.T, dir string) []unit {
 	var units []unit
 	for line := range strings.Lines(string(data)) {
 		c := strings.Split(strings.TrimRight(line, "\n"), "\t")
-		if c[2] != "interpret" && c[2] != "testdata" {
+		if !slices.Contains(kinds, c[2]) {
 			continue
 		}
 		u := unit{path: c[0], ops: strings.Split(c[3], ","), dtypes: strings.Split(c[4], ","), notes: c[7]}
@@ -129,7 +131,7 @@ func TestConformance(t *testing.T) {
 	reasons := skips(t)
 	var passed atomic.Int32
 	t.Run("units", func(t *testing.T) {
-		for _, u := range conformanceUnits(t, dir) {
+		for _, u := range conformanceUnits(t, dir, "interpret", "testdata") {
 			if u.foreign() != "" {
 				continue
 			}
@@ -152,6 +154,47 @@ func TestConformance(t *testing.T) {
 	if passed.Load() < mustPass {
 		t.Errorf("%d units pass, want at least %d", passed.Load(), mustPass)
 	}
+}
+
+// What the verifier accepts gives results or an error.
+func TestVerifiedDoesNotPanic(t *testing.T) {
+	dir := filepath.Join(shared.Dir(t), "conformance")
+	ran := 0
+	for _, u := range conformanceUnits(t, dir, "verify-ok", "sdy-parse", "sdy-partition", "sdy-collective") {
+		m, err := mlir.Parse(u.path, []byte(u.source(t, dir)))
+		if err != nil || ir.Verify(m) != nil {
+			continue
+		}
+		for _, f := range m.Funcs {
+			if u.evaluates(t, m, f) {
+				ran++
+			}
+		}
+	}
+	t.Logf("%d functions give results", ran)
+}
+
+// evaluates reports whether f gives results for ones.
+func (u unit) evaluates(t *testing.T, m *ir.Module, f *ir.Func) bool {
+	if f.Body == nil {
+		return false
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			t.Errorf("%s, %s: %v", u.name(), f.Name, r)
+		}
+	}()
+	var args []*ir.Literal
+	for _, p := range f.Params() {
+		if !p.Type.IsTensor() || !p.Type.IsStatic() {
+			return false
+		}
+		args = append(args, ir.SplatOf(p.Type, 1))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := Run(m, f, args, Options{Context: ctx, limit: 1 << 20})
+	return err == nil
 }
 
 // An oracle is a program that JAX exported, with what XLA computed.

@@ -114,7 +114,11 @@ func (w *world) bind(fn *ir.Func, args []*ir.Literal) ([]*tensor, error) {
 	in := make([]*tensor, len(args))
 	for i, l := range args {
 		t := params[i].Type
-		if _, err := bytes(t); err != nil {
+		n, err := bytes(t)
+		if err == nil {
+			err = w.take(n)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("parameter %d of %s: %w", i, ir.SymbolText(fn.Name), err)
 		}
 		if l == nil || !l.Type.IsTensor() || !slices.Equal(l.Type.Shape, t.Shape) || l.Type.Elem != t.Elem && l.Type.Elem != w.opts.elem(t.Elem) {
@@ -269,13 +273,14 @@ func (p *process) op(fr frame, op *ir.Op) error {
 		return fmt.Errorf("makes %d values for %d results", len(out), len(op.Results))
 	}
 	for i, v := range op.Results {
-		if !p.is(out[i], v.Type) {
-			return fmt.Errorf("makes %s as result %d, which is %s", out[i], i, v.Type)
+		x := out[i]
+		if !p.is(x, v.Type) {
+			return fmt.Errorf("makes %s as result %d, which is %s", x, i, v.Type)
 		}
-		if p.w.opts.Poison && out[i].f != nil && op.Attrs.Has("pp.dont_care") {
-			out[i] = poison(out[i])
+		if p.w.opts.Poison && x.f != nil && op.Attrs.Has("pp.dont_care") {
+			x = poison(x)
 		}
-		fr[v.ID] = out[i]
+		fr[v.ID] = x
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"slices"
 
 	"ppc/ir"
@@ -17,6 +18,7 @@ type body struct {
 	args  []*tensor // to be filled by the caller
 	steps []step    // of a region of elementwise ops; nil otherwise
 	out   []*tensor // what such a region returns
+	runs  int
 }
 
 // A step is one elementwise op of a body.
@@ -98,6 +100,9 @@ func (b *body) prepare() error {
 func (b *body) run() ([]*tensor, error) {
 	if b.steps == nil {
 		return b.p.block(b.fr, b.block, b.args)
+	}
+	if b.runs++; b.runs%1024 == 0 && b.p.w.ctx.Err() != nil {
+		return nil, context.Cause(b.p.w.ctx)
 	}
 	for _, s := range b.steps {
 		if err := s.each(s.op, s.out, s.in); err != nil {
@@ -276,9 +281,6 @@ func reduceWindow(e *exec) ([]*tensor, error) {
 	}
 	at := make([]int, len(g.size))
 	for range product(g.size) {
-		if err := e.p.w.ctx.Err(); err != nil {
-			return nil, err
-		}
 		index := make([]int, len(g.size))
 		for lo := 0; lo < total; lo += b.width {
 			hi := min(lo+b.width, total)
