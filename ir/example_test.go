@@ -1,6 +1,7 @@
 package ir_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -82,5 +83,18 @@ func TestExamples(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Verify also says something of the examples, mangled.
+func TestVerifyMangledExamples(t *testing.T) {
+	for _, k := range ir.Kinds() {
+		m := parseExample(t, k)
+		r := rand.New(rand.NewPCG(uint64(k), 1))
+		for range 100 {
+			c := m.Clone()
+			ir.Mangle(r, c)
+			ir.CheckMangled(t, c)
+		}
 	}
 }

@@ -225,37 +225,50 @@ func seedModule() *Module {
 	return &Module{Name: "m", Funcs: []*Func{layer, main}, Meshes: []*Mesh{{Name: "mesh", Axes: []MeshAxis{{"x", 2}, {"y", 4}}}}}
 }
 
-// Verify says something of every module, whatever is wrong with it, and leaves
-// it as it is; what it accepts, the sharding rules take.
+// Mangle breaks some things in m.
+func Mangle(r *rand.Rand, m *Module) {
+	g := newMangler(r, m)
+	for range 1 + r.IntN(4) {
+		g.mangle()
+	}
+	if r.IntN(4) == 0 {
+		m.Form = Form(r.IntN(1 << len(formTable)))
+	}
+}
+
+// CheckMangled verifies m, whatever is wrong with it, and reports whether
+// nothing is. What is right can be copied, and has sharding rules.
+func CheckMangled(t *testing.T, m *Module) bool {
+	t.Helper()
+	if err := Verify(m); err != nil {
+		_ = err.Error()
+		return false
+	}
+	for _, f := range m.Funcs {
+		if f.Body != nil {
+			f.Body.Walk(func(op *Op) { FactorsOf(op) })
+		}
+	}
+	if err := Verify(m.Clone()); err != nil {
+		t.Fatalf("a clone is wrong: %v", err)
+	}
+	return true
+}
+
+// Verify says something of every module.
 func TestVerifyNeverPanics(t *testing.T) {
 	if err := Verify(seedModule()); err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	good := 0
-	for range 10000 {
-		g := newMangler(r, seedModule())
-		for range 1 + r.IntN(4) {
-			g.mangle()
-		}
-		if r.IntN(4) == 0 {
-			g.m.Form = Form(r.IntN(1 << len(formTable)))
-		}
-		if err := Verify(g.m); err != nil {
-			_ = err.Error()
-			continue
-		}
-		good++
-		for _, f := range g.m.Funcs {
-			if f.Body != nil {
-				f.Body.Walk(func(op *Op) { FactorsOf(op) })
-			}
-		}
-		if err := Verify(g.m.Clone()); err != nil {
-			t.Fatalf("a clone is wrong: %v", err)
+	for range 5000 {
+		m := seedModule()
+		Mangle(r, m)
+		if CheckMangled(t, m) {
+			good++
 		}
 	}
-	t.Logf("%d mangled modules were still right", good)
 	if good == 0 {
 		t.Error("every mangled module was wrong")
 	}
