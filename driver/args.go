@@ -29,7 +29,7 @@ func newArguments(path string, seed uint64, params []*port) (*arguments, error) 
 	}
 	var err error
 	if a.file, err = tensorfile.Open(path); err != nil {
-		return nil, err
+		return nil, fileError(err)
 	}
 	if err := a.check(params); err != nil {
 		a.close()

@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ppc/ir"
+	"ppc/passes"
+	"ppc/runtime"
 )
 
 func TestGuard(t *testing.T) {
@@ -37,6 +41,42 @@ func TestGuardWithoutReproducer(t *testing.T) {
 	err := guard("printing", r, func() error { panic("first") })
 	if err == nil || !strings.Contains(err.Error(), "first") || strings.Contains(err.Error(), "reproducer") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A broken pass leaves the module that it got, and the command that shows it.
+func TestPassBug(t *testing.T) {
+	dir := t.TempDir()
+	before := &ir.Module{Name: "before", Funcs: []*ir.Func{ir.NewFunc("main")}}
+	err := passBug(fmt.Errorf("lowering: %w", &passes.Bug{Pass: "rotate", Cause: errors.New("panic: x"), Before: before}), dir)
+	var bug *Bug
+	if !errors.As(err, &bug) {
+		t.Fatalf("error %v, want a bug", err)
+	}
+	if text, _ := os.ReadFile(bug.Reproducer); !strings.Contains(string(text), "module @before") {
+		t.Errorf("the reproducer holds %q", text)
+	}
+	if want := "ppc lower --after=rotate " + bug.Reproducer; !strings.Contains(err.Error(), "pass rotate: panic: x") || bug.Command != want {
+		t.Errorf("error %v, want pass, cause and %q", err, want)
+	}
+	if err := passBug(os.ErrNotExist, dir); err != os.ErrNotExist {
+		t.Errorf("another error became %v", err)
+	}
+}
+
+func TestRunError(t *testing.T) {
+	r := reproducer{dir: t.TempDir(), pattern: "x-*", text: func() string { return "" }, command: "ppc run %s"}
+	broken := &runtime.Fault{Err: errors.New("index out of range"), Stack: []byte("stack")}
+	if err := runError(t.Context(), broken, r); ExitCode(err) != ExitBug {
+		t.Errorf("a panic on a device is %v", err)
+	}
+	if err := runError(t.Context(), &runtime.Fault{Err: errors.New("killed")}, r); ExitCode(err) != ExitInput {
+		t.Errorf("a fault of a device is %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := runError(ctx, errors.New("x"), r); ExitCode(err) != ExitInterrupted {
+		t.Errorf("the end of the context is %v", err)
 	}
 }
 

@@ -38,7 +38,7 @@ func Format(src *Source) (*Formatted, error) {
 	}
 	f := &Formatted{Name: src.name(), stdin: src.File == "-"}
 	if f.Old, err = src.read(src.name()); err != nil {
-		return nil, err
+		return nil, fileError(err)
 	}
 	err = guard("formatting "+f.Name, src.reproducer(".pp"), func() (err error) {
 		f.New, err = lang.Format(f.Name, f.Old)

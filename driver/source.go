@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,11 +68,7 @@ func (s *Source) name() string {
 // read reads a file that the program consists of.
 func (s *Source) read(name string) ([]byte, error) {
 	if name != stdinName {
-		data, err := os.ReadFile(name)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			return nil, fileError(err)
-		}
-		return data, err
+		return os.ReadFile(name)
 	}
 	if s.stdin == nil {
 		data, err := io.ReadAll(s.Stdin)
@@ -160,7 +155,7 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 func (s *Source) text(name string) ([]byte, error) {
 	src, err := s.read(name)
 	if err != nil {
-		return nil, err
+		return nil, fileError(err)
 	}
 	if !utf8.Valid(src) {
 		line := 1 + bytes.Count(src[:invalidAt(src)], []byte("\n"))

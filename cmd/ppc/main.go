@@ -47,13 +47,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return driver.ExitUsage
 	}
 	out := bufio.NewWriter(stdout)
-	io := &streams{ctx, stdin, out, stderr}
-	err = command.Run(io)
+	std := &streams{ctx, stdin, out, stderr}
+	err = command.Run(std)
 	if flushErr := out.Flush(); err == nil {
 		err = flushErr
 	}
 	if err != nil {
-		io.report(err)
+		std.report(err)
 	}
 	return driver.ExitCode(err)
 }
@@ -81,8 +81,8 @@ type settings struct {
 	Lang    string   `enum:",pp,mlir,hlo" default:"" help:"Language of the program: pp, mlir or hlo, where the extension does not say."`
 }
 
-func (s *settings) source(file string, io *streams) *driver.Source {
-	return &driver.Source{File: file, Lang: s.Lang, Set: s.Set, Devices: s.Devices, Stdin: io.stdin}
+func (s *settings) source(file string, std *streams) *driver.Source {
+	return &driver.Source{File: file, Lang: s.Lang, Set: s.Set, Devices: s.Devices, Stdin: std.stdin}
 }
 
 const fileHelp = "A .pp, .mlir or .hlo file; - is standard input."
@@ -109,12 +109,12 @@ func (c *lowerCmd) Validate() error {
 	return nil
 }
 
-func (c *lowerCmd) Run(io *streams) error {
-	text, err := driver.Lower(c.source(c.File, io), driver.LowerOptions{Emit: c.Emit, After: c.After, DumpTo: c.DumpTo})
+func (c *lowerCmd) Run(std *streams) error {
+	text, err := driver.Lower(c.source(c.File, std), driver.LowerOptions{Emit: c.Emit, After: c.After, DumpTo: c.DumpTo})
 	if err != nil {
 		return err
 	}
-	return io.print(c.Out, text)
+	return std.print(c.Out, text)
 }
 
 type runCmd struct {
@@ -130,24 +130,24 @@ type runCmd struct {
 	Quiet  bool    `help:"No remarks and no summary."`
 }
 
-func (c *runCmd) Run(io *streams) error {
+func (c *runCmd) Run(std *streams) error {
 	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Seed: c.Seed, Steps: c.Steps, Check: c.Check}
 	if !c.Quiet {
-		opts.Note = io.note
+		opts.Note = std.note
 	}
-	result, err := driver.Run(io.ctx, c.source(c.File, io), opts)
+	result, err := driver.Run(std.ctx, c.source(c.File, std), opts)
 	if result != nil {
-		c.print(io, result)
+		c.print(std, result)
 	}
 	return err
 }
 
-func (c *runCmd) print(io *streams, result *driver.RunResult) {
+func (c *runCmd) print(std *streams, result *driver.RunResult) {
 	switch {
 	case c.JSON:
-		io.jsonResult(result)
+		std.jsonResult(result)
 	case !c.Quiet:
-		io.textResult(result)
+		std.textResult(result)
 	}
 }
 
@@ -156,10 +156,10 @@ type checkCmd struct {
 	Files []string `arg:"" name:"file" help:"${file}"`
 }
 
-func (c *checkCmd) Run(io *streams) error {
+func (c *checkCmd) Run(std *streams) error {
 	var srcs []*driver.Source
 	for _, f := range c.Files {
-		srcs = append(srcs, c.source(f, io))
+		srcs = append(srcs, c.source(f, std))
 	}
 	return driver.Check(srcs)
 }
@@ -170,19 +170,19 @@ type fmtCmd struct {
 	Files []string `arg:"" name:"file" help:"A .pp file; - is standard input."`
 }
 
-func (c *fmtCmd) Run(io *streams) error {
+func (c *fmtCmd) Run(std *streams) error {
 	var failed failures
 	for _, file := range c.Files {
-		f, err := driver.Format(&driver.Source{File: file, Stdin: io.stdin})
+		f, err := driver.Format(&driver.Source{File: file, Stdin: std.stdin})
 		if err == nil {
-			err = c.one(io, f)
+			err = c.one(std, f)
 		}
 		failed.add(err)
 	}
 	return failed.err()
 }
 
-func (c *fmtCmd) one(io *streams, f *driver.Formatted) error {
+func (c *fmtCmd) one(std *streams, f *driver.Formatted) error {
 	if c.Write {
 		if err := f.Write(); err != nil {
 			return err
@@ -190,27 +190,27 @@ func (c *fmtCmd) one(io *streams, f *driver.Formatted) error {
 	}
 	if c.Diff {
 		if d := f.Diff(); d != nil {
-			io.stdout.Write(d)
+			std.stdout.Write(d)
 			return errDiffers
 		}
 		return nil
 	}
 	if !c.Write {
-		io.stdout.Write(f.New)
+		std.stdout.Write(f.New)
 	}
 	return nil
 }
 
 type passesCmd struct{}
 
-func (passesCmd) Run(io *streams) error {
-	io.passTable(driver.Passes())
+func (passesCmd) Run(std *streams) error {
+	std.passTable(driver.Passes())
 	return nil
 }
 
 type versionCmd struct{}
 
-func (versionCmd) Run(io *streams) error {
-	_, err := fmt.Fprintln(io.stdout, driver.Version())
+func (versionCmd) Run(std *streams) error {
+	_, err := fmt.Fprintln(std.stdout, driver.Version())
 	return err
 }
