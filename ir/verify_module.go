@@ -243,7 +243,7 @@ func manualSide(m *Module, op *Op, what string, s *Sharding, global, local *Type
 		return broken(3, "%s: %s", what, r.Msg)
 	}
 	mesh, manual := m.Mesh(s.Mesh), manualAxes(op)
-	if mesh == nil {
+	if mesh == nil || soundMesh(mesh) != nil {
 		return nil
 	}
 	if r := distinctAxes(mesh, manual); r != nil {

@@ -2,24 +2,37 @@ package ir
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
 
 func verifyMesh(mesh *Mesh, errs *Errors) {
-	name := SymbolText(mesh.Name)
 	errs.add(nil, soundAttrs(mesh.Attrs))
-	var seen []string
-	for _, a := range mesh.Axes {
-		if a.Size < 1 {
-			errs.add(nil, rule("mesh-1", "axis %q of mesh %s has size %d, want at least 1", a.Name, name, a.Size))
-		}
-		if slices.Contains(seen, a.Name) {
-			errs.add(nil, rule("mesh-2", "mesh %s has two axes %q", name, a.Name))
-		}
-		seen = append(seen, a.Name)
+	r := soundMesh(mesh)
+	if r == nil {
+		r = deviceIDs(mesh)
 	}
-	errs.add(nil, deviceIDs(mesh))
+	errs.add(nil, r)
+}
+
+// soundMesh checks that the axes have names of their own, and sizes whose
+// product is a number.
+func soundMesh(mesh *Mesh) *Rule {
+	name := SymbolText(mesh.Name)
+	n := 1
+	for i, a := range mesh.Axes {
+		switch {
+		case a.Size < 1:
+			return rule("mesh-1", "axis %q of mesh %s has size %d, want at least 1", a.Name, name, a.Size)
+		case n > math.MaxInt/a.Size:
+			return rule("mesh-1", "mesh %s has more devices than can be counted", name)
+		case mesh.Axis(a.Name) != i:
+			return rule("mesh-2", "mesh %s has two axes %q", name, a.Name)
+		}
+		n *= a.Size
+	}
+	return nil
 }
 
 // deviceIDs checks that the list is a permutation of the ranks; of a mesh
@@ -239,7 +252,7 @@ func subAxis(r AxisRef, n int) *Rule {
 	switch {
 	case r.Pre < 1 || r.Size < 2:
 		return rule("sharding-5", "%s is no part of an axis: want at least (1)2", r)
-	case r.Pre > n || r.Size > n || n%(r.Pre*r.Size) != 0:
+	case r.Pre > n/r.Size || n%(r.Pre*r.Size) != 0:
 		return rule("sharding-5", "%s does not divide axis %q, which has size %d", r, r.Name, n)
 	case r.Size == n:
 		return rule("sharding-5", "%s is the whole axis, write %q", r, r.Name)
