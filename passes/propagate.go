@@ -251,7 +251,7 @@ func propBuilder(k ir.Kind) func(*propagator, *ir.Op) {
 		return branchNodes
 	case ir.OptimizationBarrier:
 		return barrierNodes
-	case ir.ShardingConstraint:
+	case ir.ShardingConstraint, ir.Reshard:
 		return constraintNodes
 	case ir.ManualComputation:
 		return manualNodes

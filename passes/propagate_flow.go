@@ -42,9 +42,13 @@ func barrierNodes(p *propagator, op *ir.Op) {
 	}
 }
 
+// constraintNodes: a reshard differs from a constraint in that its operand is
+// meant to lie otherwise.
 func constraintNodes(p *propagator, op *ir.Op) {
 	p.define(op.Result(), op.Attrs.Get("sharding").(*ir.Sharding))
-	p.op(op)
+	if op.Kind == ir.ShardingConstraint {
+		p.op(op)
+	}
 }
 
 // manualNodes: inside, values lie along the other axes only; the operands and
