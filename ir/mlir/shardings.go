@@ -171,7 +171,12 @@ func (s *parser) axisRef() ir.AxisRef {
 // shardings reads [<…>, <…>].
 func (s *parser) shardings() ir.PerValue {
 	out := ir.PerValue{}
-	s.list("[", "]", func() { out = append(out, s.sharding()) })
+	s.list("[", "]", func() {
+		if s.text() == "#sdy.sharding" { // may be spelled out
+			s.next()
+		}
+		out = append(out, s.sharding())
+	})
 	return out
 }
 
