@@ -141,6 +141,15 @@ func Pairs(mesh *ir.Mesh, s ir.AxisShift) [][]int {
 	return pairs
 }
 
+// MovePairs is the source and the target of every transfer of a, by source.
+func MovePairs(mesh *ir.Mesh, a ir.AxisMove) [][]int {
+	pairs := make([][]int, mesh.Size())
+	for rank := range pairs {
+		pairs[rank] = []int{deviceAt(mesh, rank), deviceAt(mesh, mesh.Target(a, rank))}
+	}
+	return pairs
+}
+
 func deviceAt(mesh *ir.Mesh, rank int) int {
 	if mesh.DeviceIDs != nil {
 		return mesh.DeviceIDs[rank]

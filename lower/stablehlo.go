@@ -7,8 +7,8 @@ import (
 	"ppc/ir/mlir"
 )
 
-// ExpandGroups turns every [ir.MeshAxes] and [ir.AxisShift] of m into the list
-// of devices that it stands for. Each such attribute costs as much as m has
+// ExpandGroups turns every [ir.MeshAxes], [ir.AxisShift] and [ir.AxisMove] of m
+// into the list of devices that it stands for. Each such attribute costs as much as m has
 // devices: it is for text that is read by others.
 func ExpandGroups(m *ir.Module) error {
 	var err error
@@ -46,6 +46,12 @@ func expand(m *ir.Module, a ir.Attr) (*ir.Literal, error) {
 			return nil, err
 		}
 		return Dense(Pairs(mesh, v), 2), nil
+	case ir.AxisMove:
+		mesh, err := MeshOf(m, v.Mesh, v.From...)
+		if err != nil {
+			return nil, err
+		}
+		return Dense(MovePairs(mesh, v), 2), nil
 	}
 	return nil, nil
 }

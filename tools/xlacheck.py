@@ -2,7 +2,7 @@
 """Compiles a program with XLA:CPU and, if asked, runs it and compares the results.
 
   xlacheck.py PROGRAM [--args ARGS.npz] [--expect WANT.npz] [--rtol 1e-5] [--atol 1e-6] [--out GOT.npz]
-              [--parse-only] [--global [--shards] [--gspmd]] [--time N] [--hlo-out FILE]
+              [--scale] [--parse-only] [--global [--shards] [--gspmd]] [--time N] [--hlo-out FILE]
   xlacheck.py --batch FILE
 
 PROGRAM   HLO text (starts with "HloModule") or StableHLO MLIR text. Its header says for how many devices it is:
@@ -13,7 +13,8 @@ PROGRAM   HLO text (starts with "HloModule") or StableHLO MLIR text. Its header 
           With --global the program is left as it is and XLA's own partitioner splits it (Shardy, or --gspmd).
 ARGS      in0, in1, ...: per-device arguments stacked on a new first axis of size N (with N = 1: no extra axis).
           With --global: global values; with --global --shards: per-device, as the program's shardings cut them.
-WANT      out0, out1, ... in the same form.
+WANT      out0, out1, ... in the same form. A number agrees when |got - want| <= atol + rtol |want|; with --scale, atol is
+          taken times the largest number of the output, as ppc run --check does.
 FILE      One command line as above per line; all run in this process, which saves the start of JAX for each.
 
 Prints one JSON object per program. Exit status 1 when a result differs, 2 when XLA rejects a program.
@@ -39,6 +40,7 @@ def parser():
     ap.add_argument("--hlo-out")
     ap.add_argument("--rtol", type=float, default=1e-5)
     ap.add_argument("--atol", type=float, default=1e-6)
+    ap.add_argument("--scale", action="store_true")
     ap.add_argument("--parse-only", action="store_true")
     ap.add_argument("--time", type=int, default=0)
     ap.add_argument("--global", dest="glob", action="store_true")
@@ -139,7 +141,7 @@ class Run:
         mesh = jax.sharding.Mesh(np.array(devices), ("d",))
         shardings = exe.get_parameter_shardings() if self.whole else None
         while (key := f"in{len(self.args)}") in z:
-            x = z[key]
+            x = typed(z[key])
             if self.whole:
                 from jax._src.sharding_impls import GSPMDSharding
                 s = GSPMDSharding(devices, shardings[len(self.args)]) if shardings else jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
@@ -173,16 +175,32 @@ class Run:
         return outs
 
 
-def differences(outs, want, rtol, atol):
+def typed(x, dtype=None):
+    """x, which NumPy has as raw bytes where it lacks the type: two bytes are a bfloat16 unless dtype says otherwise."""
+    if x.dtype.kind != "V":
+        return x
+    import ml_dtypes
+    return x.view(dtype or {2: ml_dtypes.bfloat16}[x.dtype.itemsize])
+
+
+def wide(x):
+    import numpy as np
+    return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
+
+
+def differences(outs, want, rtol, atol, scale):
     """The largest difference of the outputs that agree, and the outputs that do not."""
     import numpy as np
     worst, bad = 0.0, []
     for k, got in enumerate(outs):
-        w = want[f"out{k}"]
-        same = got.shape == w.shape
-        with np.errstate(invalid="ignore"):
-            diff = float(np.nanmax(np.abs(got.astype(np.float64) - w.astype(np.float64)), initial=0)) if same else None
-        if same and np.allclose(got, w, rtol=rtol, atol=atol, equal_nan=True):
+        w = typed(want[f"out{k}"], got.dtype)
+        same, diff = got.shape == w.shape, None
+        got, w = wide(got), wide(w)
+        if same:
+            with np.errstate(invalid="ignore"):
+                diff = float(np.nanmax(np.abs(got - w), initial=0))
+        unit = float(np.max(np.abs(w[np.isfinite(w)]), initial=0)) if scale else 1
+        if same and np.allclose(got, w, rtol=rtol, atol=atol * unit, equal_nan=True):
             worst = max(worst, diff)
         else:
             bad.append({"output": k, "got_shape": list(got.shape), "want_shape": list(w.shape), "max_abs_diff": diff})
@@ -224,7 +242,7 @@ def check(a, backend):
         if a.out:
             np.savez(a.out, **{f"out{k}": v for k, v in enumerate(outs)})
         if a.expect:
-            report["max_abs_diff"], bad = differences(outs, np.load(a.expect), a.rtol, a.atol)
+            report["max_abs_diff"], bad = differences(outs, np.load(a.expect), a.rtol, a.atol, a.scale)
     report["ok"] = not bad
     if bad:
         report["bad"] = bad

@@ -460,6 +460,12 @@ func pairs() field {
 				return "", err
 			}
 			return listsText(lower.Pairs(mesh, p)), nil
+		case ir.AxisMove:
+			mesh, err := lower.MeshOf(m, p.Mesh, p.From...)
+			if err != nil {
+				return "", err
+			}
+			return listsText(lower.MovePairs(mesh, p)), nil
 		}
 		return "", errors.New("source_target_pairs are missing")
 	}, parse: func(_ *ir.Module, text string, as *ir.Attrs) error {

@@ -86,7 +86,7 @@ func elementwiseProgram(b *ir.Builder) {
 		i = b.Binary(k, i, b.Splat(i.Type, 2))
 	}
 	i = b.Add(b.Unary(ir.PopulationCount, i), b.Unary(ir.CountLeadingZeros, i))
-	bits := b.Emit(ir.BitcastConvert, []*ir.Value{h}, nil, nil, []*ir.Type{ir.Tensor(ir.UI16, 2, 3, 2)}).Result()
+	bits := b.Emit(ir.BitcastConvert, []*ir.Value{x}, nil, nil, []*ir.Type{ir.Tensor(ir.UI16, 2, 3, 2)}).Result()
 	total := b.Emit(ir.Compare, []*ir.Value{x, y}, ir.AttrsOf(ir.NamedAttr{Name: "compare_type", Attr: ir.HLOEnum("comparison_type", "TOTALORDER")},
 		ir.NamedAttr{Name: "comparison_direction", Attr: ir.HLOEnum("comparison_direction", "GT")}), nil, nil).Result()
 	b.Return(h, b.Convert(q, ir.F32), i, b.Convert(bits, ir.F32), b.Convert(h, ir.BF16), total)
