@@ -95,7 +95,9 @@ var unreadable = []struct {
 	{"parentheses", func() string { return strings.Repeat("(", 10<<20) }, "in.pp:1:101: brackets nest 101 deep, at most 100 are read"},
 	{"too long", func() string { return strings.Repeat("axes { a = 1 }\n", 1<<20) }, "in.pp:1:1: the file has 15728640 bytes, at most 1048576 are read"},
 	{"not UTF-8", func() string { return "axes { a = 1 }\n// caf\xe9\n" }, "in.pp:2:7: byte 0xe9 is not UTF-8"},
-	{"sums", func() string { return "axes { a = " + strings.Repeat("1+", 10000) + "1 }; model m(x: f32) { return x }" }, "in.pp:1:1014: more than 500 operators in a row"},
+	{"sums", func() string {
+		return "axes { a = " + strings.Repeat("1+", 10000) + "1 }; model m(x: f32) { return x }"
+	}, "in.pp:1:1014: more than 500 operators in a row"},
 	{"signs", func() string { return "axes { a = " + strings.Repeat("-", 10000) + "1 }; model m(x: f32) { return x }" }, "in.pp:1:10012: more than 500 operators in a row"},
 	{"calls", func() string {
 		return "axes { a = b" + strings.Repeat("()", 10000) + " }; model m(x: f32) { return x }"
