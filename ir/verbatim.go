@@ -43,6 +43,10 @@ func (a Verbatim) fields() map[string]string {
 	return fields
 }
 
+// Fields are the entries of a struct-like attribute, #name<key = value, …>, by
+// key; none where it is not one.
+func (a Verbatim) Fields() map[string]string { return a.fields() }
+
 // listOf reads a list of numbers, [1, 2]; ? is Dynamic. It reports false for
 // anything else.
 func listOf(text string) ([]int, bool) {

@@ -82,7 +82,7 @@ func (w *shapeWriter) next() string {
 
 // writeSizes writes the sizes of a tensor: n, <=n where it is bounded, or ?.
 func writeSizes(b *strings.Builder, t *ir.Type) {
-	bounds := strings.Split(strings.TrimSuffix(strings.TrimPrefix(t.Text, "#stablehlo.bounds<"), ">"), ", ")
+	bounds, _ := t.Bounds()
 	for i, n := range t.Shape {
 		if i > 0 {
 			b.WriteByte(',')
@@ -90,8 +90,8 @@ func writeSizes(b *strings.Builder, t *ir.Type) {
 		switch {
 		case n != ir.Dynamic:
 			b.WriteString(strconv.Itoa(n))
-		case t.Text != "" && len(bounds) == t.Rank() && bounds[i] != "?":
-			b.WriteString("<=" + bounds[i])
+		case i < len(bounds) && bounds[i] != ir.Dynamic:
+			b.WriteString("<=" + strconv.Itoa(bounds[i]))
 		default:
 			b.WriteByte('?')
 		}
