@@ -5,14 +5,12 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"ppc/ir"
 	"ppc/runtime/kernel"
 )
 
 // A collective is an op in which devices meet, with its groups as lists.
 type collective struct {
 	index int
-	op    *ir.Op
 
 	// Of a permute: by device, where it sends to and gets from; -1 for nowhere.
 	to, from []int
@@ -42,7 +40,7 @@ func (d *device) enter(s *step) error {
 }
 
 func (c *compiler) collective(s *step) *collective {
-	s.coll = &collective{index: len(c.exe.colls), op: s.op}
+	s.coll = &collective{index: len(c.exe.colls)}
 	c.exe.colls = append(c.exe.colls, s.coll)
 	return s.coll
 }

@@ -124,7 +124,7 @@ var collectiveCases = map[string]func(e ir.DType) *ir.Module{
 	})),
 }
 
-// evalDevices is the evaluator's answer; it takes replicas from their attribute.
+// randomArgs are arguments for each of n devices.
 func randomArgs(rng *rand.Rand, m *ir.Module, n int) [][]*ir.Literal {
 	args := make([][]*ir.Literal, n)
 	for d := range args {

@@ -11,7 +11,6 @@ import (
 // A function is a compiled ir.Func. A call has a frame of its own: one slot per
 // value.
 type function struct {
-	name   string
 	params []int // slots
 	body   *block
 
@@ -62,6 +61,7 @@ type compiler struct {
 
 // A scope is the function that is being compiled.
 type scope struct {
+	name  string
 	fn    *function
 	slot  []int       // by value ID
 	owner []*ir.Block // by value ID: the block that releases it; nil for nobody
@@ -80,8 +80,8 @@ func (c *compiler) function(f *ir.Func) (*function, error) {
 	}
 	c.funcs[f.Name] = nil
 	outer, n := c.scope, f.NumIDs()
-	fn := &function{name: f.Name, frame: make([]*buffer, n), bubbles: make([]*buffer, n)}
-	c.scope = &scope{fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n)}
+	fn := &function{frame: make([]*buffer, n), bubbles: make([]*buffer, n)}
+	c.scope = &scope{name: f.Name, fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n)}
 	for id := range c.slot {
 		c.slot[id] = id
 	}
@@ -229,5 +229,5 @@ func (c *compiler) step(op *ir.Op, dies func(*ir.Value) bool, last map[*ir.Value
 }
 
 func (c *compiler) fail(op *ir.Op, err error) {
-	c.errs = append(c.errs, &LoadError{Func: c.fn.name, Op: op, Err: err})
+	c.errs = append(c.errs, &LoadError{Func: c.name, Op: op, Err: err})
 }

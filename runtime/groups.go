@@ -206,6 +206,14 @@ func (g grid) pairs(op *ir.Op) ([]int, error) {
 		for _, group := range meshGroups(mesh, []ir.AxisRef{a.Axis}) {
 			shift(to, group, a)
 		}
+	case ir.AxisMove:
+		mesh, err := g.mesh(a.Mesh, a.From...)
+		if err != nil {
+			return nil, err
+		}
+		for place := range mesh.Size() {
+			to[deviceAt(mesh, place)] = deviceAt(mesh, mesh.Target(a, place))
+		}
 	case *ir.Literal:
 		rows := rowsOf(a)
 		if g.lone(op, rows) {

@@ -13,7 +13,6 @@ import (
 // An Executable is a program ready to run. It never changes after Load.
 type Executable struct {
 	main    *function
-	module  *ir.Module
 	params  []*ir.Value
 	results []ir.Result
 	devices int
@@ -34,7 +33,7 @@ func Load(m *ir.Module) (*Executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	exe := &Executable{module: m, params: f.Params(), results: f.Results, devices: g.size(), classes: classes{index: make(map[int]int)}}
+	exe := &Executable{params: f.Params(), results: f.Results, devices: g.size(), classes: classes{index: make(map[int]int)}}
 	for i, p := range exe.params {
 		if err := kernel.Check(p.Type); err != nil {
 			return nil, fmt.Errorf("parameter %s: %w", paramName(p, i), err)

@@ -217,3 +217,30 @@ func tiled(from, to, wide int, fill, put func(_, _ []byte)) Func {
 		}
 	}
 }
+
+// buildBitcast: booleans are bits, the lowest first; all else is bytes as they are.
+func buildBitcast(op *ir.Op) (Func, error) {
+	switch from, to := op.Operands[0].Type.Elem, op.Results[0].Type.Elem; {
+	case from == ir.I1 && to != ir.I1:
+		return packBits, nil
+	case from != ir.I1 && to == ir.I1:
+		return unpackBits, nil
+	}
+	return copyAll, nil
+}
+
+func packBits(_ *Work, dst, src []Mem) {
+	for i := range dst[0] {
+		b := byte(0)
+		for k, bit := range src[0][8*i : 8*i+8] {
+			b |= bit << k
+		}
+		dst[0][i] = b
+	}
+}
+
+func unpackBits(_ *Work, dst, src []Mem) {
+	for i := range dst[0] {
+		dst[0][i] = src[0][i/8] >> (i % 8) & 1
+	}
+}

@@ -20,7 +20,7 @@ func makeTable() map[ir.Kind]row {
 	rows := map[ir.Kind]row{
 		ir.IsFinite:        {build: of(map[ir.Kind]byType{ir.IsFinite: {ir.F32: isFinite[float32], ir.F64: isFinite[float64]}})},
 		ir.Convert:         {build: buildConvert, inPlace: []int{0}},
-		ir.BitcastConvert:  {build: fixed(copyAll), inPlace: []int{0}},
+		ir.BitcastConvert:  {build: buildBitcast, inPlace: []int{0}},
 		ir.ReducePrecision: {build: buildReducePrecision, inPlace: []int{0}},
 		ir.Compare:         {build: buildCompare},
 		ir.Select:          {build: buildSelect, inPlace: []int{1, 2}},
