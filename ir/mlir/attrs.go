@@ -312,6 +312,8 @@ func (s *parser) hashAttr() ir.Attr {
 		return s.meshAxes()
 	case "#pp.axis_shift":
 		return s.axisShift()
+	case "#pp.axis_move":
+		return s.axisMove()
 	case "#sdy.sharding":
 		s.next()
 		return s.sharding()

@@ -173,7 +173,7 @@ func (e *elements) close() {
 		return
 	}
 	if e.counts[n-1] != e.sizes[n-1] {
-		e.fail(e.i, "%d elements in dimension %d of %s", e.counts[n-1], n-1, e.t)
+		e.fail(e.i, "found %d of the %d elements of dimension %d of %s", e.counts[n-1], e.sizes[n-1], n-1, e.t)
 	}
 	e.counts = e.counts[:n-1]
 	e.i++
@@ -293,7 +293,7 @@ func putHex(b []byte, t ir.DType, digits string, neg bool) string {
 // putFloat writes a decimal number, which must have a point.
 func putFloat(b []byte, t ir.DType, text string) string {
 	if strings.IndexByte(text, '.') < 0 {
-		return fmt.Sprintf("%.40s is an integer, want a %s: write %.40s.0", text, t, text)
+		return fmt.Sprintf("%.40s is an integer; as %s write %.40s.0", text, t, text)
 	}
 	size := 64
 	if t == ir.F32 {
@@ -345,7 +345,7 @@ func (e *elements) bytes(at int, text string) []byte {
 	case e.t.Elem == ir.I1 && len(data) == (n+7)/8:
 		return unpackBits(data, n)
 	}
-	e.fail(at, "%d bytes for %s, which has %d", len(data), e.t, n*size)
+	e.fail(at, "found %d bytes, %s has %d", len(data), e.t, n*size)
 	return nil
 }
 

@@ -86,10 +86,6 @@ func (n *namer) results(op *ir.Op) {
 		}
 		n.set(v, base)
 	}
-	if len(op.Results) > 1 && op.Results[1].Name == "" && resultName(op, 1) == "" {
-		first := op.Results[0]
-		n.write(first, n.text[first.ID]+"#0")
-	}
 }
 
 // group names result i of op after the result before it, where i has no name.
@@ -101,6 +97,7 @@ func (n *namer) group(op *ir.Op, i int) {
 		k--
 	}
 	head, _, _ := strings.Cut(n.text[op.Results[k].ID], "#")
+	n.write(op.Results[k], head+"#0")
 	n.write(v, head+"#"+strconv.Itoa(i-k))
 }
 

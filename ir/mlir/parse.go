@@ -123,8 +123,6 @@ func (s *parser) item() {
 		s.function()
 	case strings.HasPrefix(s.src[s.tok.start:], metadataOpen):
 		s.seek(s.metadataEnd(s.tok.start))
-	case s.tok.kind == stringToken:
-		s.genericItem()
 	default:
 		s.wanted("func.func or sdy.mesh")
 	}
@@ -360,7 +358,7 @@ func (s *parser) operand() *ir.Value {
 		return new(ir.Value)
 	}
 	if i >= len(vs) {
-		s.report(at, "%%%s#%d: %%%s has %d results", name, i, name, len(vs))
+		s.report(at, "%%%s#%d does not exist: %%%s stands for %s", name, i, name, counted(len(vs), "result"))
 		return new(ir.Value)
 	}
 	return vs[i]
@@ -534,7 +532,7 @@ func (s *parser) finish(st *state) *ir.Op {
 	}
 	if shardings, ok := op.Attrs.Get(shardingName).(ir.PerValue); ok && len(op.Results) > 0 {
 		if len(shardings) != len(op.Results) {
-			s.report(st.at, "%s has %d results, %s names %d", st.name, len(op.Results), shardingName, len(shardings))
+			s.report(st.at, "%s has %s, %s has %s", st.name, counted(len(op.Results), "result"), shardingName, counted(len(shardings), "sharding"))
 		}
 		for i, sh := range shardings[:min(len(shardings), len(op.Results))] {
 			op.Results[i].Sharding = sh
@@ -596,7 +594,7 @@ func (s *parser) defineResults(defs []definition, op *ir.Op) {
 		n += d.n
 	}
 	if n != len(op.Results) && len(defs) > 0 {
-		s.fail(defs[0].at, "%s has %d results, not %d", op.Name(), len(op.Results), n)
+		s.fail(defs[0].at, "%s gives %s, not %d", op.Name(), counted(len(op.Results), "result"), n)
 	}
 	i := 0
 	for _, d := range defs {
@@ -654,23 +652,25 @@ func (s *parser) typeOrList() []*ir.Type {
 // offset at.
 func (s *parser) checkTypes(at int, operands []*ir.Value, ts []*ir.Type) {
 	if len(operands) != len(ts) {
-		s.fail(at, "%d operands and types for %d", len(operands), len(ts))
+		s.fail(at, "%s, but %s", counted(len(operands), "operand"), counted(len(ts), "type"))
 	}
 	for i, v := range operands {
 		if v.Type != nil && !v.Type.Equal(ts[i]) {
-			s.report(at, "operand %d has type %s, not %s", i, v.Type, ts[i])
+			s.report(at, "operand %d is %s, the type here says %s", i, v.Type, ts[i])
 		}
 	}
+}
+
+// counted is n and what it counts: 1 result, 2 results.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // place is the origin of what stands at offset at and says no other.
 func (s *parser) place(at int) *ir.Origin {
 	line, col := s.lines.find(s.src, at)
 	return &ir.Origin{Pos: ir.Pos{File: s.file, Line: line, Col: col}}
-}
-
-// genericItem reads a function in its generic form.
-func (s *parser) genericItem() {
-	name := unquote(s.text())
-	s.fail(s.tok.start, "found %s, want func.func or sdy.mesh", fmt.Sprintf("%q", name))
 }

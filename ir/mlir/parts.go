@@ -414,7 +414,7 @@ func (t typing) read(s *parser, st *state) {
 			st.results = ts
 		}
 	case len(ts) > 1:
-		s.fail(at, "%d types for %s, want one or a function type", len(ts), st.name)
+		s.fail(at, "%s for %s, want one or a function type", counted(len(ts), "type"), st.name)
 	default:
 		t.readOne(s, st, at, ts[0])
 	}
@@ -425,7 +425,7 @@ func (t typing) readOne(s *parser, st *state, at int, one *ir.Type) {
 	n := len(st.operands)
 	want := t.operands(one, n)
 	if len(want) != n || want == nil {
-		s.fail(at, "%s of %d operands cannot have the result type %s", st.name, n, one)
+		s.fail(at, "%s of %s cannot have the result type %s", st.name, counted(n, "operand"), one)
 	}
 	s.checkTypes(at, st.operands, want)
 	if t != listTypes && (t != guessTypes || st.wanted > 0) {

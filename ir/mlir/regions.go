@@ -152,7 +152,7 @@ func (reduction) read(s *parser, st *state) {
 func (s *parser) combiner(at int, kind ir.Kind, st *state) *ir.Block {
 	x := st.operands[0].Type
 	if len(st.operands) != 2 || x != nil && !x.IsTensor() {
-		s.fail(at, "a reduce of %d values, want one tensor where an op stands for the region", len(st.operands)/2)
+		s.fail(at, "a reduce of %s, want one tensor where an op stands for the region", counted(len(st.operands)/2, "value"))
 	}
 	b := new(ir.Block)
 	if x == nil { // reported
@@ -173,7 +173,7 @@ func (s *parser) reducerArgs(b *ir.Block) {
 		at, n := s.tok.start, len(b.Args)
 		s.blockArgs(b)
 		if len(b.Args) != n+2 {
-			s.fail(at, "%d arguments, want pairs", len(b.Args)-n)
+			s.fail(at, "%s, want two", counted(len(b.Args)-n, "argument"))
 		}
 	}
 	pairs := b.Args

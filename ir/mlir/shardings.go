@@ -182,10 +182,26 @@ func (s *parser) shardings() ir.PerValue {
 
 // meshAxes reads #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = […]>.
 func (s *parser) meshAxes() ir.Attr {
-	a := ir.MeshAxes{Axes: []ir.AxisRef{}}
+	var a ir.MeshAxes
 	s.fields(
 		field{"mesh", func() { a.Mesh = s.hloMesh() }},
-		field{"axes", func() { s.list("[", "]", func() { a.Axes = append(a.Axes, s.hloAxisRef()) }) }})
+		field{"axes", func() { a.Axes = s.hloAxisRefs() }})
+	return a
+}
+
+func (s *parser) hloAxisRefs() []ir.AxisRef {
+	rs := []ir.AxisRef{}
+	s.list("[", "]", func() { rs = append(rs, s.hloAxisRef()) })
+	return rs
+}
+
+// axisMove reads #pp.axis_move<mesh = @mesh, from = […], to = […]>.
+func (s *parser) axisMove() ir.Attr {
+	var a ir.AxisMove
+	s.fields(
+		field{"mesh", func() { a.Mesh = s.hloMesh() }},
+		field{"from", func() { a.From = s.hloAxisRefs() }},
+		field{"to", func() { a.To = s.hloAxisRefs() }})
 	return a
 }
 
