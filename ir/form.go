@@ -15,6 +15,7 @@ const (
 	Staged       Form = 1 << iota // no pp.pipeline, no pp.stack: loops over iterations and layers
 	Gathered                      // every pipelined weight is whole over the gathered axes where it is used
 	Checkpointed                  // remat regions stand where the configuration puts them
+	Differentiated                // main returns the gradients that were asked for
 	Rotated                       // no pp.rotate
 	Expanded                      // no pp op: pure StableHLO with Shardy shardings
 	Sharded                       // every tensor has a closed sharding
@@ -28,8 +29,9 @@ var formTable = []struct {
 	check func(*Module, *Errors)
 }{
 	{Staged, "staged", absent("staged", PPPipeline, PPStack)},
-	{Gathered, "gathered", noCheck},
+	{Gathered, "gathered", checkGathered},
 	{Checkpointed, "checkpointed", noCheck},
+	{Differentiated, "differentiated", noCheck},
 	{Rotated, "rotated", absent("rotated", PPRotate)},
 	{Expanded, "expanded", checkExpanded},
 	{Sharded, "sharded", checkSharded},
@@ -71,8 +73,8 @@ next:
 	return f, true
 }
 
-// noCheck is for properties that another property's check implies, or that
-// leave no trace in the program.
+// noCheck is for properties that leave nothing behind that later passes must
+// keep: a remat region may be moved, merged and taken apart.
 func noCheck(*Module, *Errors) {}
 
 func eachOp(m *Module, errs *Errors, visit func(*Op)) {
@@ -94,6 +96,15 @@ func absent(label string, kinds ...Kind) func(*Module, *Errors) {
 			}
 		})
 	}
+}
+
+// checkGathered finds gathers that still say where they would like to stand.
+func checkGathered(m *Module, errs *Errors) {
+	eachOp(m, errs, func(op *Op) {
+		if p := op.Attrs.Get("policy"); op.Kind == PPGather && p != nil {
+			errs.add(op, rule("gathered", "the policy %s has not been followed yet", p))
+		}
+	})
 }
 
 func checkExpanded(m *Module, errs *Errors) {
