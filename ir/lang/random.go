@@ -89,13 +89,12 @@ func (e *elab) threefry(k0, k1, x0, x1 *ir.Value) (*ir.Value, *ir.Value) {
 	return x0, x1
 }
 
-// unit makes words numbers between 0 and 1, both excluded, of a float type
-// that holds 24 bits.
+// unit makes words numbers between 0 and 1, both excluded: 23 bits and a half,
+// which every float type from f32 on holds exactly.
 func (e *elab) unit(w *tensor, elem ir.DType) *tensor {
-	t := w.v.Type
-	high := e.b.Convert(e.b.Binary(ir.ShiftRightLogical, w.v, e.b.Splat(t, 8)), elem)
+	high := e.b.Convert(e.b.Binary(ir.ShiftRightLogical, w.v, e.b.Splat(w.v.Type, 9)), elem)
 	half := e.b.Add(high, e.b.Splat(high.Type, 0.5))
-	return w.with(e.b.Mul(half, e.b.Splat(high.Type, math.Exp2(-24))))
+	return w.with(e.b.Mul(half, e.b.Splat(high.Type, math.Exp2(-23))))
 }
 
 func randomNormal(e *elab, c *builtinCall) value {
