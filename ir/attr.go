@@ -73,6 +73,15 @@ type (
 		Shift int
 		Wrap  bool
 	}
+	// AxisMove is the source-target pairs of a permute that brings what is cut
+	// along From to where it is cut along To: the coordinates of a device along
+	// From, major first and read as one number, are those along To of the device
+	// that it sends to. Along other axes the two agree. From and To are the same
+	// parts of axes in another order.
+	AxisMove struct {
+		Mesh     string
+		From, To []AxisRef
+	}
 	// PerValue is the shardings of an op's results.
 	PerValue []*Sharding
 	// Verbatim is an attribute that is carried through unread.
@@ -97,6 +106,7 @@ func (ScatterDims) attr() {}
 func (Channel) attr()     {}
 func (MeshAxes) attr()    {}
 func (AxisShift) attr()   {}
+func (AxisMove) attr()    {}
 func (PerValue) attr()    {}
 func (Verbatim) attr()    {}
 
@@ -206,11 +216,15 @@ func (a Channel) String() string {
 }
 
 func (a MeshAxes) String() string {
-	ss := make([]string, len(a.Axes))
-	for i, r := range a.Axes {
+	return fmt.Sprintf("#stablehlo.replica_group_mesh_axes<mesh = %s, axes = [%s]>", SymbolText(a.Mesh), axisRefsText(a.Axes))
+}
+
+func axisRefsText(rs []AxisRef) string {
+	ss := make([]string, len(rs))
+	for i, r := range rs {
 		ss[i] = axisRefText(r)
 	}
-	return fmt.Sprintf("#stablehlo.replica_group_mesh_axes<mesh = %s, axes = [%s]>", SymbolText(a.Mesh), strings.Join(ss, ", "))
+	return strings.Join(ss, ", ")
 }
 
 func (a AxisShift) String() string {
@@ -220,6 +234,13 @@ func (a AxisShift) String() string {
 	}
 	return fmt.Sprintf("#pp.axis_shift<mesh = %s, axis = %s, shift = %d%s>", SymbolText(a.Mesh), axisRefText(a.Axis), a.Shift, wrap)
 }
+
+func (a AxisMove) String() string {
+	return fmt.Sprintf("#pp.axis_move<mesh = %s, from = [%s], to = [%s]>", SymbolText(a.Mesh), axisRefsText(a.From), axisRefsText(a.To))
+}
+
+// Inverse is the permute that brings back what a moves.
+func (a AxisMove) Inverse() AxisMove { return AxisMove{a.Mesh, a.To, a.From} }
 
 func (a PerValue) String() string {
 	ss := make([]string, len(a))

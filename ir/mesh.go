@@ -57,6 +57,22 @@ func (m *Mesh) Stride(r AxisRef) int {
 	return n
 }
 
+// Target is the place to which the device at a place sends by the move a;
+// places are ranks in the grid, whatever the devices there are called.
+func (m *Mesh) Target(a AxisMove, place int) int {
+	n, to := 0, place
+	for _, r := range a.From {
+		at := place / m.Stride(r) % m.RefSize(r)
+		n = n*m.RefSize(r) + at
+		to -= at * m.Stride(r)
+	}
+	for _, r := range slices.Backward(a.To) {
+		to += n % m.RefSize(r) * m.Stride(r)
+		n /= m.RefSize(r)
+	}
+	return to
+}
+
 // RefSize is the number of devices along the axis or sub-axis r.
 func (m *Mesh) RefSize(r AxisRef) int {
 	if r.Size != 0 {

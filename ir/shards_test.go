@@ -54,3 +54,19 @@ func TestCut(t *testing.T) {
 		}
 	}
 }
+
+// After a move from [x, y] to [y, x], a device has the block of the other order.
+func TestTarget(t *testing.T) {
+	m := &Mesh{Name: "mesh", Axes: []MeshAxis{{"x", 2}, {"y", 4}, {"z", 3}}}
+	from, to := NewSharding("mesh", Axs("x", "y")), NewSharding("mesh", Axs("y", "x"))
+	move := AxisMove{"mesh", Axs("x", "y"), Axs("y", "x")}
+	for place := range m.Size() {
+		target := m.Target(move, place)
+		if have, want := from.Part(m, place, 0), to.Part(m, target, 0); have != want || place%3 != target%3 {
+			t.Errorf("block %d of device %d goes to device %d, which wants block %d", have, place, target, want)
+		}
+		if back := m.Target(move.Inverse(), target); back != place {
+			t.Errorf("device %d sends to %d, which has it from %d", place, target, back)
+		}
+	}
+}

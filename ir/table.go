@@ -47,7 +47,7 @@ const (
 	ScatterAttr
 	ChannelAttr
 	GroupsAttr // dense<…> : tensor<GxNxi64> or MeshAxes
-	PairsAttr  // dense<…> : tensor<Nx2xi64> or AxisShift
+	PairsAttr  // dense<…> : tensor<Nx2xi64>, AxisShift or AxisMove
 	ShardingAttr
 	ShardingsAttr // PerValue
 	ArrayAttr
@@ -352,8 +352,8 @@ cond {
 	PPStack: {name: "pp.stack", doc: "a layer function applied layers times", traits: Pure | Pipeline, operands: atLeast(1), results: atLeast(1),
 		attrs: []AttrSpec{req("layer", SymAttr), req("layers", IntAttr), req("sides", IntAttr), req("config", DictAttr)}, infer: inferStack, inModule: stackFits,
 		example: `%r = "pp.stack"(%a, %stack) <{config = {scan_layers = true}, layer = @whole, layers = 2 : i64, sides = 0 : i64}> : (tensor<4x8xf32>, tensor<2x8x8xf32>) -> tensor<4x8xf32>`},
-	PPScan: {name: "pp.scan", doc: "the region repeated trip_count times over carries, with per-iteration inputs and outputs", traits: Pure | Pipeline, operands: atLeast(0), results: atLeast(0), regions: exactly(1),
-		attrs: []AttrSpec{req("trip_count", IntAttr), req("carries", IntAttr)}, infer: inferScan,
+	PPScan: {name: "pp.scan", doc: "the region repeated trip_count times over carries, with per-iteration inputs and outputs; in reverse, from the last iteration to the first", traits: Pure | Pipeline, operands: atLeast(0), results: atLeast(0), regions: exactly(1),
+		attrs: []AttrSpec{req("trip_count", IntAttr), req("carries", IntAttr), opt("reverse", BoolAttr)}, infer: inferScan,
 		example: `%r:2 = "pp.scan"(%f, %stack) <{carries = 1 : i64, trip_count = 2 : i64}> ({
 ^bb0(%arg0: tensor<i32>, %arg1: tensor<f32>, %arg2: tensor<8x8xf32>):
   %0 = stablehlo.tanh %arg1 : tensor<f32>

@@ -63,7 +63,7 @@ func (k AttrKind) accepts(a Attr) bool {
 	case GroupsAttr:
 		return is[MeshAxes](a) || isTable(a)
 	case PairsAttr:
-		return is[AxisShift](a) || isTable(a)
+		return is[AxisShift](a) || is[AxisMove](a) || isTable(a)
 	case ShardingAttr:
 		return is[*Sharding](a)
 	case ShardingsAttr:

@@ -1,6 +1,9 @@
 package ir
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The functions in this file check what an op says of the rest of the module:
 // that the functions and meshes it names exist and fit. They are the column
@@ -308,6 +311,11 @@ func groupsFit(m *Module, op *Op) *Rule {
 			if a.Shift == 0 {
 				return rule("groups-3", "source_target_pairs shift by 0")
 			}
+		case AxisMove:
+			name, axes = a.Mesh, a.From
+			if !sameParts(a.From, a.To) {
+				return rule("groups-4", "source_target_pairs move from %v to %v, which are not the same parts of axes", a.From, a.To)
+			}
 		default:
 			continue
 		}
@@ -320,6 +328,16 @@ func groupsFit(m *Module, op *Op) *Rule {
 		}
 	}
 	return nil
+}
+
+// sameParts reports whether b is a in another order.
+func sameParts(a, b []AxisRef) bool {
+	for _, r := range a {
+		if !slices.Contains(b, r) {
+			return false
+		}
+	}
+	return len(a) == len(b)
 }
 
 // groupSizeOf is the size of op's groups, also where they are axes of a mesh;

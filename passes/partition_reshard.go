@@ -165,18 +165,25 @@ func (p *partitioner) permute(v *ir.Value, pairs ir.Attr) *ir.Value {
 // placePairs are the pairs that bring each block of a tensor from where it
 // lies by one layout to where it lies by another of the same part sizes. Along
 // axes that neither uses, nothing moves.
-func (p *partitioner) placePairs(from, to layout) *ir.Literal {
-	n := p.mesh.Size()
-	have, want := p.placeKeys(from, to), p.placeKeys(to, from)
-	holder := make([]int, n)
-	for device, key := range have {
-		holder[key] = device
+func (p *partitioner) placePairs(from, to layout) ir.AxisMove {
+	s := planSearch{mesh: p.mesh}
+	from, to = s.atoms(from, to)
+	a := ir.AxisMove{Mesh: p.mesh.Name, From: slices.Concat(from...), To: slices.Concat(to...)}
+	for _, r := range p.meshParts(from, to) { // blocks that several devices have
+		if !from.uses(r) && to.uses(r) {
+			a.From = append(a.From, r)
+		}
+		if from.uses(r) && !to.uses(r) {
+			a.To = append(a.To, r)
+		}
 	}
-	pairs := make([]int, 0, 2*n)
-	for device, key := range want {
-		pairs = append(pairs, p.deviceID(holder[key]), p.deviceID(device))
+	for len(a.From) > 0 && a.From[0] == a.To[0] {
+		a.From, a.To = a.From[1:], a.To[1:]
 	}
-	return ir.Ints64(ir.Tensor(ir.I64, n, 2), pairs...)
+	for n := len(a.From) - 1; n >= 0 && a.From[n] == a.To[n]; n-- {
+		a.From, a.To = a.From[:n], a.To[:n]
+	}
+	return a
 }
 
 func (p *partitioner) deviceID(place int) int {
@@ -184,29 +191,6 @@ func (p *partitioner) deviceID(place int) int {
 		return p.mesh.DeviceIDs[place]
 	}
 	return place
-}
-
-// placeKeys numbers, by place in the mesh, the block that a device holds in
-// the layout at, together with its coordinates along axes that at does not
-// use: those first that other does not use either. Keys are the numbers from 0
-// to the mesh's size less one, each once.
-func (p *partitioner) placeKeys(at, other layout) []int {
-	digits := slices.Concat(at...)
-	parts := p.meshParts(at, other)
-	for _, skip := range []bool{true, false} {
-		for _, r := range parts {
-			if !at.uses(r) && other.uses(r) != skip {
-				digits = append(digits, r)
-			}
-		}
-	}
-	keys := make([]int, p.mesh.Size())
-	for place := range keys {
-		for _, r := range digits {
-			keys[place] = keys[place]*p.mesh.RefSize(r) + place/p.mesh.Stride(r)%p.mesh.RefSize(r)
-		}
-	}
-	return keys
 }
 
 // meshParts is every axis of the mesh, cut where an axis of the layouts begins

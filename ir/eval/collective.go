@@ -354,6 +354,16 @@ func (e *exec) neighbours() (from, to int, err error) {
 			return -1, -1, err
 		}
 		from, to = along(mesh, g, at, -g.Shift), along(mesh, g, at, g.Shift)
+	case ir.AxisMove:
+		mesh, err := e.mesh(g.Mesh, g.From)
+		if err != nil {
+			return -1, -1, err
+		}
+		at, err := e.place(mesh)
+		if err != nil {
+			return -1, -1, err
+		}
+		from, to = device(mesh, mesh.Target(g.Inverse(), at)), device(mesh, mesh.Target(g, at))
 	case *ir.Literal:
 		from, to = e.listedNeighbours(g)
 	default:
