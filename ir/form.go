@@ -12,14 +12,14 @@ type Form uint16
 
 // The properties, in the order in which the passes establish them.
 const (
-	Staged       Form = 1 << iota // no pp.pipeline, no pp.stack: loops over iterations and layers
-	Gathered                      // every pipelined weight is whole over the gathered axes where it is used
-	Checkpointed                  // remat regions stand where the configuration puts them
-	Differentiated                // main returns the gradients that were asked for
-	Rotated                       // no pp.rotate
-	Expanded                      // no pp op: pure StableHLO with Shardy shardings
-	Sharded                       // every tensor has a closed sharding
-	Local                         // one program per device: no sharding, no sdy op; shapes per device
+	Staged         Form = 1 << iota // no pp.pipeline, no pp.stack: loops over iterations and layers
+	Gathered                        // every pipelined weight is whole over the gathered axes where it is used
+	Checkpointed                    // remat regions stand where the configuration puts them
+	Differentiated                  // main returns the gradients that were asked for
+	Rotated                         // no pp.rotate
+	Expanded                        // no pp op: pure StableHLO with Shardy shardings
+	Sharded                         // every tensor has a closed sharding
+	Local                           // one program per device: no sharding, no sdy op; shapes per device
 )
 
 // formTable says how each property is spelled and checked.

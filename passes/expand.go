@@ -153,7 +153,8 @@ func (e *expander) replace(op *ir.Op, vs []*ir.Value) {
 	}
 }
 
-// whileOf builds the loop of a pp.scan and returns its results.
+// whileOf builds the loop of a pp.scan and returns its results. The counter of
+// one in reverse counts up too; the iteration is trip_count-1 less it.
 func whileOf(b *ir.Builder, op *ir.Op) []*ir.Value {
 	n, trips, body := op.Int("carries"), op.Int("trip_count"), op.Regions[0]
 	xs := op.Operands[n:]
@@ -182,11 +183,15 @@ func whileOf(b *ir.Builder, op *ir.Op) []*ir.Value {
 		}
 	}
 	t := do.Args[0]
+	if op.Bool("reverse") {
+		t = in.Sub(in.I32(trips-1), t).Named(t.Name)
+		sub[body.Args[0]] = t
+	}
 	for i, x := range xs {
 		sub[body.Args[1+n+i]] = in.Index(x, 0, t).Named(body.Args[1+n+i].Name)
 	}
 	vs := copyBody(in, body, sub)
-	next := append([]*ir.Value{in.Add(t, in.I32(1))}, vs[:n]...)
+	next := append([]*ir.Value{in.Add(do.Args[0], in.I32(1))}, vs[:n]...)
 	for i, y := range vs[n:] {
 		next = append(next, in.SetIndex(acc[i], 0, t, y))
 	}

@@ -23,14 +23,18 @@ type iteration struct {
 // build returns the loop state after the iteration, by name, and the sums of
 // the layers' scalars.
 func (it *iteration) build(aux []*ir.Value) (map[string]*ir.Value, []*ir.Value) {
-	it.progress(len(aux) > 0)
+	it.progress(len(aux) > 0 || it.trains())
 	m := it.M / it.S
 	slot := it.mod(it.t, m).Named("slot")
 	io := it.b.Index(it.in["state_io"], 1, slot).Named("io")
 	x := it.inputs(io)
-	args := []*ir.Value{x}
+	args := []*ir.Value{it.real(x)}
 	for _, s := range it.sides {
-		args = append(args, it.side(s))
+		v := it.side(s)
+		if s.cut {
+			v = it.real(v)
+		}
+		args = append(args, v)
 	}
 	out := it.compute(args)
 	next := it.rotate(out[0].Named("out"), io, slot)
@@ -70,6 +74,24 @@ func (it *iteration) progress(needValid bool) {
 // where selects x for the stages at which [S] pred holds, y elsewhere.
 func (it *iteration) where(pred, x, y *ir.Value) *ir.Value {
 	return it.b.Select(it.b.Broadcast(pred, x.Type.Shape, 0), x, y)
+}
+
+// trains reports whether the program is going to be differentiated.
+func (it *iteration) trains() bool { return it.m.Attrs.Has("pp.gradient") }
+
+// real is v, which has a stage dimension, with a cotangent only from the stages
+// whose work counts: elsewhere the value is the same, cut off. What a bubble's
+// arithmetic makes of don't-care numbers, infinities and NaN included, is
+// selected away where it would reach a weight or another stage.
+func (it *iteration) real(v *ir.Value) *ir.Value {
+	if !it.trains() || !v.Type.Elem.IsFloat() {
+		return v
+	}
+	cut := it.b.Emit(ir.PPName, []*ir.Value{v}, ir.AttrsOf(named("name", ir.Str("")), named("pp.stop_gradient", ir.Unit{})), nil, nil).Results[0]
+	cut.Sharding = v.Sharding
+	out := it.where(it.valid, v, cut).Named(v.Name)
+	out.Sharding = v.Sharding
+	return out
 }
 
 // inputs: stage 0 takes the next input microbatch while there is one, then
@@ -135,7 +157,7 @@ func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 			v = it.rows(w, it.rep, true).Named(w.Name)
 		}
 		v.Sharding = it.used(leaf.Sharding)
-		ws = append(ws, whole(it.b, v, leaf, it.used, it.attrs.Str("gather")))
+		ws = append(ws, it.real(whole(it.b, v, leaf, it.used, it.attrs.Str("gather"))))
 	}
 	if it.L == 1 {
 		return slices.Clone(it.b.Call(it.stages, append(args, ws...)...))

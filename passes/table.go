@@ -24,8 +24,13 @@ var Table = []Pass{
 		Run: checkpoint,
 	},
 	{
+		Name: "differentiate", Doc: "appends the gradient of the loss, by reverse mode over loops, if it is asked for",
+		Requires: ir.Checkpointed, Ensures: ir.Differentiated,
+		Run: differentiate,
+	},
+	{
 		Name: "rotate", Doc: "lowers moves along the stage dimension to a permute per device, or to slices and pads",
-		Requires: ir.Staged, Ensures: ir.Rotated,
+		Requires: ir.Differentiated, Ensures: ir.Rotated,
 		Run: rotate,
 	},
 	{Name: "unroll", Doc: "repeats the bodies of loops as often as the configuration asks", Requires: ir.Rotated, Run: unroll},

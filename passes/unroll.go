@@ -45,72 +45,125 @@ func (u *unroller) block(b *ir.Block) {
 }
 
 // loop builds the loop of trips/k iterations and the ones that are left, and
-// returns what stands for op's results.
+// returns what stands for op's results. A loop in reverse begins with what is
+// left.
 func (u *unroller) loop(b *ir.Builder, op *ir.Op, k int) []*ir.Value {
 	n, trips := op.Int("carries"), op.Int("trip_count")
-	carries, xs := op.Operands[:n], op.Operands[n:]
-	ys := make([][]*ir.Value, len(op.Results)-n) // pieces of the stacked outputs, in order
-	whole := trips / k
-	if whole > 1 {
-		body := new(ir.Block)
-		in := b.In(body)
-		t := u.f.NewArg(body, ir.Tensor(ir.I32), op.Regions[0].Args[0].Name)
-		var args, slices []*ir.Value
-		for i, c := range carries {
-			args = append(args, u.f.NewArg(body, c.Type, op.Regions[0].Args[1+i].Name))
-		}
-		operands := append([]*ir.Value(nil), carries...)
-		for _, x := range xs { // [trips, …] as [whole, k, …]
-			shape := append([]int{whole, k}, x.Type.Shape[1:]...)
-			grouped := b.Reshape(b.SliceDim(x, 0, 0, whole*k), shape...)
-			operands = append(operands, grouped)
-			slices = append(slices, u.f.NewArg(body, x.Type.WithShape(shape[1:]...), ""))
-		}
-		first := in.Mul(t, in.I32(k))
-		outs := make([][]*ir.Value, len(ys))
-		for j := range k {
-			var rows []*ir.Value
-			for _, s := range slices {
-				rows = append(rows, row(in, s, j))
-			}
-			var out []*ir.Value
-			args, out = u.once(in, op, in.Add(first, in.I32(j)), args, rows)
-			for i, y := range out {
-				outs[i] = append(outs[i], in.Reshape(y, append([]int{1}, y.Type.Shape...)...))
-			}
-		}
-		yield := append([]*ir.Value(nil), args...)
-		for _, o := range outs {
-			yield = append(yield, in.Concat(0, o...))
-		}
-		in.Emit(ir.PPYield, yield, nil, nil, nil)
-		attrs := op.Attrs
-		attrs.Delete("pp.unroll")
-		attrs.Set("trip_count", ir.I64Attr(whole))
-		scan := b.Emit(ir.PPScan, operands, attrs, []*ir.Block{body}, nil)
-		carries = scan.Results[:n]
-		for i, y := range scan.Results[n:] {
-			ys[i] = append(ys[i], b.Reshape(y, append([]int{whole * k}, y.Type.Shape[2:]...)...))
-		}
+	w := &unrolling{unroller: u, b: b, op: op, k: k, groups: trips / k, carries: op.Operands[:n], xs: op.Operands[n:]}
+	if w.groups < 2 {
+		w.groups = 0
+	}
+	var head, tail [][]*ir.Value // pieces of the stacked outputs
+	if op.Bool("reverse") {
+		tail = w.rest()
+		head = w.loop()
 	} else {
-		whole = 0
+		head = w.loop()
+		tail = w.rest()
 	}
-	for t := whole * k; t < trips; t++ {
-		var rows []*ir.Value
-		for _, x := range xs {
-			rows = append(rows, row(b, x, t))
-		}
-		var out []*ir.Value
-		carries, out = u.once(b, op, b.I32(t), carries, rows)
-		for i, y := range out {
-			ys[i] = append(ys[i], b.Reshape(y, append([]int{1}, y.Type.Shape...)...))
-		}
-	}
-	results := append([]*ir.Value(nil), carries...)
-	for _, y := range ys {
-		results = append(results, b.Concat(0, y...))
+	results := append([]*ir.Value(nil), w.carries...)
+	for i := range len(op.Results) - n {
+		results = append(results, b.Concat(0, append(head[i], tail[i]...)...))
 	}
 	return results
+}
+
+// An unrolling is one loop at work: groups of k iterations that are a loop
+// again, and the iterations that are left.
+type unrolling struct {
+	*unroller
+	b       *ir.Builder
+	op      *ir.Op
+	k       int
+	groups  int
+	carries []*ir.Value // after what has been built
+	xs      []*ir.Value
+}
+
+// order is 0 to n-1, or back in a loop in reverse.
+func (w *unrolling) order(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		if out[i] = i; w.op.Bool("reverse") {
+			out[i] = n - 1 - i
+		}
+	}
+	return out
+}
+
+// rest builds the iterations after the groups; it returns the rows that they
+// give of each output.
+func (w *unrolling) rest() [][]*ir.Value {
+	first := w.groups * w.k
+	n := w.op.Int("trip_count") - first
+	rows := make([][]*ir.Value, len(w.op.Results)-len(w.carries))
+	for i := range rows {
+		rows[i] = make([]*ir.Value, n)
+	}
+	for _, j := range w.order(n) {
+		var in []*ir.Value
+		for _, x := range w.xs {
+			in = append(in, row(w.b, x, first+j))
+		}
+		var out []*ir.Value
+		w.carries, out = w.once(w.b, w.op, w.b.I32(first+j), w.carries, in)
+		for i, y := range out {
+			rows[i][j] = w.b.Reshape(y, append([]int{1}, y.Type.Shape...)...)
+		}
+	}
+	return rows
+}
+
+// loop builds the loop over groups; it returns what it gives of each output.
+func (w *unrolling) loop() [][]*ir.Value {
+	n, k := len(w.carries), w.k
+	outs := make([][]*ir.Value, len(w.op.Results)-n)
+	if w.groups == 0 {
+		return outs
+	}
+	body := new(ir.Block)
+	in := w.b.In(body)
+	t := w.f.NewArg(body, ir.Tensor(ir.I32), w.op.Regions[0].Args[0].Name)
+	var args, groups []*ir.Value
+	for i, c := range w.carries {
+		args = append(args, w.f.NewArg(body, c.Type, w.op.Regions[0].Args[1+i].Name))
+	}
+	operands := append([]*ir.Value(nil), w.carries...)
+	for _, x := range w.xs { // [trips, …] as [groups, k, …]
+		shape := append([]int{w.groups, k}, x.Type.Shape[1:]...)
+		operands = append(operands, w.b.Reshape(w.b.SliceDim(x, 0, 0, w.groups*k), shape...))
+		groups = append(groups, w.f.NewArg(body, x.Type.WithShape(shape[1:]...), ""))
+	}
+	first := in.Mul(t, in.I32(k))
+	rows := make([][]*ir.Value, len(outs))
+	for i := range rows {
+		rows[i] = make([]*ir.Value, k)
+	}
+	for _, j := range w.order(k) {
+		var xs []*ir.Value
+		for _, g := range groups {
+			xs = append(xs, row(in, g, j))
+		}
+		var out []*ir.Value
+		args, out = w.once(in, w.op, in.Add(first, in.I32(j)), args, xs)
+		for i, y := range out {
+			rows[i][j] = in.Reshape(y, append([]int{1}, y.Type.Shape...)...)
+		}
+	}
+	yield := append([]*ir.Value(nil), args...)
+	for _, r := range rows {
+		yield = append(yield, in.Concat(0, r...))
+	}
+	in.Emit(ir.PPYield, yield, nil, nil, nil)
+	attrs := w.op.Attrs
+	attrs.Delete("pp.unroll")
+	attrs.Set("trip_count", ir.I64Attr(w.groups))
+	scan := w.b.Emit(ir.PPScan, operands, attrs, []*ir.Block{body}, nil)
+	w.carries = scan.Results[:n]
+	for i, y := range scan.Results[n:] {
+		outs[i] = []*ir.Value{w.b.Reshape(y, append([]int{w.groups * k}, y.Type.Shape[2:]...)...)}
+	}
+	return outs
 }
 
 // row is row i of x, without the leading dimension.

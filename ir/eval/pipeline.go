@@ -118,14 +118,19 @@ func mean(out, sum *tensor, n int) error {
 }
 
 // scan repeats its region over the carries; each iteration reads one row of
-// each further operand and writes one row of each further result.
+// each further operand and writes one row of each further result. One in
+// reverse runs from the last iteration to the first.
 func scan(e *exec) ([]*tensor, error) {
 	n, trips := e.op.Int("carries"), e.op.Int("trip_count")
 	carries, stacked := e.in[:n], make([]*tensor, 0, len(e.op.Results)-n)
 	for i := n; i < len(e.op.Results); i++ {
 		stacked = append(stacked, e.result(i))
 	}
-	for t := range trips {
+	for k := range trips {
+		t := k
+		if e.op.Bool("reverse") {
+			t = trips - 1 - k
+		}
 		args := append([]*tensor{number(ir.I32, t)}, carries...)
 		for _, x := range e.in[n:] {
 			args = append(args, x.row(t))

@@ -1,0 +1,430 @@
+package passes
+
+import (
+	"fmt"
+	"slices"
+
+	"ppc/ir"
+)
+
+// differentiate makes main return, after its results, the gradient of its
+// first result with respect to its parameters, and, where the module's
+// attribute pp.gradient says "all" and not "params", to its floating-point
+// inputs. Without the attribute it changes nothing.
+//
+// It is reverse mode over the IR's regions. The backward ops stand after the
+// forward ones; a loop gets a loop in reverse:
+//
+//   - what the backward body needs of the forward body is a residual: one more
+//     per-iteration output of the forward loop. Values that follow from the
+//     iteration number and from outside of the loop are computed again instead;
+//   - inside of a pp.checkpoint region, so is everything but the values under
+//     a name that the policy saves. Only what is asked for is computed or
+//     saved: a region whose inputs nobody needs keeps none of them;
+//   - the cotangent of a value from outside of the loop is a carry that is
+//     added to, never a stack.
+//
+// Cotangents are added in the reverse order of their uses, so the bits do not
+// depend on anything but the program.
+func differentiate(m *ir.Module) error {
+	wrt := m.Attrs.Str("pp.gradient")
+	if wrt == "" {
+		return nil
+	}
+	f := m.Main()
+	loss := f.Return().Operands[0]
+	if !loss.Type.IsTensor() || loss.Type.Rank() != 0 || !loss.Type.Elem.IsFloat() {
+		return errorf(nil, "%s is %s: only a floating-point scalar, a loss, has gradients", resultName(f, 0), loss.Type)
+	}
+	if err := inlineCalls(m, f); err != nil {
+		return err
+	}
+	d := &differentiator{m: m, f: f, regions: make(map[*ir.Op]*rematRegion), rules: gradientRules()}
+	f.Body.Ops = d.flatten(f.Body.Ops, nil)
+	if err := d.run(wrt == "all"); err != nil {
+		return err
+	}
+	dropUnused(m)
+	return nil
+}
+
+func resultName(f *ir.Func, i int) string {
+	if n := f.Results[i].Attrs.Str("pp.name"); n != "" {
+		return n
+	}
+	return fmt.Sprintf("result %d", i)
+}
+
+// A differentiator works on one function.
+type differentiator struct {
+	m       *ir.Module
+	f       *ir.Func
+	regions map[*ir.Op]*rematRegion // the checkpoint region that an op stood in
+	rules   map[ir.Kind]gradRule
+	active  map[*ir.Value]bool // depends on what gradients are taken of
+	err     error
+}
+
+// A rematRegion is one pp.checkpoint: its policy, and whether it is repeated by a loop.
+type rematRegion struct {
+	save   map[string]bool
+	looped bool
+}
+
+// flatten puts the ops of checkpoint regions in place of the regions, and
+// remembers where they stood. An op in nested regions belongs to the outermost.
+func (d *differentiator) flatten(ops []*ir.Op, in *rematRegion) []*ir.Op {
+	var out []*ir.Op
+	sub := d.f.NewSubst()
+	for _, op := range ops {
+		sub.Apply(op.Operands)
+		for _, r := range op.Regions {
+			sub.ApplyBlock(r)
+		}
+		if op.Kind == ir.PPCheckpoint {
+			region := in
+			if region == nil {
+				region = newRematRegion(op)
+			}
+			for i, a := range op.Regions[0].Args {
+				sub[a.ID] = op.Operands[i]
+			}
+			sub.ApplyBlock(op.Regions[0])
+			body := d.flatten(op.Regions[0].Ops, region)
+			yield := body[len(body)-1]
+			for i, v := range op.Results {
+				sub[v.ID] = yield.Operands[i]
+			}
+			out = append(out, body[:len(body)-1]...)
+			continue
+		}
+		if in != nil {
+			d.regions[op] = in
+		}
+		for _, r := range op.Regions {
+			if !reducer(op) {
+				r.Ops = d.flatten(r.Ops, in)
+			}
+		}
+		out = append(out, op)
+	}
+	return out
+}
+
+func newRematRegion(op *ir.Op) *rematRegion {
+	r := &rematRegion{save: map[string]bool{"iteration_input": true, "decoder_layer_input": true}}
+	policy := ir.Attrs(nil)
+	if p, ok := op.Attrs.Get("policy").(ir.Dict); ok {
+		policy = ir.Attrs(p)
+	}
+	if policy.Has("save_decoder_layer_input") && !policy.Bool("save_decoder_layer_input") {
+		delete(r.save, "decoder_layer_input")
+	}
+	for _, list := range []string{"save", "offload"} {
+		names, _ := policy.Get(list).(ir.Array)
+		for _, n := range names {
+			if s, ok := n.(ir.Str); ok {
+				r.save[string(s)] = true
+			}
+		}
+	}
+	return r
+}
+
+// run appends the backward ops to main and makes the gradients its results.
+func (d *differentiator) run(inputs bool) error {
+	f := d.f
+	var wrt []*ir.Value
+	for _, p := range f.Params() {
+		if p.Type.IsTensor() && p.Type.Elem.IsFloat() && (inputs || p.Attrs.Str("pp.kind") == "param") {
+			wrt = append(wrt, p)
+		}
+	}
+	d.activity(wrt)
+	ret := f.Return()
+	f.Body.Ops = f.Body.Ops[:len(f.Body.Ops)-1]
+	forward := slices.Clone(f.Body.Ops)
+	t := &tape{d: d, b: ir.NewBuilder(f), ct: make(map[*ir.Value]*ir.Value), memo: make(map[*ir.Value]*ir.Value)}
+	loss := ret.Operands[0]
+	t.add(loss, t.b.Splat(loss.Type, 1))
+	t.backward(forward)
+	if d.err != nil {
+		return d.err
+	}
+	results := slices.Clone(ret.Operands)
+	for _, p := range wrt {
+		g := t.ct[p]
+		if g == nil {
+			g = t.zeros(p.Type)
+		}
+		results = append(results, t.b.Constrain(g, p.Sharding))
+		attrs := ir.AttrsOf(named("pp.name", ir.Str("grad."+p.Attrs.Str("pp.name"))), named("pp.kind", ir.Str("gradient")))
+		for _, name := range []string{"pp.rows", "pp.layers", "pp.logical"} {
+			if a := p.Attrs.Get(name); a != nil {
+				attrs.Set(name, a)
+			}
+		}
+		f.Results = append(f.Results, ir.Result{Type: p.Type, Sharding: p.Sharding, Attrs: attrs})
+	}
+	(&ir.Builder{Func: f, Block: f.Body, Origin: ret.Origin}).Emit(ir.FuncReturn, results, nil, nil, nil)
+	return nil
+}
+
+// activity finds the values that depend on wrt through floating-point numbers.
+func (d *differentiator) activity(wrt []*ir.Value) {
+	d.active = make(map[*ir.Value]bool)
+	for _, v := range wrt {
+		d.active[v] = true
+	}
+	for d.spread(d.f.Body) {
+	}
+}
+
+// spread marks what the ops of b make active; it reports whether that was new.
+func (d *differentiator) spread(b *ir.Block) bool {
+	changed := false
+	mark := func(v *ir.Value) {
+		if !d.active[v] && v.Type.IsTensor() && v.Type.Elem.IsFloat() {
+			d.active[v], changed = true, true
+		}
+	}
+	for _, op := range b.Ops {
+		if op.Kind == ir.PPName && op.Attrs.Has("pp.stop_gradient") {
+			continue
+		}
+		some := slices.ContainsFunc(op.Operands, func(v *ir.Value) bool { return d.active[v] })
+		switch {
+		case op.Kind == ir.PPScan:
+			changed = d.spreadScan(op, mark) || changed
+			continue
+		case len(op.Regions) > 0 && !reducer(op):
+			for _, r := range op.Regions {
+				changed = d.spread(r) || changed
+			}
+			for _, v := range op.Captures() {
+				some = some || d.active[v]
+			}
+		}
+		if some {
+			for _, v := range op.Results {
+				mark(v)
+			}
+		}
+	}
+	return changed
+}
+
+func (d *differentiator) spreadScan(op *ir.Op, mark func(*ir.Value)) bool {
+	n, body := op.Int("carries"), op.Regions[0]
+	for i, v := range op.Operands {
+		if d.active[v] || i < n && d.active[op.Results[i]] {
+			mark(body.Args[1+i])
+		}
+	}
+	changed := d.spread(body)
+	for i, v := range body.Terminator().Operands {
+		if !d.active[v] {
+			continue
+		}
+		mark(op.Results[i])
+		if i < n {
+			mark(body.Args[1+i])
+		}
+	}
+	return changed
+}
+
+// A tape is the backward half of one block: main's, or a loop's body.
+type tape struct {
+	d     *differentiator
+	b     *ir.Builder // at the end of the backward block
+	outer *tape       // of the block around; nil for main
+	scan  *ir.Op      // the forward loop, nil for main
+	ct    map[*ir.Value]*ir.Value
+	memo  map[*ir.Value]*ir.Value // forward values as the backward block has them
+	local map[*ir.Value]bool      // of a loop: what its body defines
+
+	residuals []residual
+	sums      []*ir.Value // values from outside that have a cotangent, in order of appearance
+	sumArg    map[*ir.Value]*ir.Value
+}
+
+// A residual is a forward value that the loop hands to its reverse.
+type residual struct {
+	v   *ir.Value
+	arg *ir.Value // in the backward body
+}
+
+// wants reports whether the cotangent of v is needed.
+func (t *tape) wants(v *ir.Value) bool { return t.d.active[v] }
+
+// add adds g to the cotangent of v.
+func (t *tape) add(v, g *ir.Value) {
+	if g == nil || !t.wants(v) {
+		return
+	}
+	if t.scan != nil && !t.local[v] && t.ct[v] == nil {
+		t.sums = append(t.sums, v)
+	}
+	if old := t.ct[v]; old != nil {
+		g = t.b.Add(old, g)
+	}
+	t.ct[v] = g
+}
+
+func (t *tape) zeros(typ *ir.Type) *ir.Value {
+	return t.b.Broadcast(t.b.Splat(ir.Tensor(typ.Elem), 0), typ.Shape)
+}
+
+// backward runs the gradient rules of ops, last to first.
+func (t *tape) backward(ops []*ir.Op) {
+	for _, op := range slices.Backward(ops) {
+		if t.d.err != nil {
+			return
+		}
+		ct := make([]*ir.Value, len(op.Results))
+		some := false
+		for i, v := range op.Results {
+			ct[i] = t.ct[v]
+			some = some || ct[i] != nil
+		}
+		if !some || op.Kind == ir.PPName && op.Attrs.Has("pp.stop_gradient") {
+			continue
+		}
+		t.b.Origin = op.Origin
+		if op.Kind == ir.PPScan {
+			t.reverse(op, ct)
+			continue
+		}
+		rule := t.d.rules[op.Kind]
+		if rule == nil {
+			t.d.err = t.d.noGradient(op)
+			return
+		}
+		if len(op.Results) == 1 {
+			rule(t, op, ct[0])
+			continue
+		}
+		if many := t.d.rules[op.Kind]; many != nil {
+			t.d.err = t.d.noGradient(op)
+		}
+	}
+}
+
+// noGradient says which op has no gradient rule, and what needs it.
+func (d *differentiator) noGradient(op *ir.Op) error {
+	name := opUserName(op)
+	if name == "" {
+		name = "a value"
+	}
+	return errorf(op, "%s has no gradient, and the loss depends on it through %s: put stop_gradient around it if none is meant", op.Name(), name)
+}
+
+// need is forward value v in the backward block: itself, a residual, or
+// computed again.
+func (t *tape) need(v *ir.Value) *ir.Value {
+	if w := t.memo[v]; w != nil {
+		return w
+	}
+	if t.scan != nil && !t.local[v] {
+		return t.outer.need(v)
+	}
+	region := t.regionOf(v)
+	switch {
+	case t.scan == nil && region == nil:
+		return v
+	case v.Def != nil && t.recomputes(v, region):
+		return t.recompute(v, region)
+	case t.scan == nil:
+		return v
+	}
+	arg := t.d.f.NewValue(v.Type, v.Name)
+	arg.Sharding = v.Sharding
+	t.residuals = append(t.residuals, residual{v, arg})
+	t.memo[v] = arg
+	return arg
+}
+
+func (t *tape) regionOf(v *ir.Value) *rematRegion {
+	if v.Def == nil {
+		return nil
+	}
+	return t.d.regions[v.Def]
+}
+
+// recomputes reports whether the backward block computes v again: inside of a
+// region all but what the policy saves, elsewhere in a loop what follows from
+// the iteration number.
+func (t *tape) recomputes(v *ir.Value, region *rematRegion) bool {
+	if region != nil {
+		return !(v.Def.Kind == ir.PPName && region.save[v.Def.Str("name")])
+	}
+	return t.light(v, 0)
+}
+
+// lightDepth bounds how far back light looks.
+const lightDepth = 32
+
+// light reports whether v takes little to compute again: from the iteration
+// number, constants and values outside of the loop, without contractions.
+func (t *tape) light(v *ir.Value, depth int) bool {
+	if t.scan == nil {
+		return false
+	}
+	if !t.local[v] || v == t.scan.Regions[0].Args[0] {
+		return true
+	}
+	if v.Def == nil || depth > lightDepth || len(v.Def.Regions) > 0 {
+		return false
+	}
+	switch v.Def.Kind {
+	case ir.DotGeneral, ir.ReduceWindow, ir.Sort, ir.PPGather:
+		return false
+	}
+	for _, x := range v.Def.Operands {
+		if !t.light(x, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// recompute copies the op that makes v into the backward block, with what it
+// needs. Outside of loops the copy reads its operands through a barrier, so
+// that nothing merges it with the original.
+func (t *tape) recompute(v *ir.Value, region *rematRegion) *ir.Value {
+	op := v.Def
+	sub := make(map[*ir.Value]*ir.Value)
+	for _, x := range op.Operands {
+		sub[x] = t.need(x)
+	}
+	for _, x := range op.Captures() {
+		sub[x] = t.need(x)
+	}
+	if t.scan == nil && region != nil {
+		t.barrier(op, sub)
+	}
+	c := t.d.f.CopyOp(op, sub)
+	t.b.Block.Ops = append(t.b.Block.Ops, c)
+	for old, copied := range sub {
+		if !slices.Contains(op.Operands, old) {
+			t.memo[old] = copied // inner values too: a loop's copy is found through them
+		}
+	}
+	for i, r := range op.Results {
+		t.memo[r] = c.Results[i]
+	}
+	return t.memo[v]
+}
+
+// barrier puts the operands of a copy that are forward values behind an
+// optimization barrier.
+func (t *tape) barrier(op *ir.Op, sub map[*ir.Value]*ir.Value) {
+	for _, x := range op.Operands {
+		if sub[x] == x && x.Type.IsTensor() && x.Type.Rank() > 0 && (x.Def == nil || x.Def.Kind != ir.Constant) {
+			y := t.b.Emit(ir.OptimizationBarrier, []*ir.Value{x}, nil, nil, []*ir.Type{x.Type}).Results[0]
+			y.Name, y.Sharding = x.Name, x.Sharding
+			sub[x], t.memo[x] = y, y
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package passes
+
+import (
+	"slices"
+
+	"ppc/ir"
+)
+
+// reverse differentiates a pp.scan: the loop in reverse, whose carries are the
+// cotangents of the forward loop's carries and the sums of the cotangents of
+// what the forward loop took from outside.
+//
+// The body's backward half is built first; only then is it known which forward
+// values it needs. Those become residuals: per-iteration outputs of the
+// forward loop, and of its copy where the forward loop itself is computed
+// again.
+func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
+	n, body := op.Int("carries"), op.Regions[0]
+	f := t.d.f
+	block := new(ir.Block)
+	in := &tape{
+		d: t.d, b: &ir.Builder{Func: f, Block: block, Origin: op.Origin}, outer: t, scan: op,
+		ct: make(map[*ir.Value]*ir.Value), memo: make(map[*ir.Value]*ir.Value),
+		local: definedIn(body), sumArg: make(map[*ir.Value]*ir.Value),
+	}
+	yield := body.Terminator()
+	iteration := f.NewValue(ir.Tensor(ir.I32), body.Args[0].Name)
+	in.memo[body.Args[0]] = iteration
+
+	var carries, args, xs, slots []*ir.Value // initial cotangents and their arguments; per-iteration cotangents and theirs
+	var carried []int                        // which carry each is of
+	for i, v := range yield.Operands {
+		if !in.wants(v) && !(i < n && t.wants(op.Results[i])) {
+			continue
+		}
+		g := ct[i]
+		if i < n {
+			if !in.wants(body.Args[1+i]) {
+				continue
+			}
+			if g == nil {
+				g = t.zeros(op.Results[i].Type)
+			}
+			a := f.NewValue(g.Type, "d."+body.Args[1+i].Name)
+			carries, args, carried = append(carries, g), append(args, a), append(carried, i)
+			in.add(v, a)
+			continue
+		}
+		if g != nil {
+			a := f.NewValue(v.Type, "")
+			xs, slots = append(xs, g), append(slots, a)
+			in.add(v, a)
+		}
+	}
+	in.backward(body.Ops[:len(body.Ops)-1])
+	if t.d.err != nil {
+		return
+	}
+
+	var next []*ir.Value
+	for _, i := range carried {
+		next = append(next, in.cotangent(body.Args[1+i]))
+	}
+	for _, v := range in.sums { // sums over the iterations
+		a := f.NewValue(v.Type, "d."+v.Name)
+		a.Sharding = v.Sharding
+		carries, args = append(carries, t.zeros(v.Type)), append(args, a)
+		next = append(next, in.b.Add(a, in.ct[v]))
+	}
+	outs := in.inputCotangents(op, n)
+	for _, x := range outs {
+		next = append(next, in.cotangent(body.Args[1+x]))
+	}
+	in.b.Emit(ir.PPYield, next, nil, nil, nil)
+
+	for _, r := range in.residuals {
+		xs, slots = append(xs, t.stacked(op, r.v)), append(slots, r.arg)
+	}
+	block.Args = slices.Concat([]*ir.Value{iteration}, args, slots)
+	for i, a := range block.Args {
+		a.Block, a.Index = block, i
+	}
+	attrs := ir.AttrsOf(named("carries", ir.I64Attr(len(carries))), named("trip_count", ir.I64Attr(op.Int("trip_count"))), named("reverse", ir.Unit{}))
+	for _, name := range []string{"pp.loop", "pp.unroll"} {
+		if a := op.Attrs.Get(name); a != nil {
+			attrs.Set(name, a)
+		}
+	}
+	back := t.b.At(op.Origin).Emit(ir.PPScan, append(carries, xs...), attrs, []*ir.Block{block}, nil)
+	for k, i := range carried {
+		t.add(op.Operands[i], back.Results[k].Named("d."+op.Operands[i].Name))
+	}
+	for k, v := range in.sums {
+		t.add(v, back.Results[len(carried)+k].Named("d."+v.Name))
+	}
+	for k, x := range outs {
+		t.add(op.Operands[x], back.Results[len(carries)+k])
+	}
+}
+
+// definedIn is what b defines, regions included.
+func definedIn(b *ir.Block) map[*ir.Value]bool {
+	local := make(map[*ir.Value]bool)
+	var block func(b *ir.Block)
+	block = func(b *ir.Block) {
+		for _, a := range b.Args {
+			local[a] = true
+		}
+		for _, op := range b.Ops {
+			for _, v := range op.Results {
+				local[v] = true
+			}
+			for _, r := range op.Regions {
+				block(r)
+			}
+		}
+	}
+	block(b)
+	return local
+}
+
+// cotangent is that of a value of the body, zeros where it has none.
+func (t *tape) cotangent(v *ir.Value) *ir.Value {
+	if g := t.ct[v]; g != nil {
+		return g
+	}
+	return t.zeros(v.Type)
+}
+
+// inputCotangents are the indices among op's operands of the per-iteration
+// inputs that want a cotangent.
+func (t *tape) inputCotangents(op *ir.Op, n int) []int {
+	var out []int
+	for i := n; i < len(op.Operands); i++ {
+		if t.wants(op.Regions[0].Args[1+i]) && t.wants(op.Operands[i]) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// stacked is value v of the body of op, one row per iteration, as the block of
+// t has it: a new output of the loop, or one that it has already.
+func (t *tape) stacked(op *ir.Op, v *ir.Value) *ir.Value {
+	f := t.d.f
+	if len(op.Results) > 0 && t.scan != nil && t.local[op.Results[0]] || t.d.regions[op] != nil {
+		// The loop is computed again, or kept, by t: have it made there, then
+		// give the copy the output.
+		made := t.need(t.anyResult(op))
+		if c := made.Def; c != nil && c.Kind == ir.PPScan && c != op {
+			return stack(f, c, t.memo[v])
+		}
+	}
+	return t.need(stack(f, op, v))
+}
+
+// anyResult is a result of op, which has one.
+func (t *tape) anyResult(op *ir.Op) *ir.Value { return op.Results[0] }
+
+// stack makes v, a value of op's body, a per-iteration output of op.
+func stack(f *ir.Func, op *ir.Op, v *ir.Value) *ir.Value {
+	yield := op.Regions[0].Terminator()
+	n := op.Int("carries")
+	for i, y := range yield.Operands[n:] {
+		if y == v {
+			return op.Results[n+i]
+		}
+	}
+	yield.Operands = append(slices.Clone(yield.Operands), v)
+	r := f.NewValue(v.Type.WithShape(append([]int{op.Int("trip_count")}, v.Type.Shape...)...), v.Name)
+	r.Def, r.Index = op, len(op.Results)
+	if v.Sharding != nil {
+		r.Sharding = v.Sharding.Prepend()
+	}
+	op.Results = append(op.Results, r)
+	return r
+}
