@@ -353,7 +353,8 @@ func (e *elab) constrained(t *tensor) *tensor {
 		return t
 	}
 	s := e.act.sharding(t.axes, func(a axis, c cut, parts int) {
-		if n, _ := e.size(a.name); n == a.size && c.rule != nil {
+		scheduled := a.name == e.act.batch && e.p.pipelined
+		if n, _ := e.size(a.name); n == a.size && c.rule != nil && !scheduled {
 			hint := fmt.Sprintf("%s = %d fits", a.name, (n/parts+1)*parts)
 			e.p.report(c.rule.span, hint, errDivideRule, a.name, n, quoteAll(c.mesh), parts)
 		}

@@ -66,7 +66,7 @@ func (e *elab) layerFor(d *funcDecl, batch int, lead []string, known map[string]
 	if l.rows && e.p.count == errors { // now with the numbers that randomness is keyed by
 		l = e.p.buildLayer(d, batch, lead, known, true)
 	}
-	l.bad = e.p.count > errors || l.fn.Return() == nil
+	l.bad = e.p.count > errors || len(l.fn.Results) == 0
 	l.fn.Name = e.unique(d.name)
 	e.model.layers[key] = l
 	e.model.module.Funcs = append(e.model.module.Funcs, l.fn)

@@ -74,17 +74,20 @@ type program struct {
 	files []*file // included files before those that include them; the library first
 	seen  map[string]*file
 
-	sets     []setBlock
-	types    *table[ir.DType]
-	axes     *table[*axisDecl]
-	fns      map[string]*funcDecl // fn and layer
-	models   []*funcDecl
-	mesh     *ir.Mesh // nil without a mesh block
-	rules    map[string][]rule
-	values   map[string]map[string]*setting // by block and key
-	builtins map[string]*builtin
-	sources  int // read so far
-	steps    int // statements executed so far
+	sets   []setBlock
+	types  *table[ir.DType]
+	axes   *table[*axisDecl]
+	fns    map[string]*funcDecl // fn and layer
+	models []*funcDecl
+	mesh   *ir.Mesh // nil without a mesh block
+	// pipelined says that the model has a pipeline, whose schedule checks
+	// how the batch divides.
+	pipelined bool
+	rules     map[string][]rule
+	values    map[string]map[string]*setting // by block and key
+	builtins  map[string]*builtin
+	sources   int // read so far
+	steps     int // statements executed so far
 }
 
 func newProgram(opts Options) *program {

@@ -33,7 +33,7 @@ func (p *program) build() *ir.Module {
 	f := ir.NewFunc("main")
 	e := &elab{p: p, b: ir.NewBuilder(f), scope: newScope(), model: &modelState{module: m, params: make(map[string]span), layers: make(map[string]*layerFunc)}}
 	e.act = &layout{p: p, rules: p.rules["activations"], lead: []string{"stage"}}
-	e.act.batch, e.act.pipelined = p.batchAxis(d)
+	e.act.batch, p.pipelined = p.batchAxis(d)
 	e.inputs(d)
 	v, done := e.run(d.body)
 	if !done {
@@ -154,8 +154,9 @@ func (e *elab) inputs(d *funcDecl) {
 // laid is the sharding of a declared tensor; its sizes must divide. Of the
 // batch of a pipeline the schedule says so better.
 func (e *elab) laid(l *layout, at span, name string, axes []axis) *ir.Sharding {
+	p := e.p
 	return l.sharding(axes, func(a axis, c cut, parts int) {
-		if a.name == l.batch && l.pipelined {
+		if a.name == l.batch && p.pipelined {
 			return
 		}
 		hint := fmt.Sprintf("%s = %d fits", a.name, (a.size/parts+1)*parts)

@@ -21,7 +21,7 @@ func TestMutations(t *testing.T) {
 		n = 300
 	}
 	programs, words := mutable(t)
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	for i := range n {
 		src := mutate(rng, programs[rng.IntN(len(programs))], words)
 		if msg := panics(src); msg != "" {

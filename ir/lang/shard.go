@@ -13,8 +13,6 @@ type layout struct {
 	rules []rule
 	batch string
 	lead  []string
-	// pipelined says that a pipeline's schedule checks the size of batch.
-	pipelined bool
 }
 
 // meshAxes are the mesh axes that a rule names and that have more than one
