@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/lower"
 )
 
 // instruction builds in and returns what it computes.
@@ -140,6 +141,7 @@ func (b *body) known(in *instrText, operands []*node) *node {
 		}
 		regions = []*ir.Block{r}
 	}
+	b.allDevices(&attrs)
 	if row.form == exchange && !b.exchange(&attrs, in) {
 		return nil
 	}
@@ -506,6 +508,17 @@ func (b *body) barrier(in *instrText, operand *node) *node {
 	values := b.flat(operand, nil)
 	op := b.builder().At(origin(in)).Emit(ir.OptimizationBarrier, values, attrs, nil, ir.Types(values))
 	return refill(operand.typ, op.Results)
+}
+
+// allDevices writes out the one group of all devices that a collective by
+// global device ids means when it names none; StableHLO wants it named.
+func (b *body) allDevices(attrs *ir.Attrs) {
+	l := attrs.Literal("replica_groups")
+	n := b.m.Attrs.Int("mhlo.num_partitions") * max(b.m.Attrs.Int("mhlo.num_replicas"), 1)
+	if l == nil || len(l.Data) > 0 || !attrs.Bool("use_global_device_ids") || n > maxDevices {
+		return
+	}
+	attrs.Set("replica_groups", lower.Dense(iotaLists([]int{1, n}, []int{n}, []int{0}), n))
 }
 
 // exchange completes the attributes of an all-to-all, which cuts and joins

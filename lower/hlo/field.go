@@ -423,7 +423,19 @@ func channelID() field {
 	})
 }
 
-func globalIDs() field { return flag("use_global_device_ids", "use_global_device_ids") }
+// globalIDs says that groups name devices, by a unit attribute.
+func globalIDs() field {
+	f := flag("use_global_device_ids", "use_global_device_ids")
+	parse := f.parse
+	f.parse = func(m *ir.Module, text string, as *ir.Attrs) error {
+		err := parse(m, text, as)
+		if as.Has("use_global_device_ids") {
+			as.Set("use_global_device_ids", ir.Unit{})
+		}
+		return err
+	}
+	return f
+}
 
 // groups is the replica groups, see groups.go.
 func groups() field {

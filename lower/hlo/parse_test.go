@@ -10,8 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ppc/internal/golden"
 	"ppc/internal/shared"
 	"ppc/ir"
+	"ppc/ir/mlir"
 )
 
 // again parses text and prints it.
@@ -240,4 +242,31 @@ func TestParseErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGolden shows what becomes of HLO text: in MLIR, and printed again.
+func TestGolden(t *testing.T) {
+	read := func(t *testing.T, src string) *ir.Module {
+		m, err := Parse("in.hlo", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ir.Verify(m); err != nil {
+			t.Error(err)
+		}
+		return m
+	}
+	golden.Run(t, filepath.Join("..", "..", "testdata", "golden", "hlo"), map[string]golden.Stage{
+		"mlir": func(t *testing.T, src string, _ []string) string { return mlir.Print(read(t, src)) },
+		"hlo": func(t *testing.T, src string, _ []string) string {
+			text, err := Print(read(t, src))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(text, again(t, text)); diff != "" {
+				t.Errorf("-printed +printed again:\n%s", diff)
+			}
+			return text
+		},
+	})
 }
