@@ -11,6 +11,7 @@ import (
 
 	"ppc/internal/tensorfile"
 	"ppc/ir"
+	"ppc/ir/lang"
 )
 
 // tiny is six layers, four of them pipelined, with an input that numbers the
@@ -83,6 +84,24 @@ func TestSameNumbersEverywhere(t *testing.T) {
 	seed := uint64(5)
 	if got := loss(t, &Source{File: file}, RunOptions{Seed: &seed}); got == want {
 		t.Error("another seed gives the same loss")
+	}
+}
+
+// Integers that number the elements of an axis are made up below its size.
+func TestBounds(t *testing.T) {
+	p, err := (&Source{File: "../examples/llama.pp"}).load(lang.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, _ := ports(p.m, true)
+	for _, p := range params {
+		want := 0
+		if p.kind == "input" {
+			want = 512 // vocab
+		}
+		if p.max != want {
+			t.Errorf("%s is below %d, want %d", p.name, p.max, want)
+		}
 	}
 }
 

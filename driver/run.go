@@ -80,6 +80,7 @@ func (r *runner) run(ctx context.Context) (*RunResult, error) {
 	if r.p, err = r.src.load(lang.Options{}); err != nil {
 		return nil, err
 	}
+	boundInputs(r.p.m)
 	r.tolerance = toleranceOf(r.p.m)
 	if r.opts.Check && !r.p.named {
 		r.before = r.p.m.Clone()

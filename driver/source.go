@@ -125,6 +125,7 @@ func loadPP(_ *Source, name string, opts lang.Options) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	boundInputs(p.Module)
 	return &program{m: p.Module, named: true, seed: uint64(p.Seed)}, nil
 }
 
