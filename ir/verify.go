@@ -47,20 +47,28 @@ type Error struct {
 
 func (e *Error) Error() string {
 	var b strings.Builder
-	switch {
-	case e.Op != nil:
-		if o := e.Op.Origin; o != nil && o.Pos.Line > 0 {
-			fmt.Fprintf(&b, "%s: ", o.Pos)
-		}
-		if e.Func != nil {
-			fmt.Fprintf(&b, "in %s: ", SymbolText(e.Func.Name))
-		}
-		fmt.Fprintf(&b, "%s: ", e.Op.Name())
-	case e.Func != nil:
+	if p := e.Pos(); p.Line > 0 {
+		fmt.Fprintf(&b, "%s: ", p)
+	}
+	if e.Func != nil {
 		fmt.Fprintf(&b, "in %s: ", SymbolText(e.Func.Name))
+	}
+	if e.Op != nil {
+		fmt.Fprintf(&b, "%s: ", e.Op.Name())
 	}
 	fmt.Fprintf(&b, "%s [%s]", e.Rule.Msg, e.Rule.Label)
 	return b.String()
+}
+
+// Pos is where the op comes from, or the function where there is none.
+func (e *Error) Pos() Pos {
+	switch {
+	case e.Op != nil && e.Op.Origin != nil:
+		return e.Op.Origin.Pos
+	case e.Op == nil && e.Func != nil && e.Func.Origin != nil:
+		return e.Func.Origin.Pos
+	}
+	return Pos{}
 }
 
 // Errors are the broken rules of a Module, in program order.

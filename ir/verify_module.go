@@ -16,30 +16,48 @@ func callFits(m *Module, op *Op) *Rule {
 	if f == nil {
 		return broken(1, "there is no function %s", SymbolText(op.Sym("callee")))
 	}
-	if f.Body == nil {
+	in, out, known := f.signature()
+	if !known {
 		return nil
 	}
-	if len(f.Params()) != len(op.Operands) || len(f.Results) != len(op.Results) {
-		return broken(2, "%s takes %s and returns %d, not %d and %d", SymbolText(f.Name), counted(len(f.Params()), "value"), len(f.Results), len(op.Operands), len(op.Results))
+	if len(in) != len(op.Operands) || len(out) != len(op.Results) {
+		return broken(2, "%s takes %s and returns %d, not %d and %d", SymbolText(f.Name), counted(len(in), "value"), len(out), len(op.Operands), len(op.Results))
 	}
 	return signatureFits(3, f, typesOf(op.Operands), typesOf(op.Results))
+}
+
+// signature is what f takes and returns. A declaration has it in an attribute,
+// or leaves it unknown.
+func (f *Func) signature() (in, out []*Type, known bool) {
+	if f.Body == nil {
+		a, _ := f.Attrs.Get("function_type").(TypeAttr)
+		if t := a.Type; t != nil && t.Kind == FuncType {
+			return t.Elems[:t.NumIn], t.Elems[t.NumIn:], true
+		}
+		return nil, nil, false
+	}
+	for _, r := range f.Results {
+		out = append(out, r.Type)
+	}
+	return typesOf(f.Params()), out, true
 }
 
 // signatureFits checks that f takes and returns as many values as given, of
 // these types.
 func signatureFits(n int, f *Func, in, out []*Type) *Rule {
 	name := SymbolText(f.Name)
-	if len(f.Params()) != len(in) || len(f.Results) != len(out) {
-		return broken(n, "%s takes %s and returns %d, want %d and %d", name, counted(len(f.Params()), "value"), len(f.Results), len(in), len(out))
+	takes, returns, _ := f.signature()
+	if len(takes) != len(in) || len(returns) != len(out) {
+		return broken(n, "%s takes %s and returns %d, want %d and %d", name, counted(len(takes), "value"), len(returns), len(in), len(out))
 	}
-	for i, p := range f.Params() {
-		if !compatible(p.Type, in[i]) {
-			return broken(n, "operand %d is %s, %s takes %s", i, in[i], name, p.Type)
+	for i, t := range takes {
+		if !compatible(t, in[i]) {
+			return broken(n, "operand %d is %s, %s takes %s", i, in[i], name, t)
 		}
 	}
-	for i, r := range f.Results {
-		if !compatible(r.Type, out[i]) {
-			return broken(n, "result %d is %s, %s returns %s", i, out[i], name, r.Type)
+	for i, t := range returns {
+		if !compatible(t, out[i]) {
+			return broken(n, "result %d is %s, %s returns %s", i, out[i], name, t)
 		}
 	}
 	return nil
