@@ -8,8 +8,8 @@ import (
 )
 
 // ExpandGroups turns every [ir.MeshAxes], [ir.AxisShift] and [ir.AxisMove] of m
-// into the list of devices that it stands for. Each such attribute costs as much as m has
-// devices: it is for text that is read by others.
+// into the list of devices that it stands for. Each such attribute costs as
+// much as m has devices: it is for text that is read by others.
 func ExpandGroups(m *ir.Module) error {
 	var err error
 	for _, f := range m.Funcs {
@@ -67,44 +67,55 @@ func Dense(rows [][]int, n int) *ir.Literal {
 }
 
 // StableHLO returns the text of m, a per-device or a global program, for
-// readers that know StableHLO and Shardy only: devices are listed, nothing of
-// the pp dialect is left, and the text says for how many partitions it is, for
-// a global program is one for a partitioner. A per-device program has no
-// meshes either. It does not change m.
+// readers that know StableHLO and Shardy only: devices are listed, no attribute
+// of ppc's own is left. A per-device program has no meshes either. It fails
+// where an op is ppc's own or HLO's, and does not change m.
 func StableHLO(m *ir.Module) (string, error) {
 	c := m.Clone()
 	if err := ExpandGroups(c); err != nil {
 		return "", err
 	}
-	c.Attrs = withoutPP(c.Attrs)
-	if n := c.NumDevices(); n > 1 && !c.Attrs.Has("mhlo.num_partitions") {
-		c.Attrs.Set("mhlo.num_partitions", ir.Int{Value: n, Type: ir.I32})
-	}
 	if c.Form.Has(ir.Local) {
 		c.Meshes = nil
 	}
 	c.Form = 0
+	c.Attrs = foreign(c.Attrs)
 	for _, f := range c.Funcs {
-		f.Attrs = withoutPP(f.Attrs)
+		f.Attrs = foreign(f.Attrs)
 		for i := range f.Results {
-			f.Results[i].Attrs = withoutPP(f.Results[i].Attrs)
+			f.Results[i].Attrs = foreign(f.Results[i].Attrs)
 		}
 		if f.Body == nil {
 			continue
 		}
 		for _, v := range f.Params() {
-			v.Attrs = withoutPP(v.Attrs)
+			v.Attrs = foreign(v.Attrs)
 		}
-		f.Body.Walk(func(op *ir.Op) { op.Attrs = withoutPP(op.Attrs) })
+		var own *ir.Op
+		f.Body.Walk(func(op *ir.Op) {
+			op.Attrs = foreign(op.Attrs)
+			if own == nil && isOwn(op.Name()) {
+				own = op
+			}
+		})
+		if own != nil {
+			return "", &ir.Error{Func: f, Op: own, Rule: &ir.Rule{Label: "stablehlo", Msg: "the op has no StableHLO form"}}
+		}
 	}
 	return mlir.Print(c), nil
 }
 
-// withoutPP is as without the attributes of the pp dialect.
-func withoutPP(as ir.Attrs) ir.Attrs {
+// isOwn reports whether an op or attribute is of a dialect that nobody else
+// knows: pp, or hlo, what was read from HLO and has no form in StableHLO.
+func isOwn(name string) bool {
+	return strings.HasPrefix(name, "pp.") || strings.HasPrefix(name, "hlo.")
+}
+
+// foreign is as without the attributes that are ppc's own.
+func foreign(as ir.Attrs) ir.Attrs {
 	var kept ir.Attrs
 	for _, a := range as {
-		if !strings.HasPrefix(a.Name, "pp.") {
+		if !isOwn(a.Name) {
 			kept = append(kept, a)
 		}
 	}

@@ -38,6 +38,13 @@ func TestStableHLO(t *testing.T) {
 	if _, ok := y.Def.Attrs.Get("replica_groups").(ir.MeshAxes); !ok {
 		t.Error("the module was changed")
 	}
+	own := ir.NewFunc("main")
+	b = ir.NewBuilder(own)
+	b.Emit(ir.Unknown, nil, nil, nil, []*ir.Type{ir.Tensor(ir.F32)}).Spelling = "hlo.copy"
+	b.Return()
+	if _, err := StableHLO(&ir.Module{Funcs: []*ir.Func{own}}); err == nil || !strings.Contains(err.Error(), "hlo.copy") {
+		t.Errorf("got %v, want an error that names hlo.copy", err)
+	}
 	m.Meshes[0].Axes = m.Meshes[0].Axes[1:]
 	if _, err := StableHLO(m); err == nil {
 		t.Error("want an error for a mesh without the axis")

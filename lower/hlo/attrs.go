@@ -18,7 +18,7 @@ var instructionAttrs = func() map[string]bool {
 	m := map[string]bool{"algorithm": true, "api_version": true, "async_execution_thread": true, "batch_group_count": true, "called_computations": true,
 		"cholesky": true, "composite": true, "control-predecessors": true, "cross_program_prefetch_index": true, "custom_call_schedule": true, "delta": true, "dim_labels": true,
 		"distribution": true, "domain": true, "epsilon": true, "exit": true, "feature_group_count": true, "feature_index": true, "fft_length": true, "fft_type": true,
-		"has_dynamic_root": true, "infeed_config": true, "is_composite": true, "is_cross_program_prefetch": true, "is_host_transfer": true, "is_reverse": true, "is_vectorized": true,
+		"has_dynamic_root": true, "infeed_config": true, "is_associative": true, "is_composite": true, "is_cross_program_prefetch": true, "is_host_transfer": true, "is_reverse": true, "is_vectorized": true,
 		"k": true, "kind": true, "largest": true, "left_side": true, "lhs_ragged_dims": true, "lower": true, "metadata": true, "num_carries": true, "operand_layout_constraints": true, "outfeed_config": true, "outfeed_shape": true,
 		"output_to_operand_aliasing": true, "padding_type": true, "rhs_group_dims": true, "rng_algorithm": true, "schedule": true, "slice_sizes": true, "sparsity_config": true, "literal": true, "split_dimension": true,
 		"transpose_a": true, "unit_diagonal": true, "window": true}

@@ -26,7 +26,7 @@ import (
 func Parse(file string, src []byte) (*ir.Module, error) {
 	s := &scanner{file: file, src: string(src), end: len(src)}
 	text := s.module()
-	p := &parser{scanner: s, m: &ir.Module{Name: text.name}, kinds: kindsByOpcode(), comps: make(map[string]*computationText), funcs: make(map[string]*ir.Func)}
+	p := &parser{scanner: s, m: &ir.Module{Name: text.name}, kinds: kindsByOpcode(), comps: make(map[string]*computationText), funcs: make(map[string]*ir.Func), seen: make(map[*computationText]bool)}
 	if s.err == nil {
 		p.module(text)
 	}
@@ -42,6 +42,7 @@ type parser struct {
 	kinds map[string]ir.Kind
 	comps map[string]*computationText
 	funcs map[string]*ir.Func // by computation
+	seen  map[*computationText]bool
 
 	instrs int // in the text
 	built  int // instructions made into ops; a computation may be built more than once
@@ -68,8 +69,8 @@ func (p *parser) module(text *moduleText) {
 	p.header(text)
 	main := p.function(text.entry)
 	main.Private = false
-	for _, c := range text.computations { // those that nothing reaches are checked too
-		if p.err == nil && p.funcs[c.name] == nil && !isReducer(c) {
+	for _, c := range text.computations {
+		if p.err == nil && !p.seen[c] {
 			p.unreached(c)
 		}
 	}
@@ -78,14 +79,11 @@ func (p *parser) module(text *moduleText) {
 	}
 }
 
-// isReducer reports whether c looks like the combiner of a reduction.
-func isReducer(c *computationText) bool { return len(c.instrs) <= 4 }
-
-// unreached builds c as a function and forgets it: for its errors.
+// unreached builds c, which nothing uses, and forgets it: for its errors.
 func (p *parser) unreached(c *computationText) {
-	funcs, n := len(p.m.Funcs), p.m.Meshes
+	funcs, meshes := len(p.m.Funcs), len(p.m.Meshes)
 	p.function(c)
-	p.m.Funcs, p.m.Meshes = p.m.Funcs[:funcs], n
+	p.m.Funcs, p.m.Meshes = p.m.Funcs[:funcs], p.m.Meshes[:meshes]
 }
 
 // headerAttrs are the attributes of a module. Those without a row here are
@@ -352,6 +350,7 @@ func (b *body) builder() *ir.Builder { return &ir.Builder{Func: b.f, Block: b.bl
 
 // computation builds the instructions of c and returns what its root is.
 func (b *body) computation(c *computationText) *node {
+	b.seen[c] = true
 	b.env = make(map[string]*node, len(c.instrs))
 	none := leaf(b.f.NewValue(ir.Token(), ""))
 	if b.nested++; b.nested > maxDepth {

@@ -7,12 +7,9 @@ import (
 	"ppc/ir"
 )
 
-// shapeText is the shape of a value of type t, with the default layout:
-// f32[4,8]{1,0}.
-func shapeText(t *ir.Type) string { return layoutText(t, "") }
-
-// layoutText is shapeText with the layouts of the tensors in t, in order and
-// apart by spaces, where they are not the default.
+// layoutText is the shape of a value of type t, with layouts: f32[4,8]{1,0}.
+// layouts are those of the tensors in t, in order and apart by spaces, where
+// they are not the default.
 func layoutText(t *ir.Type, layouts string) string {
 	var b strings.Builder
 	w := shapeWriter{Builder: &b, layout: true}
@@ -23,7 +20,7 @@ func layoutText(t *ir.Type, layouts string) string {
 	return b.String()
 }
 
-// bareShape is shapeText without layouts, as signatures have it.
+// bareShape is layoutText without layouts, as signatures have it.
 func bareShape(t *ir.Type) string {
 	var b strings.Builder
 	(&shapeWriter{Builder: &b}).write(t)
