@@ -63,9 +63,9 @@ func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 	}
 	s := &choice{p: p, op: op, want: want, rule: rule, cost: -1}
 	for i := range wishes {
-		s.try(p.merge(rule, wishes, i, stay))
+		s.try(p.merge(op, rule, wishes, i, stay))
 	}
-	s.try(p.merge(rule, wishes, len(wishes), stay))
+	s.try(p.merge(op, rule, wishes, len(wishes), stay))
 	for better := true; better; {
 		better = false
 		for k, axes := range s.best.factors {
@@ -190,12 +190,12 @@ func (p *partitioner) agreed(op *ir.Op, rule *ir.Factors) [][]ir.AxisRef {
 // merge fulfils wish first, and of the others what does not contradict it;
 // none where there is no such wish. Before that it fulfils, of factors that
 // stay, the first one.
-func (p *partitioner) merge(rule *ir.Factors, wishes [][][]ir.AxisRef, first int, stay []bool) [][]ir.AxisRef {
+func (p *partitioner) merge(op *ir.Op, rule *ir.Factors, wishes [][][]ir.AxisRef, first int, stay []bool) [][]ir.AxisRef {
 	out := make([][]ir.AxisRef, len(rule.Sizes))
 	add := func(wish [][]ir.AxisRef, which func(k int) bool) {
 		for k, axes := range wish {
 			n := len(out[k])
-			if !which(k) || !mayCut(rule.Types[k]) || len(axes) <= n || !slices.Equal(axes[:n], out[k]) {
+			if !which(k) || !mayCut(op, rule.Types[k]) || len(axes) <= n || !slices.Equal(axes[:n], out[k]) {
 				continue
 			}
 			for _, r := range axes[n:] {
@@ -222,8 +222,10 @@ func (p *partitioner) merge(rule *ir.Factors, wishes [][][]ir.AxisRef, first int
 	return out
 }
 
-// mayCut reports whether an op can be computed on parts of a factor of type t.
-func mayCut(t ir.FactorType) bool { return t == ir.PassThrough || t == ir.Reduction }
+// mayCut reports whether op can be computed on parts of a factor of type t.
+func mayCut(op *ir.Op, t ir.FactorType) bool {
+	return t == ir.PassThrough || t == ir.Reduction || t == ir.Permutation && op.Kind == ir.Reverse
+}
 
 // assign is the assignment with the given factors, less what would cut some
 // dimension in strides: a factor is cut only if what is major to it in every

@@ -21,7 +21,7 @@ func (p *partitioner) makeFree(v *ir.Value, at layout) *ir.Value {
 	}
 	axes := make([][]ir.AxisRef, len(factors))
 	for k, f := range factors {
-		if mayCut(rule.Types[k]) {
+		if mayCut(op, rule.Types[k]) {
 			axes[k] = f.axes
 		}
 	}

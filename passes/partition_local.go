@@ -22,6 +22,8 @@ func (p *partitioner) emit(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value
 		return p.emitScatter(op, a, in)
 	case ir.Reduce:
 		return p.emitReduce(op, a, in)
+	case ir.Reverse:
+		return p.emitReverse(op, a, in)
 	}
 	attrs := op.Attrs
 	if op.Kind.Has(ir.Collective) {
@@ -119,6 +121,19 @@ func signedIndex(t ir.DType) ir.DType {
 		return ir.I64
 	}
 	return ir.I32
+}
+
+// emitReverse: in a dimension that is cut, the parts change places, too.
+func (p *partitioner) emitReverse(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+	v := p.emitAs(op, a, in, op.Attrs)[0]
+	for _, d := range op.Ints("dimensions") {
+		if axes := a.results[0][d]; len(axes) > 0 {
+			n := p.mesh.RefsSize(axes)
+			v = p.permute(v, p.linePairs(axes, func(c int) (int, bool) { return n - 1 - c, true }))
+		}
+	}
+	v.Name = op.Result().Name
+	return []*ir.Value{v}
 }
 
 // emitReduce: the initial value must come in once, not once per device.
