@@ -15,13 +15,13 @@ func (s *parser) optionalLoc() (*ir.Origin, bool) {
 func (s *parser) location() *ir.Origin {
 	s.expect("loc")
 	s.expect("(")
-	o := s.place1()
+	o := s.locBody()
 	s.expect(")")
 	return o
 }
 
-// place1 reads what stands inside of loc(…).
-func (s *parser) place1() *ir.Origin {
+// locBody reads what stands inside of loc(…).
+func (s *parser) locBody() *ir.Origin {
 	s.enter()
 	defer s.leave()
 	s.node(1)
@@ -40,9 +40,9 @@ func (s *parser) place1() *ir.Origin {
 		return nil
 	case s.accept("callsite"):
 		s.expect("(")
-		o := s.place1()
+		o := s.locBody()
 		s.expect("at")
-		s.place1()
+		s.locBody()
 		s.expect(")")
 		return o
 	case s.accept("fused"):
@@ -58,7 +58,7 @@ func (s *parser) namedPlace() *ir.Origin {
 	if !s.accept(":") {
 		o := new(ir.Origin)
 		if s.accept("(") {
-			if inner := s.place1(); inner != nil {
+			if inner := s.locBody(); inner != nil {
 				*o = *inner
 			}
 			s.expect(")")
@@ -92,7 +92,7 @@ func (s *parser) fusedPlace() *ir.Origin {
 	}
 	var first *ir.Origin
 	s.list("[", "]", func() {
-		if o := s.place1(); first == nil {
+		if o := s.locBody(); first == nil {
 			first = o
 		}
 	})

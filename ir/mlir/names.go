@@ -63,9 +63,12 @@ func (n *namer) region(parent *ir.Op, i int, b *ir.Block) {
 func (n *namer) arguments(parent *ir.Op, i int, b *ir.Block) {
 	loop := parent != nil && parent.Kind == ir.While
 	for k, a := range b.Args {
+		if a == nil {
+			continue
+		}
 		// Both regions of a while print one list of arguments.
-		if loop && i > 0 && k < len(parent.Regions[0].Args) {
-			a.Name = parent.Regions[0].Args[k].Name
+		if loop && i > 0 {
+			shareName(a, parent.Regions[0], k)
 		}
 		base := "arg" + strconv.Itoa(n.arg)
 		if loop {
@@ -77,8 +80,18 @@ func (n *namer) arguments(parent *ir.Op, i int, b *ir.Block) {
 	}
 }
 
+// shareName gives a the name of argument k of b.
+func shareName(a *ir.Value, b *ir.Block, k int) {
+	if b != nil && k < len(b.Args) && b.Args[k] != nil {
+		a.Name = b.Args[k].Name
+	}
+}
+
 func (n *namer) results(op *ir.Op) {
 	for i, v := range op.Results {
+		if v == nil {
+			continue
+		}
 		base := resultName(op, i)
 		if i > 0 && base == "" && (v.Name == "" || isNumber(v.Name)) {
 			n.group(op, i)
@@ -93,11 +106,15 @@ func (n *namer) group(op *ir.Op, i int) {
 	v := op.Results[i]
 	v.Name = ""
 	k := i - 1
-	for k > 0 && op.Results[k].Name == "" && resultName(op, k) == "" {
+	for k > 0 && (op.Results[k] == nil || op.Results[k].Name == "" && resultName(op, k) == "") {
 		k--
 	}
-	head, _, _ := strings.Cut(n.text[op.Results[k].ID], "#")
-	n.write(op.Results[k], head+"#0")
+	first := op.Results[k]
+	if first == nil || first.ID <= 0 || int(first.ID) >= len(n.text) {
+		return
+	}
+	head, _, _ := strings.Cut(n.text[first.ID], "#")
+	n.write(first, head+"#0")
 	n.write(v, head+"#"+strconv.Itoa(i-k))
 }
 

@@ -8,14 +8,10 @@ import (
 	"ppc/ir"
 )
 
-// noAttrs is for parts that stand for no attribute; always, for those that any op fits.
-type (
-	noAttrs struct{}
-	always  struct{}
-)
+// noAttrs is for parts that stand for no attribute.
+type noAttrs struct{}
 
 func (noAttrs) attrs() []string { return nil }
-func (always) fits(*ir.Op) bool { return true }
 
 // text is punctuation and keywords.
 type text string
@@ -249,10 +245,9 @@ func (q quoted) read(s *parser, st *state)              { st.set(string(q), ir.S
 
 // dict is the attributes that no other part stands for, but for those that
 // have their default.
-type dict struct {
-	noAttrs
-	always
-}
+type dict struct{ noAttrs }
+
+func (dict) fits(*ir.Op) bool { return true }
 
 func (dict) print(p *printer, op *ir.Op, f *syntax) { p.suffixDict(restAttrs(op, f)) }
 func (dict) read(s *parser, st *state) {

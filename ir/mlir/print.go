@@ -150,8 +150,10 @@ func (p *printer) function(f *ir.Func) {
 			if i > 0 {
 				p.print(", ")
 			}
-			p.print(p.use(a), ": ", a.Type.String())
-			p.suffixDict(withSharding(a.Attrs, a.Sharding))
+			p.print(p.use(a), ": ", typeText(a))
+			if a != nil {
+				p.suffixDict(withSharding(a.Attrs, a.Sharding))
+			}
 		}
 	}
 	p.print(")")
@@ -325,7 +327,7 @@ func (p *printer) functional(op *ir.Op) {
 	p.print("(")
 	p.types(op.Operands)
 	p.print(") -> ")
-	if rs := op.Results; len(rs) == 1 && (rs[0].Type == nil || rs[0].Type.Kind != ir.FuncType) {
+	if rs := op.Results; len(rs) == 1 && (rs[0] == nil || rs[0].Type == nil || rs[0].Type.Kind != ir.FuncType) {
 		p.print(typeText(rs[0]))
 		return
 	}
@@ -379,7 +381,7 @@ func splitAttrs(op *ir.Op) (props, rest ir.Attrs) {
 
 // allAttrs are the attributes of op and, as one more, the shardings of its results.
 func allAttrs(op *ir.Op) ir.Attrs {
-	if !slices.ContainsFunc(op.Results, func(v *ir.Value) bool { return v.Sharding != nil }) {
+	if !slices.ContainsFunc(op.Results, func(v *ir.Value) bool { return v != nil && v.Sharding != nil }) {
 		return op.Attrs
 	}
 	attrs := op.Attrs
@@ -392,19 +394,20 @@ func allAttrs(op *ir.Op) ir.Attrs {
 func perValue(vs []*ir.Value) ir.PerValue {
 	mesh := ""
 	for _, v := range vs {
-		if v.Sharding != nil {
+		if v != nil && v.Sharding != nil {
 			mesh = v.Sharding.Mesh
 			break
 		}
 	}
 	out := make(ir.PerValue, len(vs))
 	for i, v := range vs {
-		if out[i] = v.Sharding; out[i] != nil {
-			continue
-		}
-		out[i] = &ir.Sharding{Mesh: mesh}
-		if v.Type.IsTensor() {
-			out[i].Dims = slices.Repeat([]ir.DimSharding{{Open: true}}, v.Type.Rank())
+		switch {
+		case v != nil && v.Sharding != nil:
+			out[i] = v.Sharding
+		case v != nil && v.Type.IsTensor():
+			out[i] = &ir.Sharding{Mesh: mesh, Dims: slices.Repeat([]ir.DimSharding{{Open: true}}, v.Type.Rank())}
+		default:
+			out[i] = &ir.Sharding{Mesh: mesh}
 		}
 	}
 	return out
@@ -439,7 +442,7 @@ func (p *printer) params(vs []*ir.Value) {
 		if i > 0 {
 			p.print(", ")
 		}
-		p.print(p.use(v), ": ", v.Type.String())
+		p.print(p.use(v), ": ", typeText(v))
 	}
 	p.print(")")
 }

@@ -34,3 +34,51 @@ func TestPrint(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// What the verifier refuses prints, so that its errors can be shown.
+func TestPrintBroken(t *testing.T) {
+	f32 := ir.Tensor(ir.F32)
+	far := &ir.Value{ID: 99, Type: f32}
+	for _, op := range []*ir.Op{
+		{Kind: ir.Add, Operands: []*ir.Value{nil, nil}, Results: []*ir.Value{nil}},
+		{Kind: ir.Add, Operands: []*ir.Value{far, far}, Results: []*ir.Value{far}},
+		{Kind: ir.Constant, Results: []*ir.Value{nil}},
+		{Kind: ir.While, Operands: []*ir.Value{far}, Results: []*ir.Value{far, nil, {}}, Regions: []*ir.Block{nil, {Args: []*ir.Value{nil}}}},
+		{Kind: ir.Reduce, Regions: []*ir.Block{nil}},
+		{Kind: ir.Sort, Results: []*ir.Value{{}, {Sharding: &ir.Sharding{}}}},
+		{Kind: ir.Select, Attrs: ir.Attrs{{Name: "a", Attr: ir.Unit{}}}},
+		{Kind: ir.FuncReturn, Operands: []*ir.Value{nil}},
+		{},
+	} {
+		f := ir.NewFunc("main")
+		f.Body.Args = []*ir.Value{nil, {}}
+		f.Body.Ops = []*ir.Op{op}
+		m := &ir.Module{Funcs: []*ir.Func{f, {}}}
+		for _, opts := range []Options{{}, {Generic: true}, {Locs: true}} {
+			if text := PrintWith(m, opts); text == "" {
+				t.Errorf("%s prints as nothing", op.Name())
+			}
+		}
+	}
+}
+
+// A value keeps its name whatever the text calls it after printing.
+func TestNamesSurvive(t *testing.T) {
+	const src = `module {
+  func.func @main(%x: tensor<f32>) -> tensor<f32> {
+    %x_0 = stablehlo.tanh %x : tensor<f32>
+    %x_1 = stablehlo.tanh %x_0 : tensor<f32>
+    return %x_1 : tensor<f32>
+  }
+}
+`
+	m := parse(t, src)
+	for _, op := range m.Funcs[0].Body.Ops[:2] {
+		if got := op.Result().Name; got != "x" {
+			t.Errorf("the name is %q, want x", got)
+		}
+	}
+	if got := Print(m); got != src {
+		t.Errorf("got\n%s", got)
+	}
+}

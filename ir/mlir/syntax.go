@@ -32,7 +32,7 @@ func (f *syntax) fits(op *ir.Op) bool {
 	if n.fixed > len(op.Operands) || n.fixed < len(op.Operands) && !n.variadic {
 		return false
 	}
-	if len(op.Regions) > 0 && !n.regions {
+	if len(op.Regions) > 0 && !n.regions || slices.Contains(op.Results, nil) || slices.Contains(op.Operands, nil) || slices.Contains(op.Regions, nil) {
 		return false
 	}
 	for _, part := range f.parts {
