@@ -24,7 +24,8 @@ type (
 	numberLit struct {
 		span
 		value float64
-		whole bool // written without point and exponent
+		text  string
+		ok    bool // it is within the range of numbers
 	}
 	textLit struct {
 		span
@@ -49,9 +50,8 @@ type (
 	}
 	binaryExpr struct {
 		span
-		op    string
-		x, y  expr
-		depth int // of the chain along x
+		op   string
+		x, y expr
 	}
 	callExpr struct {
 		span
@@ -69,12 +69,22 @@ type arg struct {
 	name  *nameRef // nil without a name
 	value expr
 	to    expr // nil without an arrow
+
+	// For the converter: what stands before the colon, and whether a comma
+	// follows.
+	key   expr
+	comma bool
 }
 
 // A rule maps logical axes to mesh axes.
 type rule struct {
 	span
 	axes, mesh []nameRef
+
+	// For the converter: the names between arrows, and how the rule ends.
+	parts   [][]nameRef
+	endLine int
+	sep     bool
 }
 
 // A typeExpr is elem[axes]; elem is "" and axes nil where they were not written.

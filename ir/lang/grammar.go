@@ -7,8 +7,10 @@ import (
 
 // The grammar is the field tags of the types in this file, from fileNode down.
 // It takes a little more than the language: separators are optional here and
-// demanded by check.go, which says better what is missing. One token of
-// lookahead decides everything.
+// demanded by the converter, which says better what is missing. One token of
+// lookahead decides everything. Expressions are read by hand, in
+// expression.go: they are most of a program, and the levels of operators as
+// types cost ten times the time and memory.
 
 // fileNode is a source file.
 type fileNode struct {
@@ -167,95 +169,6 @@ type assignNode struct {
 	Pos   lexer.Position
 	Names []*nameNode `parser:"@@ ( ',' @@ )* '='"`
 	Value *exprNode   `parser:"@@"`
-}
-
-// The levels of an expression, loosest first.
-
-type exprNode struct {
-	Pos    lexer.Position
-	EndPos lexer.Position
-	Terms  []*andNode `parser:"@@ ( '||' @@ )*"`
-}
-
-type andNode struct {
-	Pos   lexer.Position
-	Terms []*cmpNode `parser:"@@ ( '&&' @@ )*"`
-}
-
-type cmpNode struct {
-	Pos   lexer.Position
-	Left  *sumNode `parser:"@@"`
-	Op    string   `parser:"( @( '==' | '!=' | '<=' | '>=' | '<' | '>' )"`
-	Right *sumNode `parser:"  @@ )?"`
-}
-
-type sumNode struct {
-	Pos  lexer.Position
-	Left *productNode `parser:"@@"`
-	Rest []*sumRest   `parser:"@@*"`
-}
-
-type sumRest struct {
-	Pos   lexer.Position
-	Op    string       `parser:"@( '+' | '-' )"`
-	Right *productNode `parser:"@@"`
-}
-
-type productNode struct {
-	Pos  lexer.Position
-	Left *unaryNode     `parser:"@@"`
-	Rest []*productRest `parser:"@@*"`
-}
-
-type productRest struct {
-	Pos   lexer.Position
-	Op    string     `parser:"@( '*' | '/' | '%' )"`
-	Right *unaryNode `parser:"@@"`
-}
-
-type unaryNode struct {
-	Pos  lexer.Position
-	Ops  []string     `parser:"@( '-' | '!' )*"`
-	Term *postfixNode `parser:"@@"`
-}
-
-type postfixNode struct {
-	Pos    lexer.Position
-	Term   *primaryNode `parser:"@@"`
-	Calls  []*callNode  `parser:"@@*"`
-	EndPos lexer.Position
-}
-
-type callNode struct {
-	Pos    lexer.Position
-	Args   []*argNode `parser:"'(' @@* ')'"`
-	EndPos lexer.Position
-}
-
-// argNode is value, name: value, or from -> to.
-type argNode struct {
-	Pos    lexer.Position
-	EndPos lexer.Position
-	Value  *exprNode `parser:"@@"`
-	Named  *exprNode `parser:"( ':' @@ )?"`
-	To     *exprNode `parser:"( '->' @@ )?"`
-	Sep    bool      `parser:"@','?"`
-}
-
-type primaryNode struct {
-	Pos    lexer.Position
-	Number string      `parser:"  @Number"`
-	Text   *string     `parser:"| @String"`
-	Name   string      `parser:"| @( Ident | Keyword )"`
-	Paren  *exprNode   `parser:"| '(' @@ ')'"`
-	List   *listNode   `parser:"| @@"`
-	Rules  []*ruleNode `parser:"| '{' @@* '}'"`
-	EndPos lexer.Position
-}
-
-type listNode struct {
-	Open  string     `parser:"@'['"`
-	Items []*argNode `parser:"@@* ']'"`
 }
 
 var lexRules = lexer.MustSimple([]lexer.SimpleRule{

@@ -2,7 +2,6 @@ package lang
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -22,7 +21,7 @@ type source struct {
 
 // Bounds on what is read, so that time and memory stay within bounds too.
 const (
-	maxSource = 1 << 20 // bytes of one file
+	maxSource = 1 << 18 // bytes of one file
 	maxDepth  = 100     // nested brackets
 	maxChain  = 500     // operators in a row
 	maxFiles  = 1000    // included files
@@ -67,7 +66,7 @@ func parse(src *source, r *reporter) *file {
 		syntaxError(src, err, r)
 		return f
 	}
-	c := &converter{src: src, r: r}
+	c := newConverter(src, r)
 	c.file(f, root)
 	return f
 }
@@ -82,7 +81,7 @@ func parseSetting(src *source, r *reporter) (setting, bool) {
 		syntaxError(src, err, r)
 		return setting{}, false
 	}
-	c := &converter{src: src, r: r}
+	c := newConverter(src, r)
 	return c.setting(root), true
 }
 
@@ -130,6 +129,11 @@ func readable(src *source, r *reporter) bool {
 // syntaxError reports the parser's error in our words.
 func syntaxError(src *source, err error, r *reporter) {
 	var at participle.Error
+	var chain *chainError
+	if errors.As(err, &chain) {
+		r.report(span{src, chain.pos.Line, chain.pos.Column, 1}, "name the inner parts first: x = …", errLong, maxChain)
+		return
+	}
 	var unexpected *participle.UnexpectedTokenError
 	if !errors.As(err, &at) || !errors.As(err, &unexpected) { // not by this grammar
 		r.report(span{src, 1, 1, 1}, err.Error(), errToken, "input", wantBlock)
@@ -182,8 +186,7 @@ func wanted(e *participle.UnexpectedTokenError) string {
 	for _, w := range []struct{ prefix, words string }{
 		{`"param"`, "a statement: name = expression, param, if or return"},
 		{"WeightNode", "a statement: name = expression, param, if or return"},
-		{"ExprNode", "an expression"}, {"PostfixNode", "an expression"}, {"UnaryNode", "an expression"}, {"ProductNode", "an expression"}, {"PrimaryNode", "an expression"},
-		{"<number>", "an expression"},
+		{"exprNode", "an expression"}, {"ExprNode", "an expression"},
 		{"NameNode", "a name"}, {"(<ident>", "a name"}, {"<ident>", "a name"}, {"TypeNode", "a type"}, {"BodyNode", "{"}, {"<string>", "a file name in quotes"},
 	} {
 		if strings.HasPrefix(want, w.prefix) {
@@ -201,22 +204,29 @@ func wanted(e *participle.UnexpectedTokenError) string {
 // A converter turns the parser's tree into the one the checker walks, and
 // demands the separators that the grammar left optional.
 type converter struct {
-	src *source
-	r   *reporter
+	src   *source
+	r     *reporter
+	lines []string
+}
+
+func newConverter(src *source, r *reporter) *converter {
+	return &converter{src, r, strings.Split(src.text, "\n")}
 }
 
 func (c *converter) span(from, to lexer.Position) span {
 	s := span{c.src, from.Line, from.Column, 1}
 	if to.Line == from.Line {
 		s.len = max(1, to.Column-from.Column)
-		return s
+	} else {
+		s.len = c.rest(from.Line, from.Column)
 	}
-	line := diag.LineOf(c.src.text, from.Line)
-	if i := strings.Index(line, "//"); i >= 0 {
-		line = line[:i]
-	}
-	s.len = max(1, utf8.RuneCountInString(strings.TrimRight(line, " \t\r"))-from.Column+1)
 	return s
+}
+
+// rest is the length of a line from a column on, comment aside.
+func (c *converter) rest(line, col int) int {
+	text, _, _ := strings.Cut(c.lines[line-1], "//")
+	return max(1, utf8.RuneCountInString(strings.TrimRight(text, " \t\r"))-col+1)
 }
 
 // separated demands a separator or the end of the line between neighbours.
@@ -280,29 +290,37 @@ func (c *converter) setting(e *entryNode) setting {
 	return s
 }
 
-// rules reads a -> x, y and also a -> x, b -> y: the last name before an
-// arrow that is not the first is on its left.
 func (c *converter) rules(rs []*ruleNode) []rule {
 	var out []rule
 	for i, r := range rs {
 		if i > 0 {
 			c.separated(rs[i-1].Sep, rs[i-1].EndPos, r.Pos)
 		}
-		at := c.span(r.Pos, r.EndPos)
-		if len(r.Parts) == 1 {
-			c.r.report(at, "write axis -> mesh axis", errArrow, r.Parts[0].Names[0].Name)
-			continue
+		var parts [][]nameRef
+		for _, p := range r.Parts {
+			parts = append(parts, c.names(p))
 		}
-		left := c.names(r.Parts[0])
-		for k, part := range r.Parts[1:] {
-			right := c.names(part)
-			var next []nameRef
-			if last := len(right) - 1; k+2 < len(r.Parts) {
-				right, next = right[:last], right[last:]
-			}
-			out = append(out, rule{at, left, right})
-			left = next
+		out = append(out, c.rule(c.span(r.Pos, r.EndPos), parts)...)
+	}
+	return out
+}
+
+// rule makes the rules of one line: a -> x, y, and also a -> x, b -> y, where
+// the last name before an arrow that is not the first is on its left.
+func (c *converter) rule(at span, parts [][]nameRef) []rule {
+	if len(parts) == 1 {
+		c.r.report(at, "write axis -> mesh axis", errArrow, parts[0][0].name)
+		return nil
+	}
+	var out []rule
+	left := parts[0]
+	for k, right := range parts[1:] {
+		var next []nameRef
+		if last := len(right) - 1; k+2 < len(parts) {
+			right, next = right[:last], right[last:]
 		}
+		out = append(out, rule{span: at, axes: left, mesh: right})
+		left = next
 	}
 	return out
 }
@@ -386,7 +404,7 @@ func (c *converter) weight(at span, w *weightNode) *weightStmt {
 func (c *converter) ret(at span, r *returnNode) *returnStmt {
 	out := &returnStmt{span: at}
 	for _, a := range r.Args {
-		out.args = append(out.args, c.named(a.Value, a.Named, nil))
+		out.args = append(out.args, c.returned(a))
 	}
 	return out
 }
@@ -406,139 +424,103 @@ func (c *converter) cond(n *ifNode) *ifStmt {
 	return out
 }
 
-// named makes the argument value, or value: named, or value -> to.
-func (c *converter) named(value, named, to *exprNode) arg {
-	v := c.expr(value)
-	a := arg{span: v.at(), value: v}
-	if named != nil {
-		n, ok := v.(*nameRef)
+// arg finishes one argument: its name is what stands before the colon.
+func (c *converter) arg(a *arg) {
+	if a.key != nil {
+		c.place(a.key)
+		n, ok := a.key.(*nameRef)
 		if !ok {
-			c.r.report(v.at(), "write name: value", errArgName)
+			c.r.report(a.key.at(), "write name: value", errArgName)
 			c.r.blind = true
 		}
-		a.name, a.value = n, c.expr(named)
+		a.name = n
 	}
-	if to != nil {
-		a.to = c.expr(to)
+	c.place(a.value)
+	if a.to != nil {
+		c.place(a.to)
 	}
+	a.span = c.fix(a.span)
+}
+
+func (c *converter) args(as []arg) {
+	for i := range as {
+		c.arg(&as[i])
+		if i > 0 && !as[i-1].comma {
+			c.r.report(as[i].span, "", errComma)
+		}
+	}
+}
+
+// returned makes an argument of a return statement.
+func (c *converter) returned(r *returnArgNode) arg {
+	a := arg{span: r.Value.tree.at(), value: r.Value.tree}
+	if r.Named != nil {
+		a.key, a.value = a.value, r.Named.tree
+	}
+	c.arg(&a)
 	return a
 }
 
-func (c *converter) args(as []*argNode) []arg {
-	out := make([]arg, len(as))
-	for i, a := range as {
+func (c *converter) expr(n *exprNode) expr {
+	c.place(n.tree)
+	return n.tree
+}
+
+// fix gives a span its source, and, where it goes on over the end of the line,
+// its length on this one.
+func (c *converter) fix(s span) span {
+	if s.src = c.src; s.len == 0 {
+		s.len = c.rest(s.line, s.col)
+	}
+	return s
+}
+
+// place finishes an expression: its spans get their source, the separators in
+// it are demanded.
+func (c *converter) place(x expr) {
+	switch x := x.(type) {
+	case *numberLit:
+		if x.span = c.fix(x.span); !x.ok {
+			c.r.report(x.span, "", errNumber, shorten(x.text))
+		}
+	case *textLit:
+		x.span = c.fix(x.span)
+	case *nameRef:
+		x.span = c.fix(x.span)
+	case *listLit:
+		x.span = c.fix(x.span)
+		c.args(x.items)
+	case *rulesLit:
+		x.span = c.fix(x.span)
+		x.rules = c.innerRules(x.rules)
+	case *unaryExpr:
+		x.span = c.fix(x.span)
+		c.place(x.x)
+	case *binaryExpr:
+		x.span = c.fix(x.span)
+		c.place(x.x)
+		c.place(x.y)
+	case *callExpr:
+		x.span = c.fix(x.span)
+		c.place(x.fn)
+		c.args(x.args)
+	}
+}
+
+// innerRules finishes the rules in the braces of an expression.
+func (c *converter) innerRules(rs []rule) []rule {
+	var out []rule
+	for i, r := range rs {
 		if i > 0 {
-			c.comma(as[i-1].Sep, a.Pos)
+			p := &rs[i-1]
+			c.separated(p.sep, lexer.Position{Line: p.endLine}, lexer.Position{Line: r.line, Column: r.col})
 		}
-		out[i] = c.named(a.Value, a.Named, a.To)
-	}
-	return out
-}
-
-func (c *converter) expr(e *exprNode) expr {
-	var out expr
-	for _, t := range e.Terms {
-		out = c.join(out, "||", c.and(t))
-	}
-	return out
-}
-
-// join is x op y, or y where there is no x yet. It bounds how long a chain of
-// operators may be, since all later walks recurse along it.
-func (c *converter) join(x expr, op string, y expr) expr {
-	if x == nil {
-		return y
-	}
-	if b, ok := x.(*binaryExpr); ok && b.depth == maxChain {
-		c.r.report(y.at(), "name the inner parts first: x = …", errLong, maxChain)
-		return y
-	}
-	a, b := x.at(), y.at()
-	at := a
-	if a.line == b.line {
-		at.len = b.col + b.len - a.col
-	}
-	out := &binaryExpr{at, op, x, y, 1}
-	if b, ok := x.(*binaryExpr); ok {
-		out.depth = b.depth + 1
-	}
-	return out
-}
-
-func (c *converter) and(n *andNode) expr {
-	var out expr
-	for _, t := range n.Terms {
-		x := c.sum(t.Left)
-		if t.Op != "" {
-			x = c.join(x, t.Op, c.sum(t.Right))
+		for _, part := range r.parts {
+			for k := range part {
+				part[k].span = c.fix(part[k].span)
+			}
 		}
-		out = c.join(out, "&&", x)
+		out = append(out, c.rule(c.fix(r.span), r.parts)...)
 	}
 	return out
-}
-
-func (c *converter) sum(n *sumNode) expr {
-	out := c.product(n.Left)
-	for _, r := range n.Rest {
-		out = c.join(out, r.Op, c.product(r.Right))
-	}
-	return out
-}
-
-func (c *converter) product(n *productNode) expr {
-	out := c.unary(n.Left)
-	for _, r := range n.Rest {
-		out = c.join(out, r.Op, c.unary(r.Right))
-	}
-	return out
-}
-
-func (c *converter) unary(n *unaryNode) expr {
-	x := c.postfix(n.Term)
-	if len(n.Ops) > maxChain {
-		c.r.report(x.at(), "", errLong, maxChain)
-		return x
-	}
-	for i := len(n.Ops) - 1; i >= 0; i-- {
-		at := x.at()
-		if at.line == n.Pos.Line {
-			at.len += at.col - n.Pos.Column
-			at.col = n.Pos.Column
-		}
-		x = &unaryExpr{at, n.Ops[i], x}
-	}
-	return x
-}
-
-func (c *converter) postfix(n *postfixNode) expr {
-	x := c.primary(n.Term)
-	if len(n.Calls) > maxChain {
-		c.r.report(x.at(), "", errLong, maxChain)
-		return x
-	}
-	for _, call := range n.Calls {
-		x = &callExpr{c.span(n.Pos, call.EndPos), x, c.args(call.Args)}
-	}
-	return x
-}
-
-func (c *converter) primary(n *primaryNode) expr {
-	at := c.span(n.Pos, n.EndPos)
-	switch {
-	case n.Number != "":
-		v, err := strconv.ParseFloat(n.Number, 64)
-		if err != nil {
-			c.r.report(at, "", errNumber, n.Number)
-		}
-		return &numberLit{at, v, !strings.ContainsAny(n.Number, ".eE")}
-	case n.Text != nil:
-		return &textLit{at, unquote(*n.Text)}
-	case n.Name != "":
-		return &nameRef{at, n.Name}
-	case n.Paren != nil:
-		return c.expr(n.Paren)
-	case n.List != nil:
-		return &listLit{at, c.args(n.List.Items)}
-	}
-	return &rulesLit{at, c.rules(n.Rules)}
 }

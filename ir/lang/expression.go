@@ -1,0 +1,280 @@
+package lang
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/alecthomas/participle/v2"
+	"github.com/alecthomas/participle/v2/lexer"
+)
+
+// exprNode is an expression. Its grammar, in the notation of grammar.go:
+//
+//	Expr    = And ( '||' And )*
+//	And     = Cmp ( '&&' Cmp )*
+//	Cmp     = Sum ( ( '==' | '!=' | '<=' | '>=' | '<' | '>' ) Sum )?
+//	Sum     = Product ( ( '+' | '-' ) Product )*
+//	Product = Unary ( ( '*' | '/' | '%' ) Unary )*
+//	Unary   = ( '-' | '!' )* Postfix
+//	Postfix = Primary ( '(' Args ')' )*
+//	Primary = Number | String | Ident | Keyword | '(' Expr ')' | '[' Args ']' | '{' Rule* '}'
+//	Args    = ( Expr ( ':' Expr )? ( '->' Expr )? ','? )*
+type exprNode struct {
+	Pos, EndPos lexer.Position
+	tree        expr // its spans have no source yet
+}
+
+// errChain is a chain of more than maxChain operators. The parser stops there,
+// since all later walks recurse along a chain.
+var errChain = errors.New("too many operators in a row")
+
+// Parse reads an expression; it has no match where none begins.
+func (n *exprNode) Parse(lex *lexer.PeekingLexer) error {
+	t := lex.Peek()
+	if !beginsExpr(t) {
+		return participle.NextMatch
+	}
+	p := &exprParser{lex: lex}
+	n.Pos = t.Pos
+	x, err := p.binary(0)
+	n.tree, n.EndPos = x, p.end
+	return err
+}
+
+// The kinds of tokens that an expression is made of.
+var (
+	symbols     = lexRules.Symbols()
+	numberToken = symbols["Number"]
+	stringToken = symbols["String"]
+	identToken  = symbols["Ident"]
+	keywordKind = symbols["Keyword"]
+)
+
+func beginsExpr(t *lexer.Token) bool {
+	switch t.Type {
+	case numberToken, stringToken, identToken, keywordKind:
+		return true
+	}
+	return slices.Contains([]string{"-", "!", "(", "[", "{"}, t.Value)
+}
+
+// levels are the binary operators, loosest first.
+var levels = [][]string{{"||"}, {"&&"}, {"==", "!=", "<=", ">=", "<", ">"}, {"+", "-"}, {"*", "/", "%"}}
+
+// comparisons is the level that does not chain.
+const comparisons = 2
+
+// An exprParser reads one expression.
+type exprParser struct {
+	lex *lexer.PeekingLexer
+	end lexer.Position // of the last token
+}
+
+func (p *exprParser) next() *lexer.Token {
+	t := p.lex.Next()
+	p.end = t.Pos
+	p.end.Column += utf8.RuneCountInString(t.Value)
+	return t
+}
+
+func (p *exprParser) at(text string) bool {
+	t := p.lex.Peek()
+	return t.Value == text && t.Type != stringToken && !t.EOF()
+}
+
+func (p *exprParser) accept(text string) bool {
+	if !p.at(text) {
+		return false
+	}
+	p.next()
+	return true
+}
+
+// want is the error that something else stands here.
+func (p *exprParser) want(what string) error {
+	return &participle.UnexpectedTokenError{Unexpected: *p.lex.Peek(), Expect: what}
+}
+
+// span is from a position to the end of the last token. On several lines it
+// has no length yet.
+func (p *exprParser) span(from lexer.Position) span {
+	s := span{line: from.Line, col: from.Column}
+	if p.end.Line == from.Line {
+		s.len = max(1, p.end.Column-from.Column)
+	}
+	return s
+}
+
+func (p *exprParser) tooLong(n int) error {
+	if n <= maxChain {
+		return nil
+	}
+	return &chainError{p.lex.Peek().Pos}
+}
+
+// A chainError is errChain at a place.
+type chainError struct{ pos lexer.Position }
+
+func (e *chainError) Error() string            { return errChain.Error() }
+func (e *chainError) Message() string          { return errChain.Error() }
+func (e *chainError) Position() lexer.Position { return e.pos }
+
+func (p *exprParser) binary(level int) (expr, error) {
+	if level == len(levels) {
+		return p.unary()
+	}
+	from := p.lex.Peek().Pos
+	x, err := p.binary(level + 1)
+	for n := 1; err == nil; n++ {
+		op := p.lex.Peek()
+		if op.Type == stringToken || !slices.Contains(levels[level], op.Value) || level == comparisons && n > 1 {
+			break
+		}
+		if err := p.tooLong(n); err != nil {
+			return nil, err
+		}
+		p.next()
+		var y expr
+		if y, err = p.binary(level + 1); err == nil {
+			x = &binaryExpr{p.span(from), op.Value, x, y}
+		}
+	}
+	return x, err
+}
+
+func (p *exprParser) unary() (expr, error) {
+	var signs []*lexer.Token
+	for p.at("-") || p.at("!") {
+		signs = append(signs, p.next())
+		if err := p.tooLong(len(signs)); err != nil {
+			return nil, err
+		}
+	}
+	x, err := p.postfix()
+	if err != nil {
+		return nil, err
+	}
+	for i := len(signs) - 1; i >= 0; i-- {
+		x = &unaryExpr{p.span(signs[i].Pos), signs[i].Value, x}
+	}
+	return x, nil
+}
+
+func (p *exprParser) postfix() (expr, error) {
+	from := p.lex.Peek().Pos
+	x, err := p.primary()
+	for n := 1; err == nil && p.accept("("); n++ {
+		if err := p.tooLong(n); err != nil {
+			return nil, err
+		}
+		var args []arg
+		if args, err = p.args(")"); err == nil {
+			x = &callExpr{p.span(from), x, args}
+		}
+	}
+	return x, err
+}
+
+func (p *exprParser) primary() (expr, error) {
+	t := p.lex.Peek()
+	from := t.Pos
+	switch {
+	case t.Type == numberToken:
+		p.next()
+		v, err := strconv.ParseFloat(t.Value, 64)
+		return &numberLit{p.span(from), v, t.Value, err == nil}, nil
+	case t.Type == stringToken:
+		p.next()
+		return &textLit{p.span(from), unquote(t.Value)}, nil
+	case t.Type == identToken || t.Type == keywordKind:
+		p.next()
+		return &nameRef{p.span(from), t.Value}, nil
+	case p.accept("("):
+		x, err := p.binary(0)
+		if err == nil && !p.accept(")") {
+			err = p.want(`")"`)
+		}
+		return x, err
+	case p.accept("["):
+		items, err := p.args("]")
+		return &listLit{p.span(from), items}, err
+	case p.accept("{"):
+		rules, err := p.rules()
+		return &rulesLit{p.span(from), rules}, err
+	}
+	return nil, p.want("an expression")
+}
+
+// args reads arguments or items to the closing bracket.
+func (p *exprParser) args(end string) ([]arg, error) {
+	var out []arg
+	for !p.accept(end) {
+		if !beginsExpr(p.lex.Peek()) {
+			return nil, p.want(strconv.Quote(end))
+		}
+		a, err := p.arg()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func (p *exprParser) arg() (a arg, err error) {
+	if a.value, err = p.binary(0); err != nil {
+		return a, err
+	}
+	a.span = a.value.at()
+	if p.accept(":") {
+		a.key = a.value
+		if a.value, err = p.binary(0); err != nil {
+			return a, err
+		}
+	}
+	if p.accept("->") {
+		if a.to, err = p.binary(0); err != nil {
+			return a, err
+		}
+	}
+	a.comma = p.accept(",")
+	return a, nil
+}
+
+// rules reads the rules of constrain to the closing brace: axis -> mesh axes,
+// ended by ; or the end of the line, or by the last name before an arrow.
+func (p *exprParser) rules() ([]rule, error) {
+	var out []rule
+	for !p.accept("}") {
+		from := p.lex.Peek().Pos
+		r := rule{}
+		for len(r.parts) == 0 || p.accept("->") {
+			names, err := p.ruleNames()
+			if err != nil {
+				return nil, err
+			}
+			r.parts = append(r.parts, names)
+		}
+		r.span = p.span(from)
+		r.endLine = p.end.Line
+		r.sep = p.accept(";")
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func (p *exprParser) ruleNames() ([]nameRef, error) {
+	var out []nameRef
+	for len(out) == 0 || p.accept(",") {
+		t := p.lex.Peek()
+		if t.Type != identToken && t.Type != keywordKind && t.Type != stringToken {
+			return nil, p.want("a name")
+		}
+		p.next()
+		out = append(out, nameRef{p.span(t.Pos), strings.Trim(t.Value, `"`)})
+	}
+	return out, nil
+}
