@@ -339,7 +339,7 @@ func constrain(e *elab, c *builtinCall) value {
 	failed := false
 	s := l.sharding(t.axes, func(a axis, cu cut, parts int) {
 		failed = true
-		e.fail(cu.rule.span, "", errDivide, c.name, a.size, a.name, quoteAll(cu.mesh), parts)
+		e.fail(cu.rule.span, "", errDivide, c.name, a.size, a.name, commas(cu.mesh), parts)
 	})
 	if failed {
 		return poison{}
@@ -356,7 +356,7 @@ func (e *elab) constrained(t *tensor) *tensor {
 		scheduled := a.name == e.act.batch && e.p.pipelined
 		if n, _ := e.size(a.name); n == a.size && c.rule != nil && !scheduled {
 			hint := fmt.Sprintf("%s = %d fits", a.name, (n/parts+1)*parts)
-			e.p.report(c.rule.span, hint, errDivideRule, a.name, n, quoteAll(c.mesh), parts)
+			e.p.report(c.rule.span, hint, errDivideRule, a.name, n, commas(c.mesh), parts)
 		}
 	})
 	if d := t.v.Def; d != nil && d.Kind == ir.ShardingConstraint && d.Attrs.Get("sharding").(*ir.Sharding).Equal(s) {

@@ -254,6 +254,10 @@ func (p *program) checkMeshAxes(r rule) {
 		if m.name == "none" && len(r.mesh) == 1 {
 			continue
 		}
+		if m.name == "stage" {
+			p.report(m.span, "leave it out: outside of pipelined layers the batch lies along it anyway", errStageAxis)
+			continue
+		}
 		if slices.Contains(meshNames(p.mesh), m.name) || slices.Contains(knownMeshAxes, m.name) {
 			if slices.ContainsFunc(r.mesh[:i], func(o nameRef) bool { return o.name == m.name }) {
 				p.report(m.span, "", errMeshTwice, m.name)

@@ -298,4 +298,5 @@ func wide(t ir.DType) ir.DType {
 
 func (e *elab) cast(t *tensor, elem ir.DType) *tensor { return t.with(e.b.Convert(t.v, elem)) }
 
-func quoteAll(names []string) string { return strings.Join(names, ", ") }
+// commas joins names for a message.
+func commas(names []string) string { return strings.Join(names, ", ") }

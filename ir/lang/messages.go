@@ -47,6 +47,7 @@ const (
 	errAxisSize    message = "axis %s has size %v, want a whole number from 1 to %d"
 	errUnknownMesh message = "unknown mesh axis %q; the mesh has %s"
 	errMeshTwice   message = "mesh axis %s is used twice"
+	errStageAxis   message = "mesh axis stage is the pipeline's own"
 	errMeshSize    message = "mesh axis %s has size %v, want a whole number of at least 1"
 	errMeshLarge   message = "the mesh has %d devices, at most %d fit"
 	errFill        message = "mesh axis %s is -1 and the number of devices is not known"

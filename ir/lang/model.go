@@ -31,6 +31,7 @@ func (p *program) build() *ir.Module {
 		m.Meshes = []*ir.Mesh{p.mesh}
 	}
 	f := ir.NewFunc("main")
+	f.Origin = &ir.Origin{Pos: d.pos(), Name: d.name}
 	e := &elab{p: p, b: ir.NewBuilder(f), scope: newScope(), model: &modelState{module: m, params: make(map[string]span), layers: make(map[string]*layerFunc)}}
 	e.act = &layout{p: p, rules: p.rules["activations"], lead: []string{"stage"}}
 	e.act.batch, p.pipelined = p.batchAxis(d)
@@ -163,7 +164,7 @@ func (e *elab) laid(l *layout, at span, name string, axes []axis) *ir.Sharding {
 		if c.rule != nil && c.rule.src != nil {
 			hint = fmt.Sprintf("the rule is at %s:%d; %s", c.rule.src.name, c.rule.line, hint)
 		}
-		e.fail(at, hint, errDivide, name, a.size, a.name, quoteAll(c.mesh), parts)
+		e.fail(at, hint, errDivide, name, a.size, a.name, commas(c.mesh), parts)
 	})
 }
 

@@ -262,7 +262,7 @@ func mergeAxes(e *elab, c *builtinCall) value {
 	}
 	to := string(made.(axisName))
 	if n, known := e.size(to); known && n != size {
-		return e.fail(c.place("axes"), "", errMerge, quoteAll(from), size, to, n)
+		return e.fail(c.place("axes"), "", errMerge, commas(from), size, to, n)
 	}
 	if t.axis(to) >= 0 && !slices.Contains(from, to) {
 		return e.fail(c.place("axes"), "", errHasAxis, "merge", t, to)
