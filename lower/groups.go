@@ -126,7 +126,7 @@ func Groups(mesh *ir.Mesh, axes []ir.AxisRef) [][]int {
 // Pairs is the source and the target of every transfer of s, by source.
 func Pairs(mesh *ir.Mesh, s ir.AxisShift) [][]int {
 	stride, n := mesh.Stride(s.Axis), mesh.RefSize(s.Axis)
-	var pairs [][]int
+	pairs, cells := make([][]int, 0, mesh.Size()), make([]int, 0, 2*mesh.Size())
 	for rank := range mesh.Size() {
 		i := rank / stride % n
 		j := i + s.Shift
@@ -136,7 +136,8 @@ func Pairs(mesh *ir.Mesh, s ir.AxisShift) [][]int {
 		if j < 0 || j >= n {
 			continue
 		}
-		pairs = append(pairs, []int{deviceAt(mesh, rank), deviceAt(mesh, rank+(j-i)*stride)})
+		cells = append(cells, deviceAt(mesh, rank), deviceAt(mesh, rank+(j-i)*stride))
+		pairs = append(pairs, cells[len(cells)-2:len(cells):len(cells)])
 	}
 	return pairs
 }

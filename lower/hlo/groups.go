@@ -3,6 +3,7 @@ package hlo
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ppc/ir"
@@ -86,18 +87,22 @@ func mergeDigits(dims, perm []int) ([]int, []int) {
 
 // listsText is groups or pairs as lists: {{0,1},{2,3}}.
 func listsText(groups [][]int) string {
-	var b strings.Builder
-	b.WriteByte('{')
+	b := make([]byte, 0, 16*len(groups)+2)
+	b = append(b, '{')
 	for i, g := range groups {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		b.WriteByte('{')
-		writeInts(&b, g)
-		b.WriteByte('}')
+		b = append(b, '{')
+		for k, id := range g {
+			if k > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, int64(id), 10)
+		}
+		b = append(b, '}')
 	}
-	b.WriteByte('}')
-	return b.String()
+	return string(append(b, '}'))
 }
 
 // rows are the rows of a two-dimensional literal; -1 pads ragged ones.

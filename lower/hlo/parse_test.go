@@ -204,6 +204,7 @@ func FuzzParse(f *testing.F) {
 
 // broken are texts that must be refused, each for its own reason.
 var broken = []struct{ name, src, want string }{
+	{"cut buffer", "ENTRY e (x: f32[]) -> (f32[], b", "1:32: want"},
 	{"empty", "", "1:1: there is no computation"},
 	{"opcode", "ENTRY e {\n  x = f32[] parameter(0)\n  ROOT y = f32[] ad(x)\n}", "3:18: there is no opcode ad"},
 	{"operand", "ENTRY e {\n  alpha = f32[] parameter(0)\n  ROOT y = f32[] add(alpha, alpka)\n}", "3:29: there is no instruction alpka before this one; did you mean alpha?"},

@@ -308,8 +308,8 @@ func (s *scanner) shapeInto(h *shape, depth int) *ir.Type {
 	if s.err != nil {
 		return ir.Token()
 	}
-	if s.pos+1 < s.end && s.peek() == 'b' && s.src[s.pos+1] == '(' { // a buffer: carried through
-		start := s.pos
+	s.space()
+	if start := s.pos; strings.HasPrefix(s.src[s.pos:s.end], "b(") { // a buffer: carried through
 		s.pos++
 		s.group()
 		h.layouts = append(h.layouts, "")
