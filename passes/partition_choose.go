@@ -304,11 +304,14 @@ func (p *partitioner) cost(op *ir.Op, want []layout, a *assignment) int {
 // A scattering is what reduce_scatter can do for a tensor of partial sums: the
 // axes that its dimensions get, and those over which all_reduce is left.
 type scattering struct {
-	dims []struct {
-		dim  int
-		axes []ir.AxisRef
-	}
+	dims []dimAxes
 	rest []ir.AxisRef
+}
+
+// A dimAxes is axes that a dimension gets.
+type dimAxes struct {
+	dim  int
+	axes []ir.AxisRef
 }
 
 // scatter finds which of the axes of partial sums, lying as at says, are
@@ -327,10 +330,7 @@ func (p *partitioner) scatter(at, want layout, axes []ir.AxisRef) scattering {
 			k++
 		}
 		if k > n {
-			s.dims = append(s.dims, struct {
-				dim  int
-				axes []ir.AxisRef
-			}{d, want[d][n:k]})
+			s.dims = append(s.dims, dimAxes{d, want[d][n:k]})
 		}
 	}
 	return s

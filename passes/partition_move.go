@@ -37,18 +37,18 @@ func (p *partitioner) waits(op *ir.Op) bool {
 }
 
 // movedDims are the dimensions along which op moves elements by distances
-// that are the same everywhere.
+// that are the same everywhere; none where it leaves some out, or puts numbers
+// between them.
 func movedDims(op *ir.Op) []int {
-	steps := op.Ints("strides")
+	var steps []int
 	switch op.Kind {
 	case ir.Concatenate:
 		return []int{op.Int("dimension")}
 	case ir.Slice:
-		steps = slices.Clone(steps)
+		steps = op.Ints("strides")
 	case ir.Pad:
-		steps = slices.Clone(op.Ints("interior_padding"))
-		for d := range steps {
-			steps[d]++
+		for _, n := range op.Ints("interior_padding") {
+			steps = append(steps, n+1)
 		}
 	default:
 		return nil
@@ -81,33 +81,11 @@ func (p *partitioner) movesCut(op *ir.Op, d int) bool {
 // splitMove makes op, a slice or a pad, move along the last of dims only, by
 // new ops before it for the others.
 func (p *partitioner) splitMove(op *ir.Op, dims []int) {
-	last := dims[len(dims)-1]
-	keep := func(attrs ir.Attrs, only int, t *ir.Type) ir.Attrs {
-		for name, whole := range map[string]func(d int) int{
-			"start_indices": nil, "edge_padding_low": nil, "edge_padding_high": nil,
-			"limit_indices": func(d int) int { return t.Shape[d] },
-		} {
-			if !attrs.Has(name) {
-				continue
-			}
-			list := slices.Clone(attrs.Ints(name))
-			for d := range list {
-				if d != only {
-					list[d] = 0
-					if whole != nil {
-						list[d] = whole(d)
-					}
-				}
-			}
-			attrs.Set(name, ir.Ints(list))
-		}
-		return attrs
-	}
-	x, attrs := op.Operands[0], op.Attrs
-	for _, d := range dims[:len(dims)-1] {
+	x, attrs, last := op.Operands[0], op.Attrs, len(dims)-1
+	for _, d := range dims[:last] {
 		shape := slices.Clone(x.Type.Shape)
 		shape[d] = op.Result().Type.Shape[d]
-		step := &ir.Op{Kind: op.Kind, Operands: slices.Clone(op.Operands), Attrs: keep(attrs, d, x.Type), Origin: op.Origin}
+		step := &ir.Op{Kind: op.Kind, Operands: slices.Clone(op.Operands), Attrs: moveOnly(attrs, d, x.Type.Shape), Origin: op.Origin}
 		step.Operands[0] = x
 		v := p.f.NewValue(x.Type.WithShape(shape...), "")
 		v.Def, v.Sharding = step, x.Sharding.Clone()
@@ -123,7 +101,30 @@ func (p *partitioner) splitMove(op *ir.Op, dims []int) {
 	}
 	op.Operands = slices.Clone(op.Operands)
 	op.Operands[0] = x
-	op.Attrs = keep(attrs, last, x.Type)
+	op.Attrs = moveOnly(attrs, dims[last], x.Type.Shape)
+}
+
+// moveOnly is the attributes of a slice or a pad that take every dimension
+// but d whole; shape is the operand's.
+func moveOnly(attrs ir.Attrs, d int, shape []int) ir.Attrs {
+	keep := func(name string, whole func(d int) int) {
+		if !attrs.Has(name) {
+			return
+		}
+		list := slices.Clone(attrs.Ints(name))
+		for e := range list {
+			if e != d {
+				list[e] = whole(e)
+			}
+		}
+		attrs.Set(name, ir.Ints(list))
+	}
+	zero := func(int) int { return 0 }
+	keep("start_indices", zero)
+	keep("limit_indices", func(e int) int { return shape[e] })
+	keep("edge_padding_low", zero)
+	keep("edge_padding_high", zero)
+	return attrs
 }
 
 // grow makes room for values with IDs below n.

@@ -217,7 +217,8 @@ func (s *planSearch) viaWhole(from layout) *reshardPlan {
 	return n.plan()
 }
 
-// bytes is the size of one device's part of a tensor of type t that lies as l.
+// layoutBytes is the size of one device's part of a tensor of type t that lies
+// as l says.
 func layoutBytes(mesh *ir.Mesh, t *ir.Type, l layout) int {
 	n := t.Elem.Size()
 	for d, size := range t.Shape {
