@@ -63,6 +63,8 @@ type differentiator struct {
 	rules   map[ir.Kind]gradRule
 	active  map[*ir.Value]bool // depends on what gradients are taken of
 	err     error
+
+	channels int // the largest handle of a channel; 0 where they have not been looked at
 }
 
 // A rematRegion is one pp.checkpoint: its policy, and whether it is repeated by a loop.
@@ -239,7 +241,7 @@ type tape struct {
 	d     *differentiator
 	b     *ir.Builder // at the end of the backward block
 	outer *tape       // of the block around; nil for main
-	scan  *ir.Op      // the forward loop, nil for main
+	scan  *ir.Op      // the forward loop, nil for main and for a region that runs once
 	ct    map[*ir.Value]*ir.Value
 	memo  map[*ir.Value]*ir.Value // forward values as the backward block has them
 	local map[*ir.Value]bool      // of a loop: what its body defines
@@ -263,7 +265,7 @@ func (t *tape) add(v, g *ir.Value) {
 	if g == nil || !t.wants(v) {
 		return
 	}
-	if t.scan != nil && !t.local[v] && t.ct[v] == nil {
+	if t.outer != nil && !t.local[v] && t.ct[v] == nil {
 		t.sums = append(t.sums, v)
 	}
 	if old := t.ct[v]; old != nil {
@@ -301,13 +303,7 @@ func (t *tape) backward(ops []*ir.Op) {
 			t.d.err = t.d.noGradient(op)
 			return
 		}
-		if len(op.Results) == 1 {
-			rule(t, op, ct[0])
-			continue
-		}
-		if many := t.d.rules[op.Kind]; many != nil {
-			t.d.err = t.d.noGradient(op)
-		}
+		rule(t, op, ct)
 	}
 }
 
@@ -326,13 +322,15 @@ func (t *tape) need(v *ir.Value) *ir.Value {
 	if w := t.memo[v]; w != nil {
 		return w
 	}
-	if t.scan != nil && !t.local[v] {
+	if t.outer != nil && !t.local[v] {
 		return t.outer.need(v)
 	}
 	region := t.regionOf(v)
 	switch {
-	case t.scan == nil && region == nil:
+	case t.outer == nil && region == nil:
 		return v
+	case t.outer != nil && t.scan == nil:
+		return t.recompute(v, region)
 	case v.Def != nil && t.recomputes(v, region):
 		return t.recompute(v, region)
 	case t.scan == nil:
@@ -401,7 +399,7 @@ func (t *tape) recompute(v *ir.Value, region *rematRegion) *ir.Value {
 	for _, x := range op.Captures() {
 		sub[x] = t.need(x)
 	}
-	if t.scan == nil && region != nil {
+	if t.outer == nil && region != nil {
 		t.barrier(op, sub)
 	}
 	c := t.d.f.CopyOp(op, sub)

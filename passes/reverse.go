@@ -143,7 +143,7 @@ func (t *tape) inputCotangents(op *ir.Op, n int) []int {
 // t has it: a new output of the loop, or one that it has already.
 func (t *tape) stacked(op *ir.Op, v *ir.Value) *ir.Value {
 	f := t.d.f
-	if len(op.Results) > 0 && t.scan != nil && t.local[op.Results[0]] || t.d.regions[op] != nil {
+	if len(op.Results) > 0 && t.outer != nil && t.local[op.Results[0]] || t.d.regions[op] != nil {
 		// The loop is computed again, or kept, by t: have it made there, then
 		// give the copy the output.
 		made := t.need(t.anyResult(op))
