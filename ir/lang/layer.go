@@ -18,7 +18,7 @@ type layerFunc struct {
 	sides   []side
 	weights []weight
 	aux     int  // scalars after the activation
-	rows    bool // takes, as its last side input, the rows' numbers, and, as its last weight, the layer's
+	rows    bool // takes, as its last side input, the rows' numbers, and, as its last weight, the layer's and the step's
 	bad     bool
 }
 
@@ -100,16 +100,16 @@ func (p *program) buildLayer(d *funcDecl, batch int, lead []string, known map[st
 		v := l.fn.NewArg(l.fn.Body, ir.Tensor(ir.I32, batch), "row")
 		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str("row")})
 		v.Sharding = e.act.sharding([]axis{l.batch}, nil)
-		number := l.fn.NewArg(l.fn.Body, ir.Tensor(ir.I32), "layer")
-		number.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str("layer")})
-		e.random = &randomState{rows: &tensor{v, []axis{l.batch}}, layer: &tensor{v: number}}
-		if number.Sharding = e.act.sharding(nil, nil); number.Sharding != nil {
-			number.Attrs.Set("pp.gathered", number.Sharding)
+		place := l.fn.NewArg(l.fn.Body, ir.Tensor(ir.I32, 2), "place")
+		place.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str("place")})
+		e.random = &randomState{rows: &tensor{v, []axis{l.batch}}, place: place}
+		if place.Sharding = e.act.sharding([]axis{{size: 2}}, nil); place.Sharding != nil {
+			place.Attrs.Set("pp.gathered", place.Sharding)
 		}
 	}
 	v, done := e.run(d.body)
 	if rows {
-		e.layerNumber(l)
+		e.layerPlace(l)
 	}
 	if !done {
 		e.fail(d.span, "return x", errNoReturn, "layer", d.name)
@@ -464,7 +464,7 @@ func (e *elab) operands(l *layerFunc, ops []*tensor, shared *layerFunc, s *stack
 		values = append(values, e.parameter(s.at, w, s.name+"."+w.name, s.layers))
 	}
 	if l.rows {
-		values = append(values, e.b.Iota(ir.Tensor(ir.I32, s.layers), 0))
+		values = append(values, e.places(s.layers))
 	}
 	return values
 }

@@ -21,7 +21,8 @@ type Options struct {
 	ReadFile   func(string) ([]byte, error)
 	Sequential bool // layers one after the other, no pipeline: the reference
 	Float64    bool // every float is an f64
-	Train      bool // dropout drops
+	Train      bool // what the train block asks for: a step of training, in which dropout drops
+	Grad       bool // in place of a step of training, the gradients of all parameters and floating-point inputs
 	Library    bool // a program may lack a model, and then has no module
 }
 
@@ -30,6 +31,8 @@ type Program struct {
 	Module *ir.Module // in typed form, verified
 	Model  string
 	Seed   int // of initial values, of inputs and of random numbers
+
+	Training *Training // what a step of training is repeated on; nil where the module is none
 }
 
 //go:embed std/*.pp
@@ -59,7 +62,7 @@ func Load(file string, opts Options) (*Program, error) {
 	if err := ir.Verify(m); err != nil {
 		panic("lang: " + file + " makes a broken module: " + err.Error())
 	}
-	return &Program{Module: m, Model: m.Name, Seed: p.seed()}, nil
+	return &Program{Module: m, Model: m.Name, Seed: p.seed(), Training: p.loop()}, nil
 }
 
 func (p *program) fail() error {

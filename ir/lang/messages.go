@@ -68,6 +68,9 @@ const (
 	errCustom       message = "remat = custom says for each name what becomes of it"
 	errCustomValue  message = "%s: want device, remat or offload"
 	errRefused      message = "%s: %s = %s is understood and not available yet"
+	errLoss         message = "train: model %s returns %s, want a float without axes: a loss"
+	errNoCheckpoint message = "no value of the model has the checkpoint name %s"
+	errNoCut        message = "iteration_input is where an iteration can be computed again from"
 	errNoEffect     message = "%s = %s has no effect while %s = %s; it goes with %s"
 )
 

@@ -12,6 +12,7 @@ type modelState struct {
 	module *ir.Module
 	params map[string]span       // parameter paths that are taken
 	layers map[string]*layerFunc // by everything that a layer function depends on
+	step   *ir.Value             // the parameter that random numbers depend on; nil without
 }
 
 // build makes the module of the program's model.
@@ -43,6 +44,10 @@ func (p *program) build() *ir.Module {
 	e.results(d, v)
 	p.checkUnused(e.model.layers)
 	m.Funcs = append([]*ir.Func{f}, m.Funcs...)
+	if p.count == 0 {
+		p.checkNames(m)
+		p.markTraining(m, d, v)
+	}
 	return m
 }
 

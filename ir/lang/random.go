@@ -8,27 +8,48 @@ import (
 )
 
 // A randomState is what the random numbers of a function are keyed by: the
-// numbers of the rows of its batch in the whole batch and the number of its
-// layer, so that they depend neither on the schedule nor on the mesh.
+// numbers of the rows of its batch in the whole batch, the number of its layer
+// and that of the step, so that they depend neither on the schedule nor on the
+// mesh nor on what is computed again.
 type randomState struct {
-	rows  *tensor // over the batch axis; nil in a model, whose rows are all there
-	layer *tensor // a number; nil in a model
-	sites int     // calls so far
+	rows  *tensor   // over the batch axis; nil in a model, whose rows are all there
+	place *ir.Value // the layer's number and the step's; nil in a model
+	sites int       // calls so far
 }
 
-// layerNumber makes the layer's number the last parameter of l.
-func (e *elab) layerNumber(l *layerFunc) {
+// layerPlace makes the numbers of layer and step the last parameter of l.
+func (e *elab) layerPlace(l *layerFunc) {
 	args := l.fn.Body.Args
-	i := slices.Index(args, e.random.layer.v)
-	args = append(slices.Delete(args, i, i+1), e.random.layer.v)
+	i := slices.Index(args, e.random.place)
+	args = append(slices.Delete(args, i, i+1), e.random.place)
 	for k, a := range args {
 		a.Index = k
 	}
 	l.fn.Body.Args = args
 }
 
+// step is the number of the step, from 0: while training a parameter of main.
+func (e *elab) step() *ir.Value {
+	if !e.p.training() {
+		return e.b.I32(0)
+	}
+	if e.model.step == nil {
+		v := e.b.Func.NewArg(e.b.Func.Body, ir.Tensor(ir.I32), "step")
+		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str("pp.step")}, ir.NamedAttr{Name: "pp.kind", Attr: ir.Str("step")})
+		e.model.step = v
+	}
+	return e.model.step
+}
+
+// places are layer and step of each of n layers: [n, 2].
+func (e *elab) places(n int) *ir.Value {
+	layer := e.b.Reshape(e.b.Iota(ir.Tensor(ir.I32, n), 0), n, 1)
+	step := e.b.Broadcast(e.step(), []int{n, 1})
+	return e.b.Concat(1, layer, step)
+}
+
 // words are two random 32-bit words for each element of a tensor over axes:
-// threefry2x32 of (row, place in the row), keyed by seed, call and layer.
+// threefry2x32 of (row, place in the row), keyed by seed, call, layer and step.
 func (e *elab) words(axes []axis) (a, b *tensor) {
 	if e.random == nil {
 		e.random = new(randomState)
@@ -37,12 +58,14 @@ func (e *elab) words(axes []axis) (a, b *tensor) {
 	r.sites++
 	u := func(t *tensor) *tensor { return e.cast(t, ir.UI32) }
 	scalar := ir.Tensor(ir.UI32)
-	layer := &tensor{v: e.b.Splat(scalar, math.MaxUint32)}
-	if r.layer != nil {
-		layer = u(r.layer)
+	var layer, step *ir.Value
+	if r.place != nil {
+		layer, step = u(&tensor{v: e.b.Reshape(e.b.SliceDim(r.place, 0, 0, 1))}).v, u(&tensor{v: e.b.Reshape(e.b.SliceDim(r.place, 0, 1, 2))}).v
+	} else if layer, step = e.b.Splat(scalar, math.MaxUint32), e.b.Splat(scalar, 0); e.model != nil {
+		step = u(&tensor{v: e.step()}).v
 	}
 	seed, site := e.b.Splat(scalar, float64(uint32(e.p.seed()))), e.b.Splat(scalar, float64(r.sites))
-	key0, key1 := e.threefry(seed, site, layer.v, e.b.Splat(scalar, 0))
+	key0, key1 := e.threefry(seed, site, layer, step)
 	row, place := e.counters(axes)
 	spread := func(v *ir.Value) *ir.Value { return e.align(&tensor{v: v}, axes).v }
 	x, y := e.threefry(spread(key0), spread(key1), row, place)
@@ -128,7 +151,7 @@ func dropout(e *elab, c *builtinCall) value {
 	if rate < 0 || rate >= 1 {
 		return e.fail(c.place("rate"), "", errRate, number(rate))
 	}
-	if rate == 0 || !e.p.opts.Train {
+	if rate == 0 || !e.p.training() {
 		return t
 	}
 	w, _ := e.words(t.axes)

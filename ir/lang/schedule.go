@@ -2,7 +2,6 @@ package lang
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"ppc/ir"
@@ -171,26 +170,13 @@ func (s *schedule) attr(p *program, outside string) ir.Dict {
 	unroll, _ := p.num("pipeline", "unroll")
 	as := []ir.NamedAttr{n("stages", s.stages), n("microbatches", s.microbatches), n("repeats", s.repeats), n("layers_per_stage", s.layersPerStage),
 		n("delay", s.delay), n("pipelined", s.pipelined), n("unroll", unroll),
-		w("gather"), w("prefetch"), w("rotate"), w("remat"), w("checkpoint"), w("mode"),
-		f("scan_iterations"), f("scan_repeats"), f("scan_layers"), f("skip_bubbles"), f("save_gathered"), f("save_decoder_layer_input"),
-		{Name: "save", Attr: p.saved()}, {Name: "offload", Attr: stringArray(p.names("pipeline", "offload"))}}
+		w("gather"), w("prefetch"), w("rotate"), w("remat"), w("mode"),
+		f("scan_iterations"), f("scan_repeats"), f("scan_layers"), f("skip_bubbles"), f("save_gathered"),
+		{Name: "checkpoint", Attr: ir.Str(p.boundary())}, {Name: "save_decoder_layer_input", Attr: ir.Bool(p.keepsLayerInput())}, {Name: "save", Attr: stringArray(p.saved())}, {Name: "offload", Attr: stringArray(p.names("pipeline", "offload"))}}
 	if outside != "" {
 		as = append(as, ir.NamedAttr{Name: "outside", Attr: ir.Sym(outside)})
 	}
 	return ir.Dict(ir.AttrsOf(as...))
-}
-
-// saved are the names of save, and those that custom gives to device.
-func (p *program) saved() ir.Array {
-	ns := slices.Clone(p.names("pipeline", "save"))
-	if s := p.values["pipeline"]["remat"]; s != nil {
-		for _, e := range s.body {
-			if how, ok := e.value.(*nameRef); ok && how.name == "device" && !slices.Contains(ns, e.key) {
-				ns = append(ns, e.key)
-			}
-		}
-	}
-	return stringArray(ns)
 }
 
 func stringArray(ns []string) ir.Array {
@@ -204,5 +190,6 @@ func stringArray(ns []string) ir.Array {
 // stackAttr is the settings of a plain stack.
 func (p *program) stackAttr() ir.Dict {
 	return ir.Dict(ir.AttrsOf(ir.NamedAttr{Name: "scan_layers", Attr: ir.Bool(p.flag("pipeline", "scan_layers"))},
-		ir.NamedAttr{Name: "checkpoint", Attr: ir.Str(p.word("pipeline", "checkpoint"))}, ir.NamedAttr{Name: "remat", Attr: ir.Str(p.word("pipeline", "remat"))}))
+		ir.NamedAttr{Name: "checkpoint", Attr: ir.Str(p.boundary())}, ir.NamedAttr{Name: "remat", Attr: ir.Str(p.word("pipeline", "remat"))},
+		ir.NamedAttr{Name: "save_decoder_layer_input", Attr: ir.Bool(p.keepsLayerInput())}, ir.NamedAttr{Name: "save", Attr: stringArray(p.saved())}))
 }

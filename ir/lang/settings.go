@@ -12,6 +12,7 @@ type settingKind uint8
 const (
 	count    settingKind = iota // a whole number, at least min
 	real                        // a number, at least min
+	rate                        // a learning rate: a number, a schedule, or a number for each step
 	flag                        // true or false
 	word                        // one of words
 	names                       // [a, b] of names, or one name
@@ -25,7 +26,6 @@ type settingRow struct {
 	kind       settingKind
 	min        float64
 	words      []string          // of word, file and call
-	args       map[string]string // of call: the arguments that each word takes, by name
 	def        any               // what holds where nothing is given; nil is derived
 	refused    map[string]string // values that nothing implements, and the cure
 	doc        string
@@ -48,12 +48,14 @@ var settingTable = []settingRow{
 		refused: map[string]string{"bf16": "leave it out: weights are gathered as they are", "f16": "leave it out: weights are gathered as they are", "f32": "leave it out: weights are gathered as they are"},
 		doc:     "the element type in which weights are gathered"},
 	{block: "pipeline", key: "rotate", kind: word, words: []string{"ppermute", "slice_pad"}, def: "ppermute", doc: "how activations move to the next stage"},
-	{block: "pipeline", key: "remat", kind: call, words: remats, def: "full", doc: "what the backward pass recomputes"},
+	{block: "pipeline", key: "remat", kind: call, words: remats, def: "full",
+		refused: map[string]string{"qkv_proj_offloaded": "use save_qkv_proj: nothing is kept in host memory", "minimal_offloaded": "use minimal: nothing is kept in host memory"}, doc: "what the backward pass recomputes"},
 	{block: "pipeline", key: "save", kind: names, doc: "checkpoint names that are kept besides"},
 	{block: "pipeline", key: "offload", kind: names, refused: map[string]string{"*": "leave it out: nothing is kept in host memory"}, doc: "checkpoint names that are kept in host memory"},
 	{block: "pipeline", key: "save_decoder_layer_input", kind: flag, def: true, doc: "whether each layer's input is kept"},
 	{block: "pipeline", key: "save_gathered", kind: flag, def: false, refused: map[string]string{"true": "leave it out: it goes with gather = per_repeat"}, doc: "whether gathered weights are kept for the backward pass"},
-	{block: "pipeline", key: "checkpoint", kind: word, words: []string{"iteration", "layer", "repeat", "none"}, def: "iteration", doc: "what is recomputed as one"},
+	{block: "pipeline", key: "checkpoint", kind: word, words: []string{"iteration", "layer", "repeat", "none"}, def: "iteration",
+		refused: map[string]string{"repeat": "use iteration, layer or none"}, doc: "what is recomputed as one"},
 	{block: "pipeline", key: "scan_iterations", kind: flag, def: true, doc: "whether iterations are a loop, or one after the other in the program"},
 	{block: "pipeline", key: "scan_repeats", kind: flag, def: true, refused: map[string]string{"false": "leave it out: it goes with gather = per_repeat"}, doc: "whether repeats are a loop"},
 	{block: "pipeline", key: "scan_layers", kind: flag, def: true, doc: "whether the layers of a stage, and of a stack, are a loop"},
@@ -64,12 +66,9 @@ var settingTable = []settingRow{
 	{block: "pipeline", key: "compat", kind: word, words: []string{"none", "maxtext_prefetch"}, def: "none",
 		refused: map[string]string{"maxtext_prefetch": "leave it out: it goes with gather = per_repeat"}, doc: "defects of others to be reproduced"},
 
-	{block: "train", key: "optimizer", kind: call, words: []string{"sgd", "adam", "adamw"}, args: map[string]string{
-		"sgd": "lr momentum nesterov", "adam": "lr b1 b2 eps", "adamw": "lr b1 b2 eps weight_decay"}, def: "", doc: "how parameters are updated"},
-	{block: "train", key: "schedule", kind: call, words: []string{"constant", "linear", "cosine"}, args: map[string]string{
-		"constant": "warmup", "linear": "warmup end", "cosine": "warmup end"}, def: "constant", doc: "how the learning rate changes over the steps"},
+	{block: "train", key: "optimizer", kind: call, words: []string{"sgd", "adam", "adamw"}, def: "", doc: "how parameters are updated"},
 	{block: "train", key: "clip_by_global_norm", kind: real, min: 0, doc: "the largest norm of all gradients together"},
-	{block: "train", key: "steps", kind: count, min: 1, doc: "how many updates"},
+	{block: "train", key: "steps", kind: count, min: 0, def: 1, doc: "how many updates; with 0 the program computes the loss alone"},
 	{block: "train", key: "seed", kind: count, min: 0, def: 0, doc: "of initial values, inputs and random numbers"},
 	{block: "train", key: "data", kind: fileName, words: []string{"synthetic"}, def: "synthetic", doc: "synthetic, or an npz file with batches on a leading axis"},
 	{block: "train", key: "dtype", kind: word, words: []string{"f32", "f64", "bf16"}, def: "f32", doc: "in which gradients accumulate"},
@@ -242,23 +241,7 @@ func (p *program) checkCall(row *settingRow, s *setting) bool {
 			p.report(e.value.at(), "use device or remat", errRefused, row.block, s.key, "custom { "+e.key+" = offload }")
 		}
 	}
-	known := strings.Fields(row.args[n.name])
-	for _, a := range args {
-		if a.name == nil || !slices.Contains(known, a.name.name) {
-			hint := ""
-			if a.name != nil {
-				hint = near(a.name.name, known)
-			}
-			p.report(a.span, hint, errSettingArg, n.name, alternatives(known))
-			continue
-		}
-		if _, isNumber := numberOf(a.value); !isNumber {
-			if b, isName := a.value.(*nameRef); !isName || b.name != "true" && b.name != "false" {
-				p.report(a.value.at(), "", errSettingValue, n.name, a.name.name, "a number")
-			}
-		}
-	}
-	return true
+	return p.checkTrainCall(s.value.at(), n.name, args)
 }
 
 // numberOf reads a number, with a sign or not.

@@ -1,0 +1,393 @@
+package lang
+
+import (
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"ppc/internal/spell"
+	"ppc/ir"
+)
+
+// A Training is what a train block asks for.
+type Training struct {
+	Steps      int    // updates
+	Accumulate int    // batches per update
+	Data       string // a file with batches on a leading axis, relative to the working folder; "" is synthetic
+}
+
+// A trainArg is one argument of an optimizer or of a learning rate's schedule.
+// The first of each may be given without its name.
+type trainArg struct {
+	of, name string
+	kind     settingKind
+	below    float64 // a number is less; 0 is no bound
+	def      any     // nil where it must be given
+	doc      string
+}
+
+// trainArgs is every argument, with optax's defaults.
+var trainArgs = []trainArg{
+	{of: "sgd", name: "lr", kind: rate, doc: "learning rate"},
+	{of: "sgd", name: "momentum", kind: real, below: 1, def: 0.0, doc: "how much of the last update stays"},
+	{of: "sgd", name: "nesterov", kind: flag, def: false, doc: "looks ahead along the momentum"},
+
+	{of: "adam", name: "lr", kind: rate, doc: "learning rate"},
+	{of: "adam", name: "b1", kind: real, below: 1, def: 0.9, doc: "decay of the mean of gradients"},
+	{of: "adam", name: "b2", kind: real, below: 1, def: 0.999, doc: "decay of the mean of their squares"},
+	{of: "adam", name: "eps", kind: real, def: 1e-8, doc: "added to the root"},
+	{of: "adam", name: "eps_root", kind: real, def: 0.0, doc: "added under the root"},
+
+	{of: "adamw", name: "lr", kind: rate, doc: "learning rate"},
+	{of: "adamw", name: "b1", kind: real, below: 1, def: 0.9, doc: "decay of the mean of gradients"},
+	{of: "adamw", name: "b2", kind: real, below: 1, def: 0.999, doc: "decay of the mean of their squares"},
+	{of: "adamw", name: "eps", kind: real, def: 1e-8, doc: "added to the root"},
+	{of: "adamw", name: "eps_root", kind: real, def: 0.0, doc: "added under the root"},
+	{of: "adamw", name: "weight_decay", kind: real, def: 1e-4, doc: "of each parameter, times the learning rate"},
+	{of: "adamw", name: "decay_rank", kind: count, def: 0, doc: "parameters of fewer axes do not decay"},
+
+	{of: "constant", name: "value", kind: real, doc: "the same in every step"},
+
+	{of: "linear", name: "peak", kind: real, doc: "reached after the warm-up"},
+	{of: "linear", name: "warmup", kind: count, def: 0, doc: "steps from 0 to the peak"},
+	{of: "linear", name: "decay", kind: count, def: -1, doc: "steps until the end is reached, the warm-up among them; train.steps by default"},
+	{of: "linear", name: "end", kind: real, def: 0.0, doc: "from then on"},
+
+	{of: "cosine", name: "peak", kind: real, doc: "reached after the warm-up"},
+	{of: "cosine", name: "warmup", kind: count, def: 0, doc: "steps from 0 to the peak"},
+	{of: "cosine", name: "decay", kind: count, def: -1, doc: "steps until the end is reached, the warm-up among them; train.steps by default"},
+	{of: "cosine", name: "end", kind: real, def: 0.0, doc: "from then on"},
+}
+
+var lrSchedules = []string{"constant", "linear", "cosine"}
+
+// maxRates bounds a list of learning rates, which becomes a constant.
+const maxRates = 1 << 16
+
+func trainArgsOf(name string) []trainArg {
+	var rows []trainArg
+	for _, r := range trainArgs {
+		if r.of == name {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// checkTrainCall checks the arguments of an optimizer or a schedule: each once,
+// each of its kind, none missing.
+func (p *program) checkTrainCall(at span, name string, args []arg) bool {
+	rows := trainArgsOf(name)
+	given, errors := make(map[string]bool), p.count
+	for i, a := range args {
+		row := rowOf(rows, a, i)
+		switch {
+		case row == nil && len(rows) == 0:
+			p.report(a.span, "", errManyArgs, name, 0)
+			return false
+		case row == nil:
+			hint := ""
+			if a.name != nil {
+				hint = near(a.name.name, argNames(rows))
+			}
+			p.report(a.span, hint, errSettingArg, name, alternatives(argNames(rows)))
+		case given[row.name]:
+			p.report(a.span, "", errArgTwice, name, row.name)
+		default:
+			given[row.name] = true
+			p.checkTrainArg(row, a.value)
+		}
+	}
+	for _, r := range rows {
+		if r.def == nil && !given[r.name] && p.count == errors {
+			p.report(at, name+"("+r.name+": 1e-3)", errMissingArg, name, r.name)
+		}
+	}
+	return p.count == errors
+}
+
+// rowOf is the row of argument i, nil where there is none.
+func rowOf(rows []trainArg, a arg, i int) *trainArg {
+	for k := range rows {
+		if a.name == nil && i == 0 || a.name != nil && a.name.name == rows[k].name {
+			return &rows[k]
+		}
+	}
+	return nil
+}
+
+func argNames(rows []trainArg) []string {
+	var out []string
+	for _, r := range rows {
+		out = append(out, r.name)
+	}
+	return out
+}
+
+func (p *program) checkTrainArg(row *trainArg, x expr) {
+	v, isNumber := numberOf(x)
+	want, ok := "", true
+	switch row.kind {
+	case flag:
+		n, isName := x.(*nameRef)
+		want, ok = "true or false", isName && (n.name == "true" || n.name == "false")
+	case count:
+		_, whole := number(v).whole()
+		want, ok = "a whole number of at least 0", isNumber && whole && v >= 0 && v <= math.MaxInt32
+	case rate:
+		p.checkRate(row, x)
+	default:
+		want, ok = "a number of at least 0", isNumber && v >= 0 && !math.IsInf(v, 0)
+		if row.below > 0 {
+			want, ok = want+" and below "+number(row.below).String(), ok && v < row.below
+		}
+	}
+	if !ok {
+		p.report(x.at(), "", errSettingValue, row.of, row.name, want)
+	}
+}
+
+// checkRate checks a learning rate: a number, a schedule, or one number per step.
+func (p *program) checkRate(row *trainArg, x expr) {
+	if list, ok := x.(*listLit); ok && len(list.items) > 0 && len(list.items) <= maxRates {
+		for _, it := range list.items {
+			if v, isNumber := numberOf(it.value); !isNumber || v < 0 || it.name != nil || it.to != nil {
+				p.report(it.value.at(), "", errSettingValue, row.of, row.name, "numbers of at least 0")
+				return
+			}
+		}
+		return
+	}
+	if c, ok := x.(*callExpr); ok {
+		if n, isName := c.fn.(*nameRef); isName && slices.Contains(lrSchedules, n.name) {
+			p.checkTrainCall(c.span, n.name, c.args)
+			return
+		}
+	}
+	if v, ok := numberOf(x); !ok || v < 0 || math.IsInf(v, 0) {
+		p.report(x.at(), "", errSettingValue, row.of, row.name, "a number of at least 0, "+strings.Join(lrSchedules, "(…), ")+"(…), or a list with one number per step")
+	}
+}
+
+// trains reports whether the train block asks for steps.
+func (p *program) trains() bool {
+	return p.opts.Train && !p.opts.Grad && p.word("train", "optimizer") != "" && p.trainSteps() > 0
+}
+
+// training reports whether the module is for training: dropout drops.
+func (p *program) training() bool {
+	return p.trains() || p.opts.Grad && p.word("train", "optimizer") != ""
+}
+
+func (p *program) trainSteps() int {
+	n, _ := p.num("train", "steps")
+	return n
+}
+
+// loop is what the train block says of the loop around the module; nil
+// where there is none.
+func (p *program) loop() *Training {
+	if !p.trains() {
+		return nil
+	}
+	t := &Training{Steps: p.trainSteps()}
+	t.Accumulate, _ = p.num("train", "gradient_accumulation")
+	if s := p.values["train"]["data"]; s != nil {
+		if file, ok := s.value.(*textLit); ok {
+			t.Data = file.text
+			if !path.IsAbs(t.Data) && !s.override {
+				t.Data = path.Join(path.Dir(s.src.name), t.Data)
+			}
+		}
+	}
+	return t
+}
+
+// markTraining gives m, the module of model d, the attributes that ask for
+// gradients and an update. The first result, v, has to be a loss then.
+func (p *program) markTraining(m *ir.Module, d *funcDecl, v value) {
+	switch {
+	case p.opts.Grad:
+		m.Attrs.Set("pp.gradient", ir.Str("all"))
+	case p.trains():
+		m.Attrs.Set("pp.gradient", ir.Str("params"))
+		m.Attrs.Set("pp.train", p.trainAttr())
+	default:
+		return
+	}
+	if vs, ok := v.(tuple); ok {
+		v = vs[0]
+	}
+	if t, ok := v.(*tensor); ok && (len(t.axes) > 0 || !t.elem().IsFloat()) {
+		p.report(lastReturn(d.body).args[0].span, "mean(…) makes it one", errLoss, d.name, describe(v))
+	}
+}
+
+// trainAttr is the train block as passes read it.
+func (p *program) trainAttr() ir.Dict {
+	s := p.values["train"]["optimizer"]
+	name, args := callOf(s.value)
+	as := ir.AttrsOf(ir.NamedAttr{Name: "optimizer", Attr: ir.Str(name)})
+	for _, row := range trainArgsOf(name) {
+		as.Set(row.name, p.trainValue(&row, args[row.name]))
+	}
+	if clip := p.values["train"]["clip_by_global_norm"]; clip != nil {
+		v, _ := numberOf(clip.value)
+		as.Set("clip", ir.Float{Value: v, Type: ir.F64})
+	}
+	accumulate, _ := p.num("train", "gradient_accumulation")
+	as.Set("gradient_accumulation", ir.I64Attr(accumulate))
+	as.Set("accumulate_dtype", ir.Str(p.elem(ir.DTypeByName(p.word("train", "dtype"))).String()))
+	as.Set("shard_optimizer_over_data", ir.Bool(p.flag("train", "shard_optimizer_over_data")))
+	as.Set("seed", ir.I64Attr(p.seed()))
+	as.Set("steps", ir.I64Attr(p.trainSteps()))
+	return ir.Dict(as)
+}
+
+// callOf reads word(args) or word; the first argument may lack its name.
+func callOf(x expr) (name string, args map[string]expr) {
+	args = make(map[string]expr)
+	c, ok := x.(*callExpr)
+	if !ok {
+		n, _ := x.(*nameRef)
+		return n.name, args
+	}
+	name = c.fn.(*nameRef).name
+	rows := trainArgsOf(name)
+	for i, a := range c.args {
+		args[rowOf(rows, a, i).name] = a.value
+	}
+	return name, args
+}
+
+// trainValue is an argument, or its default, as an attribute.
+func (p *program) trainValue(row *trainArg, x expr) ir.Attr {
+	v, _ := numberOf(x)
+	switch row.kind {
+	case rate:
+		return p.rateAttr(x)
+	case flag:
+		n, ok := x.(*nameRef)
+		return ir.Bool(ok && n.name == "true")
+	case count:
+		if x == nil {
+			v = float64(row.def.(int))
+		}
+		if v < 0 { // decay
+			v = float64(p.trainSteps())
+		}
+		return ir.I64Attr(int(v))
+	}
+	if x == nil {
+		v = row.def.(float64)
+	}
+	return ir.Float{Value: v, Type: ir.F64}
+}
+
+func (p *program) rateAttr(x expr) ir.Dict {
+	switch x := x.(type) {
+	case *listLit:
+		var values ir.Array
+		for _, it := range x.items {
+			v, _ := numberOf(it.value)
+			values = append(values, ir.Float{Value: v, Type: ir.F64})
+		}
+		return ir.Dict(ir.AttrsOf(ir.NamedAttr{Name: "kind", Attr: ir.Str("table")}, ir.NamedAttr{Name: "values", Attr: values}))
+	case *callExpr:
+		kind, args := callOf(x)
+		as := ir.AttrsOf(ir.NamedAttr{Name: "kind", Attr: ir.Str(kind)})
+		for _, row := range trainArgsOf(kind) {
+			as.Set(row.name, p.trainValue(&row, args[row.name]))
+		}
+		return ir.Dict(as)
+	}
+	v, _ := numberOf(x)
+	return ir.Dict(ir.AttrsOf(ir.NamedAttr{Name: "kind", Attr: ir.Str("constant")}, ir.NamedAttr{Name: "value", Attr: ir.Float{Value: v, Type: ir.F64}}))
+}
+
+// projections are the names of the products that make queries, keys and values.
+var projections = []string{"query_proj", "key_proj", "value_proj", "kv_proj", "qkv_proj"}
+
+// policies are the checkpoint names that each named policy keeps.
+var policies = map[string][]string{
+	"minimal":                          append(slices.Clone(projections), "out_proj", "mlpwi", "mlpwi_0", "mlpwi_1", "mlpwo"),
+	"minimal_with_context":             append(slices.Clone(projections), "out_proj", "mlpwi", "mlpwi_0", "mlpwi_1", "mlpwo", "context"),
+	"save_dot_with_context_except_mlp": append(slices.Clone(projections), "context", "out_proj"),
+	"save_dot_except_mlpwi":            append(slices.Clone(projections), "out_proj", "mlpwo"),
+	"save_dot_except_mlp":              append(slices.Clone(projections), "out_proj"),
+	"save_qkv_proj":                    projections,
+	"save_out_proj":                    {"out_proj"},
+}
+
+// saved are the checkpoint names that are kept: those of the policy, those of
+// save, and those that custom gives to device.
+func (p *program) saved() []string {
+	ns := slices.Concat(policies[p.word("pipeline", "remat")], p.names("pipeline", "save"))
+	for _, e := range p.custom() {
+		if how, ok := e.value.(*nameRef); ok && how.name == "device" {
+			ns = append(ns, e.key)
+		}
+	}
+	slices.Sort(ns)
+	return slices.Compact(ns)
+}
+
+// custom is what remat = custom { … } says of each name.
+func (p *program) custom() []setting {
+	if s := p.values["pipeline"]["remat"]; s != nil {
+		return s.body
+	}
+	return nil
+}
+
+// boundary is what is recomputed as one: nothing where nothing is recomputed.
+func (p *program) boundary() string {
+	if p.word("pipeline", "remat") == "none" {
+		return "none"
+	}
+	return p.word("pipeline", "checkpoint")
+}
+
+// keepsLayerInput reports whether each layer's input is kept.
+func (p *program) keepsLayerInput() bool {
+	recomputed := slices.ContainsFunc(p.custom(), func(e setting) bool {
+		how, ok := e.value.(*nameRef)
+		return ok && e.key == "decoder_layer_input" && how.name == "remat"
+	})
+	return p.flag("pipeline", "save_decoder_layer_input") && !recomputed
+}
+
+// checkNames refuses names in save and custom that no value of m carries.
+func (p *program) checkNames(m *ir.Module) {
+	carried := []string{"iteration_input"} // the pipeline's own
+	for _, f := range m.Funcs {
+		f.Body.Walk(func(op *ir.Op) {
+			if name := op.Str("name"); op.Kind == ir.PPName && name != "" {
+				carried = append(carried, name)
+			}
+		})
+	}
+	slices.Sort(carried)
+	carried = slices.Compact(carried)
+	check := func(at span, name string) {
+		if !slices.Contains(carried, name) {
+			hint := "the model has " + alternatives(carried)
+			if c := spell.Nearest(name, carried); c != "" {
+				hint = "did you mean " + c + "?"
+			}
+			p.report(at, hint, errNoCheckpoint, name)
+		}
+	}
+	for _, name := range p.names("pipeline", "save") {
+		check(p.values["pipeline"]["save"].value.at(), name)
+	}
+	for _, e := range p.custom() {
+		at := e.span
+		at.len = len(e.key)
+		check(at, e.key)
+		if how, ok := e.value.(*nameRef); ok && e.key == "iteration_input" && how.name != "device" {
+			p.report(at, "leave it out: it is kept", errNoCut)
+		}
+	}
+}
