@@ -25,6 +25,7 @@ type settingRow struct {
 	block, key string
 	kind       settingKind
 	min        float64
+	above      bool              // of real: greater than min
 	words      []string          // of word, file and call
 	def        any               // what holds where nothing is given; nil is derived
 	refused    map[string]string // values that nothing implements, and the cure
@@ -67,7 +68,7 @@ var settingTable = []settingRow{
 		refused: map[string]string{"maxtext_prefetch": "leave it out: it goes with gather = per_repeat"}, doc: "defects of others to be reproduced"},
 
 	{block: "train", key: "optimizer", kind: call, words: []string{"sgd", "adam", "adamw"}, def: "", doc: "how parameters are updated"},
-	{block: "train", key: "clip_by_global_norm", kind: real, min: 0, doc: "the largest norm of all gradients together"},
+	{block: "train", key: "clip_by_global_norm", kind: real, above: true, doc: "the largest norm of all gradients together"},
 	{block: "train", key: "steps", kind: count, min: 0, def: 1, doc: "how many updates; with 0 the program computes the loss alone"},
 	{block: "train", key: "seed", kind: count, min: 0, def: 0, doc: "of initial values, inputs and random numbers"},
 	{block: "train", key: "data", kind: fileName, words: []string{"synthetic"}, def: "synthetic", doc: "synthetic, or an npz file with batches on a leading axis"},
@@ -145,6 +146,10 @@ func (p *program) checkSetting(row *settingRow, s *setting) {
 				what = "a whole number"
 			}
 			bad(what + " of at least " + number(row.min).String())
+			return
+		}
+		if row.above && v == row.min {
+			bad("a number above " + number(row.min).String())
 			return
 		}
 		if s.key == "delay" && v > 2 {

@@ -38,12 +38,14 @@ var trainArgs = []trainArg{
 	{of: "adam", name: "b2", kind: real, below: 1, def: 0.999, doc: "decay of the mean of their squares"},
 	{of: "adam", name: "eps", kind: real, def: 1e-8, doc: "added to the root"},
 	{of: "adam", name: "eps_root", kind: real, def: 0.0, doc: "added under the root"},
+	{of: "adam", name: "nesterov", kind: flag, def: false, doc: "looks ahead along the mean"},
 
 	{of: "adamw", name: "lr", kind: rate, doc: "learning rate"},
 	{of: "adamw", name: "b1", kind: real, below: 1, def: 0.9, doc: "decay of the mean of gradients"},
 	{of: "adamw", name: "b2", kind: real, below: 1, def: 0.999, doc: "decay of the mean of their squares"},
 	{of: "adamw", name: "eps", kind: real, def: 1e-8, doc: "added to the root"},
 	{of: "adamw", name: "eps_root", kind: real, def: 0.0, doc: "added under the root"},
+	{of: "adamw", name: "nesterov", kind: flag, def: false, doc: "looks ahead along the mean"},
 	{of: "adamw", name: "weight_decay", kind: real, def: 1e-4, doc: "of each parameter, times the learning rate"},
 	{of: "adamw", name: "decay_rank", kind: count, def: 0, doc: "parameters of fewer axes do not decay"},
 
@@ -51,12 +53,12 @@ var trainArgs = []trainArg{
 
 	{of: "linear", name: "peak", kind: real, doc: "reached after the warm-up"},
 	{of: "linear", name: "warmup", kind: count, def: 0, doc: "steps from 0 to the peak"},
-	{of: "linear", name: "decay", kind: count, def: -1, doc: "steps until the end is reached, the warm-up among them; train.steps by default"},
+	{of: "linear", name: "decay", kind: count, def: 0, doc: "steps from the peak to the end, none to stay at the peak; by default what the warm-up leaves of train.steps"},
 	{of: "linear", name: "end", kind: real, def: 0.0, doc: "from then on"},
 
 	{of: "cosine", name: "peak", kind: real, doc: "reached after the warm-up"},
 	{of: "cosine", name: "warmup", kind: count, def: 0, doc: "steps from 0 to the peak"},
-	{of: "cosine", name: "decay", kind: count, def: -1, doc: "steps until the end is reached, the warm-up among them; train.steps by default"},
+	{of: "cosine", name: "decay", kind: count, def: 0, doc: "steps from the peak to the end, none to stay at the peak; by default what the warm-up leaves of train.steps"},
 	{of: "cosine", name: "end", kind: real, def: 0.0, doc: "from then on"},
 }
 
@@ -274,9 +276,6 @@ func (p *program) trainValue(row *trainArg, x expr) ir.Attr {
 		if x == nil {
 			v = float64(row.def.(int))
 		}
-		if v < 0 { // decay
-			v = float64(p.trainSteps())
-		}
 		return ir.I64Attr(int(v))
 	}
 	if x == nil {
@@ -299,6 +298,9 @@ func (p *program) rateAttr(x expr) ir.Dict {
 		as := ir.AttrsOf(ir.NamedAttr{Name: "kind", Attr: ir.Str(kind)})
 		for _, row := range trainArgsOf(kind) {
 			as.Set(row.name, p.trainValue(&row, args[row.name]))
+		}
+		if as.Has("decay") && args["decay"] == nil {
+			as.Set("decay", ir.I64Attr(max(p.trainSteps()-as.Int("warmup"), 0)))
 		}
 		return ir.Dict(as)
 	}
