@@ -412,6 +412,17 @@ func (as Attrs) Int(name string) int {
 	return 0
 }
 
+// Float reads integers too.
+func (as Attrs) Float(name string) float64 {
+	switch v := as.Get(name).(type) {
+	case Float:
+		return v.Value
+	case Int:
+		return float64(v.Value)
+	}
+	return 0
+}
+
 func (as Attrs) Bool(name string) bool {
 	switch v := as.Get(name).(type) {
 	case Bool:

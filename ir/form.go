@@ -16,6 +16,7 @@ const (
 	Gathered                        // every pipelined weight is whole over the gathered axes where it is used
 	Checkpointed                    // remat regions stand where the configuration puts them
 	Differentiated                  // main returns the gradients that were asked for
+	Optimized                       // main is a step of training, if one was asked for
 	Rotated                         // no pp.rotate
 	Expanded                        // no pp op: pure StableHLO with Shardy shardings
 	Sharded                         // every tensor has a closed sharding
@@ -32,6 +33,7 @@ var formTable = []struct {
 	{Gathered, "gathered", checkGathered},
 	{Checkpointed, "checkpointed", noCheck},
 	{Differentiated, "differentiated", noCheck},
+	{Optimized, "optimized", checkAliases},
 	{Rotated, "rotated", absent("rotated", PPRotate)},
 	{Expanded, "expanded", checkExpanded},
 	{Sharded, "sharded", checkSharded},
@@ -105,6 +107,30 @@ func checkGathered(m *Module, errs *Errors) {
 			errs.add(op, rule("gathered", "the policy %s has not been followed yet", p))
 		}
 	})
+}
+
+// checkAliases finds results that cannot take the memory of the parameter that
+// they replace.
+func checkAliases(m *Module, errs *Errors) {
+	for _, f := range m.Funcs {
+		errs.fn = f
+		for i, r := range f.Results {
+			if !r.Attrs.Has("pp.alias") || f.Body == nil {
+				continue
+			}
+			n := r.Attrs.Int("pp.alias")
+			if n < 0 || n >= len(f.Params()) {
+				errs.add(nil, rule("optimized", "result %d replaces parameter %d, but there are %d", i, n, len(f.Params())))
+				continue
+			}
+			p := f.Params()[n]
+			was, _ := p.Attrs.Get("pp.sharding").(*Sharding)
+			is, _ := r.Attrs.Get("pp.sharding").(*Sharding)
+			if !p.Type.Equal(r.Type) || !p.Sharding.SameLayout(r.Sharding) || !was.SameLayout(is) {
+				errs.add(nil, rule("optimized", "result %d replaces parameter %d, but is %s where that is %s, or lies otherwise", i, n, r.Type, p.Type))
+			}
+		}
+	}
 }
 
 func checkExpanded(m *Module, errs *Errors) {

@@ -29,8 +29,13 @@ var Table = []Pass{
 		Run: differentiate,
 	},
 	{
+		Name: "optimizer", Doc: "makes the program a step of training: state, update, new parameters in place of the old, if it is asked for",
+		Requires: ir.Differentiated, Ensures: ir.Optimized,
+		Run: optimizer,
+	},
+	{
 		Name: "rotate", Doc: "lowers moves along the stage dimension to a permute per device, or to slices and pads",
-		Requires: ir.Differentiated, Ensures: ir.Rotated,
+		Requires: ir.Optimized, Ensures: ir.Rotated,
 		Run: rotate,
 	},
 	{Name: "unroll", Doc: "repeats the bodies of loops as often as the configuration asks", Requires: ir.Rotated, Run: unroll},
