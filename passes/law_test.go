@@ -162,6 +162,16 @@ func configurations() []model {
 	return out
 }
 
+// modes are the ways in which the runtime may run a program without a change
+// of its numbers: plainly, devices in another order, with NaN in every fresh
+// buffer, with NaN in what bubbles work on.
+var modes = [][]runtime.Option{
+	nil,
+	{runtime.Shuffle(1)},
+	{runtime.PoisonBuffers()},
+	{runtime.PoisonBubbles(), runtime.Shuffle(2)},
+}
+
 // The law: every legal configuration, executed on goroutine devices, computes
 // what the layers one after the other do, and both rotates give the same bits.
 func TestLaw(t *testing.T) {
@@ -187,7 +197,7 @@ func TestLaw(t *testing.T) {
 				if err := Run(m, Config{}); err != nil {
 					t.Fatalf("%s: %v", c, err)
 				}
-				got := execute(t, m, typed, args)
+				got := execute(t, m, typed, args, modes[i%len(modes)]...)
 				for k := range want {
 					if _, rel := eval.MaxDiff(got[k], want[k]); !(rel <= 1e-12) {
 						t.Errorf("%s: result %d differs by %g", c, k, rel)
