@@ -9,11 +9,11 @@ import (
 )
 
 // Check reads the programs and checks everything about them that can be
-// checked without lowering.
+// checked without lowering. A .pp file may lack a model, for others to include.
 func Check(srcs []*Source) error {
 	var errs []error
 	for _, s := range srcs {
-		_, err := s.load(lang.Options{})
+		_, err := s.load(lang.Options{Library: true})
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -102,6 +102,9 @@ func (s *Source) load(opts lang.Options) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.m == nil {
+		return p, nil // a library, where opts takes one
+	}
 	if main := p.m.Main(); main == nil || main.Body == nil {
 		return nil, errors.New(s.name() + ": there is no @main: the program has no function to run, or several")
 	}
@@ -125,7 +128,9 @@ func loadPP(_ *Source, name string, opts lang.Options) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	boundInputs(p.Module)
+	if p.Module != nil {
+		boundInputs(p.Module)
+	}
 	return &program{m: p.Module, named: true, seed: uint64(p.Seed)}, nil
 }
 

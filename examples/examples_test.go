@@ -1,0 +1,58 @@
+package examples_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"ppc/driver"
+	"ppc/ir/lang"
+)
+
+// files are the examples, and what they include.
+func files(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"*.pp", "maxtext/*.pp"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("no examples match %s (%v)", pattern, err)
+		}
+		all = append(all, paths...)
+	}
+	return all
+}
+
+// Every example is formatted, is right, and, where it has a model, computes
+// what its layers in sequence compute.
+func TestExamples(t *testing.T) {
+	models := 0
+	for _, file := range files(t) {
+		t.Run(filepath.ToSlash(file), func(t *testing.T) {
+			src := &driver.Source{File: file}
+			f, err := driver.Format(src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := f.Diff(); diff != nil {
+				t.Errorf("it is not formatted:\n%s", diff)
+			}
+			if err := driver.Check([]*driver.Source{src}); err != nil {
+				t.Fatal(err)
+			}
+			p, err := lang.Load(file, lang.Options{Library: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Module == nil {
+				return // a library
+			}
+			models++
+			if _, err := driver.Run(t.Context(), src, driver.RunOptions{Check: true}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if models == 0 {
+		t.Error("no example has a model")
+	}
+}
