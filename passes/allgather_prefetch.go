@@ -1,6 +1,10 @@
 package passes
 
-import "ppc/ir"
+import (
+	"slices"
+
+	"ppc/ir"
+)
 
 // allgatherPrefetch places the gathers of weights that are stored in parts.
 // stage-sharding left one pp.gather at each use, with the policy in it:
@@ -8,7 +12,9 @@ import "ppc/ir"
 //   - per_iteration: it stays, so that one stage and repeat is whole at a time;
 //   - once: it moves before the loop, over the weights of all repeats. A gather
 //     and the choice of a repeat commute: one is along the mesh axes of the
-//     weight's own dimensions, the other along the repeat dimension.
+//     weight's own dimensions, the other along the repeat dimension;
+//   - per_repeat: the loop becomes one over repeats, around loops over the
+//     iterations of a repeat, and two repeats are whole at a time: see window.
 func allgatherPrefetch(m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
@@ -43,18 +49,34 @@ func (p *gatherPlacer) block(b *ir.Block, before *[]*ir.Op) error {
 				return err
 			}
 		}
+		if op.Kind == ir.PPScan && slices.ContainsFunc(op.Regions[0].Ops, perRepeat) {
+			out := new(ir.Block)
+			vs, err := p.window(&ir.Builder{Func: p.f, Block: out, Origin: op.Origin}, op)
+			if err != nil {
+				return err
+			}
+			for i, v := range op.Results {
+				p.sub[v.ID] = vs[i]
+			}
+			ops = append(ops, out.Ops...)
+			continue
+		}
 		if op.Kind == ir.PPGather && op.Attrs.Has("policy") {
-			policy := op.Attrs.Str("policy")
-			op.Attrs.Delete("policy")
-			switch policy {
+			switch policy := op.Attrs.Str("policy"); policy {
 			case "per_iteration":
+				op.Attrs.Delete("policy")
+			case "per_repeat":
+				if before == nil {
+					return errorf(op, "pipeline: gather = per_repeat outside of a loop over iterations")
+				}
 			case "once":
+				op.Attrs.Delete("policy")
 				if before != nil {
 					p.hoist(op, before)
 					continue
 				}
 			default:
-				return errorf(op, "pipeline: gather = %s has no pass; per_iteration and once do", policy)
+				return errorf(op, "pipeline: gather = %s is no place; per_iteration, once and per_repeat are", policy)
 			}
 		}
 		ops = append(ops, op)

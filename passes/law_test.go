@@ -80,6 +80,11 @@ func TestEveryForm(t *testing.T) {
 		{S: 2, M: 4, R: 3, L: 2, D: 2, rest: 2, b: 4, e: 4, h: 4, data: 2, fsdp: 2, tensor: 1, gather: "once", rotate: "ppermute"},
 		{S: 3, M: 9, R: 2, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 2, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "slice_pad"},
 		{S: 8, M: 16, R: 2, L: 1, D: 2, b: 1, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
+		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "head", rotate: "ppermute"},
+		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "ppermute"},
+		{S: 3, M: 6, R: 3, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "head", rotate: "slice_pad"},
+		{S: 3, M: 6, R: 3, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "slice_pad"},
+		{S: 1, M: 2, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "ppermute"},
 	} {
 		t.Run(c.String(), func(t *testing.T) {
 			typed := c.module()
@@ -172,8 +177,21 @@ var modes = [][]runtime.Option{
 	{runtime.PoisonBubbles(), runtime.Shuffle(2)},
 }
 
+// A gathering is a policy of gathers, and when those of a repeat happen.
+type gathering struct{ policy, prefetch string }
+
+// gathers are the ones that make different programs of c.
+func (c model) gathers() []gathering {
+	out := []gathering{{"per_iteration", ""}, {"once", ""}}
+	if c.R > 1 && c.fsdp > 1 {
+		out = append(out, gathering{"per_repeat", "head"}, gathering{"per_repeat", "ahead"})
+	}
+	return out
+}
+
 // The law: every legal configuration, executed on goroutine devices, computes
-// what the layers one after the other do, and both rotates give the same bits.
+// what the layers one after the other do. Both rotates give the same bits, and
+// so do both times at which a repeat's weights are gathered.
 func TestLaw(t *testing.T) {
 	step := 1
 	if testing.Short() {
@@ -184,10 +202,13 @@ func TestLaw(t *testing.T) {
 		c := table[i]
 		c.rest = i % 3 / 2 // every third with a layer after the pipeline
 		var want []*ir.Literal
-		for _, gather := range []string{"per_iteration", "once"} {
-			var first []*ir.Literal
+		var first []*ir.Literal
+		for _, gather := range c.gathers() {
+			if gather.prefetch != "ahead" {
+				first = nil
+			}
 			for _, rotate := range []string{"ppermute", "slice_pad"} {
-				c.gather, c.rotate = gather, rotate
+				c.gather, c.prefetch, c.rotate = gather.policy, gather.prefetch, rotate
 				typed := c.module()
 				args := c.args(typed)
 				if want == nil {
@@ -208,11 +229,11 @@ func TestLaw(t *testing.T) {
 				}
 				for k := range got {
 					if !bytes.Equal(got[k].Expand(), first[k].Expand()) {
-						t.Errorf("%s: result %d has other bits than with ppermute", c, k)
+						t.Errorf("%s: result %d has other bits than with ppermute or head", c, k)
 					}
 				}
 			}
 		}
 	}
-	t.Logf("%d of %d configurations, each with two gathers and two rotates", (len(table)+step-1)/step, len(table))
+	t.Logf("%d of %d configurations, each with all gathers and two rotates", (len(table)+step-1)/step, len(table))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"ppc/ir"
 )
@@ -19,13 +20,15 @@ type model struct {
 	fsdp          int
 	tensor        int
 	gather        string
+	prefetch      string // of gather = per_repeat
 	rotate        string
 }
 
 func (c model) layers() int { return c.S*c.R*c.L + c.rest }
 
 func (c model) String() string {
-	return fmt.Sprintf("S%d M%d R%d L%d D%d +%d data%d fsdp%d tensor%d %s %s", c.S, c.M, c.R, c.L, c.D, c.rest, c.data, c.fsdp, c.tensor, c.gather, c.rotate)
+	how := strings.TrimSuffix(c.gather+" "+c.prefetch, " ")
+	return fmt.Sprintf("S%d M%d R%d L%d D%d +%d data%d fsdp%d tensor%d %s %s", c.S, c.M, c.R, c.L, c.D, c.rest, c.data, c.fsdp, c.tensor, how, c.rotate)
 }
 
 // axes are those of the named mesh axes that the mesh has with more than one device.
@@ -103,6 +106,7 @@ func (c model) module() *ir.Module {
 		config.Set(name, ir.I64Attr(v))
 	}
 	config.Set("gather", ir.Str(c.gather))
+	config.Set("prefetch", ir.Str(c.prefetch))
 	config.Set("rotate", ir.Str(c.rotate))
 	config.Set("checkpoint", ir.Str("iteration"))
 	config.Set("outside", ir.Sym("layer_outside"))

@@ -14,7 +14,7 @@ var Table = []Pass{
 		Run:     stageSharding,
 	},
 	{
-		Name: "allgather-prefetch", Doc: "places the gathers of pipelined weights: in every iteration, or once before the loop",
+		Name: "allgather-prefetch", Doc: "places the gathers of pipelined weights: in every iteration, once per repeat, or once before the loop",
 		Requires: ir.Staged, Ensures: ir.Gathered,
 		Run: allgatherPrefetch,
 	},
