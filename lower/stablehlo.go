@@ -68,8 +68,9 @@ func Dense(rows [][]int, n int) *ir.Literal {
 
 // StableHLO returns the text of m, a per-device or a global program, for
 // readers that know StableHLO and Shardy only: devices are listed, no attribute
-// of ppc's own is left. A per-device program has no meshes either. It fails
-// where an op is ppc's own or HLO's, and does not change m.
+// of ppc's own is left, and the module says for how many devices it is. A
+// per-device program has no meshes either. It fails where an op is ppc's own or
+// HLO's, and does not change m.
 func StableHLO(m *ir.Module) (string, error) {
 	c := m.Clone()
 	if err := ExpandGroups(c); err != nil {
@@ -80,6 +81,9 @@ func StableHLO(m *ir.Module) (string, error) {
 	}
 	c.Form = 0
 	c.Attrs = foreign(c.Attrs)
+	if n := m.NumDevices(); n > 1 && !c.Attrs.Has("mhlo.num_replicas") {
+		c.Attrs.Set("mhlo.num_partitions", ir.Int{Value: n, Type: ir.I32})
+	}
 	for _, f := range c.Funcs {
 		f.Attrs = foreign(f.Attrs)
 		for i := range f.Results {

@@ -25,7 +25,7 @@ func TestStableHLO(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>", "source_target_pairs = dense<[[0, 1], [1, 0], [2, 3], [3, 2]]> : tensor<4x2xi64>"} {
+	for _, want := range []string{"mhlo.num_partitions = 4 : i32", "replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>", "source_target_pairs = dense<[[0, 1], [1, 0], [2, 3], [3, 2]]> : tensor<4x2xi64>"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %s in\n%s", want, text)
 		}

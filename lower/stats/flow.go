@@ -1,0 +1,121 @@
+package stats
+
+import (
+	"slices"
+
+	"ppc/ir"
+)
+
+// chosen says, by op, which operands a result is chosen from: what such an op
+// makes of a weight is that weight or a part of it, in another order or at
+// another place. A lookup by index tensors (gather) is left out, since it makes
+// activations of an embedding table.
+var chosen = map[ir.Kind][]int{
+	ir.AllToAll:            {0},
+	ir.BitcastConvert:      {0},
+	ir.CollectivePermute:   {0},
+	ir.Convert:             {0},
+	ir.DynamicSlice:        {0},
+	ir.OptimizationBarrier: {0},
+	ir.Reshape:             {0},
+	ir.Reverse:             {0},
+	ir.Select:              {1, 2},
+	ir.Slice:               {0},
+	ir.Transpose:           {0},
+}
+
+// moves reports whether the results of op are chosen from v, one of its operands.
+func moves(op *ir.Op, v *ir.Value) bool {
+	if op.Kind == ir.Concatenate {
+		return true
+	}
+	return slices.ContainsFunc(chosen[op.Kind], func(i int) bool { return op.Operands[i] == v })
+}
+
+// gatheredWeights is the set of values that are all-gathers of a parameter, or
+// of what is chosen from one, and what is chosen from those, through loops and
+// branches. One walk over the function collects which value goes where; a
+// second follows the edges.
+func gatheredWeights(m *ir.Module, f *ir.Func) map[*ir.Value]bool {
+	g := flow{to: make(map[*ir.Value][]edge)}
+	g.block(f.Body)
+	weight, gathered := make(map[*ir.Value]bool), make(map[*ir.Value]bool)
+	var work []*ir.Value
+	for _, p := range f.Params() {
+		if isWeight(m, f, p) {
+			weight[p] = true
+			work = append(work, p)
+		}
+	}
+	for len(work) > 0 {
+		v := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, e := range g.to[v] {
+			if whole := gathered[v] || e.gathers; whole && !gathered[e.to] {
+				gathered[e.to] = true
+				work = append(work, e.to)
+			} else if !whole && !weight[e.to] {
+				weight[e.to] = true
+				work = append(work, e.to)
+			}
+		}
+	}
+	return gathered
+}
+
+// isWeight: in a program whose parameters do not say what they are, every
+// floating-point one may be.
+func isWeight(m *ir.Module, f *ir.Func, p *ir.Value) bool {
+	if f != m.Main() {
+		return false
+	}
+	kind := p.Attrs.Str("pp.kind")
+	return kind == "param" || kind == "" && p.Type.IsTensor() && p.Type.Elem.IsFloat()
+}
+
+// A flow is where values go.
+type flow struct{ to map[*ir.Value][]edge }
+
+// An edge leads to a value that is chosen from another, or gathers it.
+type edge struct {
+	to      *ir.Value
+	gathers bool
+}
+
+func (g *flow) add(from, to *ir.Value, gathers bool) {
+	g.to[from] = append(g.to[from], edge{to, gathers})
+}
+
+func (g *flow) pairs(from, to []*ir.Value, gathers bool) {
+	for i := range min(len(from), len(to)) {
+		g.add(from[i], to[i], gathers)
+	}
+}
+
+func (g *flow) block(b *ir.Block) {
+	for _, op := range b.Ops {
+		switch op.Kind {
+		case ir.AllGather:
+			g.pairs(op.Operands, op.Results, true)
+		case ir.OptimizationBarrier:
+			g.pairs(op.Operands, op.Results, false)
+		case ir.While:
+			body := op.Regions[1]
+			g.pairs(op.Operands, body.Args, false)
+			g.pairs(body.Terminator().Operands, body.Args, false)
+			g.pairs(body.Args, op.Results, false)
+			g.block(body)
+		case ir.Case, ir.If:
+			for _, r := range op.Regions {
+				g.pairs(r.Terminator().Operands, op.Results, false)
+				g.block(r)
+			}
+		default:
+			for _, v := range op.Operands {
+				if len(op.Results) == 1 && moves(op, v) {
+					g.add(v, op.Result(), false)
+				}
+			}
+		}
+	}
+}

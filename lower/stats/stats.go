@@ -1,0 +1,210 @@
+// Package stats says what a per-device program does in one step: its loops and
+// what they carry, the collectives it executes, what its forward loops save for
+// the backward pass, and the bytes that are live at the peak.
+//
+// Everything is read off the program as it was lowered, the program that is
+// printed and run. [Of] measures, [Stats.Text] and [Stats.JSON] print.
+package stats
+
+import (
+	"fmt"
+	"math"
+
+	"ppc/ir"
+)
+
+// Stats is what is known of one step of a program, per device.
+type Stats struct {
+	Loops       []*Loop       // in program order, a loop before those inside it
+	Collectives []*Collective // in program order
+	Residuals   []*Residual   // by loop, in program order
+	Memory      Memory
+}
+
+// A Count is a number of executions; Unknown where a loop around runs as long
+// as its data says.
+type Count int
+
+// Unknown is the Count that cannot be read off the program.
+const Unknown Count = -1
+
+// times is c for every one of d.
+func (c Count) times(d Count) Count {
+	switch {
+	case c == Unknown || d == Unknown:
+		return Unknown
+	case d != 0 && c > math.MaxInt/d:
+		return math.MaxInt
+	}
+	return c * d
+}
+
+func (c Count) plus(d Count) Count {
+	switch {
+	case c == Unknown || d == Unknown:
+		return Unknown
+	case c > math.MaxInt-d:
+		return math.MaxInt
+	}
+	return c + d
+}
+
+// A Loop is one stablehlo.while.
+type Loop struct {
+	Name       string // its path: iterations, iterations/layers; unique
+	Trips      Count
+	Carries    []Array // what the iterations hand on
+	Invariants []Array // what every iteration sees the same, constants aside
+}
+
+// An Array is a value and its size.
+type Array struct {
+	Name  string
+	Type  *ir.Type
+	Bytes int
+}
+
+// A Collective is one op at which devices meet.
+type Collective struct {
+	Kind       string // all_gather
+	Name       string // of the value
+	Loop       string // the innermost loop around; "" for none
+	Axes       string // the mesh axes of its groups: stage, fsdp
+	Group      int    // devices in a group
+	Bytes      int    // of the whole value: the larger of operands and results
+	Moved      int    // bytes that one device gets from others in one execution, in a ring
+	Executions Count  // per step; where it stands in a branch, as if that were taken
+}
+
+// A Residual is what a loop writes one row of in each iteration, for a later
+// loop to read.
+type Residual struct {
+	Array
+	Loop string
+	Why  string
+}
+
+// Of measures m, which must be a per-device program.
+func Of(m *ir.Module) (*Stats, error) {
+	main := m.Main()
+	if main == nil || main.Body == nil {
+		return nil, fmt.Errorf("there is no @main: the module has no function to measure, or several")
+	}
+	if err := sized(m); err != nil {
+		return nil, err
+	}
+	order, err := reachable(m, main)
+	if err != nil {
+		return nil, err
+	}
+	s := new(Stats)
+	n := newNests(m, s)
+	for _, f := range order { // callers first
+		n.function(f)
+	}
+	s.residuals(n, order)
+	s.Memory = measure(m, n, order)
+	return s, nil
+}
+
+// sized reports the first value whose size is not known.
+func sized(m *ir.Module) error {
+	for _, f := range m.Funcs {
+		if f.Body == nil {
+			continue
+		}
+		bad := unsized(f.Params())
+		f.Body.Walk(func(op *ir.Op) {
+			if v := unsized(op.Results); bad == nil {
+				bad = v
+			}
+		})
+		if bad != nil {
+			return fmt.Errorf("%s: value %q of type %s has no known size", ir.SymbolText(f.Name), bad.Name, bad.Type)
+		}
+	}
+	return nil
+}
+
+func unsized(vs []*ir.Value) *ir.Value {
+	for _, v := range vs {
+		for _, t := range leaves(v.Type) {
+			if !t.IsStatic() {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+// reachable is main and every function that it calls, each before its callees.
+func reachable(m *ir.Module, main *ir.Func) ([]*ir.Func, error) {
+	const entered, left = 1, 2
+	state := make(map[*ir.Func]int)
+	var order []*ir.Func
+	var visit func(f *ir.Func) error
+	visit = func(f *ir.Func) (err error) {
+		state[f] = entered
+		f.Body.Walk(func(op *ir.Op) {
+			g := calleeOf(m, op)
+			switch {
+			case g == nil || err != nil || state[g] == left:
+			case state[g] == entered:
+				err = fmt.Errorf("%s calls itself", ir.SymbolText(g.Name))
+			default:
+				err = visit(g)
+			}
+		})
+		state[f] = left
+		order = append(order, f)
+		return err
+	}
+	err := visit(main)
+	for i, j := 0, len(order)-1; i < j; i, j = i+1, j-1 {
+		order[i], order[j] = order[j], order[i]
+	}
+	return order, err
+}
+
+// calleeOf is the function that op calls, nil where it calls none that has a body.
+func calleeOf(m *ir.Module, op *ir.Op) *ir.Func {
+	if op.Kind != ir.Call {
+		return nil
+	}
+	if f := m.Func(op.Sym("callee")); f != nil && f.Body != nil {
+		return f
+	}
+	return nil
+}
+
+// leaves are the tensors that a value of type t consists of.
+func leaves(t *ir.Type) []*ir.Type {
+	switch {
+	case t.IsTensor():
+		return []*ir.Type{t}
+	case t != nil && t.Kind == ir.TupleType:
+		var out []*ir.Type
+		for _, e := range t.Elems {
+			out = append(out, leaves(e)...)
+		}
+		return out
+	}
+	return nil
+}
+
+// bytesOf is what a value of type t takes in memory.
+func bytesOf(t *ir.Type) int {
+	n := 0
+	for _, leaf := range leaves(t) {
+		n += leaf.Bytes()
+	}
+	return n
+}
+
+func bytesOfAll(vs []*ir.Value) int {
+	n := 0
+	for _, v := range vs {
+		n += bytesOf(v.Type)
+	}
+	return n
+}
