@@ -39,6 +39,7 @@ func differentiate(m *ir.Module) error {
 	if err := inlineCalls(m, f); err != nil {
 		return err
 	}
+	countedLoops(f)
 	d := &differentiator{m: m, f: f, regions: make(map[*ir.Op]*rematRegion), rules: gradientRules()}
 	f.Body.Ops = d.flatten(f.Body.Ops, nil)
 	if err := d.run(wrt == "all"); err != nil {
@@ -199,6 +200,9 @@ func (d *differentiator) spread(b *ir.Block) bool {
 		case op.Kind == ir.PPScan:
 			changed = d.spreadScan(op, mark) || changed
 			continue
+		case op.Kind == ir.ManualComputation:
+			changed = d.spreadManual(op, mark) || changed
+			continue
 		case len(op.Regions) > 0 && !reducer(op):
 			for _, r := range op.Regions {
 				changed = d.spread(r) || changed
@@ -211,6 +215,22 @@ func (d *differentiator) spread(b *ir.Block) bool {
 			for _, v := range op.Results {
 				mark(v)
 			}
+		}
+	}
+	return changed
+}
+
+func (d *differentiator) spreadManual(op *ir.Op, mark func(*ir.Value)) bool {
+	body := op.Regions[0]
+	for i, v := range op.Operands {
+		if d.active[v] {
+			mark(body.Args[i])
+		}
+	}
+	changed := d.spread(body)
+	for i, v := range body.Terminator().Operands {
+		if d.active[v] {
+			mark(op.Results[i])
 		}
 	}
 	return changed

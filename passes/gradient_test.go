@@ -1,0 +1,271 @@
+package passes
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ppc/ir"
+	"ppc/ir/eval"
+)
+
+// A lossProgram is a program under construction whose loss is to be
+// differentiated, with the arguments to do it at.
+type lossProgram struct {
+	*rand.Rand
+	b    *ir.Builder
+	m    *ir.Module
+	args []*ir.Literal
+}
+
+func newLossProgram(seed uint64) *lossProgram {
+	f := ir.NewFunc("main")
+	m := &ir.Module{Funcs: []*ir.Func{f}}
+	m.Attrs.Set("pp.gradient", ir.Str("all"))
+	return &lossProgram{Rand: rand.New(rand.NewPCG(seed, 0)), b: ir.NewBuilder(f), m: m}
+}
+
+// param is a new parameter of the program with the argument l.
+func (p *lossProgram) param(l *ir.Literal) *ir.Value {
+	v := p.b.Func.NewArg(p.b.Func.Body, l.Type, "")
+	v.Attrs = ir.AttrsOf(named("pp.kind", ir.Str("input")), named("pp.name", ir.Str(fmt.Sprint("x", len(p.args)))))
+	p.args = append(p.args, l)
+	return v
+}
+
+// within is a parameter with elements between low and high.
+func (p *lossProgram) within(low, high float64, shape ...int) *ir.Value {
+	return p.param(p.numbers(low, high, ir.Tensor(ir.F64, shape...)))
+}
+
+func (p *lossProgram) numbers(low, high float64, t *ir.Type) *ir.Literal {
+	vs := make([]float64, t.NumElements())
+	for i := range vs {
+		vs[i] = low + (high-low)*p.Float64()
+	}
+	return ir.Floats64(t, vs...)
+}
+
+// float is a parameter with elements of both signs.
+func (p *lossProgram) float(shape ...int) *ir.Value { return p.within(-2, 2, shape...) }
+
+// apart is a parameter whose elements differ by 0.1 and more, from each other
+// and from zero.
+func (p *lossProgram) apart(shape ...int) *ir.Value {
+	t := ir.Tensor(ir.F64, shape...)
+	vs := make([]float64, t.NumElements())
+	for i, k := range p.Perm(len(vs)) {
+		vs[i] = (float64(k-len(vs)/2) + 0.5 + 0.2*p.Float64()) * 0.2
+	}
+	return p.param(ir.Floats64(t, vs...))
+}
+
+// integers is a constant of type i32 with elements from low to high.
+func (p *lossProgram) integers(low, high int, shape ...int) *ir.Value {
+	t := ir.Tensor(ir.I32, shape...)
+	vs := make([]int, t.NumElements())
+	for i := range vs {
+		vs[i] = low + p.IntN(high-low+1)
+	}
+	return p.b.Const(ir.Ints64(t, vs...))
+}
+
+// booleans is a constant.
+func (p *lossProgram) booleans(shape ...int) *ir.Value {
+	return p.b.Convert(p.integers(0, 1, shape...), ir.I1)
+}
+
+// shape has up to three dimensions of sizes 1 to 3.
+func (p *lossProgram) shape() []int { return p.sizes(p.IntN(4)) }
+
+func (p *lossProgram) sizes(rank int) []int {
+	s := make([]int, rank)
+	for d := range s {
+		s[d] = 1 + p.IntN(3)
+	}
+	return s
+}
+
+// some are the numbers below n, each with an even chance.
+func (p *lossProgram) some(n int) []int {
+	return slices.DeleteFunc(upTo(n), func(int) bool { return p.IntN(2) == 0 })
+}
+
+// attr emits an op of one result that follows from the rest.
+func (p *lossProgram) attr(k ir.Kind, operands []*ir.Value, attrs ...ir.NamedAttr) []*ir.Value {
+	return p.b.Emit(k, operands, ir.AttrsOf(attrs...), nil, nil).Results
+}
+
+// finish makes the sum of the floating-point vs, each weighted at random, the
+// program's loss.
+func (p *lossProgram) finish(vs []*ir.Value) {
+	scalar := ir.Tensor(ir.F64)
+	loss := p.b.Splat(scalar, 0)
+	for _, v := range vs {
+		if !v.Type.Elem.IsFloat() {
+			continue
+		}
+		v = p.b.Convert(v, ir.F64)
+		weighted := p.b.Mul(v, p.b.Const(p.numbers(0.5, 2, v.Type)))
+		loss = p.b.Add(loss, p.b.Reduce(ir.Add, weighted, p.b.Splat(scalar, 0), upTo(v.Type.Rank())...))
+	}
+	p.b.Return(loss)
+}
+
+// run evaluates m on the arguments.
+func (p *lossProgram) run(t *testing.T, m *ir.Module, args []*ir.Literal) []*ir.Literal {
+	t.Helper()
+	out, err := eval.Run(m, m.Main(), args, eval.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// gradients differentiates a copy of the program and returns the loss and the
+// gradient of every floating-point parameter.
+func (p *lossProgram) gradients(t *testing.T) (float64, [][]float64) {
+	t.Helper()
+	if err := ir.Verify(p.m); err != nil {
+		t.Fatal(err)
+	}
+	m := p.m.Clone()
+	if err := differentiate(m); err != nil {
+		t.Fatal(err)
+	}
+	if err := ir.Verify(m); err != nil {
+		t.Fatal(err)
+	}
+	out := p.run(t, m, p.args)
+	var gs [][]float64
+	for _, l := range out[1:] {
+		gs = append(gs, floats(l))
+	}
+	return out[0].Float(0), gs
+}
+
+func floats(l *ir.Literal) []float64 {
+	vs := make([]float64, l.Type.NumElements())
+	for i := range vs {
+		vs[i] = l.Float(i)
+	}
+	return vs
+}
+
+// central is the gradient of the loss by argument i, by central differences.
+func (p *lossProgram) central(t *testing.T, i int) []float64 {
+	t.Helper()
+	const h = 1e-3
+	l := p.args[i]
+	g := make([]float64, l.Type.NumElements())
+	for k := range g {
+		at := func(s float64) float64 {
+			vs := floats(l)
+			vs[k] += s * h
+			args := slices.Clone(p.args)
+			args[i] = ir.Floats64(l.Type, vs...)
+			return p.run(t, p.m, args)[0].Float(0)
+		}
+		g[k] = (8*(at(1)-at(-1)) - (at(2) - at(-2))) / (12 * h)
+	}
+	return g
+}
+
+// The gradient of every op is what central differences say, and of a linear
+// one, over all arguments, what makes the loss of it again.
+func TestGradientRules(t *testing.T) {
+	for _, c := range gradientTests {
+		t.Run(c.name, func(t *testing.T) {
+			for seed := range uint64(12) {
+				p := newLossProgram(seed)
+				p.finish(c.build(p))
+				loss, gs := p.gradients(t)
+				if want := p.run(t, p.m, p.args)[0].Float(0); want != loss {
+					t.Fatalf("seed %d: loss is %g beside the gradient, %g alone", seed, loss, want)
+				}
+				if len(gs) != len(p.args) {
+					t.Fatalf("seed %d: %d gradients of %d parameters", seed, len(gs), len(p.args))
+				}
+				again, size := 0.0, 1.0
+				for i, g := range gs {
+					for k, x := range floats(p.args[i]) {
+						again += g[k] * x
+						size += math.Abs(g[k] * x)
+					}
+					closeTo(t, fmt.Sprintf("seed %d: gradient of parameter %d", seed, i), g, p.central(t, i))
+				}
+				if d := math.Abs(again - loss); c.linear && !(d <= 1e-12*size) {
+					t.Fatalf("seed %d: the gradient times the arguments is %g, the loss %g", seed, again, loss)
+				}
+			}
+		})
+	}
+}
+
+// closeTo compares with central differences.
+func closeTo(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	size := 1.0
+	for _, v := range want {
+		size = max(size, math.Abs(v))
+	}
+	for k := range got {
+		if d := math.Abs(got[k] - want[k]); !(d <= 1e-8*size) {
+			t.Fatalf("%s: element %d is %g, want %g", what, k, got[k], want[k])
+		}
+	}
+}
+
+// noGradients says of every op without a rule why it has none.
+var noGradients = map[ir.Kind]string{
+	ir.Ceil:             "is a step: its derivative is zero where it has one",
+	ir.Floor:            "likewise",
+	ir.RoundNearestAfz:  "likewise",
+	ir.RoundNearestEven: "likewise",
+	ir.Sign:             "likewise",
+	ir.BitcastConvert:   "bits are not numbers",
+
+	ir.CountLeadingZeros: "has no floating-point operand", ir.Not: "likewise", ir.PopulationCount: "likewise", ir.And: "likewise", ir.Or: "likewise", ir.Xor: "likewise",
+	ir.ShiftLeft: "likewise", ir.ShiftRightArithmetic: "likewise", ir.ShiftRightLogical: "likewise",
+	ir.Constant: "likewise", ir.Iota: "likewise", ir.PartitionID: "likewise", ir.ReplicaID: "likewise",
+	ir.IsFinite: "has no floating-point result", ir.Compare: "likewise",
+
+	ir.Return: "ends a region, whose op has the rule", ir.FuncReturn: "likewise", ir.SdyReturn: "likewise", ir.PPYield: "likewise",
+
+	ir.Call:         "is inlined before",
+	ir.PPCheckpoint: "is opened before",
+	ir.PPPipeline:   "is a loop before",
+	ir.PPStack:      "is a loop before",
+	ir.PPScan:       "is reversed by the engine",
+	ir.While:        "is a pp.scan where it counts; how often others run is not known",
+
+	ir.CustomCall:          "its target alone knows",
+	ir.TupleOp:             "no value of a program with gradients is a tuple",
+	ir.GetTupleElement:     "likewise",
+	ir.CollectiveBroadcast: "no collective sums to one device",
+}
+
+// Every op has a rule and a test of it, or a reason to have none.
+func TestGradientTable(t *testing.T) {
+	tested := make(map[ir.Kind]bool)
+	for _, c := range gradientTests {
+		for seed := range uint64(3) {
+			p := newLossProgram(seed)
+			p.finish(c.build(p))
+			p.b.Func.Body.Walk(func(op *ir.Op) { tested[op.Kind] = true })
+		}
+	}
+	rules := gradientRules()
+	for _, k := range ir.Kinds() {
+		switch reason := noGradients[k]; {
+		case rules[k] != nil && reason != "":
+			t.Errorf("%s has a rule and a reason to have none", k)
+		case rules[k] == nil && reason == "":
+			t.Errorf("%s has no rule", k)
+		case rules[k] != nil && !tested[k]:
+			t.Errorf("the rule of %s is not tested", k)
+		}
+	}
+}
