@@ -330,7 +330,7 @@ func (s *step) update() (weights []*ir.Value, states [][]*ir.Value) {
 		l.weight = s.b.Convert(s.b.Constrain(l.param, l.sharding), l.elem)
 		by, next := s.method.update(s, l)
 		w := s.b.Sub(l.weight, s.scale(by, s.rate))
-		l.weight = s.b.Convert(w, l.param.Type.Elem).Named(l.name)
+		l.weight = s.b.Constrain(s.b.Convert(w, l.param.Type.Elem), l.sharding).Named(l.name)
 		weights = append(weights, s.b.Constrain(l.weight, l.param.Sharding))
 		for i, v := range next {
 			next[i] = s.b.Constrain(v, l.sharding).Named(s.slots[i])

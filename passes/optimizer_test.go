@@ -191,7 +191,7 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 
 var (
 	adamArgs  = []ir.NamedAttr{num("b1", 0.9), num("b2", 0.95), num("eps", 1e-8)}
-	steady  = rate("constant", num("value", 0.1))
+	steady    = rate("constant", num("value", 0.1))
 	optimizes = []struct {
 		name string
 		d    ir.Dict
