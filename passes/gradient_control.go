@@ -285,9 +285,15 @@ func inversePairs(a ir.Attr) ir.Attr {
 	return a
 }
 
-// The cotangent lies as the value does.
+// gradConstraint lets the cotangent lie as the value does, or be cut further:
+// a value that is whole along some axis because every device needs it has a
+// cotangent that is a sum over these devices, of which each may keep a part.
 func gradConstraint(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
-	return t.b.Constrain(ct, op.Attrs.Get("sharding").(*ir.Sharding))
+	s := op.Attrs.Get("sharding").(*ir.Sharding).Clone()
+	for i := range s.Dims {
+		s.Dims[i].Open = true
+	}
+	return t.b.Constrain(ct, s)
 }
 
 // gradAsOperand lets the cotangent lie as the operand does, where that is
