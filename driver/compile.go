@@ -13,6 +13,7 @@ import (
 	"ppc/ir/mlir"
 	"ppc/lower"
 	"ppc/lower/hlo"
+	"ppc/lower/stats"
 	"ppc/passes"
 )
 
@@ -41,7 +42,7 @@ func Passes() []PassInfo {
 
 // LowerOptions says how far to lower and what to print.
 type LowerOptions struct {
-	Emit   string // ir, stablehlo or hlo; "" is ir
+	Emit   string // ir, stablehlo, hlo, stats or stats-json; "" is ir
 	After  string // the last pass; "" for all
 	DumpTo string // a folder for the program after each pass; "" for none
 }
@@ -102,24 +103,47 @@ func (d *dumper) dump(n int, p *passes.Pass, m *ir.Module) error {
 	return WriteFile(filepath.Join(d.dir, fmt.Sprintf("%02d-%s.mlir", n, p.Name)), []byte(text))
 }
 
-// readings is how a program is printed.
-var readings = map[string]func(m *ir.Module) (string, error){
-	"ir":        func(m *ir.Module) (string, error) { return mlir.Print(m), nil },
-	"stablehlo": lower.StableHLO,
-	"hlo":       hlo.Print,
+// A reading is one way to print a program.
+type reading struct {
+	flag  string  // that asks for it
+	form  ir.Form // that the program must have
+	since string  // why no earlier form will do
+	print func(m *ir.Module) (string, error)
+}
+
+// readings is how programs are printed.
+var readings = map[string]reading{
+	"ir": {flag: "--emit=ir", print: func(m *ir.Module) (string, error) { return mlir.Print(m), nil }},
+	"stablehlo": {flag: "--emit=stablehlo", form: ir.Expanded, print: lower.StableHLO,
+		since: "the program has pp ops, which StableHLO lacks, until the pass expand; --emit=ir prints them"},
+	"hlo": {flag: "--emit=hlo", form: ir.Local, print: hlo.Print,
+		since: "HLO is text of the per-device program, which is there from the pass partition on"},
+	"stats":      {flag: "--stats", form: ir.Local, since: measured, print: measure((*stats.Stats).Text)},
+	"stats-json": {flag: "--stats --json", form: ir.Local, since: measured, print: measure((*stats.Stats).JSON)},
+}
+
+const measured = "what is measured is the per-device program, which is there from the pass partition on"
+
+// measure prints the statistics of a program by text.
+func measure(text func(*stats.Stats) string) func(m *ir.Module) (string, error) {
+	return func(m *ir.Module) (string, error) {
+		s, err := stats.Of(m)
+		if err != nil {
+			return "", err
+		}
+		return text(s), nil
+	}
 }
 
 // text prints the program in the reading that opts asks for.
 func (p *program) text(opts LowerOptions) (text string, err error) {
-	if opts.Emit == "hlo" && !p.m.Form.Has(ir.Local) {
-		return "", usage("--emit=hlo --after=%s: HLO is text of the per-device program, which is there from the pass partition on", opts.After)
+	reading := readings[opts.Emit]
+	if !p.m.Form.Has(reading.form) {
+		return "", usage("%s --after=%s: %s", reading.flag, opts.After, reading.since)
 	}
-	if opts.Emit == "stablehlo" && !p.m.Form.Has(ir.Expanded) {
-		return "", usage("--emit=stablehlo --after=%s: the program has pp ops, which StableHLO lacks, until the pass expand; --emit=ir prints them", opts.After)
-	}
-	r := moduleReproducer(p.m, opts.DumpTo, "emit", "ppc lower --emit="+opts.Emit+" %s")
-	err = guard("printing "+opts.Emit, r, func() error {
-		text, err = readings[opts.Emit](p.m)
+	r := moduleReproducer(p.m, opts.DumpTo, "emit", "ppc lower "+reading.flag+" %s")
+	err = guard("printing "+reading.flag, r, func() error {
+		text, err = reading.print(p.m)
 		return err
 	})
 	return text, err

@@ -14,6 +14,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -92,20 +93,30 @@ type lowerCmd struct {
 	File    string `arg:"" help:"${file}"`
 	DumpHLO bool   `name:"dump-hlo" help:"Print HLO text: --emit=hlo."`
 	Emit    string `enum:",ir,stablehlo,hlo" default:"" help:"What to print: ir (MLIR text of any form, the default), stablehlo or hlo."`
+	Stats   bool   `help:"Print what the per-device program does in a step: loops, collectives, residuals, memory at the peak."`
+	JSON    bool   `name:"json" help:"With --stats: one JSON object per line."`
 	After   string `placeholder:"PASS" help:"Stop after this pass."`
 	DumpTo  string `placeholder:"DIR" help:"Write one numbered file per pass that changed something."`
 	Out     string `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output."`
 }
 
-// Validate makes the one flag for HLO text the general one.
+// Validate makes the flags for one kind of text the general one.
 func (c *lowerCmd) Validate() error {
-	if !c.DumpHLO {
-		return nil
+	if c.JSON && !c.Stats {
+		return errors.New("--json prints statistics: it goes with --stats")
 	}
-	if c.Emit != "" && c.Emit != "hlo" {
-		return fmt.Errorf("--dump-hlo and --emit=%s ask for different text", c.Emit)
+	for _, f := range []struct {
+		given      bool
+		flag, emit string
+	}{{c.DumpHLO, "--dump-hlo", "hlo"}, {c.Stats && !c.JSON, "--stats", "stats"}, {c.Stats && c.JSON, "--stats", "stats-json"}} {
+		if !f.given {
+			continue
+		}
+		if c.Emit != "" && c.Emit != f.emit {
+			return fmt.Errorf("%s and --emit=%s ask for different text", f.flag, c.Emit)
+		}
+		c.Emit = f.emit
 	}
-	c.Emit = "hlo"
 	return nil
 }
 

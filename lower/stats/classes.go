@@ -39,7 +39,8 @@ func classesOf(m *ir.Module, n *nests, f *ir.Func) []Class {
 }
 
 // carryClasses classes the carries of a loop: its arguments, what the body
-// makes of them, its results. numClasses leaves a carry as it is.
+// makes of them, its results. numClasses leaves a carry as it is,
+// and arguments of the program stay what they are.
 func carryClasses(class []Class, op *ir.Op, of func(k int) Class) {
 	body := op.Regions[1]
 	next := body.Terminator().Operands
@@ -52,7 +53,9 @@ func carryClasses(class []Class, op *ir.Op, of func(k int) Class) {
 			for v.Def != nil && view(v.Def) && len(v.Def.Operands) == 1 {
 				v = v.Def.Operands[0]
 			}
-			class[v.ID] = c
+			if class[v.ID] > OptimizerState {
+				class[v.ID] = c
+			}
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,12 +12,12 @@ type Class int
 
 // The classes, in the order in which they are printed.
 const (
-	Parameters       Class = iota // arguments of the program, but for the optimizer's
-	OptimizerState                // arguments that say so
-	GatheredWeights               // all-gathers of a parameter or of a part of one, and what is chosen from them
-	ResidualStacks                // what a loop saves for a later one
-	LoopBuffers                   // other carries of loops
-	Temporaries                   // all else
+	Parameters      Class = iota // arguments of the program, but for the optimizer's
+	OptimizerState               // arguments that say so
+	GatheredWeights              // all-gathers of a parameter or of a part of one, and what is chosen from them
+	ResidualStacks               // what a loop saves for a later one
+	LoopBuffers                  // other carries of loops
+	Temporaries                  // all else
 	numClasses
 )
 
@@ -75,12 +74,12 @@ type liveness struct {
 	f     *ir.Func
 	calls map[*ir.Func]Memory
 
-	class   []Class       // by ID, of the buffers that are made for a value
-	buffers [][]*buffer   // by ID, one for each leaf of the type
-	owner   []*ir.Block   // by ID: where the value dies; nil for never
-	last    []int         // by ID: the op of its owner that reads it last; -1 for none
-	donor   []*ir.Value   // by ID, of a value that is returned: the parameter donated to it
-	heirs   [][]*buffer   // by ID, of a donated parameter: who moves in when it dies
+	class   []Class     // by ID, of the buffers that are made for a value
+	buffers [][]*buffer // by ID, one for each leaf of the type
+	owner   []*ir.Block // by ID: where the value dies; nil for never
+	last    []int       // by ID: the op of its owner that reads it last; -1 for none
+	donor   []*ir.Value // by ID, of a value that is returned: the parameter donated to it
+	heirs   [][]*buffer // by ID, of a donated parameter: who moves in when it dies
 	live    [numClasses]int
 	peak    Memory
 }
@@ -95,6 +94,7 @@ func newLiveness(m *ir.Module, n *nests, f *ir.Func, calls map[*ir.Func]Memory) 
 func (l *liveness) run() {
 	main := l.f == l.m.Main()
 	for _, p := range l.f.Params() {
+		l.owner[p.ID] = l.f.Body
 		for _, t := range leaves(p.Type) {
 			b := &buffer{class: l.class[p.ID], holds: 1, kept: true}
 			if main {
@@ -161,14 +161,14 @@ func (l *liveness) seeWith(op *ir.Op, b *ir.Block, inside Memory) {
 	l.peak = m
 }
 
-// describe names an op: dot_general q at llama.pp:16:8.
+// describe names an op: dot_general (q), llama.pp:16:8.
 func describe(op *ir.Op) string {
 	text := strings.TrimPrefix(op.Name(), "stablehlo.")
 	if name := nameOf(op); name != "" {
-		text += " " + name
+		text += " (" + name + ")"
 	}
 	if op.Origin != nil && op.Origin.Pos.Line > 0 {
-		text += fmt.Sprintf(" at %s", op.Origin.Pos)
+		text += ", " + op.Origin.Pos.String()
 	}
 	return text
 }
@@ -378,17 +378,21 @@ func (l *liveness) view(op *ir.Op) {
 func (l *liveness) loop(op *ir.Op, b *ir.Block, i int) {
 	cond, body := op.Regions[0], op.Regions[1]
 	captured := op.Captures()
-	across := make([]*buffer, len(op.Operands)) // donated memory that carries are in
+	over := func(k int) bool { // the loop is the last to read initial value k, and as this carry only
+		v := op.Operands[k]
+		return l.dies(v, b, i) && !slices.Contains(captured, v) && !slices.Contains(op.Operands[:k], v)
+	}
+	donated := make([][]*buffer, len(op.Operands)) // by carry: the parameter's memory that it is in
 	for k, v := range op.Operands {
-		a := body.Args[k]
+		a, p := body.Args[k], l.donor[op.Results[k].ID]
 		switch {
 		case invariant(op, k):
 			l.share(a, l.buffers[v.ID])
-		case l.donor[op.Results[k].ID] == v && l.dies(v, b, i):
-			across[k] = l.buffers[v.ID][0]
-			l.share(a, across[k:k+1])
+		case p != nil && (l.last[p.ID] < i || p == v && over(k)):
+			donated[k] = l.buffers[p.ID]
+			l.share(a, donated[k])
 		default:
-			if l.dies(v, b, i) && !slices.Contains(captured, v) && !slices.Contains(op.Operands[:k], v) {
+			if over(k) {
 				l.owner[v.ID] = nil
 				l.die(v)
 			}
@@ -404,8 +408,8 @@ func (l *liveness) loop(op *ir.Op, b *ir.Block, i int) {
 		switch {
 		case invariant(op, k):
 			l.share(v, l.buffers[op.Operands[k].ID])
-		case across[k] != nil:
-			l.share(v, across[k:k+1])
+		case donated[k] != nil:
+			l.share(v, donated[k])
 		default:
 			l.make(v)
 		}

@@ -209,7 +209,7 @@ func nameOf(op *ir.Op) string {
 // movedBy is what one device gets from the n-1 others of its group, where they
 // pass parts on in a ring.
 func movedBy(k ir.Kind, bytes, n int) int {
-	part := bytes / max(n, 1) * (n - 1)
+	part := bytes - bytes/max(n, 1)
 	switch k {
 	case ir.AllReduce: // scattered, then gathered
 		return 2 * part

@@ -1,0 +1,99 @@
+package stats
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// JSON is s for programs: one object per line. The first key of each says what
+// it is: memory, loop, collective (each op by itself) or residual. What cannot
+// be read off the program is null; loops are named by their path, "" is none.
+func (s *Stats) JSON() string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	rows := []any{jsonMemory(&s.Memory, len(s.Loops))}
+	for _, l := range s.Loops {
+		rows = append(rows, loopRow{l.Name, l.Trips.json(), jsonArrays(l.Carries), jsonArrays(l.Invariants)})
+	}
+	for _, c := range s.Collectives {
+		rows = append(rows, collectiveRow{c.Kind, c.Name, c.Loop, c.Axes, c.Group, c.Bytes, c.Moved, c.Executions.json()})
+	}
+	for _, r := range s.Residuals {
+		rows = append(rows, residualRow{r.Name, r.Loop, typeText(r.Type), r.Bytes, r.Why})
+	}
+	for _, row := range rows {
+		if err := e.Encode(row); err != nil {
+			panic(err) // strings and integers always have a form
+		}
+	}
+	return b.String()
+}
+
+type memoryRow struct {
+	Memory      int    `json:"memory"`
+	Parameters  int    `json:"parameters"`
+	State       int    `json:"optimizer_state"`
+	Gathered    int    `json:"gathered_weights"`
+	Residuals   int    `json:"residuals"`
+	LoopBuffers int    `json:"loop_buffers"`
+	Temporaries int    `json:"temporaries"`
+	At          string `json:"at"`
+	Loop        string `json:"in"`
+	Loops       int    `json:"loops"`
+}
+
+func jsonMemory(m *Memory, loops int) memoryRow {
+	p := m.Parts
+	return memoryRow{m.Peak, p[Parameters], p[OptimizerState], p[GatheredWeights], p[ResidualStacks], p[LoopBuffers], p[Temporaries], m.At, m.Loop, loops}
+}
+
+type loopRow struct {
+	Loop       string     `json:"loop"`
+	Trips      *int       `json:"trips"`
+	Carries    []arrayRow `json:"carries"`
+	Invariants []arrayRow `json:"invariants"`
+}
+
+type arrayRow struct {
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	Bytes int    `json:"bytes"`
+}
+
+func jsonArray(a Array) arrayRow { return arrayRow{a.Name, typeText(a.Type), a.Bytes} }
+
+func jsonArrays(as []Array) []arrayRow {
+	rows := make([]arrayRow, len(as))
+	for i, a := range as {
+		rows[i] = jsonArray(a)
+	}
+	return rows
+}
+
+type collectiveRow struct {
+	Collective string `json:"collective"`
+	Name       string `json:"name"`
+	Loop       string `json:"in"`
+	Axes       string `json:"axes"`
+	Group      int    `json:"group"`
+	Bytes      int    `json:"bytes"`
+	Moved      int    `json:"moved"`
+	Executions *int   `json:"executions"`
+}
+
+type residualRow struct {
+	Residual string `json:"residual"`
+	Loop     string `json:"in"`
+	Type     string `json:"type"`
+	Bytes    int    `json:"bytes"`
+	Why      string `json:"why"`
+}
+
+func (c Count) json() *int {
+	if c == Unknown {
+		return nil
+	}
+	n := int(c)
+	return &n
+}
