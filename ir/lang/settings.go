@@ -37,11 +37,11 @@ var remats = []string{"full", "none", "minimal", "minimal_with_context", "save_d
 
 // settingTable is every setting of the blocks that have fixed keys.
 var settingTable = []settingRow{
-	{block: "pipeline", key: "microbatches", kind: count, min: 1, doc: "parts that the batch is cut into; a multiple of the stages"},
-	{block: "pipeline", key: "repeats", kind: count, min: 1, doc: "how often a microbatch goes through all stages"},
+	{block: "pipeline", key: "microbatches", kind: count, min: 1, doc: "parts that the batch is cut into; a multiple of the stages; without it, stages x delay"},
+	{block: "pipeline", key: "repeats", kind: count, min: 1, doc: "how often a microbatch goes through all stages; without it, what the layers give"},
 	{block: "pipeline", key: "layers_per_stage", kind: count, min: 1, def: 1, doc: "layers that a stage runs each time"},
-	{block: "pipeline", key: "layers", kind: count, min: 1, doc: "layers inside the pipeline; the others run after it"},
-	{block: "pipeline", key: "delay", kind: count, min: 1, def: 1, doc: "iterations from one stage to the next: 1, or 2 to hide the transfer"},
+	{block: "pipeline", key: "layers", kind: count, min: 1, doc: "layers inside the pipeline, without it all; the others run after it"},
+	{block: "pipeline", key: "delay", kind: count, min: 1, def: 1, doc: "iterations from one stage to the next; 2 hides the transfer"},
 	{block: "pipeline", key: "gather", kind: word, words: []string{"per_iteration", "once", "per_repeat"}, def: "per_iteration",
 		refused: map[string]string{"per_repeat": "use per_iteration or once"}, doc: "where sharded weights are made whole"},
 	{block: "pipeline", key: "prefetch", kind: word, words: []string{"head", "ahead"}, def: "head", doc: "when a repeat's weights are gathered; goes with gather = per_repeat"},
