@@ -1,0 +1,271 @@
+package passes
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"ppc/ir"
+	"ppc/ir/eval"
+	"ppc/runtime"
+)
+
+// wholeType is the type of parameter or result of a form of m, as a whole.
+func wholeType(m *ir.Module, t *ir.Type, attrs ir.Attrs) *ir.Type {
+	if s, ok := attrs.Get("pp.sharding").(*ir.Sharding); ok {
+		return s.Global(t, m.Meshes[0])
+	}
+	return t
+}
+
+// trainOn returns m, a form of typed, ready for its first step: a global form
+// on the reference evaluator, a local one on goroutine devices.
+func trainOn(t *testing.T, m, typed *ir.Module, args []*ir.Literal) *trainee {
+	t.Helper()
+	r := &trainee{m: m}
+	given := make(map[string]*ir.Literal)
+	for i, p := range typed.Main().Params() {
+		given[p.Attrs.Str("pp.name")] = args[i]
+	}
+	for _, p := range m.Main().Params() {
+		l, pt := given[p.Attrs.Str("pp.name")], wholeType(m, p.Type, p.Attrs)
+		if l == nil {
+			l = ir.SplatOf(pt, 0)
+		}
+		data := l.Data
+		if rows := p.Attrs.Ints("pp.rows"); rows != nil && !l.IsSplat() {
+			row := len(data) / l.Type.Shape[0]
+			data = data[rows[0]*row : rows[1]*row]
+		}
+		r.args = append(r.args, &ir.Literal{Type: pt, Data: data})
+	}
+	if !m.Form.Has(ir.Local) {
+		r.run = func(args []*ir.Literal) []*ir.Literal {
+			out, err := eval.Run(m, m.Main(), args, eval.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		return r
+	}
+	exe, err := runtime.Load(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.run = func(args []*ir.Literal) []*ir.Literal { return runOnDevices(t, exe, m, args) }
+	return r
+}
+
+// runOnDevices runs a local program on whole arguments and returns whole results.
+func runOnDevices(t *testing.T, exe *runtime.Executable, m *ir.Module, args []*ir.Literal) []*ir.Literal {
+	t.Helper()
+	mesh := m.Meshes[0]
+	per := make([][]*ir.Literal, mesh.Size())
+	for i, p := range m.Main().Params() {
+		s, _ := p.Attrs.Get("pp.sharding").(*ir.Sharding)
+		for d := range per {
+			per[d] = append(per[d], ir.Cut(args[i], s, mesh, d))
+		}
+	}
+	got, err := exe.Run(t.Context(), per)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*ir.Literal
+	for i, r := range m.Main().Results {
+		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
+		parts := make([]*ir.Literal, len(got))
+		for d := range got {
+			parts[d] = got[d][i]
+		}
+		out = append(out, ir.Join(mesh, s, wholeType(m, r.Type, r.Attrs), parts))
+	}
+	return out
+}
+
+// trained is what r has learned, by name, rows of one parameter together.
+func (r *trainee) trained() map[string][]float64 {
+	out := make(map[string][]float64)
+	for i, p := range r.m.Main().Params() {
+		if kind := p.Attrs.Str("pp.kind"); kind == "param" || kind == "state" {
+			name := p.Attrs.Str("pp.name")
+			out[name] = append(out[name], numbersOf(r.args[i])...)
+		}
+	}
+	return out
+}
+
+// sameSteps runs both for n steps and holds metrics, parameters and state of
+// got to those of want.
+func sameSteps(t *testing.T, got, want *trainee, n int, tolerance float64) {
+	t.Helper()
+	for step := range n {
+		g, w := got.step(), want.step()
+		for _, name := range []string{"loss", "grad_norm", "param_norm", "learning_rate"} {
+			near(t, fmt.Sprintf("step %d: %s", step, name), g[name].Float(0), w[name].Float(0), tolerance)
+		}
+	}
+	a, b := got.trained(), want.trained()
+	if len(a) != len(b) {
+		t.Fatalf("%d parameters and states, want %d", len(a), len(b))
+	}
+	for name, w := range b {
+		l := func(vs []float64) *ir.Literal { return ir.Floats64(ir.Tensor(ir.F64, len(vs)), vs...) }
+		if _, rel := eval.MaxDiff(l(a[name]), l(w)); !(rel <= tolerance) {
+			t.Errorf("after %d steps %s differs by %g", n, name, rel)
+		}
+	}
+}
+
+// collectives counts the ops of kind k over the named mesh axis, and maybe
+// others, that work on more than one number: those outside of loops, and those
+// inside.
+func collectives(m *ir.Module, k ir.Kind, axis string) (outside, inside int) {
+	over := func(op *ir.Op) bool {
+		groups, _ := op.Attrs.Get("replica_groups").(ir.MeshAxes)
+		return slices.ContainsFunc(groups.Axes, ir.Ax(axis).Overlaps)
+	}
+	var block func(b *ir.Block, loop bool)
+	block = func(b *ir.Block, loop bool) {
+		for _, op := range b.Ops {
+			switch {
+			case op.Kind != k || op.Operands[0].Type.Rank() == 0 || !over(op):
+			case loop:
+				inside++
+			default:
+				outside++
+			}
+			for _, r := range op.Regions {
+				block(r, loop || op.Kind == ir.While)
+			}
+		}
+	}
+	block(m.Main().Body, false)
+	return outside, inside
+}
+
+// perceptron is the typed form of a program without loops: the mean square of
+// tanh(x·w1 + b)·w2, weights stored over fsdp and gathered where they are used,
+// the batch over data and fsdp.
+func perceptron() *ir.Module {
+	mesh := &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "data", Size: 2}, {Name: "fsdp", Size: 2}}}
+	f := ir.NewFunc("main")
+	arg := func(name, kind string, axes [][]ir.AxisRef, shape ...int) *ir.Value {
+		v := f.NewArg(f.Body, ir.Tensor(ir.F64, shape...), name)
+		v.Sharding = ir.NewSharding("mesh", axes...)
+		v.Attrs = ir.AttrsOf(named("pp.name", ir.Str(name)), named("pp.kind", ir.Str(kind)))
+		return v
+	}
+	batch, fsdp := ir.Axs("data", "fsdp"), ir.Axs("fsdp")
+	x := arg("x", "input", [][]ir.AxisRef{batch, nil}, 8, 4)
+	w1 := arg("w1", "param", [][]ir.AxisRef{fsdp, nil}, 4, 6)
+	bias := arg("bias", "param", [][]ir.AxisRef{nil}, 6)
+	w2 := arg("w2", "param", [][]ir.AxisRef{nil, fsdp}, 6, 10)
+	b := ir.NewBuilder(f)
+	whole := func(v *ir.Value) *ir.Value { return b.Constrain(v, v.Sharding.Without("fsdp")) }
+	dot := ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}
+	y := b.Dot(x, whole(w1), dot)
+	y = b.Unary(ir.Tanh, b.Add(y, b.Broadcast(bias, y.Type.Shape, 1)))
+	y = b.Constrain(b.Dot(y, whole(w2), dot), x.Sharding)
+	loss := b.Reduce(ir.Add, b.Mul(y, y), b.Splat(ir.Tensor(ir.F64), 0), 0, 1)
+	b.Return(b.Div(loss, b.Splat(loss.Type, float64(y.Type.NumElements()))))
+	f.Results[0].Attrs = ir.AttrsOf(named("pp.name", ir.Str("loss")))
+	m := &ir.Module{Name: "perceptron", Meshes: []*ir.Mesh{mesh}, Funcs: []*ir.Func{f}}
+	m.Attrs.Set("pp.gradient", ir.Str("params"))
+	return m
+}
+
+// prepared runs all passes over a copy of typed that trains as d says.
+func prepared(t *testing.T, typed *ir.Module, d ir.Dict) *ir.Module {
+	t.Helper()
+	m := typed.Clone()
+	m.Attrs.Set("pp.train", d)
+	if err := Run(m, Config{}); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// An optimizer that is sharded over data computes the same, with one
+// reduce_scatter and one all_gather for each parameter in addition to those of
+// fsdp; the choice of a dimension is recorded.
+func TestShardedOptimizer(t *testing.T) {
+	typed := perceptron()
+	var args []*ir.Literal
+	for i, p := range typed.Main().Params() {
+		vs := make([]float64, p.Type.NumElements())
+		for k := range vs {
+			vs[k] = math.Sin(float64(7*i + 3*k))
+		}
+		args = append(args, ir.Floats64(p.Type, vs...))
+	}
+	plain := train("adamw", steady, append(adamArgs, num("weight_decay", 0.1), num("clip", 0.01))...)
+	sharded := ir.Attrs(plain)
+	sharded.Set("shard_optimizer_over_data", ir.Bool(true))
+	m, ref := prepared(t, typed, ir.Dict(sharded)), prepared(t, typed, plain)
+	sameSteps(t, trainOn(t, m, typed, args), trainOn(t, ref, typed, args), 4, 1e-12)
+
+	want := map[string]string{"opt.m.w1": "data on dimension 0", "opt.m.bias": "data on dimension 0", "opt.m.w2": "data on dimension 0"}
+	for _, p := range m.Main().Params() {
+		if zero, ok := want[p.Attrs.Str("pp.name")]; ok && p.Attrs.Str("pp.zero") != zero {
+			t.Errorf("%s lies by %q, want %q", p.Attrs.Str("pp.name"), p.Attrs.Str("pp.zero"), zero)
+		}
+	}
+	for k, want := range map[ir.Kind]int{ir.ReduceScatter: 3, ir.AllGather: 3, ir.AllReduce: 0} {
+		outside, inside := collectives(m, k, "data")
+		if outside != want || inside != 0 {
+			t.Errorf("%d of %s over data, and %d in loops, want %d and none", outside, k, inside, want)
+		}
+	}
+}
+
+// sequential makes the pipeline of a typed form a stack: one layer after the
+// other on the whole batch.
+func sequential(m *ir.Module) *ir.Module {
+	i := slices.IndexFunc(m.Main().Body.Ops, func(op *ir.Op) bool { return op.Kind == ir.PPPipeline })
+	op := m.Main().Body.Ops[i]
+	op.Kind = ir.PPStack
+	op.Attrs.Set("layer", ir.Sym("layer_outside"))
+	op.Attrs.Set("config", ir.Dict{})
+	return m
+}
+
+// Steps of training a pipelined program on devices are those of training its
+// layers one after the other.
+func TestTrainingLaw(t *testing.T) {
+	for _, c := range []model{
+		{S: 1, M: 2, R: 1, L: 1, D: 1, b: 4, e: 4, h: 4, data: 2, fsdp: 2, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
+		{S: 2, M: 4, R: 1, L: 1, D: 1, b: 4, e: 4, h: 4, data: 2, fsdp: 2, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
+		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "once", rotate: "slice_pad"},
+		{S: 3, M: 6, R: 2, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 2, fsdp: 1, tensor: 2, gather: "once", rotate: "ppermute"},
+	} {
+		for _, zero := range []bool{false, true} {
+			t.Run(fmt.Sprint(c, " zero ", zero), func(t *testing.T) {
+				d := train("adamw", rate("cosine", num("peak", 0.05), num("end", 0.01), integer("warmup", 1), integer("decay", 3)),
+					append(adamArgs, num("weight_decay", 0.1), num("clip", 1), named("shard_optimizer_over_data", ir.Bool(zero)))...)
+				typed := withLoss(c.module())
+				typed.Attrs.Set("pp.gradient", ir.Str("params"))
+				args := c.args(typed)
+				stack := sequential(typed.Clone())
+				stack.Attrs.Set("pp.train", d)
+				if err := Run(stack, Config{After: "optimizer"}); err != nil {
+					t.Fatal(err)
+				}
+				m := prepared(t, typed, d)
+				sameSteps(t, trainOn(t, m, typed, args), trainOn(t, stack, typed, args), 4, 1e-11)
+				cut := 0
+				for _, p := range m.Main().Params() {
+					if strings.HasPrefix(p.Attrs.Str("pp.name"), "opt.m.") && strings.HasPrefix(p.Attrs.Str("pp.zero"), "data on") {
+						cut++
+					}
+				}
+				if got, inside := collectives(m, ir.AllGather, "data"); got != cut || inside != 0 {
+					t.Errorf("%d gathers over data, and %d in loops, of %d parameters whose state is cut", got, inside, cut)
+				}
+			})
+		}
+	}
+}
