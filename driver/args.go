@@ -50,7 +50,11 @@ func (a *arguments) keys(p *port) []string {
 	if a.file == nil {
 		return nil
 	}
-	for _, name := range []string{p.file, p.name} {
+	names := []string{p.file, p.name}
+	if p.kind == "param" {
+		names = append(names, "param."+p.name) // as training writes it
+	}
+	for _, name := range names {
 		keys := p.keys(name)
 		if slices.ContainsFunc(keys, a.file.Has) {
 			return keys
@@ -83,14 +87,15 @@ func (p *port) fileName() string {
 
 // check reports what of the file does not fit the parameters, by its headers
 // alone. A file that has one parameter of the model must have them all: what
-// is left out would silently be made up. What it has no use for is let be,
-// unless it looks like a misspelling of what is missing.
+// is left out would silently be made up; the same goes for the optimizer's
+// state. What it has no use for is let be, unless it looks like a misspelling
+// of what is missing, or is state of another optimizer or model.
 func (a *arguments) check(params []*port) error {
-	used, hasParam, found := make(map[string]bool), false, false
+	used, has, found := make(map[string]bool), make(map[string]bool), false
 	for _, p := range params {
 		keys := a.keys(p)
 		found = found || keys != nil
-		hasParam = hasParam || keys != nil && p.kind != "input"
+		has[p.kind] = has[p.kind] || keys != nil
 		for _, k := range keys {
 			used[k] = true
 		}
@@ -105,10 +110,11 @@ func (a *arguments) check(params []*port) error {
 		seen[p.name] = true
 		if keys := a.keys(p); keys != nil {
 			errs = append(errs, a.checkArrays(p, keys))
-		} else if near := spell.Nearest(p.fileName(), free); near != "" || hasParam && p.kind != "input" {
+		} else if near := spell.Nearest(p.fileName(), free); near != "" && p.kind != "state" && p.kind != "step" || p.kind != "input" && (has[p.kind] || p.kind == "param" && has["state"]) {
 			errs = append(errs, a.missing(p, p.fileName(), near))
 		}
 	}
+	errs = append(errs, a.checkState(params, free))
 	if !found && errors.Join(errs...) == nil && len(params) > 0 {
 		return fmt.Errorf("%s holds none of the program's arguments: it has %s; the program takes %s",
 			a.file.Path, few(a.file.Names()), few(names(params)))
@@ -116,10 +122,37 @@ func (a *arguments) check(params []*port) error {
 	return errors.Join(errs...)
 }
 
+// checkState refuses the state of another optimizer: what of the free arrays
+// is state that the program, which has some, does not take.
+func (a *arguments) checkState(params []*port, free []string) error {
+	var own []string
+	for _, p := range params {
+		if p.kind == "state" && !slices.Contains(own, p.name+" "+p.String()) {
+			own = append(own, p.name+" "+p.String())
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	var other []string
+	for _, name := range free {
+		if info, err := a.file.Info(name); err == nil && strings.HasPrefix(name, statePrefix) {
+			other = append(other, name+" "+typeText(ir.Tensor(ir.DTypeByName(info.DType), info.Shape...), nil))
+		}
+	}
+	if len(other) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has the state of another optimizer or model: %s; the program takes %s", a.file.Path, few(other), few(own))
+}
+
+// statePrefix begins the names of an optimizer's state.
+const statePrefix = "opt."
+
 func (a *arguments) missing(p *port, key, near string) error {
 	what := "an argument"
 	if p.kind != "" {
-		what = map[string]string{"input": "an input", "param": "a parameter"}[p.kind]
+		what = map[string]string{"input": "an input", "param": "a parameter", "state": "a state of the optimizer", "step": "the number of a step"}[p.kind]
 	}
 	hint := ""
 	if near != "" {
@@ -193,14 +226,14 @@ func (a *arguments) unused(params []*port) []string {
 			used[k] = true
 		}
 	}
-	return slices.DeleteFunc(a.file.Names(), func(name string) bool { return used[name] })
+	return slices.DeleteFunc(a.file.Names(), func(name string) bool { return used[name] || strings.HasPrefix(name, statePrefix) })
 }
 
 // madeUp returns the names of the parameters that the file does not have.
 func (a *arguments) madeUp(params []*port) []string {
 	var out []string
 	for _, p := range params {
-		if a.keys(p) == nil && !slices.Contains(out, p.name) {
+		if a.keys(p) == nil && p.kind != "state" && p.kind != "step" && !slices.Contains(out, p.name) {
 			out = append(out, p.name)
 		}
 	}
@@ -232,6 +265,9 @@ func (a *arguments) load(p *port) (*ir.Literal, error) {
 		}
 		return p.origin.value(l), nil
 	}
+	if p.kind == "step" {
+		return ir.SplatOf(p.whole, 0), nil
+	}
 	s := newStream(a.seed, p.name)
 	if p.init != "" {
 		l, err := initial(p.whole, p.init, s)
@@ -262,24 +298,6 @@ func (a *arguments) read(p *port, keys []string) (*ir.Literal, error) {
 		whole.Data = append(whole.Data, l.Data...)
 	}
 	return whole, nil
-}
-
-// bind returns the arguments of every device: [device][parameter].
-func (a *arguments) bind(params []*port, devices int) ([][]*ir.Literal, error) {
-	args := make([][]*ir.Literal, devices)
-	for d := range args {
-		args[d] = make([]*ir.Literal, len(params))
-	}
-	for i, p := range params {
-		whole, err := a.whole(p)
-		if err != nil {
-			return nil, err
-		}
-		for d, part := range p.parts(p.value(whole)) {
-			args[d][i] = part
-		}
-	}
-	return args, nil
 }
 
 func names(ps []*port) []string {

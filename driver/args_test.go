@@ -79,10 +79,11 @@ func TestBind(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.close()
-	args, err := a.bind(params, 4)
-	if err != nil {
+	m := newMachine(localModule(), true)
+	if err := m.bind(a); err != nil {
 		t.Fatal(err)
 	}
+	args := m.args
 	// Device 3 is stage 1, shard 1: tokens from row 6 on; layers 1 and 3 (of
 	// stage 1 in both repeats) and 4 and 5, rows 2 and 3 of embed.
 	for i, want := range [][]float64{{18, 19, 20, 21, 22, 23}, {30, 31}, {90, 91}, {0}} {

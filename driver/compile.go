@@ -22,6 +22,8 @@ type program struct {
 	m     *ir.Module
 	named bool // files have arguments and results by name, not by number
 	seed  uint64
+
+	training *lang.Training // nil where the program is no step of training
 }
 
 // A PassInfo is one row of the pass table.
@@ -55,7 +57,7 @@ func Lower(src *Source, opts LowerOptions) (string, error) {
 	if err := checkPass(opts.After); err != nil {
 		return "", err
 	}
-	p, err := src.load(lang.Options{})
+	p, err := src.load(lang.Options{Train: true})
 	if err != nil {
 		return "", err
 	}

@@ -13,7 +13,7 @@ import (
 func Check(srcs []*Source) error {
 	var errs []error
 	for _, s := range srcs {
-		_, err := s.load(lang.Options{Library: true})
+		_, err := s.load(lang.Options{Library: true, Train: true})
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

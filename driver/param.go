@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,9 +14,12 @@ import (
 type port struct {
 	name string // tokens, decoder.wq, in0
 	file string // another name in files, {layer} in it the layer's number; "" without
-	kind string // input, param, or "" where the program does not say
-	init string // of a param
+	kind string // input, param, state, step, gradient, metric, or "" where the program does not say
+	init string // of a param or state
 	max  int    // integers are below it; 0 where the program does not say
+
+	alias   int // of a result: the parameter that it stands for in the next run, or -1
+	batches int // of an input: global has so many of whole, one after the other
 
 	whole *ir.Type // as in files: a layer's parameter has all layers in front
 	axes  []string // names of the axes of whole, nil where the program does not say
@@ -63,19 +67,24 @@ func ports(m *ir.Module, named bool) (params, results []*port) {
 
 func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, named bool) *port {
 	number, name := fmt.Sprint(prefix, i), attrs.Str("pp.name")
-	p := &port{name: name, global: t, local: t, devices: numDevices(m)}
+	p := &port{name: name, global: t, local: t, devices: numDevices(m), alias: -1, batches: max(1, attrs.Int("pp.batches"))}
 	if name == "" {
 		p.name = number
 	}
 	p.file, p.kind, p.init, p.max = attrs.Str("pp.file"), attrs.Str("pp.kind"), attrs.Str("pp.init"), attrs.Int("pp.max")
+	if attrs.Has("pp.alias") && named {
+		p.alias = attrs.Int("pp.alias")
+	}
 	p.lay(m, t, attrs)
-	p.whole = p.global
+	if p.whole = p.global; p.batches > 1 {
+		p.whole = p.global.WithShape(p.global.Shape[1:]...)
+	}
 	p.stack(attrs)
 	if named || name == "" {
 		return p
 	}
 	q := *p
-	q.name, q.file, q.kind, q.whole, q.rows, q.axes, q.origin = number, "", "", p.global, nil, nil, p
+	q.name, q.file, q.kind, q.whole, q.batches, q.rows, q.axes, q.origin = number, "", "", p.global, 1, nil, nil, p
 	return &q
 }
 
@@ -150,13 +159,19 @@ func numDevices(m *ir.Module) int {
 }
 
 // value returns the port's global value, given the whole one: the rows it
-// holds, under its own type. The bytes are the same ones.
+// holds, under its own type, or, of an input that takes several batches, the
+// same batch again and again. But for that the bytes are the same ones.
 func (p *port) value(whole *ir.Literal) *ir.Literal {
-	if whole.IsSplat() || p.rows == nil {
-		return &ir.Literal{Type: p.global, Data: whole.Data}
+	v := &ir.Literal{Type: p.global.WithElem(whole.Type.Elem), Data: whole.Data}
+	switch {
+	case whole.IsSplat():
+	case p.batches > 1:
+		v.Data = bytes.Repeat(whole.Data, p.batches)
+	case p.rows != nil:
+		row := len(whole.Data) / whole.Type.Shape[0]
+		v.Data = whole.Data[p.rows[0]*row : p.rows[1]*row]
 	}
-	row := p.global.Bytes() / (p.rows[1] - p.rows[0])
-	return &ir.Literal{Type: p.global, Data: whole.Data[p.rows[0]*row : p.rows[1]*row]}
+	return v
 }
 
 // parts cuts a global value into what each device holds. Devices that hold

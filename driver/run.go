@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -19,20 +20,23 @@ type RunOptions struct {
 	Out    string  // a file for the results; "" for none
 	Shards string  // a folder for each device's arguments and results; "" for none
 	Seed   *uint64 // nil for the program's own
-	Steps  int     // training steps
+	Steps  *int    // of training, 0 for the loss alone; nil for the program's own
+	Grad   bool    // the gradients, without an update
 	Check  bool    // against the reference
 
 	Note func(string) // takes remarks that are no errors; may be nil
+	Step func(*Step)  // takes the result of each step of training; may be nil
 }
 
 // A RunResult is what a run gave.
 type RunResult struct {
-	Outputs []*Output
-	Checks  []*Comparison // with RunOptions.Check, one per output
+	Outputs []*Output     // of the last step; new parameters and state are in RunOptions.Out only
+	Checks  []*Comparison // with RunOptions.Check
 }
 
-// Run compiles and executes the program. With RunOptions.Check the error may
-// be a [*Mismatch], which comes with the results.
+// Run compiles and executes the program: once, or, where it trains, once per
+// step. With RunOptions.Check the error may be a [*Mismatch], which comes with
+// the results.
 func Run(ctx context.Context, src *Source, opts RunOptions) (*RunResult, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -42,8 +46,11 @@ func Run(ctx context.Context, src *Source, opts RunOptions) (*RunResult, error) 
 }
 
 func (o *RunOptions) validate() error {
-	if o.Steps != 0 {
-		return fmt.Errorf("--steps %d: training is not there yet: no pass computes gradients or updates parameters; without --steps the loss of one forward pass is printed", o.Steps)
+	if o.Steps != nil && *o.Steps < 0 {
+		return usage("--steps %d: want at least 0", *o.Steps)
+	}
+	if o.Steps != nil && *o.Steps > 0 && o.Grad {
+		return usage("--steps %d, --grad: gradients are those of one step without an update", *o.Steps)
 	}
 	for _, file := range []string{o.Args, o.Out} {
 		if file == "" {
@@ -67,94 +74,159 @@ type runner struct {
 	src  *Source
 	opts RunOptions
 
-	p               *program
-	before          *ir.Module // as it was read, for a check of what has no reference of its own
-	tolerance       tolerance
-	params, results []*port
-	args            *arguments
-	values          []*ir.Literal // global results
+	p         *program
+	before    *ir.Module // as it was read, for a check of what has no reference of its own
+	tolerance tolerance
+	machine   *machine
+	args      *arguments
+	feed      *feed
+	first     int        // steps that were done before
+	steps     int        // runs of the machine
+	history   [][]*named // the scalars of each step, for a check
 }
 
 func (r *runner) run(ctx context.Context) (*RunResult, error) {
-	var err error
-	if r.p, err = r.src.load(lang.Options{}); err != nil {
+	if err := r.load(); err != nil {
 		return nil, err
+	}
+	if err := r.p.compile("", ""); err != nil {
+		return nil, err
+	}
+	r.machine = newMachine(r.p.m, r.p.named)
+	if err := r.start(); err != nil {
+		return nil, err
+	}
+	defer r.args.close()
+	if err := r.execute(ctx); err != nil {
+		return nil, err
+	}
+	result := new(RunResult)
+	values := r.machine.values()
+	for _, v := range values {
+		if !v.state {
+			result.Outputs = append(result.Outputs, newOutput(v.name, v.literal))
+		}
+	}
+	if err := r.write(values); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.opts.Check {
+		result.Checks, err = r.check(ctx, values)
+	}
+	return result, err
+}
+
+// reading is how the program is read: as a step of training unless the steps
+// are 0 or gradients are wanted.
+func (r *runner) reading() lang.Options {
+	return lang.Options{Grad: r.opts.Grad, Train: r.opts.Steps == nil || *r.opts.Steps > 0}
+}
+
+// load reads the program and settles how often it runs.
+func (r *runner) load() error {
+	var err error
+	if r.p, err = r.src.load(r.reading()); err != nil {
+		return err
+	}
+	if r.opts.Grad && !r.p.named {
+		return usage("--grad: %s asks for what it computes itself; gradients are taken of .pp programs", r.src.name())
 	}
 	boundInputs(r.p.m)
 	r.tolerance = toleranceOf(r.p.m)
 	if r.opts.Check && !r.p.named {
 		r.before = r.p.m.Clone()
 	}
-	if err := r.p.compile("", ""); err != nil {
-		return nil, err
+	r.steps = 1
+	if t := r.p.training; t != nil {
+		r.steps = t.Steps
 	}
-	r.params, r.results = ports(r.p.m, r.p.named)
+	if n := r.opts.Steps; n != nil && *n > 0 {
+		if r.p.training == nil {
+			return fmt.Errorf("--steps %d: %s does not train: give it train { optimizer = adamw(lr: 1e-3) }", *n, r.src.name())
+		}
+		r.steps = *n
+	}
+	return nil
+}
+
+// start opens the files that arguments and batches come from and sets the
+// parameters of the first step.
+func (r *runner) start() error {
 	seed := r.p.seed
 	if r.opts.Seed != nil {
 		seed = *r.opts.Seed
 	}
-	if r.args, err = newArguments(r.opts.Args, seed, r.params); err != nil {
-		return nil, err
+	var err error
+	if r.args, err = newArguments(r.opts.Args, seed, r.machine.params); err != nil {
+		return err
 	}
-	defer r.args.close()
+	if err := r.batches(); err != nil {
+		r.args.close()
+		return err
+	}
 	r.remark(seed)
-	if err := r.execute(ctx); err != nil {
-		return nil, err
+	return nil
+}
+
+func (r *runner) batches() error {
+	data := ""
+	if r.p.training != nil {
+		data = r.p.training.Data
+		for _, p := range r.machine.params {
+			if p.kind == "state" && p.name == "opt.step" {
+				l, err := r.args.whole(p)
+				if err != nil {
+					return err
+				}
+				r.first = int(l.Int(0))
+			}
+		}
 	}
-	result := new(RunResult)
-	for i, p := range r.results {
-		result.Outputs = append(result.Outputs, newOutput(p.name, r.values[i]))
+	var err error
+	r.feed, err = newFeed(data, r.args, r.machine.params, r.first, r.steps)
+	if err != nil {
+		return err
 	}
-	if err := r.write(result); err != nil {
-		return nil, err
-	}
-	if r.opts.Check {
-		result.Checks, err = r.check(ctx, result.Outputs)
-	}
-	return result, err
+	return r.machine.bind(r.args)
 }
 
 // remark says which arguments are made up and which arrays are not used.
 func (r *runner) remark(seed uint64) {
-	if names := r.args.madeUp(r.params); r.args.file != nil && len(names) > 0 {
-		r.opts.note("%s has no %s: made up from seed %d", r.opts.Args, few(names), seed)
+	made := slices.DeleteFunc(r.args.madeUp(r.machine.params), func(name string) bool { return r.training(name) })
+	if r.args.file != nil && len(made) > 0 {
+		r.opts.note("%s has no %s: made up from seed %d", r.opts.Args, few(made), seed)
 	}
-	if names := r.args.unused(r.params); len(names) > 0 {
+	results := make(map[string]bool)
+	for _, p := range r.machine.results {
+		results[p.name] = true
+	}
+	if names := slices.DeleteFunc(r.args.unused(r.machine.params), func(name string) bool { return results[name] }); len(names) > 0 {
 		r.opts.note("%s: nothing takes %s", r.opts.Args, few(names))
 	}
 }
 
-// execute runs the per-device program on all devices and joins the results.
+// training reports whether name is an input that training finds elsewhere: in
+// its file of batches, or, if there is none, made up as a matter of course.
+func (r *runner) training(name string) bool {
+	return r.p.training != nil && slices.ContainsFunc(r.machine.params, func(p *port) bool { return p.name == name && p.kind == "input" })
+}
+
+// execute runs the per-device program on all devices, step after step.
 func (r *runner) execute(ctx context.Context) error {
-	devices := numDevices(r.p.m)
-	args, err := r.args.bind(r.params, devices)
-	if err != nil {
-		return err
-	}
-	var out [][]*ir.Literal
 	rep := moduleReproducer(r.p.m, "", "run", "ppc run %s")
-	err = guard("running", rep, func() error {
+	err := guard("running", rep, func() error {
 		exe, err := runtime.Load(r.p.m)
 		if err != nil {
 			return err
 		}
-		out, err = exe.Run(ctx, args)
-		return err
+		r.machine.exec = func(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) { return exe.Run(ctx, args) }
+		return r.loop(ctx)
 	})
 	if err != nil {
 		return runError(ctx, err, rep)
 	}
-	for i, p := range r.results {
-		parts := make([]*ir.Literal, devices)
-		for d := range parts {
-			parts[d] = out[d][i]
-		}
-		r.values = append(r.values, p.join(parts))
-	}
-	if r.opts.Shards == "" {
-		return nil
-	}
-	return writeShards(r.opts.Shards, args, out)
+	return nil
 }
 
 // runError tells what failed: the context's end, ppc itself, or the program.
@@ -210,13 +282,13 @@ func stackDevices(values [][]*ir.Literal, i int) *ir.Literal {
 	return stack(t.WithShape(append([]int{len(parts)}, t.Shape...)...), parts)
 }
 
-func (r *runner) write(result *RunResult) error {
+func (r *runner) write(values []*named) error {
 	if r.opts.Out == "" {
 		return nil
 	}
-	arrays := make([]tensorfile.Named, len(result.Outputs))
-	for i, o := range result.Outputs {
-		arrays[i] = tensorfile.Named{Name: o.Name, Array: array(o.literal)}
+	arrays := make([]tensorfile.Named, len(values))
+	for i, v := range values {
+		arrays[i] = tensorfile.Named{Name: v.name, Array: array(v.literal)}
 	}
 	return writeArrays(r.opts.Out, arrays)
 }

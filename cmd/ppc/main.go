@@ -61,9 +61,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // streams is where a command reads from and writes to, and what ends it.
 type streams struct {
-	ctx            context.Context
-	stdin          io.Reader
-	stdout, stderr io.Writer
+	ctx    context.Context
+	stdin  io.Reader
+	stdout *bufio.Writer
+	stderr io.Writer
 }
 
 type commands struct {
@@ -133,7 +134,8 @@ type runCmd struct {
 	File   string  `arg:"" help:"${file}"`
 	Args   string  `placeholder:"FILE" help:"Arguments: .npz or .safetensors. What it does not have is made up: parameters by their initialisers, inputs from the seed."`
 	Out    string  `placeholder:"FILE" help:"Write the results: .npz or .safetensors."`
-	Steps  int     `placeholder:"N" help:"Training steps."`
+	Steps  *int    `placeholder:"N" help:"Steps of training, in place of the program's own number; 0 computes the loss alone."`
+	Grad   bool    `help:"The gradients of the loss for every parameter and floating-point input, without an update."`
 	Seed   *uint64 `placeholder:"N" help:"Seed of what is made up; the program's own by default."`
 	Check  bool    `help:"Compare with the layers in sequence, in float64, on the reference evaluator."`
 	Shards string  `placeholder:"DIR" help:"Write each device's arguments and results: args.npz, results.npz."`
@@ -142,11 +144,16 @@ type runCmd struct {
 }
 
 func (c *runCmd) Run(std *streams) error {
-	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Seed: c.Seed, Steps: c.Steps, Check: c.Check}
+	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check}
+	line := &progress{w: std.stderr, rewrite: terminal(std.stderr)}
 	if !c.Quiet {
-		opts.Note = std.note
+		opts.Note, opts.Step = std.note, line.step
+	}
+	if c.JSON {
+		opts.Step = std.jsonStep
 	}
 	result, err := driver.Run(std.ctx, c.source(c.File, std), opts)
+	line.end()
 	if result != nil {
 		c.print(std, result)
 	}

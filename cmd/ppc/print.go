@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strings"
@@ -57,8 +58,12 @@ func (f failures) err() error { return errors.Join(f...) }
 
 // colours reports whether w is a terminal that wants colour.
 func colours(w any) bool {
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && terminal(w)
+}
+
+func terminal(w any) bool {
 	f, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+	if !ok {
 		return false
 	}
 	info, err := f.Stat()
@@ -163,6 +168,50 @@ func (s *streams) jsonResult(r *driver.RunResult) {
 			OK        bool   `json:"ok"`
 			First     string `json:"first,omitempty"`
 		}{c.Name, number(c.MaxAbs), number(c.MaxRel), number(c.Tolerance), c.OK, c.First})
+	}
+}
+
+// jsonStep prints one object for a step of training.
+func (s *streams) jsonStep(step *driver.Step) {
+	values := make(map[string]any)
+	for _, o := range step.Outputs {
+		values[o.Name] = jsonValue(o)
+	}
+	json.NewEncoder(s.stdout).Encode(struct {
+		Step   int            `json:"step"`
+		Values map[string]any `json:"values"`
+		MS     number         `json:"ms"`
+		Speed  number         `json:"tokens_per_second"`
+		Left   int            `json:"steps_left"`
+	}{step.Number, values, number(milliseconds(step)), number(step.TokensPerSecond()), step.Left})
+	s.stdout.Flush()
+}
+
+func milliseconds(s *driver.Step) float64 { return float64(s.Took.Microseconds()) / 1000 }
+
+// A progress shows the steps of training: one line that is written over on a
+// terminal, one line for each step elsewhere.
+type progress struct {
+	w       io.Writer
+	rewrite bool
+	width   int // of the line that stands there
+}
+
+func (p *progress) step(s *driver.Step) {
+	line := fmt.Sprintf("step %d  %s %s  %.0f ms  %.0f tokens/s", s.Number, s.Loss().Name, s.Loss().Value, milliseconds(s), s.TokensPerSecond())
+	if !p.rewrite {
+		fmt.Fprintln(p.w, line)
+		return
+	}
+	line += fmt.Sprintf("  %d left", s.Left)
+	fmt.Fprintf(p.w, "\r%-*s", p.width, line)
+	p.width = len(line)
+}
+
+// end leaves the last line where it stands.
+func (p *progress) end() {
+	if p.width > 0 {
+		fmt.Fprintln(p.w)
 	}
 }
 

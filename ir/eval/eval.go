@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"ppc/ir"
@@ -17,6 +18,9 @@ type Options struct {
 	// Poison makes the floating-point results of ops with the attribute
 	// pp.dont_care NaN, so that a use of them is seen in the results.
 	Poison bool
+	// NaN ends the evaluation with an error at the first op that makes a NaN of
+	// operands that have none.
+	NaN bool
 	// Context ends the evaluation when it is done; nil never does.
 	Context context.Context
 
@@ -282,7 +286,14 @@ func (p *process) op(fr frame, op *ir.Op) error {
 		}
 		fr[v.ID] = x
 	}
+	if p.w.opts.NaN && anyNaN(out) && !anyNaN(e.in) {
+		return errors.New("makes NaN of numbers")
+	}
 	return nil
+}
+
+func anyNaN(xs []*tensor) bool {
+	return slices.ContainsFunc(xs, func(x *tensor) bool { return x != nil && slices.ContainsFunc(x.f, math.IsNaN) })
 }
 
 // An exec is an op about to be evaluated.

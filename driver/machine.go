@@ -1,0 +1,142 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+
+	"ppc/ir"
+)
+
+// A machine is a program that is run again and again. What one run returns in
+// place of a parameter is what the next one takes, device by device: state is
+// never put together in between.
+type machine struct {
+	params, results []*port
+	global          bool // one process holds global values
+	args            [][]*ir.Literal
+	out             [][]*ir.Literal // of the last run
+	exec            func(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error)
+}
+
+// newMachine is a machine for program m on so many devices, or, with one for
+// the program of all devices together, on global values.
+func newMachine(m *ir.Module, named bool) *machine {
+	mc := &machine{global: !m.Form.Has(ir.Local)}
+	mc.params, mc.results = ports(m, named)
+	devices := 1
+	if !mc.global {
+		devices = numDevices(m)
+	}
+	mc.args = make([][]*ir.Literal, devices)
+	for d := range mc.args {
+		mc.args[d] = make([]*ir.Literal, len(mc.params))
+	}
+	return mc
+}
+
+// set makes a global value parameter i of the next run.
+func (m *machine) set(i int, value *ir.Literal) error {
+	p := m.params[i]
+	value, err := convert(value, p.global.Elem)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	if m.global {
+		m.args[0][i] = value
+		return nil
+	}
+	for d, part := range p.parts(value) {
+		m.args[d][i] = part
+	}
+	return nil
+}
+
+// bind sets every parameter from a.
+func (m *machine) bind(a *arguments) error {
+	for i, p := range m.params {
+		whole, err := a.whole(p)
+		if err != nil {
+			return err
+		}
+		if err := m.set(i, p.value(whole)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run executes the program once.
+func (m *machine) run(ctx context.Context) error {
+	out, err := m.exec(ctx, m.args)
+	if err != nil {
+		return err
+	}
+	m.out = out
+	for i, r := range m.results {
+		if r.alias < 0 {
+			continue
+		}
+		for d := range out {
+			m.args[d][r.alias] = out[d][i]
+		}
+	}
+	return nil
+}
+
+// value joins result i of the last run. Its elements may be wider than the
+// program says: those of the reference are.
+func (m *machine) value(i int) *ir.Literal {
+	p := m.results[i]
+	if m.global {
+		return m.out[0][i]
+	}
+	parts := make([]*ir.Literal, len(m.out))
+	for d := range parts {
+		parts[d] = m.out[d][i]
+	}
+	wide := *p
+	wide.global = p.global.WithElem(parts[0].Type.Elem)
+	return wide.join(parts)
+}
+
+// A named is a result as files have it.
+type named struct {
+	name, kind string
+	state      bool // stands for a parameter of the next run
+	literal    *ir.Literal
+}
+
+// values are the results of the last run, those that are rows of one value put
+// together.
+func (m *machine) values() []*named {
+	var out []*named
+	byName := make(map[string]*named)
+	for i, p := range m.results {
+		l := m.value(i)
+		if p.rows == nil {
+			out = append(out, &named{p.name, p.kind, p.alias >= 0, l})
+			continue
+		}
+		n := byName[p.name]
+		if n == nil {
+			t := p.whole.WithElem(l.Type.Elem)
+			n = &named{p.name, p.kind, p.alias >= 0, &ir.Literal{Type: t, Data: make([]byte, t.Bytes())}}
+			byName[p.name] = n
+			out = append(out, n)
+		}
+		row := n.literal.Type.Bytes() / n.literal.Type.Shape[0]
+		copy(n.literal.Data[p.rows[0]*row:], l.Expand())
+	}
+	return out
+}
+
+// scalars are the results of the last run that are single numbers and no state.
+func (m *machine) scalars() []*named {
+	var out []*named
+	for i, p := range m.results {
+		if p.alias < 0 && p.global.Rank() == 0 {
+			out = append(out, &named{p.name, p.kind, false, m.value(i)})
+		}
+	}
+	return out
+}

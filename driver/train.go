@@ -1,0 +1,125 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"ppc/ir"
+)
+
+// A Step is what one step of training gave.
+type Step struct {
+	Number  int       // from 1, those of earlier runs included
+	Left    int       // in this run
+	Outputs []*Output // the scalars; the loss is the first
+	Took    time.Duration
+	Tokens  int // of its batches
+}
+
+// Loss is the first output.
+func (s *Step) Loss() *Output { return s.Outputs[0] }
+
+// TokensPerSecond is the step's speed.
+func (s *Step) TokensPerSecond() float64 { return float64(s.Tokens) / s.Took.Seconds() }
+
+// A NaNError is a loss that is no number.
+type NaNError struct {
+	Step  int
+	Name  string // of the loss
+	Cause string // where it came from, or how to find out
+}
+
+func (e *NaNError) Error() string {
+	return fmt.Sprintf("step %d: %s is NaN: %s", e.Step, e.Name, e.Cause)
+}
+
+// loop runs the machine as often as the program asks for.
+func (r *runner) loop(ctx context.Context) error {
+	tokens := countTokens(r.machine.params)
+	for i := range r.steps {
+		step, begin := r.first+i, time.Now()
+		if err := r.feed.fill(r.machine, step); err != nil {
+			return err
+		}
+		args := r.shards(i)
+		if err := r.machine.run(ctx); err != nil {
+			return err
+		}
+		if args != nil {
+			if err := writeShards(r.opts.Shards, args, r.machine.out); err != nil {
+				return err
+			}
+		}
+		if r.p.training == nil {
+			continue
+		}
+		s := &Step{Number: step + 1, Left: r.steps - i - 1, Took: time.Since(begin), Tokens: tokens}
+		if err := r.report(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shards is a copy of what the devices take in the first run, where somebody
+// wants to see it.
+func (r *runner) shards(run int) [][]*ir.Literal {
+	if r.opts.Shards == "" || run > 0 {
+		return nil
+	}
+	args := make([][]*ir.Literal, len(r.machine.args))
+	for d, list := range r.machine.args {
+		args[d] = append([]*ir.Literal(nil), list...)
+	}
+	return args
+}
+
+// report hands the scalars of a step on. A loss that is no number ends the run.
+func (r *runner) report(ctx context.Context, s *Step) error {
+	scalars := r.machine.scalars()
+	for _, v := range scalars {
+		s.Outputs = append(s.Outputs, newOutput(v.name, v.literal))
+	}
+	r.history = append(r.history, scalars)
+	if r.opts.Step != nil {
+		r.opts.Step(s)
+	}
+	if !math.IsNaN(s.Loss().literal.Float(0)) {
+		return nil
+	}
+	e := &NaNError{Step: s.Number, Name: s.Loss().Name, Cause: "--check names the operation that made it"}
+	if r.opts.Check {
+		e.Cause = r.findNaN(ctx)
+	}
+	return e
+}
+
+// findNaN takes the same steps on the reference until an op makes a NaN, and
+// says which.
+func (r *runner) findNaN(ctx context.Context) string {
+	_, _, err := r.reference(ctx, len(r.history), true)
+	if err == nil {
+		return "the reference has none, in float64: a number was too large for the types of the program"
+	}
+	return strings.TrimPrefix(err.Error(), "reference: ")
+}
+
+// countTokens is how many tokens a step takes: the elements of the largest
+// input, but for the last axis, the features, where its elements are floats.
+func countTokens(params []*port) int {
+	most := 0
+	for _, p := range params {
+		if p.kind != "input" {
+			continue
+		}
+		n := p.global.NumElements()
+		if p.global.Elem.IsFloat() && p.global.Rank() > 0 {
+			n /= p.global.Shape[p.global.Rank()-1]
+		}
+		most = max(most, n)
+	}
+	return most
+}
