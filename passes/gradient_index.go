@@ -92,37 +92,68 @@ func (w windows) clamped(b *ir.Builder) *ir.Value {
 }
 
 // fit reports whether it is plain that every window fits: the indices have
-// been clamped.
+// been clamped to constants.
 func (w windows) fit() bool {
 	op := w.indices.Def
-	if op == nil || op.Kind != ir.Clamp {
+	if op == nil {
 		return false
 	}
+	if op.Kind == ir.Clamp {
+		return w.between(op.Operands[0], op.Operands[2])
+	}
+	for i, low := range op.Operands { // maximum(minimum(indices, high), low)
+		if op.Kind != ir.Maximum {
+			break
+		}
+		inner := op.Operands[1-i].Def
+		if inner != nil && inner.Kind == ir.Minimum && (w.between(low, inner.Operands[0]) || w.between(low, inner.Operands[1])) {
+			return true
+		}
+	}
+	return false
+}
+
+// between reports whether low and high, bounds of the indices, are constants
+// within the limits.
+func (w windows) between(low, high *ir.Value) bool {
 	for i, limit := range w.limits {
-		low, ok := w.component(op.Operands[0], i)
-		if !ok || low < 0 {
+		if l, ok := w.component(low, i); !ok || slices.Min(l) < 0 {
 			return false
 		}
-		if high, ok := w.component(op.Operands[2], i); !ok || high > limit {
+		if h, ok := w.component(high, i); !ok || slices.Max(h) > limit {
 			return false
 		}
 	}
 	return true
 }
 
-// component is the number that v, a constant, has for component i.
-func (w windows) component(v *ir.Value, i int) (int, bool) {
-	if l := constant(v); l != nil && l.IsSplat() {
-		return int(l.Int(0)), true
+// component are the numbers that v, a constant, has for component i.
+func (w windows) component(v *ir.Value, i int) ([]int, bool) {
+	if v.Def != nil && v.Def.Kind == ir.BroadcastInDim && slices.Equal(v.Def.Ints("broadcast_dimensions"), []int{w.vector}) {
+		if l := constant(v.Def.Operands[0]); l != nil && l.Type.Shape[0] == len(w.limits) {
+			return []int{int(l.Int(i))}, true
+		}
 	}
-	if v.Def == nil || v.Def.Kind != ir.BroadcastInDim || !slices.Equal(v.Def.Ints("broadcast_dimensions"), []int{w.vector}) {
-		return 0, false
+	l := constant(v)
+	if l == nil {
+		return nil, false
 	}
-	l := constant(v.Def.Operands[0])
-	if l == nil || l.Type.Shape[0] != len(w.limits) {
-		return 0, false
+	if l.IsSplat() {
+		return []int{int(l.Int(0))}, true
 	}
-	return int(l.Int(i)), true
+	var out []int
+	shape := w.indices.Type.Shape
+	stride, n := 1, 1
+	if w.vector < len(shape) {
+		n = shape[w.vector]
+		stride = w.indices.Type.WithShape(shape[w.vector+1:]...).NumElements()
+	}
+	for e := range l.Type.NumElements() {
+		if e/stride%n == i {
+			out = append(out, int(l.Int(e)))
+		}
+	}
+	return out, len(out) > 0
 }
 
 // inside says of each window whether it fits; the result has the dimensions of

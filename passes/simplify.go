@@ -18,13 +18,12 @@ const maxRounds = 50
 // simplify applies the identities below, each from left to right, and folds
 // small integer constants, until nothing changes.
 func simplify(m *ir.Module) error {
-	rules := identities()
 	for _, f := range m.Funcs {
 		if f.Body == nil {
 			continue
 		}
 		for round := 0; ; round++ {
-			s := &simplifier{f: f, sub: f.NewSubst(), rules: rules}
+			s := &simplifier{f: f, sub: f.NewSubst(), rules: identities(f.Uses())}
 			s.block(f.Body)
 			if !s.changed {
 				break
@@ -80,9 +79,10 @@ func (s *simplifier) first(b *ir.Builder, op *ir.Op) *ir.Value {
 }
 
 // identities are the rules of each op, in the order in which they are tried.
-func identities() map[ir.Kind][]rewrite {
+// uses counts by ID how often the values that there are have been used.
+func identities(uses []int) map[ir.Kind][]rewrite {
 	return map[ir.Kind][]rewrite{
-		ir.Add:                {unit(0)},
+		ir.Add:                append([]rewrite{unit(0)}, sums(uses)...),
 		ir.Subtract:           {rightUnit(0)},
 		ir.Multiply:           {unit(1)},
 		ir.Divide:             {rightUnit(1)},
@@ -100,6 +100,7 @@ func identities() map[ir.Kind][]rewrite {
 		ir.DynamicUpdateSlice: {updateOfAll},
 		ir.Select:             {selectConstant, selectSame},
 		ir.Gather:             {gatherOfOne},
+		ir.Scatter:            {scatterOfOne},
 		ir.Negate:             {involution},
 		ir.Not:                {involution},
 	}
@@ -306,19 +307,7 @@ func gatherOfOne(b *ir.Builder, op *ir.Op) *ir.Value {
 		}
 	}
 	sizes := op.Ints("slice_sizes")
-	flat := b.Reshape(idx, len(g.StartIndexMap))
-	var zero *ir.Value
-	start := make([]*ir.Value, len(sizes))
-	for d := range start {
-		if i := slices.Index(g.StartIndexMap, d); i >= 0 {
-			start[d] = b.Reshape(b.SliceDim(flat, 0, i, i+1))
-			continue
-		}
-		if zero == nil {
-			zero = b.Splat(ir.Tensor(idx.Type.Elem), 0)
-		}
-		start[d] = zero
-	}
+	start := gatherWindows(op, idx).start(b, len(sizes))
 	// What the gather does not collapse stands in the result in order, with
 	// index dimensions of size 1 between: a reshape.
 	return b.Reshape(b.DynamicSlice(x, start, sizes...), op.Result().Type.Shape...)
