@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ppc/internal/conformance"
 	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -21,80 +22,33 @@ import (
 // grows.
 const mustPass = 1642
 
-// A unit is a row of the conformance manifest.
-type unit struct {
-	path    string
-	segment int
-	ops     []string
-	dtypes  []string
-	notes   string
-}
-
-func (u unit) name() string { return fmt.Sprintf("%s#%d", u.path, u.segment) }
-
-// conformanceUnits reads the units of the given kinds.
-func conformanceUnits(t *testing.T, dir string, kinds ...string) []unit {
-	data, err := os.ReadFile(filepath.Join(dir, "manifest.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var units []unit
-	for line := range strings.Lines(string(data)) {
-		c := strings.Split(strings.TrimRight(line, "\n"), "\t")
-		if !slices.Contains(kinds, c[2]) {
-			continue
-		}
-		u := unit{path: c[0], ops: strings.Split(c[3], ","), dtypes: strings.Split(c[4], ","), notes: c[7]}
-		fmt.Sscan(c[1], &u.segment)
-		units = append(units, u)
-	}
-	return units
-}
+// A unit is a unit of the corpus that the evaluator may run.
+type unit struct{ conformance.Unit }
 
 // foreign returns why the evaluator need not know the unit, or "".
 func (u unit) foreign() string {
-	for _, name := range u.ops {
-		if _, ok := checks[name]; ok || name == "" || strings.HasPrefix(name, "check.custom_call.") {
+	for _, name := range u.Ops {
+		if Checks(name) || name == "" || strings.HasPrefix(name, "check.custom_call.") {
 			continue
 		}
 		if ir.KindByName(name) == ir.Unknown {
 			return "has " + name
 		}
 	}
-	for _, d := range u.dtypes {
+	for _, d := range u.DTypes {
 		if d != "" && ir.DTypeByName(d) == ir.InvalidDType {
 			return "has elements of type " + d
 		}
 	}
-	if strings.Contains(u.notes, "two-part") {
+	if strings.Contains(u.Notes, "two-part") {
 		return "needs the partitioner"
 	}
 	return ""
 }
 
-// source is the text of the unit, with check ops in generic form.
-func (u unit) source(t *testing.T, dir string) string {
-	data, err := os.ReadFile(filepath.Join(dir, u.path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	segment := 0
-	var b strings.Builder
-	for line := range strings.Lines(string(data)) {
-		if strings.TrimRight(line, "\r\n") == "// -----" {
-			segment++
-			line = "\n"
-		}
-		if segment == u.segment {
-			b.WriteString(line)
-		}
-	}
-	return genericChecks(b.String())
-}
-
 // run evaluates the unit; its check ops fail it.
-func (u unit) run(t *testing.T, dir string) error {
-	m, err := mlir.Parse(u.path, []byte(u.source(t, dir)))
+func (u unit) run(t *testing.T) error {
+	m, err := mlir.Parse(u.Path, []byte(u.Source(t)))
 	if err != nil {
 		return err
 	}
@@ -105,40 +59,25 @@ func (u unit) run(t *testing.T, dir string) error {
 	if f == nil {
 		f = m.Funcs[0]
 	}
-	_, err = Run(m, f, nil, Options{foreign: checks})
+	_, err = Run(m, f, nil, Options{}.WithChecks())
 	return err
-}
-
-// skips reads the list of units that need not pass, each with the reason.
-func skips(t *testing.T) map[string]string {
-	data, err := os.ReadFile(filepath.Join("testdata", "conformance_skip.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	reasons := make(map[string]string)
-	for line := range strings.Lines(string(data)) {
-		if name, reason, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && !strings.HasPrefix(name, "//") {
-			reasons[name] = reason
-		}
-	}
-	return reasons
 }
 
 // Every unit whose ops and types the table has must pass, but for the listed
 // ones; what is listed must fail.
 func TestConformance(t *testing.T) {
-	dir := filepath.Join(shared.Dir(t), "conformance")
-	reasons := skips(t)
+	reasons := conformance.Skips(t, filepath.Join("testdata", "conformance_skip.txt"))
 	var passed atomic.Int32
 	t.Run("units", func(t *testing.T) {
-		for _, u := range conformanceUnits(t, dir, "interpret", "testdata") {
+		for _, row := range conformance.Units(t, "interpret", "testdata") {
+			u := unit{row}
 			if u.foreign() != "" {
 				continue
 			}
-			t.Run(u.name(), func(t *testing.T) {
+			t.Run(u.Name(), func(t *testing.T) {
 				t.Parallel()
-				err := u.run(t, dir)
-				reason, skipped := reasons[u.name()]
+				err := u.run(t)
+				reason, skipped := reasons[u.Name()]
 				switch {
 				case err == nil && skipped:
 					t.Errorf("passes, but is listed: %s", reason)
@@ -158,10 +97,10 @@ func TestConformance(t *testing.T) {
 
 // What the verifier accepts gives results or an error.
 func TestVerifiedDoesNotPanic(t *testing.T) {
-	dir := filepath.Join(shared.Dir(t), "conformance")
 	ran := 0
-	for _, u := range conformanceUnits(t, dir, "verify-ok", "sdy-parse", "sdy-partition", "sdy-collective") {
-		m, err := mlir.Parse(u.path, []byte(u.source(t, dir)))
+	for _, row := range conformance.Units(t, "verify-ok", "sdy-parse", "sdy-partition", "sdy-collective") {
+		u := unit{row}
+		m, err := mlir.Parse(u.Path, []byte(u.Source(t)))
 		if err != nil || ir.Verify(m) != nil {
 			continue
 		}
@@ -181,7 +120,7 @@ func (u unit) evaluates(t *testing.T, m *ir.Module, f *ir.Func) bool {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			t.Errorf("%s, %s: %v", u.name(), f.Name, r)
+			t.Errorf("%s, %s: %v", u.Name(), f.Name, r)
 		}
 	}()
 	var args []*ir.Literal

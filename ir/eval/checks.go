@@ -4,11 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
-	"strings"
 
 	"ppc/ir"
 )
+
+// WithChecks is o for programs of StableHLO's own test suites: the ops check.*
+// compare their operands, and are errors where these differ;
+// interpreter.run_parallel runs functions as the processes of a grid.
+func (o Options) WithChecks() Options {
+	o.foreign = checks
+	return o
+}
+
+// Checks reports whether name is an op that [Options.WithChecks] adds.
+func Checks(name string) bool { return checks[name] != nil }
 
 // The ops of StableHLO's test dialects, which conformance programs compare
 // their results with. As custom calls they have other defaults.
@@ -123,31 +132,4 @@ func runParallel(e *exec) ([]*tensor, error) {
 		out = append(out, xs...)
 	}
 	return out, err
-}
-
-const (
-	valuePattern = `(%[\w.$-]+(?:#\d+)?)`
-	typePattern  = `(tensor<(?:[^<>]|<[^<>]*>)*>)`
-)
-
-var (
-	constCheck = regexp.MustCompile(`check\.(expect_\w+_const) ` + valuePattern + `,\s*(dense<[^>]*>)\s*:\s*` + typePattern + `(?:\s*\{([^}]*)\})?`)
-	pairCheck  = regexp.MustCompile(`check\.(expect_\w+) ` + valuePattern + `,\s*` + valuePattern + `((?:,\s*\w+ = [\w.]+)*)\s*:\s*` + typePattern + `(?:,\s*` + typePattern + `)?`)
-)
-
-// genericChecks rewrites the pretty form of the check ops, whose dialect is
-// upstream's own for tests, to the generic one.
-func genericChecks(src string) string {
-	src = constCheck.ReplaceAllStringFunc(src, func(s string) string {
-		m := constCheck.FindStringSubmatch(s)
-		attrs := "value = " + m[3] + " : " + m[4]
-		if strings.TrimSpace(m[5]) != "" {
-			attrs += ", " + m[5]
-		}
-		return fmt.Sprintf("\"check.%s\"(%s) {%s} : (%s) -> ()", m[1], m[2], attrs, m[4])
-	})
-	return pairCheck.ReplaceAllStringFunc(src, func(s string) string {
-		m := pairCheck.FindStringSubmatch(s)
-		return fmt.Sprintf("\"check.%s\"(%s, %s) {%s} : (%s, %s) -> ()", m[1], m[2], m[3], strings.TrimPrefix(m[4], ","), m[5], m[5])
-	})
 }
