@@ -192,8 +192,13 @@ func whileOf(b *ir.Builder, op *ir.Op) []*ir.Value {
 	}
 	vs := copyBody(in, body, sub)
 	next := append([]*ir.Value{in.Add(do.Args[0], in.I32(1))}, vs[:n]...)
+	reasons := residualsOf(op)
 	for i, y := range vs[n:] {
-		next = append(next, in.SetIndex(acc[i], 0, t, y))
+		row := in.SetIndex(acc[i], 0, t, y)
+		if d, _ := reasons[i].(ir.Dict); len(d) > 0 {
+			row.Def.Attrs.Set("pp.residual", d)
+		}
+		next = append(next, row)
 	}
 	in.Emit(ir.Return, next, nil, nil, nil)
 	test := b.In(cond)
@@ -201,6 +206,9 @@ func whileOf(b *ir.Builder, op *ir.Op) []*ir.Value {
 	var attrs ir.Attrs
 	if loop := op.Attrs.Get("pp.loop"); loop != nil {
 		attrs.Set("pp.loop", loop)
+	}
+	if op.Bool("reverse") {
+		attrs.Set("pp.reverse", ir.Unit{})
 	}
 	loop := b.Emit(ir.While, init, attrs, []*ir.Block{cond, do}, nil)
 	for i, v := range op.Results {

@@ -148,21 +148,37 @@ func (t *tape) stacked(op *ir.Op, v *ir.Value) *ir.Value {
 		// give the copy the output.
 		made := t.need(t.anyResult(op))
 		if c := made.Def; c != nil && c.Kind == ir.PPScan && c != op {
-			return stack(f, c, t.memo[v])
+			return stack(f, c, t.memo[v], t.why(v))
 		}
 	}
-	return t.need(stack(f, op, v))
+	return t.need(stack(f, op, v, t.why(v)))
 }
 
 // anyResult is a result of op, which has one.
 func (t *tape) anyResult(op *ir.Op) *ir.Value { return op.Results[0] }
 
-// stack makes v, a value of op's body, a per-iteration output of op.
-func stack(f *ir.Func, op *ir.Op, v *ir.Value) *ir.Value {
+// why says for people what v is kept for: under which name, and on whose word.
+func (t *tape) why(v *ir.Value) ir.Dict {
+	name, why := v.Name, "needed by the backward pass"
+	if r := t.regionOf(v); r != nil && v.Def.Kind == ir.PPName && r.save[v.Def.Str("name")] {
+		name, why = v.Def.Str("name"), "named by the policy"
+	}
+	return ir.Dict(ir.AttrsOf(named("name", ir.Str(name)), named("why", ir.Str(why))))
+}
+
+// stack makes v, a value of op's body, a per-iteration output of op. The
+// attribute pp.residuals says why each output is there; it stays with the op
+// that writes the rows, as pp.residual.
+func stack(f *ir.Func, op *ir.Op, v *ir.Value, why ir.Dict) *ir.Value {
 	yield := op.Regions[0].Terminator()
 	n := op.Int("carries")
+	reasons := residualsOf(op)
 	for i, y := range yield.Operands[n:] {
 		if y == v {
+			if d, _ := reasons[i].(ir.Dict); len(d) == 0 {
+				reasons[i] = why
+				op.Attrs.Set("pp.residuals", reasons)
+			}
 			return op.Results[n+i]
 		}
 	}
@@ -173,5 +189,19 @@ func stack(f *ir.Func, op *ir.Op, v *ir.Value) *ir.Value {
 		r.Sharding = v.Sharding.Prepend()
 	}
 	op.Results = append(op.Results, r)
+	op.Attrs.Set("pp.residuals", append(reasons, why))
 	return r
+}
+
+// residualsOf is a copy of what pp.residuals says of the outputs of op; nothing
+// of those that are no residuals.
+func residualsOf(op *ir.Op) ir.Array {
+	out := make(ir.Array, len(op.Results)-op.Int("carries"))
+	for i := range out {
+		out[i] = ir.Dict(nil)
+	}
+	if old, ok := op.Attrs.Get("pp.residuals").(ir.Array); ok {
+		copy(out, old)
+	}
+	return out
 }

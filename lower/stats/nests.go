@@ -59,6 +59,9 @@ func (n *nests) loop(op *ir.Op, path string, times Count) {
 	if name == "" {
 		name = "while"
 	}
+	if op.Attrs.Has("pp.reverse") {
+		name = "backward " + name
+	}
 	if path != "" {
 		name = path + "/" + name
 	}

@@ -43,7 +43,7 @@ func (m *Memory) where() string {
 
 func (s *Stats) loopsText() *table {
 	t := new(table)
-	t.row("loops", "", "", plural(len(s.Loops), "while"))
+	t.row("loops", "", "", strconv.Itoa(len(s.Loops)))
 	for _, l := range s.Loops {
 		t.row("  "+l.Name, "", "", l.Trips.text()+" iterations")
 		arraysText(t, "carries", l.Carries)
