@@ -154,7 +154,7 @@ func newBuiltins() map[string]*builtin {
 		m[row.name] = elementwiseBuiltin(i)
 	}
 	for _, row := range initializers {
-		m[row.name] = initBuiltin(row.name, row.args)
+		m[row.name] = initBuiltin(row.name, row.args, row.doc)
 	}
 	return m
 }
@@ -163,14 +163,15 @@ func newBuiltins() map[string]*builtin {
 var initializers = []struct {
 	name string
 	args []argSpec
+	doc  string
 }{
-	{"normal", []argSpec{need("std", numberArg)}},
-	{"uniform", []argSpec{need("low", numberArg), need("high", numberArg)}},
-	{"constant", []argSpec{need("value", numberArg)}},
+	{"normal", []argSpec{need("std", numberArg)}, "of a param: normal numbers of mean 0 and this standard deviation"},
+	{"uniform", []argSpec{need("low", numberArg), need("high", numberArg)}, "of a param: evenly spread between two numbers"},
+	{"constant", []argSpec{need("value", numberArg)}, "of a param: one number everywhere"},
 }
 
-func initBuiltin(name string, args []argSpec) *builtin {
-	return &builtin{args: args, doc: "an initializer of a param", run: func(e *elab, c *builtinCall) value {
+func initBuiltin(name string, args []argSpec, doc string) *builtin {
+	return &builtin{args: args, doc: doc, run: func(e *elab, c *builtinCall) value {
 		s := name + "("
 		for i, a := range args {
 			if i > 0 {

@@ -238,7 +238,7 @@ func (f *formatter) columns(ts []token) (kind string, cuts []int) {
 		return "shard", at("{", 0)
 	case f.within("settings"):
 		if eq := at("=", 0); len(eq) == 1 {
-			return "setting", eq
+			return "setting" + strings.Repeat("{", len(f.stack)), eq // those of inner braces align among themselves
 		}
 	case f.within("shard"):
 		if arrow := at("->", 0); len(arrow) == 1 {
