@@ -23,12 +23,12 @@ func files(t *testing.T) []string {
 }
 
 // Every example is formatted, is right, and, where it has a model, computes
-// what its layers in sequence compute.
+// what its layers in sequence compute: its outputs, without training.
 func TestExamples(t *testing.T) {
 	models := 0
 	for _, file := range files(t) {
 		t.Run(filepath.ToSlash(file), func(t *testing.T) {
-			src := &driver.Source{File: file}
+			src := &driver.Source{File: file, Set: []string{"train.steps=0"}}
 			f, err := driver.Format(src)
 			if err != nil {
 				t.Fatal(err)
