@@ -3,6 +3,7 @@ package examples_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/lang"
 )
 
 // A recording is one file of what MaxText computed.
@@ -59,33 +61,75 @@ func (r *recording) read(name string) *tensorfile.Array {
 	return a
 }
 
-// run executes the program with the arguments, at the given element type, and
-// returns the relative deviation of out from want.
-func run(t *testing.T, program, dtype string, set []string, args []tensorfile.Named, want *tensorfile.Array) float64 {
+// A setup is a program of the folder maxtext, its settings and its arguments.
+type setup struct {
+	program string
+	set     []string
+	args    []tensorfile.Named
+}
+
+// run executes the program at the given element type and returns all results
+// by name, gradients among them if they are asked for.
+func (s *setup) run(t *testing.T, dtype string, opts driver.RunOptions, set ...string) map[string]*tensorfile.Array {
 	t.Helper()
 	dir := t.TempDir()
-	in, out := filepath.Join(dir, "in.npz"), filepath.Join(dir, "out.npz")
+	args := slices.Clone(s.args)
 	for i := range args {
 		if args[i].Array.DType == "f64" && dtype == "f32" {
 			args[i].Array = convert(args[i].Array, "f32")
 		}
 	}
-	write(t, in, args)
-	src := &driver.Source{File: program, Set: append([]string{"types.act=" + dtype, "types.weight=" + dtype}, set...)}
-	if _, err := driver.Run(t.Context(), src, driver.RunOptions{Args: in, Out: out}); err != nil {
-		t.Fatalf("%s %v: %v", program, set, err)
+	opts.Args, opts.Out = filepath.Join(dir, "in.npz"), filepath.Join(dir, "out.npz")
+	write(t, opts.Args, args)
+	src := &driver.Source{File: s.program, Set: slices.Concat([]string{"types.act=" + dtype, "types.weight=" + dtype}, s.set, set)}
+	if _, err := driver.Run(t.Context(), src, opts); err != nil {
+		t.Fatalf("%s %v: %v", src.File, src.Set, err)
 	}
-	f, err := tensorfile.Open(out)
+	return readAll(t, opts.Out)
+}
+
+func readAll(t *testing.T, path string) map[string]*tensorfile.Array {
+	t.Helper()
+	f, err := tensorfile.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	got, err := f.Read("out")
+	out := make(map[string]*tensorfile.Array)
+	for _, name := range f.Names() {
+		if out[name], err = f.Read(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// near fails unless got differs from want by at most tol of its largest magnitude.
+func near(t *testing.T, what string, got, want *tensorfile.Array, tol float64) {
+	t.Helper()
+	if got == nil {
+		t.Errorf("%s: there is none", what)
+		return
+	}
+	if _, rel := eval.MaxDiff(literal(convert(*got, "f64")), literal(*want)); !(rel <= tol) {
+		t.Errorf("%s differs by %g", what, rel)
+	}
+}
+
+// paths are the parameters of the program by the names that files have for them.
+func (s *setup) paths(t *testing.T) map[string]string {
+	t.Helper()
+	p, err := lang.Load(s.program, lang.Options{Set: s.set})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rel := eval.MaxDiff(literal(convert(*got, "f64")), literal(*want))
-	return rel
+	out := make(map[string]string)
+	for _, v := range p.Module.Main().Params() {
+		if file := v.Attrs.Str("pp.file"); file != "" {
+			out[file] = v.Attrs.Str("pp.name")
+		}
+	}
+	return out
 }
 
 func write(t *testing.T, path string, arrays []tensorfile.Named) {
@@ -127,7 +171,7 @@ func program(layer string) string {
 
 // inputs are the recorded inputs that the layer takes.
 func (r *recording) inputs(layer string) []tensorfile.Named {
-	in := []tensorfile.Named{{Name: "x", Array: *r.read("x")}}
+	in := []tensorfile.Named{{Name: "x", Array: *r.read("x")}, {Name: "dout", Array: *r.read("dout")}}
 	if !strings.HasPrefix(layer, "simple") {
 		in = append(in, tensorfile.Named{Name: "positions", Array: *r.read("positions")}, tensorfile.Named{Name: "segment_ids", Array: *r.read("segment_ids")})
 	}
@@ -146,33 +190,44 @@ func neutral(name string, w tensorfile.Array) tensorfile.Array {
 	return tensorfile.Array{DType: w.DType, Shape: w.Shape, Data: ir.Floats64(ir.Tensor(ir.F64, w.Shape...), vs...).Data}
 }
 
-// The eleven dense layers, in a pipeline of four stages: the recorded layer
-// stands at each stage in turn, layers that change nothing at the others.
+// The dense layers, in a pipeline of four stages: the recorded layer stands at
+// each stage in turn, layers that change nothing at the others.
 func TestMaxTextLayers(t *testing.T) {
 	for _, layer := range []string{"simple", "simple_mlp", "llama2", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_local", "gemma3_global", "olmo3", "gpt3"} {
 		t.Run(layer, func(t *testing.T) {
 			r := record(t, "layer_"+layer)
-			set := []string{fmt.Sprintf("axes.batch=%d", r.read("x").Shape[0]), "mesh.fsdp=1"}
+			s := &setup{program: program(layer), set: []string{fmt.Sprintf("axes.batch=%d", r.read("x").Shape[0]), "mesh.fsdp=1"}}
 			if layer == "gpt3" {
-				set = append(set, "axes.kv_heads=4")
+				s.set = append(s.set, "axes.kv_heads=4")
 			}
+			paths := s.paths(t)
 			for at := range 4 {
-				args := r.inputs(layer)
+				s.args = r.inputs(layer)
 				for _, name := range r.names {
 					w := *r.read("w/" + name)
-					args = append(args, tensorfile.Named{Name: name, Array: stack(w, neutral(name, w), at)})
+					s.args = append(s.args, tensorfile.Named{Name: name, Array: stack(w, neutral(name, w), at)})
 				}
-				for _, c := range []struct {
-					dtype string
-					tol   float64
-				}{{"f64", 1e-12}, {"f32", 5e-6}} {
-					if rel := run(t, program(layer), c.dtype, set, slices.Clone(args), r.read("out")); !(rel <= c.tol) {
-						t.Errorf("at stage %d in %s: out differs by %g", at, c.dtype, rel)
-					}
+				got := s.run(t, "f64", driver.RunOptions{Grad: true})
+				where := fmt.Sprintf("at stage %d: ", at)
+				near(t, where+"out", got["out"], r.read("out"), 1e-12)
+				near(t, where+"the loss", got["loss"], r.read("loss"), 1e-12)
+				near(t, where+"the gradient of x", got["grad.x"], r.read("gx"), 1e-10)
+				for _, name := range r.names {
+					near(t, where+"the gradient of "+name, row(got["grad."+paths[name]], at), r.read("gw/"+name), 1e-10)
 				}
+				near(t, where+"out in f32", s.run(t, "f32", driver.RunOptions{})["out"], r.read("out"), 5e-6)
 			}
 		})
 	}
+}
+
+// row is a[at].
+func row(a *tensorfile.Array, at int) *tensorfile.Array {
+	if a == nil {
+		return nil
+	}
+	size := len(a.Data) / a.Shape[0]
+	return &tensorfile.Array{DType: a.DType, Shape: a.Shape[1:], Data: a.Data[at*size : (at+1)*size]}
 }
 
 // stack puts w at layer at of four, other everywhere else.
@@ -200,31 +255,34 @@ func TestMaxTextPipelines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := record(t, name)
 			m := r.meta
-			set := []string{
+			s := &setup{program: program(layer), set: []string{
 				fmt.Sprintf("axes.batch=%d", r.read("x").Shape[0]), fmt.Sprintf("axes.embed=%d", m.Resolved.Emb_dim), fmt.Sprintf("axes.mlp=%d", m.Resolved.Mlp_dim),
 				fmt.Sprintf("mesh.stage=%d", m.S), fmt.Sprintf("mesh.fsdp=%d", m.Mesh["fsdp"]),
 				fmt.Sprintf("pipeline.microbatches=%d", m.M), fmt.Sprintf("pipeline.repeats=%d", m.R), fmt.Sprintf("pipeline.layers_per_stage=%d", m.L), fmt.Sprintf("pipeline.delay=%d", m.D),
 				fmt.Sprintf("axes.layers=%d", m.S*m.R*m.L),
-			}
-			args := append(r.inputs(layer), r.weights()...)
+			}}
+			s.args = append(r.inputs(layer), r.stacked("w/")...)
+			paths, gradients := s.paths(t), r.stacked("gw/")
 			for _, gather := range []string{"per_iteration", "once"} {
 				for _, rotate := range []string{"ppermute", "slice_pad"} {
-					s := append(slices.Clone(set), "pipeline.gather="+gather, "pipeline.rotate="+rotate)
-					if rel := run(t, program(layer), "f64", s, slices.Clone(args), r.read("out")); !(rel <= 1e-12) {
-						t.Errorf("%s, %s: out differs by %g", gather, rotate, rel)
+					got := s.run(t, "f64", driver.RunOptions{Grad: true}, "pipeline.gather="+gather, "pipeline.rotate="+rotate)
+					where := gather + ", " + rotate + ": "
+					near(t, where+"out", got["out"], r.read("out"), 1e-12)
+					near(t, where+"the gradient of x", got["grad.x"], r.read("gx"), 1e-10)
+					for _, g := range gradients {
+						near(t, where+"the gradient of "+g.Name, got["grad."+paths[g.Name]], &g.Array, 1e-10)
 					}
 				}
 			}
-			if rel := run(t, program(layer), "f32", set, slices.Clone(args), r.read("out")); !(rel <= 5e-6) {
-				t.Errorf("in f32: out differs by %g", rel)
-			}
+			near(t, "out in f32", s.run(t, "f32", driver.RunOptions{})["out"], r.read("out"), 5e-6)
 		})
 	}
 }
 
-// weights are the recorded weights stacked over layers in model order. They
-// are recorded as [R, S, …], or [S, …] for each position in a stage.
-func (r *recording) weights() []tensorfile.Named {
+// stacked are the recorded weights, or what else is under the prefix for each
+// of them, stacked over layers in model order. They are recorded as [R, S, …],
+// or [S, …] for each position in a stage.
+func (r *recording) stacked(prefix string) []tensorfile.Named {
 	m := r.meta
 	layers := m.S * m.R * m.L
 	var out []tensorfile.Named
@@ -236,14 +294,14 @@ func (r *recording) weights() []tensorfile.Named {
 			}
 			leaf = strings.TrimPrefix(name, "layers_0/")
 		}
-		w := *r.read("w/" + name)
+		w := *r.read(prefix + name)
 		inner := w.Shape[1:]
 		if m.R > 1 {
 			inner = w.Shape[2:]
 		}
 		a := tensorfile.Array{DType: w.DType, Shape: append([]int{layers}, inner...), Data: w.Data}
 		if leaf != name { // positions 0 and 1 of each stage in turn
-			second := r.read("w/layers_1/" + leaf)
+			second := r.read(prefix + "layers_1/" + leaf)
 			row := len(w.Data) / (m.S * m.R)
 			a.Data = nil
 			for i := range m.S * m.R {
@@ -254,4 +312,53 @@ func (r *recording) weights() []tensorfile.Named {
 		out = append(out, tensorfile.Named{Name: leaf, Array: a})
 	}
 	return out
+}
+
+// The recorded training runs, pipelined as they were: loss and norms in each
+// step, weights after two steps and after all six, the gradient of the first.
+func TestMaxTextTraining(t *testing.T) {
+	for _, c := range []struct {
+		recording, program string
+	}{{"train_llama2_adamw_pipe", "train_llama2_adamw"}, {"train_llama2_sgd_subset", "train_llama2_sgd"}} {
+		t.Run(c.recording, func(t *testing.T) {
+			r := record(t, c.recording)
+			s := &setup{program: filepath.Join("maxtext", c.program+".pp")}
+			for _, name := range []string{"inputs", "targets", "inputs_position", "inputs_segmentation", "targets_segmentation"} {
+				s.args = append(s.args, tensorfile.Named{Name: name, Array: *r.read(name)})
+			}
+			paths := s.paths(t)
+			weight := func(file string) string { return strings.TrimPrefix(file, "layers/") }
+			for _, name := range r.file.Names() {
+				if file, ok := strings.CutPrefix(name, "w0/"); ok {
+					s.args = append(s.args, tensorfile.Named{Name: weight(file), Array: *r.read(name)})
+				}
+			}
+			losses, norms, params := literal(*r.read("loss")), literal(*r.read("raw_grad_norm")), literal(*r.read("param_norm"))
+			step := func(step *driver.Step) {
+				for _, o := range step.Outputs {
+					want, ok := map[string]float64{"loss": losses.Float(step.Number - 1), "grad_norm": norms.Float(step.Number - 1), "param_norm": params.Float(step.Number - 1)}[o.Name]
+					if ok && !(math.Abs(o.Mean-want) <= 1e-10*want) {
+						t.Errorf("step %d: %s is %v, want %v", step.Number, o.Name, o.Mean, want)
+					}
+				}
+			}
+			two := 2
+			for prefix, got := range map[string]map[string]*tensorfile.Array{
+				"g0/":    s.run(t, "f64", driver.RunOptions{Grad: true}),
+				"w_2/":   s.run(t, "f64", driver.RunOptions{Steps: &two}),
+				"w_end/": s.run(t, "f64", driver.RunOptions{Step: step}),
+			} {
+				name := "param."
+				if prefix == "g0/" {
+					name = "grad."
+					near(t, "logits", got["logits"], r.read("logits0"), 1e-12)
+				}
+				for _, key := range r.file.Names() {
+					if file, ok := strings.CutPrefix(key, prefix); ok {
+						near(t, key, got[name+paths[weight(file)]], r.read(key), 1e-10)
+					}
+				}
+			}
+		})
+	}
 }

@@ -18,7 +18,7 @@ layer gemma(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch
   return a + gelu_mlp(rmsnorm(a, mlp_norm, over: embed, eps: 1e-6), wi_0, wi_1, wo)
 }
 
-model gemma_stack(x: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
+model gemma_stack(x: act[batch, seq, embed], dout: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
   out = pipeline(gemma, layers: layers)(x, positions, segment_ids)
-  return out
+  return loss: sum(out * dout), out
 }

@@ -39,7 +39,7 @@ layer gemma2(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batc
   return x + rmsnorm(h, post_mlp_global, over: embed, eps: 1e-6)
 }
 
-model gemma2_stack(x: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
+model gemma2_stack(x: act[batch, seq, embed], dout: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
   out = pipeline(gemma2, layers: layers)(x, positions, segment_ids)
-  return out
+  return loss: sum(out * dout), out
 }

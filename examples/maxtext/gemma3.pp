@@ -26,7 +26,7 @@ layer gemma3(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batc
   return a + rmsnorm(h, post_mlp, over: embed, eps: 1e-6)
 }
 
-model gemma3_stack(x: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
+model gemma3_stack(x: act[batch, seq, embed], dout: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
   out = pipeline(gemma3, layers: layers)(x, positions, segment_ids)
-  return out
+  return loss: sum(out * dout), out
 }

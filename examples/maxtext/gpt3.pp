@@ -29,7 +29,7 @@ layer gpt3(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch,
   return a + checkpoint(dot(h, wo, over: mlp), "mlpwo") + wo_bias
 }
 
-model gpt3_stack(x: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
+model gpt3_stack(x: act[batch, seq, embed], dout: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
   out = pipeline(gpt3, layers: layers)(x, positions, segment_ids)
-  return out
+  return loss: sum(out * dout), out
 }

@@ -18,7 +18,7 @@ layer mistral(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[bat
   return a + silu_mlp(rmsnorm(a, mlp_norm, over: embed), wi_0, wi_1, wo)
 }
 
-model mistral_stack(x: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
+model mistral_stack(x: act[batch, seq, embed], dout: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
   out = pipeline(mistral, layers: layers)(x, positions, segment_ids)
-  return out
+  return loss: sum(out * dout), out
 }

@@ -26,7 +26,7 @@ layer olmo3(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch
   return a + rmsnorm(silu_mlp(a, wi_0, wi_1, wo), mlp_norm, over: embed)
 }
 
-model olmo3_stack(x: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
+model olmo3_stack(x: act[batch, seq, embed], dout: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
   out = pipeline(olmo3, layers: layers)(x, positions, segment_ids)
-  return out
+  return loss: sum(out * dout), out
 }

@@ -25,7 +25,7 @@ layer qwen2(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch
   return a + silu_mlp(rmsnorm(a, mlp_norm, over: embed), wi_0, wi_1, wo)
 }
 
-model qwen2_stack(x: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
+model qwen2_stack(x: act[batch, seq, embed], dout: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
   out = pipeline(qwen2, layers: layers)(x, positions, segment_ids)
-  return out
+  return loss: sum(out * dout), out
 }

@@ -10,7 +10,7 @@ layer simple(x: act[batch, seq, embed]) {
   return rename(dot(x, weights, over: embed), features -> embed)
 }
 
-model simple_stack(x: act[batch, seq, embed]) {
+model simple_stack(x: act[batch, seq, embed], dout: act[batch, seq, embed]) {
   out = pipeline(simple, layers: layers)(x)
-  return out
+  return loss: sum(out * dout), out
 }

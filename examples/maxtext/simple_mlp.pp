@@ -9,7 +9,7 @@ layer simple_mlp(x: act[batch, seq, embed]) {
   return dot(dot(x, ff_1, over: embed), ff_2, over: mlp)
 }
 
-model simple_mlp_stack(x: act[batch, seq, embed]) {
+model simple_mlp_stack(x: act[batch, seq, embed], dout: act[batch, seq, embed]) {
   out = pipeline(simple_mlp, layers: layers)(x)
-  return out
+  return loss: sum(out * dout), out
 }
