@@ -263,9 +263,17 @@ func secondOf(b *ir.Builder, elem ir.DType) *ir.Block {
 }
 
 var indexGradients = []gradientTest{
+	{name: "gather by small numbers", linear: true, build: func(p *lossProgram) []*ir.Value {
+		dims := ir.GatherDims{CollapsedSliceDims: []int{0, 1}, StartIndexMap: []int{1, 0}, IndexVectorDim: 0}
+		index := p.b.Convert(p.integers(-128, 127, 2, 4), []ir.DType{ir.I8, ir.UI8}[p.IntN(2)])
+		x := p.within(-1, 1, 2)
+		wide := p.b.Broadcast(x, []int{300, 2}, 1)
+		return p.attr(ir.Gather, []*ir.Value{wide, index}, named("dimension_numbers", dims), named("slice_sizes", ir.Ints{1, 1}))
+	}},
 	{name: "gather", linear: true, build: func(p *lossProgram) []*ir.Value {
 		g := p.gather()
-		return p.attr(ir.Gather, []*ir.Value{p.float(g.operand...), p.integers(-1, 3, g.indices...)}, named("dimension_numbers", g.dims), named("slice_sizes", ir.Ints(g.sizes)))
+		index := p.b.Convert(p.integers(-1, 3, g.indices...), []ir.DType{ir.I32, ir.I64, ir.UI32, ir.I16}[p.IntN(4)])
+		return p.attr(ir.Gather, []*ir.Value{p.float(g.operand...), index}, named("dimension_numbers", g.dims), named("slice_sizes", ir.Ints(g.sizes)))
 	}},
 	{name: "scatter that adds", linear: true, build: func(p *lossProgram) []*ir.Value {
 		g := p.gather()
@@ -357,6 +365,34 @@ var reduceGradients = []gradientTest{
 		x, y := p.float(l...), p.b.Const(p.numbers(-1, 1, ir.Tensor(ir.F64, r...)))
 		flipped := ir.Dot{LhsBatch: d.RhsBatch, RhsBatch: d.LhsBatch, LhsContract: d.RhsContract, RhsContract: d.LhsContract}
 		return []*ir.Value{p.b.Dot(x, y, d), p.b.Dot(y, x, flipped)}
+	}},
+	{name: "dot_general of mixed types", build: func(p *lossProgram) []*ir.Value {
+		d, l, r := p.sides()
+		x, y := p.typed(ir.BF16, l...), p.typed(ir.F32, r...)
+		narrow := p.b.Dot(x, y, d)
+		attrs := ir.AttrsOf(named("dot_dimension_numbers", d))
+		wide := p.b.Emit(ir.DotGeneral, []*ir.Value{x, y}, attrs, nil, []*ir.Type{narrow.Type.WithElem(ir.F64)}).Results
+		return append(wide, narrow)
+	}},
+	{name: "reductions to wider types", linear: true, build: func(p *lossProgram) []*ir.Value {
+		x, y := p.typed(ir.BF16, 3, 2), p.typed(ir.F32, 3, 2)
+		zero := p.b.Splat(ir.Tensor(ir.BF16), 0)
+		index := p.b.Const(ir.Ints64(ir.Tensor(ir.I32, 1), 1))
+		dims := ir.ScatterDims{UpdateWindowDims: []int{0}, InsertedWindowDims: []int{0}, ScatterDimsToOperandDims: []int{0}}
+		return slices.Concat(
+			p.b.Emit(ir.Reduce, []*ir.Value{x, zero}, ir.AttrsOf(named("dimensions", ir.Ints{0})), []*ir.Block{p.b.Combiner(ir.Add, ir.F32)}, nil).Results,
+			p.b.Emit(ir.ReduceWindow, []*ir.Value{x, zero}, ir.AttrsOf(named("window_dimensions", ir.Ints{2, 1})), []*ir.Block{p.b.Combiner(ir.Add, ir.F32)}, nil).Results,
+			p.b.Emit(ir.Scatter, []*ir.Value{y, index, p.typed(ir.F32, 2)}, ir.AttrsOf(named("scatter_dimension_numbers", dims)), []*ir.Block{p.b.Combiner(ir.Add, ir.F64)}, nil).Results,
+		)
+	}},
+	{name: "reductions by others to wider types", build: func(p *lossProgram) []*ir.Value {
+		x := p.apart(3, 2)
+		x.Type = x.Type.WithElem(ir.BF16)
+		one, dims := p.b.Splat(ir.Tensor(ir.BF16), 1), ir.AttrsOf(named("dimensions", ir.Ints{1}))
+		return slices.Concat(
+			p.b.Emit(ir.Reduce, []*ir.Value{x, one}, dims, []*ir.Block{p.b.Combiner(ir.Multiply, ir.F32)}, nil).Results,
+			p.b.Emit(ir.Reduce, []*ir.Value{x, one}, dims, []*ir.Block{p.b.Combiner(ir.Maximum, ir.F32)}, nil).Results,
+		)
 	}},
 	{name: "reduce by add", linear: true, build: func(p *lossProgram) []*ir.Value {
 		return p.reduce(ir.Add, p.float(p.shape()...), p.float())

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"ppc/ir"
@@ -50,6 +51,13 @@ func (p *lossProgram) numbers(low, high float64, t *ir.Type) *ir.Literal {
 
 // float is a parameter with elements of both signs.
 func (p *lossProgram) float(shape ...int) *ir.Value { return p.within(-2, 2, shape...) }
+
+// typed is a parameter with elements of both signs of the given type.
+func (p *lossProgram) typed(elem ir.DType, shape ...int) *ir.Value {
+	v := p.float(shape...)
+	v.Type = v.Type.WithElem(elem)
+	return v
+}
 
 // apart is a parameter whose elements differ by 0.1 and more, from each other
 // and from zero.
@@ -114,10 +122,10 @@ func (p *lossProgram) finish(vs []*ir.Value) {
 	p.b.Return(loss)
 }
 
-// run evaluates m on the arguments.
+// run evaluates m on the arguments, every float in 64 bits.
 func (p *lossProgram) run(t *testing.T, m *ir.Module, args []*ir.Literal) []*ir.Literal {
 	t.Helper()
-	out, err := eval.Run(m, m.Main(), args, eval.Options{})
+	out, err := eval.Run(m, m.Main(), args, eval.Options{Float64: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,6 +274,159 @@ func TestGradientTable(t *testing.T) {
 			t.Errorf("%s has no rule", k)
 		case rules[k] != nil && !tested[k]:
 			t.Errorf("the rule of %s is not tested", k)
+		}
+	}
+}
+
+// gradientAt is the gradient of the sum of what build makes of a vector x.
+func gradientAt(t *testing.T, x []float64, build func(p *lossProgram, x *ir.Value) *ir.Value) []float64 {
+	t.Helper()
+	p := newLossProgram(0)
+	v := build(p, p.param(ir.Floats64(ir.Tensor(ir.F64, len(x)), x...)))
+	p.b.Return(p.b.Reduce(ir.Add, v, p.b.Splat(ir.Tensor(ir.F64), 0), upTo(v.Type.Rank())...))
+	_, gs := p.gradients(t)
+	return gs[0]
+}
+
+// Where a derivative does not exist, or what is looked away from has none, the
+// gradient is what the conventions say, and finite.
+func TestGradientConventions(t *testing.T) {
+	constantOf := func(p *lossProgram, vs ...float64) *ir.Value {
+		return p.b.Const(ir.Floats64(ir.Tensor(ir.F64, len(vs)), vs...))
+	}
+	scalar := func(p *lossProgram, v float64) *ir.Value { return p.b.Splat(ir.Tensor(ir.F64), v) }
+	// root has an infinite derivative at zero.
+	root := func(p *lossProgram, v *ir.Value) *ir.Value { return p.b.Unary(ir.Sqrt, v) }
+	for _, c := range []struct {
+		name    string
+		x, want []float64
+		build   func(p *lossProgram, x *ir.Value) *ir.Value
+	}{
+		{"equal operands of a maximum share", []float64{1, 2, 3}, []float64{0, 0.5, 1}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return p.b.Binary(ir.Maximum, x, p.b.Splat(x.Type, 2))
+		}},
+		{"and of a minimum", []float64{1, 2, 3}, []float64{1, 0.5, 0}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return p.b.Binary(ir.Minimum, p.b.Splat(x.Type, 2), x)
+		}},
+		{"equal elements share their maximum", []float64{3, 1, 3, 3}, []float64{1. / 3, 0, 1. / 3, 1. / 3}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return p.b.Reduce(ir.Maximum, x, scalar(p, math.Inf(-1)), 0)
+		}},
+		{"one of equal elements is chosen", []float64{1, 3, 3}, []float64{0, 0, 1}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return p.argmax(x, scalar(p, math.Inf(-1)), 0)[0]
+		}},
+		{"a value at its bound is clamped", []float64{0, 0.5, 1}, []float64{0, 1, 0}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return p.b.Emit(ir.Clamp, []*ir.Value{scalar(p, 0), x, scalar(p, 1)}, nil, nil, nil).Result()
+		}},
+		{"the magnitude of zero", []float64{-2, 0, 2}, []float64{-1, 0, 1}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return p.b.Unary(ir.Abs, x)
+		}},
+		{"a power of zero", []float64{0, 0, 0}, []float64{0, 1, 0}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return p.b.Binary(ir.Power, x, constantOf(p, 0, 1, 2))
+		}},
+		{"zero to a power", []float64{1, 2}, []float64{0, 0}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return p.b.Binary(ir.Power, p.b.Splat(x.Type, 0), x)
+		}},
+		{"a product with a zero", []float64{2, 0, 3}, []float64{0, 6, 0}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return p.b.Reduce(ir.Multiply, x, scalar(p, 1), 0)
+		}},
+		{"a product with zeros", []float64{2, 0, 0}, []float64{0, 0, 0}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return p.b.Reduce(ir.Multiply, x, scalar(p, 1), 0)
+		}},
+		{"what a select leaves out", []float64{-1, 4}, []float64{0, 0.25}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			zero := p.b.Splat(x.Type, 0)
+			return root(p, p.b.Select(p.b.Compare("GT", x, zero), x, zero))
+		}},
+		{"what a maximum leaves out", []float64{-1, 4}, []float64{0, 0.25}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return root(p, p.b.Binary(ir.Maximum, x, p.b.Splat(x.Type, 0)))
+		}},
+		{"what a clamp leaves out", []float64{-1, 4}, []float64{0, 0.25}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return root(p, p.b.Emit(ir.Clamp, []*ir.Value{scalar(p, 0), x, scalar(p, 9)}, nil, nil, nil).Result())
+		}},
+		{"what a maximum over elements leaves out", []float64{-1, -2}, []float64{0, 0}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return root(p, p.b.Reduce(ir.Maximum, x, scalar(p, 0), 0))
+		}},
+		{"what an update leaves out", []float64{4, 0}, []float64{0.25, 0}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return root(p, p.b.DynamicUpdateSlice(x, constantOf(p, 0), []*ir.Value{p.b.I32(1)}))
+		}},
+		{"what a scatter leaves out", []float64{4, 0}, []float64{0.25, 0}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			dims := ir.ScatterDims{InsertedWindowDims: []int{0}, ScatterDimsToOperandDims: []int{0}, IndexVectorDim: 1}
+			index := p.b.Const(ir.Ints64(ir.Tensor(ir.I32, 1, 1), 1))
+			attrs := ir.AttrsOf(named("scatter_dimension_numbers", dims))
+			return root(p, p.b.Emit(ir.Scatter, []*ir.Value{x, index, constantOf(p, 0)}, attrs, []*ir.Block{secondOf(p.b, ir.F64)}, nil).Result())
+		}},
+		{"what padding cuts off", []float64{4, 0}, []float64{0.25, 0}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return root(p, p.b.Pad(x, scalar(p, 0), []int{1}, []int{-1}, []int{0}))
+		}},
+		{"a branch that is not taken", []float64{0, 4}, []float64{1, 1}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			return p.b.Emit(ir.If, []*ir.Value{p.b.Splat(ir.Tensor(ir.I1), 0)}, nil, []*ir.Block{
+				p.branch(func(b *ir.Builder) []*ir.Value { return []*ir.Value{b.Unary(ir.Sqrt, x)} }),
+				p.branch(func(*ir.Builder) []*ir.Value { return []*ir.Value{x} }),
+			}, nil).Result()
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := gradientAt(t, c.x, c.build); !slices.Equal(got, c.want) {
+				t.Errorf("gradient %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// What has no gradient is named, with what needs it.
+func TestNoGradient(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		build      func(p *lossProgram, x *ir.Value) *ir.Value
+	}{
+		{"a step", "stablehlo.floor has no gradient", func(p *lossProgram, x *ir.Value) *ir.Value { return p.b.Unary(ir.Floor, x) }},
+		{"a maximum over windows", "stablehlo.reduce_window has no gradient", func(p *lossProgram, x *ir.Value) *ir.Value {
+			attrs := ir.AttrsOf(named("window_dimensions", ir.Ints{2}))
+			return p.b.Emit(ir.ReduceWindow, []*ir.Value{x, p.b.Splat(ir.Tensor(ir.F64), 0)}, attrs, []*ir.Block{p.b.Combiner(ir.Maximum, ir.F64)}, nil).Result()
+		}},
+		{"a loop that does not count", "stablehlo.while has no gradient", func(p *lossProgram, x *ir.Value) *ir.Value {
+			cond, do := new(ir.Block), new(ir.Block)
+			p.b.Func.NewArg(cond, x.Type, "")
+			p.b.Func.NewArg(do, x.Type, "")
+			test, in := p.b.In(cond), p.b.In(do)
+			sum := test.Reduce(ir.Add, cond.Args[0], test.Splat(ir.Tensor(ir.F64), 0), 0)
+			test.Emit(ir.Return, []*ir.Value{test.Compare("LT", sum, test.Splat(sum.Type, 9))}, nil, nil, nil)
+			in.Emit(ir.Return, []*ir.Value{in.Add(do.Args[0], do.Args[0])}, nil, nil, nil)
+			return p.b.Emit(ir.While, []*ir.Value{x}, nil, []*ir.Block{cond, do}, nil).Result()
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newLossProgram(0)
+			v := c.build(p, p.within(1, 2, 3))
+			p.finish([]*ir.Value{v.Named("y")})
+			err := differentiate(p.m)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "y: ") {
+				t.Errorf("error %v, want one of y with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// tripCount counts as a loop does.
+func TestTripCount(t *testing.T) {
+	holds := map[string]func(a, b int) bool{
+		"LT": func(a, b int) bool { return a < b }, "LE": func(a, b int) bool { return a <= b },
+		"GT": func(a, b int) bool { return a > b }, "GE": func(a, b int) bool { return a >= b },
+		"NE": func(a, b int) bool { return a != b }, "EQ": func(a, b int) bool { return a == b },
+	}
+	for direction, more := range holds {
+		for start := -4; start <= 4; start++ {
+			for limit := -4; limit <= 4; limit++ {
+				for step := -3; step <= 3; step++ {
+					want := 0
+					for i := start; want <= 20 && more(i, limit); i += step {
+						want++
+					}
+					ends := want <= 20
+					if got, ok := tripCount(direction, start, limit, step); ok && (!ends || got != want) || !ok && ends && direction != "EQ" {
+						t.Errorf("from %d while %s %d by %d: %d trips (%v), want %d (%v)", start, direction, limit, step, got, ok, want, ends)
+					}
+				}
+			}
 		}
 	}
 }
