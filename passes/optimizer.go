@@ -21,6 +21,9 @@ import (
 // the number of the parameter that it replaces, and the parameter, for readers
 // of StableHLO and HLO, tf.aliasing_output.
 //
+// With gradient_accumulation a step works on several batches: see
+// [step.accumulate].
+//
 // The arithmetic is optax's, in the type of the parameter, or f32 where that is
 // smaller: state keeps what a bf16 would round away. Numbers of the whole step,
 // norms and the learning rate, have the widest of these types. Sums over all
@@ -38,7 +41,10 @@ func optimizer(m *ir.Module) error {
 	if err := s.takeGradients(); err != nil {
 		return err
 	}
+	s.ret = s.f.Return()
+	s.f.Body.Ops = s.f.Body.Ops[:len(s.f.Body.Ops)-1]
 	s.addState()
+	s.accumulate()
 	s.build()
 	return nil
 }
@@ -56,6 +62,7 @@ type step struct {
 	leaves   []*leaf
 	elem     ir.DType // of the numbers of the whole step
 
+	ret     *ir.Op      // the return of main before
 	values  []*ir.Value // that main returns
 	results []ir.Result
 	count   *ir.Value // parameter opt.step: how many steps were done before
@@ -234,13 +241,7 @@ func (s *step) closed(v *ir.Value) *ir.Sharding {
 
 // build appends the update to main.
 func (s *step) build() {
-	ret := s.f.Return()
-	s.f.Body.Ops = s.f.Body.Ops[:len(s.f.Body.Ops)-1]
-	origin := &ir.Origin{Pass: "optimizer"}
-	if ret.Origin != nil {
-		origin.Pos = ret.Origin.Pos
-	}
-	s.b = &ir.Builder{Func: s.f, Block: s.f.Body, Origin: origin}
+	s.b = &ir.Builder{Func: s.f, Block: s.f.Body, Origin: s.origin()}
 
 	s.rate = s.schedule.build(s, s.rateConfig()).Named("learning_rate")
 	next := s.b.Add(s.count, s.b.I32(1)).Named("step")
@@ -264,20 +265,35 @@ func (s *step) build() {
 		}
 	}
 	s.f.Results = s.results
-	s.b.At(ret.Origin).Emit(ir.FuncReturn, s.values, ret.Attrs, nil, nil)
+	s.b.At(s.ret.Origin).Emit(ir.FuncReturn, s.values, s.ret.Attrs, nil, nil)
 }
 
-// gather brings gradients and parameters to where the state lies.
-//
-// The gradient's own constraint, which would have it whole where the state is
-// cut, is passed over: so its terms are added up where they are needed.
+// origin is where the ops of the step come from.
+func (s *step) origin() *ir.Origin {
+	origin := &ir.Origin{Pass: "optimizer"}
+	if s.ret.Origin != nil {
+		origin.Pos = s.ret.Origin.Pos
+	}
+	return origin
+}
+
+// gather brings the gradients to where the state lies.
 func (s *step) gather() {
 	for _, l := range s.leaves {
-		if def := l.grad.Def; def != nil && def.Kind == ir.ShardingConstraint && !l.sharding.SameLayout(l.param.Sharding) {
-			l.grad = def.Operands[0]
-		}
-		l.grad = s.b.Convert(s.b.Constrain(l.grad, l.sharding), l.elem).Named("grad." + l.name)
+		g := s.b.Constrain(terms(l.grad, l.sharding), l.sharding)
+		l.grad = s.b.Convert(g, l.elem).Named("grad." + l.name)
 	}
+}
+
+// terms is v without a constraint that would have it lie otherwise than at
+// says: what it is the sum of is then added up where it is needed.
+func terms(v *ir.Value, at *ir.Sharding) *ir.Value {
+	if def := v.Def; def != nil && def.Kind == ir.ShardingConstraint {
+		if s, ok := def.Attrs.Get("sharding").(*ir.Sharding); ok && !s.SameLayout(at) {
+			return def.Operands[0]
+		}
+	}
+	return v
 }
 
 // norm is the square root of the sum of all squares of the chosen values.

@@ -307,6 +307,30 @@ func TestOptimizerState(t *testing.T) {
 	}
 }
 
+// Batches that one step works on have numbers of their own where the program
+// draws at random: the step's is that of all batches so far.
+func TestAccumulatedDraws(t *testing.T) {
+	m := bowl(ir.F64)
+	f := m.Main()
+	number := f.NewArg(f.Body, ir.Tensor(ir.I32), "step")
+	number.Attrs = ir.AttrsOf(named("pp.name", ir.Str("pp.step")), named("pp.kind", ir.Str("step")))
+	ret := f.Return()
+	f.Body.Ops = f.Body.Ops[:len(f.Body.Ops)-1]
+	ret.Operands[0] = ir.NewBuilder(f).Convert(number, ir.F64)
+	f.Body.Ops = append(f.Body.Ops, ret)
+	m.Attrs.Set("pp.train", train("sgd", steady, integer("gradient_accumulation", 3)))
+	optimized(t, m)
+	var args []*ir.Literal
+	for _, p := range f.Params() {
+		args = append(args, ir.SplatOf(p.Type, 5))
+	}
+	out, err := eval.Run(m, f, args, eval.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "the mean of batches 15 to 17", out[0].Float(0), 16, 0)
+}
+
 // What cannot be done is an error that says so.
 func TestOptimizerErrors(t *testing.T) {
 	for _, c := range []struct {
