@@ -258,13 +258,14 @@ func (d *differentiator) spreadScan(op *ir.Op, mark func(*ir.Value)) bool {
 
 // A tape is the backward half of one block: main's, or a loop's body.
 type tape struct {
-	d     *differentiator
-	b     *ir.Builder // at the end of the backward block
-	outer *tape       // of the block around; nil for main
-	scan  *ir.Op      // the forward loop, nil for main and for a region that runs once
-	ct    map[*ir.Value]*ir.Value
-	memo  map[*ir.Value]*ir.Value // forward values as the backward block has them
-	local map[*ir.Value]bool      // of a loop: what its body defines
+	d      *differentiator
+	b      *ir.Builder // at the end of the backward block
+	outer  *tape       // of the block around; nil for main
+	scan   *ir.Op      // the forward loop, nil for main and for a region that runs once
+	ct     map[*ir.Value]*ir.Value
+	memo   map[*ir.Value]*ir.Value // forward values as the backward block has them
+	local  map[*ir.Value]bool      // of a loop: what its body defines
+	lights map[*ir.Value]bool      // of a loop: what light has found
 
 	residuals []residual
 	sums      []*ir.Value // values from outside that have a cotangent, in order of appearance
@@ -377,34 +378,39 @@ func (t *tape) recomputes(v *ir.Value, region *rematRegion) bool {
 	if region != nil {
 		return !(v.Def.Kind == ir.PPName && region.save[v.Def.Str("name")])
 	}
-	return t.light(v, 0)
+	return t.light(v)
 }
 
-// lightDepth bounds how far back light looks.
-const lightDepth = 32
-
-// light reports whether v takes little to compute again: from the iteration
-// number, constants and values outside of the loop, without contractions.
-func (t *tape) light(v *ir.Value, depth int) bool {
+// light reports whether v is to be computed again rather than kept in every
+// iteration: it follows from the iteration number, constants and values outside
+// of the loop, without contractions. Weights made whole are light too: to keep
+// them would take one copy for each iteration.
+func (t *tape) light(v *ir.Value) bool {
 	if t.scan == nil {
 		return false
 	}
 	if !t.local[v] || v == t.scan.Regions[0].Args[0] {
 		return true
 	}
-	if v.Def == nil || depth > lightDepth || len(v.Def.Regions) > 0 {
+	if v.Def == nil {
 		return false
 	}
-	switch v.Def.Kind {
-	case ir.DotGeneral, ir.ReduceWindow, ir.Sort, ir.PPGather:
-		return false
+	if known, ok := t.lights[v]; ok {
+		return known
 	}
-	for _, x := range v.Def.Operands {
-		if !t.light(x, depth+1) {
-			return false
-		}
+	op := v.Def
+	is := len(op.Regions) == 0 || reducer(op)
+	switch op.Kind {
+	case ir.DotGeneral, ir.ReduceWindow, ir.Sort:
+		is = false
+	case ir.PPGather:
+		is = !op.Attrs.Has("pp.save")
 	}
-	return true
+	for _, x := range op.Operands {
+		is = is && t.light(x)
+	}
+	t.lights[v] = is
+	return is
 }
 
 // recompute copies the op that makes v into the backward block, with what it
