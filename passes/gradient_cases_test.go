@@ -405,14 +405,14 @@ var reduceGradients = []gradientTest{
 		return p.reduce(ir.Multiply, p.b.Select(p.booleans(2, 3), x, p.b.Sub(x, x)), p.float())
 	}},
 	{name: "reduce by maximum", build: func(p *lossProgram) []*ir.Value {
-		return p.reduce(ir.Maximum, p.apart(p.shape()...), p.within(-0.06, -0.04))
+		return p.reduce(ir.Maximum, p.apart(p.shape()...), p.within(-0.03, -0.01))
 	}},
 	{name: "reduce by minimum", build: func(p *lossProgram) []*ir.Value {
 		return p.reduce(ir.Minimum, p.apart(p.shape()...), p.b.Splat(ir.Tensor(ir.F64), 100))
 	}},
 	{name: "reduce by choice", build: func(p *lossProgram) []*ir.Value {
 		x := p.apart(p.sizes(3)...)
-		init := p.within(-0.06, -0.04)
+		init := p.within(-0.03, -0.01)
 		return slices.Concat(p.argmax(x, init, 1), p.argmax(x, init, 2, 0))
 	}},
 	{name: "reduce of two", linear: true, build: func(p *lossProgram) []*ir.Value {
@@ -495,7 +495,7 @@ var controlGradients = []gradientTest{
 		return p.b.Emit(ir.If, []*ir.Value{p.booleans()}, nil, []*ir.Block{p.branch(inner), p.branch(func(b *ir.Builder) []*ir.Value { return []*ir.Value{b.Mul(x, x)} })}, nil).Results
 	}},
 	{name: "if around a loop around an if", build: func(p *lossProgram) []*ir.Value {
-		x, w := p.float(3), p.float(3)
+		x, w := p.within(-1, 1, 3), p.within(-1, 1, 3)
 		odd := func(b *ir.Builder, i *ir.Value) *ir.Value {
 			return b.Compare("EQ", b.Binary(ir.Remainder, i, b.I32(2)), b.I32(1))
 		}

@@ -8,9 +8,9 @@ import (
 
 // The rules of gather and scatter. Index vectors say where windows of the
 // operand begin. A gather moves a window that would not fit to where it does;
-// a scatter drops it. So the transpose of a gather scatters at indices that
-// are clamped, and the transpose of a scatter gathers and selects away what
-// was dropped.
+// a scatter drops what of it is outside. So the transpose of a gather scatters
+// at indices that are clamped, and the transpose of a scatter gathers from an
+// operand with zeros around it.
 
 // A windows is the index vectors of a gather or scatter, seen alike.
 type windows struct {
@@ -200,14 +200,14 @@ func gradScatter(t *tape, op *ir.Op, ct []*ir.Value) {
 		case combines(op.Regions[0], i) == ir.Add:
 			t.add(x, g)
 			if t.wants(u) {
-				t.add(u, t.scattered(op, g))
+				t.add(u, t.scattered(op, g, 0))
 			}
 		case op.Regions[0].Terminator().Operands[i] == op.Regions[0].Args[n+i]:
 			if t.wants(x) {
 				t.add(x, t.replaced(op, g, t.zeros(u.Type)))
 			}
 			if t.wants(u) {
-				t.add(u, t.winners(op, u, t.scattered(op, g)))
+				t.add(u, t.winners(op, u, t.scattered(op, g, 0)))
 			}
 		default:
 			t.fails(op)
@@ -215,15 +215,41 @@ func gradScatter(t *tape, op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// scattered is g where the windows of op, a scatter, went; zeros for those
-// that were dropped.
-func (t *tape) scattered(op *ir.Op, g *ir.Value) *ir.Value {
+// scattered gathers from x the windows that op scatters to; what of them is
+// outside of x is the number outside.
+func (t *tape) scattered(op *ir.Op, x *ir.Value, outside float64) *ir.Value {
+	b := t.b
 	w := scatterWindows(op, t.need(op.Operands[len(op.Results)]))
-	v := t.windowsAt(op, g, w.indices)
 	if w.fit() {
-		return v
+		return t.windowsAt(op, x, w.indices)
 	}
-	return t.b.Select(t.perWindow(op, w.inside(t.b), v.Type), v, t.zeros(v.Type))
+	x, w = w.surrounded(b, x, scatterSizes(op), outside)
+	v := t.windowsAt(op, x, w.indices)
+	return b.Select(t.perWindow(op, w.inside(b), v.Type), v, t.fill(v.Type, outside))
+}
+
+// surrounded puts the number outside around x as far as a window reaches that
+// begins or ends within x; the windows begin as much later.
+func (w windows) surrounded(b *ir.Builder, x *ir.Value, sizes []int, outside float64) (*ir.Value, windows) {
+	reach := make([]int, len(sizes))
+	later := windows{dims: w.dims, vector: w.vector, limits: make([]int, len(w.dims))}
+	by := make([]int, len(w.dims))
+	for i, d := range w.dims {
+		reach[d], by[i] = sizes[d]-1, sizes[d]-1
+		later.limits[i] = w.limits[i] + 2*by[i]
+	}
+	if !slices.ContainsFunc(by, func(n int) bool { return n > 0 }) {
+		return x, w
+	}
+	indices := b.Convert(w.indices, ir.I64)
+	shift := b.Const(ir.Ints64(ir.Tensor(ir.I64, len(by)), by...))
+	if shape := indices.Type.Shape; w.vector < len(shape) {
+		shift = b.Broadcast(shift, shape, w.vector)
+	} else {
+		shift = b.Broadcast(b.Reshape(shift), shape)
+	}
+	later.indices = b.Add(indices, shift)
+	return b.Pad(x, b.Splat(ir.Tensor(x.Type.Elem), outside), reach, reach, make([]int, len(reach))), later
 }
 
 // windowsAt gathers from x the windows that op scatters to.
@@ -269,7 +295,7 @@ func (t *tape) winners(op *ir.Op, u, g *ir.Value) *ir.Value {
 	number := b.Reshape(b.Iota(ir.Tensor(ir.I32, count), 0), shape...)
 	numbers := t.perWindow(op, number, u.Type)
 	last := t.replaced(op, t.fill(op.Operands[0].Type.WithElem(ir.I32), -1), numbers)
-	won := b.Compare("EQ", t.windowsAt(op, last, t.need(op.Operands[len(op.Results)])), numbers)
+	won := b.Compare("EQ", t.scattered(op, last, -1), numbers)
 	return b.Select(won, g, t.zeros(g.Type))
 }
 
