@@ -122,8 +122,8 @@ func (p *program) declareMesh() {
 	}
 	mesh := &ir.Mesh{Name: "mesh"}
 	fill, product, dcn, spans := -1, 1, []int(nil), false
-	for i, e := range entries {
-		if e.override && e.order == len(mesh.Axes) && i == len(mesh.Axes) && !slices.Contains(knownMeshAxes, e.key) && !p.inFile("mesh", e.key) {
+	for _, e := range entries {
+		if e.override && !slices.Contains(knownMeshAxes, e.key) && !p.inFile("mesh", e.key) {
 			key := e.span
 			key.len = len(e.key)
 			p.report(key, near(e.key, append(meshNames(mesh), knownMeshAxes...)), errUnknownMesh, e.key, meshText(mesh))

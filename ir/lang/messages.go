@@ -76,13 +76,13 @@ const (
 
 // Pipelines.
 const (
-	errLayers           message = "pipeline: %d layers do not split into %d stages x %d repeats x %d layers per stage (%d)"
-	errLayersLeft       message = "pipeline: %d layers do not split into %d stages x %d layers per stage (%d): %d are left over"
+	errLayers           message = "pipeline: %s do not split into %s x %s x %s per stage (%d)"
+	errLayersLeft       message = "pipeline: %s do not split into %s x %s per stage (%d): %d left over"
 	errSubset           message = "pipeline: layers = %d are to be inside, but there are %d"
 	errMicrobatchStages message = "pipeline: %d microbatches are not a multiple of %d stages"
 	errMicrobatchDelay  message = "pipeline: %d microbatches are too few for delay = %d on %d stages, want at least %d"
 	errBatch            message = "pipeline: %s = %d does not divide into %d microbatches"
-	errRows             message = "pipeline: a microbatch of %d rows (%s %d / %d microbatches) does not divide along %s (%d)"
+	errRows             message = "pipeline: a microbatch of %s (%s %d / %d microbatches) does not divide along %s (%d)"
 	errStackForm        message = "%s takes a layer and their number, then the activation"
 	errStackPlace       message = "%s applies layers, which only a model can do"
 	errLayerCall        message = "layer %s cannot be called like a function"

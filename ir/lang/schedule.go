@@ -50,7 +50,8 @@ func (e *elab) layersFit(at span, n int, s *schedule) bool {
 	if given {
 		s.repeats = repeats
 		if total := slot * repeats; total != s.pipelined {
-			e.fail(p.place("repeats", at), e.layersCure(s.pipelined, n, slot, total), errLayers, s.pipelined, s.stages, repeats, s.layersPerStage, total)
+			e.fail(p.place("repeats", at), e.layersCure(s.pipelined, n, slot, total), errLayers,
+				counted(s.pipelined, "layer"), counted(s.stages, "stage"), counted(repeats, "repeat"), counted(s.layersPerStage, "layer"), total)
 			return false
 		}
 		return true
@@ -61,10 +62,19 @@ func (e *elab) layersFit(at span, n int, s *schedule) bool {
 		if subset > 0 {
 			where = p.place("layers", at)
 		}
-		e.fail(where, e.layersCure(s.pipelined, n, slot, 0), errLayersLeft, s.pipelined, s.stages, s.layersPerStage, slot, s.pipelined%slot)
+		e.fail(where, e.layersCure(s.pipelined, n, slot, 0), errLayersLeft,
+			counted(s.pipelined, "layer"), counted(s.stages, "stage"), counted(s.layersPerStage, "layer"), slot, s.pipelined%slot)
 		return false
 	}
 	return true
+}
+
+// counted is a number of things: 1 layer, 2 layers.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprint(n, " ", thing, "s")
 }
 
 // layersCure says what would fit: other repeats, numbers of layers near by,
@@ -108,21 +118,18 @@ func (e *elab) microbatchesFit(at span, batch axis, rows cut, s *schedule) bool 
 		e.fail(where, fmt.Sprintf("microbatches = %d, or delay = 1", least), errMicrobatchDelay, m, s.delay, s.stages, least)
 		return false
 	}
+	parts := e.devices(rows.mesh)
 	if batch.size%m != 0 {
-		e.fail(where, e.batchCure(batch.size, s.stages), errBatch, batch.name, batch.size, m)
+		e.fail(where, batchCure(batch.size, m, parts, s), errBatch, batch.name, batch.size, m)
 		return false
 	}
 	b := batch.size / m
-	if parts := e.devices(rows.mesh); b%parts != 0 {
+	if b%parts != 0 {
 		hint := fmt.Sprintf("%s = %d gives each of %d parts a row", batch.name, m*parts, parts)
-		if most := batch.size / parts / s.stages * s.stages; most >= s.stages*s.delay {
-			for ; most > 0 && (batch.size%most != 0 || batch.size/most%parts != 0); most -= s.stages {
-			}
-			if most >= s.stages*s.delay {
-				hint = fmt.Sprintf("microbatches = %d fits; or %s", most, hint)
-			}
+		if fit := fitting(batch.size, parts, s); fit != nil {
+			hint = fmt.Sprintf("microbatches = %d fits; or %s", fit[len(fit)-1], hint)
 		}
-		e.fail(where, hint, errRows, b, batch.name, batch.size, m, strings.Join(rows.mesh, " x "), parts)
+		e.fail(where, hint, errRows, counted(b, "row"), batch.name, batch.size, m, strings.Join(rows.mesh, " x "), parts)
 		return false
 	}
 	return true
@@ -144,18 +151,37 @@ func around(n, k int) string {
 	return fmt.Sprint(k)
 }
 
-// batchCure lists some numbers of microbatches that divide the batch.
-func (e *elab) batchCure(batch, stages int) string {
-	var fit []string
-	for m := stages; m <= batch && len(fit) < 4; m += stages {
-		if batch%m == 0 {
-			fit = append(fit, fmt.Sprint(m))
+// maxTries bounds the search for numbers of microbatches.
+const maxTries = 4096
+
+// fitting are the numbers of microbatches, smallest first, that cut the batch
+// into rows for each of the parts.
+func fitting(batch, parts int, s *schedule) []int {
+	var fit []int
+	n := s.stages * s.delay
+	for range maxTries {
+		if n > batch/parts {
+			break
 		}
+		if batch%(n*parts) == 0 {
+			fit = append(fit, n)
+		}
+		n += s.stages
 	}
-	if fit == nil {
-		return fmt.Sprintf("a batch of %d fits", (batch/stages+1)*stages)
+	return fit
+}
+
+// batchCure lists some numbers of microbatches that fit, or says which batch m
+// of them cut.
+func batchCure(batch, m, parts int, s *schedule) string {
+	var words []string
+	for _, n := range fitting(batch, parts, s) {
+		words = append(words, fmt.Sprint(n))
 	}
-	return "microbatches = " + alternatives(fit)
+	if words == nil {
+		return fmt.Sprintf("a batch of %d fits", (batch/(m*parts)+1)*m*parts)
+	}
+	return "microbatches = " + alternatives(words[:min(4, len(words))])
 }
 
 // attr is the schedule and the other settings as passes read them.
