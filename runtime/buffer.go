@@ -60,6 +60,9 @@ type pool struct {
 
 // alloc returns a buffer with one reference; what it contains is undefined.
 func (d *device) alloc(class int) *buffer {
+	if d.run.trace != nil {
+		d.run.memory.add(d.run.exe.classes.sizes[class])
+	}
 	if free := d.free[class]; len(free) > 0 {
 		b := free[len(free)-1]
 		d.free[class] = free[:len(free)-1]
@@ -97,14 +100,28 @@ func (d *device) release(b *buffer) {
 	if b == nil || b.pinned || b.refs.Add(-1) > 0 {
 		return
 	}
-	switch {
-	case b.elems != nil:
+	if b.elems != nil {
 		for _, e := range b.elems {
 			d.release(e)
 		}
-	case len(d.free[b.class]) < keep:
+		return
+	}
+	if d.run.trace != nil {
+		d.run.memory.add(-d.run.exe.classes.sizes[b.class])
+	}
+	if len(d.free[b.class]) < keep {
 		d.free[b.class] = append(d.free[b.class], b)
-	default:
+	} else {
 		d.run.pool.give(b)
+	}
+}
+
+// A gauge is a number that many change, and the largest it has been.
+type gauge struct{ now, peak atomic.Int64 }
+
+func (g *gauge) add(n int) {
+	now := g.now.Add(int64(n))
+	for peak := g.peak.Load(); now > peak && !g.peak.CompareAndSwap(peak, now); {
+		peak = g.peak.Load()
 	}
 }

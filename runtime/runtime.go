@@ -185,6 +185,11 @@ func Kill(device, n int) Option {
 type Trace struct {
 	// Collectives counts the executed collectives by op, summed over devices.
 	Collectives map[ir.Kind]int
+	// PeakBytes is the most bytes that buffers held at one moment, on all
+	// devices together: results and what is computed on the way, but not
+	// arguments and constants. What devices share counts once. How far devices
+	// run apart decides what coincides; with one worker that is always the same.
+	PeakBytes int
 }
 
 // WithTrace fills t when the run ends, failed or not.

@@ -18,6 +18,7 @@ type run struct {
 	exe *Executable
 	options
 	pool    pool
+	memory  gauge // bytes in buffers that somebody holds; only with a trace
 	devices []*device
 	failed  atomic.Bool // err is set
 
@@ -91,6 +92,7 @@ func (r *run) do(ctx context.Context, inputs [][]*buffer) ([][]*buffer, error) {
 	}
 	if r.trace != nil {
 		r.trace.Collectives = make(map[ir.Kind]int)
+		r.trace.PeakBytes = int(r.memory.peak.Load())
 		for _, d := range r.devices {
 			for k, n := range d.counts {
 				r.trace.Collectives[k] += n

@@ -382,15 +382,16 @@ func (l *liveness) loop(op *ir.Op, b *ir.Block, i int) {
 		v := op.Operands[k]
 		return l.dies(v, b, i) && !slices.Contains(captured, v) && !slices.Contains(op.Operands[:k], v)
 	}
-	donated := make([][]*buffer, len(op.Operands)) // by carry: the parameter's memory that it is in
+	donated := make([]*buffer, len(op.Operands)) // by carry: the parameter's memory that it is in
 	for k, v := range op.Operands {
 		a, p := body.Args[k], l.donor[op.Results[k].ID]
 		switch {
 		case invariant(op, k):
 			l.share(a, l.buffers[v.ID])
 		case p != nil && (l.last[p.ID] < i || p == v && over(k)):
-			donated[k] = l.buffers[p.ID]
-			l.share(a, donated[k])
+			donated[k] = l.buffers[p.ID][0]
+			l.live[donated[k].class] -= donated[k].bytes
+			l.make(a)
 		default:
 			if over(k) {
 				l.owner[v.ID] = nil
@@ -409,7 +410,8 @@ func (l *liveness) loop(op *ir.Op, b *ir.Block, i int) {
 		case invariant(op, k):
 			l.share(v, l.buffers[op.Operands[k].ID])
 		case donated[k] != nil:
-			l.share(v, donated[k])
+			l.live[donated[k].class] += donated[k].bytes
+			l.share(v, donated[k:k+1])
 		default:
 			l.make(v)
 		}

@@ -3,6 +3,7 @@ package stats_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,8 +16,8 @@ import (
 )
 
 // lowered is the per-device program of a text in either language; a .pp text
-// may include the examples. Words with "=" are settings; the word gradient asks
-// for the gradients of the parameters.
+// may include the examples. Words with "=" are settings; train asks for a step
+// of training, gradient for the gradients of the parameters only.
 func lowered(t *testing.T, src string, words []string) *ir.Module {
 	t.Helper()
 	m := parse(t, src, words)
@@ -53,11 +54,11 @@ func parse(t *testing.T, src string, words []string) *ir.Module {
 		}
 		return os.ReadFile(filepath.Join("../../examples", filepath.Base(name)))
 	}
-	p, err := lang.Load("in.pp", lang.Options{Set: set, ReadFile: read})
+	p, err := lang.Load("in.pp", lang.Options{Set: set, ReadFile: read, Train: slices.Contains(words, "train")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(set) < len(words) {
+	if slices.Contains(words, "gradient") {
 		p.Module.Attrs.Set("pp.gradient", ir.Str("params"))
 	}
 	return p.Module

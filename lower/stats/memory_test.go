@@ -1,0 +1,136 @@
+package stats_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"ppc/ir"
+	"ppc/lower/stats"
+	"ppc/runtime"
+)
+
+// The live bytes of programs that one can follow by hand. An f32 tensor of 256
+// elements has 1024 bytes.
+func TestMemory(t *testing.T) {
+	archive, err := txtar.ParseFile("testdata/memory.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range archive.Files {
+		t.Run(f.Name, func(t *testing.T) {
+			src := string(f.Data)
+			m := parse(t, src, nil)
+			m.Form |= ir.Expanded | ir.Local
+			s, err := stats.Of(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := partsText(s.Memory), wanted(src); got != want {
+				t.Errorf("%s: %s, want %s", s.Memory.At, got, want)
+			}
+			if s.Memory.Peak != sum(s.Memory.Parts[:]) {
+				t.Errorf("the peak is %d, its parts make %d", s.Memory.Peak, sum(s.Memory.Parts[:]))
+			}
+			if !strings.Contains(src, "// not as it runs") {
+				likeRuntime(t, m, s)
+			}
+		})
+	}
+}
+
+// partsText is the parts that are not 0.
+func partsText(m stats.Memory) string {
+	var parts []string
+	for c, n := range m.Parts {
+		if n > 0 {
+			parts = append(parts, strings.Join([]string{stats.Class(c).String(), strconv.Itoa(n)}, " "))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// wanted is what the program's comment says.
+func wanted(src string) string {
+	_, rest, _ := strings.Cut(src, "// want ")
+	line, _, _ := strings.Cut(rest, "\n")
+	return line
+}
+
+func sum(ns []int) int {
+	total := 0
+	for _, n := range ns {
+		total += n
+	}
+	return total
+}
+
+// likeRuntime demands that a program for one device takes, as it runs, what was
+// found for it: the runtime frees a buffer after its last use, and writes in
+// place where it can.
+func likeRuntime(t *testing.T, m *ir.Module, s *stats.Stats) {
+	t.Helper()
+	if peak, want := runPeak(t, m), s.Memory.Peak-s.Memory.Parts[stats.Parameters]-s.Memory.Parts[stats.OptimizerState]; peak != want {
+		t.Errorf("as it runs it takes %d bytes besides its arguments, found %d", peak, want)
+	}
+}
+
+// runPeak is the high-water mark of a run on ones, of all devices.
+func runPeak(t *testing.T, m *ir.Module) int {
+	t.Helper()
+	exe, err := runtime.Load(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := make([][]*ir.Literal, exe.Devices())
+	for d := range args {
+		for _, p := range m.Main().Params() {
+			args[d] = append(args[d], ir.SplatOf(p.Type, 1))
+		}
+	}
+	var trace runtime.Trace
+	if _, err := exe.Run(t.Context(), args, runtime.WithTrace(&trace), runtime.Workers(1)); err != nil {
+		t.Fatal(err)
+	}
+	return trace.PeakBytes
+}
+
+// The devices of a program together take at most what was found for one times
+// their number: they are not all at the peak at once, and share what they
+// gather. And not much less: what was found is what is there.
+func TestDevices(t *testing.T) {
+	for _, c := range []struct{ name, words string }{
+		{"simple", ""}, {"simple", "gradient"}, {"gpt", "gradient axes.seq=16"}, {"llama", "axes.seq=16"}, {"llama", "gradient axes.seq=16"}, {"llama", "train axes.seq=16"},
+		{"llama_gpipe", "axes.seq=16"}, {"llama_tp", "axes.seq=16"},
+	} {
+		t.Run(c.name+" "+c.words, func(t *testing.T) {
+			src := fmt.Sprintf("include %q", c.name+".pp")
+			m := lowered(t, src, strings.Fields(c.words))
+			keepArguments(m)
+			s, err := stats.Of(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := (s.Memory.Peak - s.Memory.Parts[stats.Parameters] - s.Memory.Parts[stats.OptimizerState]) * m.NumDevices()
+			peak := runPeak(t, m)
+			t.Logf("as it runs: %d bytes, found: %d", peak, found)
+			if peak > found || peak < found/4 {
+				t.Errorf("as it runs it takes %d bytes, found %d", peak, found)
+			}
+		})
+	}
+}
+
+// keepArguments takes back donations, since a run never writes its arguments.
+func keepArguments(m *ir.Module) {
+	f := m.Main()
+	for _, p := range f.Params() {
+		p.Attrs.Delete("tf.aliasing_output")
+	}
+	for i := range f.Results {
+		f.Results[i].Attrs.Delete("pp.alias")
+	}
+}
