@@ -155,8 +155,8 @@ func dropout(e *elab, c *builtinCall) value {
 		return t
 	}
 	w, _ := e.words(t.axes)
-	u := e.unit(w, e.p.elem(ir.F32)).v
-	keep := e.b.Compare("GE", u, e.b.Splat(u.Type, rate))
+	u := e.b.Binary(ir.ShiftRightLogical, w.v, e.b.Splat(w.v.Type, 9)) // unit's, in whole numbers
+	keep := e.b.Compare("GE", u, e.b.Splat(u.Type, math.Ceil(rate*(1<<23)-0.5)))
 	scaled := e.b.Mul(t.v, e.b.Splat(t.v.Type, 1/(1-rate)))
 	return t.with(e.b.Select(keep, scaled, e.b.Splat(t.v.Type, 0)))
 }
