@@ -39,7 +39,8 @@ func (c Class) String() string { return classNames[c] }
 //   - arguments live throughout. A result that an argument is donated to is in
 //     the argument's memory as soon as that is not read any more.
 //
-// Nothing is fused, so it bounds from above what a compiler that fuses needs.
+// Nothing is fused and nothing is moved to another time: it is what the program
+// takes as it runs here, and a yardstick for compilers that do both.
 type Memory struct {
 	Peak  int
 	Parts [numClasses]int // of Peak

@@ -1,6 +1,7 @@
 package stats_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,4 +86,41 @@ func TestGolden(t *testing.T) {
 		"ppermute":  stage((*stats.Stats).Text, "pipeline.rotate=ppermute"),
 		"slice_pad": stage((*stats.Stats).Text, "pipeline.rotate=slice_pad"),
 	})
+}
+
+// Weights are gathered as often as the policy says: in each of the M*R + S - 1
+// iterations, or once.
+func TestGathers(t *testing.T) {
+	const stages, repeats, weights = 4, 2, 9
+	for _, microbatches := range []int{4, 8, 16} {
+		for gather, want := range map[string]int{"per_iteration": (microbatches*repeats + stages - 1) * weights, "once": weights} {
+			s := measure(t, `include "llama.pp"`, fmt.Sprintf("pipeline.microbatches=%d", microbatches), "axes.batch=32", "pipeline.gather="+gather)
+			got := 0
+			for _, c := range s.Collectives {
+				if c.Kind == "all_gather" && c.Axes == "fsdp" && strings.HasPrefix(c.Name, "decoder.") {
+					got += int(c.Executions)
+				}
+			}
+			if got != want {
+				t.Errorf("gather = %s, %d microbatches: %d gathers of weights, want %d", gather, microbatches, got, want)
+			}
+		}
+	}
+}
+
+// What cannot be measured is an error, which says what is in the way.
+func TestErrors(t *testing.T) {
+	for src, want := range map[string]string{
+		"module {\n func.func private @a()\n func.func private @b()\n}":                                                                                  "there is no @main: the module has no function to measure, or several",
+		"module {\n func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n return %x : tensor<?xf32>\n }\n}":                                            `@main: value "x" of type tensor<?xf32> has no known size`,
+		"module {\n func.func @main() {\n func.call @f() : () -> ()\n return\n }\n func.func private @f() {\n func.call @f() : () -> ()\n return\n }\n}": "@f calls itself",
+	} {
+		m, err := mlir.Parse("in.mlir", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stats.Of(m); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
 }
