@@ -20,7 +20,8 @@ import (
 //     iteration number and from outside of the loop are computed again instead;
 //   - inside of a pp.checkpoint region, so is everything but the values under
 //     a name that the policy saves. Only what is asked for is computed or
-//     saved: a region whose inputs nobody needs keeps none of them;
+//     saved: a region whose inputs nobody needs keeps none of them. A region
+//     around a loop runs the loop again, and has that hand out residuals;
 //   - the cotangent of a value from outside of the loop is a carry that is
 //     added to, never a stack.
 //
@@ -40,8 +41,8 @@ func differentiate(m *ir.Module) error {
 		return err
 	}
 	countedLoops(f)
-	d := &differentiator{m: m, f: f, regions: make(map[*ir.Op]*rematRegion), rules: gradientRules()}
-	f.Body.Ops = d.flatten(f.Body.Ops, nil)
+	d := &differentiator{m: m, f: f, regions: make(map[*ir.Op]*rematRegion), kept: make(map[*ir.Value]*ir.Value), keeps: make(map[*ir.Op][]keep), hosted: make(map[*ir.Value]*ir.Value), rules: gradientRules()}
+	f.Body.Ops = d.flatten(f.Body.Ops, standing{})
 	if err := d.run(wrt == "all"); err != nil {
 		return err
 	}
@@ -61,77 +62,14 @@ type differentiator struct {
 	m       *ir.Module
 	f       *ir.Func
 	regions map[*ir.Op]*rematRegion // the checkpoint region that an op stood in
+	kept    map[*ir.Value]*ir.Value // where the rows of a saved value of a loop in a region are
+	keeps   map[*ir.Op][]keep       // by loop
+	hosted  map[*ir.Value]*ir.Value // a saved value, in host memory
 	rules   map[ir.Kind]gradRule
 	active  map[*ir.Value]bool // depends on what gradients are taken of
 	err     error
 
 	channels int // the largest handle of a channel; 0 where they have not been looked at
-}
-
-// A rematRegion is one pp.checkpoint: its policy, and whether it is repeated by a loop.
-type rematRegion struct {
-	save   map[string]bool
-	looped bool
-}
-
-// flatten puts the ops of checkpoint regions in place of the regions, and
-// remembers where they stood. An op in nested regions belongs to the outermost.
-func (d *differentiator) flatten(ops []*ir.Op, in *rematRegion) []*ir.Op {
-	var out []*ir.Op
-	sub := d.f.NewSubst()
-	for _, op := range ops {
-		sub.Apply(op.Operands)
-		for _, r := range op.Regions {
-			sub.ApplyBlock(r)
-		}
-		if op.Kind == ir.PPCheckpoint {
-			region := in
-			if region == nil {
-				region = newRematRegion(op)
-			}
-			for i, a := range op.Regions[0].Args {
-				sub[a.ID] = op.Operands[i]
-			}
-			sub.ApplyBlock(op.Regions[0])
-			body := d.flatten(op.Regions[0].Ops, region)
-			yield := body[len(body)-1]
-			for i, v := range op.Results {
-				sub[v.ID] = yield.Operands[i]
-			}
-			out = append(out, body[:len(body)-1]...)
-			continue
-		}
-		if in != nil {
-			d.regions[op] = in
-		}
-		for _, r := range op.Regions {
-			if !reducer(op) {
-				r.Ops = d.flatten(r.Ops, in)
-			}
-		}
-		out = append(out, op)
-	}
-	return out
-}
-
-func newRematRegion(op *ir.Op) *rematRegion {
-	r := &rematRegion{save: map[string]bool{"iteration_input": true, "decoder_layer_input": true}}
-	policy := ir.Attrs(nil)
-	if p, ok := op.Attrs.Get("policy").(ir.Dict); ok {
-		policy = ir.Attrs(p)
-	}
-	if policy.Has("save_decoder_layer_input") && !policy.Bool("save_decoder_layer_input") {
-		delete(r.save, "decoder_layer_input")
-	}
-	for _, list := range []string{"save", "offload"} {
-		names, _ := policy.Get(list).(ir.Array)
-		for _, n := range names {
-			if s, ok := n.(ir.Str); ok {
-				r.save[string(s)] = true
-			}
-		}
-	}
-	return r
 }
 
 // run appends the backward ops to main and makes the gradients its results.
@@ -359,9 +297,13 @@ func (t *tape) need(v *ir.Value) *ir.Value {
 	}
 	arg := t.d.f.NewValue(v.Type, v.Name)
 	arg.Sharding = v.Sharding
-	t.residuals = append(t.residuals, residual{v, arg})
 	t.memo[v] = arg
-	return arg
+	kept := v
+	if h := t.d.onHost(v, region, t.scan.Regions[0]); h != nil {
+		kept, t.memo[v] = h, place(t.b, arg, deviceMemory)
+	}
+	t.residuals = append(t.residuals, residual{kept, arg})
+	return t.memo[v]
 }
 
 func (t *tape) regionOf(v *ir.Value) *rematRegion {
@@ -376,7 +318,7 @@ func (t *tape) regionOf(v *ir.Value) *rematRegion {
 // the iteration number.
 func (t *tape) recomputes(v *ir.Value, region *rematRegion) bool {
 	if region != nil {
-		return !(v.Def.Kind == ir.PPName && region.save[v.Def.Str("name")])
+		return !region.saves(v.Def)
 	}
 	return t.light(v)
 }
@@ -429,6 +371,7 @@ func (t *tape) recompute(v *ir.Value, region *rematRegion) *ir.Value {
 		t.barrier(op, sub)
 	}
 	c := t.d.f.CopyOp(op, sub)
+	t.d.feed(c, op, sub, t.need)
 	t.b.Block.Ops = append(t.b.Block.Ops, c)
 	for old, copied := range sub {
 		if !slices.Contains(op.Operands, old) {

@@ -143,6 +143,9 @@ func (t *tape) inputCotangents(op *ir.Op, n int) []int {
 // t has it: a new output of the loop, or one that it has already.
 func (t *tape) stacked(op *ir.Op, v *ir.Value) *ir.Value {
 	f := t.d.f
+	if rows := t.d.kept[v]; rows != nil {
+		return t.need(rows)
+	}
 	if len(op.Results) > 0 && t.outer != nil && t.local[op.Results[0]] || t.d.regions[op] != nil {
 		// The loop is computed again, or kept, by t: have it made there, then
 		// give the copy the output.
@@ -159,11 +162,18 @@ func (t *tape) anyResult(op *ir.Op) *ir.Value { return op.Results[0] }
 
 // why says for people what v is kept for: under which name, and on whose word.
 func (t *tape) why(v *ir.Value) ir.Dict {
-	name, why := v.Name, "needed by the backward pass"
-	if r := t.regionOf(v); r != nil && v.Def.Kind == ir.PPName && r.save[v.Def.Str("name")] {
-		name, why = v.Def.Str("name"), "named by the policy"
+	if op := v.Def; placed(op) {
+		v = op.Operands[0]
 	}
-	return ir.Dict(ir.AttrsOf(named("name", ir.Str(name)), named("why", ir.Str(why))))
+	if t.regionOf(v).saves(v.Def) {
+		return whySaved(v.Def)
+	}
+	return ir.Dict(ir.AttrsOf(named("name", ir.Str(v.Name)), named("why", ir.Str("needed by the backward pass"))))
+}
+
+// whySaved is why for the value that op gives a name.
+func whySaved(op *ir.Op) ir.Dict {
+	return ir.Dict(ir.AttrsOf(named("name", ir.Str(op.Str("name"))), named("why", ir.Str("named by the policy"))))
 }
 
 // stack makes v, a value of op's body, a per-iteration output of op. The
