@@ -115,22 +115,27 @@ func checkAliases(m *Module, errs *Errors) {
 	for _, f := range m.Funcs {
 		errs.fn = f
 		for i, r := range f.Results {
-			if !r.Attrs.Has("pp.alias") || f.Body == nil {
-				continue
-			}
-			n := r.Attrs.Int("pp.alias")
-			if n < 0 || n >= len(f.Params()) {
-				errs.add(nil, rule("optimized", "result %d replaces parameter %d, but there are %d", i, n, len(f.Params())))
-				continue
-			}
-			p := f.Params()[n]
-			was, _ := p.Attrs.Get("pp.sharding").(*Sharding)
-			is, _ := r.Attrs.Get("pp.sharding").(*Sharding)
-			if !p.Type.Equal(r.Type) || !p.Sharding.SameLayout(r.Sharding) || !was.SameLayout(is) {
-				errs.add(nil, rule("optimized", "result %d replaces parameter %d, but is %s where that is %s, or lies otherwise", i, n, r.Type, p.Type))
+			if r.Attrs.Has("pp.alias") && f.Body != nil {
+				errs.add(nil, checkAlias(f, i, r.Attrs.Int("pp.alias")))
 			}
 		}
 	}
+}
+
+func checkAlias(f *Func, i, n int) *Rule {
+	if n < 0 || n >= len(f.Params()) {
+		return rule("optimized", "result %d replaces parameter %d, but there are %d", i, n, len(f.Params()))
+	}
+	p, r := f.Params()[n], f.Results[i]
+	if !p.Type.Equal(r.Type) {
+		return rule("optimized", "result %d is %s, parameter %d, which it replaces, %s", i, r.Type, n, p.Type)
+	}
+	was, _ := p.Attrs.Get("pp.sharding").(*Sharding)
+	is, _ := r.Attrs.Get("pp.sharding").(*Sharding)
+	if !p.Sharding.SameLayout(r.Sharding) || !was.SameLayout(is) {
+		return rule("optimized", "result %d lies on the mesh otherwise than parameter %d, which it replaces", i, n)
+	}
+	return nil
 }
 
 func checkExpanded(m *Module, errs *Errors) {
