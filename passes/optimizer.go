@@ -35,6 +35,9 @@ func optimizer(m *ir.Module) error {
 		return nil
 	}
 	s := &step{m: m, f: m.Main(), config: ir.Attrs(d)}
+	if s.f == nil || s.f.Body == nil {
+		return errorf(nil, "there is nothing to train: the module has no main function")
+	}
 	if err := s.configure(); err != nil {
 		return err
 	}
@@ -137,6 +140,9 @@ func (s *step) takeGradients() error {
 			return errorf(nil, "parameter %s has no gradient among the results: it cannot be trained", l.name)
 		}
 		l.grad = s.values[i]
+		if !l.grad.Type.Equal(p.Type) {
+			return errorf(nil, "parameter %s is %s, its gradient %s: want the same type", l.name, p.Type, l.grad.Type)
+		}
 		if !s.m.Attrs.Has("pp.keep_gradients") {
 			s.values, s.results = slices.Delete(s.values, i, i+1), slices.Delete(s.results, i, i+1)
 		}
@@ -180,7 +186,7 @@ func ownDims(p *ir.Value) int {
 		return max(p.Type.Rank()-len(logical), 0)
 	}
 	layers := p.Attrs.Int("pp.layers")
-	if rows := p.Attrs.Ints("pp.rows"); rows != nil {
+	if rows := p.Attrs.Ints("pp.rows"); len(rows) == 2 {
 		layers = rows[1] - rows[0]
 	}
 	n := 1

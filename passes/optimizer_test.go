@@ -347,6 +347,13 @@ func TestOptimizerErrors(t *testing.T) {
 		{d: train("adam", steady, num("weight_decay", 0.1)), want: "adam has no weight decay (0.1): adamw has"},
 		{d: train("sgd", steady), want: "parameter w1 has no gradient among the results: it cannot be trained",
 			change: func(m *ir.Module) { m.Main().Results[2].Attrs.Delete("pp.kind") }},
+		{d: train("sgd", steady), want: "parameter w1 is tensor<4xf64>, its gradient tensor<2x3xf64>: want the same type",
+			change: func(m *ir.Module) {
+				r := m.Main().Results
+				r[2].Attrs, r[4].Attrs = r[4].Attrs, r[2].Attrs
+			}},
+		{d: train("sgd", steady), want: "there is nothing to train: the module has no main function",
+			change: func(m *ir.Module) { m.Funcs = nil }},
 		{d: train("sgd", steady), want: "there is nothing to train: main has no floating-point parameters",
 			change: func(m *ir.Module) {
 				for _, p := range m.Main().Params() {
