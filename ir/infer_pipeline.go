@@ -136,3 +136,31 @@ func inferManual(op *Op) ([]*Type, *Rule) {
 	}
 	return typesOf(op.Results), nil
 }
+
+// inferNamed, for sdy.named_computation: C1 the region takes the operands; C2
+// its results are the op's; C3 where shardings are given, there is one for
+// each operand or result.
+func inferNamed(op *Op) ([]*Type, *Rule) {
+	region := op.Regions[0]
+	if r := carried(1, "arguments of the region", typesOf(region.Args), typesOf(op.Operands)); r != nil {
+		return nil, r
+	}
+	for _, part := range []struct {
+		name string
+		n    int
+	}{{"in_shardings", len(op.Operands)}, {"out_shardings", len(op.Results)}} {
+		if per, ok := op.Attrs.Get(part.name).(PerValue); ok && len(per) != part.n {
+			return nil, broken(3, "%d %s, want %d", len(per), part.name, part.n)
+		}
+	}
+	return returned(region), nil
+}
+
+// inferBarrier, for sdy.propagation_barrier: C1 the direction is NONE, FORWARD
+// or BACKWARD, by number: what lets both through is no barrier.
+func inferBarrier(op *Op) ([]*Type, *Rule) {
+	if n := op.Int("allowed_direction"); n < 0 || n > 2 {
+		return nil, broken(1, "allowed_direction is %d, want 0, 1 or 2: NONE, FORWARD or BACKWARD", n)
+	}
+	return typesOf(op.Operands), nil
+}

@@ -106,6 +106,19 @@ const (
 	Reshard
 	ManualComputation
 	SdyReturn
+	NamedComputation
+	SdyConstant
+	DataFlowEdge
+	PropagationBarrier
+	ShardingGroup
+	SdyAllGather
+	SdyAllSlice
+	SdyAllToAll
+	SdyCollectivePermute
+	SdyAllReduce
+	SdyReduceScatter
+	ReplicatedToUnreduced
+	ShardedToUnreduced
 
 	// Pipelines; see docs/architecture.md.
 	PPPipeline

@@ -116,6 +116,14 @@ func (o opInfo) on(operands, t string) opInfo {
 	return o
 }
 
+// explicit is the row of a collective that says how its operand moves from one
+// sharding to another.
+func explicit(name, doc, example string, lies func(*Module, *Op) *Rule) opInfo {
+	return opInfo{name: "sdy." + name, doc: doc, traits: Pure | Elementwise | Collective, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{req("out_sharding", ShardingAttr)}, infer: inferIdentity, inModule: lies,
+		example: "%s = stablehlo.tanh %a {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"x\"}, {}]>]>} : tensor<4x8xf32>\n%r = sdy." + name + " " + example + " : tensor<4x8xf32>"}
+}
+
 func req(name string, kind AttrKind) AttrSpec { return AttrSpec{Name: name, Kind: kind} }
 func opt(name string, kind AttrKind) AttrSpec {
 	return AttrSpec{Name: name, Kind: kind, Optional: true}
@@ -345,6 +353,32 @@ cond {
 		example: `%r = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"y"}, {}]>] out_shardings=[<@mesh, [{"y"}, {}]>] manual_axes={"y"} (%arg0: tensor<1x8xf32>) {
   sdy.return %arg0 : tensor<1x8xf32>
 } : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
+
+	NamedComputation: {name: "sdy.named_computation", doc: "the region, under a name", traits: Pure, operands: atLeast(0), results: atLeast(0), regions: exactly(1),
+		attrs: []AttrSpec{req("name", StrAttr), opt("in_shardings", ShardingsAttr), opt("out_shardings", ShardingsAttr)}, infer: inferNamed,
+		example: `%r = sdy.named_computation<"head">(%a) (%arg0: tensor<4x8xf32>) {
+  %0 = stablehlo.tanh %arg0 : tensor<4x8xf32>
+  sdy.return %0 : tensor<4x8xf32>
+} : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
+	SdyConstant: {name: "sdy.constant", doc: "a literal that has a sharding of its own for each use", traits: Pure, results: exactly(1), attrs: []AttrSpec{req("value", DenseAttr)}, infer: inferConstant, factors: sourceFactors,
+		example: `%r = sdy.constant dense<1.000000e+00> : tensor<4x8xf32>`},
+	DataFlowEdge: {name: "sdy.data_flow_edge", doc: "the operand, which lies alike wherever it flows to", traits: Pure | Elementwise, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{opt("sharding", ShardingAttr)}, infer: inferIdentity, inModule: edgeFits, factors: pointwise,
+		example: `%r = sdy.data_flow_edge %b sharding=<@mesh, [{"x"}, {?}]> : tensor<4x8xf32>`},
+	PropagationBarrier: {name: "sdy.propagation_barrier", doc: "the operand; shardings spread across in the allowed direction only", traits: Pure | Elementwise, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{req("allowed_direction", IntAttr)}, infer: inferBarrier, factors: pointwise,
+		example: `%r = sdy.propagation_barrier %a allowed_direction=FORWARD : tensor<4x8xf32>`},
+	ShardingGroup: {name: "sdy.sharding_group", doc: "the operand lies as all other members of the group do", operands: exactly(1), results: exactly(0),
+		attrs: []AttrSpec{req("group_id", IntAttr)}, infer: inferNothing,
+		example: `sdy.sharding_group %a group_id=0 : tensor<4x8xf32>`},
+	SdyAllGather:          explicit("all_gather", "the operand, whole along the named axes", `[{"x"}, {}] %s out_sharding=<@mesh, [{}, {}]>`, perDimension("gathering_axes", true, (*explicitSide).taken, nil)).with(req("gathering_axes", AnyAttr)),
+	SdyAllSlice:           explicit("all_slice", "the operand, cut along more axes", `[{}, {"y"}] %s out_sharding=<@mesh, [{"x"}, {"y"}]>`, perDimension("slicing_axes", false, (*explicitSide).given, nil)).with(req("slicing_axes", AnyAttr)),
+	SdyAllToAll:           explicit("all_to_all", "the operand, cut along axes in another dimension", `[{"x"}: 0->1] %s out_sharding=<@mesh, [{}, {"x"}]>`, exchangeLies).with(req("params", AnyAttr)),
+	SdyCollectivePermute:  explicit("collective_permute", "the operand, its parts in other places", `%s out_sharding=<@mesh, [{"y":(1)2}, {}]>`, permuteLies),
+	SdyAllReduce:          explicit("all_reduce", "what the devices along the axes have, combined", `{"y"} %s out_sharding=<@mesh, [{"x"}, {}]>`, allReduceLies).with(opt("reduction_op", IntAttr)).with(req("reduction_axes", AnyAttr)),
+	SdyReduceScatter:      explicit("reduce_scatter", "what the devices along the axes have, combined, and cut along them", `[{}, {"y"}] %s out_sharding=<@mesh, [{"x"}, {"y"}]>`, perDimension("reduce_scatter_axes", false, (*explicitSide).given, reduceScatterReduces)).with(opt("reduction_op", IntAttr)).with(req("reduce_scatter_axes", AnyAttr)),
+	ReplicatedToUnreduced: explicit("replicated_to_unreduced", "the operand, as a sum along the axes: one device has it, the others zero", `{"y"} %s out_sharding=<@mesh, [{"x"}, {}], unreduced={"y"}>`, replicatedLies).with(req("axes", AnyAttr)),
+	ShardedToUnreduced:    explicit("sharded_to_unreduced", "the operand, as a sum along the axes: each device has its part, zero elsewhere", `[{"x"}, {}] %s out_sharding=<@mesh, [{}, {}], unreduced={"x"}>`, perDimension("axes", true, (*explicitSide).taken, (*explicitSide).unreduces)).with(req("axes", AnyAttr)),
 
 	PPPipeline: {name: "pp.pipeline", doc: "a layer function applied layers times to each microbatch, by the schedule in its attributes", traits: Pure | Pipeline, operands: atLeast(1), results: atLeast(1),
 		attrs: []AttrSpec{req("layer", SymAttr), req("layers", IntAttr), req("sides", IntAttr), req("config", DictAttr)}, infer: inferStack, inModule: pipelineFits,

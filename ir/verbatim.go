@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -195,4 +196,25 @@ func algorithmFits(a Attr) *Rule {
 		return nil
 	}
 	return broken(24, "no hardware has the algorithm %s", v)
+}
+
+var axisRefPattern = regexp.MustCompile(`("(?:[^"\\]|\\.)*")(?::\((\d+)\)(\d+))?`)
+
+// AxisRefs are the axes that the attribute called name lists, in order, however
+// they are put into lists: #sdy<axis_ref_list{"x", "y":(1)2}>.
+func (op *Op) AxisRefs(name string) []AxisRef {
+	text, _ := op.Attrs.Get(name).(Verbatim)
+	return axisRefsIn(string(text))
+}
+
+func axisRefsIn(text string) []AxisRef {
+	var refs []AxisRef
+	for _, m := range axisRefPattern.FindAllStringSubmatch(text, -1) {
+		axis, _ := strconv.Unquote(m[1])
+		r := Ax(axis)
+		r.Pre, _ = strconv.Atoi(m[2])
+		r.Size, _ = strconv.Atoi(m[3])
+		refs = append(refs, r)
+	}
+	return refs
 }

@@ -253,6 +253,15 @@ var noGradients = map[ir.Kind]string{
 	ir.TupleOp:             "no value of a program with gradients is a tuple",
 	ir.GetTupleElement:     "likewise",
 	ir.CollectiveBroadcast: "no collective sums to one device",
+
+	ir.SdyConstant:        "has no floating-point operand",
+	ir.NamedComputation:   "comes with programs that are not differentiated here",
+	ir.DataFlowEdge:       "likewise",
+	ir.PropagationBarrier: "likewise",
+	ir.ShardingGroup:      "has no result",
+	ir.SdyAllGather:       "comes with programs that are sharded already",
+	ir.SdyAllSlice:        "likewise", ir.SdyAllToAll: "likewise", ir.SdyCollectivePermute: "likewise", ir.SdyAllReduce: "likewise", ir.SdyReduceScatter: "likewise",
+	ir.ReplicatedToUnreduced: "likewise", ir.ShardedToUnreduced: "likewise",
 }
 
 // Every op has a rule and a test of it, or a reason to have none.
@@ -382,6 +391,13 @@ func TestNoGradient(t *testing.T) {
 		{"a maximum over windows", "stablehlo.reduce_window has no gradient", func(p *lossProgram, x *ir.Value) *ir.Value {
 			attrs := ir.AttrsOf(named("window_dimensions", ir.Ints{2}))
 			return p.b.Emit(ir.ReduceWindow, []*ir.Value{x, p.b.Splat(ir.Tensor(ir.F64), 0)}, attrs, []*ir.Block{p.b.Combiner(ir.Maximum, ir.F64)}, nil).Result()
+		}},
+		{"complex numbers", "stablehlo.convert of complex numbers has no gradient", func(p *lossProgram, x *ir.Value) *ir.Value {
+			return p.b.Convert(p.b.Convert(x, ir.C128), ir.F64)
+		}},
+		{"a tuple", "stablehlo.get_tuple_element has no gradient", func(p *lossProgram, x *ir.Value) *ir.Value {
+			tuple := p.b.Emit(ir.TupleOp, []*ir.Value{x}, nil, nil, nil).Results
+			return p.attr(ir.GetTupleElement, tuple, named("index", ir.Int{Value: 0, Type: ir.I32}))[0]
 		}},
 		{"a loop that does not count", "stablehlo.while has no gradient", func(p *lossProgram, x *ir.Value) *ir.Value {
 			cond, do := new(ir.Block), new(ir.Block)

@@ -105,6 +105,21 @@ var table = map[ir.Kind]row{
 	ir.ShardingConstraint: {run: identity},
 	ir.Reshard:            {run: identity},
 	ir.ManualComputation:  {run: manualComputation},
+	ir.NamedComputation:   {run: namedComputation},
+	ir.SdyConstant:        {one: constant},
+	ir.DataFlowEdge:       {run: identity},
+	ir.PropagationBarrier: {run: identity},
+	ir.ShardingGroup:      {run: nothing},
+
+	// A value is what it is however it lies.
+	ir.SdyAllGather:          {run: identity},
+	ir.SdyAllSlice:           {run: identity},
+	ir.SdyAllToAll:           {run: identity},
+	ir.SdyCollectivePermute:  {run: identity},
+	ir.SdyAllReduce:          {run: identity},
+	ir.SdyReduceScatter:      {run: identity},
+	ir.ReplicatedToUnreduced: {run: identity},
+	ir.ShardedToUnreduced:    {run: identity},
 
 	ir.PPPipeline:   {run: pipeline},
 	ir.PPStack:      {run: stack},
