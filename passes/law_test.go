@@ -2,6 +2,7 @@ package passes
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"ppc/ir"
@@ -198,42 +199,51 @@ func TestLaw(t *testing.T) {
 		step = 17
 	}
 	table := configurations()
-	for i := 0; i < len(table); i += step {
-		c := table[i]
-		c.rest = i % 3 / 2 // every third with a layer after the pipeline
-		var want []*ir.Literal
-		var first []*ir.Literal
-		for _, gather := range c.gathers() {
-			if gather.prefetch != "ahead" {
-				first = nil
+	const parts = 8 // that run at the same time
+	for part := range parts {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			t.Parallel()
+			for i := part * step; i < len(table); i += parts * step {
+				lawHolds(t, table[i], i)
 			}
-			for _, rotate := range []string{"ppermute", "slice_pad"} {
-				c.gather, c.prefetch, c.rotate = gather.policy, gather.prefetch, rotate
-				typed := c.module()
-				args := c.args(typed)
-				if want == nil {
-					want = evaluate(t, typed, typed, args, eval.Options{})
+		})
+	}
+	t.Logf("%d of %d configurations, each with all gathers and two rotates", (len(table)+step-1)/step, len(table))
+}
+
+// lawHolds checks configuration i of the table.
+func lawHolds(t *testing.T, c model, i int) {
+	c.rest = i % 3 / 2 // every third with a layer after the pipeline
+	var want, first []*ir.Literal
+	for _, gather := range c.gathers() {
+		if gather.prefetch != "ahead" {
+			first = nil
+		}
+		for _, rotate := range []string{"ppermute", "slice_pad"} {
+			c.gather, c.prefetch, c.rotate = gather.policy, gather.prefetch, rotate
+			typed := c.module()
+			args := c.args(typed)
+			if want == nil {
+				want = evaluate(t, typed, typed, args, eval.Options{})
+			}
+			m := typed.Clone()
+			if err := Run(m, Config{}); err != nil {
+				t.Fatalf("%s: %v", c, err)
+			}
+			got := execute(t, m, typed, args, modes[i%len(modes)]...)
+			for k := range want {
+				if _, rel := eval.MaxDiff(got[k], want[k]); !(rel <= 1e-12) {
+					t.Errorf("%s: result %d differs by %g", c, k, rel)
 				}
-				m := typed.Clone()
-				if err := Run(m, Config{}); err != nil {
-					t.Fatalf("%s: %v", c, err)
-				}
-				got := execute(t, m, typed, args, modes[i%len(modes)]...)
-				for k := range want {
-					if _, rel := eval.MaxDiff(got[k], want[k]); !(rel <= 1e-12) {
-						t.Errorf("%s: result %d differs by %g", c, k, rel)
-					}
-				}
-				if first == nil {
-					first = got
-				}
-				for k := range got {
-					if !bytes.Equal(got[k].Expand(), first[k].Expand()) {
-						t.Errorf("%s: result %d has other bits than with ppermute or head", c, k)
-					}
+			}
+			if first == nil {
+				first = got
+			}
+			for k := range got {
+				if !bytes.Equal(got[k].Expand(), first[k].Expand()) {
+					t.Errorf("%s: result %d has other bits than with ppermute or head", c, k)
 				}
 			}
 		}
 	}
-	t.Logf("%d of %d configurations, each with all gathers and two rotates", (len(table)+step-1)/step, len(table))
 }
