@@ -121,11 +121,24 @@ func (d *differentiator) activity(wrt []*ir.Value) {
 	}
 }
 
+// varies reports whether a value of type t can depend on real numbers other
+// than in steps.
+func varies(t *ir.Type) bool {
+	return t.Kind == ir.TupleType || t.IsTensor() && (t.Elem.IsFloat() || t.Elem.IsComplex())
+}
+
+// isComplex reports whether op computes with complex numbers.
+func isComplex(op *ir.Op) bool {
+	return slices.ContainsFunc(slices.Concat(op.Operands, op.Results), func(v *ir.Value) bool {
+		return v.Type.IsTensor() && v.Type.Elem.IsComplex()
+	})
+}
+
 // spread marks what the ops of b make active; it reports whether that was new.
 func (d *differentiator) spread(b *ir.Block) bool {
 	changed := false
 	mark := func(v *ir.Value) {
-		if !d.active[v] && v.Type.IsTensor() && v.Type.Elem.IsFloat() {
+		if !d.active[v] && varies(v.Type) {
 			d.active[v], changed = true, true
 		}
 	}
@@ -258,7 +271,7 @@ func (t *tape) backward(ops []*ir.Op) {
 			continue
 		}
 		rule := t.d.rules[op.Kind]
-		if rule == nil {
+		if rule == nil || isComplex(op) {
 			t.d.err = t.d.noGradient(op)
 			return
 		}
@@ -272,7 +285,11 @@ func (d *differentiator) noGradient(op *ir.Op) error {
 	if name == "" {
 		name = "a value"
 	}
-	return errorf(op, "%s has no gradient, and the loss depends on it through %s: put stop_gradient around it if none is meant", op.Name(), name)
+	what := op.Name()
+	if isComplex(op) {
+		what += " of complex numbers"
+	}
+	return errorf(op, "%s has no gradient, and the loss depends on it through %s: put stop_gradient around it if none is meant", what, name)
 }
 
 // need is forward value v in the backward block: itself, a residual, or
