@@ -154,7 +154,11 @@ func (t *tape) stacked(op *ir.Op, v *ir.Value) *ir.Value {
 			return stack(f, c, t.memo[v], t.why(v))
 		}
 	}
-	return t.need(stack(f, op, v, t.why(v)))
+	rows := stack(f, op, v, t.why(v))
+	if t.local[t.anyResult(op)] {
+		t.local[rows] = true
+	}
+	return t.need(rows)
 }
 
 // anyResult is a result of op, which has one.
