@@ -41,6 +41,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 			if g == nil {
 				g = t.zeros(op.Results[i].Type)
 			}
+			g = t.b.Constrain(g, laidOut(op.Operands[i]))
 			a := f.NewValue(g.Type, "d."+body.Args[1+i].Name)
 			carries, args, carried = append(carries, g), append(args, a), append(carried, i)
 			in.add(v, a)
@@ -96,6 +97,14 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	for k, x := range outs {
 		t.add(op.Operands[x], back.Results[len(carries)+k])
 	}
+}
+
+// laidOut is how the program says that v lies, nil where it does not.
+func laidOut(v *ir.Value) *ir.Sharding {
+	if v.Def != nil && v.Def.Kind == ir.ShardingConstraint {
+		return v.Def.Attrs.Get("sharding").(*ir.Sharding)
+	}
+	return v.Sharding
 }
 
 // definedIn is what b defines, regions included.
