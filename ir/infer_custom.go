@@ -33,6 +33,25 @@ func inferCustomCall(op *Op) ([]*Type, *Rule) {
 	return typesOf(op.Results), nil
 }
 
+// annotates reports whether op is a call that only says something of its
+// operand: how it lies, or in which memory.
+func annotates(op *Op) bool {
+	switch op.Str("call_target_name") {
+	case "Sharding", "annotate_device_placement":
+		return len(op.Operands) == 1 && len(op.Results) == 1 && op.Operands[0].Type.Equal(op.Results[0].Type)
+	}
+	return false
+}
+
+// customFactors: an annotated value lies as it did; of other calls nothing is
+// known.
+func customFactors(op *Op) *Factors {
+	if annotates(op) && op.Results[0].Type.IsTensor() {
+		return pointwise(op)
+	}
+	return nil
+}
+
 func layoutsFit(what string, a Attr, ts []*Type) *Rule {
 	if a == nil {
 		return nil

@@ -303,7 +303,7 @@ cond {
 	OptimizationBarrier: {name: "stablehlo.optimization_barrier", doc: "its operands; nothing moves across", operands: atLeast(0), results: atLeast(0), infer: inferIdentity, factors: nil,
 		example: `%r:2 = stablehlo.optimization_barrier %a, %f : tensor<4x8xf32>, tensor<f32>`},
 	CustomCall: {name: "stablehlo.custom_call", doc: "whatever the target does", operands: atLeast(0), results: atLeast(0), regions: atLeast(0),
-		attrs: []AttrSpec{req("call_target_name", StrAttr)}, infer: inferCustomCall,
+		attrs: []AttrSpec{req("call_target_name", StrAttr)}, infer: inferCustomCall, factors: customFactors,
 		example: `%r = stablehlo.custom_call @target(%a) {backend_config = "fast"} : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	TupleOp: {name: "stablehlo.tuple", doc: "a tuple of the operands", traits: Pure, operands: atLeast(0), results: exactly(1), infer: inferTuple,
 		example: `%r = stablehlo.tuple %a, %f : tuple<tensor<4x8xf32>, tensor<f32>>`},

@@ -24,7 +24,7 @@ func dce(m *ir.Module) error {
 			l.value(v)
 		}
 		f.Body.Walk(func(op *ir.Op) {
-			if !op.Kind.Has(ir.Pure) && !op.Kind.Has(ir.Terminator) {
+			if !op.Kind.Has(ir.Pure) && !op.Kind.Has(ir.Terminator) && !placed(op) {
 				l.op(op)
 			}
 		})

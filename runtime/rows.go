@@ -129,6 +129,10 @@ func execAlias(d *device, s *step) error {
 	return nil
 }
 
+func copyBytes(_ *kernel.Work, dst, src []kernel.Mem) {
+	copy(dst[0], src[0])
+}
+
 // compileID is for partition_id and replica_id, of which one is always 0.
 func compileID(c *compiler, s *step) error {
 	ids := make([]*buffer, c.grid.size())
@@ -172,7 +176,13 @@ func compileElement(_ *compiler, s *step) error {
 	return nil
 }
 
+// compileCustomCall: to place a value in another memory is to copy it; there
+// is no memory but the host's.
 func compileCustomCall(_ *compiler, s *step) error {
+	if s.op.Str("call_target_name") == "annotate_device_placement" && len(s.in) == 1 && len(s.out) == 1 {
+		s.kernel, s.exec = copyBytes, execKernel
+		return nil
+	}
 	return fmt.Errorf("there is no implementation of the target %q", s.op.Str("call_target_name"))
 }
 
