@@ -219,6 +219,7 @@ type tape struct {
 	lights map[*ir.Value]bool      // of a loop: what light has found
 
 	residuals []residual
+	replaying []*replay
 	sums      []*ir.Value // values from outside that have a cotangent, in order of appearance
 	sumArg    map[*ir.Value]*ir.Value
 }
@@ -300,6 +301,9 @@ func (t *tape) need(v *ir.Value) *ir.Value {
 	}
 	if t.outer != nil && !t.local[v] {
 		return t.outer.need(v)
+	}
+	if w := t.replayed(v); w != nil {
+		return w
 	}
 	region := t.regionOf(v)
 	switch {
@@ -384,6 +388,7 @@ func (t *tape) recompute(v *ir.Value, region *rematRegion) *ir.Value {
 	for _, x := range op.Captures() {
 		sub[x] = t.need(x)
 	}
+	t.shield(op, sub)
 	if t.outer == nil && region != nil {
 		t.barrier(op, sub)
 	}

@@ -8,7 +8,9 @@ import (
 
 // reverse differentiates a pp.scan: the loop in reverse, whose carries are the
 // cotangents of the forward loop's carries and the sums of the cotangents of
-// what the forward loop took from outside.
+// what the forward loop took from outside. A sum goes on from what other uses
+// have given: it is added to in place, and the bits are those of one sum over
+// the iterations of all loops, however they are split.
 //
 // The body's backward half is built first; only then is it known which forward
 // values it needs. Those become residuals: per-iteration outputs of the
@@ -26,6 +28,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	yield := body.Terminator()
 	iteration := f.NewValue(ir.Tensor(ir.I32), body.Args[0].Name)
 	in.memo[body.Args[0]] = iteration
+	in.replaying = in.replays()
 
 	var carries, args, xs, slots []*ir.Value // initial cotangents and their arguments; per-iteration cotangents and theirs
 	var carried []int                        // which carry each is of
@@ -65,8 +68,12 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	for _, v := range in.sums { // sums over the iterations
 		a := f.NewValue(v.Type, "d."+v.Name)
 		a.Sharding = v.Sharding
-		carries, args = append(carries, t.zeros(v.Type)), append(args, a)
+		carries, args = append(carries, t.cotangent(v)), append(args, a)
 		next = append(next, in.b.Add(a, in.ct[v]))
+	}
+	kept := slices.DeleteFunc(in.replaying, func(p *replay) bool { return p.newer == nil })
+	for _, p := range kept {
+		carries, args, next = append(carries, t.need(op.Results[p.index])), append(args, p.newer), append(next, in.older(p))
 	}
 	outs := in.inputCotangents(op, n)
 	for _, x := range outs {
@@ -88,11 +95,16 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 		}
 	}
 	back := t.b.At(op.Origin).Emit(ir.PPScan, append(carries, xs...), attrs, []*ir.Block{block}, nil)
+	for k, v := range in.sums { // these began with what there was
+		t.replace(v, back.Results[len(carried)+k].Named("d."+v.Name))
+	}
 	for k, i := range carried {
 		t.add(op.Operands[i], back.Results[k].Named("d."+op.Operands[i].Name))
 	}
-	for k, v := range in.sums {
-		t.add(v, back.Results[len(carried)+k].Named("d."+v.Name))
+	for k, p := range kept {
+		if in.continues(p) {
+			t.memo[p.init] = back.Results[len(carried)+len(in.sums)+k]
+		}
 	}
 	for k, x := range outs {
 		t.add(op.Operands[x], back.Results[len(carries)+k])
@@ -136,6 +148,15 @@ func (t *tape) cotangent(v *ir.Value) *ir.Value {
 	return t.zeros(v.Type)
 }
 
+// replace makes g the cotangent of v, in place of what there is.
+func (t *tape) replace(v, g *ir.Value) {
+	if t.ct[v] == nil {
+		t.add(v, g)
+		return
+	}
+	t.ct[v] = g
+}
+
 // inputCotangents are the indices among op's operands of the per-iteration
 // inputs that want a cotangent.
 func (t *tape) inputCotangents(op *ir.Op, n int) []int {
@@ -155,12 +176,12 @@ func (t *tape) stacked(op *ir.Op, v *ir.Value) *ir.Value {
 	if rows := t.d.kept[v]; rows != nil {
 		return t.need(rows)
 	}
-	if len(op.Results) > 0 && t.outer != nil && t.local[op.Results[0]] || t.d.regions[op] != nil {
-		// The loop is computed again, or kept, by t: have it made there, then
-		// give the copy the output.
+	if t.d.regions[op] != nil || t.scan == nil && t.local[t.anyResult(op)] {
+		// The loop is computed again: have that done, then give the copy the
+		// output.
 		made := t.need(t.anyResult(op))
 		if c := made.Def; c != nil && c.Kind == ir.PPScan && c != op {
-			return stack(f, c, t.memo[v], t.why(v))
+			return stack(f, c, t.copied(v), t.why(v))
 		}
 	}
 	rows := stack(f, op, v, t.why(v))
@@ -168,6 +189,18 @@ func (t *tape) stacked(op *ir.Op, v *ir.Value) *ir.Value {
 		t.local[rows] = true
 	}
 	return t.need(rows)
+}
+
+// copied is v, a value in a loop that t has copied, in the copy. What a loop in
+// there has been made to hand out since, its copy hands out from now on, too.
+func (t *tape) copied(v *ir.Value) *ir.Value {
+	if w := t.memo[v]; w != nil {
+		return w
+	}
+	row := v.Def.Regions[0].Terminator().Operands[v.Index]
+	w := stack(t.d.f, t.memo[v.Def.Results[0]].Def, t.copied(row), t.why(row))
+	t.memo[v] = w
+	return w
 }
 
 // anyResult is a result of op, which has one.
