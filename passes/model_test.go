@@ -12,6 +12,7 @@ import (
 // A model describes a small pipelined program for tests: layers of
 // tanh(x·w1 + side)·w2 with an auxiliary scalar, the mean of each layer's
 // squares. w1 and w2 are stored over fsdp and split over tensor.
+// The input and both products have checkpoint names.
 type model struct {
 	S, M, R, L, D int
 	rest          int // layers after the pipeline
@@ -22,6 +23,7 @@ type model struct {
 	gather        string
 	prefetch      string // of gather = per_repeat
 	rotate        string
+	remat         []ir.NamedAttr // more of the configuration
 }
 
 func (c model) layers() int { return c.S*c.R*c.L + c.rest }
@@ -56,12 +58,16 @@ func (c model) layer(name string, rows int, axes []ir.AxisRef) *ir.Func {
 	w1 := c.weight(f, "w1", c.e, c.h, ir.NewSharding("mesh", fsdp, tensor))
 	w2 := c.weight(f, "w2", c.h, c.e, ir.NewSharding("mesh", tensor, fsdp))
 	b := ir.NewBuilder(f)
+	checkpoint := func(v *ir.Value, name string) *ir.Value {
+		return b.Emit(ir.PPName, []*ir.Value{v}, ir.AttrsOf(named("name", ir.Str(name))), nil, nil).Result().Named(v.Name)
+	}
+	x = checkpoint(x, "decoder_layer_input")
 	dot := ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}
-	y := b.Dot(x, w1, dot)
+	y := checkpoint(b.Dot(x, w1, dot), "mlpwi")
 	pos := b.Broadcast(b.Convert(side, elem), y.Type.Shape, 0)
 	y = b.Unary(ir.Tanh, b.Add(y, b.Mul(pos, b.Splat(y.Type, 0.01)))).Named("hidden")
 	y = b.Constrain(y, ir.NewSharding("mesh", axes, tensor))
-	y = b.Dot(y, w2, dot).Named("y")
+	y = checkpoint(b.Dot(y, w2, dot).Named("y"), "mlpwo")
 	sq := b.Reduce(ir.Add, b.Mul(y, y), b.Splat(ir.Tensor(elem), 0), 0, 1)
 	aux := b.Div(sq, b.Splat(ir.Tensor(elem), float64(rows*c.e)))
 	b.Return(y, aux)
@@ -110,6 +116,9 @@ func (c model) module() *ir.Module {
 	config.Set("rotate", ir.Str(c.rotate))
 	config.Set("checkpoint", ir.Str("iteration"))
 	config.Set("outside", ir.Sym("layer_outside"))
+	for _, a := range c.remat {
+		config.Set(a.Name, a.Attr)
+	}
 	attrs := ir.AttrsOf(named("layer", ir.Sym("layer")), named("layers", ir.I64Attr(c.layers())), named("sides", ir.I64Attr(1)), named("config", ir.Dict(config)))
 	op := b.Emit(ir.PPPipeline, operands, attrs, nil, []*ir.Type{x.Type, ir.Tensor(ir.F64)})
 	op.Results[0].Sharding = x.Sharding
