@@ -134,3 +134,30 @@ func keepArguments(m *ir.Module) {
 		f.Results[i].Attrs.Delete("pp.alias")
 	}
 }
+
+// Cutting one batch into more microbatches costs no memory besides what the
+// policy keeps; where every layer is computed again that is one activation for
+// each iteration, and no loop ever stacks what has the shape of a weight.
+func TestMicrobatches(t *testing.T) {
+	train := func(microbatches int, checkpoint string) *stats.Stats {
+		return measure(t, `include "llama.pp"`, "train", "axes.batch=32", fmt.Sprintf("pipeline.microbatches=%d", microbatches), "pipeline.checkpoint="+checkpoint)
+	}
+	besides := func(s *stats.Stats) int { return s.Memory.Peak - s.Memory.Parts[stats.ResidualStacks] }
+	few, many := train(8, "iteration"), train(16, "iteration")
+	if besides(many) > besides(few) {
+		t.Errorf("besides residuals, 16 microbatches take %d bytes, 8 take %d", besides(many), besides(few))
+	}
+	if len(many.Residuals) != 1 || many.Residuals[0].Name != "decoder_layer_input" || many.Residuals[0].Why != "named by the policy" {
+		t.Errorf("kept are %v, want decoder_layer_input alone", many.Residuals)
+	}
+	if all := train(16, "none"); all.Memory.Parts[stats.ResidualStacks] < 10*many.Memory.Parts[stats.ResidualStacks] {
+		t.Errorf("without checkpoints %d bytes of residuals, with them %d", all.Memory.Parts[stats.ResidualStacks], many.Memory.Parts[stats.ResidualStacks])
+	}
+	for _, l := range many.Loops {
+		for _, a := range l.Carries {
+			if stats.Count(a.Type.NumElements()) > l.Trips && a.Type.Shape[0] == int(l.Trips) && !a.Type.Equal(many.Residuals[0].Type) {
+				t.Errorf("%s: %s of type %s has a row for each iteration", l.Name, a.Name, a.Type)
+			}
+		}
+	}
+}
