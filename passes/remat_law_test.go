@@ -111,7 +111,11 @@ func TestRematLaw(t *testing.T) {
 					continue
 				}
 				n++
-				c.gather = []string{"per_iteration", "once"}[(n/2)%2]
+				c.gather = []string{"per_iteration", "once", "per_repeat", "per_repeat"}[(n/2)%4]
+				c.prefetch = []string{"head", "ahead"}[n/2%2]
+				if c.R == 1 || c.M < c.D*c.S {
+					c.gather = "per_iteration"
+				}
 				c.rotate = []string{"ppermute", "slice_pad"}[n%2]
 				c.remat = append([]ir.NamedAttr{named("checkpoint", ir.Str(boundary[0])), named("checkpoint_place", ir.Str(boundary[1]))}, rematPolicies[policy]...)
 				t.Run(fmt.Sprintf("%s %s %v", c, policy, boundary), func(t *testing.T) {
