@@ -83,6 +83,14 @@ func TestTrainingEverywhere(t *testing.T) {
 		"pipeline.save_decoder_layer_input=false pipeline.save=mlpwo",
 		"pipeline.scan_iterations=false",
 		"pipeline.unroll=2 pipeline.remat=save_dot_except_mlpwi",
+		"pipeline.gather=per_repeat",
+		"pipeline.gather=per_repeat pipeline.prefetch=ahead pipeline.microbatches=8 mesh.fsdp=1 pipeline.save_gathered=true",
+		"pipeline.checkpoint=repeat",
+		"pipeline.checkpoint_place=outside",
+		"pipeline.checkpoint=layer pipeline.checkpoint_place=outside pipeline.save=mlpwi_0",
+		"pipeline.gather=per_repeat pipeline.checkpoint=repeat pipeline.scan_repeats=false",
+		"pipeline.remat=minimal_offloaded",
+		"pipeline.offload=mlpwo pipeline.checkpoint=layer",
 		"mesh.data=2 mesh.fsdp=1 train.shard_optimizer_over_data=true",
 	} {
 		got := train(t, file, strings.Fields(set)...)

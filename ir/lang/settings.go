@@ -43,22 +43,21 @@ var settingTable = []settingRow{
 	{block: "pipeline", key: "layers", kind: count, min: 1, doc: "layers inside the pipeline, without it all; the others run after it"},
 	{block: "pipeline", key: "delay", kind: count, min: 1, def: 1, doc: "iterations from one stage to the next; 2 hides the transfer"},
 	{block: "pipeline", key: "gather", kind: word, words: []string{"per_iteration", "once", "per_repeat"}, def: "per_iteration",
-		refused: map[string]string{"per_repeat": "use per_iteration or once"}, doc: "where sharded weights are made whole"},
+		doc: "where sharded weights are made whole"},
 	{block: "pipeline", key: "prefetch", kind: word, words: []string{"head", "ahead"}, def: "head", doc: "when a repeat's weights are gathered; goes with gather = per_repeat"},
 	{block: "pipeline", key: "gather_dtype", kind: word, words: []string{"bf16", "f16", "f32"}, def: "",
 		refused: map[string]string{"bf16": "leave it out: weights are gathered as they are", "f16": "leave it out: weights are gathered as they are", "f32": "leave it out: weights are gathered as they are"},
 		doc:     "the element type in which weights are gathered"},
 	{block: "pipeline", key: "rotate", kind: word, words: []string{"ppermute", "slice_pad"}, def: "ppermute", doc: "how activations move to the next stage"},
-	{block: "pipeline", key: "remat", kind: call, words: remats, def: "full",
-		refused: map[string]string{"qkv_proj_offloaded": "use save_qkv_proj: nothing is kept in host memory", "minimal_offloaded": "use minimal: nothing is kept in host memory"}, doc: "what the backward pass recomputes"},
+	{block: "pipeline", key: "remat", kind: call, words: remats, def: "full", doc: "what the backward pass recomputes"},
 	{block: "pipeline", key: "save", kind: names, doc: "checkpoint names that are kept besides"},
-	{block: "pipeline", key: "offload", kind: names, refused: map[string]string{"*": "leave it out: nothing is kept in host memory"}, doc: "checkpoint names that are kept in host memory"},
+	{block: "pipeline", key: "offload", kind: names, doc: "checkpoint names that are kept in host memory"},
 	{block: "pipeline", key: "save_decoder_layer_input", kind: flag, def: true, doc: "whether each layer's input is kept"},
-	{block: "pipeline", key: "save_gathered", kind: flag, def: false, refused: map[string]string{"true": "leave it out: it goes with gather = per_repeat"}, doc: "whether gathered weights are kept for the backward pass"},
-	{block: "pipeline", key: "checkpoint", kind: word, words: []string{"iteration", "layer", "repeat", "none"}, def: "iteration",
-		refused: map[string]string{"repeat": "use iteration, layer or none"}, doc: "what is recomputed as one"},
+	{block: "pipeline", key: "save_gathered", kind: flag, def: false, doc: "whether gathered weights are kept for the backward pass; goes with gather = per_repeat"},
+	{block: "pipeline", key: "checkpoint", kind: word, words: []string{"iteration", "layer", "repeat", "none"}, def: "iteration", doc: "what is recomputed as one"},
+	{block: "pipeline", key: "checkpoint_place", kind: word, words: []string{"inside", "outside"}, def: "inside", doc: "whether each body of the loop is recomputed by itself, or the loop as a whole"},
 	{block: "pipeline", key: "scan_iterations", kind: flag, def: true, doc: "whether iterations are a loop, or one after the other in the program"},
-	{block: "pipeline", key: "scan_repeats", kind: flag, def: true, refused: map[string]string{"false": "leave it out: it goes with gather = per_repeat"}, doc: "whether repeats are a loop"},
+	{block: "pipeline", key: "scan_repeats", kind: flag, def: true, doc: "whether repeats are a loop"},
 	{block: "pipeline", key: "scan_layers", kind: flag, def: true, doc: "whether the layers of a stage, and of a stack, are a loop"},
 	{block: "pipeline", key: "unroll", kind: count, min: 1, def: 1, doc: "iterations in one turn of the loop"},
 	{block: "pipeline", key: "skip_bubbles", kind: flag, def: false, refused: map[string]string{"true": "leave it out: bubble work is computed and dropped"}, doc: "whether bubble work is left out where devices may diverge"},
@@ -124,8 +123,11 @@ func (p *program) checkSettings() {
 
 // checkTogether refuses settings that have no effect as things stand.
 func (p *program) checkTogether() {
-	if s := p.values["pipeline"]["prefetch"]; s != nil && p.word("pipeline", "gather") != "per_repeat" {
-		p.report(s.span, "leave it out", errNoEffect, s.key, p.word("pipeline", "prefetch"), "gather", p.word("pipeline", "gather"), "per_repeat")
+	gather := p.word("pipeline", "gather")
+	for _, key := range []string{"prefetch", "save_gathered"} {
+		if s := p.values["pipeline"][key]; s != nil && gather != "per_repeat" && p.word("pipeline", key) != "false" {
+			p.report(s.span, "leave it out", errNoEffect, s.key, p.word("pipeline", key), "gather", gather, "per_repeat")
+		}
 	}
 }
 
@@ -240,10 +242,6 @@ func (p *program) checkCall(row *settingRow, s *setting) bool {
 		how, ok := e.value.(*nameRef)
 		if !ok || !slices.Contains([]string{"device", "remat", "offload"}, how.name) {
 			p.report(e.value.at(), "", errCustomValue, e.key)
-			continue
-		}
-		if how.name == "offload" {
-			p.report(e.value.at(), "use device or remat", errRefused, row.block, s.key, "custom { "+e.key+" = offload }")
 		}
 	}
 	return p.checkTrainCall(s.value.at(), n.name, args)

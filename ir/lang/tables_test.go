@@ -265,11 +265,14 @@ func policyLine(name string) []string {
 	case "none":
 		return []string{code(name), "everything: there are no boundaries"}
 	case "custom":
-		return []string{code(name + " { name = device }"), "the names that are given `device`; those that are given `remat` are computed again"}
+		return []string{code(name + " { name = device }"), "the names that are given `device`; those that are given `offload`, in host memory; those that are given `remat` are computed again"}
 	}
 	var kept []string
-	for _, n := range policies[name] {
+	for _, n := range slices.Concat(policies[name], offloaded[name]) {
 		kept = append(kept, code(n))
+	}
+	if offloaded[name] != nil {
+		kept[len(kept)-1] += ", in host memory"
 	}
 	return []string{code(name), strings.Join(kept, ", ")}
 }

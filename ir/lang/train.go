@@ -322,12 +322,23 @@ var policies = map[string][]string{
 	"save_out_proj":                    {"out_proj"},
 }
 
+// offloaded are the checkpoint names that each policy keeps in host memory.
+var offloaded = map[string][]string{
+	"qkv_proj_offloaded": {"query_proj", "key_proj", "value_proj", "kv_proj"},
+	"minimal_offloaded":  policies["minimal"],
+}
+
 // saved are the checkpoint names that are kept: those of the policy, those of
 // save, and those that custom gives to device.
-func (p *program) saved() []string {
-	ns := slices.Concat(policies[p.word("pipeline", "remat")], p.names("pipeline", "save"))
+func (p *program) saved() []string { return p.kept(policies, "save", "device") }
+
+// hosted are the names that are kept in host memory, likewise.
+func (p *program) hosted() []string { return p.kept(offloaded, "offload", "offload") }
+
+func (p *program) kept(policies map[string][]string, key, word string) []string {
+	ns := slices.Concat(policies[p.word("pipeline", "remat")], p.names("pipeline", key))
 	for _, e := range p.custom() {
-		if how, ok := e.value.(*nameRef); ok && how.name == "device" {
+		if how, ok := e.value.(*nameRef); ok && how.name == word {
 			ns = append(ns, e.key)
 		}
 	}
@@ -381,14 +392,16 @@ func (p *program) checkNames(m *ir.Module) {
 			p.report(at, hint, errNoCheckpoint, name)
 		}
 	}
-	for _, name := range p.names("pipeline", "save") {
-		check(p.values["pipeline"]["save"].value.at(), name)
+	for _, key := range []string{"save", "offload"} {
+		for _, name := range p.names("pipeline", key) {
+			check(p.values["pipeline"][key].value.at(), name)
+		}
 	}
 	for _, e := range p.custom() {
 		at := e.span
 		at.len = len(e.key)
 		check(at, e.key)
-		if how, ok := e.value.(*nameRef); ok && e.key == "iteration_input" && how.name != "device" {
+		if how, ok := e.value.(*nameRef); ok && e.key == "iteration_input" && how.name == "remat" {
 			p.report(at, "leave it out: it is kept", errNoCut)
 		}
 	}
