@@ -27,18 +27,26 @@ func partition(m *ir.Module) error {
 	if f == nil || f.Body == nil {
 		return nil
 	}
-	mesh := &ir.Mesh{Name: "mesh"}
-	if len(m.Meshes) > 0 {
-		mesh = m.Meshes[0]
+	mesh, err := meshOf(m, f)
+	if err != nil {
+		return err
 	}
+	if mesh == nil {
+		mesh = &ir.Mesh{Name: "mesh"}
+	}
+	divide(mesh, f)
 	p := &partitioner{
-		mesh: mesh, f: f, free: freeValues(f), copies: make([][]valueCopy, f.NumIDs()), waiting: make([]int, f.NumIDs()),
+		m: m, mesh: mesh, f: f, free: freeValues(f), copies: make([][]valueCopy, f.NumIDs()), waiting: make([]int, f.NumIDs()),
+		reduced:   reducedAxes(f),
+		replicas:  mesh.Size() > 1 && m.Attrs.Int("mhlo.num_replicas") == mesh.Size(),
 		resharder: resharder{mesh: mesh, plans: make(map[string]*reshardPlan)},
 	}
 	if err := p.run(); err != nil {
 		return err
 	}
-	m.Attrs.Set("mhlo.num_partitions", ir.Int{Value: mesh.Size(), Type: ir.I32})
+	if !p.replicas {
+		m.Attrs.Set("mhlo.num_partitions", ir.Int{Value: mesh.Size(), Type: ir.I32})
+	}
 	return nil
 }
 
@@ -46,9 +54,12 @@ func partition(m *ir.Module) error {
 // program are told from those of the device program by where they come from:
 // copies is indexed by the IDs of the former and holds the latter.
 type partitioner struct {
-	mesh *ir.Mesh
-	f    *ir.Func
-	free []bool // by ID
+	m        *ir.Module
+	mesh     *ir.Mesh
+	replicas bool // the devices are replicas of one partition
+	f        *ir.Func
+	free     []bool         // by ID
+	reduced  [][]ir.AxisRef // by ID: along which axes explicit collectives combine the value
 	// waiting is, by ID, one more than the dimension along which a value waits
 	// to be moved; 0 if it does not.
 	waiting []int
@@ -63,10 +74,13 @@ type partitioner struct {
 	resharder resharder
 }
 
-// A valueCopy is a global value as it lies on the devices.
+// A valueCopy is a global value as it lies on the devices. Where it is partial
+// along axes, the value is what the devices along them have, combined by an op.
 type valueCopy struct {
-	at layout
-	v  *ir.Value
+	at      layout
+	v       *ir.Value
+	partial []ir.AxisRef
+	by      ir.Kind
 }
 
 func (p *partitioner) run() (err error) {
@@ -88,7 +102,7 @@ func (p *partitioner) run() (err error) {
 		if v.Sharding != nil {
 			a.Attrs.Set("pp.sharding", v.Sharding)
 		}
-		p.define(v, at, a)
+		p.definePartial(v, at, a, unreducedOf(v.Sharding), combinerOf(v.Sharding))
 	}
 	p.ops(p.f.Body)
 	ret := p.f.Return()
@@ -96,7 +110,7 @@ func (p *partitioner) run() (err error) {
 	for i, v := range ret.Operands {
 		r := &p.f.Results[i]
 		at := p.layout(r.Sharding, v.Type, v)
-		out[i] = p.get(v, at)
+		out[i] = p.getUnreduced(v, at, r.Sharding)
 		r.Type = out[i].Type
 		if r.Sharding != nil {
 			r.Attrs.Set("pp.sharding", r.Sharding)
@@ -127,9 +141,6 @@ func (p *partitioner) layout(s *ir.Sharding, t *ir.Type, v *ir.Value) layout {
 	at := make(layout, t.Rank())
 	if s == nil {
 		return at
-	}
-	if len(s.Unreduced) > 0 {
-		p.fail(v.Def, "%s has the unreduced axes %v: they cannot be partitioned, reduce the value first", describe(v), s.Unreduced)
 	}
 	for d := range at {
 		for _, r := range s.Axes(d) {
@@ -180,10 +191,15 @@ func (p *partitioner) local(t *ir.Type, at layout) *ir.Type {
 
 // define notes that local is the global value v, lying as at says.
 func (p *partitioner) define(v *ir.Value, at layout, local *ir.Value) {
+	p.definePartial(v, at, local, nil, ir.Invalid)
+}
+
+// definePartial is define for what is partial along axes.
+func (p *partitioner) definePartial(v *ir.Value, at layout, local *ir.Value, axes []ir.AxisRef, by ir.Kind) {
 	if local.Name == "" {
 		local.Name = v.Name
 	}
-	p.copies[v.ID] = append(p.copies[v.ID], valueCopy{at, local})
+	p.copies[v.ID] = append(p.copies[v.ID], valueCopy{at, local, axes, by})
 	p.trail = append(p.trail, v.ID)
 }
 
@@ -191,7 +207,7 @@ func (p *partitioner) define(v *ir.Value, at layout, local *ir.Value) {
 // the copy that is cheapest to reshard.
 func (p *partitioner) get(v *ir.Value, at layout) *ir.Value {
 	for _, c := range p.copies[v.ID] {
-		if c.at.equal(at) {
+		if len(c.partial) == 0 && c.at.equal(at) {
 			return c.v
 		}
 	}
@@ -208,6 +224,9 @@ func (p *partitioner) make(v *ir.Value, at layout) *ir.Value {
 		return p.makeMoved(v, at)
 	}
 	best := p.nearest(v, at)
+	if len(best.partial) > 0 {
+		best.v, best.at = p.combine(best.by, best.v, v.Type, best.at, at, best.partial)
+	}
 	return p.reshard(best.v, v.Type, best.at, at)
 }
 
@@ -216,7 +235,11 @@ func (p *partitioner) nearest(v *ir.Value, at layout) valueCopy {
 	copies := p.copies[v.ID]
 	best, bytes := copies[0], -1
 	for _, c := range copies {
-		if n := p.resharder.plan(v.Type, c.at, at).bytes; bytes < 0 || n < bytes {
+		from, n := c.at, 0
+		if len(c.partial) > 0 {
+			from, n = p.combineCost(v.Type, from, at, c.partial)
+		}
+		if n += p.resharder.plan(v.Type, from, at).bytes; bytes < 0 || n < bytes {
 			best, bytes = c, n
 		}
 	}
@@ -270,9 +293,15 @@ func (p *partitioner) op(op *ir.Op) {
 		v := op.Results[i]
 		at := a.results[i]
 		if axes := a.partial(); len(axes) > 0 {
-			local, at = p.combine(ir.Add, local, v.Type, at, want[i], axes)
+			var rest []ir.AxisRef
+			a.left, rest = p.kept(v, axes, ir.Add)
+			a.by = ir.Add
+			local, at = p.combine(ir.Add, local, v.Type, at, want[i], rest)
 		}
-		p.define(v, at, local)
+		if device, ok := onOneDevice(p.m, v.Sharding); ok {
+			local = p.broadcastFrom(local, device)
+		}
+		p.definePartial(v, at, local, a.left, a.by)
 	}
 	p.settle(op)
 }
@@ -282,7 +311,7 @@ func (p *partitioner) op(op *ir.Op) {
 // comes from outside.
 func (p *partitioner) settle(op *ir.Op) {
 	for _, v := range op.Results {
-		if v.Type.IsTensor() && len(p.copies[v.ID]) > 0 {
+		if n := len(p.copies[v.ID]); v.Type.IsTensor() && n > 0 && len(p.copies[v.ID][n-1].partial) == 0 {
 			p.get(v, p.layoutOf(v))
 		}
 	}

@@ -14,6 +14,9 @@ type assignment struct {
 	operands []layout
 	results  []layout
 	combined bool // what partial says has been done
+
+	left []ir.AxisRef // along which the results stay partial
+	by   ir.Kind      // how these are to be combined
 }
 
 // partial are the axes along which each device has a part of every sum.
@@ -42,7 +45,8 @@ const computeWeight = 512
 // the memory and the work divided as the user did.
 func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 	rule := ir.FactorsOf(op)
-	if rule == nil {
+	single := slices.ContainsFunc(op.Results, func(v *ir.Value) bool { _, ok := onOneDevice(p.m, v.Sharding); return ok })
+	if rule == nil || single {
 		a := new(assignment)
 		for _, v := range op.Operands {
 			a.operands = append(a.operands, p.wholeLayout(v))
@@ -54,6 +58,7 @@ func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 	}
 	wishes := p.wishes(op, want, rule)
 	terms, stay := p.termWish(op, rule)
+	p.keepWish(op, rule, terms, stay)
 	wishes = slices.Insert(wishes, 0, terms)
 	if agreed := p.agreed(op, rule); agreed != nil {
 		wishes = slices.Insert(wishes, 0, agreed)

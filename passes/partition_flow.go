@@ -14,8 +14,19 @@ func partitionSpecial(k ir.Kind) func(*partitioner, *ir.Op) {
 		return partitionBranches
 	case ir.OptimizationBarrier:
 		return partitionBarrier
-	case ir.ShardingConstraint, ir.Reshard:
+	case ir.ShardingConstraint, ir.Reshard, ir.DataFlowEdge, ir.PropagationBarrier,
+		ir.SdyAllGather, ir.SdyAllSlice, ir.SdyAllToAll, ir.SdyCollectivePermute:
 		return partitionConstraint
+	case ir.SdyAllReduce:
+		return partitionAllReduce
+	case ir.SdyReduceScatter:
+		return partitionReduceScatter
+	case ir.ReplicatedToUnreduced:
+		return partitionReplicated
+	case ir.ShardedToUnreduced:
+		return partitionSharded
+	case ir.ShardingGroup:
+		return func(*partitioner, *ir.Op) {}
 	case ir.ManualComputation:
 		return partitionManual
 	case ir.Call:
@@ -104,14 +115,14 @@ func partitionManual(p *partitioner, op *ir.Op) {
 	body := op.Regions[0]
 	for i, a := range body.Args {
 		v := op.Operands[i]
-		local := p.get(v, p.layout(in[i], v.Type, v))
+		local := p.getUnreduced(v, p.layout(in[i], v.Type, v), in[i])
 		p.define(a, p.layout(in[i].Without(manual...), a.Type, a), local)
 	}
 	p.ops(body)
 	for i, v := range body.Terminator().Operands {
 		local := p.get(v, p.layout(out[i].Without(manual...), v.Type, v))
 		r := op.Results[i]
-		p.define(r, p.layout(out[i], r.Type, r), local)
+		p.definePartial(r, p.layout(out[i], r.Type, r), local, unreducedOf(out[i]), combinerOf(out[i]))
 	}
 	p.settle(op)
 }

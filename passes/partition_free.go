@@ -9,7 +9,7 @@ func (p *partitioner) makeFree(v *ir.Value, at layout) *ir.Value {
 	p.build.Origin = op.Origin
 	defer func() { p.build.Origin = origin }()
 	switch op.Kind {
-	case ir.Constant:
+	case ir.Constant, ir.SdyConstant:
 		return p.makeConstant(v, at)
 	case ir.Iota:
 		return p.makeIota(v, at)

@@ -134,9 +134,10 @@ func (p *partitioner) emitScatter(op *ir.Op, a *assignment, in []*ir.Value) []*i
 	k, t := ir.CombinerOf(op.Regions[0]), op.Result().Type
 	in[0] = p.build.Broadcast(p.build.Const(neutral(k, t.Elem)), in[0].Type.Shape)
 	part := p.emitAs(op, a, in, op.Attrs)[0]
-	v, at := p.combine(k, part, t, a.results[0], p.layoutOf(op.Result()), axes)
-	a.results[0] = at
-	v = p.build.Binary(k, p.get(op.Operands[0], at), v)
+	left, rest := p.kept(op.Result(), axes, k)
+	v, at := p.combine(k, part, t, a.results[0], p.layoutOf(op.Result()), rest)
+	a.results[0], a.left, a.by = at, left, k
+	v = p.build.Binary(k, p.onFirst(p.get(op.Operands[0], at), left, k), v)
 	v.Name = part.Name
 	return []*ir.Value{v}
 }

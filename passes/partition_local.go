@@ -153,10 +153,11 @@ func (p *partitioner) emitReduce(op *ir.Op, a *assignment, in []*ir.Value) []*ir
 		in = []*ir.Value{in[0], p.build.Const(neutral(k, t.Elem))}
 	}
 	part := p.emitAs(op, a, in, op.Attrs)[0]
-	v, at := p.combine(k, part, t, a.results[0], p.layoutOf(op.Result()), axes)
-	a.results[0] = at
+	left, rest := p.kept(op.Result(), axes, k)
+	v, at := p.combine(k, part, t, a.results[0], p.layoutOf(op.Result()), rest)
+	a.results[0], a.left, a.by = at, left, k
 	if !once {
-		v = p.build.Binary(k, p.build.Broadcast(init, v.Type.Shape), v)
+		v = p.build.Binary(k, p.onFirst(p.build.Broadcast(init, v.Type.Shape), left, k), v)
 		v.Name = part.Name
 	}
 	return []*ir.Value{v}

@@ -122,7 +122,11 @@ func (p *partitioner) rank() *ir.Value {
 		}
 	}
 	b := &p.build
-	v := b.Convert(b.Emit(ir.PartitionID, nil, nil, nil, nil).Result(), ir.I32)
+	id := ir.PartitionID
+	if p.replicas {
+		id = ir.ReplicaID
+	}
+	v := b.Convert(b.Emit(id, nil, nil, nil, nil).Result(), ir.I32)
 	if ids := p.mesh.DeviceIDs; ids != nil {
 		place := make([]int, len(ids))
 		for i, id := range ids {
@@ -137,9 +141,11 @@ func (p *partitioner) rank() *ir.Value {
 
 // collective emits a collective over the devices that differ along axes.
 func (p *partitioner) collective(k ir.Kind, v *ir.Value, t *ir.Type, axes []ir.AxisRef, region *ir.Block, attrs ir.Attrs) *ir.Value {
-	attrs.Set("channel_handle", p.channel())
+	if !p.replicas {
+		attrs.Set("channel_handle", p.channel())
+	}
 	attrs.Set("replica_groups", ir.MeshAxes{Mesh: p.mesh.Name, Axes: p.mesh.JoinAxes(nil, axes)})
-	if k != ir.AllToAll {
+	if k != ir.AllToAll && !p.replicas {
 		attrs.Set("use_global_device_ids", ir.Unit{})
 	}
 	var regions []*ir.Block
@@ -157,9 +163,11 @@ func (p *partitioner) channel() ir.Channel {
 
 // permute emits a permute; pairs is an AxisShift or a list.
 func (p *partitioner) permute(v *ir.Value, pairs ir.Attr) *ir.Value {
-	return p.build.Emit(ir.CollectivePermute, []*ir.Value{v}, ir.AttrsOf(
-		ir.NamedAttr{Name: "channel_handle", Attr: p.channel()},
-		ir.NamedAttr{Name: "source_target_pairs", Attr: pairs}), nil, []*ir.Type{v.Type}).Result()
+	attrs := ir.AttrsOf(ir.NamedAttr{Name: "source_target_pairs", Attr: pairs})
+	if !p.replicas {
+		attrs.Set("channel_handle", p.channel())
+	}
+	return p.build.Emit(ir.CollectivePermute, []*ir.Value{v}, attrs, nil, []*ir.Type{v.Type}).Result()
 }
 
 // placePairs are the pairs that bring each block of a tensor from where it

@@ -33,7 +33,12 @@ func propagate(m *ir.Module) error {
 	if f == nil || f.Body == nil || len(m.Meshes) == 0 {
 		return nil
 	}
-	p := newPropagator(m.Meshes[0], f)
+	mesh, err := meshOf(m, f)
+	if err != nil {
+		return err
+	}
+	openNamed(f)
+	p := newPropagator(m, mesh, f)
 	p.run()
 	p.assign()
 	return nil
@@ -45,6 +50,7 @@ func propagate(m *ir.Module) error {
 // dimension.
 type propTensor struct {
 	shape  []int
+	single *ir.Sharding // that says which one device has it
 	seed   *ir.Sharding // what the program says, nil if nothing
 	dims   [][]ir.AxisRef
 	closed []bool
@@ -63,7 +69,8 @@ type propRef struct {
 
 // A propNode relates tensors by a rule: an op, or an edge of the data flow.
 type propNode struct {
-	op                *ir.Op // nil for an edge
+	op                *ir.Op    // nil for an edge
+	barred            direction // in which axes may not spread
 	rule              *ir.Factors
 	operands, results []propRef // without a tensor where that is a scalar
 	oneUse            bool      // nobody else uses the operands
@@ -125,7 +132,9 @@ func exceptBroadcast(n *propNode) direction {
 
 // A propagator is the state of one propagation.
 type propagator struct {
+	m       *ir.Module
 	mesh    *ir.Mesh
+	groups  map[ir.ID]*propGroup // of the values that lie alike
 	f       *ir.Func
 	uses    []int         // by ID
 	free    []bool        // by ID: computed from constants alone, or one scalar broadcast
@@ -139,11 +148,14 @@ type propagator struct {
 	stack   []*propNode
 }
 
-func newPropagator(mesh *ir.Mesh, f *ir.Func) *propagator {
+func newPropagator(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *propagator {
 	n := f.NumIDs()
 	p := &propagator{
-		mesh: mesh, f: f, uses: f.Uses(), free: freeValues(f),
+		m: m, mesh: mesh, f: f, uses: f.Uses(), free: freeValues(f), groups: groupsOf(f),
 		tensors: make([]*propTensor, n), inUse: make([]*propTensor, n), wanted: make(map[*ir.Op][]propRef),
+	}
+	for id := range p.groups {
+		p.free[id] = false
 	}
 	for _, v := range f.Params() {
 		p.define(v, v.Sharding)
@@ -170,9 +182,9 @@ func freeValues(f *ir.Func) []bool {
 		if len(op.Results) != 1 || !op.Result().Type.IsTensor() {
 			return
 		}
-		constant := op.Kind == ir.Constant || op.Kind == ir.Iota
+		constant := op.Kind == ir.Constant || op.Kind == ir.SdyConstant || op.Kind == ir.Iota
 		if op.Kind.Has(ir.Pure) && (op.Kind.Has(ir.Elementwise) || op.Kind == ir.BroadcastInDim || op.Kind == ir.Reshape || op.Kind == ir.Slice) &&
-			op.Kind != ir.ShardingConstraint && op.Kind != ir.Reshard {
+			!(ir.ShardingConstraint <= op.Kind && op.Kind <= ir.ShardedToUnreduced) {
 			constant = true
 			for _, v := range op.Operands {
 				constant = constant && free[v.ID]
@@ -190,6 +202,9 @@ func (p *propagator) tensor(t *ir.Type, seed *ir.Sharding) *propTensor {
 		return nil
 	}
 	x := &propTensor{shape: t.Shape, dims: make([][]ir.AxisRef, t.Rank()), closed: make([]bool, t.Rank())}
+	if _, ok := onOneDevice(p.m, seed); ok {
+		x.single, seed = seed, ir.Replicated(p.mesh.Name, t.Rank())
+	}
 	if seed != nil && len(seed.Dims) == t.Rank() {
 		x.seed = p.withoutUnits(seed)
 	}
@@ -201,6 +216,7 @@ func (p *propagator) tensor(t *ir.Type, seed *ir.Sharding) *propTensor {
 // withoutUnits is s without axes of one device.
 func (p *propagator) withoutUnits(s *ir.Sharding) *ir.Sharding {
 	c := s.Clone()
+	c.Mesh = p.mesh.Name
 	unit := func(r ir.AxisRef) bool { return p.mesh.RefSize(r) == 1 }
 	for i := range c.Dims {
 		c.Dims[i].Axes = slices.DeleteFunc(c.Dims[i].Axes, unit)
@@ -210,8 +226,19 @@ func (p *propagator) withoutUnits(s *ir.Sharding) *ir.Sharding {
 }
 
 func (p *propagator) define(v *ir.Value, seed *ir.Sharding) *propTensor {
-	p.tensors[v.ID] = p.tensor(v.Type, seed)
-	return p.tensors[v.ID]
+	g := p.groups[v.ID]
+	if g == nil || g.tensor == nil || !slices.Equal(g.tensor.shape, v.Type.Shape) {
+		p.tensors[v.ID] = p.tensor(v.Type, seed)
+		if g != nil && g.tensor == nil {
+			g.tensor = p.tensors[v.ID]
+		}
+		return p.tensors[v.ID]
+	}
+	p.tensors[v.ID] = g.tensor
+	if g.tensor.seed == nil && seed != nil {
+		g.tensor.seed = p.withoutUnits(seed)
+	}
+	return g.tensor
 }
 
 // use returns the tensor of v for one use.
@@ -253,6 +280,15 @@ func propBuilder(k ir.Kind) func(*propagator, *ir.Op) {
 		return barrierNodes
 	case ir.ShardingConstraint, ir.Reshard:
 		return constraintNodes
+	case ir.DataFlowEdge:
+		return edgeNodes
+	case ir.PropagationBarrier:
+		return barredNodes
+	case ir.ShardingGroup:
+		return func(*propagator, *ir.Op) {}
+	case ir.SdyAllGather, ir.SdyAllSlice, ir.SdyAllToAll, ir.SdyCollectivePermute, ir.SdyAllReduce, ir.SdyReduceScatter,
+		ir.ReplicatedToUnreduced, ir.ShardedToUnreduced:
+		return explicitNodes
 	case ir.ManualComputation:
 		return manualNodes
 	}

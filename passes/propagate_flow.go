@@ -112,3 +112,122 @@ func onlyAxes(s *ir.Sharding, names []string) [][]ir.AxisRef {
 	}
 	return dims
 }
+
+// edgeNodes: a value as it lies wherever it flows to.
+func edgeNodes(p *propagator, op *ir.Op) {
+	seed, _ := op.Attrs.Get("sharding").(*ir.Sharding)
+	if seed == nil {
+		seed = op.Result().Sharding
+	}
+	p.edge(op.Operands, propRef{propTensor: p.define(op.Result(), seed)})
+}
+
+// barredNodes: axes spread in the allowed direction only.
+func barredNodes(p *propagator, op *ir.Op) {
+	if p.define(op.Result(), op.Result().Sharding) == nil {
+		return
+	}
+	p.edge(op.Operands, propRef{propTensor: p.tensors[op.Result().ID]})
+	p.nodes[len(p.nodes)-1].barred = [...]direction{both, backward, forward, 0}[op.Int("allowed_direction")]
+}
+
+// explicitNodes: what an explicit collective moves lies as it says before and
+// after; nothing spreads across.
+func explicitNodes(p *propagator, op *ir.Op) {
+	p.define(op.Result(), op.Attrs.Get("out_sharding").(*ir.Sharding))
+	if x := p.tensors[op.Operands[0].ID]; x != nil && x.seed == nil {
+		x.seed = ir.Replicated(p.mesh.Name, len(x.shape))
+	}
+}
+
+// A propGroup is values that lie alike: one tensor.
+type propGroup struct{ tensor *propTensor }
+
+// groupsOf finds the group of each value that sdy.sharding_group names; groups
+// that share a value are one.
+func groupsOf(f *ir.Func) map[ir.ID]*propGroup {
+	byNumber := make(map[int]int) // to the number of the group that it has become
+	of := make(map[ir.ID]int)
+	root := func(n int) int {
+		for byNumber[n] != n {
+			n = byNumber[n]
+		}
+		return n
+	}
+	f.Body.Walk(func(op *ir.Op) {
+		if op.Kind != ir.ShardingGroup {
+			return
+		}
+		n := op.Int("group_id")
+		if _, ok := byNumber[n]; !ok {
+			byNumber[n] = n
+		}
+		id := op.Operands[0].ID
+		if old, ok := of[id]; ok {
+			byNumber[root(old)] = root(n)
+		}
+		of[id] = n
+	})
+	groups := make(map[int]*propGroup)
+	out := make(map[ir.ID]*propGroup)
+	for id, n := range of {
+		n = root(n)
+		if groups[n] == nil {
+			groups[n] = new(propGroup)
+		}
+		out[id] = groups[n]
+	}
+	return out
+}
+
+// openNamed puts the ops of named computations in their place. What they say
+// of how their operands and results lie becomes constraints.
+func openNamed(f *ir.Func) {
+	o := &opener{f: f, sub: f.NewSubst()}
+	o.block(f.Body)
+}
+
+type opener struct {
+	f   *ir.Func
+	sub ir.Subst
+}
+
+func (o *opener) block(b *ir.Block) {
+	var out []*ir.Op
+	build := &ir.Builder{Func: o.f, Block: new(ir.Block)}
+	constrained := func(v *ir.Value, a ir.Attr, i int) *ir.Value {
+		per, _ := a.(ir.PerValue)
+		if i >= len(per) || !v.Type.IsTensor() {
+			return v
+		}
+		return build.Emit(ir.ShardingConstraint, []*ir.Value{v}, ir.AttrsOf(ir.NamedAttr{Name: "sharding", Attr: per[i]}), nil, nil).Result()
+	}
+	take := func() {
+		out = append(out, build.Block.Ops...)
+		build.Block.Ops = nil
+	}
+	for _, op := range b.Ops {
+		o.sub.Apply(op.Operands)
+		if op.Kind != ir.NamedComputation {
+			for _, r := range op.Regions {
+				o.block(r)
+			}
+			out = append(out, op)
+			continue
+		}
+		build.Origin = op.Origin
+		body := op.Regions[0]
+		for i, a := range body.Args {
+			o.sub[a.ID] = constrained(op.Operands[i], op.Attrs.Get("in_shardings"), i)
+		}
+		take()
+		o.block(body)
+		n := len(body.Ops) - 1
+		out = append(out, body.Ops[:n]...)
+		for i, v := range body.Ops[n].Operands {
+			o.sub[op.Results[i].ID] = constrained(v, op.Attrs.Get("out_shardings"), i)
+		}
+		take()
+	}
+	b.Ops = out
+}

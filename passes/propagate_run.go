@@ -157,7 +157,7 @@ func (p *propagator) step(nodes []*propNode, dir func(*propNode, int) direction)
 			continue
 		}
 		pr := p.project(n)
-		pr.spread(n, func(k int) direction { return dir(n, k) })
+		pr.spread(n, func(k int) direction { return dir(n, k) &^ n.barred })
 		for i, r := range n.refs() {
 			dims := n.rule.Operands
 			at := i
@@ -331,15 +331,19 @@ func (p *propagator) setManual(op *ir.Op) {
 // closedSharding is how x lies in the end: axes that do not divide a ghost
 // dimension are dropped.
 func (p *propagator) closedSharding(x *propTensor) *ir.Sharding {
+	if x.single != nil {
+		return x.single.Clone()
+	}
 	s := ir.Replicated(p.mesh.Name, len(x.shape))
 	if x.seed != nil {
-		s.Unreduced = x.seed.Unreduced
+		s.Unreduced, s.ReducedBy = x.seed.Unreduced, x.seed.ReducedBy
 	}
 	for d, axes := range x.dims {
 		n := 1
 		for i, r := range axes {
 			n *= p.mesh.RefSize(r)
-			if x.ghost != nil && x.ghost[d] && x.shape[d]%n != 0 {
+			said := x.seed != nil && i < len(x.seed.Axes(d))
+			if x.ghost != nil && x.ghost[d] && x.shape[d]%n != 0 && !said {
 				axes = axes[:i]
 				break
 			}
