@@ -40,7 +40,7 @@ type (
 	// poison stands for what failed; everything made of it keeps silent.
 	poison struct{}
 	// mapping is from -> to, of rename and split.
-	mapping struct{ from, to value }
+	mapping struct{}
 	// shardRules is {axis -> mesh axis}, of constrain.
 	shardRules []rule
 	// layerRef is a layer that is named, to be stacked.
