@@ -409,6 +409,58 @@ func backendConfig() field {
 	return f
 }
 
+// frontend is what XLA's passes are told of an op: {name="text",...}.
+func frontend() field {
+	const attr = "mhlo.frontend_attributes"
+	return of("frontend_attributes", func(op *ir.Op) string {
+		d, _ := op.Attrs.Get(attr).(ir.Dict)
+		var parts []string
+		for _, a := range d {
+			if s, ok := a.Attr.(ir.Str); ok {
+				parts = append(parts, a.Name+"="+quote(string(s)))
+			}
+		}
+		if parts == nil {
+			return ""
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	}, func(text string, as *ir.Attrs) error {
+		var d ir.Attrs
+		rest := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
+		for rest != "" {
+			name, after, ok := strings.Cut(rest, "=")
+			end := quoteEnd(after)
+			if !ok || end == 0 {
+				return errBeyond
+			}
+			s, err := unquote(after[:end])
+			if err != nil {
+				return err
+			}
+			d.Set(strings.TrimSpace(name), ir.Str(s))
+			rest = strings.TrimLeft(after[end:], ", ")
+		}
+		as.Set(attr, ir.Dict(d))
+		return nil
+	})
+}
+
+// quoteEnd is where the quoted string ends that s begins with, 0 if it does not.
+func quoteEnd(s string) int {
+	if !strings.HasPrefix(s, `"`) {
+		return 0
+	}
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return 0
+}
+
 // channelID is there where devices, and not replicas, communicate.
 func channelID() field {
 	return of("channel_id", func(op *ir.Op) string {

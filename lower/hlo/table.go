@@ -153,7 +153,7 @@ var table = map[ir.Kind]row{
 	ir.Call:                formed("call", call),
 	ir.OptimizationBarrier: formed("opt-barrier", barrier),
 	ir.CustomCall: given(simple("custom-call", must(str("custom_call_target", "call_target_name")), flag("custom_call_has_side_effect", "has_side_effect"),
-		apiVersion(), backendConfig())),
+		apiVersion(), backendConfig(), frontend())),
 	ir.TupleOp:         simple("tuple"),
 	ir.GetTupleElement: simple("get-tuple-element", number("index", "index")),
 
