@@ -208,7 +208,7 @@ func TestLaw(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d of %d configurations, each with all gathers and two rotates", (len(table)+step-1)/step, len(table))
+	t.Logf("%d of %d configurations, each with two gathers and two rotates, a fifth with windows", (len(table)+step-1)/step, len(table))
 }
 
 // lawHolds checks configuration i of the table.
@@ -216,6 +216,9 @@ func lawHolds(t *testing.T, c model, i int) {
 	c.rest = i % 3 / 2 // every third with a layer after the pipeline
 	var want, first []*ir.Literal
 	for _, gather := range c.gathers() {
+		if gather.policy == "per_repeat" && i%5 > 0 { // a fifth, which meets all meshes
+			continue
+		}
 		if gather.prefetch != "ahead" {
 			first = nil
 		}
