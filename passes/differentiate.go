@@ -341,8 +341,12 @@ func (t *tape) recomputes(v *ir.Value, region *rematRegion) bool {
 	if region != nil {
 		return !region.saves(v.Def)
 	}
-	return t.light(v)
+	return t.light(v) || cheap[v.Def.Kind] && t.d.kept[v] == nil
 }
+
+// cheap are the ops whose results are never kept, since their operands take no
+// more memory.
+var cheap = map[ir.Kind]bool{ir.ShardingConstraint: true, ir.PPName: true, ir.Reshape: true, ir.Transpose: true, ir.BroadcastInDim: true}
 
 // light reports whether v is to be computed again rather than kept in every
 // iteration: it follows from the iteration number, constants and values outside

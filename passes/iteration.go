@@ -23,7 +23,8 @@ type iteration struct {
 // build returns the loop state after the iteration, by name, and the sums of
 // the layers' scalars.
 func (it *iteration) build(aux []*ir.Value) (map[string]*ir.Value, []*ir.Value) {
-	it.progress(len(aux) > 0 || it.trains())
+	skip := it.attrs.Bool("skip_bubbles") && it.S > 1
+	it.progress(len(aux) > 0 || it.trains() || skip)
 	m := it.M / it.S
 	slot := it.mod(it.t, m).Named("slot")
 	io := it.b.Index(it.in["state_io"], 1, slot).Named("io")
@@ -36,7 +37,10 @@ func (it *iteration) build(aux []*ir.Value) (map[string]*ir.Value, []*ir.Value) 
 		}
 		args = append(args, v)
 	}
-	out := it.compute(args)
+	out := slices.Clone(it.compute(args))
+	if skip {
+		out[0] = it.skipped(out[0])
+	}
 	next := it.rotate(out[0].Named("out"), io, slot)
 	return next, it.sum(aux, out[1:])
 }
@@ -91,6 +95,17 @@ func (it *iteration) real(v *ir.Value) *ir.Value {
 	cut.Sharding = v.Sharding
 	out := it.where(it.valid, v, cut).Named(v.Name)
 	out.Sharding = v.Sharding
+	return out
+}
+
+// skipped is v, a result of all stages, with no number of a bubble in it.
+func (it *iteration) skipped(v *ir.Value) *ir.Value {
+	none := it.b.Broadcast(it.b.Splat(ir.Tensor(v.Type.Elem), 0), v.Type.Shape)
+	none.Def.Attrs.Set("pp.dont_care", ir.Unit{})
+	out := it.where(it.valid, v, none)
+	if s := it.layer.Params()[0].Sharding; s != nil {
+		out.Sharding = s.Prepend(it.stageAxes()...)
+	}
 	return out
 }
 

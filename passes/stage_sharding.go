@@ -133,6 +133,12 @@ func (s *stager) schedule(op *ir.Op) (schedule, error) {
 			return c, errorf(op, "pipeline: %d stages on a mesh axis of size %d", c.S, n)
 		}
 	}
+	if a.Bool("skip_bubbles") && c.S > 1 {
+		if len(c.stage) == 0 {
+			return c, errorf(op, "pipeline: skip_bubbles = true with all %d stages on one device, which has work in every iteration; leave it out", c.S)
+		}
+		s.m.Attrs.Set("pp.skip_bubbles", ir.Unit{})
+	}
 	return c, nil
 }
 

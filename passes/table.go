@@ -61,6 +61,7 @@ var Table = []Pass{
 	{Name: "licm", Doc: "moves out of loops what is the same in every iteration and takes no memory", Run: licm},
 	{Name: "cse", Doc: "merges values that compute the same thing", Run: cse},
 	{Name: "dce", Doc: "removes values and loop carries that nothing uses", Run: dce},
+	{Name: "skip-bubbles", Doc: "leaves out the work of stages that have no microbatch, if it is asked for", Requires: ir.Local, Run: skipBubbles},
 }
 
 // Names returns the names of the passes, each once, in order.
