@@ -70,7 +70,7 @@ const (
 	errRefused      message = "%s: %s = %s is understood and not available yet"
 	errLoss         message = "train: model %s returns %s, want a float without axes: a loss"
 	errNoCheckpoint message = "no value of the model has the checkpoint name %s"
-	errNoCut        message = "iteration_input is where an iteration can be computed again from"
+	errNoCut        message = "without iteration_input and decoder_layer_input each iteration would keep the whole state of the loop instead: %s"
 	errNoEffect     message = "%s = %s has no effect while %s = %s; it goes with %s"
 )
 

@@ -198,7 +198,10 @@ func (s *schedule) attr(p *program, outside string) ir.Dict {
 		n("delay", s.delay), n("pipelined", s.pipelined), n("unroll", unroll),
 		w("gather"), w("prefetch"), w("rotate"), w("remat"), w("checkpoint_place"), w("mode"),
 		f("scan_iterations"), f("scan_repeats"), f("scan_layers"), f("skip_bubbles"), f("save_gathered"),
-		{Name: "checkpoint", Attr: ir.Str(p.boundary())}, {Name: "save_decoder_layer_input", Attr: ir.Bool(p.keepsLayerInput())}, {Name: "save", Attr: stringArray(p.saved())}, {Name: "offload", Attr: stringArray(p.hosted())}}
+		{Name: "checkpoint", Attr: ir.Str(p.boundary())}, {Name: "save_decoder_layer_input", Attr: ir.Bool(p.keeps(layerInput))}, {Name: "save", Attr: stringArray(p.saved())}, {Name: "offload", Attr: stringArray(p.hosted())}}
+	if !p.keeps(iterationInput) {
+		as = append(as, ir.NamedAttr{Name: "save_iteration_input", Attr: ir.Bool(false)})
+	}
 	if outside != "" {
 		as = append(as, ir.NamedAttr{Name: "outside", Attr: ir.Sym(outside)})
 	}
@@ -217,6 +220,6 @@ func stringArray(ns []string) ir.Array {
 func (p *program) stackAttr() ir.Dict {
 	return ir.Dict(ir.AttrsOf(ir.NamedAttr{Name: "scan_layers", Attr: ir.Bool(p.flag("pipeline", "scan_layers"))},
 		ir.NamedAttr{Name: "checkpoint", Attr: ir.Str(p.boundary())}, ir.NamedAttr{Name: "remat", Attr: ir.Str(p.word("pipeline", "remat"))},
-		ir.NamedAttr{Name: "save_decoder_layer_input", Attr: ir.Bool(p.keepsLayerInput())}, ir.NamedAttr{Name: "save", Attr: stringArray(p.saved())},
+		ir.NamedAttr{Name: "save_decoder_layer_input", Attr: ir.Bool(p.keeps(layerInput))}, ir.NamedAttr{Name: "save", Attr: stringArray(p.saved())},
 		ir.NamedAttr{Name: "offload", Attr: stringArray(p.hosted())}, ir.NamedAttr{Name: "checkpoint_place", Attr: ir.Str(p.word("pipeline", "checkpoint_place"))}))
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"ppc/internal/spell"
 	"ppc/ir"
 )
 
@@ -306,103 +305,4 @@ func (p *program) rateAttr(x expr) ir.Dict {
 	}
 	v, _ := numberOf(x)
 	return ir.Dict(ir.AttrsOf(ir.NamedAttr{Name: "kind", Attr: ir.Str("constant")}, ir.NamedAttr{Name: "value", Attr: ir.Float{Value: v, Type: ir.F64}}))
-}
-
-// projections are the names of the products that make queries, keys and values.
-var projections = []string{"query_proj", "key_proj", "value_proj", "kv_proj", "qkv_proj"}
-
-// policies are the checkpoint names that each named policy keeps.
-var policies = map[string][]string{
-	"minimal":                          append(slices.Clone(projections), "out_proj", "mlpwi", "mlpwi_0", "mlpwi_1", "mlpwo"),
-	"minimal_with_context":             append(slices.Clone(projections), "out_proj", "mlpwi", "mlpwi_0", "mlpwi_1", "mlpwo", "context"),
-	"save_dot_with_context_except_mlp": append(slices.Clone(projections), "context", "out_proj"),
-	"save_dot_except_mlpwi":            append(slices.Clone(projections), "out_proj", "mlpwo"),
-	"save_dot_except_mlp":              append(slices.Clone(projections), "out_proj"),
-	"save_qkv_proj":                    projections,
-	"save_out_proj":                    {"out_proj"},
-}
-
-// offloaded are the checkpoint names that each policy keeps in host memory.
-var offloaded = map[string][]string{
-	"qkv_proj_offloaded": {"query_proj", "key_proj", "value_proj", "kv_proj"},
-	"minimal_offloaded":  policies["minimal"],
-}
-
-// saved are the checkpoint names that are kept: those of the policy, those of
-// save, and those that custom gives to device.
-func (p *program) saved() []string { return p.kept(policies, "save", "device") }
-
-// hosted are the names that are kept in host memory, likewise.
-func (p *program) hosted() []string { return p.kept(offloaded, "offload", "offload") }
-
-func (p *program) kept(policies map[string][]string, key, word string) []string {
-	ns := slices.Concat(policies[p.word("pipeline", "remat")], p.names("pipeline", key))
-	for _, e := range p.custom() {
-		if how, ok := e.value.(*nameRef); ok && how.name == word {
-			ns = append(ns, e.key)
-		}
-	}
-	slices.Sort(ns)
-	return slices.Compact(ns)
-}
-
-// custom is what remat = custom { … } says of each name.
-func (p *program) custom() []setting {
-	if s := p.values["pipeline"]["remat"]; s != nil {
-		return s.body
-	}
-	return nil
-}
-
-// boundary is what is recomputed as one: nothing where nothing is recomputed.
-func (p *program) boundary() string {
-	if p.word("pipeline", "remat") == "none" {
-		return "none"
-	}
-	return p.word("pipeline", "checkpoint")
-}
-
-// keepsLayerInput reports whether each layer's input is kept.
-func (p *program) keepsLayerInput() bool {
-	recomputed := slices.ContainsFunc(p.custom(), func(e setting) bool {
-		how, ok := e.value.(*nameRef)
-		return ok && e.key == "decoder_layer_input" && how.name == "remat"
-	})
-	return p.flag("pipeline", "save_decoder_layer_input") && !recomputed
-}
-
-// checkNames refuses names in save and custom that no value of m carries.
-func (p *program) checkNames(m *ir.Module) {
-	carried := []string{"iteration_input"} // the pipeline's own
-	for _, f := range m.Funcs {
-		f.Body.Walk(func(op *ir.Op) {
-			if name := op.Str("name"); op.Kind == ir.PPName && name != "" {
-				carried = append(carried, name)
-			}
-		})
-	}
-	slices.Sort(carried)
-	carried = slices.Compact(carried)
-	check := func(at span, name string) {
-		if !slices.Contains(carried, name) {
-			hint := "the model has " + alternatives(carried)
-			if c := spell.Nearest(name, carried); c != "" {
-				hint = "did you mean " + c + "?"
-			}
-			p.report(at, hint, errNoCheckpoint, name)
-		}
-	}
-	for _, key := range []string{"save", "offload"} {
-		for _, name := range p.names("pipeline", key) {
-			check(p.values["pipeline"][key].value.at(), name)
-		}
-	}
-	for _, e := range p.custom() {
-		at := e.span
-		at.len = len(e.key)
-		check(at, e.key)
-		if how, ok := e.value.(*nameRef); ok && e.key == "iteration_input" && how.name == "remat" {
-			p.report(at, "leave it out: it is kept", errNoCut)
-		}
-	}
 }

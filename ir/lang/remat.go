@@ -1,0 +1,146 @@
+package lang
+
+import (
+	"slices"
+	"strings"
+
+	"ppc/internal/spell"
+	"ppc/ir"
+)
+
+// projections are the names of the products that make queries, keys and values.
+var projections = []string{"query_proj", "key_proj", "value_proj", "kv_proj", "qkv_proj"}
+
+// policies are the checkpoint names that each named policy keeps.
+var policies = map[string][]string{
+	"minimal":                          append(slices.Clone(projections), "out_proj", "mlpwi", "mlpwi_0", "mlpwi_1", "mlpwo"),
+	"minimal_with_context":             append(slices.Clone(projections), "out_proj", "mlpwi", "mlpwi_0", "mlpwi_1", "mlpwo", "context"),
+	"save_dot_with_context_except_mlp": append(slices.Clone(projections), "context", "out_proj"),
+	"save_dot_except_mlpwi":            append(slices.Clone(projections), "out_proj", "mlpwo"),
+	"save_dot_except_mlp":              append(slices.Clone(projections), "out_proj"),
+	"save_qkv_proj":                    projections,
+	"save_out_proj":                    {"out_proj"},
+}
+
+// offloaded are the checkpoint names that each policy keeps in host memory.
+var offloaded = map[string][]string{
+	"qkv_proj_offloaded": {"query_proj", "key_proj", "value_proj", "kv_proj"},
+	"minimal_offloaded":  policies["minimal"],
+}
+
+// saved are the checkpoint names that are kept: those of the policy, those of
+// save, and those that custom gives to device.
+func (p *program) saved() []string { return p.kept(policies, "save", "device") }
+
+// hosted are the names that are kept in host memory, likewise.
+func (p *program) hosted() []string { return p.kept(offloaded, "offload", "offload") }
+
+func (p *program) kept(policies map[string][]string, key, word string) []string {
+	ns := slices.Concat(policies[p.word("pipeline", "remat")], p.names("pipeline", key))
+	for _, e := range p.custom() {
+		if how, ok := e.value.(*nameRef); ok && how.name == word {
+			ns = append(ns, e.key)
+		}
+	}
+	slices.Sort(ns)
+	return slices.Compact(ns)
+}
+
+// custom is what remat = custom { … } says of each name.
+func (p *program) custom() []setting {
+	if s := p.values["pipeline"]["remat"]; s != nil {
+		return s.body
+	}
+	return nil
+}
+
+// boundary is what is recomputed as one: nothing where nothing is recomputed.
+func (p *program) boundary() string {
+	if p.word("pipeline", "remat") == "none" {
+		return "none"
+	}
+	return p.word("pipeline", "checkpoint")
+}
+
+// keeps reports whether the pipeline's own name, or that of a layer's input, is
+// kept on the device: both are, unless something says otherwise.
+func (p *program) keeps(name string) bool {
+	recomputed := slices.ContainsFunc(p.custom(), func(e setting) bool {
+		how, ok := e.value.(*nameRef)
+		return ok && e.key == name && how.name == "remat"
+	})
+	return !recomputed && (name != layerInput || p.flag("pipeline", "save_decoder_layer_input"))
+}
+
+// The checkpoint names that a region is computed again from.
+const (
+	iterationInput = "iteration_input"
+	layerInput     = "decoder_layer_input"
+)
+
+// checkNames refuses names in save and custom that no value of m carries.
+func (p *program) checkNames(m *ir.Module) {
+	carried := []string{iterationInput} // the pipeline's own
+	for _, f := range m.Funcs {
+		f.Body.Walk(func(op *ir.Op) {
+			if name := op.Str("name"); op.Kind == ir.PPName && name != "" {
+				carried = append(carried, name)
+			}
+		})
+	}
+	slices.Sort(carried)
+	carried = slices.Compact(carried)
+	check := func(at span, name string) {
+		if !slices.Contains(carried, name) {
+			hint := "the model has " + alternatives(carried)
+			if c := spell.Nearest(name, carried); c != "" {
+				hint = "did you mean " + c + "?"
+			}
+			p.report(at, hint, errNoCheckpoint, name)
+		}
+	}
+	for _, key := range []string{"save", "offload"} {
+		for _, name := range p.names("pipeline", key) {
+			check(p.values["pipeline"][key].value.at(), name)
+		}
+	}
+	for _, e := range p.custom() {
+		at := e.span
+		at.len = len(e.key)
+		check(at, e.key)
+		if e.key == iterationInput && !p.keeps(iterationInput) {
+			p.checkCut(at, m, carried)
+		}
+	}
+}
+
+// checkCut refuses iterations that have nothing to be computed again from but
+// the state of the loop, which would be kept as a whole in each of them. at is
+// where their input is given up.
+func (p *program) checkCut(at span, m *ir.Module, carried []string) {
+	if p.boundary() != "iteration" || p.word("pipeline", "checkpoint_place") == "outside" || slices.Contains(p.hosted(), layerInput) {
+		return
+	}
+	if slices.Contains(carried, layerInput) && p.keeps(layerInput) {
+		return
+	}
+	m.Main().Body.Walk(func(op *ir.Op) {
+		if op.Kind == ir.PPPipeline {
+			d, _ := op.Attrs.Get("config").(ir.Dict)
+			p.report(at, "iteration_input = device, or offload, keeps one microbatch for each stage", errNoCut, strings.Join(loopState(ir.Attrs(d)), ", "))
+		}
+	})
+}
+
+// loopState is what a pipeline's loop carries.
+func loopState(config ir.Attrs) []string {
+	state := []string{"state_io", "shift"}
+	S, M, R, D := config.Int("stages"), config.Int("microbatches"), config.Int("repeats"), config.Int("delay")
+	if D == 2 {
+		state = append(state, "prev_outputs")
+	}
+	if R > 1 && M > S*D {
+		state = append(state, "circ_storage", "circ_storage_mover")
+	}
+	return state
+}
