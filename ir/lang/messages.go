@@ -79,6 +79,7 @@ const (
 	errLayers           message = "pipeline: %s do not split into %s x %s x %s per stage (%d)"
 	errLayersLeft       message = "pipeline: %s do not split into %s x %s per stage (%d): %d left over"
 	errSubset           message = "pipeline: layers = %d are to be inside, but there are %d"
+	errOneRepeat        message = "pipeline: checkpoint = repeat with repeats = 1: there is one repeat, the whole loop"
 	errMicrobatchStages message = "pipeline: %d microbatches are not a multiple of %d stages"
 	errMicrobatchDelay  message = "pipeline: %d microbatches are too few for delay = %d on %d stages, want at least %d"
 	errBatch            message = "pipeline: %s = %d does not divide into %d microbatches"

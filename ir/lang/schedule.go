@@ -24,6 +24,10 @@ func (e *elab) schedule(at span, n int, batch axis, rows cut) (*schedule, bool) 
 	if !e.layersFit(at, n, s) {
 		return nil, false
 	}
+	if s.repeats == 1 && p.boundary() == "repeat" && p.word("pipeline", "checkpoint_place") == "inside" {
+		e.fail(p.place("checkpoint", at), "use checkpoint = iteration, or checkpoint_place = outside besides", errOneRepeat)
+		return nil, false
+	}
 	return s, e.microbatchesFit(at, batch, rows, s)
 }
 
