@@ -22,7 +22,12 @@ import (
 // and what is computed from them are made where they are used, as they are
 // used. Moves along a cut dimension (slice, pad, concatenate, reverse) wait
 // until their result is used: see [partitioner.moved].
-func partition(m *ir.Module) error {
+func partition(m *ir.Module) error { return partitionWarning(m, nil) }
+
+// partitionWarning is partition, and calls warn, if that is not nil, with every
+// value that it makes whole although the program wants it in parts before and
+// after.
+func partitionWarning(m *ir.Module, warn func(*Error)) error {
 	f := m.Main()
 	if f == nil || f.Body == nil {
 		return nil
@@ -36,7 +41,7 @@ func partition(m *ir.Module) error {
 	}
 	divide(mesh, f)
 	p := &partitioner{
-		m: m, mesh: mesh, f: f, free: freeValues(f), copies: make([][]valueCopy, f.NumIDs()), waiting: make([]int, f.NumIDs()),
+		m: m, warn: warn, mesh: mesh, f: f, free: freeValues(f), copies: make([][]valueCopy, f.NumIDs()), waiting: make([]int, f.NumIDs()),
 		reduced:   reducedAxes(f),
 		replicas:  mesh.Size() > 1 && m.Attrs.Int("mhlo.num_replicas") == mesh.Size(),
 		resharder: resharder{mesh: mesh, plans: make(map[string]*reshardPlan)},
@@ -55,6 +60,7 @@ func partition(m *ir.Module) error {
 // copies is indexed by the IDs of the former and holds the latter.
 type partitioner struct {
 	m        *ir.Module
+	warn     func(*Error) // may be nil
 	mesh     *ir.Mesh
 	replicas bool // the devices are replicas of one partition
 	f        *ir.Func
@@ -224,6 +230,7 @@ func (p *partitioner) make(v *ir.Value, at layout) *ir.Value {
 		return p.makeMoved(v, at)
 	}
 	best := p.nearest(v, at)
+	p.warnThroughWhole(v, best.at, at)
 	if len(best.partial) > 0 {
 		best.v, best.at = p.combine(best.by, best.v, v.Type, best.at, at, best.partial)
 	}
@@ -286,6 +293,7 @@ func (p *partitioner) op(op *ir.Op) {
 	a := p.choose(op, want)
 	operands := make([]*ir.Value, len(op.Operands))
 	for i, v := range op.Operands {
+		p.warnWhole(op, a, i)
 		operands[i] = p.get(v, a.operands[i])
 	}
 	p.build.Origin = op.Origin

@@ -28,6 +28,9 @@ type Pass struct {
 	Breaks   ir.Form // may hold no more after
 
 	Run func(*ir.Module) error
+	// Warns, if not nil, is Run for a caller who wants to hear of what the
+	// program probably does not mean.
+	Warns func(m *ir.Module, warn func(*Error)) error
 }
 
 // after is the Form of a Module of Form f once p has run.
@@ -41,6 +44,10 @@ type Config struct {
 	// Each, if not nil, is called with every pass that has run, and its place
 	// in the order, from 1.
 	Each func(n int, p *Pass, m *ir.Module) error
+	// Warn, if not nil, is called with what a pass does that the program
+	// probably does not mean, such as gathering a value that lies in parts
+	// before and after.
+	Warn func(*Error)
 }
 
 // A Bug is an error of ppc itself: a pass that panicked or broke the rules of
@@ -108,7 +115,7 @@ func Run(m *ir.Module, cfg Config) error {
 		if !m.Form.Has(p.Requires) {
 			return &Error{Pass: p.Name, Msg: fmt.Sprintf("pass %s requires the form %q, the program has %q", p.Name, p.Requires, m.Form)}
 		}
-		if err := RunOne(p, m); err != nil {
+		if err := runOne(p, m, cfg.Warn); err != nil {
 			return err
 		}
 		if cfg.Each != nil {
@@ -157,14 +164,25 @@ func (p *Pass) done(f ir.Form) bool {
 }
 
 // RunOne runs p over m and verifies what it made.
-func RunOne(p *Pass, m *ir.Module) (err error) {
+func RunOne(p *Pass, m *ir.Module) error { return runOne(p, m, nil) }
+
+func runOne(p *Pass, m *ir.Module, warn func(*Error)) (err error) {
 	before := m.Clone()
 	defer func() {
 		if r := recover(); r != nil {
 			err = &Bug{Pass: p.Name, Cause: fmt.Errorf("panic: %v", r), Stack: debug.Stack(), Before: before}
 		}
 	}()
-	if err := p.Run(m); err != nil {
+	run := p.Run
+	if p.Warns != nil && warn != nil {
+		run = func(m *ir.Module) error {
+			return p.Warns(m, func(w *Error) {
+				w.Pass = p.Name
+				warn(w)
+			})
+		}
+	}
+	if err := run(m); err != nil {
 		if e, ok := err.(*Error); ok {
 			e.Pass = p.Name
 		}

@@ -55,7 +55,7 @@ var Table = []Pass{
 	{
 		Name: "partition", Doc: "makes the program one per device: local shapes, explicit collectives",
 		Requires: ir.Sharded, Ensures: ir.Local, Breaks: ir.Sharded,
-		Run: partition,
+		Run: partition, Warns: partitionWarning,
 	},
 	{Name: "simplify", Doc: "applies algebraic identities and folds small constants", Run: simplify},
 	{Name: "licm", Doc: "moves out of loops what is the same in every iteration and takes no memory", Run: licm},

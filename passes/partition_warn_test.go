@@ -1,0 +1,45 @@
+package passes
+
+import (
+	"strings"
+	"testing"
+
+	"ppc/ir"
+	"ppc/ir/mlir"
+)
+
+// What is gathered though nobody asked for it is said, with the value, the op
+// and both shardings; what was asked for is not.
+func TestPartitionWarns(t *testing.T) {
+	for _, c := range []struct{ name, op, want string }{
+		{"sort along a cut dimension", `"stablehlo.sort"(%a) <{dimension = 0 : i64}> ({
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %p = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    }) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : (tensor<8xf32>) -> tensor<8xf32>`, "a: tensor of type tensor<8xf32> is gathered: stablehlo.sort needs dimension 0 whole, which lies along x=4"},
+		{"an op that nobody knows", `stablehlo.custom_call @f(%a) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : (tensor<8xf32>) -> tensor<8xf32>`, "a: tensor of type tensor<8xf32> is gathered: stablehlo.custom_call"},
+		{"elementwise", `stablehlo.tanh %a : tensor<8xf32>`, ""},
+		{"gathered on purpose", `sdy.reshard %a <@mesh, [{}]> : tensor<8xf32>`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			src := `module { sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+  %r = ` + c.op + `
+  return %r : tensor<8xf32>
+} }`
+			m, err := mlir.Parse("a.mlir", []byte(src))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Form = ir.Expanded
+			var got []string
+			if err := Run(m, Config{Warn: func(w *Error) { got = append(got, w.Pass+": "+w.Error()) }}); err != nil {
+				t.Fatal(err)
+			}
+			text := strings.Join(got, "\n")
+			if (c.want == "") != (text == "") || !strings.Contains(text, c.want) {
+				t.Errorf("warnings %q, want %q", text, c.want)
+			}
+		})
+	}
+}
