@@ -27,7 +27,11 @@ import (
 //
 // Cotangents are added in the reverse order of their uses, so the bits do not
 // depend on anything but the program.
-func differentiate(m *ir.Module) error {
+func differentiate(m *ir.Module) error { return differentiateWarning(m, nil) }
+
+// differentiateWarning is differentiate, and calls warn, if that is not nil,
+// with the checkpoint names that a policy saves without effect.
+func differentiateWarning(m *ir.Module, warn func(*Error)) error {
 	wrt := m.Attrs.Str("pp.gradient")
 	if wrt == "" {
 		return nil
@@ -41,12 +45,15 @@ func differentiate(m *ir.Module) error {
 		return err
 	}
 	countedLoops(f)
-	d := &differentiator{m: m, f: f, regions: make(map[*ir.Op]*rematRegion), kept: make(map[*ir.Value]*ir.Value), keeps: make(map[*ir.Op][]keep), hosted: make(map[*ir.Value]*ir.Value), rules: gradientRules()}
+	d := &differentiator{m: m, f: f, regions: make(map[*ir.Op]*rematRegion), kept: make(map[*ir.Value]*ir.Value), keeps: make(map[*ir.Op][]keep), hosted: make(map[*ir.Value]*ir.Value), carried: make(map[string]bool), used: make(map[string]bool), rules: gradientRules()}
 	f.Body.Ops = d.flatten(f.Body.Ops, standing{})
 	if err := d.run(wrt == "all"); err != nil {
 		return err
 	}
 	dropUnused(m)
+	if warn != nil {
+		d.warnOfNames(warn)
+	}
 	return nil
 }
 
@@ -65,9 +72,13 @@ type differentiator struct {
 	kept    map[*ir.Value]*ir.Value // where the rows of a saved value of a loop in a region are
 	keeps   map[*ir.Op][]keep       // by loop
 	hosted  map[*ir.Value]*ir.Value // a saved value, in host memory
-	rules   map[ir.Kind]gradRule
-	active  map[*ir.Value]bool // depends on what gradients are taken of
-	err     error
+
+	policies []*ir.Op        // regions with different policies
+	carried  map[string]bool // checkpoint names of values in regions
+	used     map[string]bool // of those, the ones whose values are kept
+	rules    map[ir.Kind]gradRule
+	active   map[*ir.Value]bool // depends on what gradients are taken of
+	err      error
 
 	channels int // the largest handle of a channel; 0 where they have not been looked at
 }
@@ -306,6 +317,9 @@ func (t *tape) need(v *ir.Value) *ir.Value {
 		return w
 	}
 	region := t.regionOf(v)
+	if region.saves(v.Def) {
+		t.d.used[v.Def.Str("name")] = true
+	}
 	switch {
 	case t.outer == nil && region == nil:
 		return v

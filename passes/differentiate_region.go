@@ -2,6 +2,7 @@ package passes
 
 import (
 	"slices"
+	"strings"
 
 	"ppc/ir"
 )
@@ -74,6 +75,7 @@ func (d *differentiator) flatten(ops []*ir.Op, at standing) []*ir.Op {
 			if inner.again == nil {
 				r := newRematRegion(op)
 				inner = standing{r, r}
+				d.note(op)
 			}
 			for i, a := range op.Regions[0].Args {
 				sub[a.ID] = op.Operands[i]
@@ -90,6 +92,9 @@ func (d *differentiator) flatten(ops []*ir.Op, at standing) []*ir.Op {
 		if at.again != nil {
 			d.regions[op] = at.again
 		}
+		if op.Kind == ir.PPName && at.policy != nil {
+			d.carried[op.Str("name")] = true
+		}
 		inner := at
 		if op.Kind == ir.PPScan {
 			inner = at.inLoop()
@@ -105,6 +110,57 @@ func (d *differentiator) flatten(ops []*ir.Op, at standing) []*ir.Op {
 		}
 	}
 	return out
+}
+
+// note remembers the policy of the region op.
+func (d *differentiator) note(op *ir.Op) {
+	same := func(other *ir.Op) bool { return other.Attrs.Get("policy").String() == op.Attrs.Get("policy").String() }
+	if !slices.ContainsFunc(d.policies, same) {
+		d.policies = append(d.policies, op)
+	}
+}
+
+// warnOfNames warns of policies none of whose names has an effect, and of names
+// without effect that were asked for one by one.
+func (d *differentiator) warnOfNames(warn func(*Error)) {
+	for _, region := range d.policies {
+		p, _ := region.Attrs.Get("policy").(ir.Dict)
+		policy := ir.Attrs(p)
+		for _, name := range wordsOf(policy.Get("asked")) {
+			if why := d.withoutEffect(name); why != "" {
+				warn(&Error{Op: region, Msg: "pipeline: to keep " + name + " has no effect: " + why})
+			}
+		}
+		names := append(wordsOf(policy.Get("save")), wordsOf(policy.Get("offload"))...)
+		if word := policy.Str("remat"); len(names) > 0 && word != "full" && word != "custom" && word != "" {
+			d.warnOfPolicy(warn, region, word, names)
+		}
+	}
+}
+
+// warnOfPolicy warns if the policy called word keeps none of names.
+func (d *differentiator) warnOfPolicy(warn func(*Error), region *ir.Op, word string, names []string) {
+	why := "no value has one of the names " + strings.Join(names, ", ")
+	for _, name := range names {
+		if d.used[name] {
+			return
+		}
+		if d.carried[name] {
+			why = d.withoutEffect(name)
+		}
+	}
+	warn(&Error{Op: region, Msg: "pipeline: remat = " + word + " has no effect: " + why})
+}
+
+// withoutEffect is why no value of the given name is kept, "" if one is.
+func (d *differentiator) withoutEffect(name string) string {
+	switch {
+	case d.used[name]:
+		return ""
+	case d.carried[name]:
+		return "the backward pass does not need " + name
+	}
+	return "no value that is computed again has the name " + name
 }
 
 // A keep is a value in the body of a loop that stands in a region and whose

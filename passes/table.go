@@ -19,14 +19,14 @@ var Table = []Pass{
 		Run: allgatherPrefetch,
 	},
 	{
-		Name: "checkpoint", Doc: "puts remat regions around iterations or layers",
+		Name: "checkpoint", Doc: "puts remat regions around iterations, layers or repeats, or around their loops",
 		Requires: ir.Gathered, Ensures: ir.Checkpointed,
-		Run: checkpoint,
+		Run: checkpoint, Warns: checkpointWarning,
 	},
 	{
 		Name: "differentiate", Doc: "appends the gradient of the loss, by reverse mode over loops, if it is asked for",
 		Requires: ir.Checkpointed, Ensures: ir.Differentiated,
-		Run: differentiate,
+		Run: differentiate, Warns: differentiateWarning,
 	},
 	{
 		Name: "optimizer", Doc: "makes the program a step of training: state, update, new parameters in place of the old, if it is asked for",

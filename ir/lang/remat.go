@@ -46,6 +46,17 @@ func (p *program) kept(policies map[string][]string, key, word string) []string 
 	return slices.Compact(ns)
 }
 
+// asked are the names that are given one by one: by save, offload and custom.
+func (p *program) asked() []string {
+	ns := slices.Concat(p.names("pipeline", "save"), p.names("pipeline", "offload"))
+	for _, e := range p.custom() {
+		if how, ok := e.value.(*nameRef); ok && how.name != "remat" {
+			ns = append(ns, e.key)
+		}
+	}
+	return ns
+}
+
 // custom is what remat = custom { … } says of each name.
 func (p *program) custom() []setting {
 	if s := p.values["pipeline"]["remat"]; s != nil {

@@ -203,6 +203,9 @@ func (s *schedule) attr(p *program, outside string) ir.Dict {
 		w("gather"), w("prefetch"), w("rotate"), w("remat"), w("checkpoint_place"), w("mode"),
 		f("scan_iterations"), f("scan_repeats"), f("scan_layers"), f("skip_bubbles"), f("save_gathered"),
 		{Name: "checkpoint", Attr: ir.Str(p.boundary())}, {Name: "save_decoder_layer_input", Attr: ir.Bool(p.keeps(layerInput))}, {Name: "save", Attr: stringArray(p.saved())}, {Name: "offload", Attr: stringArray(p.hosted())}}
+	if asked := p.asked(); len(asked) > 0 {
+		as = append(as, ir.NamedAttr{Name: "asked", Attr: stringArray(asked)})
+	}
 	if !p.keeps(iterationInput) {
 		as = append(as, ir.NamedAttr{Name: "save_iteration_input", Attr: ir.Bool(false)})
 	}
