@@ -103,8 +103,13 @@ func (r *run) do(ctx context.Context, inputs [][]*buffer) ([][]*buffer, error) {
 }
 
 // park gives up d's permit until ready and a permit come. r.mu is held before,
-// and after unless it fails.
+// and after unless it fails. In a run that has failed nobody would wake d, so
+// it does not wait.
 func (r *run) park(d *device, w waiter) error {
+	if r.err != nil {
+		r.mu.Unlock()
+		return errStopped
+	}
 	d.waits, d.parked = w, true
 	r.permits++
 	r.dispatch()
