@@ -8,7 +8,7 @@ import (
 // A device that comes to wait after the run has failed goes on at once: nobody
 // would wake it.
 func TestParkAfterFailure(t *testing.T) {
-	r := &run{workers: 1, live: 1}
+	r := &run{live: 1}
 	d := &device{run: r, wake: make(chan struct{}, 1)}
 	r.devices = []*device{d}
 	r.fail(context.Canceled)
