@@ -152,9 +152,18 @@ func (w *window) repeats(n int, state, older []*ir.Value, body func(b *ir.Builde
 // gather makes the weights of repeat r whole, for every stage.
 func (w *window) gather(b *ir.Builder, r *ir.Value) []*ir.Value {
 	var out []*ir.Value
+	var ids *ir.Value
+	if w.config.Str("compat") == "maxtext_prefetch" {
+		ids = w.early(b, r)
+	}
 	for _, x := range w.weights {
-		v := b.At(x.origin).Index(x.source, 0, r).Named(x.source.Name)
-		v.Sharding = x.parts
+		var v *ir.Value
+		if ids != nil {
+			v = rowsOf(b.At(x.origin), x.source, ids, true)
+		} else {
+			v = b.At(x.origin).Index(x.source, 0, r)
+		}
+		v.Name, v.Sharding = x.source.Name, x.parts
 		g := b.At(x.origin).Emit(ir.PPGather, []*ir.Value{v}, ir.AttrsOf(named("sharding", x.whole)), nil, nil)
 		if w.config.Bool("save_gathered") {
 			g.Attrs.Set("pp.save", ir.Unit{})
@@ -162,6 +171,18 @@ func (w *window) gather(b *ir.Builder, r *ir.Value) []*ir.Value {
 		out = append(out, g.Result().Named(x.source.Name))
 	}
 	return out
+}
+
+// early is what MaxText takes each stage's repeat to be when repeat r begins:
+// the one that it is in one iteration later, at which the stages from the third
+// on are still in the repeat before. They never get the last repeat's weights.
+func (w *window) early(b *ir.Builder, r *ir.Value) *ir.Value {
+	c := w.config
+	t := ir.Tensor(ir.I32, c.Int("stages"))
+	now := b.Broadcast(b.Add(b.Mul(r, b.I32(w.M)), b.I32(1)), t.Shape)
+	lead := b.Sub(now, b.Mul(b.Iota(t, 0), b.Splat(t, float64(c.Int("delay")))))
+	repeat := b.Div(b.Binary(ir.Maximum, lead, b.Splat(t, 0)), b.Splat(t, float64(w.M)))
+	return b.Binary(ir.Minimum, repeat, b.Splat(t, float64(w.R-1)))
 }
 
 // A pair is the window during some iterations: the stages on repeat r take

@@ -138,12 +138,12 @@ func (it *iteration) side(s side) *ir.Value {
 	if !s.cut {
 		return s.v
 	}
-	return it.rows(s.v, it.micro, false).Named(s.v.Name)
+	return rowsOf(it.b, s.v, it.micro, false).Named(s.v.Name)
 }
 
-// rows takes row index[s] of v for each stage s: v is [n, …], or [n, S, …] where
-// each stage takes it from its own part. The result is [S, …].
-func (it *iteration) rows(v, index *ir.Value, own bool) *ir.Value {
+// rowsOf takes row index[s] of v for each stage s: v is [n, …], or [n, S, …]
+// where each stage takes it from its own part. The result is [S, …].
+func rowsOf(b *ir.Builder, v, index *ir.Value, own bool) *ir.Value {
 	g := ir.GatherDims{CollapsedSliceDims: []int{0}, StartIndexMap: []int{0}, IndexVectorDim: 1}
 	sizes := slices.Clone(v.Type.Shape)
 	sizes[0] = 1
@@ -157,7 +157,7 @@ func (it *iteration) rows(v, index *ir.Value, own bool) *ir.Value {
 		g.OffsetDims = append(g.OffsetDims, d-skip+1)
 	}
 	attrs := ir.AttrsOf(named("dimension_numbers", g), named("slice_sizes", ir.Ints(sizes)))
-	return it.b.Emit(ir.Gather, []*ir.Value{v, it.b.Reshape(index, it.S, 1)}, attrs, nil, nil).Results[0]
+	return b.Emit(ir.Gather, []*ir.Value{v, b.Reshape(index, index.Type.Shape[0], 1)}, attrs, nil, nil).Results[0]
 }
 
 // compute runs the L layers of every stage. With several, they are a loop over
@@ -169,7 +169,7 @@ func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 		leaf := it.layer.Params()[first+i]
 		v := w
 		if it.R > 1 {
-			v = it.rows(w, it.rep, true).Named(w.Name)
+			v = rowsOf(it.b, w, it.rep, true).Named(w.Name)
 		}
 		v.Sharding = it.used(leaf.Sharding)
 		ws = append(ws, it.real(whole(it.b, v, leaf, it.used, it.attrs.Str("gather"))))

@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"cmp"
 	"slices"
 
 	"ppc/ir"
@@ -44,7 +45,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 			if g == nil {
 				g = t.zeros(op.Results[i].Type)
 			}
-			g = t.b.Constrain(g, laidOut(op.Operands[i]))
+			g = t.b.Constrain(g, cmp.Or(storedParts(v), laidOut(op.Operands[i])))
 			a := f.NewValue(g.Type, "d."+body.Args[1+i].Name)
 			carries, args, carried = append(carries, g), append(args, a), append(carried, i)
 			in.add(v, a)
@@ -68,7 +69,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	for _, v := range in.sums { // sums over the iterations
 		a := f.NewValue(v.Type, "d."+v.Name)
 		a.Sharding = v.Sharding
-		carries, args = append(carries, t.cotangent(v)), append(args, a)
+		carries, args = append(carries, t.b.Constrain(t.cotangent(v), storedParts(v))), append(args, a)
 		next = append(next, in.b.Add(a, in.ct[v]))
 	}
 	kept := slices.DeleteFunc(in.replaying, func(p *replay) bool { return p.newer == nil })
@@ -109,6 +110,15 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	for k, x := range outs {
 		t.add(op.Operands[x], back.Results[len(carries)+k])
 	}
+}
+
+// storedParts is how the cotangent of v lies if v is a weight that was made whole: as
+// the weight is stored. Nil for other values.
+func storedParts(v *ir.Value) *ir.Sharding {
+	if v.Def == nil || v.Def.Kind != ir.PPGather {
+		return nil
+	}
+	return v.Def.Operands[0].Sharding
 }
 
 // laidOut is how the program says that v lies, nil where it does not.
@@ -214,7 +224,11 @@ func (t *tape) why(v *ir.Value) ir.Dict {
 	if t.regionOf(v).saves(v.Def) {
 		return whySaved(v.Def)
 	}
-	return ir.Dict(ir.AttrsOf(named("name", ir.Str(v.Name)), named("why", ir.Str("needed by the backward pass"))))
+	why := "needed by the backward pass"
+	if saved(v) {
+		why = "save_gathered"
+	}
+	return ir.Dict(ir.AttrsOf(named("name", ir.Str(v.Name)), named("why", ir.Str(why))))
 }
 
 // whySaved is why for the value that op gives a name.

@@ -82,6 +82,7 @@ const (
 	errOneRepeat        message = "pipeline: checkpoint = repeat with repeats = 1: there is one repeat, the whole loop"
 	errMicrobatchStages message = "pipeline: %d microbatches are not a multiple of %d stages"
 	errMicrobatchDelay  message = "pipeline: %d microbatches are too few for delay = %d on %d stages, want at least %d"
+	errWindow           message = "pipeline: gather = per_repeat with repeats = %d, but a window slides over 2 repeats or more"
 	errBatch            message = "pipeline: %s = %d does not divide into %d microbatches"
 	errRows             message = "pipeline: a microbatch of %s (%s %d / %d microbatches) does not divide along %s (%d)"
 	errStackForm        message = "%s takes a layer and their number, then the activation"

@@ -24,6 +24,10 @@ func (e *elab) schedule(at span, n int, batch axis, rows cut) (*schedule, bool) 
 	if !e.layersFit(at, n, s) {
 		return nil, false
 	}
+	if p.word("pipeline", "gather") == "per_repeat" && s.repeats < 2 {
+		e.fail(p.place("gather", at), "gather = once", errWindow, s.repeats)
+		return nil, false
+	}
 	if s.repeats == 1 && p.boundary() == "repeat" && p.word("pipeline", "checkpoint_place") == "inside" {
 		e.fail(p.place("checkpoint", at), "use checkpoint = iteration, or checkpoint_place = outside besides", errOneRepeat)
 		return nil, false
@@ -208,6 +212,9 @@ func (s *schedule) attr(p *program, outside string) ir.Dict {
 	}
 	if !p.keeps(iterationInput) {
 		as = append(as, ir.NamedAttr{Name: "save_iteration_input", Attr: ir.Bool(false)})
+	}
+	if p.word("pipeline", "compat") != "none" {
+		as = append(as, w("compat"))
 	}
 	if outside != "" {
 		as = append(as, ir.NamedAttr{Name: "outside", Attr: ir.Sym(outside)})

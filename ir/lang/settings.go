@@ -64,7 +64,7 @@ var settingTable = []settingRow{
 	{block: "pipeline", key: "mode", kind: word, words: []string{"auto", "explicit"}, def: "auto",
 		refused: map[string]string{"explicit": "use auto"}, doc: "whether shardings are derived or demanded"},
 	{block: "pipeline", key: "compat", kind: word, words: []string{"none", "maxtext_prefetch"}, def: "none",
-		refused: map[string]string{"maxtext_prefetch": "leave it out: it goes with gather = per_repeat"}, doc: "defects of others to be reproduced"},
+		doc: "a defect of others to be reproduced; goes with gather = per_repeat"},
 
 	{block: "train", key: "optimizer", kind: call, words: []string{"sgd", "adam", "adamw"}, def: "", doc: "how parameters are updated"},
 	{block: "train", key: "clip_by_global_norm", kind: real, above: true, doc: "the largest norm of all gradients together"},
@@ -124,8 +124,8 @@ func (p *program) checkSettings() {
 // checkTogether refuses settings that have no effect as things stand.
 func (p *program) checkTogether() {
 	gather := p.word("pipeline", "gather")
-	for _, key := range []string{"prefetch", "save_gathered"} {
-		if s := p.values["pipeline"][key]; s != nil && gather != "per_repeat" && p.word("pipeline", key) != "false" {
+	for _, key := range []string{"prefetch", "save_gathered", "compat"} {
+		if s := p.values["pipeline"][key]; s != nil && gather != "per_repeat" && !slices.Contains([]string{"false", "none"}, p.word("pipeline", key)) {
 			p.report(s.span, "leave it out", errNoEffect, s.key, p.word("pipeline", key), "gather", gather, "per_repeat")
 		}
 	}
