@@ -1,0 +1,187 @@
+package passes
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"ppc/ir"
+	"ppc/ir/mlir"
+	"ppc/lower"
+)
+
+// shardyPrograms is how many random programs Shardy sees.
+const shardyPrograms = 150
+
+// mustAgree is on how many of these Shardy and propagate have agreed about
+// every value. It only grows.
+const mustAgree = 122
+
+// propagateAll is the stage propagate of the shared tool shardy.py for every
+// file of a directory in one process.
+const propagateAll = `
+import glob, os, sys
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+from jax._src.interpreters import mlir
+from jaxlib.mlir import ir
+from jaxlib.mlir.passmanager import PassManager
+for name in glob.glob(sys.argv[1] + "/*.mlir"):
+    with mlir.make_ir_context() as ctx, ir.Location.unknown():
+        ctx.allow_unregistered_dialects = True
+        m = ir.Module.parse(open(name).read())
+        PassManager.parse("builtin.module(sdy-propagation-pipeline)").run(m.operation)
+        open(name + ".out", "w").write(str(m))
+`
+
+// shardyPython is a python that has jax, and with it Shardy.
+func shardyPython(t *testing.T) string {
+	python := os.Getenv("PPC_PYTHON")
+	if python == "" {
+		python = "/opt/ppcpy/bin/python"
+	}
+	if _, err := os.Stat(python); err != nil {
+		t.Skip("no python with jax: set PPC_PYTHON")
+	}
+	return python
+}
+
+// Shardy gives every value of random programs the same sharding. Where it cuts
+// a value along axes that do not divide its size, which propagate never does,
+// the program may differ from there on.
+func TestPropagateLikeShardy(t *testing.T) {
+	python := shardyPython(t)
+	dir := t.TempDir()
+	meshes := []*ir.Mesh{
+		{Name: "mesh", Axes: []ir.MeshAxis{{Name: "x", Size: 4}, {Name: "y", Size: 2}}},
+		{Name: "mesh", Axes: []ir.MeshAxis{{Name: "x", Size: 2}, {Name: "y", Size: 2}}},
+	}
+	programs := make(map[uint64]*ir.Module)
+	for seed := range uint64(shardyPrograms) {
+		m, _ := randomProgram(4*seed, meshes[seed%2], 1+int(seed%12))
+		if err := dce(m); err != nil {
+			t.Fatal(err)
+		}
+		tag(m.Main())
+		programs[seed] = m
+		text := m.Clone()
+		lower.ExpandGroups(text)
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(seed, ".mlir")), []byte(mlir.Print(text)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.Command(python, "-c", propagateAll, dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	agree, indivisible := 0, 0
+	for seed := range uint64(shardyPrograms) {
+		name := filepath.Join(dir, fmt.Sprint(seed, ".mlir.out"))
+		out, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := mlir.Parse(name, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := programs[seed]
+		if err := propagate(m); err != nil {
+			t.Fatal(err)
+		}
+		switch diffs := shardingDiffs(m.Main(), theirs.Main()); {
+		case len(diffs) == 0:
+			agree++
+		case cutsUnevenly(m.Meshes[0], theirs.Main()):
+			indivisible++
+		default:
+			t.Logf("seed %d: %s", 4*seed, diffs[0])
+		}
+	}
+	t.Logf("%d programs agree, %d have sizes that do not divide", agree, indivisible)
+	if agree < mustAgree {
+		t.Errorf("%d programs agree, want at least %d", agree, mustAgree)
+	}
+}
+
+const tagName = "test.tag"
+
+// tag numbers the ops of f, so that they are found again.
+func tag(f *ir.Func) {
+	n := 0
+	f.Body.Walk(func(op *ir.Op) {
+		if !op.Kind.Has(ir.Terminator) {
+			n++
+			op.Attrs.Set(tagName, ir.I64Attr(n))
+		}
+	})
+}
+
+// tagged are the ops of f by their number.
+func tagged(f *ir.Func) map[int]*ir.Op {
+	out := make(map[int]*ir.Op)
+	f.Body.Walk(func(op *ir.Op) {
+		if n := op.Attrs.Int(tagName); n > 0 {
+			out[n] = op
+		}
+	})
+	return out
+}
+
+// shardingDiffs are the values of f that lie otherwise in g, constants aside.
+func shardingDiffs(f, g *ir.Func) []string {
+	var diffs []string
+	compare := func(what string, t *ir.Type, a, b *ir.Sharding) {
+		if t.IsTensor() && t.Rank() > 0 && !a.SameLayout(b) {
+			diffs = append(diffs, fmt.Sprintf("%s %s: %s, Shardy has %s", what, t, a, b))
+		}
+	}
+	for i, v := range f.Params() {
+		compare(fmt.Sprint("parameter ", i), v.Type, v.Sharding, g.Params()[i].Sharding)
+	}
+	for i, r := range f.Results {
+		compare(fmt.Sprint("result ", i), r.Type, r.Sharding, g.Results[i].Sharding)
+	}
+	free, others := freeValues(f), tagged(g)
+	f.Body.Walk(func(op *ir.Op) {
+		o := others[op.Attrs.Int(tagName)]
+		for i, v := range op.Results {
+			if o != nil && !free[v.ID] {
+				compare(op.Name(), v.Type, v.Sharding, saidOf(o, i))
+			}
+		}
+	})
+	return diffs
+}
+
+// saidOf is how result i of op lies: some ops say it in an attribute.
+func saidOf(op *ir.Op, i int) *ir.Sharding {
+	if s, ok := op.Attrs.Get("sharding").(*ir.Sharding); ok {
+		return s
+	}
+	if per, ok := op.Attrs.Get("out_shardings").(ir.PerValue); ok {
+		return per[i]
+	}
+	return op.Results[i].Sharding
+}
+
+// cutsUnevenly reports whether some value of f is cut along axes that do not
+// divide its size.
+func cutsUnevenly(mesh *ir.Mesh, f *ir.Func) bool {
+	found := false
+	f.Body.Walk(func(op *ir.Op) {
+		found = found || slices.ContainsFunc(op.Results, func(v *ir.Value) bool {
+			if !v.Type.IsTensor() {
+				return false
+			}
+			for d, n := range v.Type.Shape {
+				if n%mesh.RefsSize(v.Sharding.Axes(d)) != 0 {
+					return true
+				}
+			}
+			return false
+		})
+	})
+	return found
+}
