@@ -24,6 +24,8 @@ type program struct {
 	seed  uint64
 
 	training *lang.Training // nil where the program is no step of training
+
+	warn func(msg string) // may be nil
 }
 
 // A PassInfo is one row of the pass table.
@@ -83,6 +85,9 @@ func checkPass(name string) error {
 // what each pass made is left there.
 func (p *program) compile(after, dumpTo string) error {
 	cfg := passes.Config{After: after}
+	if p.warn != nil {
+		cfg.Warn = func(w *passes.Error) { p.warn(w.Error()) }
+	}
 	if dumpTo != "" {
 		if err := os.MkdirAll(dumpTo, 0o777); err != nil {
 			return fileError(err)

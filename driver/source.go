@@ -24,6 +24,10 @@ type Source struct {
 	Devices int       // for a mesh axis of size -1; 0 where nobody said
 	Stdin   io.Reader // what "-" reads
 
+	// Warn, if not nil, is called with what the program asks for without effect
+	// and with what it probably does not mean.
+	Warn func(msg string)
+
 	stdin []byte // once read
 }
 
@@ -105,6 +109,7 @@ func (s *Source) load(opts lang.Options) (*program, error) {
 	if p.m == nil {
 		return p, nil // a library, where opts takes one
 	}
+	p.warn = s.Warn
 	if main := p.m.Main(); main == nil || main.Body == nil {
 		return nil, errors.New(s.name() + ": there is no @main: the program has no function to run, or several")
 	}

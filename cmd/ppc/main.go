@@ -84,7 +84,7 @@ type settings struct {
 }
 
 func (s *settings) source(file string, std *streams) *driver.Source {
-	return &driver.Source{File: file, Lang: s.Lang, Set: s.Set, Devices: s.Devices, Stdin: std.stdin}
+	return &driver.Source{File: file, Lang: s.Lang, Set: s.Set, Devices: s.Devices, Stdin: std.stdin, Warn: std.warn}
 }
 
 const fileHelp = "A .pp, .mlir or .hlo file; - is standard input."

@@ -45,6 +45,9 @@ func (s *streams) report(err error) {
 	}
 }
 
+// warn writes what is no error.
+func (s *streams) warn(msg string) { fmt.Fprintln(s.stderr, "warning: "+msg) }
+
 // failures collects the errors of several files.
 type failures []error
 
