@@ -48,9 +48,10 @@ func shardyPython(t *testing.T) string {
 	return python
 }
 
-// Shardy gives every value of random programs the same sharding. Where it cuts
-// a value along axes that do not divide its size, which propagate never does,
-// the program may differ from there on.
+// Shardy gives every value of random programs the same sharding, but for the
+// three differences that docs/rationale.md explains: sizes that axes do not
+// divide, reshards that it puts in around concatenations and results, and
+// parts of axes on parameters and results.
 func TestPropagateLikeShardy(t *testing.T) {
 	python := shardyPython(t)
 	dir := t.TempDir()
@@ -75,7 +76,7 @@ func TestPropagateLikeShardy(t *testing.T) {
 	if out, err := exec.Command(python, "-c", propagateAll, dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	agree, indivisible := 0, 0
+	agree, explained := 0, 0
 	for seed := range uint64(shardyPrograms) {
 		name := filepath.Join(dir, fmt.Sprint(seed, ".mlir.out"))
 		out, err := os.ReadFile(name)
@@ -93,13 +94,13 @@ func TestPropagateLikeShardy(t *testing.T) {
 		switch diffs := shardingDiffs(m.Main(), theirs.Main()); {
 		case len(diffs) == 0:
 			agree++
-		case cutsUnevenly(m.Meshes[0], theirs.Main()):
-			indivisible++
+		case cutsUnevenly(m.Meshes[0], theirs.Main()), hasOwnReshard(theirs.Main()), dropsParts(m.Main(), theirs.Main()):
+			explained++
 		default:
-			t.Logf("seed %d: %s", 4*seed, diffs[0])
+			t.Errorf("seed %d: %s", 4*seed, diffs[0])
 		}
 	}
-	t.Logf("%d programs agree, %d have sizes that do not divide", agree, indivisible)
+	t.Logf("%d programs agree, %d differ as explained", agree, explained)
 	if agree < mustAgree {
 		t.Errorf("%d programs agree, want at least %d", agree, mustAgree)
 	}
@@ -184,4 +185,38 @@ func cutsUnevenly(mesh *ir.Mesh, f *ir.Func) bool {
 		})
 	})
 	return found
+}
+
+// hasOwnReshard reports whether f has a reshard that Shardy put in.
+func hasOwnReshard(f *ir.Func) bool {
+	found := false
+	f.Body.Walk(func(op *ir.Op) { found = found || op.Kind == ir.Reshard && !op.Attrs.Has(tagName) })
+	return found
+}
+
+// dropsParts reports whether a parameter or result of f lies along a part of an
+// axis, and not of g.
+func dropsParts(f, g *ir.Func) bool {
+	parts := func(s *ir.Sharding) (n int) {
+		for d := range s.Dims {
+			for _, r := range s.Axes(d) {
+				n += min(r.Size, 1)
+			}
+		}
+		return n
+	}
+	at := func(f *ir.Func) (n int) {
+		for _, v := range f.Params() {
+			if v.Sharding != nil {
+				n += parts(v.Sharding)
+			}
+		}
+		for _, r := range f.Results {
+			if r.Sharding != nil {
+				n += parts(r.Sharding)
+			}
+		}
+		return n
+	}
+	return at(f) > at(g)
 }
