@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"ppc/ir"
@@ -66,11 +67,15 @@ type Comparison struct {
 	First     string // the first element beyond the tolerance, with both numbers
 }
 
-// A Mismatch is outputs beyond their tolerance.
-type Mismatch struct{ Checks []*Comparison }
+// A Mismatch is outputs beyond their tolerance, and pipelines in which
+// microbatches go through other layers than they should.
+type Mismatch struct {
+	Checks []*Comparison
+	Layers []string // what is wrong in a pipeline
+}
 
 func (e *Mismatch) Error() string {
-	var bad []string
+	bad := slices.Clone(e.Layers)
 	for _, c := range e.Checks {
 		if !c.OK {
 			bad = append(bad, fmt.Sprintf("%s differs from the reference by %.3g of its largest magnitude, more than %.3g; first at %s", c.Name, c.MaxRel, c.Tolerance, c.First))
@@ -113,10 +118,26 @@ func (r *runner) check(ctx context.Context, values []*named) ([]*Comparison, err
 		checks = append(checks, c)
 		failed = failed || !c.OK
 	}
-	if failed {
-		return checks, &Mismatch{checks}
+	stray, err := r.strayLayers()
+	if err != nil {
+		return nil, cancelled(ctx, err)
+	}
+	if failed || len(stray) > 0 {
+		return checks, &Mismatch{checks, stray}
 	}
 	return checks, nil
+}
+
+// strayLayers looks at the program as it was read.
+func (r *runner) strayLayers() ([]string, error) {
+	if r.before != nil {
+		return strayLayers(r.before)
+	}
+	p, err := r.src.load(r.reading())
+	if err != nil {
+		return nil, err
+	}
+	return strayLayers(p.m)
 }
 
 func scalarNamed(vs []*named, name string) *ir.Literal {

@@ -2,6 +2,7 @@ package examples_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -262,20 +263,53 @@ func TestMaxTextPipelines(t *testing.T) {
 				fmt.Sprintf("axes.layers=%d", m.S*m.R*m.L),
 			}}
 			s.args = append(r.inputs(layer), r.stacked("w/")...)
-			paths, gradients := s.paths(t), r.stacked("gw/")
-			for _, gather := range []string{"per_iteration", "once"} {
+			gathers := []string{"per_iteration", "once"}
+			if m.R > 1 {
+				gathers = append(gathers, "per_repeat", "per_repeat ahead")
+			}
+			for _, gather := range gathers {
+				policy, ahead, _ := strings.Cut(gather, " ")
+				set := []string{"pipeline.gather=" + policy}
+				if ahead != "" {
+					set = append(set, "pipeline.prefetch="+ahead)
+				}
 				for _, rotate := range []string{"ppermute", "slice_pad"} {
-					got := s.run(t, "f64", driver.RunOptions{Grad: true}, "pipeline.gather="+gather, "pipeline.rotate="+rotate)
-					where := gather + ", " + rotate + ": "
-					near(t, where+"out", got["out"], r.read("out"), 1e-12)
-					near(t, where+"the gradient of x", got["grad.x"], r.read("gx"), 1e-10)
-					for _, g := range gradients {
-						near(t, where+"the gradient of "+g.Name, got["grad."+paths[g.Name]], &g.Array, 1e-10)
-					}
+					s.agrees(t, r, "", gather+", "+rotate+": ", append(set, "pipeline.rotate="+rotate)...)
 				}
 			}
 			near(t, "out in f32", s.run(t, "f32", driver.RunOptions{})["out"], r.read("out"), 5e-6)
 		})
+	}
+}
+
+// agrees holds outputs and gradients against what is recorded under a prefix.
+func (s *setup) agrees(t *testing.T, r *recording, prefix, where string, set ...string) {
+	t.Helper()
+	got := s.run(t, "f64", driver.RunOptions{Grad: true}, set...)
+	near(t, where+"out", got["out"], r.read(prefix+"out"), 1e-12)
+	near(t, where+"the gradient of x", got["grad.x"], r.read(prefix+"gx"), 1e-10)
+	paths := s.paths(t)
+	for _, g := range r.stacked(prefix + "gw/") {
+		near(t, where+"the gradient of "+g.Name, got["grad."+paths[g.Name]], &g.Array, 1e-10)
+	}
+}
+
+// With MaxText's index, outputs and gradients are MaxText's wrong ones, and a
+// check finds the stages and repeats that have other weights.
+func TestMaxTextPrefetch(t *testing.T) {
+	r := record(t, "pipe_wrong_simple_s4_r2_m8_per_repeat")
+	s := &setup{program: program("simple"), set: []string{"axes.layers=8", "pipeline.repeats=2", "pipeline.microbatches=8", "pipeline.gather=per_repeat", "pipeline.compat=maxtext_prefetch"}}
+	s.args = append(r.inputs("simple"), r.stacked("w/")...)
+	s.agrees(t, r, "wrong/", "")
+	_, err := driver.Run(t.Context(), &driver.Source{File: s.program, Set: s.set}, driver.RunOptions{Check: true})
+	var m *driver.Mismatch
+	if !errors.As(err, &m) || len(m.Layers) != 1 {
+		t.Fatalf("the check says %v", err)
+	}
+	for _, want := range []string{"in 16 of 64", "stage 2 in repeat 1 has the weights of stage 2 in repeat 0", "stage 3 in repeat 1 has the weights of stage 3 in repeat 0"} {
+		if !strings.Contains(m.Layers[0], want) {
+			t.Errorf("the check says %q, not %q", m.Layers[0], want)
+		}
 	}
 }
 

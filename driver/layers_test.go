@@ -1,0 +1,52 @@
+package driver
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What microbatches go through is the layers in order, whatever the schedule
+// and the gathers; a defect that is asked for is found where it is.
+func TestStrayLayers(t *testing.T) {
+	const text = `
+axes { batch = 16, embed = 4 }
+layer scale(x: f32[batch, embed]) {
+  param w: f32[embed] = ones
+  return x * w
+}
+model scaled(x: f32[batch, embed]) { return mean(pipeline(scale, layers: %d)(x)) }
+mesh { stage = %d, fsdp = 2 }
+shard weights { embed -> fsdp }
+pipeline { %s }
+`
+	for _, c := range []struct {
+		layers, stages int
+		pipeline       string
+		want           string // nothing is wrong where it is empty
+	}{
+		{4, 4, "microbatches = 4", ""},
+		{9, 4, "microbatches = 8, layers = 8", ""},
+		{8, 4, "microbatches = 8, gather = once, rotate = slice_pad", ""},
+		{16, 4, "microbatches = 8, delay = 2, layers_per_stage = 2, gather = per_repeat", ""},
+		{16, 4, "microbatches = 4, gather = per_repeat, prefetch = ahead", ""},
+		{8, 4, "microbatches = 4, gather = per_repeat, compat = maxtext_prefetch",
+			"wrong weights in 8 of 32 passes of a microbatch through a layer: stage 2 in repeat 1 has the weights of stage 2 in repeat 0; stage 3 in repeat 1 has the weights of stage 3 in repeat 0; that is what compat = maxtext_prefetch asks for"},
+		{16, 8, "microbatches = 8, gather = per_repeat, compat = maxtext_prefetch", "wrong weights in 48 of 128 passes"},
+		{8, 2, "microbatches = 4, gather = per_repeat, compat = maxtext_prefetch", ""},
+	} {
+		file := filepath.Join(t.TempDir(), "in.pp")
+		if err := os.WriteFile(file, []byte(fmt.Sprintf(text, c.layers, c.stages, c.pipeline)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Run(t.Context(), &Source{File: file}, RunOptions{Check: true})
+		switch m, ok := err.(*Mismatch); {
+		case c.want == "" && err != nil:
+			t.Errorf("%d stages, %s: %v", c.stages, c.pipeline, err)
+		case c.want != "" && (!ok || len(m.Layers) != 1 || !strings.Contains(m.Layers[0], c.want)):
+			t.Errorf("%d stages, %s: %v, want %s", c.stages, c.pipeline, err, c.want)
+		}
+	}
+}
