@@ -32,7 +32,7 @@ func (it *iteration) build(aux []*ir.Value) (map[string]*ir.Value, []*ir.Value) 
 	args := []*ir.Value{it.real(x)}
 	for _, s := range it.sides {
 		v := it.side(s)
-		if s.cut {
+		if it.staged(s) {
 			v = it.real(v)
 		}
 		args = append(args, v)
@@ -81,7 +81,12 @@ func (it *iteration) where(pred, x, y *ir.Value) *ir.Value {
 }
 
 // trains reports whether the program is going to be differentiated.
-func (it *iteration) trains() bool { return it.m.Attrs.Has("pp.gradient") }
+func (l *loop) trains() bool { return l.m.Attrs.Has("pp.gradient") }
+
+// staged reports whether a side input has a stage dimension: where each stage
+// takes its own microbatch of it, and where one that all share has a cotangent,
+// of which the stages' shares must be told apart to leave out the bubbles'.
+func (l *loop) staged(s side) bool { return s.cut || l.trains() && s.v.Type.Elem.IsFloat() }
 
 // real is v, which has a stage dimension, with a cotangent only from the stages
 // whose work counts: elsewhere the value is the same, cut off. What a bubble's
@@ -133,10 +138,26 @@ func (it *iteration) inputs(io *ir.Value) *ir.Value {
 
 func (l *loop) stageAxes() []ir.AxisRef { return l.schedule.stage }
 
+// spread repeats v, which all stages share, along a stage dimension.
+func (it *iteration) spread(v *ir.Value) *ir.Value {
+	dims := make([]int, v.Type.Rank())
+	for d := range dims {
+		dims[d] = d + 1
+	}
+	out := it.b.Broadcast(v, append([]int{it.S}, v.Type.Shape...), dims...).Named(v.Name)
+	if v.Sharding != nil {
+		out.Sharding = v.Sharding.Prepend(it.stageAxes()...)
+	}
+	return out
+}
+
 // side is the slice of a side input for the microbatch that each stage works on.
 func (it *iteration) side(s side) *ir.Value {
-	if !s.cut {
+	switch {
+	case !it.staged(s):
 		return s.v
+	case !s.cut:
+		return it.spread(s.v)
 	}
 	return rowsOf(it.b, s.v, it.micro, false).Named(s.v.Name)
 }

@@ -330,13 +330,13 @@ func (l *loop) splitSides() error {
 	return nil
 }
 
-// mapLayer maps the layer function over the stages: the activation, the cut
+// mapLayer maps the layer function over the stages: the activation, the staged
 // side inputs and the weights have a stage dimension.
 func (l *loop) mapLayer() error {
 	batched := make([]bool, len(l.layer.Params()))
 	for i := range batched {
 		side := i - 1
-		batched[i] = side < 0 || side >= len(l.sides) || l.sides[side].cut
+		batched[i] = side < 0 || side >= len(l.sides) || l.staged(l.sides[side])
 	}
 	name := l.layer.Name + ".stages"
 	if g := l.mapped[name]; g != nil {
