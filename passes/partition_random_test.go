@@ -14,11 +14,12 @@ import (
 // A programMaker makes random programs: DAGs over the op table with random
 // shardings.
 type programMaker struct {
-	r    *rand.Rand
-	mesh *ir.Mesh
-	odd  bool // sizes need not divide
-	b    *ir.Builder
-	pool []*ir.Value // float tensors that later ops may use
+	r      *rand.Rand
+	mesh   *ir.Mesh
+	odd    bool // sizes need not divide
+	groups int
+	b      *ir.Builder
+	pool   []*ir.Value // float tensors that later ops may use
 }
 
 // randomProgram makes a program of about n ops on the given mesh, and
@@ -79,6 +80,9 @@ func (g *programMaker) sharding(shape []int, open bool) *ir.Sharding {
 	}
 	for d := range s.Dims {
 		s.Dims[d].Open = open && g.r.IntN(2) == 0
+		if len(s.Dims[d].Axes) > 0 {
+			s.Dims[d].Priority = g.r.IntN(8) / 6
+		}
 	}
 	return s
 }
@@ -113,8 +117,26 @@ func randomOps() []func(g *programMaker) *ir.Value {
 		(*programMaker).constrain, (*programMaker).iota, (*programMaker).slice, (*programMaker).pad, (*programMaker).concat,
 		(*programMaker).rotate, (*programMaker).reverse, (*programMaker).dynamicSlice, (*programMaker).update,
 		(*programMaker).take, (*programMaker).scatter, (*programMaker).sort, (*programMaker).loop, (*programMaker).branch,
-		(*programMaker).manual, (*programMaker).argmax,
+		(*programMaker).manual, (*programMaker).argmax, (*programMaker).barrier, (*programMaker).group,
 	}
+}
+
+// barrier lets shardings through in one direction, or none.
+func (g *programMaker) barrier() *ir.Value {
+	attrs := ir.AttrsOf(ir.NamedAttr{Name: "allowed_direction", Attr: ir.Int{Value: g.r.IntN(3), Type: ir.I32}})
+	return g.b.Emit(ir.PropagationBarrier, []*ir.Value{g.pick()}, attrs, nil, nil).Result()
+}
+
+// group says that two values lie alike.
+func (g *programMaker) group() *ir.Value {
+	x := g.pick()
+	if y := g.pickLike(x); y != x && x.Sharding == nil && y.Sharding == nil {
+		g.groups++
+		for _, v := range []*ir.Value{x, y} {
+			g.b.Emit(ir.ShardingGroup, []*ir.Value{v}, ir.AttrsOf(ir.NamedAttr{Name: "group_id", Attr: ir.I64Attr(g.groups)}), nil, nil)
+		}
+	}
+	return nil
 }
 
 func (g *programMaker) unary() *ir.Value {
