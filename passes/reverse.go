@@ -100,7 +100,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 		t.replace(v, back.Results[len(carried)+k].Named("d."+v.Name))
 	}
 	for k, i := range carried {
-		t.add(op.Operands[i], back.Results[k].Named("d."+op.Operands[i].Name))
+		t.add(op.Operands[i], back.Results[k].Named("d."+body.Args[1+i].Name))
 	}
 	for k, p := range kept {
 		if in.continues(p) {
