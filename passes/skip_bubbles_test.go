@@ -1,9 +1,11 @@
 package passes
 
 import (
+	"strings"
 	"testing"
 
 	"ppc/ir"
+	"ppc/runtime"
 )
 
 // Where bubble work is skipped, every number is the same, on forward runs and
@@ -47,6 +49,38 @@ func TestSkipBubbles(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A stage that is skipped executes nothing: it gathers its weights once for each
+// microbatch and repeat, not in every iteration.
+func TestSkippedWork(t *testing.T) {
+	gathers := make(map[bool]int)
+	for _, skip := range []bool{false, true} {
+		c := model{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_iteration", rotate: "ppermute", remat: []ir.NamedAttr{named("skip_bubbles", ir.Bool(skip))}}
+		typed := c.module()
+		m := typed.Clone()
+		if err := Run(m, Config{}); err != nil {
+			t.Fatal(err)
+		}
+		trace := new(runtime.Trace)
+		execute(t, m, typed, c.args(typed), runtime.WithTrace(trace))
+		gathers[skip] = trace.Collectives[ir.AllGather]
+	}
+	const weights, devices, bubbles = 2, 8, 3
+	if less := gathers[false] - gathers[true]; less != weights*devices*bubbles {
+		t.Errorf("%d all-gathers less, of %d, want %d less", less, gathers[false], weights*devices*bubbles)
+	}
+}
+
+// Where all stages are on one device, there is always work.
+func TestSkipBubblesOnOneDevice(t *testing.T) {
+	c := model{S: 4, M: 4, R: 1, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute", remat: []ir.NamedAttr{named("skip_bubbles", ir.Bool(true))}}
+	m := c.module()
+	m.Meshes[0].Axes[0].Size = 1
+	err := Run(m, Config{})
+	if want := "pipeline: skip_bubbles = true with all 4 stages on one device, which has work in every iteration; leave it out"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
