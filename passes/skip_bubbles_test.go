@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/mlir"
 	"ppc/runtime"
 )
 
@@ -100,4 +101,53 @@ func products(b *ir.Block, branch bool) (in, out int) {
 		}
 	}
 	return in, out
+}
+
+// A layer in which the stages exchange something cannot be left out by some of
+// them; one in which only the devices of a stage do can.
+func TestSkipBubblesAcrossStages(t *testing.T) {
+	const src = `module attributes {pp.skip_bubbles} {
+  sdy.mesh @mesh = <["stage"=2, "fsdp"=2]>
+  func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+    %id = stablehlo.partition_id : tensor<ui32>
+    %two = stablehlo.constant dense<2> : tensor<ui32>
+    %stage = stablehlo.divide %id, %two : tensor<ui32>
+    %valid = stablehlo.compare GE, %stage, %two, UNSIGNED : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+    %p = stablehlo.broadcast_in_dim %valid, dims = [] : (tensor<i1>) -> tensor<4x4xi1>
+    %y = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %sum = "stablehlo.all_reduce"(%y) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, use_global_device_ids}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %s = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    }) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %z = stablehlo.dot_general %sum, %x, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %out = stablehlo.select %p, %z, %x : tensor<4x4xi1>, tensor<4x4xf32>
+    return %out : tensor<4x4xf32>
+  }
+}`
+	for axis, want := range map[string]string{
+		"fsdp":  "",
+		"stage": "pipeline: skip_bubbles = true: layer block has a stablehlo.all_reduce over the mesh axis stage, in which all stages take part, those in a bubble, too; leave skip_bubbles out",
+	} {
+		m, err := mlir.Parse("in.mlir", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, op := range m.Main().Body.Ops {
+			op.Origin = &ir.Origin{Layer: "block"}
+			if op.Kind == ir.AllReduce {
+				op.Attrs.Set("replica_groups", ir.MeshAxes{Mesh: "mesh", Axes: ir.Axs(axis)})
+			}
+		}
+		got := ""
+		if err := skipBubbles(m); err != nil {
+			got = err.Error()
+		}
+		if !strings.HasSuffix(got, want) || want == "" && got != "" {
+			t.Errorf("over %s: got %q, want %q", axis, got, want)
+		}
+		if in, out := products(m.Main().Body, false); axis == "fsdp" && (in != 2 || out != 0) {
+			t.Errorf("over %s: %d products in branches, %d outside", axis, in, out)
+		}
+	}
 }
