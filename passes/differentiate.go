@@ -78,6 +78,7 @@ type differentiator struct {
 	used     map[string]bool // of those, the ones whose values are kept
 	rules    map[ir.Kind]gradRule
 	active   map[*ir.Value]bool // depends on what gradients are taken of
+	indices  map[*ir.Value]bool // integers made of active values, and numbers converted from them
 	err      error
 
 	channels int // the largest handle of a channel; 0 where they have not been looked at
@@ -93,6 +94,9 @@ func (d *differentiator) run(inputs bool) error {
 		}
 	}
 	d.activity(wrt)
+	if loss := f.Return().Operands[0]; d.indices[loss] {
+		return errorf(loss.Def, "the loss is made of indices or counts, which have no gradient")
+	}
 	ret := f.Return()
 	f.Body.Ops = f.Body.Ops[:len(f.Body.Ops)-1]
 	forward := slices.Clone(f.Body.Ops)
@@ -124,7 +128,7 @@ func (d *differentiator) run(inputs bool) error {
 
 // activity finds the values that depend on wrt through floating-point numbers.
 func (d *differentiator) activity(wrt []*ir.Value) {
-	d.active = make(map[*ir.Value]bool)
+	d.active, d.indices = make(map[*ir.Value]bool), make(map[*ir.Value]bool)
 	for _, v := range wrt {
 		d.active[v] = true
 	}
@@ -177,6 +181,29 @@ func (d *differentiator) spread(b *ir.Block) bool {
 			for _, v := range op.Results {
 				mark(v)
 			}
+		}
+		changed = d.spreadIndices(op, some) || changed
+	}
+	return changed
+}
+
+// spreadIndices marks the integers that op makes of active values, and the
+// numbers that come of such. Booleans are left out: a choice has no gradient,
+// and nobody expects one.
+func (d *differentiator) spreadIndices(op *ir.Op, active bool) bool {
+	index, float := false, false
+	for _, v := range op.Operands {
+		index = index || d.indices[v]
+		float = float || d.indices[v] && v.Type.Elem.IsFloat()
+	}
+	changed := false
+	for _, v := range op.Results {
+		if !v.Type.IsTensor() || d.indices[v] || d.active[v] {
+			continue
+		}
+		integer := v.Type.Elem.IsInt() && (active || index)
+		if integer || v.Type.Elem.IsFloat() && (float || index && op.Kind == ir.Convert) {
+			d.indices[v], changed = true, true
 		}
 	}
 	return changed
@@ -287,6 +314,9 @@ func (t *tape) backward(ops []*ir.Op) {
 			t.d.err = t.d.noGradient(op)
 			return
 		}
+		if t.d.err = t.d.noIndex(op); t.d.err != nil {
+			return
+		}
 		rule(t, op, ct)
 	}
 }
@@ -302,6 +332,22 @@ func (d *differentiator) noGradient(op *ir.Op) error {
 		what += " of complex numbers"
 	}
 	return errorf(op, "%s has no gradient, and the loss depends on it through %s: put stop_gradient around it if none is meant", what, name)
+}
+
+// noIndex says which operand of op is a number made of indices or counts of
+// what gradients are taken of: it depends on them and has no gradient.
+func (d *differentiator) noIndex(op *ir.Op) error {
+	for _, v := range op.Operands {
+		if !d.indices[v] || !v.Type.Elem.IsFloat() {
+			continue
+		}
+		name := v.Name
+		if name == "" && v.Def != nil {
+			name = opUserName(v.Def)
+		}
+		return errorf(op, "the loss depends on %q, numbers made of indices or counts, which have no gradient: put stop_gradient around them if none is meant", name)
+	}
+	return nil
 }
 
 // need is forward value v in the backward block: itself, a residual, or
