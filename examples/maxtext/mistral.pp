@@ -1,24 +1,8 @@
 // Mistral, which at these sizes is Llama 2.
 
-include "common.pp"
-
-layer mistral(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch, seq]) {
-  param attention_norm: weight[embed]                 = ones        as "pre_self_attention_layer_norm/scale"
-  param mlp_norm:       weight[embed]                 = ones        as "post_self_attention_layer_norm/scale"
-  param query:          weight[embed, heads, head]    = normal(0.1) as "self_attention/query/kernel"
-  param key:            weight[embed, kv_heads, head] = normal(0.1) as "self_attention/key/kernel"
-  param value:          weight[embed, kv_heads, head] = normal(0.1) as "self_attention/value/kernel"
-  param out:            weight[heads, head, embed]    = normal(0.1) as "self_attention/out/kernel"
-  param wi_0:           weight[embed, mlp]            = normal(0.1) as "mlp/wi_0/kernel"
-  param wi_1:           weight[embed, mlp]            = normal(0.1) as "mlp/wi_1/kernel"
-  param wo:             weight[mlp, embed]            = normal(0.1) as "mlp/wo/kernel"
-
-  x = checkpoint(x, "decoder_layer_input")
-  a = x + self_attention(rmsnorm(x, attention_norm, over: embed), query, key, value, out, pos, segments)
-  return a + silu_mlp(rmsnorm(a, mlp_norm, over: embed), wi_0, wi_1, wo)
-}
+include "llama2_layer.pp"
 
 model mistral_stack(x: act[batch, seq, embed], dout: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
-  out = pipeline(mistral, layers: layers)(x, positions, segment_ids)
+  out = pipeline(llama2, layers: layers)(x, positions, segment_ids)
   return loss: sum(out * dout), out
 }
