@@ -136,6 +136,7 @@ func (w *window) repeats(n int, state, older []*ir.Value, body func(b *ir.Builde
 	}
 	for i, v := range older {
 		buffers = append(buffers, w.f.NewArg(block, v.Type, w.weights[i].source.Name))
+		buffers[i].Sharding = w.weights[i].whole
 	}
 	next, newer := body(in, r, args, buffers)
 	in.Emit(ir.PPYield, append(slices.Clone(next), newer...), nil, nil, nil)

@@ -81,7 +81,7 @@ func gradientRules() map[ir.Kind]gradRule {
 		ir.ManualComputation:  gradManual,
 
 		ir.PPName:   parts(same),
-		ir.PPGather: parts(gradAsOperand),
+		ir.PPGather: parts(gradGathered),
 		ir.PPRotate: parts(gradRotated, gradFill),
 	}
 }

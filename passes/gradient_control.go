@@ -296,8 +296,13 @@ func gradConstraint(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return t.b.Constrain(ct, s)
 }
 
+// gradGathered scatters the cotangent of a gathered weight as it is summed.
+func gradGathered(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
+	return t.summed(ct, op.Operands[0])
+}
+
 // gradAsOperand lets the cotangent lie as the operand does, where that is
-// known: that of a gathered weight is scattered as it is summed.
+// known.
 func gradAsOperand(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return t.b.Constrain(ct, op.Operands[0].Sharding)
 }

@@ -38,11 +38,11 @@ func partitionSpecial(k ir.Kind) func(*partitioner, *ir.Op) {
 }
 
 // gets returns vs lying as the corresponding values of as do by their
-// shardings.
+// shardings, partial where those are summed up.
 func (p *partitioner) gets(vs, as []*ir.Value) []*ir.Value {
 	out := make([]*ir.Value, len(vs))
 	for i, v := range vs {
-		out[i] = p.get(v, p.layoutOf(as[i]))
+		out[i] = p.getLate(v, p.layoutOf(as[i]), p.summedAxes(as[i]))
 	}
 	return out
 }
@@ -58,7 +58,7 @@ func (p *partitioner) replace(op *ir.Op, operands []*ir.Value, regions []*ir.Blo
 	n := p.build.Emit(op.Kind, operands, op.Attrs, regions, types)
 	n.Spelling = op.Spelling
 	for i, v := range op.Results {
-		p.define(v, p.layoutOf(v), n.Results[i])
+		p.definePartial(v, p.layoutOf(v), n.Results[i], p.summedAxes(v), ir.Add)
 	}
 }
 
@@ -68,7 +68,7 @@ func (p *partitioner) region(b *ir.Block, args, results []*ir.Value) *ir.Block {
 	return p.inRegion(func() {
 		for i, a := range b.Args {
 			at := p.layoutOf(args[i])
-			p.define(a, at, p.f.NewArg(p.build.Block, p.local(a.Type, at), a.Name))
+			p.definePartial(a, at, p.f.NewArg(p.build.Block, p.local(a.Type, at), a.Name), p.summedAxes(args[i]), ir.Add)
 		}
 		p.ops(b)
 		ret := b.Terminator()
@@ -79,6 +79,9 @@ func (p *partitioner) region(b *ir.Block, args, results []*ir.Value) *ir.Block {
 }
 
 func partitionWhile(p *partitioner, op *ir.Op) {
+	for _, v := range op.Results {
+		p.summed[v.ID] = p.lateOf(v, p.layoutOf(v))
+	}
 	operands := p.gets(op.Operands, op.Results)
 	cond, body := op.Regions[0], op.Regions[1]
 	p.replace(op, operands, []*ir.Block{
@@ -103,8 +106,10 @@ func partitionBarrier(p *partitioner, op *ir.Op) {
 // partitionConstraint reshards, and gives the result no other copy: who uses
 // it gets it as the constraint says, or from that.
 func partitionConstraint(p *partitioner, op *ir.Op) {
-	at := p.layoutOf(op.Result())
-	p.define(op.Result(), at, p.get(op.Operands[0], at))
+	r := op.Result()
+	at := p.layoutOf(r)
+	axes := p.lateOf(r, at)
+	p.definePartial(r, at, p.getLate(op.Operands[0], at, axes), axes, ir.Add)
 }
 
 // partitionManual inlines the region: its ops work on what is one device's

@@ -56,6 +56,9 @@ func (p *partitioner) kept(v *ir.Value, axes []ir.AxisRef, k ir.Kind) (left, res
 	if int(v.ID) < len(p.reduced) {
 		may = p.reduced[v.ID]
 	}
+	if int(v.ID) < len(p.late) && k == ir.Add {
+		may = append(slices.Clip(may), p.late[v.ID]...)
+	}
 	if combinerOf(v.Sharding) == k {
 		may = append(slices.Clip(may), unreducedOf(v.Sharding)...)
 	}

@@ -1,7 +1,6 @@
 package passes
 
 import (
-	"cmp"
 	"slices"
 
 	"ppc/ir"
@@ -45,7 +44,11 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 			if g == nil {
 				g = t.zeros(op.Results[i].Type)
 			}
-			g = t.b.Constrain(g, cmp.Or(storedParts(v), laidOut(op.Operands[i])))
+			if v.Def != nil && v.Def.Kind == ir.PPGather {
+				g = t.summed(g, v)
+			} else {
+				g = t.b.Constrain(g, laidOut(op.Operands[i]))
+			}
 			a := f.NewValue(g.Type, "d."+body.Args[1+i].Name)
 			carries, args, carried = append(carries, g), append(args, a), append(carried, i)
 			in.add(v, a)
@@ -69,7 +72,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	for _, v := range in.sums { // sums over the iterations
 		a := f.NewValue(v.Type, "d."+v.Name)
 		a.Sharding = v.Sharding
-		carries, args = append(carries, t.b.Constrain(t.cotangent(v), storedParts(v))), append(args, a)
+		carries, args = append(carries, t.summed(t.cotangent(v), v)), append(args, a)
 		next = append(next, in.b.Add(a, in.ct[v]))
 	}
 	kept := slices.DeleteFunc(in.replaying, func(p *replay) bool { return p.newer == nil })
@@ -97,7 +100,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	}
 	back := t.b.At(op.Origin).Emit(ir.PPScan, append(carries, xs...), attrs, []*ir.Block{block}, nil)
 	for k, v := range in.sums { // these began with what there was
-		t.replace(v, back.Results[len(carried)+k].Named("d."+v.Name))
+		t.replace(v, t.summed(back.Results[len(carried)+k].Named("d."+v.Name), v))
 	}
 	for k, i := range carried {
 		t.add(op.Operands[i], back.Results[k].Named("d."+body.Args[1+i].Name))
@@ -112,18 +115,30 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// storedParts is how the cotangent of v lies if v is a weight that was made whole: as
-// the weight is stored. Nil for other values.
-func storedParts(v *ir.Value) *ir.Sharding {
-	if v.Def == nil || v.Def.Kind != ir.PPGather {
-		return nil
+// summed lets g, a sum of cotangents of v, lie as v does, and stay partial along
+// the other axes of the mesh: the devices combine it when the sum is complete.
+func (t *tape) summed(g, v *ir.Value) *ir.Value {
+	s := laidOut(v)
+	if s == nil || len(t.d.m.Meshes) == 0 {
+		return g
 	}
-	return v.Def.Operands[0].Sharding
+	return t.b.Constrain(g, unreducedElsewhere(t.d.m.Meshes[0], s))
+}
+
+// unreducedElsewhere is s, unreduced along the axes that it does not use.
+func unreducedElsewhere(mesh *ir.Mesh, s *ir.Sharding) *ir.Sharding {
+	s = s.Clone()
+	for _, a := range mesh.Axes {
+		if r := ir.Ax(a.Name); a.Size > 1 && !s.Uses(r) {
+			s.Unreduced = append(s.Unreduced, r)
+		}
+	}
+	return s
 }
 
 // laidOut is how the program says that v lies, nil where it does not.
 func laidOut(v *ir.Value) *ir.Sharding {
-	if v.Def != nil && v.Def.Kind == ir.ShardingConstraint {
+	if v.Def != nil && (v.Def.Kind == ir.ShardingConstraint || v.Def.Kind == ir.PPGather) {
 		return v.Def.Attrs.Get("sharding").(*ir.Sharding)
 	}
 	return v.Sharding

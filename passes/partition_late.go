@@ -1,0 +1,178 @@
+package passes
+
+import (
+	"slices"
+
+	"ppc/ir"
+)
+
+// A sum over a loop's iterations of values that are partial along mesh axes may
+// stay partial itself: the devices combine once, what they have added up, and
+// not in every iteration. Unreduced axes of a constraint allow that for its
+// operand. The permission spreads backward from there, through ops that are
+// linear and through the carries of loops, to the contractions and reductions
+// where partial results come up.
+//
+// Nothing depends on it but where the combining is done: who needs the value
+// gets it combined, and a value that is not partial where its place in a sum is
+// counts on one device.
+
+// lateAxes are, by ID, the axes along which the values of f may stay partial.
+func lateAxes(f *ir.Func) [][]ir.AxisRef {
+	l := &lateness{axes: make([][]ir.AxisRef, f.NumIDs())}
+	f.Body.Walk(func(op *ir.Op) {
+		if op.Kind == ir.ShardingConstraint {
+			l.allow(op.Result(), unreducedOf(op.Result().Sharding))
+		}
+	})
+	for l.changed {
+		l.changed = false
+		l.block(f.Body)
+	}
+	return l.axes
+}
+
+type lateness struct {
+	axes    [][]ir.AxisRef
+	changed bool
+}
+
+// allow lets v stay partial along axes too.
+func (l *lateness) allow(v *ir.Value, axes []ir.AxisRef) {
+	if !v.Type.IsTensor() || !v.Type.Elem.IsFloat() {
+		return
+	}
+	for _, r := range axes {
+		if !slices.Contains(l.axes[v.ID], r) && !v.Sharding.Uses(r) {
+			l.axes[v.ID], l.changed = append(l.axes[v.ID], r), true
+		}
+	}
+}
+
+// block spreads permissions in b, last op first.
+func (l *lateness) block(b *ir.Block) {
+	for _, op := range slices.Backward(b.Ops) {
+		switch {
+		case op.Kind == ir.While:
+			l.loop(op)
+		case op.Kind == ir.ShardingConstraint:
+			l.allow(op.Operands[0], l.axes[op.Result().ID])
+		default:
+			for _, i := range linearIn(op) {
+				l.allow(op.Operands[i], l.axes[op.Result().ID])
+			}
+		}
+	}
+}
+
+// loop gives everything that a carry is at one time or another the permission
+// of any of it that is read.
+func (l *lateness) loop(op *ir.Op) {
+	body := op.Regions[1]
+	for i, v := range op.Results {
+		all := []*ir.Value{v, body.Args[i], body.Terminator().Operands[i], op.Operands[i]}
+		for _, x := range all {
+			for _, y := range all[:2] {
+				l.allow(x, l.axes[y.ID])
+			}
+		}
+	}
+	l.block(body)
+}
+
+// linearIn are the operands of op in which its result is linear: computed from
+// the parts of sums, it is the parts of the sum.
+func linearIn(op *ir.Op) []int {
+	switch op.Kind {
+	case ir.Add, ir.Subtract, ir.DynamicUpdateSlice, ir.Pad:
+		return []int{0, 1}
+	case ir.Select:
+		return []int{1, 2}
+	case ir.Negate, ir.Reshape, ir.Transpose, ir.Slice, ir.DynamicSlice, ir.Reverse, ir.BroadcastInDim:
+		return []int{0}
+	case ir.Convert:
+		if op.Operands[0].Type.Elem.IsFloat() {
+			return []int{0}
+		}
+	case ir.Scatter:
+		if len(op.Results) == 1 && ir.CombinerOf(op.Regions[0]) == ir.Add {
+			return []int{0, 2}
+		}
+	case ir.Concatenate:
+		all := make([]int, len(op.Operands))
+		for i := range all {
+			all[i] = i
+		}
+		return all
+	}
+	return nil
+}
+
+// lateOf are the axes along which v may stay partial where it lies as at says.
+func (p *partitioner) lateOf(v *ir.Value, at layout) []ir.AxisRef {
+	if int(v.ID) >= len(p.late) {
+		return nil
+	}
+	var axes []ir.AxisRef
+	for _, r := range p.late[v.ID] {
+		if p.mesh.RefSize(r) > 1 && !at.uses(r) {
+			axes = append(axes, r)
+		}
+	}
+	return p.sortedAxes(axes)
+}
+
+// summedAxes are those along which v is partial as the result of a loop.
+func (p *partitioner) summedAxes(v *ir.Value) []ir.AxisRef {
+	if int(v.ID) < len(p.summed) {
+		return p.summed[v.ID]
+	}
+	return nil
+}
+
+// getLate returns v lying as at says, to be combined by adding along axes.
+func (p *partitioner) getLate(v *ir.Value, at layout, axes []ir.AxisRef) *ir.Value {
+	if len(axes) == 0 {
+		return p.get(v, at)
+	}
+	for _, c := range p.copies[v.ID] {
+		if c.by == ir.Add && len(c.partial) > 0 && containsAll(axes, c.partial) {
+			return p.onFirst(p.reshard(c.v, v.Type, c.at, at), p.outside(axes, c.partial), ir.Add)
+		}
+	}
+	if l := constant(v); l != nil && l.IsAll(0) {
+		return p.get(v, at)
+	}
+	return p.onFirst(p.get(v, at), axes, ir.Add)
+}
+
+// opLate partitions op if it is linear in a value that is partial and its
+// result may be so; it reports whether that is the case.
+func (p *partitioner) opLate(op *ir.Op) bool {
+	linear := linearIn(op)
+	if len(linear) == 0 {
+		return false
+	}
+	r := op.Result()
+	a := p.choose(op, []layout{p.layoutOf(r)})
+	axes := p.lateOf(r, slices.Concat(append(slices.Clone(a.operands), a.results...)...))
+	partial := func(i int) bool {
+		return slices.ContainsFunc(p.copies[op.Operands[i].ID], func(c valueCopy) bool {
+			return c.by == ir.Add && len(c.partial) > 0 && containsAll(axes, c.partial)
+		})
+	}
+	if len(axes) == 0 || len(a.partial()) > 0 || !slices.ContainsFunc(linear, partial) {
+		return false
+	}
+	operands := make([]*ir.Value, len(op.Operands))
+	for i, v := range op.Operands {
+		if slices.Contains(linear, i) {
+			operands[i] = p.getLate(v, a.operands[i], axes)
+		} else {
+			operands[i] = p.get(v, a.operands[i])
+		}
+	}
+	p.build.Origin = op.Origin
+	p.definePartial(r, a.results[0], p.emit(op, a, operands)[0], axes, ir.Add)
+	return true
+}
