@@ -259,7 +259,6 @@ type tape struct {
 	residuals []residual
 	replaying []*replay
 	sums      []*ir.Value // values from outside that have a cotangent, in order of appearance
-	sumArg    map[*ir.Value]*ir.Value
 }
 
 // A residual is a forward value that the loop hands to its reverse.

@@ -23,7 +23,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	in := &tape{
 		d: t.d, b: &ir.Builder{Func: f, Block: block, Origin: op.Origin}, outer: t, scan: op,
 		ct: make(map[*ir.Value]*ir.Value), memo: make(map[*ir.Value]*ir.Value),
-		local: definedIn(body), lights: make(map[*ir.Value]bool), sumArg: make(map[*ir.Value]*ir.Value),
+		local: definedIn(body), lights: make(map[*ir.Value]bool),
 	}
 	yield := body.Terminator()
 	iteration := f.NewValue(ir.Tensor(ir.I32), body.Args[0].Name)
