@@ -16,13 +16,18 @@ import (
 // lower compiles a program whose text may include the examples.
 func lower(t testing.TB, src string, set ...string) *ir.Module {
 	t.Helper()
-	read := func(name string) ([]byte, error) {
+	return lowerAs(t, src, lang.Options{Set: set})
+}
+
+func lowerAs(t testing.TB, src string, opts lang.Options) *ir.Module {
+	t.Helper()
+	opts.ReadFile = func(name string) ([]byte, error) {
 		if name == "in.pp" {
 			return []byte(src), nil
 		}
 		return os.ReadFile(filepath.Base(name))
 	}
-	p, err := lang.Load("in.pp", lang.Options{Set: set, ReadFile: read})
+	p, err := lang.Load("in.pp", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +38,11 @@ func lower(t testing.TB, src string, set ...string) *ir.Module {
 }
 
 // The collectives that a program executes, by loop: what the mathematics of an
-// iteration asks for, and no more.
+// iteration asks for, and no more. gradient is those of the gradients as well.
 func TestCounts(t *testing.T) {
-	stage := func(rotate string) golden.Stage {
+	stage := func(grad bool, set ...string) golden.Stage {
 		return func(t *testing.T, src string, _ []string) string {
-			s, err := stats.Of(lower(t, src, "pipeline.rotate="+rotate))
+			s, err := stats.Of(lowerAs(t, src, lang.Options{Set: set, Grad: grad}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,5 +51,9 @@ func TestCounts(t *testing.T) {
 			return "collectives" + text
 		}
 	}
-	golden.Run(t, "../testdata/golden/counts", map[string]golden.Stage{"ppermute": stage("ppermute"), "slice_pad": stage("slice_pad")})
+	golden.Run(t, "../testdata/golden/counts", map[string]golden.Stage{
+		"ppermute":  stage(false, "pipeline.rotate=ppermute"),
+		"slice_pad": stage(false, "pipeline.rotate=slice_pad"),
+		"gradient":  stage(true),
+	})
 }

@@ -41,13 +41,14 @@ func partitionWarning(m *ir.Module, warn func(*Error)) error {
 	}
 	divide(mesh, f)
 	p := &partitioner{
-		m: m, warn: warn, mesh: mesh, f: f, free: freeValues(f), copies: make([][]valueCopy, f.NumIDs()), waiting: make([]int, f.NumIDs()),
+		m: m, warn: warn, mesh: mesh, f: f, free: freeValues(f, true), copies: make([][]valueCopy, f.NumIDs()), waiting: make([]int, f.NumIDs()),
 		reduced:   reducedAxes(f),
 		late:      lateAxes(f),
 		summed:    make([][]ir.AxisRef, f.NumIDs()),
 		replicas:  mesh.Size() > 1 && m.Attrs.Int("mhlo.num_replicas") == mesh.Size(),
 		resharder: resharder{mesh: mesh, plans: make(map[string]*reshardPlan)},
 	}
+	p.merged = p.mergedAxes(f)
 	if err := p.run(); err != nil {
 		return err
 	}
@@ -69,6 +70,7 @@ type partitioner struct {
 	free     []bool         // by ID
 	reduced  [][]ir.AxisRef // by ID: along which axes explicit collectives combine the value
 	late     [][]ir.AxisRef // by ID: along which axes the value may stay partial
+	merged   [][]ir.AxisRef // by ID: along which axes it stays partial until it is added to another
 	summed   [][]ir.AxisRef // by ID: along which axes the result of a loop is partial
 	// waiting is, by ID, one more than the dimension along which a value waits
 	// to be moved; 0 if it does not.
@@ -280,7 +282,7 @@ func (p *partitioner) ops(b *ir.Block) {
 			special(p, op)
 			continue
 		}
-		if len(op.Results) == 1 && p.free[op.Result().ID] || p.waits(op) || p.opLate(op) {
+		if len(op.Results) == 1 && p.free[op.Result().ID] || p.waits(op) || p.opLate(op) || p.opMerged(op) {
 			continue
 		}
 		p.op(op)

@@ -13,6 +13,8 @@ func (p *partitioner) makeFree(v *ir.Value, at layout) *ir.Value {
 		return p.makeConstant(v, at)
 	case ir.Iota:
 		return p.makeIota(v, at)
+	case ir.ShardingConstraint:
+		return p.get(op.Operands[0], at)
 	}
 	rule := ir.FactorsOf(op)
 	factors := make([]factorAxes, len(rule.Sizes))

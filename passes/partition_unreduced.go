@@ -57,7 +57,7 @@ func (p *partitioner) kept(v *ir.Value, axes []ir.AxisRef, k ir.Kind) (left, res
 		may = p.reduced[v.ID]
 	}
 	if int(v.ID) < len(p.late) && k == ir.Add {
-		may = append(slices.Clip(may), p.late[v.ID]...)
+		may = slices.Concat(may, p.late[v.ID], p.merged[v.ID])
 	}
 	if combinerOf(v.Sharding) == k {
 		may = append(slices.Clip(may), unreducedOf(v.Sharding)...)

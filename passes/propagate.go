@@ -151,7 +151,7 @@ type propagator struct {
 func newPropagator(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *propagator {
 	n := f.NumIDs()
 	p := &propagator{
-		m: m, mesh: mesh, f: f, uses: f.Uses(), free: freeValues(f), groups: groupsOf(f),
+		m: m, mesh: mesh, f: f, uses: f.Uses(), free: freeValues(f, false), groups: groupsOf(f),
 		tensors: make([]*propTensor, n), inUse: make([]*propTensor, n), wanted: make(map[*ir.Op][]propRef),
 	}
 	for id := range p.groups {
@@ -175,16 +175,20 @@ func newPropagator(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *propagator {
 
 // freeValues finds, by ID, the values that any device can make any part of by
 // itself: constants, iota, what is computed from these alone, and broadcasts
-// of one number.
-func freeValues(f *ir.Func) []bool {
+// of one number. With constrained, so is what a constraint makes of such a
+// value: nothing has to move for it, whatever the constraint says.
+func freeValues(f *ir.Func, constrained bool) []bool {
 	free := make([]bool, f.NumIDs())
 	f.Body.Walk(func(op *ir.Op) {
 		if len(op.Results) != 1 || !op.Result().Type.IsTensor() {
 			return
 		}
 		constant := op.Kind == ir.Constant || op.Kind == ir.SdyConstant || op.Kind == ir.Iota
-		if op.Kind.Has(ir.Pure) && (op.Kind.Has(ir.Elementwise) || op.Kind == ir.BroadcastInDim || op.Kind == ir.Reshape || op.Kind == ir.Slice) &&
-			!(ir.ShardingConstraint <= op.Kind && op.Kind <= ir.ShardedToUnreduced) {
+		local := op.Kind.Has(ir.Pure) && (op.Kind.Has(ir.Elementwise) || op.Kind == ir.BroadcastInDim || op.Kind == ir.Reshape || op.Kind == ir.Slice)
+		if ir.ShardingConstraint <= op.Kind && op.Kind <= ir.ShardedToUnreduced {
+			local = constrained && op.Kind == ir.ShardingConstraint && len(unreducedOf(op.Result().Sharding)) == 0
+		}
+		if local {
 			constant = true
 			for _, v := range op.Operands {
 				constant = constant && free[v.ID]
