@@ -19,6 +19,18 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
 }
 
+// Place is where o stands in the text that was read; the zero Pos where that
+// is not known. o may be nil.
+func (o *Origin) Place() Pos {
+	switch {
+	case o == nil:
+		return Pos{}
+	case o.Text.Line > 0:
+		return o.Text
+	}
+	return o.Pos
+}
+
 // Compare orders places of one file: negative if p stands before q.
 func (p Pos) Compare(q Pos) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
@@ -28,6 +40,7 @@ func (p Pos) Compare(q Pos) int {
 // of the op. Origins are immutable and shared; nil is "nowhere".
 type Origin struct {
 	Pos   Pos
+	Text  Pos    // in the text that was read, where that was made from a source at Pos; else zero
 	Name  string // what the user called it: q, decoder.wq
 	Layer string // the layer function it stands in, "" outside of layers
 	Pass  string // the pass that made it, "" when the source did

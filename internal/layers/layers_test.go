@@ -14,7 +14,7 @@ import (
 // allowed says which packages of ppc each package may import outside of its
 // tests; internal/* is open to all. What is not here may import none.
 //
-//	ir <- ir/mlir, ir/lang, ir/eval <- passes <- lower, lower/hlo, lower/stats <- driver <- cmd/ppc
+//	ir <- ir/mlir, ir/lang, ir/eval <- passes <- lower, lower/hlo, lower/flow, lower/stats <- driver <- cmd/ppc
 //	ir <- runtime/kernel, runtime <- driver
 var allowed = map[string][]string{
 	"ir/mlir": {"ir"},
@@ -24,7 +24,8 @@ var allowed = map[string][]string{
 	"passes":      {"ir", "ir/mlir", "ir/eval"},
 	"lower":       {"ir", "ir/mlir", "passes"},
 	"lower/hlo":   {"ir", "ir/mlir", "lower"},
-	"lower/stats": {"ir"},
+	"lower/flow":  {"ir"},
+	"lower/stats": {"ir", "lower/flow"},
 
 	"runtime/kernel": {"ir"},
 	"runtime":        {"ir", "runtime/kernel"},

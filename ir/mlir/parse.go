@@ -470,7 +470,11 @@ func (s *parser) op() *ir.Op {
 	}
 	op := s.finish(st)
 	if o, ok := s.optionalLoc(); ok {
-		op.Origin = o
+		at := ir.Origin{Text: op.Origin.Pos}
+		if o != nil {
+			at.Pos, at.Name, at.Layer, at.Pass = o.Pos, o.Name, o.Layer, o.Pass
+		}
+		op.Origin = &at
 	}
 	s.defineResults(defs, op)
 	return op

@@ -108,31 +108,32 @@ func (p *parser) common(in *instrText, row *row, as *ir.Attrs) {
 	}
 }
 
-// origin is where the metadata of in say that it comes from; nil if they do
-// not.
-func origin(in *instrText) *ir.Origin {
+// origin is where in stands and where its metadata say that it comes from.
+func (p *parser) origin(in *instrText) *ir.Origin {
+	o := new(ir.Origin)
 	for _, a := range in.attrs {
 		if a.name != "metadata" {
 			continue
 		}
-		o := new(ir.Origin)
 		s := &scanner{src: a.text, end: len(a.text)}
 		s.expect("{")
 		for s.err == nil && !s.accept("}") {
 			s.accept(",")
 			name := s.word("a name")
 			s.expect("=")
-			setOrigin(o, name, s.value(false))
+			p.setOrigin(o, name, s.value(false))
 		}
-		if s.err != nil || *o == (ir.Origin{}) {
-			return nil
+		if s.err != nil {
+			o = new(ir.Origin)
 		}
-		return o
+		break
 	}
-	return nil
+	line, col := p.place(in.at)
+	o.Text = ir.Pos{File: p.file, Line: line, Col: col}
+	return o
 }
 
-func setOrigin(o *ir.Origin, name, value string) {
+func (p *parser) setOrigin(o *ir.Origin, name, value string) {
 	text, _ := unquote(value)
 	switch name {
 	case "op_name":
@@ -144,5 +145,9 @@ func setOrigin(o *ir.Origin, name, value string) {
 		o.Pos.File = text
 	case "source_line":
 		o.Pos.Line, _ = parseInt(value)
+	case "stack_frame_id":
+		if id, err := parseInt(value); err == nil && o.Pos == (ir.Pos{}) {
+			o.Pos = p.places.frame(id)
+		}
 	}
 }

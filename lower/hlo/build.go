@@ -181,7 +181,7 @@ func (b *body) emit(in *instrText, kind ir.Kind, operands []*ir.Value, attrs ir.
 			attrs.Set("hlo.layout", ir.Str(l))
 		}
 	}
-	op := b.builder().At(origin(in)).Emit(kind, operands, attrs, regions, results)
+	op := b.builder().At(b.origin(in)).Emit(kind, operands, attrs, regions, results)
 	if len(results) == 1 {
 		return leaf(op.Result().Named(in.name))
 	}
@@ -219,7 +219,7 @@ func (b *body) unknown(in *instrText, operands []*node) *node {
 	if l := in.shape.layout(); l != "" {
 		attrs.Set("hlo.layout", ir.Str(l))
 	}
-	op := b.builder().At(origin(in)).Emit(ir.Unknown, values, attrs, nil, []*ir.Type{in.shape.typ})
+	op := b.builder().At(b.origin(in)).Emit(ir.Unknown, values, attrs, nil, []*ir.Type{in.shape.typ})
 	op.Spelling = "hlo." + in.opcode
 	return leaf(op.Result().Named(in.name))
 }
@@ -374,7 +374,7 @@ func (b *body) while(in *instrText, operands []*node) *node {
 	if b.err != nil {
 		return nil
 	}
-	op := b.builder().At(origin(in)).Emit(ir.While, init, attrs, regions, ir.Types(init))
+	op := b.builder().At(b.origin(in)).Emit(ir.While, init, attrs, regions, ir.Types(init))
 	return refill(state.typ, op.Results)
 }
 
@@ -445,7 +445,7 @@ func (b *body) conditional(in *instrText, operands []*node) *node {
 		return nil
 	}
 	results := ir.Types(regions[0].Terminator().Operands)
-	op := b.builder().At(origin(in)).Emit(kind, []*ir.Value{index.value}, attrs, regions, results)
+	op := b.builder().At(b.origin(in)).Emit(kind, []*ir.Value{index.value}, attrs, regions, results)
 	if in.shape == nil || in.shape.typ.Kind != ir.TupleType {
 		if len(op.Results) != 1 {
 			return tupleNode(leaves(op.Results))
@@ -506,7 +506,7 @@ func (b *body) barrier(in *instrText, operand *node) *node {
 		return b.emit(in, ir.OptimizationBarrier, []*ir.Value{operand.value}, attrs, nil, []*ir.Type{operand.typ})
 	}
 	values := b.flat(operand, nil)
-	op := b.builder().At(origin(in)).Emit(ir.OptimizationBarrier, values, attrs, nil, ir.Types(values))
+	op := b.builder().At(b.origin(in)).Emit(ir.OptimizationBarrier, values, attrs, nil, ir.Types(values))
 	return refill(operand.typ, op.Results)
 }
 

@@ -28,6 +28,7 @@ func Parse(file string, src []byte) (*ir.Module, error) {
 	text := s.module()
 	p := &parser{scanner: s, m: &ir.Module{Name: text.name}, kinds: kindsByOpcode(), comps: make(map[string]*computationText), funcs: make(map[string]*ir.Func), seen: make(map[*computationText]bool)}
 	if s.err == nil {
+		p.places = text.places
 		p.module(text)
 	}
 	if s.err != nil {
@@ -44,6 +45,7 @@ type parser struct {
 	funcs map[string]*ir.Func // by computation
 	seen  map[*computationText]bool
 
+	places *sourcePlaces
 	instrs int // in the text
 	built  int // instructions made into ops; a computation may be built more than once
 	nested int // regions around the one being built
@@ -298,6 +300,9 @@ func (p *parser) function(c *computationText) *ir.Func {
 			v.Attrs.Set("hlo.layout", ir.Str(l))
 		}
 		p.common(in, nil, &v.Attrs)
+		if i := slices.IndexFunc(in.attrs, func(a attrText) bool { return a.name == "metadata" }); i >= 0 {
+			v.Attrs.Set("hlo.metadata", ir.Str(in.attrs[i].text))
+		}
 		return leaf(v)
 	}}
 	root := b.computation(c)

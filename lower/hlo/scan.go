@@ -2,8 +2,10 @@ package hlo
 
 import (
 	"fmt"
+	"sort"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"ppc/internal/diag"
 	"ppc/ir"
@@ -19,6 +21,25 @@ type scanner struct {
 	err  *diag.Diagnostic
 
 	depth int // of computations that stand in attributes
+
+	lines []int // where the lines begin, as far as anybody asked
+}
+
+// place is the line and the column of byte pos, both counted from 1.
+func (s *scanner) place(pos int) (line, col int) {
+	if s.lines == nil {
+		s.lines = []int{0}
+	}
+	for last := s.lines[len(s.lines)-1]; last <= pos; {
+		n := strings.IndexByte(s.src[last:], '\n')
+		if n < 0 {
+			n = len(s.src) - last
+		}
+		last += n + 1
+		s.lines = append(s.lines, last)
+	}
+	line = sort.SearchInts(s.lines, pos+1)
+	return line, utf8.RuneCountInString(s.src[s.lines[line-1]:pos]) + 1
 }
 
 // failAt reports an error at byte pos, unless there was one before.

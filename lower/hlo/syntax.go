@@ -9,6 +9,7 @@ type (
 		attrs        []attrText
 		computations []*computationText
 		entry        *computationText
+		places       *sourcePlaces
 	}
 	computationText struct {
 		name   string
@@ -50,16 +51,13 @@ type (
 	}
 )
 
-// tables are the parts of a module that list source locations.
-var tables = []string{"FileNames", "FunctionNames", "FileLocations", "StackFrames"}
-
 func (s *scanner) module() *moduleText {
 	m := &moduleText{name: "module"}
 	if s.keyword("HloModule") {
 		m.name = s.name()
 		s.accept(":") // in older texts
 		m.attrs = s.attrs()
-		s.locationTables()
+		m.places = s.sourcePlaces()
 	}
 	for s.peek() != 0 && s.err == nil {
 		if s.instructionNext() {
@@ -87,23 +85,6 @@ func (s *scanner) module() *moduleText {
 		s.fail("there is no computation")
 	}
 	return m
-}
-
-// locationTables skips the tables of source locations.
-func (s *scanner) locationTables() {
-	for _, t := range tables {
-		if !s.keyword(t) {
-			continue
-		}
-		for c := s.peek(); '0' <= c && c <= '9' && s.err == nil; c = s.peek() {
-			s.integer()
-			if s.peek() == '"' {
-				s.str()
-			} else {
-				s.group()
-			}
-		}
-	}
 }
 
 // instructionNext reports whether an instruction comes next, and not a

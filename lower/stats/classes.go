@@ -1,6 +1,9 @@
 package stats
 
-import "ppc/ir"
+import (
+	"ppc/ir"
+	"ppc/lower/flow"
+)
 
 // classesOf says, by ID, what the buffers that are made for a value of f are for.
 func classesOf(m *ir.Module, n *nests, f *ir.Func) []Class {
@@ -19,12 +22,12 @@ func classesOf(m *ir.Module, n *nests, f *ir.Func) []Class {
 			carryClasses(class, op, func(int) Class { return LoopBuffers })
 		}
 	})
-	for v := range gatheredWeights(m, f) {
+	for v := range flow.GatheredWeights(m, f) {
 		if class[v.ID] > GatheredWeights {
 			class[v.ID] = GatheredWeights
 		}
 	}
-	u := newUses(f)
+	u := flow.NewUses(f)
 	f.Body.Walk(func(op *ir.Op) {
 		if op.Kind == ir.While {
 			carryClasses(class, op, func(k int) Class {

@@ -14,10 +14,10 @@ func (s *Stats) JSON() string {
 	e.SetEscapeHTML(false)
 	rows := []any{jsonMemory(&s.Memory, len(s.Loops))}
 	for _, l := range s.Loops {
-		rows = append(rows, loopRow{l.Name, l.Trips.json(), jsonArrays(l.Carries), jsonArrays(l.Invariants)})
+		rows = append(rows, loopRow{l.Name, countJSON(l.Trips), jsonArrays(l.Carries), jsonArrays(l.Invariants)})
 	}
 	for _, c := range s.Collectives {
-		rows = append(rows, collectiveRow{c.Kind, c.Name, c.Loop, c.Axes, c.Group, c.Bytes, c.Moved, c.Executions.json()})
+		rows = append(rows, collectiveRow{c.Kind, c.Name, c.Loop, c.Axes, c.Group, c.Bytes, c.Moved, countJSON(c.Executions)})
 	}
 	for _, r := range s.Residuals {
 		rows = append(rows, residualRow{r.Name, r.Loop, typeText(r.Type), r.Bytes, r.Why})
@@ -90,7 +90,7 @@ type residualRow struct {
 	Why      string `json:"why"`
 }
 
-func (c Count) json() *int {
+func countJSON(c Count) *int {
 	if c == Unknown {
 		return nil
 	}

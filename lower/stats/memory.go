@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/lower/flow"
 )
 
 // A Class is what a buffer is for.
@@ -137,7 +138,7 @@ func (l *liveness) give(p *ir.Value, results []*ir.Value, k int) {
 	for r.Def != nil && view(r.Def) && len(r.Def.Operands) == 1 {
 		r = r.Def.Operands[0]
 	}
-	if r.Def != nil && len(l.buffers[p.ID]) == 1 && bytesOf(r.Type) == bytesOf(p.Type) {
+	if r.Def != nil && len(l.buffers[p.ID]) == 1 && BytesOf(r.Type) == BytesOf(p.Type) {
 		l.donor[r.ID] = p
 	}
 }
@@ -165,7 +166,7 @@ func (l *liveness) seeWith(op *ir.Op, b *ir.Block, inside Memory) {
 // describe names an op: dot_general (q), llama.pp:16:8.
 func describe(op *ir.Op) string {
 	text := strings.TrimPrefix(op.Name(), "stablehlo.")
-	if name := nameOf(op); name != "" {
+	if name := NameOf(op); name != "" {
 		text += " (" + name + ")"
 	}
 	if op.Origin != nil && op.Origin.Pos.Line > 0 {
@@ -323,7 +324,7 @@ func (l *liveness) inPlace(op *ir.Op, k int, b *ir.Block, i int) *buffer {
 		if len(bs) != 1 || !l.dies(x, b, i) || x.Type.NumElements() != v.Type.NumElements() || x.Type.Elem.Size() != v.Type.Elem.Size() {
 			continue
 		}
-		if x == p || bs[0].holds == 1 && !bs[0].kept && bs[0].bytes == bytesOf(v.Type) {
+		if x == p || bs[0].holds == 1 && !bs[0].kept && bs[0].bytes == BytesOf(v.Type) {
 			return bs[0]
 		}
 	}
@@ -387,7 +388,7 @@ func (l *liveness) loop(op *ir.Op, b *ir.Block, i int) {
 	for k, v := range op.Operands {
 		a, p := body.Args[k], l.donor[op.Results[k].ID]
 		switch {
-		case invariant(op, k):
+		case flow.Invariant(op, k):
 			l.share(a, l.buffers[v.ID])
 		case p != nil && (l.last[p.ID] < i || p == v && over(k)):
 			donated[k] = l.buffers[p.ID][0]
@@ -408,7 +409,7 @@ func (l *liveness) loop(op *ir.Op, b *ir.Block, i int) {
 	l.block(body)
 	for k, v := range op.Results {
 		switch {
-		case invariant(op, k):
+		case flow.Invariant(op, k):
 			l.share(v, l.buffers[op.Operands[k].ID])
 		case donated[k] != nil:
 			l.live[donated[k].class] += donated[k].bytes

@@ -2,11 +2,10 @@ package stats
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 
 	"ppc/ir"
+	"ppc/lower/flow"
 )
 
 // nests walks the loops of a program and lists them and their collectives.
@@ -48,7 +47,7 @@ func (n *nests) block(b *ir.Block, path string, times Count) {
 			}
 		default:
 			if f := calleeOf(n.m, op); f != nil {
-				n.times[f] = n.times[f].plus(times)
+				n.times[f] = n.times[f].Plus(times)
 			}
 		}
 	}
@@ -68,18 +67,18 @@ func (n *nests) loop(op *ir.Op, path string, times Count) {
 	if n.used[name]++; n.used[name] > 1 {
 		name = fmt.Sprintf("%s.%d", name, n.used[name])
 	}
-	trips := tripCount(op)
+	trips := flow.TripCount(op)
 	n.path[op], n.trips[op] = name, trips
 	n.s.Loops = append(n.s.Loops, loopOf(op, name, trips))
-	n.block(op.Regions[0], name, times.times(trips.plus(1)))
-	n.block(op.Regions[1], name, times.times(trips))
+	n.block(op.Regions[0], name, times.Times(trips.Plus(1)))
+	n.block(op.Regions[1], name, times.Times(trips))
 }
 
 func loopOf(op *ir.Op, name string, trips Count) *Loop {
-	l := &Loop{Name: name, Trips: trips}
+	l := &Loop{Op: op, Name: name, Trips: trips}
 	for i, a := range op.Regions[1].Args {
 		array := arrayOf(carryName(op, i), a.Type)
-		if invariant(op, i) {
+		if flow.Invariant(op, i) {
 			l.Invariants = append(l.Invariants, array)
 		} else {
 			l.Carries = append(l.Carries, array)
@@ -93,7 +92,7 @@ func loopOf(op *ir.Op, name string, trips Count) *Loop {
 	return l
 }
 
-func arrayOf(name string, t *ir.Type) Array { return Array{Name: name, Type: t, Bytes: bytesOf(t)} }
+func arrayOf(name string, t *ir.Type) Array { return Array{Name: name, Type: t, Bytes: BytesOf(t)} }
 
 // carryName is what carry i of a loop is called, after or inside of the loop.
 func carryName(op *ir.Op, i int) string {
@@ -103,101 +102,17 @@ func carryName(op *ir.Op, i int) string {
 	return op.Regions[1].Args[i].Name
 }
 
-// invariant reports whether every iteration hands carry i on as it got it.
-func invariant(op *ir.Op, i int) bool {
-	body := op.Regions[1]
-	return body.Terminator().Operands[i] == body.Args[i]
-}
-
-// tripCount reads how often the body of a while runs: its condition compares a
-// carry, which begins at a constant and to which every iteration adds a
-// constant, with a constant. Anything else is Unknown.
-func tripCount(op *ir.Op) Count {
-	k, limit := counterOf(op)
-	if k < 0 {
-		return Unknown
-	}
-	first, known := constant(op.Operands[k], nil)
-	step, steps := stepOf(op, k)
-	if !known || !steps || step < 1 {
-		return Unknown
-	}
-	if limit <= first {
-		return 0
-	}
-	if limit-first < 0 { // further apart than an int says
-		return Unknown
-	}
-	return Count((limit-first-1)/step + 1)
-}
-
-// counterOf is the carry that counts, and the number that it stays below; -1
-// where there is none.
-func counterOf(op *ir.Op) (carry, limit int) {
-	cond := op.Regions[0]
-	test := cond.Terminator().Operands[0].Def
-	if test == nil || test.Kind != ir.Compare {
-		return -1, 0
-	}
-	x, y, direction := test.Operands[0], test.Operands[1], test.Word("comparison_direction")
-	if slices.Contains([]string{"GT", "GE"}, direction) {
-		x, y, direction = y, x, map[string]string{"GT": "LT", "GE": "LE"}[direction]
-	}
-	limit, known := constant(y, op)
-	if x.Block != cond || !known {
-		return -1, 0
-	}
-	switch direction {
-	case "LT":
-		return x.Index, limit
-	case "LE":
-		if limit < math.MaxInt {
-			return x.Index, limit + 1
-		}
-	}
-	return -1, 0
-}
-
-// stepOf is what each iteration adds to carry k.
-func stepOf(op *ir.Op, k int) (int, bool) {
-	body := op.Regions[1]
-	sum := body.Terminator().Operands[k].Def
-	if sum == nil || sum.Kind != ir.Add {
-		return 0, false
-	}
-	x, y := sum.Operands[0], sum.Operands[1]
-	if x != body.Args[k] {
-		x, y = y, x
-	}
-	if x != body.Args[k] {
-		return 0, false
-	}
-	return constant(y, op)
-}
-
-// constant is the number that v is: a scalar constant, or a carry of loop that
-// is one and stays it. loop may be nil.
-func constant(v *ir.Value, loop *ir.Op) (int, bool) {
-	if loop != nil && v.Block != nil && (v.Block == loop.Regions[0] || v.Block == loop.Regions[1]) && invariant(loop, v.Index) {
-		return constant(loop.Operands[v.Index], nil)
-	}
-	if v.Def == nil || v.Def.Kind != ir.Constant || !v.Type.IsTensor() || v.Type.NumElements() != 1 || !v.Type.Elem.IsInt() {
-		return 0, false
-	}
-	return int(v.Def.Literal("value").Int(0)), true
-}
-
 func collectiveOf(m *ir.Module, op *ir.Op, loop string, times Count) *Collective {
 	axes, n := groupOf(m, op)
 	in, out := bytesOfAll(op.Operands), bytesOfAll(op.Results)
-	c := &Collective{Kind: strings.TrimPrefix(op.Name(), "stablehlo."), Loop: loop, Axes: axes, Group: n, Bytes: max(in, out), Executions: times}
-	c.Name = nameOf(op)
+	c := &Collective{Op: op, Kind: strings.TrimPrefix(op.Name(), "stablehlo."), Loop: loop, Axes: axes, Group: n, Bytes: max(in, out), Executions: times}
+	c.Name = NameOf(op)
 	c.Moved = movedBy(op.Kind, c.Bytes, n)
 	return c
 }
 
-// nameOf is what people call what op makes.
-func nameOf(op *ir.Op) string {
+// NameOf is what people call what op makes.
+func NameOf(op *ir.Op) string {
 	for _, v := range op.Results {
 		if v.Name != "" {
 			return v.Name

@@ -8,9 +8,9 @@ package stats
 
 import (
 	"fmt"
-	"math"
 
 	"ppc/ir"
+	"ppc/lower/flow"
 )
 
 // Stats is what is known of one step of a program, per device.
@@ -23,34 +23,14 @@ type Stats struct {
 
 // A Count is a number of executions; Unknown where a loop around runs as long
 // as its data says.
-type Count int
+type Count = flow.Count
 
 // Unknown is the Count that cannot be read off the program.
-const Unknown Count = -1
-
-// times is c for every one of d.
-func (c Count) times(d Count) Count {
-	switch {
-	case c == Unknown || d == Unknown:
-		return Unknown
-	case d != 0 && c > math.MaxInt/d:
-		return math.MaxInt
-	}
-	return c * d
-}
-
-func (c Count) plus(d Count) Count {
-	switch {
-	case c == Unknown || d == Unknown:
-		return Unknown
-	case c > math.MaxInt-d:
-		return math.MaxInt
-	}
-	return c + d
-}
+const Unknown = flow.Unknown
 
 // A Loop is one stablehlo.while.
 type Loop struct {
+	Op         *ir.Op
 	Name       string // its path: iterations, iterations/layers; unique
 	Trips      Count
 	Carries    []Array // what the iterations hand on
@@ -66,6 +46,7 @@ type Array struct {
 
 // A Collective is one op at which devices meet.
 type Collective struct {
+	Op         *ir.Op
 	Kind       string // all_gather
 	Name       string // of the value
 	Loop       string // the innermost loop around; "" for none
@@ -80,8 +61,11 @@ type Collective struct {
 // loop to read.
 type Residual struct {
 	Array
-	Loop string
-	Why  string
+	Op    *ir.Op // that writes the row
+	While *ir.Op // the loop, and which of its carries this is
+	Carry int
+	Loop  string
+	Why   string
 }
 
 // Of measures m, which must be a per-device program.
@@ -192,8 +176,8 @@ func leaves(t *ir.Type) []*ir.Type {
 	return nil
 }
 
-// bytesOf is what a value of type t takes in memory.
-func bytesOf(t *ir.Type) int {
+// BytesOf is what a value of type t takes in memory.
+func BytesOf(t *ir.Type) int {
 	n := 0
 	for _, leaf := range leaves(t) {
 		n += leaf.Bytes()
@@ -204,7 +188,7 @@ func bytesOf(t *ir.Type) int {
 func bytesOfAll(vs []*ir.Value) int {
 	n := 0
 	for _, v := range vs {
-		n += bytesOf(v.Type)
+		n += BytesOf(v.Type)
 	}
 	return n
 }

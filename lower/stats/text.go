@@ -22,10 +22,10 @@ func (s *Stats) Text() string {
 
 func (s *Stats) memoryText() *table {
 	t := new(table)
-	t.row("peak memory", "", sizeText(s.Memory.Peak), s.Memory.where())
+	t.row("peak memory", "", SizeText(s.Memory.Peak), s.Memory.where())
 	for c, n := range s.Memory.Parts {
 		if n > 0 {
-			t.row("  "+Class(c).String(), "", sizeText(n), "")
+			t.row("  "+Class(c).String(), "", SizeText(n), "")
 		}
 	}
 	return t
@@ -45,7 +45,7 @@ func (s *Stats) loopsText() *table {
 	t := new(table)
 	t.row("loops", "", "", strconv.Itoa(len(s.Loops)))
 	for _, l := range s.Loops {
-		t.row("  "+l.Name, "", "", l.Trips.text()+" iterations")
+		t.row("  "+l.Name, "", "", l.Trips.String()+" iterations")
 		arraysText(t, "carries", l.Carries)
 		arraysText(t, "invariants", l.Invariants)
 	}
@@ -60,10 +60,10 @@ func arraysText(t *table, title string, arrays []Array) {
 			scalars++
 		}
 	}
-	t.row("    "+title, "", sizeText(total), strconv.Itoa(len(arrays)))
+	t.row("    "+title, "", SizeText(total), strconv.Itoa(len(arrays)))
 	for _, a := range arrays {
 		if !single(a.Type) {
-			t.row("      "+named(a.Name), typeText(a.Type), sizeText(a.Bytes), "")
+			t.row("      "+named(a.Name), typeText(a.Type), SizeText(a.Bytes), "")
 		}
 	}
 	if scalars > 0 {
@@ -96,7 +96,7 @@ func (s *Stats) collectivesText() *table {
 		slices.SortFunc(lines, func(a, b *collectiveLine) int { return strings.Compare(a.title, b.title) })
 		t.row("  "+outermost(loop), "", "", "")
 		for _, l := range lines {
-			t.row("    "+l.title, strconv.Itoa(l.ops), sizeText(l.bytes), fmt.Sprintf("%s, %s", l.executions.text(), strings.TrimSpace(l.moved.size())))
+			t.row("    "+l.title, strconv.Itoa(l.ops), SizeText(l.bytes), fmt.Sprintf("%s, %s", l.executions.String(), strings.TrimSpace(countSize(l.moved))))
 		}
 	}
 	return t
@@ -141,8 +141,8 @@ func count(lines []*collectiveLine, c *Collective) []*collectiveLine {
 	l := lines[i]
 	l.ops++
 	l.bytes += c.Bytes
-	l.executions = l.executions.plus(c.Executions)
-	l.moved = l.moved.plus(Count(c.Moved).times(c.Executions))
+	l.executions = l.executions.Plus(c.Executions)
+	l.moved = l.moved.Plus(Count(c.Moved).Times(c.Executions))
 	return lines
 }
 
@@ -166,30 +166,23 @@ func (s *Stats) residualsText() *table {
 	for _, r := range s.Residuals {
 		total += r.Bytes
 	}
-	t.row("residuals", "", sizeText(total), strconv.Itoa(len(s.Residuals)))
+	t.row("residuals", "", SizeText(total), strconv.Itoa(len(s.Residuals)))
 	loop := ""
 	for _, r := range s.Residuals {
 		if r.Loop != loop {
 			loop = r.Loop
 			t.row("  "+loop, "", "", "")
 		}
-		t.row("    "+named(r.Name), typeText(r.Type), sizeText(r.Bytes), r.Why)
+		t.row("    "+named(r.Name), typeText(r.Type), SizeText(r.Bytes), r.Why)
 	}
 	return t
 }
 
-func (c Count) text() string {
+func countSize(c Count) string {
 	if c == Unknown {
 		return "unknown"
 	}
-	return strconv.Itoa(int(c))
-}
-
-func (c Count) size() string {
-	if c == Unknown {
-		return "unknown"
-	}
-	return sizeText(int(c))
+	return SizeText(int(c))
 }
 
 func named(name string) string {
@@ -214,8 +207,8 @@ func typeText(t *ir.Type) string {
 	return t.Elem.String() + strings.ReplaceAll(fmt.Sprint(append([]int{}, t.Shape...)), " ", ",")
 }
 
-// sizeText is n bytes in the largest unit of which there is at least one.
-func sizeText(n int) string {
+// SizeText is n bytes in the largest unit of which there is at least one.
+func SizeText(n int) string {
 	if n < 1<<10 {
 		return fmt.Sprintf("%d B  ", n)
 	}

@@ -1,4 +1,4 @@
-package stats
+package flow
 
 import (
 	"slices"
@@ -24,25 +24,25 @@ var chosen = map[ir.Kind][]int{
 	ir.Transpose:           {0},
 }
 
-// moves reports whether the results of op are chosen from v, one of its operands.
-func moves(op *ir.Op, v *ir.Value) bool {
+// Moves reports whether the results of op are chosen from v, one of its operands.
+func Moves(op *ir.Op, v *ir.Value) bool {
 	if op.Kind == ir.Concatenate {
 		return true
 	}
 	return slices.ContainsFunc(chosen[op.Kind], func(i int) bool { return op.Operands[i] == v })
 }
 
-// gatheredWeights is the set of values that are all-gathers of a parameter, or
+// GatheredWeights is the set of values that are all-gathers of a parameter, or
 // of what is chosen from one, and what is chosen from those, through loops and
 // branches. One walk over the function collects which value goes where; a
 // second follows the edges.
-func gatheredWeights(m *ir.Module, f *ir.Func) map[*ir.Value]bool {
+func GatheredWeights(m *ir.Module, f *ir.Func) map[*ir.Value]bool {
 	g := flow{to: make(map[*ir.Value][]edge)}
 	g.block(f.Body)
 	weight, gathered := make(map[*ir.Value]bool), make(map[*ir.Value]bool)
 	var work []*ir.Value
 	for _, p := range f.Params() {
-		if isWeight(m, f, p) {
+		if IsWeight(m, f, p) {
 			weight[p] = true
 			work = append(work, p)
 		}
@@ -63,9 +63,9 @@ func gatheredWeights(m *ir.Module, f *ir.Func) map[*ir.Value]bool {
 	return gathered
 }
 
-// isWeight: in a program whose parameters do not say what they are, every
+// IsWeight reports whether p is a weight: in a program whose parameters do not say what they are, every
 // floating-point one may be.
-func isWeight(m *ir.Module, f *ir.Func, p *ir.Value) bool {
+func IsWeight(m *ir.Module, f *ir.Func, p *ir.Value) bool {
 	if f != m.Main() {
 		return false
 	}
@@ -112,7 +112,7 @@ func (g *flow) block(b *ir.Block) {
 			}
 		default:
 			for _, v := range op.Operands {
-				if len(op.Results) == 1 && moves(op, v) {
+				if len(op.Results) == 1 && Moves(op, v) {
 					g.add(v, op.Result(), false)
 				}
 			}
