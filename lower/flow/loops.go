@@ -2,6 +2,7 @@ package flow
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -52,8 +53,14 @@ func Invariant(op *ir.Op, i int) bool {
 
 // TripCount reads how often the body of a while runs: its condition compares a
 // carry, which begins at a constant and to which every iteration adds a
-// constant, with a constant. Anything else is Unknown.
+// constant, with a constant. XLA's optimised modules have that in fusions, and
+// say the number. Anything else is Unknown.
 func TripCount(op *ir.Op) Count {
+	if n := saidTripCount.FindStringSubmatch(op.Attrs.Str("hlo.backend_config")); n != nil {
+		if trips, err := strconv.Atoi(n[1]); err == nil {
+			return Count(trips)
+		}
+	}
 	k, limit := CounterOf(op)
 	if k < 0 {
 		return Unknown
@@ -71,6 +78,10 @@ func TripCount(op *ir.Op) Count {
 	}
 	return Count((limit-first-1)/step + 1)
 }
+
+// saidTripCount is the number of iterations in the configuration that XLA gives
+// a loop.
+var saidTripCount = regexp.MustCompile(`"known_trip_count":\{"n":"(\d+)"\}`)
 
 // CounterOf is the carry that counts, and the number that it stays below; -1
 // where there is none.
