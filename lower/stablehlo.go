@@ -78,6 +78,8 @@ func StableHLO(m *ir.Module) (string, error) {
 	}
 	if c.Form.Has(ir.Local) {
 		c.Meshes = nil
+	} else {
+		forPartitioners(c)
 	}
 	c.Form = 0
 	c.Attrs = foreign(c.Attrs)

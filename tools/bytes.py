@@ -11,7 +11,8 @@ DIR       Where the programs that were counted go: NAME.global.mlir, NAME.shardy
 The global program of a .pp file is what ppc has after propagate, with a sharding on every value. Shardy's is the program with per-device shapes and StableHLO collectives that its passes make of it. XLA's is the optimised module of
 XLA:CPU, whose partitioner begins with Shardy's. All are counted by "ppc lower --stats", as in a ring: a device receives
 (n-1)/n of what an all-gather over n devices gives, twice that of an all-reduce, all of a permute; as often as the loops
-around run. "-" stands for a program that was refused, or that has a loop whose number of iterations is not known.
+around run. XLA does not move loop-invariant code here, which would gather before a loop what the program gathers inside: that
+is a decision about memory, and the program's. "-" stands for a program that was refused, or that has a loop whose number of iterations is not known.
 Needs: pip install jax numpy (JAX 0.11 or later, Python 3.12 or later).
 """
 import argparse
@@ -44,13 +45,14 @@ def ppc(a, *args):
 
 
 def programs(a, work):
-    """Names and files of the global programs of the command line."""
+    """Names of the programs of the command line, what ppc lowers for them, and the files of the global programs."""
     for file in a.programs:
-        name, ext = os.path.splitext(os.path.basename(file))
+        stem, ext = os.path.splitext(file)
+        name = stem if ext == ".pp" else os.path.basename(stem)
         if ext == ".mlir":
             path = os.path.join(work, name + ".global.mlir")
             shutil.copyfile(file, path)
-            yield name, path
+            yield name, [file], path
             continue
         texts = set()
         for suffix, flags in ("", ["--set", "train.steps=0"]), (" step", []):
@@ -62,20 +64,20 @@ def programs(a, work):
                 raise
             if text not in texts:  # the second is the same where nothing is trained
                 texts.add(text)
-                path = os.path.join(work, (name + suffix).replace(" ", "_") + ".global.mlir")
+                path = os.path.join(work, (name + suffix).replace(" ", "_").replace("/", "_") + ".global.mlir")
                 with open(path, "w") as f:
                     f.write(text)
-                yield name + suffix, path
+                yield name + suffix, [file, *flags], path
 
 
-def received(a, path):
-    """The bytes that a device receives in the per-device program of a file."""
+def received(a, *program):
+    """The bytes that a device receives in the per-device program that ppc has of a file."""
     total = 0
-    for line in ppc(a, path, "--stats", "--json").splitlines():
+    for line in ppc(a, *program, "--stats", "--json").splitlines():
         row = json.loads(line)
         if "collective" in row:
             if row["executions"] is None:
-                raise Refused(f"{path}: a loop runs as long as its data says")
+                raise Refused(f"{program[0]}: a loop runs as long as its data says")
             total += row["moved"] * row["executions"]
     return total
 
@@ -96,7 +98,7 @@ def shardy(path):
             raise Refused(f"Shardy refuses {path}: {e}")
         with open(out, "w") as f:
             f.write(str(m))
-    return out
+    return [out]
 
 
 def xla(path, backend):
@@ -108,12 +110,12 @@ def xla(path, backend):
         raise Refused(f"XLA refuses {path}: {e}")
     with open(out, "w") as f:
         f.write(exe.get_hlo_text() if hasattr(exe, "get_hlo_text") else exe.hlo_modules()[0].to_string())
-    return out
+    return [out]
 
 
 def count(a, make):
     try:
-        return str(received(a, make()))
+        return str(received(a, *make()))
     except Refused as e:
         print(f"bytes: {e}", file=sys.stderr)
         return "-"
@@ -130,8 +132,8 @@ def main():
         work = a.keep or temporary
         os.makedirs(work, exist_ok=True)
         todo = list(programs(a, work))
-        devices = max(Program(path).devices for _, path in todo)
-        os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={devices}"
+        devices = max(Program(path).devices for _, _, path in todo)
+        os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={devices} --xla_disable_hlo_passes=while-loop-invariant-code-motion"
         os.environ["JAX_PLATFORMS"] = "cpu"
         import jax
         from jax._src import xla_bridge
@@ -139,8 +141,8 @@ def main():
         backend = xla_bridge.get_backend("cpu")
         out = open(a.out, "w") if a.out else sys.stdout
         print("program\tours\tshardy\txla", file=out)
-        for name, path in todo:
-            row = [name, count(a, lambda: path), count(a, lambda: shardy(path)), count(a, lambda: xla(path, backend))]
+        for name, program, path in todo:
+            row = [name, count(a, lambda: program), count(a, lambda: shardy(path)), count(a, lambda: xla(path, backend))]
             print("\t".join(row), file=out, flush=True)
 
 
