@@ -4,8 +4,27 @@ import (
 	"strings"
 	"testing"
 
+	"ppc/internal/golden"
 	"ppc/ir"
+	"ppc/ir/mlir"
 )
+
+func TestStableHLOGolden(t *testing.T) {
+	golden.Run(t, "../testdata/golden/stablehlo", map[string]golden.Stage{"stablehlo": func(t *testing.T, src string, _ []string) string {
+		m, err := mlir.Parse("in.mlir", []byte(src))
+		if err == nil {
+			err = ir.Verify(m)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := StableHLO(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}})
+}
 
 func TestStableHLO(t *testing.T) {
 	f := ir.NewFunc("main")

@@ -12,6 +12,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/lang"
 	"ppc/ir/mlir"
+	"ppc/lower/hlo"
 	"ppc/lower/stats"
 	"ppc/passes"
 )
@@ -22,7 +23,7 @@ import (
 func lowered(t *testing.T, src string, words []string) *ir.Module {
 	t.Helper()
 	m := parse(t, src, words)
-	if m.Form.Has(ir.Local) {
+	if m.Form.Has(ir.Local) || strings.HasPrefix(src, "HloModule") {
 		return m
 	}
 	if err := passes.Run(m, passes.Config{}); err != nil {
@@ -33,8 +34,11 @@ func lowered(t *testing.T, src string, words []string) *ir.Module {
 
 func parse(t *testing.T, src string, words []string) *ir.Module {
 	t.Helper()
-	if strings.HasPrefix(src, "module") {
-		m, err := mlir.Parse("in.mlir", []byte(src))
+	for prefix, read := range map[string]func(string, []byte) (*ir.Module, error){"module": mlir.Parse, "HloModule": hlo.Parse} {
+		if !strings.HasPrefix(src, prefix) {
+			continue
+		}
+		m, err := read("in.mlir", []byte(src))
 		if err != nil {
 			t.Fatal(err)
 		}
