@@ -164,8 +164,11 @@ func convert(a tensorfile.Array, dtype string) tensorfile.Array {
 
 // program is the .pp file of a recorded layer.
 func program(layer string) string {
-	if layer == "gemma3_local" {
+	switch layer {
+	case "gemma3_local":
 		layer = "gemma3"
+	case "mixtral_dense", "mixtral_sparse", "mixtral_aux":
+		layer = "mixtral"
 	}
 	return filepath.Join("maxtext", layer+".pp")
 }
@@ -191,13 +194,14 @@ func neutral(name string, w tensorfile.Array) tensorfile.Array {
 	return tensorfile.Array{DType: w.DType, Shape: w.Shape, Data: ir.Floats64(ir.Tensor(ir.F64, w.Shape...), vs...).Data}
 }
 
-// The dense layers, in a pipeline of four stages: the recorded layer stands at
+// The layers, in a pipeline of four stages: the recorded layer stands at
 // each stage in turn, layers that change nothing at the others.
 func TestMaxTextLayers(t *testing.T) {
-	for _, layer := range []string{"simple", "simple_mlp", "llama2", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_local", "gemma3_global", "olmo3", "gpt3"} {
+	for _, layer := range []string{"simple", "simple_mlp", "llama2", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_local", "gemma3_global", "olmo3", "gpt3",
+		"mixtral_dense", "mixtral_sparse", "mixtral_drop", "mixtral_aux", "qwen3_moe"} {
 		t.Run(layer, func(t *testing.T) {
 			r := record(t, "layer_"+layer)
-			s := &setup{program: program(layer), set: []string{fmt.Sprintf("axes.batch=%d", r.read("x").Shape[0]), "mesh.fsdp=1"}}
+			s := &setup{program: program(layer), set: []string{fmt.Sprintf("axes.batch=%d", r.read("x").Shape[0]), "mesh.fsdp=1", "mesh.expert=1"}}
 			if layer == "gpt3" {
 				s.set = append(s.set, "axes.kv_heads=4")
 			}
@@ -215,6 +219,10 @@ func TestMaxTextLayers(t *testing.T) {
 				near(t, where+"the gradient of x", got["grad.x"], r.read("gx"), 1e-10)
 				for _, name := range r.names {
 					near(t, where+"the gradient of "+name, row(got["grad."+paths[name]], at), r.read("gw/"+name), 1e-10)
+				}
+				if layer == "mixtral_aux" { // the others' experts, of which all score 0, have a loss of k = 2
+					loss := literal(*r.read("aux/moe_lb_loss/0")).Float(0) / 0.01
+					near(t, where+"the load-balance loss", got["balance"], &tensorfile.Array{DType: "f64", Data: doubles([]float64{loss + 3*2}).Data}, 1e-12)
 				}
 				near(t, where+"out in f32", s.run(t, "f32", driver.RunOptions{})["out"], r.read("out"), 5e-6)
 			}
@@ -353,7 +361,7 @@ func (r *recording) stacked(prefix string) []tensorfile.Named {
 func TestMaxTextTraining(t *testing.T) {
 	for _, c := range []struct {
 		recording, program string
-	}{{"train_llama2_adamw_pipe", "train_llama2_adamw"}, {"train_llama2_sgd_subset", "train_llama2_sgd"}} {
+	}{{"train_llama2_adamw_pipe", "train_llama2_adamw"}, {"train_llama2_sgd_subset", "train_llama2_sgd"}, {"train_mixtral_lb", "train_mixtral"}} {
 		t.Run(c.recording, func(t *testing.T) {
 			r := record(t, c.recording)
 			s := &setup{program: filepath.Join("maxtext", c.program+".pp")}

@@ -161,7 +161,7 @@ func (l *layerFunc) weight(e *elab, w weight) {
 	v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str(w.name)})
 	if s := e.p.weightLayout().sharding(w.axes, nil); s != nil {
 		v.Sharding = s
-		v.Attrs.Set("pp.gathered", gathered(s))
+		v.Attrs.Set("pp.gathered", e.p.gathered(s, w.axes))
 	}
 	e.scope.set(w.name, &tensor{v, w.axes})
 }

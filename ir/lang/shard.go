@@ -97,18 +97,27 @@ func (l *layout) sharding(axes []axis, bad func(a axis, c cut, parts int)) *ir.S
 // used whole.
 var gatheredAxes = []string{"fsdp", "fsdp_transpose", "context", "expert"}
 
-// gathered is s where the weight is used. An expert axis stays on a dimension
-// that is cut along it alone: the experts themselves.
-func gathered(s *ir.Sharding) *ir.Sharding {
+// gathered is how a weight over axes that is stored as s says lies where it is
+// used. The experts' own axis stays cut along expert: it is the one along which
+// the activations are cut so too, and each device computes with its experts.
+func (p *program) gathered(s *ir.Sharding, axes []axis) *ir.Sharding {
 	out := s.Clone()
 	for i := range out.Dims {
-		axes := out.Dims[i].Axes
-		if len(axes) == 1 && axes[0].Name == "expert" {
+		cut := out.Dims[i].Axes
+		if len(cut) == 1 && cut[0].Name == "expert" && p.holdsExperts(axes[i].name) {
 			continue
 		}
-		out.Dims[i].Axes = slices.DeleteFunc(axes, func(r ir.AxisRef) bool { return slices.Contains(gatheredAxes, r.Name) })
+		out.Dims[i].Axes = slices.DeleteFunc(cut, func(r ir.AxisRef) bool { return slices.Contains(gatheredAxes, r.Name) })
 	}
 	return out
+}
+
+// holdsExperts reports whether the activation rules cut the axis along expert
+// alone.
+func (p *program) holdsExperts(ax string) bool {
+	l := &layout{p: p, rules: p.rules["activations"]}
+	c := l.cuts([]string{ax})[0]
+	return len(c.mesh) == 1 && c.mesh[0] == "expert"
 }
 
 // meshAxisSize is the size of a mesh axis; one that is not there has size 1.

@@ -98,6 +98,10 @@ func TestValues(t *testing.T) {
 		{"return out: rmsnorm(x, x * 0 + 1, over: b)", "0.463 0.926 1.389 0.79 0.987 1.184"},
 		{"return out: layernorm(x, x * 0 + 1, x * 0, over: b)", "-1.225 0 1.225 -1.225 0 1.225"},
 		{"return out: cross_entropy(x, m, axis: b)", "1.408 2.408"},
+		{"gate = one_hot(iota(b), e, f32)\nw = full(1, f32, [e, b, c])\ny, balance = moe(x, gate, w, w, order(w, [e, c, b]) * cast(iota(e), f32), k: 2, seq: a, embed: b, mlp: c, experts: e)\nreturn out: y", "124.328 124.328 124.328 778.976 778.976 778.976"},
+		{"gate = one_hot(iota(b), e, f32)\nw = full(1, f32, [e, b, c])\ny, balance = moe(x, gate, w, w, order(w, [e, c, b]) * cast(iota(e), f32), k: 2, seq: a, embed: b, mlp: c, experts: e, among: \"all\")\nreturn out: y", "113.135 113.135 113.135 708.844 708.844 708.844"},
+		{"gate = one_hot(iota(b), e, f32)\nw = full(1, f32, [e, b, c])\ny, balance = moe(x, gate, w, w, order(w, [e, c, b]) * cast(iota(e), f32), k: 2, seq: a, embed: b, mlp: c, experts: e, capacity: 0.5)\nreturn out: y", "124.328 124.328 124.328 0 0 0"},
+		{"gate = one_hot(iota(b), e, f32)\nw = full(1, f32, [e, b, c])\ny, balance = moe(x, gate, w, w, order(w, [e, c, b]) * cast(iota(e), f32), k: 2, seq: a, embed: b, mlp: c, experts: e)\nreturn out: balance", "2.73"},
 		{"return out: gelu(x - 3)", "-0.045 -0.159 0 0.841 1.955 2.996"},
 		{"return out: silu(x - 3)", "-0.238 -0.269 0 0.731 1.762 2.858"},
 	} {

@@ -1,0 +1,40 @@
+// Mixtral: Llama 2 with eight experts in place of the MLP, of which a token uses
+// two; here four, over two devices.
+
+include "common.pp"
+
+axes { experts = 4, routes = experts }
+
+layer mixtral(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch, seq], capacity: number = 0) {
+  param attention_norm: weight[embed]                 = ones        as "pre_self_attention_layer_norm/scale"
+  param mlp_norm:       weight[embed]                 = ones        as "post_self_attention_layer_norm/scale"
+  param query:          weight[embed, heads, head]    = normal(0.1) as "self_attention/query/kernel"
+  param key:            weight[embed, kv_heads, head] = normal(0.1) as "self_attention/key/kernel"
+  param value:          weight[embed, kv_heads, head] = normal(0.1) as "self_attention/value/kernel"
+  param out:            weight[heads, head, embed]    = normal(0.1) as "self_attention/out/kernel"
+  param gate:           weight[embed, routes]         = normal(0.1) as "MoeBlock_0/gate/kernel"
+  param wi_0:           weight[experts, embed, mlp]   = normal(0.1) as "MoeBlock_0/wi_0"
+  param wi_1:           weight[experts, embed, mlp]   = normal(0.1) as "MoeBlock_0/wi_1"
+  param wo:             weight[experts, mlp, embed]   = normal(0.1) as "MoeBlock_0/wo"
+
+  x = checkpoint(x, "decoder_layer_input")
+  a = x + self_attention(rmsnorm(x, attention_norm, over: embed), query, key, value, out, pos, segments)
+  y, balance = moe(rmsnorm(a, mlp_norm, over: embed), gate, wi_0, wi_1, wo, k: 2, capacity: capacity)
+  return a + y, balance
+}
+
+mesh { stage = 4, expert = 2 }
+
+// Elsewhere than at the experts, their devices share the batch and the weights.
+shard weights {
+  experts              -> expert
+  embed                -> fsdp, expert
+  embed                -> fsdp
+  heads, kv_heads, mlp -> tensor
+}
+shard activations {
+  experts              -> expert
+  batch                -> data, fsdp, expert
+  batch                -> data, fsdp
+  heads, kv_heads, mlp -> tensor
+}
