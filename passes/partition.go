@@ -40,8 +40,17 @@ func partitionWarning(m *ir.Module, warn func(*Error)) error {
 		mesh = &ir.Mesh{Name: "mesh"}
 	}
 	divide(mesh, f)
+	p, err := learn(m, mesh, f, warn)
+	if err != nil {
+		return err
+	}
+	p.commit()
+	return nil
+}
+
+func newPartitioner(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *partitioner {
 	p := &partitioner{
-		m: m, warn: warn, mesh: mesh, f: f, free: freeValues(f, true), copies: make([][]valueCopy, f.NumIDs()), waiting: make([]int, f.NumIDs()),
+		m: m, mesh: mesh, f: f, free: freeValues(f, true), copies: make([][]valueCopy, f.NumIDs()), waiting: make([]int, f.NumIDs()),
 		reduced:   reducedAxes(f),
 		late:      lateAxes(f),
 		summed:    make([][]ir.AxisRef, f.NumIDs()),
@@ -49,13 +58,7 @@ func partitionWarning(m *ir.Module, warn func(*Error)) error {
 		resharder: resharder{mesh: mesh, plans: make(map[string]*reshardPlan)},
 	}
 	p.merged = p.mergedAxes(f)
-	if err := p.run(); err != nil {
-		return err
-	}
-	if !p.replicas {
-		m.Attrs.Set("mhlo.num_partitions", ir.Int{Value: mesh.Size(), Type: ir.I32})
-	}
-	return nil
+	return p
 }
 
 // A partitioner is the state of one run of partition. Values of the global
@@ -64,6 +67,8 @@ func partitionWarning(m *ir.Module, warn func(*Error)) error {
 type partitioner struct {
 	m        *ir.Module
 	warn     func(*Error) // may be nil
+	lessons  lessons      // of earlier runs
+	learned  lessons      // for later ones
 	mesh     *ir.Mesh
 	replicas bool // the devices are replicas of one partition
 	f        *ir.Func
@@ -75,6 +80,11 @@ type partitioner struct {
 	// waiting is, by ID, one more than the dimension along which a value waits
 	// to be moved; 0 if it does not.
 	waiting []int
+
+	home  *ir.Block // of the global program, whose ops are being partitioned
+	taker *ir.Op    // that is being partitioned
+	body  *ir.Block // of the device program
+	undo  []func()  // what makes the global program again what it was
 
 	copies [][]valueCopy // by ID: how the value is at hand, its first copy first
 	trail  []ir.ID       // whose copies have grown, to undo that at the end of a region
@@ -105,35 +115,46 @@ func (p *partitioner) run() (err error) {
 			err = e
 		}
 	}()
-	body := new(ir.Block)
-	p.build = ir.Builder{Func: p.f, Block: body}
+	p.body = new(ir.Block)
+	p.build = ir.Builder{Func: p.f, Block: p.body}
 	for _, v := range p.f.Params() {
 		at := p.layoutOf(v)
-		a := p.f.NewArg(body, p.local(v.Type, at), v.Name)
+		a := p.f.NewArg(p.body, p.local(v.Type, at), v.Name)
 		a.Attrs = v.Attrs
 		if v.Sharding != nil {
 			a.Attrs.Set("pp.sharding", v.Sharding)
 		}
 		p.definePartial(v, at, a, unreducedOf(v.Sharding), combinerOf(v.Sharding))
 	}
+	p.home = p.f.Body
 	p.ops(p.f.Body)
 	ret := p.f.Return()
+	p.taker = ret
 	out := make([]*ir.Value, len(ret.Operands))
 	for i, v := range ret.Operands {
+		s := p.f.Results[i].Sharding
+		out[i] = p.getUnreduced(v, p.layout(s, v.Type, v), s)
+	}
+	p.build.Origin = ret.Origin
+	p.build.Emit(ir.FuncReturn, out, ret.Attrs, nil, nil)
+	return nil
+}
+
+// commit makes the device program that run has built the program.
+func (p *partitioner) commit() {
+	for i, v := range p.body.Terminator().Operands {
 		r := &p.f.Results[i]
-		at := p.layout(r.Sharding, v.Type, v)
-		out[i] = p.getUnreduced(v, at, r.Sharding)
-		r.Type = out[i].Type
+		r.Type = v.Type
 		if r.Sharding != nil {
 			r.Attrs.Set("pp.sharding", r.Sharding)
 		}
 		r.Sharding = nil
 	}
-	p.build.Origin = ret.Origin
-	p.build.Emit(ir.FuncReturn, out, ret.Attrs, nil, nil)
-	p.f.Body = body
+	p.f.Body = p.body
 	p.f.Renumber()
-	return nil
+	if !p.replicas {
+		p.m.Attrs.Set("mhlo.num_partitions", ir.Int{Value: p.mesh.Size(), Type: ir.I32})
+	}
 }
 
 // fail ends the run with an error about op.
@@ -218,6 +239,7 @@ func (p *partitioner) definePartial(v *ir.Value, at layout, local *ir.Value, axe
 // get returns v lying as at says: a copy that is at hand, or a new one from
 // the copy that is cheapest to reshard.
 func (p *partitioner) get(v *ir.Value, at layout) *ir.Value {
+	p.learnCopy(v, at)
 	for _, c := range p.copies[v.ID] {
 		if len(c.partial) == 0 && c.at.equal(at) {
 			return c.v
@@ -277,7 +299,7 @@ func (p *partitioner) inRegion(do func()) *ir.Block {
 // ops partitions the ops of b but for its terminator.
 func (p *partitioner) ops(b *ir.Block) {
 	for _, op := range b.Ops[:len(b.Ops)-1] {
-		p.build.Origin = op.Origin
+		p.build.Origin, p.taker = op.Origin, op
 		if special := partitionSpecial(op.Kind); special != nil {
 			special(p, op)
 			continue

@@ -41,8 +41,9 @@ const computeWeight = 512
 // first the bytes that move and then the elements that are computed.
 //
 // A sum is taken where its terms are: along a reduced factor that all operands
-// are cut alike, each device adds what it has, whatever that costs. It keeps
-// the memory and the work divided as the user did.
+// are cut alike, each device adds what it has, even if it costs more than to
+// gather them. Only where no operand gets larger parts may the terms go
+// elsewhere. It keeps the memory and the work divided as the user did.
 func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 	rule := ir.FactorsOf(op)
 	single := slices.ContainsFunc(op.Results, func(v *ir.Value) bool { _, ok := onOneDevice(p.m, v.Sharding); return ok })
@@ -71,6 +72,13 @@ func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 		s.try(p.merge(op, rule, wishes, i, stay))
 	}
 	s.try(p.merge(op, rule, wishes, len(wishes), stay))
+	if slices.Contains(stay, true) {
+		s.divided = true
+		for i := range wishes {
+			s.try(p.merge(op, rule, wishes, i, make([]bool, len(stay))))
+		}
+		s.divided = false
+	}
 	for better := true; better; {
 		better = false
 		for k, axes := range s.best.factors {
@@ -92,18 +100,33 @@ type choice struct {
 	rule *ir.Factors
 	best *assignment
 	cost int
+
+	divided bool // no operand may lie in larger parts than it does
 }
 
 // try reports whether factors make a cheaper assignment than the best, which
 // it then is.
 func (s *choice) try(factors [][]ir.AxisRef) bool {
 	a := s.p.assign(s.rule, factors)
+	if s.divided && s.p.joins(s.op, a) {
+		return false
+	}
 	c := s.p.cost(s.op, s.want, a)
 	if s.best != nil && c >= s.cost {
 		return false
 	}
 	s.best, s.cost = a, c
 	return true
+}
+
+// joins reports whether an operand lies in larger parts in a than it does.
+func (p *partitioner) joins(op *ir.Op, a *assignment) bool {
+	for i, v := range op.Operands {
+		if v.Type.IsTensor() && !p.free[v.ID] && layoutBytes(p.mesh, v.Type, a.operands[i]) > layoutBytes(p.mesh, v.Type, p.layoutOf(v)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *partitioner) wholeLayout(v *ir.Value) layout {
@@ -277,7 +300,7 @@ func (p *partitioner) joined(factors [][]ir.AxisRef, dims [][]int) layout {
 func (p *partitioner) cost(op *ir.Op, want []layout, a *assignment) int {
 	bytes := 0
 	for i, v := range op.Operands {
-		if !v.Type.IsTensor() || p.free[v.ID] {
+		if !v.Type.IsTensor() || p.free[v.ID] || p.takenAnyway(v, a.operands[i]) {
 			continue
 		}
 		from := p.layoutOf(v)

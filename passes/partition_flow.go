@@ -42,6 +42,7 @@ func partitionSpecial(k ir.Kind) func(*partitioner, *ir.Op) {
 func (p *partitioner) gets(vs, as []*ir.Value) []*ir.Value {
 	out := make([]*ir.Value, len(vs))
 	for i, v := range vs {
+		p.learnPartial(v, as[i])
 		out[i] = p.getLate(v, p.layoutOf(as[i]), p.summedAxes(as[i]))
 	}
 	return out
@@ -65,6 +66,9 @@ func (p *partitioner) replace(op *ir.Op, operands []*ir.Value, regions []*ir.Blo
 // region partitions b, whose arguments lie as the values of args do by their
 // shardings, and which returns what lies as those of results do.
 func (p *partitioner) region(b *ir.Block, args, results []*ir.Value) *ir.Block {
+	home, taker := p.home, p.taker
+	defer func() { p.home, p.taker = home, taker }()
+	p.home = b
 	return p.inRegion(func() {
 		for i, a := range b.Args {
 			at := p.layoutOf(args[i])
@@ -72,6 +76,7 @@ func (p *partitioner) region(b *ir.Block, args, results []*ir.Value) *ir.Block {
 		}
 		p.ops(b)
 		ret := b.Terminator()
+		p.taker = ret
 		out := p.gets(ret.Operands, results)
 		p.build.Origin = ret.Origin
 		p.build.Emit(ret.Kind, out, ret.Attrs, nil, nil)
@@ -80,7 +85,7 @@ func (p *partitioner) region(b *ir.Block, args, results []*ir.Value) *ir.Block {
 
 func partitionWhile(p *partitioner, op *ir.Op) {
 	for _, v := range op.Results {
-		p.summed[v.ID] = p.lateOf(v, p.layoutOf(v))
+		p.summed[v.ID] = p.lessons.partial[v]
 	}
 	operands := p.gets(op.Operands, op.Results)
 	cond, body := op.Regions[0], op.Regions[1]
@@ -108,7 +113,7 @@ func partitionBarrier(p *partitioner, op *ir.Op) {
 func partitionConstraint(p *partitioner, op *ir.Op) {
 	r := op.Result()
 	at := p.layoutOf(r)
-	axes := p.lateOf(r, at)
+	axes := p.partialAlong(op.Operands[0], p.lateOf(r, at))
 	p.definePartial(r, at, p.getLate(op.Operands[0], at, axes), axes, ir.Add)
 }
 

@@ -130,6 +130,17 @@ func (p *partitioner) summedAxes(v *ir.Value) []ir.AxisRef {
 	return nil
 }
 
+// partialAlong are the axes, of those given, along which the devices have parts
+// of v that are to be added up; none where v is at hand otherwise only.
+func (p *partitioner) partialAlong(v *ir.Value, axes []ir.AxisRef) []ir.AxisRef {
+	for _, c := range p.copies[v.ID] {
+		if c.by == ir.Add && len(c.partial) > 0 && containsAll(axes, c.partial) {
+			return c.partial
+		}
+	}
+	return nil
+}
+
 // getLate returns v lying as at says, to be combined by adding along axes.
 func (p *partitioner) getLate(v *ir.Value, at layout, axes []ir.AxisRef) *ir.Value {
 	if len(axes) == 0 {
@@ -155,15 +166,18 @@ func (p *partitioner) opLate(op *ir.Op) bool {
 	}
 	r := op.Result()
 	a := p.choose(op, []layout{p.layoutOf(r)})
-	axes := p.lateOf(r, slices.Concat(append(slices.Clone(a.operands), a.results...)...))
-	partial := func(i int) bool {
-		return slices.ContainsFunc(p.copies[op.Operands[i].ID], func(c valueCopy) bool {
-			return c.by == ir.Add && len(c.partial) > 0 && containsAll(axes, c.partial)
-		})
-	}
-	if len(axes) == 0 || len(a.partial()) > 0 || !slices.ContainsFunc(linear, partial) {
+	late := p.lateOf(r, slices.Concat(append(slices.Clone(a.operands), a.results...)...))
+	if len(late) == 0 || len(a.partial()) > 0 {
 		return false
 	}
+	var axes []ir.AxisRef
+	for _, i := range linear {
+		axes = append(axes, p.outside(p.partialAlong(op.Operands[i], late), axes)...)
+	}
+	if len(axes) == 0 {
+		return false
+	}
+	axes = p.sortedAxes(axes)
 	operands := make([]*ir.Value, len(op.Operands))
 	for i, v := range op.Operands {
 		if slices.Contains(linear, i) {

@@ -99,6 +99,8 @@ func (p *partitioner) splitMove(op *ir.Op, dims []int) {
 		}
 		x = v
 	}
+	whole, operands := op.Attrs, op.Operands
+	p.undo = append(p.undo, func() { op.Attrs, op.Operands = whole, operands })
 	op.Operands = slices.Clone(op.Operands)
 	op.Operands[0] = x
 	op.Attrs = moveOnly(attrs, dims[last], x.Type.Shape)

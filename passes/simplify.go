@@ -50,7 +50,17 @@ func (s *simplifier) block(b *ir.Block) {
 		for _, r := range op.Regions {
 			s.block(r)
 		}
-		if v := s.first(&ir.Builder{Func: s.f, Block: out, Origin: op.Origin}, op); v != nil {
+		build := &ir.Builder{Func: s.f, Block: out, Origin: op.Origin}
+		if vs := onceOrNever(build, op); vs != nil {
+			for i, v := range op.Results {
+				s.sub[v.ID], s.changed = vs[i], true
+				if vs[i].Name == "" {
+					vs[i].Name = v.Name
+				}
+			}
+			continue
+		}
+		if v := s.first(build, op); v != nil {
 			old := op.Result()
 			s.sub[old.ID], s.changed = v, true
 			if v.Name == "" {
@@ -64,6 +74,37 @@ func (s *simplifier) block(b *ir.Block) {
 		out.Ops = append(out.Ops, op)
 	}
 	b.Ops = out.Ops
+}
+
+// A while whose body runs once is its body, and one whose body never runs is
+// what goes in. onceOrNever returns what to use in place of the results of op,
+// or nil. The loops of a pipeline stay: their order bounds what is alive.
+func onceOrNever(b *ir.Builder, op *ir.Op) []*ir.Value {
+	if op.Kind != ir.While || op.Attrs.Has("pp.loop") {
+		return nil
+	}
+	c, ok := countOf(op)
+	if !ok || c.trips > 1 {
+		return nil
+	}
+	in := make([]*ir.Value, len(op.Operands))
+	for i, v := range op.Operands {
+		r := op.Results[i]
+		if r.Sharding != nil && !v.Sharding.SameLayout(r.Sharding) {
+			v = b.Constrain(v, r.Sharding)
+			v.Sharding = r.Sharding
+		}
+		in[i] = v
+	}
+	if c.trips == 0 {
+		return in
+	}
+	body := op.Regions[1]
+	sub := make(map[*ir.Value]*ir.Value)
+	for i, a := range body.Args {
+		sub[a] = in[i]
+	}
+	return copyBody(b, body, sub)
 }
 
 func (s *simplifier) first(b *ir.Builder, op *ir.Op) *ir.Value {
