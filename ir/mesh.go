@@ -13,8 +13,10 @@ type MeshAxis struct {
 	Size int
 }
 
-// A Mesh is the devices seen as a grid: device (i, j) of axes [a, b] has rank
-// i*size(b) + j, or DeviceIDs at that place where DeviceIDs is not nil.
+// A Mesh is the devices seen as a grid: (i, j) of axes [a, b] is the place
+// i*size(b) + j. The device there has that number, or DeviceIDs at that place
+// where DeviceIDs is not nil, or, where the mesh goes over slices, the one that
+// [DCN] says.
 type Mesh struct {
 	Name      string
 	Axes      []MeshAxis

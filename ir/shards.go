@@ -1,13 +1,8 @@
 package ir
 
-import "slices"
-
 // Coordinate is where device stands along the axis or sub-axis r of m.
 func (m *Mesh) Coordinate(device int, r AxisRef) int {
-	if m.DeviceIDs != nil {
-		device = slices.Index(m.DeviceIDs, device)
-	}
-	return device / m.Stride(r) % m.RefSize(r)
+	return m.Place(device) / m.Stride(r) % m.RefSize(r)
 }
 
 // Part is the number of the part that device holds of dimension dim of a

@@ -237,7 +237,7 @@ func permuteLies(m *Module, op *Op) *Rule {
 		switch {
 		case from == nil || !slices.Equal(from.Axes, s.mesh.Axes):
 			return broken(2, "mesh %s of the result has other axes than mesh %s of the operand", SymbolText(s.out.Mesh), SymbolText(s.in.Mesh))
-		case slices.Equal(from.DeviceIDs, s.mesh.DeviceIDs):
+		case from.SameDevices(s.mesh):
 			return broken(2, "meshes %s and %s are the same, write one of them", SymbolText(s.out.Mesh), SymbolText(s.in.Mesh))
 		}
 	}

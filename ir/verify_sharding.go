@@ -32,6 +32,18 @@ func soundMesh(mesh *Mesh) *Rule {
 		}
 		n *= a.Size
 	}
+	if !mesh.Attrs.Has(DCN) {
+		return nil
+	}
+	outer := mesh.Attrs.Ints(DCN)
+	if len(outer) != len(mesh.Axes) {
+		return rule("mesh-4", "%s of mesh %s has %d sizes for %d axes", DCN, name, len(outer), len(mesh.Axes))
+	}
+	for i, a := range mesh.Axes {
+		if outer[i] < 1 || a.Size%outer[i] != 0 {
+			return rule("mesh-4", "axis %q of mesh %s has %d devices, which do not divide into %d slices", a.Name, name, a.Size, outer[i])
+		}
+	}
 	return nil
 }
 

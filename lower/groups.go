@@ -7,53 +7,67 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 
 	"ppc/ir"
 )
 
-// Digits sees the rank of a device in mesh as a number whose digits, major
-// first, have the sizes dims: one or more per mesh axis, so that every axis of
-// axes is one digit. perm is the digits in the order in which counting visits
-// the groups along axes one after the other: the others first, then those of
-// axes in their order. The axes must pass [CheckAxes].
-func Digits(mesh *ir.Mesh, axes []ir.AxisRef) (dims, perm []int) {
-	digit := make(map[ir.AxisRef]int)
-	for _, a := range mesh.Axes {
-		for pre := 1; pre < a.Size; {
-			size := a.Size / pre
-			for _, r := range axes {
-				start, n := mesh.Span(r)
-				if r.Name != a.Name || n == 1 {
-					continue
-				}
-				if start == pre {
-					size = n
-					digit[r] = len(dims)
-					break
-				}
-				if start > pre {
-					size = min(size, start/pre)
-				}
-			}
-			dims = append(dims, size)
-			pre *= size
-		}
-	}
-	grouped := make([]bool, len(dims))
-	for _, d := range digit {
-		grouped[d] = true
-	}
-	for d := range dims {
-		if !grouped[d] {
-			perm = append(perm, d)
-		}
-	}
+// Digits sees the number of a device in mesh as one whose digits, major first,
+// have the sizes dims, so that every axis of axes is one or two of them. perm is
+// the digits in the order in which counting visits the groups along axes one
+// after the other: the others first, then those of axes in their order. The
+// axes must pass [CheckAxes]. It reports false where the number of a device has
+// no such digits; then they are those of its place in the grid.
+func Digits(mesh *ir.Mesh, axes []ir.AxisRef) (dims, perm []int, numbers bool) {
+	numbers = mesh.DeviceIDs == nil
 	for _, r := range axes {
-		if d, ok := digit[r]; ok {
+		numbers = numbers && mesh.Digits(r) != nil
+	}
+	var bounds []int // by axis: where its part over slices ends
+	stride := mesh.Stride
+	if numbers {
+		bounds, stride = mesh.Slices(), mesh.DeviceStride
+	}
+	var digits []ir.AxisRef
+	for i, a := range mesh.Axes {
+		ends := []int{a.Size}
+		if bounds != nil {
+			ends = append(ends, bounds[i])
+		}
+		for _, r := range axes {
+			if r.Name == a.Name {
+				pre, size := mesh.Span(r)
+				ends = append(ends, pre, pre*size)
+			}
+		}
+		slices.Sort(ends)
+		pre := 1
+		for _, end := range ends {
+			if end > pre {
+				digits = append(digits, mesh.SubAxis(a.Name, pre, end/pre))
+				pre = end
+			}
+		}
+	}
+	slices.SortStableFunc(digits, func(a, b ir.AxisRef) int { return stride(b) - stride(a) })
+	grouped := make([]bool, len(digits))
+	var last []int
+	for _, r := range axes {
+		for pre, size := mesh.Span(r); size > 1; {
+			d := slices.IndexFunc(digits, func(d ir.AxisRef) bool {
+				from, _ := mesh.Span(d)
+				return d.Name == r.Name && from == pre
+			})
+			n := mesh.RefSize(digits[d])
+			last, grouped[d], pre, size = append(last, d), true, pre*n, size/n
+		}
+	}
+	for d, r := range digits {
+		if dims = append(dims, mesh.RefSize(r)); !grouped[d] {
 			perm = append(perm, d)
 		}
 	}
-	return dims, perm
+	return dims, append(perm, last...), numbers
 }
 
 // MeshOf is the mesh of m called name, which must have the axes, as
@@ -94,7 +108,7 @@ func disjointCut(r, s ir.AxisRef) bool { return r.Pre%(s.Pre*s.Size) == 0 }
 // Groups is the groups of devices that differ only along axes, each in the
 // order of the axes, and the groups in the order of their first devices.
 func Groups(mesh *ir.Mesh, axes []ir.AxisRef) [][]int {
-	dims, perm := Digits(mesh, axes)
+	dims, perm, numbers := Digits(mesh, axes)
 	strides := make([]int, len(dims))
 	stride := 1
 	for d := len(dims) - 1; d >= 0; d-- {
@@ -108,7 +122,9 @@ func Groups(mesh *ir.Mesh, axes []ir.AxisRef) [][]int {
 	for g := range groups {
 		groups[g] = make([]int, size)
 		for i := range size {
-			groups[g][i] = deviceAt(mesh, rank)
+			if groups[g][i] = rank; !numbers {
+				groups[g][i] = mesh.Device(rank)
+			}
 			for k := len(perm) - 1; k >= 0; k-- { // count one up in permuted digits
 				at[k]++
 				rank += strides[perm[k]]
@@ -136,7 +152,7 @@ func Pairs(mesh *ir.Mesh, s ir.AxisShift) [][]int {
 		if j < 0 || j >= n {
 			continue
 		}
-		cells = append(cells, deviceAt(mesh, rank), deviceAt(mesh, rank+(j-i)*stride))
+		cells = append(cells, mesh.Device(rank), mesh.Device(rank+(j-i)*stride))
 		pairs = append(pairs, cells[len(cells)-2:len(cells):len(cells)])
 	}
 	return pairs
@@ -146,14 +162,7 @@ func Pairs(mesh *ir.Mesh, s ir.AxisShift) [][]int {
 func MovePairs(mesh *ir.Mesh, a ir.AxisMove) [][]int {
 	pairs := make([][]int, mesh.Size())
 	for rank := range pairs {
-		pairs[rank] = []int{deviceAt(mesh, rank), deviceAt(mesh, mesh.Target(a, rank))}
+		pairs[rank] = []int{mesh.Device(rank), mesh.Device(mesh.Target(a, rank))}
 	}
 	return pairs
-}
-
-func deviceAt(mesh *ir.Mesh, rank int) int {
-	if mesh.DeviceIDs != nil {
-		return mesh.DeviceIDs[rank]
-	}
-	return rank
 }

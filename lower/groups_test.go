@@ -27,7 +27,7 @@ func groupsByCoordinates(mesh *ir.Mesh, axes []ir.AxisRef) [][]int {
 			index[key] = len(groups)
 			groups = append(groups, make([]int, n))
 		}
-		groups[index[key]][inside] = deviceAt(mesh, rank)
+		groups[index[key]][inside] = mesh.Device(rank)
 	}
 	return groups
 }
@@ -35,10 +35,16 @@ func groupsByCoordinates(mesh *ir.Mesh, axes []ir.AxisRef) [][]int {
 func TestGroups(t *testing.T) {
 	grid := &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "a", Size: 4}, {Name: "b", Size: 1}, {Name: "c", Size: 12}, {Name: "d", Size: 2}}}
 	named := &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "a", Size: 2}, {Name: "c", Size: 2}}, DeviceIDs: []int{3, 1, 0, 2}}
+	slices3 := &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "a", Size: 4}, {Name: "b", Size: 3}, {Name: "c", Size: 12}}, Attrs: ir.AttrsOf(ir.NamedAttr{Name: ir.DCN, Attr: ir.Ints([]int{2, 1, 3})})}
 	for _, test := range []struct {
 		mesh *ir.Mesh
 		axes []ir.AxisRef
 	}{
+		{slices3, ir.Axs("a")},
+		{slices3, ir.Axs("b", "c")},
+		{slices3, ir.Axs("c", "a")},
+		{slices3, []ir.AxisRef{{Name: "c", Pre: 3, Size: 2}, {Name: "a", Pre: 1, Size: 2}}},
+		{slices3, []ir.AxisRef{{Name: "c", Pre: 1, Size: 2}}}, // cuts across
 		{grid, nil},
 		{grid, ir.Axs("a")},
 		{grid, ir.Axs("b")},
@@ -50,6 +56,10 @@ func TestGroups(t *testing.T) {
 		{named, ir.Axs("c", "a")},
 	} {
 		got, want := Groups(test.mesh, test.axes), groupsByCoordinates(test.mesh, test.axes)
+		if test.mesh == slices3 {
+			slices.SortFunc(want, func(a, b []int) int { return a[0] - b[0] })
+			slices.SortFunc(got, func(a, b []int) int { return a[0] - b[0] })
+		}
 		if !slices.EqualFunc(got, want, slices.Equal) {
 			t.Errorf("%v: got %v, want %v", test.axes, got, want)
 		}

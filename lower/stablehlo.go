@@ -80,6 +80,9 @@ func StableHLO(m *ir.Module) (string, error) {
 		c.Meshes = nil
 	} else {
 		forPartitioners(c)
+		for i, mesh := range c.Meshes {
+			c.Meshes[i] = listed(mesh)
+		}
 	}
 	c.Form = 0
 	c.Attrs = foreign(c.Attrs)
@@ -109,6 +112,20 @@ func StableHLO(m *ir.Module) (string, error) {
 		}
 	}
 	return mlir.Print(c), nil
+}
+
+// listed is mesh with the numbers of its devices written out where they are not
+// those of their places.
+func listed(mesh *ir.Mesh) *ir.Mesh {
+	c := *mesh
+	if mesh.DeviceIDs == nil && mesh.Slices() != nil {
+		c.DeviceIDs = make([]int, mesh.Size())
+		for place := range c.DeviceIDs {
+			c.DeviceIDs[place] = mesh.Device(place)
+		}
+	}
+	c.Attrs = foreign(mesh.Attrs)
+	return &c
 }
 
 // isOwn reports whether an op or attribute is of a dialect that nobody else

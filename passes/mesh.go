@@ -1,10 +1,6 @@
 package passes
 
-import (
-	"slices"
-
-	"ppc/ir"
-)
+import "ppc/ir"
 
 // meshOf is the mesh that the shardings of f are of; the module's first where
 // there is no sharding, nil where there is no mesh. Meshes that differ in name
@@ -21,7 +17,7 @@ func meshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
 		case mesh == nil || len(mesh.Axes) == 0:
 		case found == nil:
 			found = mesh
-		case err == nil && !(slices.Equal(found.Axes, mesh.Axes) && slices.Equal(found.DeviceIDs, mesh.DeviceIDs)):
+		case err == nil && !found.SameDevices(mesh):
 			err = errorf(op, "%s lies on meshes %s and %s: a program is partitioned over one mesh", ir.SymbolText(f.Name), ir.SymbolText(found.Name), ir.SymbolText(mesh.Name))
 		}
 	}

@@ -345,7 +345,7 @@ func (p *partitioner) linePairs(axes []ir.AxisRef, to func(c int) (int, bool)) *
 			rest += target % p.mesh.RefSize(r) * p.mesh.Stride(r)
 			target /= p.mesh.RefSize(r)
 		}
-		pairs = append(pairs, p.deviceID(place), p.deviceID(rest))
+		pairs = append(pairs, p.mesh.Device(place), p.mesh.Device(rest))
 	}
 	return ir.Ints64(ir.Tensor(ir.I64, len(pairs)/2, 2), pairs...)
 }

@@ -86,11 +86,14 @@ func (p *partitioner) makeCoord(axes []ir.AxisRef) *ir.Value {
 	if len(axes) == 0 {
 		return b.I32(0)
 	}
+	if parts := p.digits(axes); len(parts) > len(axes) {
+		return p.coord(parts)
+	}
 	if len(axes) > 1 && !p.neighbours(axes[0], axes[1]) {
 		major, minor := p.coord(axes[:1]), p.coord(axes[1:])
 		return b.Add(b.Mul(major, b.I32(p.mesh.RefsSize(axes[1:]))), minor)
 	}
-	n := 1 // so many axes make one run of ranks
+	n := 1 // so many axes make one run of numbers
 	for n < len(axes) && p.neighbours(axes[n-1], axes[n]) {
 		n++
 	}
@@ -98,22 +101,56 @@ func (p *partitioner) makeCoord(axes []ir.AxisRef) *ir.Value {
 		major, minor := p.coord(axes[:n]), p.coord(axes[n:])
 		return b.Add(b.Mul(major, b.I32(p.mesh.RefsSize(axes[n:]))), minor)
 	}
-	v, stride, size := p.rank(), p.mesh.Stride(axes[n-1]), p.mesh.RefsSize(axes)
+	v, all, stride, size := p.rank, p.mesh.Size(), p.stride(axes[n-1]), p.mesh.RefsSize(axes)
+	if stride == 0 { // it is no digit, but the whole axis is made of such
+		pre, size := p.mesh.Span(axes[0])
+		axis := ir.Ax(axes[0].Name)
+		v, all = func() *ir.Value { return p.coord([]ir.AxisRef{axis}) }, p.mesh.RefSize(axis)
+		stride = all / (pre * size)
+	}
+	c := v()
 	if stride > 1 {
-		v = b.Div(v, b.I32(stride))
+		c = b.Div(c, b.I32(stride))
 	}
-	if stride*size < p.mesh.Size() {
-		v = b.Binary(ir.Remainder, v, b.I32(size))
+	if stride*size < all {
+		c = b.Binary(ir.Remainder, c, b.I32(size))
 	}
-	return v
+	return c
 }
 
-// neighbours reports whether ranks count r after s.
+// digits is axes in the parts that are digits of what rank counts.
+func (p *partitioner) digits(axes []ir.AxisRef) []ir.AxisRef {
+	var out []ir.AxisRef
+	for _, r := range axes {
+		if ds := p.mesh.Digits(r); len(ds) > 1 {
+			out = append(out, ds...)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// stride is how far rank counts from one device along r to the next; 0 where r
+// is no digit.
+func (p *partitioner) stride(r ir.AxisRef) int {
+	switch {
+	case p.mesh.DeviceIDs != nil:
+		return p.mesh.Stride(r)
+	case p.mesh.Digits(r) == nil:
+		return 0
+	}
+	return p.mesh.DeviceStride(r)
+}
+
+// neighbours reports whether rank counts r after s.
 func (p *partitioner) neighbours(r, s ir.AxisRef) bool {
-	return p.mesh.Stride(r) == p.mesh.Stride(s)*p.mesh.RefSize(s)
+	n := p.stride(s)
+	return n > 0 && p.stride(r) == n*p.mesh.RefSize(s)
 }
 
-// rank is where this device stands in the mesh, row-major.
+// rank is the number of this device, or where it stands in the grid if the
+// mesh lists its devices.
 func (p *partitioner) rank() *ir.Value {
 	const key = "rank"
 	for _, c := range p.coords {
@@ -192,13 +229,6 @@ func (p *partitioner) placePairs(from, to layout) ir.AxisMove {
 		a.From, a.To = a.From[:n], a.To[:n]
 	}
 	return a
-}
-
-func (p *partitioner) deviceID(place int) int {
-	if p.mesh.DeviceIDs != nil {
-		return p.mesh.DeviceIDs[place]
-	}
-	return place
 }
 
 // meshParts is every axis of the mesh, cut where an axis of the layouts begins

@@ -86,15 +86,21 @@ func truth(op *ir.Op) *ir.Value {
 }
 
 func (s *skipper) stage() axisSet {
-	return s.between(s.mesh.Stride(ir.Ax(stageAxis)), s.mesh.Stride(ir.Ax(stageAxis))*s.mesh.AxisSize(stageAxis))
+	if i := s.mesh.Axis(stageAxis); i >= 0 && s.mesh.Axes[i].Size > 1 {
+		return 1 << i
+	}
+	return 0
 }
 
-// between is the axes along which the rank of a device moves in steps from lo
-// to below hi.
+// between is the axes along which the number of a device moves in steps from lo
+// to below hi; all, where the mesh lists its devices.
 func (s *skipper) between(lo, hi int) axisSet {
 	var set axisSet
 	for i, a := range s.mesh.Axes {
-		if stride := s.mesh.Stride(ir.Ax(a.Name)); a.Size > 1 && lo <= stride && stride < hi {
+		if a.Size > 1 && (s.mesh.DeviceIDs != nil || slices.ContainsFunc(s.mesh.Digits(ir.Ax(a.Name)), func(d ir.AxisRef) bool {
+			stride := s.mesh.DeviceStride(d)
+			return lo < stride*s.mesh.RefSize(d) && stride < hi
+		})) {
 			set |= 1 << i
 		}
 	}

@@ -177,18 +177,11 @@ func meshGroups(mesh *ir.Mesh, axes []ir.AxisRef) [][]int {
 		group := make([]int, len(offsets))
 		for k, at := range offsets {
 			seen[first+at] = true
-			group[k] = deviceAt(mesh, first+at)
+			group[k] = mesh.Device(first + at)
 		}
 		groups = append(groups, group)
 	}
 	return groups
-}
-
-func deviceAt(mesh *ir.Mesh, place int) int {
-	if mesh.DeviceIDs != nil {
-		return mesh.DeviceIDs[place]
-	}
-	return place
 }
 
 // pairs returns, by device, where it sends to in the permute op; -1 for nowhere.
@@ -212,7 +205,7 @@ func (g grid) pairs(op *ir.Op) ([]int, error) {
 			return nil, err
 		}
 		for place := range mesh.Size() {
-			to[deviceAt(mesh, place)] = deviceAt(mesh, mesh.Target(a, place))
+			to[mesh.Device(place)] = mesh.Device(mesh.Target(a, place))
 		}
 	case *ir.Literal:
 		rows := rowsOf(a)

@@ -36,14 +36,14 @@ func (e *exec) meshGroup(g ir.MeshAxes) ([]int, error) {
 	}
 	ranks := offsets(shape, lattice{at, step})
 	for i, pos := range ranks {
-		ranks[i] = device(mesh, pos)
+		ranks[i] = mesh.Device(pos)
 	}
 	return e.check(ranks)
 }
 
 // place returns where in the mesh this device stands.
 func (e *exec) place(mesh *ir.Mesh) (int, error) {
-	at := position(mesh, e.p.rank)
+	at := mesh.Place(e.p.rank)
 	if at < 0 || at >= mesh.Size() {
 		return 0, fmt.Errorf("device %d is not on mesh %s of %d devices", e.p.rank, ir.SymbolText(mesh.Name), mesh.Size())
 	}
@@ -78,21 +78,6 @@ func axesLattice(mesh *ir.Mesh, axes []ir.AxisRef) (shape, step []int) {
 		shape, step = append(shape, mesh.RefSize(r)), append(step, mesh.Stride(r))
 	}
 	return shape, step
-}
-
-// position is where in the mesh the device stands; device is the inverse.
-func position(mesh *ir.Mesh, device int) int {
-	if mesh.DeviceIDs != nil {
-		return slices.Index(mesh.DeviceIDs, device)
-	}
-	return device
-}
-
-func device(mesh *ir.Mesh, position int) int {
-	if mesh.DeviceIDs != nil {
-		return mesh.DeviceIDs[position]
-	}
-	return position
 }
 
 // listedGroup reads a list in one of the ways of the specification, section
@@ -363,7 +348,7 @@ func (e *exec) neighbours() (from, to int, err error) {
 		if err != nil {
 			return -1, -1, err
 		}
-		from, to = device(mesh, mesh.Target(g.Inverse(), at)), device(mesh, mesh.Target(g, at))
+		from, to = mesh.Device(mesh.Target(g.Inverse(), at)), mesh.Device(mesh.Target(g, at))
 	case *ir.Literal:
 		from, to = e.listedNeighbours(g)
 	default:
@@ -385,7 +370,7 @@ func along(mesh *ir.Mesh, g ir.AxisShift, at, shift int) int {
 	if j < 0 || j >= n {
 		return -1
 	}
-	return device(mesh, at+(j-i)*step)
+	return mesh.Device(at + (j-i)*step)
 }
 
 // listedNeighbours: pairs name partitions of this replica where the op has a

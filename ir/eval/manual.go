@@ -93,7 +93,7 @@ func (e *exec) manualGrid(shardings []*ir.Sharding) (*manualGrid, error) {
 		}
 	}
 	shape, step := axesLattice(g.mesh, refs)
-	first := position(g.mesh, e.p.rank) // along the manual axes
+	first := g.mesh.Place(e.p.rank) // along the manual axes
 	for _, r := range refs {
 		first -= first / g.mesh.Stride(r) % g.mesh.RefSize(r) * g.mesh.Stride(r)
 	}
@@ -105,7 +105,7 @@ func (e *exec) manualGrid(shardings []*ir.Sharding) (*manualGrid, error) {
 func (g *manualGrid) ranks() []int {
 	ranks := make([]int, len(g.positions))
 	for i, pos := range g.positions {
-		ranks[i] = device(g.mesh, pos)
+		ranks[i] = g.mesh.Device(pos)
 	}
 	return ranks
 }

@@ -150,7 +150,7 @@ func (p *program) declareMesh() {
 	}
 	p.fillMesh(mesh, entries, fill, product)
 	if spans {
-		mesh.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.dcn", Attr: ir.Ints(dcn)})
+		mesh.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.DCN, Attr: ir.Ints(dcn)})
 	}
 	p.mesh = mesh
 }

@@ -15,13 +15,13 @@ import (
 const longList = 64
 
 // groupsText is the replica groups along axes of mesh: the iota form
-// [groups,size]<=[dims]T(perm), or lists where these are shorter or where the
-// mesh names its devices.
+// [groups,size]<=[dims]T(perm), or lists where these are shorter or where there
+// is no such form.
 func groupsText(mesh *ir.Mesh, axes []ir.AxisRef) string {
-	if mesh.DeviceIDs != nil {
+	iota, ok := iotaText(mesh, axes)
+	if !ok {
 		return listsText(lower.Groups(mesh, axes))
 	}
-	iota := iotaText(mesh, axes)
 	if mesh.Size() > longList {
 		return iota
 	}
@@ -34,8 +34,11 @@ func groupsText(mesh *ir.Mesh, axes []ir.AxisRef) string {
 // iotaText cuts the mesh into digits, major first, and puts those of axes
 // last: counting in the new order visits the groups one after the other.
 // Digits that stay neighbours are one.
-func iotaText(mesh *ir.Mesh, axes []ir.AxisRef) string {
-	dims, perm := lower.Digits(mesh, axes)
+func iotaText(mesh *ir.Mesh, axes []ir.AxisRef) (string, bool) {
+	dims, perm, ok := lower.Digits(mesh, axes)
+	if !ok {
+		return "", false
+	}
 	size := mesh.RefsSize(axes)
 	dims, perm = mergeDigits(dims, perm)
 	var b strings.Builder
@@ -47,7 +50,7 @@ func iotaText(mesh *ir.Mesh, axes []ir.AxisRef) string {
 		writeInts(&b, perm)
 		b.WriteByte(')')
 	}
-	return b.String()
+	return b.String(), true
 }
 
 // mergeDigits drops digits of size 1 and joins those that follow one another

@@ -17,7 +17,7 @@ func (s *Stats) JSON() string {
 		rows = append(rows, loopRow{l.Name, countJSON(l.Trips), jsonArrays(l.Carries), jsonArrays(l.Invariants)})
 	}
 	for _, c := range s.Collectives {
-		rows = append(rows, collectiveRow{c.Kind, c.Name, c.Loop, c.Axes, c.Group, c.Bytes, c.Moved, countJSON(c.Executions)})
+		rows = append(rows, collectiveRow{c.Kind, c.Name, c.Loop, c.Axes, c.Group, several(c.Slices), c.Bytes, c.Moved, countJSON(c.Executions)})
 	}
 	for _, r := range s.Residuals {
 		rows = append(rows, residualRow{r.Name, r.Loop, typeText(r.Type), r.Bytes, r.Why})
@@ -71,12 +71,21 @@ func jsonArrays(as []Array) []arrayRow {
 	return rows
 }
 
+// several is n, or nothing where it is one.
+func several(n int) int {
+	if n == 1 {
+		return 0
+	}
+	return n
+}
+
 type collectiveRow struct {
 	Collective string `json:"collective"`
 	Name       string `json:"name"`
 	Loop       string `json:"in"`
 	Axes       string `json:"axes"`
 	Group      int    `json:"group"`
+	Slices     int    `json:"slices,omitempty"`
 	Bytes      int    `json:"bytes"`
 	Moved      int    `json:"moved"`
 	Executions *int   `json:"executions"`

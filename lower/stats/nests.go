@@ -103,10 +103,10 @@ func carryName(op *ir.Op, i int) string {
 }
 
 func collectiveOf(m *ir.Module, op *ir.Op, loop string, times Count) *Collective {
-	axes, n := groupOf(m, op)
+	axes, n, slices := groupOf(m, op)
 	kind := collectiveKind(op)
 	in, out := bytesOfAll(op.Operands), resultBytes(op)
-	c := &Collective{Op: op, Kind: strings.TrimPrefix(kind.String(), "stablehlo."), Loop: loop, Axes: axes, Group: n, Bytes: max(in, out), Executions: times}
+	c := &Collective{Op: op, Kind: strings.TrimPrefix(kind.String(), "stablehlo."), Loop: loop, Axes: axes, Group: n, Slices: slices, Bytes: max(in, out), Executions: times}
 	c.Name = NameOf(op)
 	c.Moved = movedBy(kind, c.Bytes, n)
 	return c
@@ -138,9 +138,9 @@ func movedBy(k ir.Kind, bytes, n int) int {
 	return part
 }
 
-// groupOf is the mesh axes along which a collective moves, and how many devices
-// it joins. Of groups that are lists only the size is known.
-func groupOf(m *ir.Module, op *ir.Op) (axes string, n int) {
+// groupOf is the mesh axes along which a collective moves, how many devices it joins,
+// and in how many slices these are. Of groups that are lists only the size is known.
+func groupOf(m *ir.Module, op *ir.Op) (axes string, n, slices int) {
 	var refs []ir.AxisRef
 	mesh := ""
 	switch a := op.Attrs.Get("replica_groups").(type) {
@@ -148,10 +148,10 @@ func groupOf(m *ir.Module, op *ir.Op) (axes string, n int) {
 		mesh, refs = a.Mesh, a.Axes
 	case *ir.Literal:
 		if a.Type.Rank() == 2 {
-			return "", a.Type.Shape[1]
+			return "", a.Type.Shape[1], 1
 		}
 	case ir.Str:
-		return "", hloGroupSize(string(a))
+		return "", hloGroupSize(string(a)), 1
 	}
 	switch a := op.Attrs.Get("source_target_pairs").(type) {
 	case ir.AxisShift:
@@ -159,7 +159,7 @@ func groupOf(m *ir.Module, op *ir.Op) (axes string, n int) {
 	case ir.AxisMove:
 		mesh, refs = a.Mesh, a.From
 	case *ir.Literal:
-		return "", 0
+		return "", 0, 1
 	}
 	names := make([]string, len(refs))
 	for i, r := range refs {
@@ -167,8 +167,9 @@ func groupOf(m *ir.Module, op *ir.Op) (axes string, n int) {
 			names[i] = strings.ReplaceAll(r.String(), `"`, "")
 		}
 	}
+	slices = 1
 	if grid := m.Mesh(mesh); grid != nil {
-		n = grid.RefsSize(refs)
+		n, slices = grid.RefsSize(refs), grid.SlicesAlong(refs)
 	}
-	return strings.Join(names, ", "), n
+	return strings.Join(names, ", "), n, slices
 }

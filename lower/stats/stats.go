@@ -52,6 +52,7 @@ type Collective struct {
 	Loop       string // the innermost loop around; "" for none
 	Axes       string // the mesh axes of its groups: stage, fsdp
 	Group      int    // devices in a group
+	Slices     int    // in how many slices the devices of a group are
 	Bytes      int    // of the whole value: the larger of operands and results
 	Moved      int    // bytes that one device gets from others in one execution, in a ring
 	Executions Count  // per step; where it stands in a branch, as if that were taken

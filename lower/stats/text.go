@@ -148,6 +148,8 @@ func count(lines []*collectiveLine, c *Collective) []*collectiveLine {
 
 func (c *Collective) over() string {
 	switch {
+	case c.Axes != "" && c.Slices > 1:
+		return fmt.Sprintf("over %s, %d slices", c.Axes, c.Slices)
 	case c.Axes != "":
 		return "over " + c.Axes
 	case c.Group > 0:
