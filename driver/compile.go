@@ -25,7 +25,8 @@ type program struct {
 
 	training *lang.Training // nil where the program is no step of training
 
-	warn func(msg string) // may be nil
+	warn func(msg string)      // may be nil
+	hear func(w *passes.Error) // what passes warn of; nil hands it to warn
 }
 
 // A PassInfo is one row of the pass table.
@@ -84,8 +85,8 @@ func checkPass(name string) error {
 // compile runs the passes up to the one called after, or all. With a folder,
 // what each pass made is left there.
 func (p *program) compile(after, dumpTo string) error {
-	cfg := passes.Config{After: after}
-	if p.warn != nil {
+	cfg := passes.Config{After: after, Warn: p.hear}
+	if p.hear == nil && p.warn != nil {
 		cfg.Warn = func(w *passes.Error) { p.warn(w.Error()) }
 	}
 	if dumpTo != "" {

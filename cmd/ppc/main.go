@@ -3,6 +3,7 @@
 //	ppc lower FILE     lower a program and print it
 //	ppc run   FILE     lower a program and run it
 //	ppc check FILE...  check programs
+//	ppc lint  FILE...  find transfers and memory that programs need not pay for
 //	ppc fmt   FILE...  format .pp files
 //	ppc passes         print the pass table
 //	ppc version        print the version
@@ -71,6 +72,7 @@ type commands struct {
 	Lower   lowerCmd   `cmd:"" help:"Lower a program and print it."`
 	Run     runCmd     `cmd:"" help:"Lower a program, run it and print its results."`
 	Check   checkCmd   `cmd:"" help:"Parse, type-check and validate every setting; no lowering."`
+	Lint    lintCmd    `cmd:"" help:"Find transfers and memory that programs need not pay for; exit 1 if there are findings."`
 	Fmt     fmtCmd     `cmd:"" help:"Format .pp files; a formatted file stays as it is."`
 	Passes  passesCmd  `cmd:"" help:"Print the pass table: name, requires, ensures."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -180,6 +182,47 @@ func (c *checkCmd) Run(std *streams) error {
 		srcs = append(srcs, c.source(f, std))
 	}
 	return driver.Check(srcs)
+}
+
+type lintCmd struct {
+	settings
+	JSON     bool     `name:"json" help:"One JSON object per line."`
+	Skip     []string `placeholder:"NAME" help:"Leave out a lint."`
+	Severity string   `enum:"note,warning" default:"note" help:"The least severity to report: note (the default) or warning."`
+	List     bool     `help:"Print the table of lints."`
+	Explain  string   `placeholder:"NAME" help:"Print what a lint finds, what that costs and when it is right."`
+	Files    []string `arg:"" optional:"" name:"file" help:"${file}"`
+}
+
+func (c *lintCmd) Validate() error {
+	if len(c.Files) == 0 && !c.List && c.Explain == "" {
+		return errors.New("expected \"<file> ...\"")
+	}
+	return nil
+}
+
+func (c *lintCmd) Run(std *streams) error {
+	switch {
+	case c.List:
+		std.lintTable(driver.Lints())
+		return nil
+	case c.Explain != "":
+		text, err := driver.ExplainLint(c.Explain)
+		if err != nil {
+			return err
+		}
+		return std.print("", text)
+	}
+	var failed failures
+	for _, file := range c.Files {
+		found, err := driver.Lint(c.source(file, std), driver.LintOptions{Skip: c.Skip, Severity: c.Severity})
+		std.findings(found, c.JSON)
+		if len(found) > 0 {
+			err = errFound
+		}
+		failed.add(err)
+	}
+	return failed.err()
 }
 
 type fmtCmd struct {

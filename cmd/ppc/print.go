@@ -218,6 +218,54 @@ func (p *progress) end() {
 	}
 }
 
+// errFound is said by the findings.
+var errFound = errors.New("")
+
+// findings prints one line per finding, or one object.
+func (s *streams) findings(found []*driver.Finding, asJSON bool) {
+	e := json.NewEncoder(s.stdout)
+	e.SetEscapeHTML(false)
+	for _, f := range found {
+		if !asJSON {
+			fmt.Fprintln(s.stdout, f)
+			continue
+		}
+		row := findingRow{Lint: f.Lint, Severity: f.Severity.String(), File: f.Pos.File, Line: f.Pos.Line, Col: f.Pos.Col, Source: driver.PlaceText(f.Source),
+			Name: f.Name, Layer: f.Layer, Op: f.Op, Loop: f.Loop, Axes: f.Axes, Bytes: f.Bytes, Message: f.Msg}
+		if n := int(f.Executions); n >= 0 {
+			row.Executions = &n
+		}
+		e.Encode(row)
+	}
+}
+
+type findingRow struct {
+	Lint       string `json:"lint"`
+	Severity   string `json:"severity"`
+	File       string `json:"file"`
+	Line       int    `json:"line"`
+	Col        int    `json:"col"`
+	Source     string `json:"source"`
+	Name       string `json:"name"`
+	Layer      string `json:"layer"`
+	Op         string `json:"op"`
+	Loop       string `json:"in"`
+	Axes       string `json:"axes"`
+	Bytes      int    `json:"bytes"`
+	Executions *int   `json:"executions"`
+	Message    string `json:"message"`
+}
+
+// lintTable prints one line per lint.
+func (s *streams) lintTable(rows []driver.LintInfo) {
+	w := tabwriter.NewWriter(s.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "LINT\tFINDS")
+	for _, l := range rows {
+		fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Doc)
+	}
+	w.Flush()
+}
+
 // passTable prints one line per pass.
 func (s *streams) passTable(rows []driver.PassInfo) {
 	w := tabwriter.NewWriter(s.stdout, 0, 8, 2, ' ', 0)

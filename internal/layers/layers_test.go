@@ -14,7 +14,7 @@ import (
 // allowed says which packages of ppc each package may import outside of its
 // tests; internal/* is open to all. What is not here may import none.
 //
-//	ir <- ir/mlir, ir/lang, ir/eval <- passes <- lower, lower/hlo, lower/flow, lower/stats <- driver <- cmd/ppc
+//	ir <- ir/mlir, ir/lang, ir/eval <- passes <- lower, lower/hlo, lower/flow, lower/stats, lower/lint <- driver <- cmd/ppc
 //	ir <- runtime/kernel, runtime <- driver
 var allowed = map[string][]string{
 	"ir/mlir": {"ir"},
@@ -26,11 +26,12 @@ var allowed = map[string][]string{
 	"lower/hlo":   {"ir", "ir/mlir", "lower"},
 	"lower/flow":  {"ir"},
 	"lower/stats": {"ir", "lower/flow"},
+	"lower/lint":  {"ir", "passes", "lower", "lower/flow", "lower/hlo", "lower/stats"},
 
 	"runtime/kernel": {"ir"},
 	"runtime":        {"ir", "runtime/kernel"},
 
-	"driver": {"ir", "ir/mlir", "ir/lang", "ir/eval", "passes", "lower", "lower/hlo", "lower/stats", "runtime"},
+	"driver": {"ir", "ir/mlir", "ir/lang", "ir/eval", "passes", "lower", "lower/hlo", "lower/lint", "lower/stats", "runtime"},
 
 	"cmd/ppc": {"driver"},
 }

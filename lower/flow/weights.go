@@ -32,35 +32,44 @@ func Moves(op *ir.Op, v *ir.Value) bool {
 	return slices.ContainsFunc(chosen[op.Kind], func(i int) bool { return op.Operands[i] == v })
 }
 
-// GatheredWeights is the set of values that are all-gathers of a parameter, or
-// of what is chosen from one, and what is chosen from those, through loops and
-// branches. One walk over the function collects which value goes where; a
-// second follows the edges.
-func GatheredWeights(m *ir.Module, f *ir.Func) map[*ir.Value]bool {
-	g := flow{to: make(map[*ir.Value][]edge)}
+// Weights says of the values of a function which are chosen from a parameter
+// that is a weight, and which of these are whole again.
+type Weights struct {
+	Of       map[*ir.Value]*ir.Value // the parameter
+	Gathered map[*ir.Value]bool      // all-gathers of weights, or of parts of them, and what is chosen from those
+}
+
+// WeightsOf follows the weights of f through loops and branches. One walk over
+// the function collects which value goes where; a second follows the edges.
+func WeightsOf(m *ir.Module, f *ir.Func) *Weights {
+	g := edges{to: make(map[*ir.Value][]edge)}
 	g.block(f.Body)
-	weight, gathered := make(map[*ir.Value]bool), make(map[*ir.Value]bool)
+	w := &Weights{Of: make(map[*ir.Value]*ir.Value), Gathered: make(map[*ir.Value]bool)}
 	var work []*ir.Value
 	for _, p := range f.Params() {
 		if IsWeight(m, f, p) {
-			weight[p] = true
+			w.Of[p] = p
 			work = append(work, p)
 		}
 	}
 	for len(work) > 0 {
-		v := work[len(work)-1]
-		work = work[:len(work)-1]
+		v := work[0]
+		work = work[1:]
 		for _, e := range g.to[v] {
-			if whole := gathered[v] || e.gathers; whole && !gathered[e.to] {
-				gathered[e.to] = true
-				work = append(work, e.to)
-			} else if !whole && !weight[e.to] {
-				weight[e.to] = true
-				work = append(work, e.to)
+			whole := w.Gathered[v] || e.gathers
+			if w.Of[e.to] != nil && (w.Gathered[e.to] || !whole) {
+				continue
 			}
+			if w.Of[e.to] == nil {
+				w.Of[e.to] = w.Of[v]
+			}
+			if whole {
+				w.Gathered[e.to] = true
+			}
+			work = append(work, e.to)
 		}
 	}
-	return gathered
+	return w
 }
 
 // IsWeight reports whether p is a weight: in a program whose parameters do not say what they are, every
@@ -73,8 +82,8 @@ func IsWeight(m *ir.Module, f *ir.Func, p *ir.Value) bool {
 	return kind == "param" || kind == "" && p.Type.IsTensor() && p.Type.Elem.IsFloat()
 }
 
-// A flow is where values go.
-type flow struct{ to map[*ir.Value][]edge }
+// edges is where values go.
+type edges struct{ to map[*ir.Value][]edge }
 
 // An edge leads to a value that is chosen from another, or gathers it.
 type edge struct {
@@ -82,17 +91,17 @@ type edge struct {
 	gathers bool
 }
 
-func (g *flow) add(from, to *ir.Value, gathers bool) {
+func (g *edges) add(from, to *ir.Value, gathers bool) {
 	g.to[from] = append(g.to[from], edge{to, gathers})
 }
 
-func (g *flow) pairs(from, to []*ir.Value, gathers bool) {
+func (g *edges) pairs(from, to []*ir.Value, gathers bool) {
 	for i := range min(len(from), len(to)) {
 		g.add(from[i], to[i], gathers)
 	}
 }
 
-func (g *flow) block(b *ir.Block) {
+func (g *edges) block(b *ir.Block) {
 	for _, op := range b.Ops {
 		switch op.Kind {
 		case ir.AllGather:

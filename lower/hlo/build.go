@@ -141,8 +141,8 @@ func (b *body) known(in *instrText, operands []*node) *node {
 		}
 		regions = []*ir.Block{r}
 	}
-	b.allDevices(&attrs)
-	if row.form == exchange && !b.exchange(&attrs, in) {
+	allDevices(b.m, &attrs)
+	if row.form == exchange && (in.shape == nil || !exchanges(b.m, &attrs, len(in.operands), in.shape.typ)) {
 		return nil
 	}
 	results, ok := b.results(in, kind, values, attrs, regions)
@@ -512,29 +512,29 @@ func (b *body) barrier(in *instrText, operand *node) *node {
 
 // allDevices writes out the one group of all devices that a collective by
 // global device ids means when it names none; StableHLO wants it named.
-func (b *body) allDevices(attrs *ir.Attrs) {
+func allDevices(m *ir.Module, attrs *ir.Attrs) {
 	l := attrs.Literal("replica_groups")
-	n := b.m.Attrs.Int("mhlo.num_partitions") * max(b.m.Attrs.Int("mhlo.num_replicas"), 1)
+	n := m.Attrs.Int("mhlo.num_partitions") * max(m.Attrs.Int("mhlo.num_replicas"), 1)
 	if l == nil || len(l.Data) > 0 || !attrs.Bool("use_global_device_ids") || n > maxDevices {
 		return
 	}
 	attrs.Set("replica_groups", lower.Dense(iotaLists([]int{1, n}, []int{n}, []int{0}), n))
 }
 
-// exchange completes the attributes of an all-to-all, which cuts and joins
+// exchanges completes the attributes of an all-to-all, which cuts and joins
 // along one dimension as often as its groups have devices. It reports false
 // for the form that has an operand for each device.
-func (b *body) exchange(attrs *ir.Attrs, in *instrText) bool {
-	if !attrs.Has("split_dimension") || in.shape == nil || in.shape.typ.Kind == ir.TupleType || len(in.operands) != 1 {
+func exchanges(m *ir.Module, attrs *ir.Attrs, operands int, result *ir.Type) bool {
+	if !attrs.Has("split_dimension") || result.Kind == ir.TupleType || operands != 1 {
 		return false
 	}
 	n := 0
 	switch g := attrs.Get("replica_groups").(type) {
 	case ir.MeshAxes:
-		n = b.m.Mesh(g.Mesh).RefsSize(g.Axes)
+		n = m.Mesh(g.Mesh).RefsSize(g.Axes)
 	case *ir.Literal:
 		if n = g.Type.Shape[1]; n == 0 {
-			n = max(b.m.Attrs.Int("mhlo.num_partitions"), b.m.Attrs.Int("mhlo.num_replicas"))
+			n = max(m.Attrs.Int("mhlo.num_partitions"), m.Attrs.Int("mhlo.num_replicas"))
 		}
 	}
 	attrs.Set("split_count", ir.I64Attr(n))

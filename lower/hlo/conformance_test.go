@@ -61,11 +61,20 @@ func runUnit(t *testing.T, u conformance.Unit) error {
 			args[d] = append(args[d], literal(x))
 		}
 	}
-	got, err := eval.RunDevices(m, m.Main(), args, eval.Options{})
+	whole, err := Unfuse(m)
 	if err != nil {
 		return err
 	}
-	return sameNumbers(c, got)
+	for _, m := range []*ir.Module{m, whole} {
+		got, err := eval.RunDevices(m, m.Main(), args, eval.Options{})
+		if err != nil {
+			return err
+		}
+		if err := sameNumbers(c, got); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runGlobal partitions m over the devices, each of which the case gives the

@@ -259,6 +259,17 @@ func TestGolden(t *testing.T) {
 	}
 	golden.Run(t, filepath.Join("..", "..", "testdata", "golden", "hlo"), map[string]golden.Stage{
 		"mlir": func(t *testing.T, src string, _ []string) string { return mlir.Print(read(t, src)) },
+		"unfused": func(t *testing.T, src string, _ []string) string {
+			m, err := Unfuse(read(t, src))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := ir.Verify(m); err != nil {
+				t.Error(err)
+			}
+			m.Funcs = []*ir.Func{m.Main()}
+			return mlir.Print(m)
+		},
 		"hlo": func(t *testing.T, src string, _ []string) string {
 			text, err := Print(read(t, src))
 			if err != nil {

@@ -22,7 +22,7 @@ func classesOf(m *ir.Module, n *nests, f *ir.Func) []Class {
 			carryClasses(class, op, func(int) Class { return LoopBuffers })
 		}
 	})
-	for v := range flow.GatheredWeights(m, f) {
+	for v := range flow.WeightsOf(m, f).Gathered {
 		if class[v.ID] > GatheredWeights {
 			class[v.ID] = GatheredWeights
 		}

@@ -1,0 +1,123 @@
+package driver
+
+import (
+	"fmt"
+	"strings"
+
+	"ppc/internal/spell"
+	"ppc/ir"
+	"ppc/ir/lang"
+	"ppc/lower/lint"
+	"ppc/passes"
+)
+
+// A Finding is one place where a lint applies.
+type Finding = lint.Finding
+
+// A LintInfo is one row of the table of lints.
+type LintInfo struct{ Name, Doc string }
+
+// Lints returns the table of lints.
+func Lints() []LintInfo {
+	infos := make([]LintInfo, len(lint.Table))
+	for i, l := range lint.Table {
+		infos[i] = LintInfo{l.Name, l.Doc}
+	}
+	return infos
+}
+
+// LintOptions says which findings are wanted.
+type LintOptions struct {
+	Skip     []string // lints to leave out
+	Severity string   // the least one; "" is note
+}
+
+// Lint compiles the program and returns what the lints find in what each
+// device runs.
+func Lint(src *Source, opts LintOptions) ([]*Finding, error) {
+	for _, name := range opts.Skip {
+		if _, err := lintNamed("--skip", name); err != nil {
+			return nil, err
+		}
+	}
+	p, err := src.load(lang.Options{Train: true})
+	if err != nil {
+		return nil, err
+	}
+	passed := lint.Before(p.m)
+	p.hear = func(w *passes.Error) {
+		if !passed.Warn(w) && p.warn != nil {
+			p.warn(w.Error())
+		}
+	}
+	if err := p.compile("", ""); err != nil {
+		return nil, err
+	}
+	var found []*Finding
+	err = guard("linting "+src.name(), moduleReproducer(p.m, "", "lint", "ppc lint %s"), func() error {
+		found, err = lint.Of(p.m, passed)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", src.name(), err)
+	}
+	return wanted(found, opts), nil
+}
+
+func wanted(found []*Finding, opts LintOptions) []*Finding {
+	var out []*Finding
+	for _, f := range found {
+		skipped := opts.Severity == lint.Warning.String() && f.Severity < lint.Warning
+		for _, name := range opts.Skip {
+			skipped = skipped || name == f.Lint
+		}
+		if !skipped {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func lintNamed(flag, name string) (*lint.Lint, error) {
+	if l := lint.Named(name); l != nil {
+		return l, nil
+	}
+	var names []string
+	for _, l := range lint.Table {
+		names = append(names, l.Name)
+	}
+	hint := "have " + strings.Join(names, ", ")
+	if near := spell.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return nil, usage("%s=%s: there is no such lint; %s", flag, name, hint)
+}
+
+// ExplainLint is the explanation of the lint called name, in lines.
+func ExplainLint(name string) (string, error) {
+	l, err := lintNamed("--explain", name)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n\n", l.Name, l.Doc)
+	const width = 80
+	at := 0
+	for _, word := range strings.Fields(l.Explain) {
+		switch {
+		case at > 0 && at+1+len(word) > width:
+			b.WriteByte('\n')
+			at = 0
+		case at > 0:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += len(word)
+	}
+	b.WriteByte('\n')
+	return b.String(), nil
+}
+
+// PlaceText is p for people; "" where it is not known.
+func PlaceText(p ir.Pos) string { return lint.PlaceText(p) }

@@ -1,0 +1,416 @@
+package hlo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// Unfuse returns a copy of m, for reading, as it was before XLA fused it and
+// split it in time. In its main function
+//
+//   - a fusion and a call are the ops of what they call;
+//   - a start and its done are one op, where the start stood: collectives are
+//     collectives of package ir, wrapped computations their ops;
+//   - copies are gone, a bitcast is a reshape: its elements are right, their
+//     order is that in memory;
+//   - a tuple that is made to be taken apart is gone, whatever is between;
+//   - the groups of a collective are axes of the mesh that has names for them,
+//     where some collective of m names one.
+//
+// What calls itself, or would become longer than any program is, is an error.
+func Unfuse(m *ir.Module) (*ir.Module, error) {
+	c := m.Clone()
+	main := c.Main()
+	if main == nil || main.Body == nil {
+		return c, nil
+	}
+	u := &unfuser{m: c, f: main, kinds: kindsByOpcode(), sub: make(map[*ir.Value]*ir.Value), tuples: make(map[*ir.Value][]*ir.Value)}
+	u.block(main.Body)
+	if u.err != nil {
+		return nil, u.err
+	}
+	dropTuples(main)
+	nameGroups(c)
+	main.Renumber()
+	return c, nil
+}
+
+// maxUnfused bounds the ops of a program whose calls have been inlined: each
+// function may call another twice, and so on.
+const maxUnfused = 2_000_000
+
+type unfuser struct {
+	m      *ir.Module
+	f      *ir.Func
+	kinds  map[string]ir.Kind
+	out    *ir.Block
+	sub    map[*ir.Value]*ir.Value   // what stands for a value
+	tuples map[*ir.Value][]*ir.Value // the elements of those that are known
+	active []string                  // functions being inlined
+	ops    int
+	err    error
+}
+
+func (u *unfuser) of(v *ir.Value) *ir.Value {
+	if w := u.sub[v]; w != nil {
+		return w
+	}
+	return v
+}
+
+func (u *unfuser) block(b *ir.Block) {
+	ops, around := b.Ops, u.out
+	b.Ops, u.out = nil, b
+	for _, op := range ops {
+		u.op(op)
+	}
+	u.out = around
+}
+
+// op puts op, or what it stands for, at the end of the block.
+func (u *unfuser) op(op *ir.Op) {
+	if u.ops++; u.ops > maxUnfused && u.err == nil {
+		u.err = fmt.Errorf("with its calls inlined the program has more than %d ops", maxUnfused)
+	}
+	if u.err != nil {
+		return
+	}
+	for i, v := range op.Operands {
+		op.Operands[i] = u.of(v)
+	}
+	for _, r := range op.Regions {
+		u.block(r)
+	}
+	switch {
+	case op.Kind == ir.GetTupleElement:
+		u.replace(op, u.element(op.Operands[0], op.Int("index"), op))
+		return
+	case op.Kind == ir.TupleOp:
+		u.tuples[op.Result()] = op.Operands
+	case op.Kind == ir.Call && u.call(op, op.Sym("callee")), op.Kind == ir.Unknown && u.unknown(op):
+		return
+	}
+	u.out.Ops = append(u.out.Ops, op)
+}
+
+// replace makes v stand for the one result of op, whose name it takes if it
+// has none.
+func (u *unfuser) replace(op *ir.Op, v *ir.Value) {
+	u.sub[op.Result()] = v
+	if v.Name == "" {
+		v.Name = op.Result().Name
+	}
+}
+
+func (u *unfuser) builder(op *ir.Op) *ir.Builder {
+	return &ir.Builder{Func: u.f, Block: u.out, Origin: op.Origin}
+}
+
+// element is element i of a tuple; op asks for it.
+func (u *unfuser) element(v *ir.Value, i int, op *ir.Op) *ir.Value {
+	if elems := u.tuples[v]; elems != nil {
+		return elems[i]
+	}
+	index := ir.AttrsOf(ir.NamedAttr{Name: "index", Attr: ir.Int{Value: i, Type: ir.I32}})
+	return u.builder(op).Emit(ir.GetTupleElement, []*ir.Value{v}, index, nil, []*ir.Type{v.Type.Elems[i]}).Result()
+}
+
+// tuple is the tuple of elems, of type t.
+func (u *unfuser) tuple(t *ir.Type, elems []*ir.Value, op *ir.Op) *ir.Value {
+	v := u.builder(op).Emit(ir.TupleOp, elems, nil, nil, []*ir.Type{t}).Result()
+	u.tuples[v] = elems
+	return v
+}
+
+// one is vs as a value of type t: the one of them, or their tuple.
+func (u *unfuser) one(t *ir.Type, vs []*ir.Value, op *ir.Op) *ir.Value {
+	if t.Kind != ir.TupleType {
+		return vs[0]
+	}
+	return u.tuple(t, vs, op)
+}
+
+// call puts the ops of the function called name in the place of op. It reports
+// false if that cannot be.
+func (u *unfuser) call(op *ir.Op, name string) bool {
+	vs := u.inline(op, name)
+	if vs == nil {
+		return u.err != nil
+	}
+	if len(op.Results) == 1 && op.Result().Type.Kind == ir.TupleType && (len(vs) != 1 || vs[0].Type.Kind != ir.TupleType) {
+		vs = []*ir.Value{u.tuple(op.Result().Type, vs, op)}
+	}
+	if len(vs) != len(op.Results) {
+		return false
+	}
+	for i, v := range op.Results {
+		u.sub[v] = vs[i]
+	}
+	return true
+}
+
+// inline appends the ops of the function called name, on the operands of op,
+// and returns what it returns; nil where there is none that fits.
+func (u *unfuser) inline(op *ir.Op, name string) []*ir.Value {
+	f := u.m.Func(name)
+	if f == nil || f.Body == nil || f.Return() == nil || len(f.Params()) != len(op.Operands) {
+		return nil
+	}
+	if slices.Contains(u.active, name) {
+		u.err = fmt.Errorf("%s calls itself", ir.SymbolText(name))
+		return nil
+	}
+	u.active = append(u.active, name)
+	defer func() { u.active = u.active[:len(u.active)-1] }()
+	copies := make(map[*ir.Value]*ir.Value)
+	for i, p := range f.Params() {
+		copies[p] = op.Operands[i]
+	}
+	for _, o := range f.Body.Ops[:len(f.Body.Ops)-1] {
+		c := u.f.CopyOp(o, copies)
+		c.Origin = within(c.Origin, op.Origin)
+		u.op(c)
+	}
+	out := []*ir.Value{}
+	for _, v := range f.Return().Operands {
+		if w := copies[v]; w != nil {
+			v = w
+		}
+		out = append(out, u.of(v))
+	}
+	return out
+}
+
+// within is o, the origin of an op that is inlined, with the source of the op
+// around where o says none.
+func within(o, around *ir.Origin) *ir.Origin {
+	if o == nil || around == nil || o.Pos.Line > 0 || o.Name != "" {
+		return o
+	}
+	c := *around
+	c.Text = o.Text
+	return &c
+}
+
+// passed are the opcodes that hand on their first operand, at another place or
+// time.
+var passed = []string{"add-dependency", "copy", "domain"}
+
+// unknown puts what op stands for in its place. It reports false where op
+// stands for itself.
+func (u *unfuser) unknown(op *ir.Op) bool {
+	opcode, ok := strings.CutPrefix(op.Spelling, "hlo.")
+	if !ok || len(op.Results) != 1 {
+		return false
+	}
+	base, split := wrapped(opcode)
+	t := op.Result().Type
+	switch {
+	case len(op.Operands) > 0 && slices.Contains(passed, opcode):
+		u.replace(op, op.Operands[0])
+	case opcode == "bitcast" && resizes(op):
+		u.replace(op, u.builder(op).Emit(ir.Reshape, op.Operands, nil, nil, []*ir.Type{t}).Result())
+	case opcode == "fusion":
+		return u.call(op, op.Sym("calls"))
+	case split && base != "send" && base != "recv":
+		return u.splitOp(op, base, strings.TrimPrefix(opcode, base))
+	default:
+		return false
+	}
+	return true
+}
+
+func resizes(op *ir.Op) bool {
+	from, to := op.Operands[0].Type, op.Result().Type
+	return from.IsTensor() && to.IsTensor() && from.IsStatic() && to.IsStatic() && from.Elem == to.Elem && from.NumElements() == to.NumElements()
+}
+
+// splitOp puts one part of an operation that is split in time in its place:
+// the whole where it starts, and nothing where it goes on and where it is done.
+// What lies between is a tuple of operands, results and contexts, in this
+// order; a copy has its result first, and an all-reduce that alone.
+func (u *unfuser) splitOp(op *ir.Op, base, part string) bool {
+	t, at := op.Result().Type, 1
+	if base == "copy" {
+		at = 0
+	}
+	if part != "-start" {
+		if len(op.Operands) != 1 {
+			return false
+		}
+		v := op.Operands[0]
+		if part == "-update" || base == "all-reduce" {
+			u.replace(op, v)
+			return true
+		}
+		if v.Type.Kind != ir.TupleType || len(v.Type.Elems) <= at {
+			return false
+		}
+		u.replace(op, u.element(v, at, op))
+		return true
+	}
+	if base == "all-reduce" {
+		vs := u.started(op, base, t)
+		if vs == nil {
+			return u.err != nil
+		}
+		u.replace(op, u.one(t, vs, op))
+		return true
+	}
+	if t.Kind != ir.TupleType || len(t.Elems) < 2 {
+		return false
+	}
+	vs := u.started(op, base, t.Elems[at])
+	if vs == nil {
+		return u.err != nil
+	}
+	elems := make([]*ir.Value, len(t.Elems))
+	for i, e := range t.Elems {
+		switch {
+		case i == at:
+			elems[i] = u.one(e, vs, op)
+		case i == 1-at && e.Kind == ir.TupleType && len(e.Elems) == len(op.Operands):
+			elems[i] = u.tuple(e, op.Operands, op)
+		case i == 1-at && len(op.Operands) == 1:
+			elems[i] = op.Operands[0]
+		default:
+			context := u.builder(op).Emit(ir.Unknown, nil, nil, nil, []*ir.Type{e})
+			context.Spelling = "hlo.context"
+			elems[i] = context.Result()
+		}
+	}
+	u.replace(op, u.tuple(t, elems, op))
+	return true
+}
+
+// started are the results, of type t, of the whole operation of which op is
+// the start; nil where it has no form.
+func (u *unfuser) started(op *ir.Op, base string, t *ir.Type) []*ir.Value {
+	for _, callee := range []string{"calls", "to_apply"} {
+		if name := op.Sym(callee); name != "" && (callee == "calls" || base == "call") {
+			return u.fitting(u.inline(op, name), t)
+		}
+	}
+	if base == "copy" {
+		return op.Operands[:1]
+	}
+	types := []*ir.Type{t}
+	if t.Kind == ir.TupleType {
+		types = t.Elems
+	}
+	kind, known := u.kinds[base]
+	if known {
+		if whole := u.whole(op, kind, types, t); whole != nil {
+			u.out.Ops = append(u.out.Ops, whole)
+			return whole.Results
+		}
+	}
+	other := u.builder(op).Emit(ir.Unknown, op.Operands, op.Attrs, nil, []*ir.Type{t})
+	other.Spelling = "hlo." + base
+	if t.Kind != ir.TupleType {
+		return other.Results
+	}
+	var vs []*ir.Value
+	for i := range t.Elems {
+		vs = append(vs, u.element(other.Result(), i, op))
+	}
+	return vs
+}
+
+// fitting is vs if there are as many as a value of type t has elements.
+func (u *unfuser) fitting(vs []*ir.Value, t *ir.Type) []*ir.Value {
+	n := 1
+	if t.Kind == ir.TupleType {
+		n = len(t.Elems)
+	}
+	if len(vs) != n {
+		return nil
+	}
+	return vs
+}
+
+// whole is the op of the given kind that op, a start, begins, its attributes
+// read by the row of the kind; nil where they say more than the row knows.
+func (u *unfuser) whole(op *ir.Op, kind ir.Kind, types []*ir.Type, t *ir.Type) *ir.Op {
+	row := rowOf(kind)
+	if !kind.NumOperands().Allows(len(op.Operands)) || !kind.NumResults().Allows(len(types)) || row.form != 0 && row.form != exchange {
+		return nil
+	}
+	var as ir.Attrs
+	for _, a := range op.Attrs {
+		text, isText := a.Attr.(ir.Str)
+		f := row.field(a.Name)
+		switch {
+		case f == nil && isText && commonAttrs[a.Name]:
+			as.Set("hlo."+a.Name, text)
+		case f != nil && (!isText || f.parse(u.m, string(text), &as) != nil):
+			return nil
+		}
+	}
+	row.complete(&as)
+	allDevices(u.m, &as)
+	if row.form == exchange && !exchanges(u.m, &as, len(op.Operands), t) {
+		return nil
+	}
+	whole := &ir.Op{Kind: kind, Operands: slices.Clone(op.Operands), Attrs: as, Origin: op.Origin}
+	if row.apply {
+		f := u.m.Func(op.Sym("to_apply"))
+		if f == nil || f.Return() == nil {
+			return nil
+		}
+		region := u.f.CopyBlock(f.Body, make(map[*ir.Value]*ir.Value))
+		region.Terminator().Kind = ir.Return
+		whole.Regions = []*ir.Block{region}
+	}
+	for i, t := range types {
+		v := u.f.NewValue(t, "")
+		v.Def, v.Index = whole, i
+		whole.Results = append(whole.Results, v)
+	}
+	return whole
+}
+
+// dropTuples drops the tuples, elements of tuples and contexts that nothing
+// uses.
+func dropTuples(f *ir.Func) {
+	uses := f.Uses()
+	var block func(b *ir.Block)
+	block = func(b *ir.Block) {
+		var kept []*ir.Op
+		for _, op := range slices.Backward(b.Ops) {
+			for _, r := range op.Regions {
+				block(r)
+			}
+			plumbing := op.Kind == ir.TupleOp || op.Kind == ir.GetTupleElement || op.Spelling == "hlo.context"
+			if plumbing && uses[op.Result().ID] == 0 {
+				for _, v := range op.Operands {
+					uses[v.ID]--
+				}
+				continue
+			}
+			kept = append(kept, op)
+		}
+		slices.Reverse(kept)
+		b.Ops = kept
+	}
+	block(f.Body)
+}
+
+// UserName is what the metadata of a parameter call it: state['wq'].value.
+func UserName(v *ir.Value) string {
+	s := &scanner{src: v.Attrs.Str("hlo.metadata")}
+	s.end = len(s.src)
+	s.expect("{")
+	for s.err == nil && !s.accept("}") {
+		s.accept(",")
+		name := s.word("a name")
+		s.expect("=")
+		if text, err := unquote(s.value(false)); err == nil && name == "op_name" {
+			return text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,110 @@
+package lint
+
+import (
+	"slices"
+
+	"ppc/ir"
+	"ppc/lower/stats"
+	"ppc/passes"
+)
+
+// stageGathers finds all-gathers over the stages of what is no weight: every
+// stage gets what one of them would compute with.
+func stageGathers(p *program) {
+	stages := p.stages()
+	p.collectives(func(c *stats.Collective) {
+		v := c.Op.Operands[0]
+		if !stages.joins(p, c.Op) || p.weights.Of[v] != nil || !v.Type.Elem.IsFloat() || c.Op.Result().Type.NumElements() <= c.Group {
+			return
+		}
+		p.at(c, Warning, "%s gives every stage what the others have: %s", over(c), each(c.Executions, c.Bytes))
+	}, ir.AllGather)
+}
+
+// stages is along which axes, or between which devices, the stages of the
+// pipeline lie.
+type stages struct {
+	axes  map[string]bool // by name
+	rings []ring          // where the text lists devices
+}
+
+// stages are the axis called stage, where there is one; else what permutes in
+// loops move along.
+func (p *program) stages() *stages {
+	s := &stages{axes: make(map[string]bool)}
+	for _, mesh := range p.m.Meshes {
+		if mesh.AxisSize("stage") > 1 {
+			s.axes["stage"] = true
+		}
+	}
+	if len(s.axes) > 0 {
+		return s
+	}
+	p.collectives(func(c *stats.Collective) {
+		if p.around(c.Op) == nil {
+			return
+		}
+		switch a := c.Op.Attrs.Get("source_target_pairs").(type) {
+		case ir.AxisShift:
+			s.axes[a.Axis.Name] = true
+		case *ir.Literal:
+			s.rings = append(s.rings, ringsOf(lists(a))...)
+		}
+	}, ir.CollectivePermute)
+	return s
+}
+
+// joins reports whether a collective joins devices of different stages.
+func (s *stages) joins(p *program, op *ir.Op) bool {
+	mesh, axes := p.axesOf(op)
+	if slices.ContainsFunc(axes, func(r ir.AxisRef) bool { return s.axes[r.Name] }) {
+		return true
+	}
+	groups := groupsOf(op)
+	if mesh != nil && len(s.rings) > 0 {
+		groups = rowsOf(mesh, axes)
+	}
+	for _, g := range groups {
+		for _, r := range s.rings {
+			if n := common(g, r.devices); n > 1 && len(r.devices) > 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func common(a, b []int) int {
+	n := 0
+	for _, x := range a {
+		if slices.Contains(b, x) {
+			n++
+		}
+	}
+	return n
+}
+
+// replications finds what is gathered only to be cut again: the warnings of the
+// partitioner, and, in a program that has been partitioned, all-gathers of
+// which each device reads its own part.
+func replications(p *program) {
+	var warned []*passes.Error
+	if p.passed != nil {
+		warned = p.passed.Warned
+	}
+	for _, w := range warned {
+		f := &Finding{Lint: p.lint.Name, Severity: Warning, Executions: 1, Msg: w.Msg}
+		if op := w.Op; op != nil {
+			f.Name, f.Op = stats.NameOf(op), op.Name()
+			if o := op.Origin; o != nil {
+				f.Pos, f.Layer = o.Place(), o.Layer
+			}
+		}
+		p.found = append(p.found, f)
+	}
+	p.collectives(func(c *stats.Collective) {
+		if p.ownPart(c.Op.Result()) {
+			p.at(c, Warning, "%s, %s, of which each device reads its own part: an all-to-all or a permute moves less", over(c), each(c.Executions, c.Bytes))
+		}
+	}, ir.AllGather)
+}

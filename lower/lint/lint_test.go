@@ -1,0 +1,171 @@
+package lint_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"ppc/internal/golden"
+	"ppc/internal/shared"
+	"ppc/ir"
+	"ppc/ir/lang"
+	"ppc/ir/mlir"
+	"ppc/lower/hlo"
+	"ppc/lower/lint"
+	"ppc/passes"
+)
+
+const archives = "../../testdata/golden/lint"
+
+// read parses a program in any language; train asks for a step of training
+// where the program has one.
+func read(src string) (*ir.Module, error) {
+	switch {
+	case strings.HasPrefix(src, "HloModule"):
+		m, err := hlo.Parse("in.hlo", []byte(src))
+		if err != nil {
+			return nil, err
+		}
+		m.Form |= ir.Expanded | ir.Local
+		return m, ir.Verify(m)
+	case strings.HasPrefix(src, "axes"), strings.HasPrefix(src, "include"):
+		read := func(name string) ([]byte, error) {
+			if name == "in.pp" {
+				return []byte(src), nil
+			}
+			return os.ReadFile(filepath.Join("../../examples", filepath.Base(name)))
+		}
+		p, err := lang.Load("in.pp", lang.Options{ReadFile: read, Train: true})
+		if err != nil {
+			return nil, err
+		}
+		return p.Module, nil
+	}
+	m, err := mlir.Parse("in.mlir", []byte(src))
+	if err != nil {
+		return nil, err
+	}
+	distributed := strings.Contains(src, "sdy.sharding") || strings.Contains(src, "sdy.manual")
+	if m.Form == 0 && !distributed {
+		m.Form |= ir.Expanded | ir.Local
+	}
+	return m, ir.Verify(m)
+}
+
+// find lints a program as the command does.
+func find(m *ir.Module) ([]*lint.Finding, error) {
+	passed := lint.Before(m)
+	if passed != nil {
+		if err := passes.Run(m, passes.Config{Warn: func(w *passes.Error) { passed.Warn(w) }}); err != nil {
+			return nil, err
+		}
+	}
+	return lint.Of(m, passed)
+}
+
+func TestGolden(t *testing.T) {
+	golden.Run(t, archives, map[string]golden.Stage{
+		"lint": func(t *testing.T, src string, _ []string) string {
+			m, err := read(src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := find(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b strings.Builder
+			for _, f := range found {
+				fmt.Fprintln(&b, f)
+			}
+			return b.String()
+		},
+	})
+}
+
+// Every lint is explained, and has an archive that it finds something in, and
+// one close by in which it finds nothing. Every archive is one of these.
+func TestTable(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(archives, "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := make(map[string]int) // by lint and whether it finds something
+	for _, path := range paths {
+		name, rest, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".txtar"), "_")
+		ar, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lint.Named(name) == nil {
+			t.Errorf("%s: there is no such lint", path)
+		}
+		want := !strings.HasSuffix(rest, "not")
+		if found := strings.Contains(string(ar.Files[1].Data), "["+name+"]"); found != want {
+			t.Errorf("%s: the lint finds something: %v, want %v", path, found, want)
+		}
+		cases[fmt.Sprint(name, want)]++
+	}
+	for _, l := range lint.Table {
+		if len(strings.Fields(l.Explain)) < 40 || strings.Contains(l.Explain, "\n\n") || l.Doc == "" {
+			t.Errorf("%s: want one line and one paragraph that explain it", l.Name)
+		}
+		if cases[l.Name+"true"] == 0 || cases[l.Name+"false"] == 0 {
+			t.Errorf("%s: want an archive that triggers it and one, called %s_not, that does not", l.Name, l.Name)
+		}
+	}
+}
+
+// MaxText's training step as XLA:TPU has scheduled it: nine weights are gathered
+// in each of 129 iterations, forward and backward, and eight sums are combined
+// over fsdp in each iteration of the backward loop, two of them together, all
+// but those two hidden in fusions.
+func TestTPU(t *testing.T) {
+	src, err := os.ReadFile(filepath.Join(shared.Dir(t), "oracle/tpu/llama2_7b_per_iteration.hlo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	m, err := read(string(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := find(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	count := make(map[string]int)
+	for _, f := range found {
+		count[f.Lint+" in "+f.Loop]++
+		if f.Pos.File != "in.hlo" || f.Pos.Line == 0 {
+			t.Errorf("no place: %s", f)
+		}
+		switch f.Lint {
+		case "weight-gather-in-loop":
+			if f.Executions != 129 || f.Axes != "fsdp" || !strings.HasPrefix(f.Name, "state['model']['decoder']['pipeline_module']['layers']") || f.Source.Line == 0 {
+				t.Errorf("want a weight that is gathered over fsdp 129 times, and where: %+v", f)
+			}
+		case "reduce-in-loop":
+			if f.Executions != 129 || f.Axes != "fsdp" || f.Severity != lint.Note {
+				t.Errorf("want a sum that is scattered over fsdp 129 times: %+v", f)
+			}
+		case "growing-residual":
+			if want := 129 * 3 * 2048 * 4096 * 2; f.Bytes != want {
+				t.Errorf("%d bytes, want %d: %s", f.Bytes, want, f)
+			}
+		}
+	}
+	want := map[string]int{"weight-gather-in-loop in while": 9, "weight-gather-in-loop in while.13": 9, "reduce-in-loop in while.13": 8,
+		"growing-residual in while": 1, "involuntary-replication in ": 2}
+	if fmt.Sprint(count) != fmt.Sprint(want) {
+		t.Errorf("found %v, want %v", count, want)
+	}
+}

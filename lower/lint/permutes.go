@@ -1,0 +1,323 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+	"ppc/lower/flow"
+	"ppc/lower/stats"
+)
+
+// permuteCycles finds permutes that split the devices of an axis in several
+// rings, and those in which some device gets nothing, hence zeros, that are
+// then read. One ring for each row of the mesh is one ring; zeros that a
+// selection by device replaces are read by nobody.
+func permuteCycles(p *program) {
+	largest := p.largestRings()
+	masked := p.maskedPermutes()
+	p.collectives(func(c *stats.Collective) {
+		if generated(c.Op) || p.passed != nil && !p.passed.Permutes[c.Op.Origin.Place()] {
+			return
+		}
+		split, zeros := p.rings(c.Op, largest)
+		if split != "" {
+			p.at(c, Warning, "%s: %s", over(c), split)
+		}
+		if zeros == "" {
+			return
+		}
+		if reader := p.reader(c.Op.Result(), masked[backward(c.Op)]); reader != nil {
+			p.at(c, Warning, "%s is no closed ring: %s, which %s reads", over(c), zeros, p.place(reader))
+		}
+	}, ir.CollectivePermute)
+}
+
+// rings says in which rings a permute splits the devices of an axis, and who
+// gets zeros; "" where there is nothing to say.
+func (p *program) rings(op *ir.Op, largest map[int]int) (split, zeros string) {
+	switch a := op.Attrs.Get("source_target_pairs").(type) {
+	case ir.AxisShift:
+		return p.shiftRings(a)
+	case *ir.Literal:
+		return p.listedRings(lists(a), largest)
+	}
+	return "", ""
+}
+
+// maskedPermutes are the transfers, as text, of permutes with zeros that nobody
+// reads.
+func (p *program) maskedPermutes() map[string]bool {
+	masked := make(map[string]bool)
+	p.collectives(func(c *stats.Collective) {
+		if _, zeros := p.rings(c.Op, nil); zeros != "" && p.reader(c.Op.Result(), false) == nil {
+			masked[transfers(c.Op, false)] = true
+		}
+	}, ir.CollectivePermute)
+	return masked
+}
+
+// backward is the transfers of op the other way round. The gradient of a
+// permute is such a permute: where the one has zeros that nobody reads, the
+// other adds zeros to what flows back, which is right.
+func backward(op *ir.Op) string { return transfers(op, true) }
+
+func transfers(op *ir.Op, back bool) string {
+	switch a := op.Attrs.Get("source_target_pairs").(type) {
+	case ir.AxisShift:
+		if back {
+			a.Shift = -a.Shift
+		}
+		return fmt.Sprint(a)
+	case *ir.Literal:
+		pairs := lists(a)
+		for _, pair := range pairs {
+			if back && len(pair) == 2 {
+				pair[0], pair[1] = pair[1], pair[0]
+			}
+		}
+		slices.SortFunc(pairs, slices.Compare)
+		return fmt.Sprint(pairs)
+	}
+	return ""
+}
+
+// shiftRings says what is wrong with a shift along an axis: the rings that it
+// splits in, and who gets zeros.
+func (p *program) shiftRings(s ir.AxisShift) (split, zeros string) {
+	mesh := p.m.Mesh(s.Mesh)
+	if mesh == nil {
+		return "", ""
+	}
+	n, axis := mesh.RefSize(s.Axis), named([]ir.AxisRef{s.Axis})
+	by := max(s.Shift, -s.Shift)
+	if s.Wrap {
+		if rings := gcd(n, by); rings > 1 && by%n != 0 {
+			split = fmt.Sprintf("a shift by %d splits the %d devices of %s in %d rings of %d", s.Shift, n, axis, rings, n/rings)
+		}
+		return split, ""
+	}
+	from, to := 0, min(by, n)
+	if s.Shift < 0 {
+		from, to = n-to, n
+	}
+	switch to - from {
+	case 0:
+		return "", ""
+	case 1:
+		return "", fmt.Sprintf("%s = %d gets zeros", axis, from)
+	}
+	return "", fmt.Sprintf("%s = %d to %d get zeros", axis, from, to-1)
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// largestRings is the size of the largest ring of any permute of the program
+// that lists its pairs, by device.
+func (p *program) largestRings() map[int]int {
+	size := make(map[int]int)
+	p.collectives(func(c *stats.Collective) {
+		if l := c.Op.Literal("source_target_pairs"); l != nil && !generated(c.Op) {
+			for _, r := range ringsOf(lists(l)) {
+				for _, d := range r.devices {
+					size[d] = max(size[d], len(r.devices))
+				}
+			}
+		}
+	}, ir.CollectivePermute)
+	return size
+}
+
+// listedRings is shiftRings for pairs of devices. In a mesh the devices of the
+// axes along which the pairs lead should be one ring; without one, rings should
+// be rows of some mesh, which another permute of the program does not join.
+func (p *program) listedRings(pairs [][]int, largest map[int]int) (split, zeros string) {
+	rings := ringsOf(pairs)
+	if len(rings) == 0 {
+		return "", "every device gets zeros"
+	}
+	mesh := p.meshOfAll()
+	if mesh == nil {
+		split = splitRows(rings, largest)
+	} else {
+		split = splitAxes(mesh, pairs, rings)
+	}
+	var empty []int
+	for d := range p.m.NumDevices() {
+		if !slices.ContainsFunc(pairs, func(pair []int) bool { return pair[1] == d }) {
+			empty = append(empty, d)
+		}
+	}
+	switch {
+	case len(empty) == 1:
+		zeros = fmt.Sprintf("device %d gets zeros", empty[0])
+	case len(empty) > 1:
+		zeros = fmt.Sprintf("devices %s get zeros", few(empty))
+	}
+	if mesh != nil && zeros != "" {
+		zeros += whereAlong(mesh, moving(mesh, pairs), empty)
+	}
+	return split, zeros
+}
+
+// meshOfAll is a mesh of all devices whose axes have names that mean something.
+func (p *program) meshOfAll() *ir.Mesh {
+	for _, mesh := range p.m.Meshes {
+		if mesh.Size() == p.m.NumDevices() && mesh.Size() > 1 && !strings.HasPrefix(mesh.Name, "grid_") {
+			return mesh
+		}
+	}
+	return nil
+}
+
+// whereAlong says which coordinates the devices have along axes, if they are
+// the same for all: " (stage = 0)".
+func whereAlong(mesh *ir.Mesh, axes []ir.AxisRef, devices []int) string {
+	at := ranks(mesh)
+	var parts []string
+	for _, r := range axes {
+		stride, n := mesh.Stride(r), mesh.RefSize(r)
+		first := at(devices[0]) / stride % n
+		if slices.ContainsFunc(devices, func(d int) bool { return at(d)/stride%n != first }) {
+			return ""
+		}
+		parts = append(parts, fmt.Sprintf("%s = %d", named([]ir.AxisRef{r}), first))
+	}
+	if parts == nil {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// splitAxes says in which rings pairs split the devices along the axes that
+// they lead along, if these all move and form more than one.
+func splitAxes(mesh *ir.Mesh, pairs [][]int, rings []ring) string {
+	axes := moving(mesh, pairs)
+	for _, row := range rowsOf(mesh, axes) {
+		var in []ring
+		still := len(row)
+		for _, r := range rings {
+			if slices.Contains(row, r.devices[0]) {
+				in = append(in, r)
+				still -= len(r.devices)
+			}
+		}
+		if len(in) > 1 && still == 0 && !slices.ContainsFunc(in, func(r ring) bool { return len(r.devices) == 1 }) {
+			return fmt.Sprintf("the %d devices along %s are %d rings, not one: %s", len(row), named(axes), len(in), ringsText(in))
+		}
+	}
+	return ""
+}
+
+// splitRows says which rings are no rows of any mesh: they have different
+// sizes, or are not at the same distances, or another permute joins several.
+func splitRows(rings []ring, largest map[int]int) string {
+	if len(rings) < 2 {
+		return ""
+	}
+	steps := func(r ring) []int {
+		ds := slices.Sorted(slices.Values(r.devices))
+		for i := range ds {
+			ds[len(ds)-1-i] -= ds[0]
+		}
+		return ds
+	}
+	first := steps(rings[0])
+	for _, r := range rings {
+		if len(r.devices) == 1 && !r.open {
+			return "" // some stay where they are: no ring is meant
+		}
+		for _, d := range r.devices {
+			if largest[d] > len(r.devices) {
+				return fmt.Sprintf("%d rings, %s; another permute joins %d devices in one", len(rings), ringsText(rings), largest[d])
+			}
+		}
+	}
+	for _, r := range rings {
+		if len(r.devices) != len(first) {
+			return fmt.Sprintf("%d rings of different sizes: %s", len(rings), ringsText(rings))
+		}
+		if !slices.Equal(steps(r), first) {
+			return fmt.Sprintf("%d rings that are rows of no mesh: %s", len(rings), ringsText(rings))
+		}
+	}
+	return ""
+}
+
+// ringsText is rings for people: 0 → 1 → 0 and 2 → 3 → 2.
+func ringsText(rings []ring) string {
+	const most, longest = 4, 8
+	var texts []string
+	for _, r := range rings[:min(len(rings), most)] {
+		var b strings.Builder
+		for i, d := range r.devices {
+			if i == longest {
+				b.WriteString("…")
+				break
+			}
+			fmt.Fprintf(&b, "%d → ", d)
+		}
+		text := strings.TrimSuffix(b.String(), " → ")
+		if !r.open && len(r.devices) <= longest {
+			text += fmt.Sprintf(" → %d", r.devices[0])
+		}
+		texts = append(texts, text)
+	}
+	if len(rings) > most {
+		texts = append(texts, "…")
+	}
+	return strings.Join(texts, ", ")
+}
+
+// reader is the first op that computes with v, or with what is made of it by
+// moving elements, before a selection or a product by device has replaced what
+// v is where nothing came; nil if none does. Sums need not count.
+func (p *program) reader(v *ir.Value, sums bool) *ir.Op {
+	seen := map[*ir.Value]bool{v: true}
+	for work := []*ir.Value{v}; len(work) > 0; work = work[1:] {
+		x := work[0]
+		for _, op := range p.u.Of[x] {
+			switch {
+			case p.masks(op, x), sums && op.Kind == ir.Add:
+				continue
+			case !hands(op, x):
+				return op
+			case op == p.main.Return():
+				return op
+			}
+			for _, r := range p.reached(op, x) {
+				if !seen[r] {
+					seen[r] = true
+					work = append(work, r)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// masks reports whether op replaces elements of x on some devices.
+func (p *program) masks(op *ir.Op, x *ir.Value) bool {
+	switch op.Kind {
+	case ir.Select:
+		return op.Operands[0] != x && p.differs[op.Operands[0]]
+	case ir.Multiply, ir.And:
+		return p.differs[op.Operands[0]] && op.Operands[0] != x || p.differs[op.Operands[1]] && op.Operands[1] != x
+	}
+	return false
+}
+
+// hands reports whether op only moves the elements of x.
+func hands(op *ir.Op, x *ir.Value) bool {
+	switch op.Kind {
+	case ir.While, ir.DynamicUpdateSlice, ir.BroadcastInDim, ir.Pad, ir.TupleOp, ir.GetTupleElement:
+		return true
+	}
+	return flow.Moves(op, x) || op.Kind.Has(ir.Terminator)
+}
