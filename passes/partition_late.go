@@ -90,6 +90,18 @@ func linearIn(op *ir.Op) []int {
 		return []int{1, 2}
 	case ir.Negate, ir.Reshape, ir.Transpose, ir.Slice, ir.DynamicSlice, ir.Reverse, ir.BroadcastInDim:
 		return []int{0}
+	case ir.Divide:
+		return []int{0}
+	case ir.Multiply:
+		for i := range op.Operands {
+			if l := constant(op.Operands[1-i]); l != nil && l.IsSplat() {
+				return []int{i}
+			}
+		}
+	case ir.Reduce:
+		if l := constant(op.Operands[len(op.Operands)-1]); len(op.Results) == 1 && ir.CombinerOf(op.Regions[0]) == ir.Add && l != nil && l.IsAll(0) {
+			return []int{0}
+		}
 	case ir.Convert:
 		if op.Operands[0].Type.Elem.IsFloat() {
 			return []int{0}
@@ -167,7 +179,8 @@ func (p *partitioner) opLate(op *ir.Op) bool {
 	r := op.Result()
 	a := p.choose(op, []layout{p.layoutOf(r)})
 	late := p.lateOf(r, slices.Concat(append(slices.Clone(a.operands), a.results...)...))
-	if len(late) == 0 || len(a.partial()) > 0 {
+	own := a.partial()
+	if _, rest := p.kept(r, own, ir.Add); len(late) == 0 || len(rest) > 0 {
 		return false
 	}
 	var axes []ir.AxisRef
@@ -187,6 +200,6 @@ func (p *partitioner) opLate(op *ir.Op) bool {
 		}
 	}
 	p.build.Origin = op.Origin
-	p.definePartial(r, a.results[0], p.emit(op, a, operands)[0], axes, ir.Add)
+	p.definePartial(r, a.results[0], p.emit(op, a, operands)[0], p.sortedAxes(slices.Concat(axes, own)), ir.Add)
 	return true
 }

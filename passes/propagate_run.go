@@ -265,6 +265,9 @@ func (p *propagator) setBlock(b *ir.Block, set func(*ir.Value)) {
 				p.setBlock(r, set)
 			}
 		case ir.ShardingConstraint:
+			if op.Result().Type.Rank() == 0 { // nothing to find: unreduced axes are all that it can say
+				op.Result().Sharding = p.withoutUnits(op.Attrs.Get("sharding").(*ir.Sharding))
+			}
 			op.Attrs.Set("sharding", op.Result().Sharding)
 		}
 		if op.Kind == ir.ManualComputation {

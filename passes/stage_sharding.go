@@ -228,6 +228,9 @@ func (l *loop) lower() ([]*ir.Value, error) {
 	results := []*ir.Value{out}
 	for i := range l.op.Results[1:] {
 		sum := scan.Results[len(state)-len(l.op.Results[1:])+i]
+		if len(l.m.Meshes) > 0 { // the devices add up once, after the loop
+			sum = l.b.Constrain(sum, unreducedElsewhere(l.m.Meshes[0], ir.Replicated(l.m.Meshes[0].Name, 0)))
+		}
 		results = append(results, l.b.Div(sum, l.b.Splat(sum.Type, float64(l.M))))
 	}
 	return results, nil
