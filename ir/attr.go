@@ -54,6 +54,16 @@ type (
 		UpdateWindowDims, InsertedWindowDims, InputBatchingDims, ScatterIndicesBatchingDims, ScatterDimsToOperandDims []int
 		IndexVectorDim                                                                                                int
 	}
+	// ConvDims is the dimension numbers of convolution: which dimension of each
+	// side is which.
+	ConvDims struct{ Input, Kernel, Output ConvSide }
+	// ConvSide is the dimensions of one side of a convolution. First is the
+	// batch, of the kernel the input features; Second is the features, of the
+	// kernel the output features.
+	ConvSide struct {
+		First, Second int
+		Spatial       []int
+	}
 	// Channel is the handle of a collective.
 	Channel struct{ Handle, Type int }
 	// MeshAxes is the replica groups of a collective as axes of a mesh: the
@@ -103,6 +113,7 @@ func (Enum) attr()        {}
 func (Dot) attr()         {}
 func (GatherDims) attr()  {}
 func (ScatterDims) attr() {}
+func (ConvDims) attr()    {}
 func (Channel) attr()     {}
 func (MeshAxes) attr()    {}
 func (AxisShift) attr()   {}
@@ -209,6 +220,118 @@ func (a ScatterDims) String() string {
 	return structText("#stablehlo.scatter<", field{"update_window_dims", a.UpdateWindowDims}, field{"inserted_window_dims", a.InsertedWindowDims},
 		field{"input_batching_dims", a.InputBatchingDims}, field{"scatter_indices_batching_dims", a.ScatterIndicesBatchingDims},
 		field{"scatter_dims_to_operand_dims", a.ScatterDimsToOperandDims}, field{"index_vector_dim", a.IndexVectorDim})
+}
+
+// convSides are the sides of ConvDims in order: the letters of their first and
+// second dimension, and what the raw form calls their dimensions.
+var convSides = [3]struct {
+	Letters [2]byte
+	Names   [3]string
+}{
+	{[2]byte{'b', 'f'}, [3]string{"input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions"}},
+	{[2]byte{'i', 'o'}, [3]string{"kernel_input_feature_dimension", "kernel_output_feature_dimension", "kernel_spatial_dimensions"}},
+	{[2]byte{'b', 'f'}, [3]string{"output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions"}},
+}
+
+// Sides are the sides of a, in order.
+func (a ConvDims) Sides() [3]ConvSide { return [3]ConvSide{a.Input, a.Kernel, a.Output} }
+
+// String is the short form, or the raw one where a dimension is missing or
+// stands twice.
+func (a ConvDims) String() string {
+	if text, ok := a.Short(); ok {
+		return "#stablehlo.conv<" + text + ">"
+	}
+	var ss []string
+	for i, s := range a.Sides() {
+		n := convSides[i].Names
+		ss = append(ss, fmt.Sprintf("%s = %d, %s = %d, %s = [%s]", n[0], s.First, n[1], s.Second, n[2], joinInts(s.Spatial)))
+	}
+	return "#stablehlo.conv<raw " + strings.Join(ss, ", ") + ">"
+}
+
+// Short is a as [b, 0, f]x[0, i, o]->[b, 0, f]; false where a dimension is
+// missing or stands twice.
+func (a ConvDims) Short() (string, bool) {
+	var out [3]string
+	for i, s := range a.Sides() {
+		labels, ok := s.labels(i)
+		if !ok {
+			return "", false
+		}
+		out[i] = "[" + strings.Join(labels, ", ") + "]"
+	}
+	return out[0] + "x" + out[1] + "->" + out[2], true
+}
+
+// labels are what each dimension of side i is: b, f, i, o or the number of a
+// spatial dimension.
+func (s ConvSide) labels(i int) ([]string, bool) {
+	labels := make([]string, len(s.Spatial)+2)
+	ok := true
+	put := func(d int, label string) {
+		if d < 0 || d >= len(labels) || labels[d] != "" {
+			ok = false
+			return
+		}
+		labels[d] = label
+	}
+	put(s.First, string(convSides[i].Letters[0]))
+	put(s.Second, string(convSides[i].Letters[1]))
+	for k, d := range s.Spatial {
+		put(d, strconv.Itoa(k))
+	}
+	return labels, ok
+}
+
+// Labels are the dimensions of each side as HLO writes them, b01f; false where
+// one is missing or stands twice.
+func (a ConvDims) Labels() (out [3]string, ok bool) {
+	for i, s := range a.Sides() {
+		labels, ok := s.labels(i)
+		if !ok {
+			return out, false
+		}
+		out[i] = strings.Join(labels, "")
+	}
+	return out, true
+}
+
+// ConvSideOf is the inverse: side i (input, kernel, output) whose dimensions
+// have these labels.
+func ConvSideOf(i int, labels []string) (ConvSide, error) {
+	s := ConvSide{First: -1, Second: -1, Spatial: slices.Repeat([]int{-1}, max(len(labels)-2, 0))}
+	letters := convSides[i].Letters
+	for d, label := range labels {
+		k, err := strconv.Atoi(label)
+		at := new(int)
+		switch {
+		case label == string(letters[0]):
+			at = &s.First
+		case label == string(letters[1]):
+			at = &s.Second
+		case err != nil || k < 0 || k >= len(s.Spatial):
+			return s, fmt.Errorf("%q is no dimension: want %c, %c or a spatial dimension below %d", label, letters[0], letters[1], len(s.Spatial))
+		default:
+			at = &s.Spatial[k]
+		}
+		if *at != -1 {
+			return s, fmt.Errorf("%s stands twice", label)
+		}
+		*at = d
+	}
+	if s.First < 0 || s.Second < 0 || len(labels) < 2 {
+		return s, fmt.Errorf("want both %c and %c", letters[0], letters[1])
+	}
+	return s, nil
+}
+
+// ConvNames is what the raw form of ConvDims calls the dimensions of each side.
+func ConvNames() (names [3][3]string) {
+	for i := range names {
+		names[i] = convSides[i].Names
+	}
+	return names
 }
 
 func (a Channel) String() string {

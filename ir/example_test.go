@@ -21,7 +21,7 @@ const exampleModule = `module @example {
   }
   func.func @main(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>, %w: tensor<8x4xf32>, %f: tensor<f32>,
       %i: tensor<4x8xi32>, %j: tensor<4x8xi32>, %n: tensor<i32>, %p: tensor<4x8xi1>, %q: tensor<4x8xi1>, %t: tensor<i1>,
-      %k: tensor<2x1xi32>, %u: tensor<2x8xf32>, %m: tensor<8x8xf32>, %stack: tensor<2x8x8xf32>,
+      %k: tensor<2x1xi32>, %u: tensor<2x8xf32>, %m: tensor<8x8xf32>, %stack: tensor<2x8x8xf32>, %kernel: tensor<3x4x6xf32>,
       %pair: tuple<tensor<4x8xf32>, tensor<f32>>) -> tensor<4x8xf32> {
 EXAMPLE
     return %a : tensor<4x8xf32>

@@ -194,65 +194,6 @@ func (op *Op) IntsOr(name string, rank, v int) []int {
 	return repeat(v, rank)
 }
 
-func inferReduceWindow(op *Op) ([]*Type, *Rule) {
-	inputs, _, r := inputsAndInits(op, 2, 3, 1)
-	if r != nil {
-		return nil, r
-	}
-	rank := inputs[0].Rank()
-	for i, name := range []string{"window_dimensions", "window_strides", "base_dilations", "window_dilations"} {
-		if r := positive(4+2*i, name, op.IntsOr(name, rank, 1), rank); r != nil {
-			return nil, r
-		}
-	}
-	if l := op.Literal("padding"); l != nil && !slices.Equal(l.Type.Shape, []int{rank, 2}) {
-		return nil, broken(12, "padding is %s, want the shape [%d, 2]", l.Type, rank)
-	}
-	elems, r := combiner(13, op.Regions[0], inputs)
-	if r != nil {
-		return nil, r
-	}
-	return tensorsOf(elems, windowShape(op, inputs[0])), nil
-}
-
-// positive checks constraints n, that there is one number for each dimension,
-// and n+1, that it is at least 1.
-func positive(n int, name string, list []int, rank int) *Rule {
-	if len(list) != rank {
-		return broken(n, "%s has %s, the inputs have rank %d", name, counted(len(list), "number"), rank)
-	}
-	for d, v := range list {
-		if v < 1 {
-			return broken(n+1, "%s is %d in dimension %d, want at least 1", name, v, d)
-		}
-	}
-	return nil
-}
-
-// windowShape is how often the window of op fits into each dimension of t.
-func windowShape(op *Op, t *Type) []int {
-	rank := t.Rank()
-	win, strides := op.Ints("window_dimensions"), op.IntsOr("window_strides", rank, 1)
-	base, dil := op.IntsOr("base_dilations", rank, 1), op.IntsOr("window_dilations", rank, 1)
-	low, high := op.Padding(rank)
-	shape := make([]int, rank)
-	for d, n := range t.Shape {
-		if n == Dynamic {
-			shape[d] = Dynamic
-			continue
-		}
-		dilated := 0
-		if n > 0 {
-			dilated = (n-1)*base[d] + 1
-		}
-		padded, window := low[d]+dilated+high[d], (win[d]-1)*dil[d]+1
-		if padded > 0 && window <= padded {
-			shape[d] = (padded-window)/strides[d] + 1
-		}
-	}
-	return shape
-}
-
 func inferSort(op *Op) ([]*Type, *Rule) {
 	if r := tensors(op); r != nil {
 		return nil, r

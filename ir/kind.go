@@ -77,8 +77,10 @@ const (
 
 	// Contractions and reductions.
 	DotGeneral
+	Convolution
 	Reduce
 	ReduceWindow
+	SelectAndScatter
 	Sort
 
 	// Control.

@@ -88,6 +88,8 @@ func (g *mangler) sharding() *Sharding {
 	return s
 }
 
+func (g *mangler) side() ConvSide { return ConvSide{pick(g, oddInts), pick(g, oddInts), g.ints()} }
+
 func (g *mangler) attr(depth int) Attr {
 	if depth > 0 && g.IntN(4) == 0 {
 		switch g.IntN(3) {
@@ -102,6 +104,7 @@ func (g *mangler) attr(depth int) Attr {
 		nil, Int{pick(g, oddInts), I64}, Int{1, 99}, Float{1, F32}, Float{1, 0}, Bool(true), Unit{}, Str("x"), Sym("layer"), Sym("main"), Ints(g.ints()), Bools{true},
 		TypeAttr{g.typ()}, Enum{"stablehlo", "odd", "EQ"}, Dot{g.ints(), g.ints(), g.ints(), g.ints()},
 		GatherDims{g.ints(), g.ints(), g.ints(), g.ints(), g.ints(), pick(g, oddInts)}, ScatterDims{g.ints(), g.ints(), g.ints(), g.ints(), g.ints(), pick(g, oddInts)},
+		ConvDims{g.side(), g.side(), g.side()}, ConvDims{ConvSide{0, 2, []int{1}}, ConvSide{1, 2, []int{0}}, ConvSide{0, 2, []int{1}}}, Bools{true, false},
 		Channel{pick(g, oddInts), 1}, MeshAxes{"mesh", g.refs()}, MeshAxes{"none", nil}, AxisShift{"mesh", Ax("x"), pick(g, oddInts), true}, AxisShift{"mesh", AxisRef{"y", 3, 0}, 1, false},
 		PerValue{g.sharding()}, g.sharding(), (*Sharding)(nil), (*Literal)(nil), Verbatim("#odd"),
 		&Literal{Type: g.typ(), Data: make([]byte, g.IntN(40))}, Ints64(Tensor(I64, 2, 2), 0, 1, 2, 3), Ints64(Tensor(I64, 1<<20, 1<<20), 7), Ints64(Tensor(I64, 1<<40), 7), Ints64(Tensor(I64, 1<<20, 2), -1),

@@ -45,6 +45,7 @@ const (
 	DotAttr
 	GatherAttr
 	ScatterAttr
+	ConvAttr
 	ChannelAttr
 	GroupsAttr // dense<…> : tensor<GxNxi64> or MeshAxes
 	PairsAttr  // dense<…> : tensor<Nx2xi64>, AxisShift or AxisMove
@@ -252,6 +253,11 @@ var table = [numKinds]opInfo{
 	DotGeneral: {name: "stablehlo.dot_general", doc: "sums of products over the contracting dimensions", traits: Pure, operands: exactly(2), results: exactly(1),
 		attrs: []AttrSpec{req("dot_dimension_numbers", DotAttr), precision, opt("algorithm", AnyAttr)}, infer: inferDot, factors: dotFactors,
 		example: `%r = stablehlo.dot_general %a, %w, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>`},
+	Convolution: {name: "stablehlo.convolution", doc: "sums of products of the kernel with windows of the input", traits: Pure, operands: exactly(2), results: exactly(1),
+		attrs: []AttrSpec{req("dimension_numbers", ConvAttr), req("feature_group_count", IntAttr), req("batch_group_count", IntAttr), opt("window_strides", IntsAttr), opt("padding", DenseAttr),
+			opt("lhs_dilation", IntsAttr), opt("rhs_dilation", IntsAttr), opt("window_reversal", BoolsAttr), precision},
+		infer: inferConvolution, factors: convolutionFactors,
+		example: `%r = stablehlo.convolution(%stack, %kernel) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [2], pad = [[1, 0]]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (tensor<2x8x8xf32>, tensor<3x4x6xf32>) -> tensor<2x4x6xf32>`},
 	Reduce: {name: "stablehlo.reduce", doc: "elements along dimensions combined by the region, from init values", traits: Pure, operands: atLeast(2), results: atLeast(1), regions: exactly(1),
 		attrs: []AttrSpec{req("dimensions", IntsAttr)}, infer: inferReduce, factors: reduceFactors,
 		example: `%r = stablehlo.reduce(%a init: %f) applies stablehlo.add across dimensions = [1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>`},
@@ -263,6 +269,19 @@ var table = [numKinds]opInfo{
   %0 = stablehlo.add %arg0, %arg1 : tensor<f32>
   stablehlo.return %0 : tensor<f32>
 }) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x4xf32>`},
+	SelectAndScatter: {name: "stablehlo.select_and_scatter", doc: "init values, into which each source is scattered by the second region where the first selects in its window of the operand", traits: Pure,
+		operands: exactly(3), results: exactly(1), regions: exactly(2),
+		attrs: []AttrSpec{opt("window_dimensions", IntsAttr), opt("window_strides", IntsAttr), opt("padding", DenseAttr)},
+		infer: inferSelectAndScatter, factors: selectAndScatterFactors,
+		example: `%r = "stablehlo.select_and_scatter"(%a, %w, %f) <{padding = dense<[[2, 2], [-2, 2]]> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 2>, window_strides = array<i64: 1, 2>}> ({
+^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
+  %0 = stablehlo.compare GE, %arg0, %arg1, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  stablehlo.return %0 : tensor<i1>
+}, {
+^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
+  %0 = stablehlo.add %arg0, %arg1 : tensor<f32>
+  stablehlo.return %0 : tensor<f32>
+}) : (tensor<4x8xf32>, tensor<8x4xf32>, tensor<f32>) -> tensor<4x8xf32>`},
 	Sort: {name: "stablehlo.sort", doc: "operands sorted together along a dimension by the region", traits: Pure, operands: atLeast(1), results: atLeast(1), regions: exactly(1),
 		attrs: []AttrSpec{req("dimension", IntAttr), opt("is_stable", BoolAttr)}, infer: inferSort, factors: sortFactors,
 		example: `%r = "stablehlo.sort"(%a) <{dimension = 1 : i64, is_stable = true}> ({

@@ -14,6 +14,7 @@ var kindNames = [...]string{
 	DotAttr:       "dimension numbers of a dot",
 	GatherAttr:    "dimension numbers of a gather",
 	ScatterAttr:   "dimension numbers of a scatter",
+	ConvAttr:      "dimension numbers of a convolution",
 	ChannelAttr:   "a channel handle",
 	GroupsAttr:    "groups: a two-dimensional literal of integers, or mesh axes",
 	PairsAttr:     "pairs: a two-dimensional literal of integers, or an axis shift",
@@ -58,6 +59,8 @@ func (k AttrKind) accepts(a Attr) bool {
 		return is[GatherDims](a)
 	case ScatterAttr:
 		return is[ScatterDims](a)
+	case ConvAttr:
+		return is[ConvDims](a)
 	case ChannelAttr:
 		return is[Channel](a)
 	case GroupsAttr:

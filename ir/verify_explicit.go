@@ -334,9 +334,9 @@ func edgeFits(m *Module, op *Op) *Rule {
 	if v.Def != nil && ShardingConstraint <= v.Def.Kind && v.Def.Kind <= ShardedToUnreduced && len(v.Def.Regions) == 0 {
 		return broken(3, "the operand is the result of an op of Shardy's")
 	}
-	uses := 0
+	uses, seen := 0, make(map[*Block]bool)
 	for _, f := range m.Funcs {
-		uses += f.Body.usesOf(v)
+		uses += f.Body.usesOf(v, seen)
 	}
 	if uses > 1 {
 		return broken(2, "the operand has %s", counted(uses, "use"))
@@ -344,11 +344,13 @@ func edgeFits(m *Module, op *Op) *Rule {
 	return nil
 }
 
-// usesOf counts the uses of v in b, which need not be sound.
-func (b *Block) usesOf(v *Value) int {
-	if b == nil {
+// usesOf counts the uses of v in b, which need not be sound, but for those in
+// blocks that have been seen.
+func (b *Block) usesOf(v *Value, seen map[*Block]bool) int {
+	if b == nil || seen[b] {
 		return 0
 	}
+	seen[b] = true
 	n := 0
 	for _, op := range b.Ops {
 		if op == nil {
@@ -360,7 +362,7 @@ func (b *Block) usesOf(v *Value) int {
 			}
 		}
 		for _, r := range op.Regions {
-			n += r.usesOf(v)
+			n += r.usesOf(v, seen)
 		}
 	}
 	return n

@@ -304,6 +304,8 @@ func (s *parser) hashAttr() ir.Attr {
 			field{"input_batching_dims", &d.InputBatchingDims}, field{"scatter_indices_batching_dims", &d.ScatterIndicesBatchingDims},
 			field{"scatter_dims_to_operand_dims", &d.ScatterDimsToOperandDims}, field{"index_vector_dim", &d.IndexVectorDim})
 		return d
+	case "#stablehlo.conv":
+		return s.convAttr()
 	case "#stablehlo.channel_handle":
 		var c ir.Channel
 		s.fields(field{"handle", &c.Handle}, field{"type", &c.Type})
@@ -365,8 +367,13 @@ type field struct {
 // <name = [0, 1], name = 2>, in any order. A bool has no value.
 func (s *parser) fields(fields ...field) {
 	s.next()
+	s.fieldsAfter("<", fields...)
+}
+
+// fieldsAfter reads the entries between open and ">".
+func (s *parser) fieldsAfter(open string, fields ...field) {
 	seen := make(map[string]bool)
-	s.list("<", ">", func() {
+	s.list(open, ">", func() {
 		at, name := s.tok.start, s.text()
 		for _, f := range fields {
 			if f.name != name || s.tok.kind != nameToken {

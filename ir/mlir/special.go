@@ -242,29 +242,56 @@ func (dotAlgorithm) read(s *parser, st *state) {
 // convDims is the dimension numbers of a convolution: [b, 0, f]x[0, i, o]->[b, 0, f].
 type convDims struct{}
 
-const convOpen = "#stablehlo.conv<"
-
 func (convDims) attrs() []string { return []string{"dimension_numbers"} }
 func (convDims) fits(op *ir.Op) bool {
-	v, ok := op.Attrs.Get("dimension_numbers").(ir.Verbatim)
-	return ok && strings.HasPrefix(string(v), convOpen+"[")
+	d, ok := op.Attrs.Get("dimension_numbers").(ir.ConvDims)
+	if ok {
+		_, ok = d.Short()
+	}
+	return ok
 }
 func (convDims) print(p *printer, op *ir.Op, f *syntax) {
-	v := string(op.Attrs.Get("dimension_numbers").(ir.Verbatim))
-	p.print(strings.TrimSuffix(strings.TrimPrefix(v, convOpen), ">"))
+	text, _ := op.Attrs.Get("dimension_numbers").(ir.ConvDims).Short()
+	p.print(text)
 }
-func (convDims) read(s *parser, st *state) {
-	var b strings.Builder
+func (convDims) read(s *parser, st *state) { st.set("dimension_numbers", s.convDims()) }
+
+// convDims reads [b, 0, f]x[0, i, o]->[b, 0, f].
+func (s *parser) convDims() ir.ConvDims {
+	var sides [3]ir.ConvSide
 	for i, sep := range []string{"", "x", "->"} {
 		if i > 0 {
 			s.expect(sep)
 		}
-		if !s.at("[") {
-			s.wanted(`"["`)
+		at := s.tok.start
+		var labels []string
+		s.list("[", "]", func() { labels = append(labels, s.take()) })
+		side, err := ir.ConvSideOf(i, labels)
+		if err != nil {
+			s.fail(at, "%v", err)
 		}
-		b.WriteString(sep + s.raw(s.tok.start))
+		sides[i] = side
 	}
-	st.set("dimension_numbers", ir.Verbatim(convOpen+b.String()+">"))
+	return ir.ConvDims{Input: sides[0], Kernel: sides[1], Output: sides[2]}
+}
+
+// convAttr reads #stablehlo.conv<[b, 0, f]x[0, i, o]->[b, 0, f]>, or the raw
+// form, which names each dimension.
+func (s *parser) convAttr() ir.Attr {
+	s.next()
+	s.expect("<")
+	if !s.at("raw") {
+		d := s.convDims()
+		s.expect(">")
+		return d
+	}
+	var sides [3]ir.ConvSide
+	var fields []field
+	for i, n := range ir.ConvNames() {
+		fields = append(fields, field{n[0], &sides[i].First}, field{n[1], &sides[i].Second}, field{n[2], &sides[i].Spatial})
+	}
+	s.fieldsAfter("raw", fields...)
+	return ir.ConvDims{Input: sides[0], Kernel: sides[1], Output: sides[2]}
 }
 
 // convWindow is the window of a convolution: {stride = [1], pad = [[0, 1]]}.

@@ -172,8 +172,7 @@ var syntaxTable = []syntax{
 
 	{name: "stablehlo.dot_general", parts: []part{sp, arg(0), comma, arg(1), dotDims{}, precisionConfig{}, dotAlgorithm{}, dict{}, functionalTypes}},
 	{name: "stablehlo.dot", parts: []part{sp, arg(0), comma, arg(1), precisionConfig{}, dict{}, functionalTypes}},
-	{name: "stablehlo.convolution", parts: []part{text("("), arg(0), comma, arg(1), text(") dim_numbers = "), convDims{}, text(", window = "), convWindow{}, dict{}, functionalTypes},
-		props: []string{"batch_group_count", "feature_group_count", "precision_config"}},
+	{name: "stablehlo.convolution", parts: []part{text("("), arg(0), comma, arg(1), text(") dim_numbers = "), convDims{}, text(", window = "), convWindow{}, dict{}, functionalTypes}},
 	{name: "stablehlo.reduce", parts: []part{reduction{}}},
 	{name: "stablehlo.while", parts: []part{loop{}}},
 
@@ -201,7 +200,7 @@ var syntaxTable = []syntax{
 	variadicOp("stablehlo.dynamic_reshape"), variadicOp("stablehlo.real_dynamic_slice"), variadicOp("stablehlo.dynamic_pad"),
 
 	genericOp("stablehlo.if"), genericOp("stablehlo.case"), genericOp("stablehlo.reduce_window"), genericOp("stablehlo.sort"),
-	genericOp("stablehlo.select_and_scatter", "window_dimensions", "window_strides", "padding"),
+	genericOp("stablehlo.select_and_scatter"),
 	genericOp("stablehlo.map", "dimensions"),
 	genericOp("stablehlo.dynamic_gather", "dimension_numbers", "indices_are_sorted"),
 	genericOp("stablehlo.dynamic_conv", "window_strides", "padding", "lhs_dilation", "rhs_dilation", "window_reversal", "dimension_numbers", "feature_group_count", "batch_group_count", "precision_config"),

@@ -1,0 +1,207 @@
+package ir
+
+import "slices"
+
+// Constraints and result types of ops that move a window over their operand.
+
+func inferReduceWindow(op *Op) ([]*Type, *Rule) {
+	inputs, _, r := inputsAndInits(op, 2, 3, 1)
+	if r != nil {
+		return nil, r
+	}
+	rank := inputs[0].Rank()
+	for i, name := range []string{"window_dimensions", "window_strides", "base_dilations", "window_dilations"} {
+		if r := positive(4+2*i, name, op.IntsOr(name, rank, 1), rank); r != nil {
+			return nil, r
+		}
+	}
+	if r := padded(12, op, rank); r != nil {
+		return nil, r
+	}
+	elems, r := combiner(13, op.Regions[0], inputs)
+	if r != nil {
+		return nil, r
+	}
+	return tensorsOf(elems, windowShape(op)), nil
+}
+
+// positive checks constraints n, that there is one number for each dimension,
+// and n+1, that it is at least 1.
+func positive(n int, name string, list []int, rank int) *Rule {
+	if len(list) != rank {
+		return broken(n, "%s has %s, want %d, one for each dimension with windows", name, counted(len(list), "number"), rank)
+	}
+	for d, v := range list {
+		if v < 1 {
+			return broken(n+1, "%s is %d in dimension %d, want at least 1", name, v, d)
+		}
+	}
+	return nil
+}
+
+// padded checks constraint n, that there are two paddings for each dimension.
+func padded(n int, op *Op, rank int) *Rule {
+	if l := op.Literal("padding"); l != nil && !slices.Equal(l.Type.Shape, []int{rank, 2}) {
+		return broken(n, "padding is %s, want the shape [%d, 2]", l.Type, rank)
+	}
+	return nil
+}
+
+// windowShape is how often the windows of op fit into each dimension of its
+// first operand.
+func windowShape(op *Op) []int {
+	shape := make([]int, op.Operands[0].Type.Rank())
+	for d, w := range op.Windows() {
+		shape[d] = w.Count(op.Operands[0].Type.Shape[d])
+	}
+	return shape
+}
+
+func inferSelectAndScatter(op *Op) ([]*Type, *Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	t, source, init := op.Operands[0].Type, op.Operands[1].Type, op.Operands[2].Type
+	if source.Elem != t.Elem {
+		return nil, broken(1, "source is %s, the operand %s: want one element type", source, t)
+	}
+	if init.Elem != t.Elem || init.Rank() != 0 {
+		return nil, broken(3, "initial value is %s, want %s", init, Tensor(t.Elem))
+	}
+	rank := t.Rank()
+	if r := first(
+		positive(4, "window_dimensions", op.Ints("window_dimensions"), rank),
+		positive(6, "window_strides", op.IntsOr("window_strides", rank, 1), rank),
+		padded(8, op, rank),
+	); r != nil {
+		return nil, r
+	}
+	if want := windowShape(op); !slices.EqualFunc(source.Shape, want, fits) {
+		return nil, broken(2, "source is %s, want %s: one element for each window of %s", source, t.WithShape(want...), t)
+	}
+	scalar := Tensor(t.Elem)
+	sel := op.Regions[0]
+	if len(sel.Args) != 2 || !sel.Args[0].Type.Equal(scalar) || !sel.Args[1].Type.Equal(scalar) {
+		return nil, broken(9, "the first region takes %s, want two of type %s", counted(len(sel.Args), "value"), scalar)
+	}
+	if r := carried(9, "result of the first region", returned(sel), []*Type{Tensor(I1)}); r != nil {
+		return nil, r
+	}
+	elems, r := combiner(10, op.Regions[1], []*Type{t})
+	if r != nil {
+		return nil, r
+	}
+	return []*Type{t.WithElem(elems[0])}, nil
+}
+
+func inferConvolution(op *Op) ([]*Type, *Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	l, r := op.Operands[0].Type, op.Operands[1].Type
+	d := op.Attrs.Get("dimension_numbers").(ConvDims)
+	if bad := convDims(op, d, l, r); bad != nil {
+		return nil, bad
+	}
+	if bad := convGroups(op, d, l, r); bad != nil {
+		return nil, bad
+	}
+	if p, ok := op.Attrs.Get("precision_config").(Array); ok && len(p) != 0 && len(p) != 2 {
+		return nil, broken(24, "%s, want one for each of 2 operands", counted(len(p), "precision"))
+	}
+	if family(l.Elem) != family(r.Elem) {
+		return nil, broken(27, "operands are %s and %s, want elements of one family", l, r)
+	}
+	elem := l.Elem
+	if len(op.Results) == 1 && op.Results[0].Type.IsTensor() { // a wider result is allowed
+		elem = op.Results[0].Type.Elem
+	}
+	if family(elem) != family(l.Elem) {
+		return nil, broken(27, "result elements are %s, the operands have %s", elem, l.Elem)
+	}
+	shape := make([]int, l.Rank())
+	shape[d.Output.First] = dividedBy(l.Shape[d.Input.First], op.Int("batch_group_count"))
+	shape[d.Output.Second] = r.Shape[d.Kernel.Second]
+	for i, w := range op.Windows() {
+		shape[d.Output.Spatial[i]] = w.Count(l.Shape[d.Input.Spatial[i]])
+	}
+	return []*Type{Tensor(elem, shape...)}, nil
+}
+
+// dividedBy is n / by, where n is known.
+func dividedBy(n, by int) int {
+	if n == Dynamic {
+		return n
+	}
+	return n / by
+}
+
+// convDims checks that the dimension numbers name each dimension once, and the
+// lists that have a number for each spatial one.
+func convDims(op *Op, d ConvDims, l, r *Type) *Rule {
+	rank := l.Rank()
+	if r.Rank() != rank {
+		return broken(1, "operands are %s and %s, want one rank", l, r)
+	}
+	numbers := [3]int{12, 17, 19}
+	for i, what := range []string{"input", "kernel", "output"} {
+		s := d.Sides()[i]
+		if n := len(s.Spatial); n != rank-2 {
+			return broken(numbers[i], "%s has %s, operands of rank %d have %d", what, counted(n, "spatial dimension"), rank, rank-2)
+		}
+		all := append([]int{s.First, s.Second}, s.Spatial...)
+		if bad := first(within(numbers[i]+1, what+" dimensions", all, rank), unique(numbers[i]+1, what+" dimensions", all)); bad != nil {
+			return bad
+		}
+	}
+	n := rank - 2
+	for i, name := range []string{"window_strides", "", "lhs_dilation", "rhs_dilation"} {
+		if name == "" {
+			if bad := padded(4, op, n); bad != nil {
+				return bad
+			}
+			continue
+		}
+		at := []int{2, 4, 5, 7}[i]
+		if bad := positive(at, name, op.IntsOr(name, n, 1), n); bad != nil {
+			return bad
+		}
+	}
+	if rev, ok := op.Attrs.Get("window_reversal").(Bools); ok && len(rev) != n {
+		return broken(9, "window_reversal has %s, want %d", counted(len(rev), "boolean"), n)
+	}
+	return nil
+}
+
+// convGroups checks what the counts of groups divide.
+func convGroups(op *Op, d ConvDims, l, r *Type) *Rule {
+	features, batches := op.Int("feature_group_count"), op.Int("batch_group_count")
+	if features < 1 {
+		return broken(21, "feature_group_count is %d, want at least 1", features)
+	}
+	if batches < 1 {
+		return broken(22, "batch_group_count is %d, want at least 1", batches)
+	}
+	if features > 1 && batches > 1 {
+		return broken(23, "feature_group_count is %d and batch_group_count is %d, want one of them to be 1", features, batches)
+	}
+	divides := func(n int, what string, size int, count string, by int) *Rule {
+		if size != Dynamic && size%by != 0 {
+			return broken(n, "%s has size %d, which %s does not divide (%d)", what, size, count, by)
+		}
+		return nil
+	}
+	in, kernel := l.Shape[d.Input.Second], r.Shape[d.Kernel.First]
+	if bad := first(
+		divides(10, "the input's batch dimension", l.Shape[d.Input.First], "batch_group_count", batches),
+		divides(11, "the input's feature dimension", in, "feature_group_count", features),
+		divides(15, "the kernel's output feature dimension", r.Shape[d.Kernel.Second], "batch_group_count", batches),
+		divides(16, "the kernel's output feature dimension", r.Shape[d.Kernel.Second], "feature_group_count", features),
+	); bad != nil {
+		return bad
+	}
+	if want := dividedBy(in, features); !fits(kernel, want) {
+		return broken(14, "the kernel's input feature dimension has size %d, want %d: the input's %d in %s", kernel, want, in, counted(features, "group"))
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package ir
+
+// A Window is one dimension of a window op: how its windows lie in the padded
+// and dilated operand. Place w of window k is element k*Stride + w*Dilation of
+// it, and element i of the operand is its element Low + i*Base. Of a Reversed
+// one, place w is the last but w.
+type Window struct {
+	Size, Stride, Low, High, Base, Dilation int
+	Reversed                                bool
+}
+
+// Windows are the windows of op in each dimension that it has windows in: all
+// of a reduce_window or select_and_scatter, the spatial ones, in order, of a
+// convolution. The attributes have been checked.
+func (op *Op) Windows() []Window {
+	if d, ok := op.Attrs.Get("dimension_numbers").(ConvDims); ok {
+		return op.windows(convSizes(d, op.Operands[1].Type), "lhs_dilation", "rhs_dilation")
+	}
+	rank := op.Operands[0].Type.Rank()
+	return op.windows(op.IntsOr("window_dimensions", rank, 1), "base_dilations", "window_dilations")
+}
+
+// convSizes are the sizes of the spatial dimensions of a kernel.
+func convSizes(d ConvDims, kernel *Type) []int {
+	sizes := make([]int, len(d.Kernel.Spatial))
+	for i, k := range d.Kernel.Spatial {
+		sizes[i] = kernel.Shape[k]
+	}
+	return sizes
+}
+
+func (op *Op) windows(sizes []int, base, dilation string) []Window {
+	n := len(sizes)
+	strides, bases, dilations := op.IntsOr("window_strides", n, 1), op.IntsOr(base, n, 1), op.IntsOr(dilation, n, 1)
+	low, high := op.Padding(n)
+	reversed, _ := op.Attrs.Get("window_reversal").(Bools)
+	ws := make([]Window, n)
+	for d := range ws {
+		ws[d] = Window{Size: sizes[d], Stride: strides[d], Low: low[d], High: high[d], Base: bases[d], Dilation: dilations[d]}
+		if d < len(reversed) {
+			ws[d].Reversed = reversed[d]
+		}
+	}
+	return ws
+}
+
+// Reach is how many elements of the padded operand a window spans.
+func (w Window) Reach() int { return (w.Size-1)*w.Dilation + 1 }
+
+// Count is how often the window fits into a dimension of size n.
+func (w Window) Count(n int) int {
+	if n == Dynamic || w.Size == Dynamic {
+		return Dynamic
+	}
+	padded := w.Low + w.High
+	if n > 0 {
+		padded += (n-1)*w.Base + 1
+	}
+	if reach := w.Reach(); padded > 0 && w.Size > 0 && reach <= padded {
+		return (padded-reach)/w.Stride + 1
+	}
+	return 0
+}
+
+// Element is the element of the operand, a dimension of size n, at place at of
+// window k, or -1 where that is padding.
+func (w Window) Element(k, at, n int) int {
+	if w.Reversed {
+		at = w.Size - 1 - at
+	}
+	i := k*w.Stride + at*w.Dilation - w.Low
+	if i < 0 || i%w.Base != 0 || i/w.Base >= n {
+		return -1
+	}
+	return i / w.Base
+}
+
+// Tiles reports whether the windows lie side by side and cover a dimension of
+// size n: each element stands in one of them.
+func (w Window) Tiles(n int) bool {
+	return w.Size == w.Stride && w.Low == 0 && w.High == 0 && w.Base == 1 && w.Dilation == 1 && n%w.Size == 0
+}
