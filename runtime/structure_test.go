@@ -98,6 +98,30 @@ func dotCase(name string, l, r []int, d ir.Dot) structureCase {
 	return structureCase{name, ir.DotGeneral, nil, shapes(l, r), func(b *ir.Builder, in values) values { return values{b.Dot(in[0], in[1], d)} }}
 }
 
+// convCase is convolutions of the same operands, each with other attributes.
+func convCase(name string, l, r []int, dims ir.ConvDims, all ...[]ir.NamedAttr) structureCase {
+	return structureCase{name, ir.Convolution, nil, shapes(l, r), func(b *ir.Builder, in values) (out values) {
+		for _, as := range all {
+			attrs := ir.AttrsOf(attr("dimension_numbers", dims), attr("feature_group_count", ir.I64Attr(1)), attr("batch_group_count", ir.I64Attr(1)))
+			for _, a := range as {
+				attrs.Set(a.Name, a.Attr)
+			}
+			out = append(out, b.Emit(ir.Convolution, in, attrs, nil, nil).Result())
+		}
+		return out
+	}}
+}
+
+var (
+	plane  = ir.ConvDims{Input: ir.ConvSide{First: 0, Second: 3, Spatial: []int{1, 2}}, Kernel: ir.ConvSide{First: 2, Second: 3, Spatial: []int{0, 1}}, Output: ir.ConvSide{First: 3, Second: 0, Spatial: []int{2, 1}}}
+	line   = ir.ConvDims{Input: ir.ConvSide{First: 1, Second: 0, Spatial: []int{2}}, Kernel: ir.ConvSide{First: 0, Second: 2, Spatial: []int{1}}, Output: ir.ConvSide{First: 0, Second: 1, Spatial: []int{2}}}
+	places = ir.ConvDims{Input: ir.ConvSide{First: 0, Second: 1}, Kernel: ir.ConvSide{First: 0, Second: 1}, Output: ir.ConvSide{First: 1, Second: 0}}
+)
+
+func pads(ns ...int) ir.NamedAttr {
+	return attr("padding", ir.Ints64(ir.Tensor(ir.I64, len(ns)/2, 2), ns...))
+}
+
 func reduceCase(name string, shape []int, dims ...int) structureCase {
 	return structureCase{name, ir.Reduce, summable, shapes(shape, nil), func(b *ir.Builder, in values) (out values) {
 		for _, k := range []ir.Kind{ir.Add, ir.Multiply, ir.Maximum, ir.Minimum} {
@@ -229,6 +253,20 @@ var structureCases = []structureCase{
 			attr("window_dilations", ir.Ints{1, 2}), attr("padding", ir.Ints64(ir.Tensor(ir.I64, 2, 2), 1, 0, 2, 1)))
 		return values{b.Emit(ir.ReduceWindow, in, as, []*ir.Block{b.Combiner(ir.Add, in[0].Type.Elem)}, nil).Result(),
 			b.Emit(ir.ReduceWindow, in, ir.AttrsOf(attr("window_dimensions", ir.Ints{5, 2})), []*ir.Block{b.Combiner(ir.Maximum, in[0].Type.Elem)}, nil).Result()}
+	}},
+	convCase("convolution", []int{2, 5, 6, 1}, []int{3, 2, 1, 4}, plane, nil,
+		[]ir.NamedAttr{attr("window_strides", ir.Ints{2, 1}), pads(1, 0, 2, -1), attr("lhs_dilation", ir.Ints{1, 2}), attr("rhs_dilation", ir.Ints{2, 1}), attr("window_reversal", ir.Bools{false, true})},
+		[]ir.NamedAttr{attr("batch_group_count", ir.I64Attr(2)), pads(1, 1, 0, 0)}, []ir.NamedAttr{pads(-2, -2, 0, 0)}),
+	convCase("convolution by features", []int{4, 2, 7}, []int{2, 3, 6}, line, []ir.NamedAttr{attr("feature_group_count", ir.I64Attr(2)), pads(2, 1)}),
+	convCase("convolution of channels", []int{4, 2, 7}, []int{1, 3, 8}, line, []ir.NamedAttr{attr("feature_group_count", ir.I64Attr(4)), attr("window_strides", ir.Ints{3})}),
+	convCase("convolution of points", []int{4, 3}, []int{3, 8}, places, nil, []ir.NamedAttr{attr("batch_group_count", ir.I64Attr(4))}),
+	convCase("convolution of nothing", []int{4, 0, 7}, []int{4, 3, 8}, line, nil),
+	{"select_and_scatter", ir.SelectAndScatter, plain, shapes([]int{5, 6}, []int{5, 3}, []int{3, 5}, nil), func(b *ir.Builder, in values) values {
+		e := in[0].Type.Elem
+		return values{
+			b.Emit(ir.SelectAndScatter, values{in[0], in[1], in[3]}, ir.AttrsOf(attr("window_dimensions", ir.Ints{1, 2}), attr("window_strides", ir.Ints{1, 2})), []*ir.Block{lessBody(b, "GE", e), b.Combiner(ir.Add, e)}, nil).Result(),
+			b.Emit(ir.SelectAndScatter, values{in[0], in[2], in[3]}, ir.AttrsOf(attr("window_dimensions", ir.Ints{3, 3}), attr("window_strides", ir.Ints{2, 1}), pads(1, 1, 1, 0)), []*ir.Block{lessBody(b, "LT", e), b.Combiner(ir.Maximum, e)}, nil).Result(),
+		}
 	}},
 	{"sort", ir.Sort, plain, shapes([]int{3, 17}, []int{3, 17}), func(b *ir.Builder, in values) (out values) {
 		e := in[0].Type.Elem

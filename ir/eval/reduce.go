@@ -33,8 +33,11 @@ type step struct {
 const maxWidth = 1024
 
 // body prepares region 0 of e for n elements.
-func (e *exec) body(n int) (*body, error) {
-	b := &body{p: e.p, fr: e.fr, block: e.op.Regions[0], width: max(1, min(n, maxWidth))}
+func (e *exec) body(n int) (*body, error) { return e.bodyOf(e.op.Regions[0], n) }
+
+// bodyOf prepares a region of e for n elements.
+func (e *exec) bodyOf(region *ir.Block, n int) (*body, error) {
+	b := &body{p: e.p, fr: e.fr, block: region, width: max(1, min(n, maxWidth))}
 	steps := e.p.w.scalar(b.block)
 	if !steps {
 		b.width = 1
@@ -264,72 +267,4 @@ func (b *body) combine(sum, x *tensor) error {
 		}
 	}
 	return nil
-}
-
-// reduceWindow: every result element is the initial value, combined with the
-// elements of its window in index order; what lies outside of the operand, or
-// between its elements, is the initial value.
-func reduceWindow(e *exec) ([]*tensor, error) {
-	n := len(e.in) / 2
-	xs, inits := e.in[:n], e.in[n:]
-	g := windowOf(e.op, xs[0].shape)
-	out := e.accumulators(inits)
-	total := out[0].len()
-	b, err := e.body(total)
-	if err != nil {
-		return nil, err
-	}
-	at := make([]int, len(g.size))
-	for range product(g.size) {
-		index := make([]int, len(g.size))
-		for lo := 0; lo < total; lo += b.width {
-			hi := min(lo+b.width, total)
-			for k := lo; k < hi; k++ {
-				src := g.place(index, at)
-				for i := range xs {
-					if src >= 0 {
-						b.args[n+i].set(k-lo, xs[i], src)
-					} else {
-						b.args[n+i].set(k-lo, inits[i], 0)
-					}
-				}
-				next(index, out[0].shape)
-			}
-			for i := range xs {
-				b.loadRange(i, out[i], lo, hi)
-			}
-			if err := b.into(out, lo, hi); err != nil {
-				return nil, err
-			}
-		}
-		next(at, g.size)
-	}
-	return out, nil
-}
-
-// A window is the geometry of a window op.
-type window struct {
-	shape                                []int // of the operand
-	size, stride, base, dilation, padLow []int
-}
-
-func windowOf(op *ir.Op, shape []int) window {
-	rank := len(shape)
-	low, _ := op.Padding(rank)
-	return window{shape, op.Ints("window_dimensions"), op.IntsOr("window_strides", rank, 1), op.IntsOr("base_dilations", rank, 1),
-		op.IntsOr("window_dilations", rank, 1), low}
-}
-
-// place returns which element of the operand stands at place at of the window
-// of result element index, or -1.
-func (g window) place(index, at []int) int {
-	src := 0
-	for d := range index {
-		i := index[d]*g.stride[d] + at[d]*g.dilation[d] - g.padLow[d]
-		if i < 0 || i%g.base[d] != 0 || i/g.base[d] >= g.shape[d] {
-			return -1
-		}
-		src = src*g.shape[d] + i/g.base[d]
-	}
-	return src
 }

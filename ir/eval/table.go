@@ -81,10 +81,12 @@ var table = map[ir.Kind]row{
 	ir.Slice:              {one: slice},
 	ir.Transpose:          {one: transpose},
 
-	ir.DotGeneral:   {run: dotGeneral},
-	ir.Reduce:       {run: reduce},
-	ir.ReduceWindow: {run: reduceWindow},
-	ir.Sort:         {run: sortOp},
+	ir.DotGeneral:       {run: dotGeneral},
+	ir.Convolution:      {run: convolution},
+	ir.Reduce:           {run: reduce},
+	ir.ReduceWindow:     {run: reduceWindow},
+	ir.SelectAndScatter: {run: selectAndScatter},
+	ir.Sort:             {run: sortOp},
 
 	ir.While:               {run: while},
 	ir.Case:                {run: caseOp},

@@ -129,9 +129,9 @@ type combiner struct {
 	elem   ir.DType
 }
 
-// newCombiner reads the region of op, which folds n values at a time.
+// newCombiner reads the last region of op, which folds n values at a time.
 func newCombiner(op *ir.Op, n int, sub builder) (*combiner, error) {
-	b := op.Regions[0]
+	b := op.Regions[len(op.Regions)-1]
 	l, err := newLambda(b, op.Captures(), sub)
 	if err != nil {
 		return nil, err
@@ -151,10 +151,10 @@ func newCombiner(op *ir.Op, n int, sub builder) (*combiner, error) {
 }
 
 // promoted makes f, the Func of op, take operands of other types than those
-// that the region combines: they are converted first. at[k] is the region's
-// argument that operand k becomes.
+// that the last region combines: they are converted first. at[k] is the
+// region's argument that operand k becomes.
 func promoted(op *ir.Op, f Func, at []int) Func {
-	args := op.Regions[0].Args
+	args := op.Regions[len(op.Regions)-1].Args
 	casts := make([]Func, len(at))
 	wide := make([]int, len(at))
 	needed := false

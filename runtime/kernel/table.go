@@ -39,10 +39,12 @@ func makeTable() map[ir.Kind]row {
 		ir.Gather:             {build: buildGather},
 		ir.Scatter:            {region: buildScatter, inPlace: []int{0}},
 
-		ir.DotGeneral:   {build: buildDot},
-		ir.Reduce:       {region: buildReduce},
-		ir.ReduceWindow: {region: buildReduceWindow},
-		ir.Sort:         {region: buildSort},
+		ir.DotGeneral:       {build: buildDot},
+		ir.Convolution:      {build: buildConvolution},
+		ir.Reduce:           {region: buildReduce},
+		ir.ReduceWindow:     {region: buildReduceWindow},
+		ir.SelectAndScatter: {region: buildSelectAndScatter},
+		ir.Sort:             {region: buildSort},
 	}
 	for k := range unaries {
 		rows[k] = row{build: of(unaries), inPlace: []int{0}}

@@ -1,20 +1,40 @@
 package kernel
 
-import "ppc/ir"
+import (
+	"slices"
 
-// A windowing is one dimension of a reduce_window.
+	"ppc/ir"
+)
+
+// A windowing is the windows of an op over an operand, in the dimensions that
+// have them.
 type windowing struct {
-	in, out, size, stride, base, dilation, low int
+	of    []ir.Window
+	shape []int // of the operand
+	steps []int // strides of the operand
+	size  []int // of a window
 }
 
-// element is the element of the operand at place k of window i, or -1 where
-// that is padding.
-func (d *windowing) element(i, k int) int {
-	at := i*d.stride + k*d.dilation - d.low
-	if at < 0 || at%d.base != 0 || at/d.base >= d.in {
-		return -1
+func newWindowing(op *ir.Op, shape, steps []int) *windowing {
+	w := &windowing{of: op.Windows(), shape: shape, steps: steps}
+	for _, one := range w.of {
+		w.size = append(w.size, one.Size)
 	}
-	return at / d.base
+	return w
+}
+
+// element is where the element of the operand at place k of window at stands,
+// or -1 where that is padding.
+func (w *windowing) element(at, k []int) int {
+	sum := 0
+	for d := range w.of {
+		i := w.of[d].Element(at[d], k[d], w.shape[d])
+		if i < 0 {
+			return -1
+		}
+		sum += i * w.steps[d]
+	}
+	return sum
 }
 
 // buildReduceWindow folds the elements of each window in row-major order;
@@ -27,15 +47,8 @@ func buildReduceWindow(op *ir.Op, sub builder) (Func, error) {
 	}
 	t, out := op.Operands[0].Type, op.Results[0].Type
 	rank := t.Rank()
-	low, _ := op.Padding(rank)
-	dims := make([]windowing, rank)
-	size := op.Ints("window_dimensions")
-	for d := range dims {
-		dims[d] = windowing{t.Shape[d], out.Shape[d], size[d], op.IntsOr("window_strides", rank, 1)[d],
-			op.IntsOr("base_dilations", rank, 1)[d], op.IntsOr("window_dilations", rank, 1)[d], low[d]}
-	}
-	own := strides(t.Shape)
-	total, inWindow := out.NumElements(), product(size)
+	win := newWindowing(op, t.Shape, strides(t.Shape))
+	total, inWindow := out.NumElements(), product(win.size)
 	run := func(w *Work, dst, src []Mem) {
 		if total == 0 {
 			return
@@ -46,7 +59,7 @@ func buildReduceWindow(op *ir.Op, sub builder) (Func, error) {
 		acc, x := make([]Mem, n), make([]Mem, n)
 		for e := range total {
 			for range inWindow {
-				from := element(dims, own, at, k)
+				from := win.element(at, k)
 				for i, size := range c.sizes {
 					acc[i], x[i] = dst[i][e*size:(e+1)*size], src[n+i]
 					if from >= 0 {
@@ -54,7 +67,7 @@ func buildReduceWindow(op *ir.Op, sub builder) (Func, error) {
 					}
 				}
 				fold(w, acc, x)
-				advance(k, size, zero)
+				advance(k, win.size, zero)
 			}
 			advance(at, out.Shape, zero)
 		}
@@ -62,14 +75,184 @@ func buildReduceWindow(op *ir.Op, sub builder) (Func, error) {
 	return promoted(op, run, reductionArgs(n)), nil
 }
 
-func element(dims []windowing, strides, at, k []int) int {
-	sum := 0
-	for d := range dims {
-		i := dims[d].element(at[d], k[d])
-		if i < 0 {
-			return -1
-		}
-		sum += i * strides[d]
+// buildSelectAndScatter folds the elements of the source, in row-major order,
+// into the elements that the first region selects in their windows.
+func buildSelectAndScatter(op *ir.Op, sub builder) (Func, error) {
+	captures := op.Captures()
+	sel, err := newLambda(op.Regions[0], captures, sub)
+	if err != nil {
+		return nil, err
 	}
-	return sum
+	c, err := newCombiner(op, 1, sub)
+	if err != nil {
+		return nil, err
+	}
+	t, source := op.Operands[0].Type, op.Operands[1].Type
+	rank, in, size := t.Rank(), t.Elem.Size(), c.sizes[0]
+	win := newWindowing(op, t.Shape, strides(t.Shape))
+	total, inWindow := source.NumElements(), product(win.size)
+	run := func(w *Work, dst, src []Mem) {
+		Fill(dst[0], src[2])
+		fold, choose := c.folder(src[3:]), sel.call(src[3:])
+		at, k, zero := make([]int, rank), make([]int, rank), make([]int, rank)
+		acc, x := make([]Mem, 1), make([]Mem, 1)
+		for e := range total {
+			selected := -1
+			for range inWindow {
+				if from := win.element(at, k); from >= 0 && (selected < 0 || !choose.first(w, src[0], selected*in, from*in, in)) {
+					selected = from
+				}
+				advance(k, win.size, zero)
+			}
+			if selected >= 0 {
+				acc[0], x[0] = dst[0][selected*size:(selected+1)*size], src[1][e*size:(e+1)*size]
+				fold(w, acc, x)
+			}
+			advance(at, source.Shape, zero)
+		}
+	}
+	return promoted(op, run, []int{-1, 1, 0}), nil
+}
+
+// first reports whether c, which compares two scalars, is true of the elements
+// of n bytes that stand at i and j of x.
+func (c *call) first(w *Work, x Mem, i, j, n int) bool {
+	copy(c.in[0], x[i:i+n])
+	copy(c.in[1], x[j:j+n])
+	c.run(w)
+	return c.out[0][0] != 0
+}
+
+// A side is an operand of a convolution, one dimension of which is cut in
+// groups.
+type side struct {
+	*operand
+	group int // elements of a group
+}
+
+// newSide brings a tensor to the order [groups, dims...], where dimension cut
+// is cut in groups. dims name its dimensions.
+func newSide(t *ir.Type, as ir.DType, cut, groups int, dims ...int) side {
+	shape := slices.Clone(t.Shape)
+	shape[cut] /= groups
+	shape = slices.Insert(shape, cut, groups)
+	perm := []int{cut}
+	for _, d := range dims {
+		if d >= cut {
+			d++
+		}
+		perm = append(perm, d)
+	}
+	return side{newOperand(t.WithShape(shape...), as, perm), t.NumElements() / groups}
+}
+
+// buildConvolution multiplies, for each group and each element of the batch,
+// the input's windows, laid out one a row, with the kernel. Each element adds
+// up the places of its window in row-major order, and in each place the input
+// features.
+func buildConvolution(op *ir.Op) (Func, error) {
+	l, r, out := op.Operands[0].Type, op.Operands[1].Type, op.Results[0].Type
+	d := op.Attrs.Get("dimension_numbers").(ir.ConvDims)
+	as := out.Elem
+	if _, ok := halves[as]; ok {
+		as = ir.F32
+	}
+	mul := gemms[as]
+	if mul == nil {
+		return orMissing(nil, op, as)
+	}
+	groups, cut := op.Int("feature_group_count"), d.Input.Second
+	if n := op.Int("batch_group_count"); n > 1 {
+		groups, cut = n, d.Input.First
+	}
+	// The result is computed as [groups, batch, places, features].
+	left := newSide(l, as, cut, groups, append(append([]int{d.Input.First}, d.Input.Spatial...), d.Input.Second)...)
+	right := newSide(r, as, d.Kernel.Second, groups, append(slices.Clone(d.Kernel.Spatial), d.Kernel.First, d.Kernel.Second)...)
+	p := newPatches(op, d, as.Size())
+	batch, features := out.Shape[d.Output.First], r.Shape[d.Kernel.Second]/groups
+	rows, image := p.rows*features*p.elem, 0
+	if batch > 0 {
+		image = left.group / batch * p.elem
+	}
+	result := newResult(out, as, d, groups)
+	return func(w *Work, dst, src []Mem) {
+		depth := w.depth
+		x, y := left.ready(w, src[0]), right.ready(w, src[1])
+		z := w.temp(groups * batch * rows)
+		clear(z)
+		patches := w.temp(p.rows * p.columns * p.elem)
+		for g := range groups {
+			kernel := y[g*right.group*p.elem:][:right.group*p.elem]
+			for b := range batch {
+				i := g*batch + b
+				p.fill(patches, x[i*image:][:image])
+				mul(w, z[i*rows:][:rows], patches, kernel, p.rows, features, p.columns)
+			}
+		}
+		result(w, dst[0], z)
+		w.depth = depth
+	}, nil
+}
+
+// patches lay out the windows over one image, [places, features], one a row.
+type patches struct {
+	*windowing
+	places, elem, features int
+	rows, columns          int
+	out                    []int // how often the window fits
+}
+
+func newPatches(op *ir.Op, d ir.ConvDims, elem int) *patches {
+	l, r, out := op.Operands[0].Type, op.Operands[1].Type, op.Results[0].Type
+	p := &patches{elem: elem, features: r.Shape[d.Kernel.First]}
+	var shape []int
+	for i, k := range d.Input.Spatial {
+		shape = append(shape, l.Shape[k])
+		p.out = append(p.out, out.Shape[d.Output.Spatial[i]])
+	}
+	p.windowing = newWindowing(op, shape, strides(shape))
+	p.rows = product(p.out)
+	p.columns = product(p.size) * p.features
+	return p
+}
+
+// fill sets rows to the windows over image.
+func (p *patches) fill(rows, image Mem) {
+	n := p.features * p.elem
+	at, k, zero := make([]int, len(p.size)), make([]int, len(p.size)), make([]int, len(p.size))
+	inWindow := product(p.size)
+	for range p.rows {
+		for range inWindow {
+			if from := p.element(at, k); from >= 0 {
+				copy(rows[:n], image[from*n:])
+			} else {
+				clear(rows[:n])
+			}
+			rows = rows[n:]
+			advance(k, p.size, zero)
+		}
+		advance(at, p.out, zero)
+	}
+}
+
+// newResult brings [groups, batch, places, features], of type as, to the order
+// and the type of the result of a convolution.
+func newResult(out *ir.Type, as ir.DType, d ir.ConvDims, groups int) func(w *Work, dst, z Mem) {
+	own := strides(out.Shape)
+	features := out.Shape[d.Output.Second]
+	shape, to := []int{groups, out.Shape[d.Output.First]}, []int{features / groups * own[d.Output.Second], own[d.Output.First]}
+	for _, k := range d.Output.Spatial {
+		shape, to = append(shape, out.Shape[k]), append(to, own[k])
+	}
+	shape, to = append(shape, features/groups), append(to, own[d.Output.Second])
+	order := NewCopy(as.Size(), shape, to, strides(shape))
+	if as == out.Elem {
+		return func(_ *Work, dst, z Mem) { order.Run(dst, z, 0, 0) }
+	}
+	narrow, n := converter(as, out.Elem), out.NumElements()*as.Size()
+	return func(w *Work, dst, z Mem) {
+		t := w.temp(n)
+		order.Run(t, z, 0, 0)
+		w.apply(narrow, dst, t)
+	}
 }
