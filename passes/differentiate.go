@@ -427,7 +427,7 @@ func (t *tape) light(v *ir.Value) bool {
 	op := v.Def
 	is := len(op.Regions) == 0 || reducer(op)
 	switch op.Kind {
-	case ir.DotGeneral, ir.ReduceWindow, ir.Sort:
+	case ir.DotGeneral, ir.Convolution, ir.ReduceWindow, ir.SelectAndScatter, ir.Sort:
 		is = false
 	case ir.PPGather:
 		is = !op.Attrs.Has("pp.save")

@@ -61,10 +61,12 @@ func gradientRules() map[ir.Kind]gradRule {
 		ir.Slice:              parts(gradSlice),
 		ir.Transpose:          parts(gradTranspose),
 
-		ir.DotGeneral:   parts(gradDotLeft, gradDotRight),
-		ir.Reduce:       gradReduce,
-		ir.ReduceWindow: gradReduceWindow,
-		ir.Sort:         gradSort,
+		ir.DotGeneral:       parts(gradDotLeft, gradDotRight),
+		ir.Convolution:      parts(gradConvolutionInput, gradConvolutionKernel),
+		ir.Reduce:           gradReduce,
+		ir.ReduceWindow:     gradReduceWindow,
+		ir.SelectAndScatter: gradSelectAndScatter,
+		ir.Sort:             gradSort,
 
 		ir.Case:                gradBranches,
 		ir.If:                  gradBranches,

@@ -15,7 +15,7 @@ type gradientTest struct {
 
 // gradientTests has a test for every row of the table of rules, and more for
 // what the rows distinguish.
-var gradientTests = slices.Concat(elementwiseGradients, moveGradients, indexGradients, reduceGradients, controlGradients, deviceGradients)
+var gradientTests = slices.Concat(elementwiseGradients, moveGradients, indexGradients, reduceGradients, windowGradients, controlGradients, deviceGradients)
 
 func unaryGradient(name string, k ir.Kind, low, high float64) gradientTest {
 	return gradientTest{name: name, build: func(p *lossProgram) []*ir.Value {
@@ -426,25 +426,6 @@ var reduceGradients = []gradientTest{
 		in.Emit(ir.Return, []*ir.Value{in.Add(a[0], a[2]), in.Add(a[3], a[1])}, nil, nil, nil)
 		zero := p.b.Splat(ir.Tensor(ir.F64), 0)
 		return p.b.Emit(ir.Reduce, []*ir.Value{p.float(s...), p.float(s...), zero, zero}, ir.AttrsOf(named("dimensions", ir.Ints{p.IntN(2)})), []*ir.Block{r}, nil).Results
-	}},
-	{name: "reduce_window", linear: true, build: func(p *lossProgram) []*ir.Value {
-		x := p.float(p.shape()...)
-		rank := x.Type.Rank()
-		var window, strides, base, dilation ir.Ints
-		var padding []int
-		for range rank {
-			window, strides = append(window, 1+p.IntN(3)), append(strides, 1+p.IntN(3))
-			base, dilation = append(base, 1+p.IntN(3)), append(dilation, 1+p.IntN(3))
-			padding = append(padding, p.IntN(5), p.IntN(5))
-		}
-		attrs := ir.AttrsOf(named("window_dimensions", window), named("window_strides", strides), named("base_dilations", base), named("window_dilations", dilation),
-			named("padding", ir.Ints64(ir.Tensor(ir.I64, rank, 2), padding...)))
-		return p.b.Emit(ir.ReduceWindow, []*ir.Value{x, p.b.Splat(ir.Tensor(ir.F64), 0)}, attrs, []*ir.Block{p.b.Combiner(ir.Add, ir.F64)}, nil).Results
-	}},
-	{name: "reduce_window of a running sum", linear: true, build: func(p *lossProgram) []*ir.Value {
-		n := 1 + p.IntN(6)
-		attrs := ir.AttrsOf(named("window_dimensions", ir.Ints{1, n}), named("padding", ir.Ints64(ir.Tensor(ir.I64, 2, 2), 0, 0, n-1, 0)))
-		return p.b.Emit(ir.ReduceWindow, []*ir.Value{p.float(2, n), p.b.Splat(ir.Tensor(ir.F64), 0)}, attrs, []*ir.Block{p.b.Combiner(ir.Add, ir.F64)}, nil).Results
 	}},
 	{name: "sort", build: func(p *lossProgram) []*ir.Value {
 		x := p.apart(p.sizes(1 + p.IntN(3))...)

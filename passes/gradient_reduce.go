@@ -270,61 +270,6 @@ func chooses(region *ir.Block, i int) (p *ir.Value, first bool) {
 	return nil, false
 }
 
-// gradReduceWindow, of sums: an element gets the sum of the cotangents of the
-// windows that it stands in. These are a window of the cotangents, in which
-// what were strides are gaps and what were gaps are strides.
-func gradReduceWindow(t *tape, op *ir.Op, ct []*ir.Value) {
-	n := len(op.Results)
-	for i := range n {
-		x, init := op.Operands[i], op.Operands[n+i]
-		switch {
-		case ct[i] == nil || !t.wants(x) && !t.wants(init):
-		case t.wants(init) || combines(op.Regions[0], i) != ir.Add:
-			t.fails(op)
-		default:
-			t.add(x, t.b.Convert(t.windowSum(op, ct[i], x.Type), x.Type.Elem))
-		}
-	}
-}
-
-// windowSum is the transpose of the sum over windows that op takes of a value
-// of type in.
-//
-// Element i of a dimension stands at low + i*base of the padded input, and
-// element w of window k at k*stride + w*dilation. So element i gets the
-// cotangents of the windows k with low + i*base - w*dilation = k*stride: a
-// window over the cotangents spread out by stride, that moves by base. It
-// begins (window-1)*dilation before low.
-func (t *tape) windowSum(op *ir.Op, ct *ir.Value, in *ir.Type) *ir.Value {
-	rank := in.Rank()
-	window, strides := op.Ints("window_dimensions"), op.IntsOr("window_strides", rank, 1)
-	base, dilation := op.IntsOr("base_dilations", rank, 1), op.IntsOr("window_dilations", rank, 1)
-	padding, _ := op.Padding(rank)
-	if in.NumElements() == 0 || ct.Type.NumElements() == 0 {
-		return t.zeros(in)
-	}
-	low, high, interior := make([]int, rank), make([]int, rank), make([]int, rank)
-	for d, n := range in.Shape {
-		reach := (window[d] - 1) * dilation[d]
-		low[d], interior[d] = reach-padding[d], strides[d]-1
-		spread := (ct.Type.Shape[d]-1)*strides[d] + 1
-		high[d] = (n-1)*base[d] + reach + 1 - low[d] - spread
-	}
-	attrs := ir.AttrsOf(named("window_dimensions", ir.Ints(window)), named("window_strides", ir.Ints(base)), named("window_dilations", ir.Ints(dilation)))
-	zero := t.b.Splat(ir.Tensor(ct.Type.Elem), 0)
-	if slices.ContainsFunc(slices.Concat(low, high), func(n int) bool { return n < 0 }) {
-		ct = t.b.Pad(ct, zero, low, high, interior) // not all that run windows cut off
-	} else {
-		pads := make([]int, 0, 2*rank)
-		for d := range rank {
-			pads = append(pads, low[d], high[d])
-		}
-		attrs.Set("padding", ir.Ints64(ir.Tensor(ir.I64, rank, 2), pads...))
-		attrs.Set("base_dilations", ir.Ints(strides))
-	}
-	return t.b.Emit(ir.ReduceWindow, []*ir.Value{ct, zero}, attrs, []*ir.Block{t.b.Combiner(ir.Add, ct.Type.Elem)}, nil).Result()
-}
-
 // gradSort takes the cotangents back to where the elements came from: numbers
 // that are sorted along with the operands say where that is, and sorting by
 // them undoes the sort.

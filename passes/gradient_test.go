@@ -323,6 +323,10 @@ func TestGradientConventions(t *testing.T) {
 		{"one of equal elements is chosen", []float64{1, 3, 3}, []float64{0, 0, 1}, func(p *lossProgram, x *ir.Value) *ir.Value {
 			return p.argmax(x, scalar(p, math.Inf(-1)), 0)[0]
 		}},
+		{"the first of equal elements of a window is its maximum", []float64{1, 3, 3, 2}, []float64{0, 2, 0, 0}, func(p *lossProgram, x *ir.Value) *ir.Value {
+			attrs := ir.AttrsOf(named("window_dimensions", ir.Ints{3}))
+			return p.b.Emit(ir.ReduceWindow, []*ir.Value{x, scalar(p, math.Inf(-1))}, attrs, []*ir.Block{p.b.Combiner(ir.Maximum, ir.F64)}, nil).Result()
+		}},
 		{"a value at its bound is clamped", []float64{0, 0.5, 1}, []float64{0, 1, 0}, func(p *lossProgram, x *ir.Value) *ir.Value {
 			return p.b.Emit(ir.Clamp, []*ir.Value{scalar(p, 0), x, scalar(p, 1)}, nil, nil, nil).Result()
 		}},

@@ -209,7 +209,9 @@ func vmapRules() map[ir.Kind]vmapRule {
 		ir.Transpose:           vmapTranspose,
 		ir.DotGeneral:          vmapDot,
 		ir.Reduce:              vmapReduce,
+		ir.Convolution:         vmapConvolution,
 		ir.ReduceWindow:        vmapReduceWindow,
+		ir.SelectAndScatter:    vmapSelectAndScatter,
 		ir.Sort:                vmapSort,
 		ir.While:               vmapWhile,
 		ir.Case:                vmapCase,
@@ -311,29 +313,6 @@ func vmapReduce(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	}
 	operands := append(m.all(in[:n]), values(in[n:])...)
 	return m.emit(op, operands, attrsWith(op, named("dimensions", shift(op.Ints("dimensions")))), true), nil
-}
-
-func vmapReduceWindow(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
-	n := len(in) / 2
-	if err := scalarInit(op, in, n); err != nil {
-		return nil, err
-	}
-	rank := op.Results[0].Type.Rank()
-	attrs := op.Attrs
-	for _, name := range []string{"window_dimensions", "window_strides", "base_dilations", "window_dilations"} {
-		if attrs.Has(name) {
-			attrs.Set(name, prepend(1, op.Ints(name)))
-		}
-	}
-	if attrs.Has("padding") {
-		low, high := op.Padding(rank)
-		pads := []int{0, 0}
-		for d := range rank {
-			pads = append(pads, low[d], high[d])
-		}
-		attrs.Set("padding", ir.Ints64(ir.Tensor(ir.I64, rank+1, 2), pads...))
-	}
-	return m.emit(op, append(m.all(in[:n]), values(in[n:])...), attrs, true), nil
 }
 
 func vmapSort(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {

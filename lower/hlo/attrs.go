@@ -85,7 +85,7 @@ func (b *body) attrs(in *instrText, row *row) (as ir.Attrs, extra bool) {
 // structural reports whether an attribute is read where its op is built.
 func structural(name string) bool {
 	switch name {
-	case "metadata", "control-predecessors", "to_apply", "condition", "body", "true_computation", "false_computation", "branch_computations":
+	case "metadata", "control-predecessors", "to_apply", "select", "scatter", "condition", "body", "true_computation", "false_computation", "branch_computations":
 		return true
 	}
 	return false

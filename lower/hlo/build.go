@@ -133,13 +133,16 @@ func (b *body) known(in *instrText, operands []*node) *node {
 	if row.form == stretched && values[0].Type.Rank() > 0 && b.find(in, "dimensions") == nil {
 		return nil
 	}
+	if row.fits != nil && !row.fits(&attrs, values) {
+		return nil
+	}
 	var regions []*ir.Block
-	if row.apply {
-		r := b.region(in, "to_apply", nil)
+	for _, name := range row.calls {
+		r := b.region(in, name, nil)
 		if b.err != nil {
 			return nil
 		}
-		regions = []*ir.Block{r}
+		regions = append(regions, r)
 	}
 	allDevices(b.m, &attrs)
 	if row.form == exchange && (in.shape == nil || !exchanges(b.m, &attrs, len(in.operands), in.shape.typ)) {

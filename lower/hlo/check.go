@@ -30,7 +30,9 @@ func (p *parser) check(in *instrText, a attrText) {
 	}
 }
 
-func checkWindow(_ *instrText, text string) error { return parseWindow(text, new(ir.Attrs)) }
+func checkWindow(_ *instrText, text string) error {
+	return convWindow().parse(nil, text, new(ir.Attrs))
+}
 
 // inaccurate are opcodes without a row that may be computed more or less
 // accurately; the rows of others say so.

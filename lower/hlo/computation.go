@@ -210,8 +210,8 @@ func (c *computation) op(op *ir.Op) {
 // instruction appends op as one instruction with row's fields.
 func (c *computation) instruction(op *ir.Op, row *row, operands []instruction) {
 	attrs := c.fields(op, row)
-	if row.apply {
-		attrs += ", to_apply=%" + c.reducer(op.Regions[0], c.uses)
+	for i, name := range row.calls {
+		attrs += ", " + name + "=%" + c.reducer(op.Regions[i], c.uses)
 	}
 	c.results(op, row.opcode, operands, attrs)
 }

@@ -14,6 +14,7 @@ var programs = []struct {
 	{"elementwise", nil, elementwiseProgram},
 	{"movement", nil, movementProgram},
 	{"reductions", nil, reductionsProgram},
+	{"convolutions", nil, convolutionsProgram},
 	{"indexing", nil, indexingProgram},
 	{"control", nil, controlProgram},
 	{"constants", nil, constantsProgram},
@@ -275,4 +276,29 @@ func subAxesProgram(b *ir.Builder) {
 		out = append(out, b.Emit(ir.AllGather, []*ir.Value{x}, attrs, nil, []*ir.Type{ir.Tensor(ir.F32, 3*n)}).Result())
 	}
 	b.Return(out...)
+}
+
+// convolutionsProgram is an image layer with all that a convolution may say, a
+// max pooling, and what its gradient scatters back.
+func convolutionsProgram(b *ir.Builder) {
+	x, w, u := param(b, "x", ir.F32, 2, 8, 6, 4), param(b, "w", ir.F32, 3, 2, 2, 6), param(b, "u", ir.F32, 4, 3, 6)
+	dims := ir.ConvDims{Input: ir.ConvSide{First: 0, Second: 3, Spatial: []int{1, 2}}, Kernel: ir.ConvSide{First: 2, Second: 3, Spatial: []int{0, 1}}, Output: ir.ConvSide{First: 0, Second: 3, Spatial: []int{1, 2}}}
+	line := ir.ConvDims{Input: ir.ConvSide{First: 0, Second: 2, Spatial: []int{1}}, Kernel: ir.ConvSide{First: 2, Second: 0, Spatial: []int{1}}, Output: ir.ConvSide{First: 0, Second: 2, Spatial: []int{1}}}
+	one := ir.I64Attr(1)
+	named := func(name string, a ir.Attr) ir.NamedAttr { return ir.NamedAttr{Name: name, Attr: a} }
+	pads := func(ns ...int) ir.NamedAttr {
+		return named("padding", ir.Ints64(ir.Tensor(ir.I64, len(ns)/2, 2), ns...))
+	}
+	y := b.Emit(ir.Convolution, []*ir.Value{x, w}, ir.AttrsOf(named("dimension_numbers", dims), named("feature_group_count", ir.I64Attr(2)), named("batch_group_count", one),
+		named("window_strides", ir.Ints{2, 1}), pads(1, 1, 0, 2), named("lhs_dilation", ir.Ints{1, 2}), named("rhs_dilation", ir.Ints{2, 1}), named("window_reversal", ir.Bools{true, false})), nil, nil).Result().Named("layer")
+	rows := b.Reshape(b.SliceDim(y, 2, 0, 4), 4, 6, 6)
+	z := b.Emit(ir.Convolution, []*ir.Value{rows, u}, ir.AttrsOf(named("dimension_numbers", line), named("feature_group_count", one), named("batch_group_count", ir.I64Attr(2)),
+		named("precision_config", ir.Array{ir.HLOEnum("precision", "HIGHEST"), ir.HLOEnum("precision", "DEFAULT")})), nil, nil).Result()
+	windows := []ir.NamedAttr{named("window_dimensions", ir.Ints{1, 2, 2, 1}), named("window_strides", ir.Ints{1, 2, 2, 1}), pads(0, 0, 0, 0, 0, 0, 0, 0)}
+	pooled := b.Emit(ir.ReduceWindow, []*ir.Value{x, b.Splat(ir.Tensor(ir.F32), -100)}, ir.AttrsOf(windows...), []*ir.Block{b.Combiner(ir.Maximum, ir.F32)}, nil).Result()
+	ge := new(ir.Block)
+	in := b.In(ge)
+	in.Emit(ir.Return, []*ir.Value{in.Compare("GE", b.Func.NewArg(ge, ir.Tensor(ir.F32), ""), b.Func.NewArg(ge, ir.Tensor(ir.F32), ""))}, nil, nil, nil)
+	back := b.Emit(ir.SelectAndScatter, []*ir.Value{x, pooled, b.Splat(ir.Tensor(ir.F32), 0)}, ir.AttrsOf(windows...), []*ir.Block{ge, b.Combiner(ir.Add, ir.F32)}, nil).Result()
+	b.Return(y, z, pooled, back)
 }

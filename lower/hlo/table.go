@@ -7,9 +7,14 @@ import "ppc/ir"
 type row struct {
 	opcode string
 	form   form
-	apply  bool // its region is the computation to_apply
-	shaped bool // its result type does not follow from the rest
+	calls  []string // the attributes that name the computations which its regions are
+	shaped bool     // its result type does not follow from the rest
 	fields []field
+
+	// fits, if not nil, completes attributes that have been read, and reports
+	// whether the operands have what these say of them; if not, the instruction
+	// is carried through unread.
+	fits func(attrs *ir.Attrs, operands []*ir.Value) bool
 }
 
 // field is the field of r called name, or nil; r may be nil.
@@ -50,8 +55,13 @@ func given(r row) row {
 	return r
 }
 
+func fitting(fits func(attrs *ir.Attrs, operands []*ir.Value) bool, r row) row {
+	r.fits = fits
+	return r
+}
+
 func applied(opcode string, fields ...field) row {
-	return row{opcode: opcode, apply: true, fields: fields}
+	return row{opcode: opcode, calls: []string{"to_apply"}, fields: fields}
 }
 
 func formed(opcode string, f form, fields ...field) row {
@@ -143,9 +153,11 @@ var table = map[ir.Kind]row{
 		part("rhs_batch_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.RhsBatch }, false),
 		part("rhs_contracting_dims", "dot_dimension_numbers", func(d *ir.Dot) *[]int { return &d.RhsContract }, false),
 		algorithm(), absent(precision(), "dot_dimension_numbers", ir.Dot{})),
-	ir.Reduce:       applied("reduce", ints("dimensions", "dimensions")),
-	ir.ReduceWindow: applied("reduce-window", window()),
-	ir.Sort:         applied("sort", sortDimension(), flag("is_stable", "is_stable")),
+	ir.Convolution:      fitting(kernelFits, simple("convolution", convWindow(), dimLabels(), groupCount("feature_group_count"), groupCount("batch_group_count"), precision())),
+	ir.Reduce:           applied("reduce", ints("dimensions", "dimensions")),
+	ir.ReduceWindow:     applied("reduce-window", window()),
+	ir.SelectAndScatter: row{opcode: "select-and-scatter", calls: []string{"select", "scatter"}, fields: []field{window()}},
+	ir.Sort:             applied("sort", sortDimension(), flag("is_stable", "is_stable")),
 
 	ir.While:               formed("while", loop),
 	ir.Case:                formed("conditional", branches),
