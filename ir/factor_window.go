@@ -35,18 +35,16 @@ func convolutionFactors(op *Op) *Factors {
 	return f
 }
 
-// selectAndScatterFactors: where windows lie side by side, what is selected in
-// a part of the operand comes from the same part of the source.
+// selectAndScatterFactors: where each element is a window of its own, operand,
+// source and result are alike; elsewhere, a part of the result needs more of
+// the operand than the same part of that.
 func selectAndScatterFactors(op *Op) *Factors {
 	f := newFactors(op)
 	in, source := op.Operands[0].Type.Shape, op.Operands[1].Type.Shape
 	for d, w := range op.Windows() {
 		switch {
-		case w.Tiles(in[d]):
-			f.add(source[d], PassThrough, []int{d, d, -1}, []int{d})
-			if w.Size > 1 {
-				f.add(w.Size, NeedReplication, []int{d, -1, -1}, []int{d})
-			}
+		case w.Tiles(in[d]) && w.Size == 1:
+			f.add(in[d], PassThrough, []int{d, d, -1}, []int{d})
 		case in[d] == source[d]:
 			f.add(in[d], Permutation, []int{d, d, -1}, []int{d})
 		default:

@@ -45,7 +45,7 @@ const computeWeight = 512
 // gather them. Only where no operand gets larger parts may the terms go
 // elsewhere. It keeps the memory and the work divided as the user did.
 func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
-	rule := ir.FactorsOf(op)
+	rule := scatterRule(op)
 	single := slices.ContainsFunc(op.Results, func(v *ir.Value) bool { _, ok := onOneDevice(p.m, v.Sharding); return ok })
 	if rule == nil || single {
 		a := new(assignment)
@@ -223,14 +223,15 @@ func (p *partitioner) merge(op *ir.Op, rule *ir.Factors, wishes [][][]ir.AxisRef
 	add := func(wish [][]ir.AxisRef, which func(k int) bool) {
 		for k, axes := range wish {
 			n := len(out[k])
-			if !which(k) || !mayCut(op, rule.Types[k]) || len(axes) <= n || !slices.Equal(axes[:n], out[k]) {
+			if !which(k) || len(axes) <= n || !slices.Equal(axes[:n], out[k]) {
 				continue
 			}
 			for _, r := range axes[n:] {
-				if layout(out).uses(r) || rule.Sizes[k]%(p.mesh.RefsSize(out[k])*p.mesh.RefSize(r)) != 0 {
+				more := append(slices.Clone(out[k]), r)
+				if layout(out).uses(r) || rule.Sizes[k]%p.mesh.RefsSize(more) != 0 || !p.mayCutAlong(op, rule, k, more) {
 					break
 				}
-				out[k] = append(slices.Clone(out[k]), r)
+				out[k] = more
 			}
 		}
 	}
@@ -250,7 +251,8 @@ func (p *partitioner) merge(op *ir.Op, rule *ir.Factors, wishes [][][]ir.AxisRef
 	return out
 }
 
-// mayCut reports whether op can be computed on parts of a factor of type t.
+// mayCut reports whether op can be computed on parts of a factor of type t,
+// whatever its size.
 func mayCut(op *ir.Op, t ir.FactorType) bool {
 	return t == ir.PassThrough || t == ir.Reduction || t == ir.Permutation && op.Kind == ir.Reverse
 }
@@ -322,6 +324,7 @@ func (p *partitioner) cost(op *ir.Op, want []layout, a *assignment) int {
 		}
 		bytes += p.resharder.plan(v.Type, at, want[i]).bytes
 	}
+	bytes += p.spanBytes(op, a)
 	space := 1
 	for k, n := range a.rule.Sizes {
 		space *= max(n/p.mesh.RefsSize(a.factors[k]), 1)

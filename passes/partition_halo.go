@@ -167,6 +167,7 @@ func (h *halo) padded(x *ir.Value, low, high int) *ir.Value {
 	return h.p.build.Pad(x, h.p.build.Splat(ir.Tensor(x.Type.Elem), 0), before, after, none)
 }
 
+// sliceAt is a part of x.
 func (h *halo) sliceAt(x, start *ir.Value) *ir.Value {
 	b := &h.p.build
 	starts, sizes := make([]*ir.Value, x.Type.Rank()), slices.Clone(x.Type.Shape)

@@ -9,9 +9,10 @@ import (
 
 // emit emits op on parts, as a says, and returns the parts of its results.
 func (p *partitioner) emit(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+	if _, ok := windowOps[op.Kind]; ok {
+		return p.emitWindows(op, a, in)
+	}
 	switch op.Kind {
-	case ir.Slice:
-		return p.emitSlice(op, a, in)
 	case ir.DynamicSlice:
 		return p.emitAs(op, a, in, with(op.Attrs, "slice_sizes", ir.Ints(p.local(op.Result().Type, a.results[0]).Shape)))
 	case ir.DynamicUpdateSlice:
@@ -22,6 +23,8 @@ func (p *partitioner) emit(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value
 		return p.emitScatter(op, a, in)
 	case ir.Reduce:
 		return p.emitReduce(op, a, in)
+	case ir.SelectAndScatter:
+		return p.emitScatters(op, a, in)
 	case ir.Reverse:
 		return p.emitReverse(op, a, in)
 	}
@@ -66,16 +69,6 @@ func (p *partitioner) copyRegions(op *ir.Op) []*ir.Block {
 		out = append(out, p.f.CopyBlock(r, sub))
 	}
 	return out
-}
-
-func (p *partitioner) emitSlice(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
-	limit := slices.Clone(op.Ints("limit_indices"))
-	for d, axes := range a.results[0] {
-		if len(axes) > 0 { // taken whole
-			limit[d] = in[0].Type.Shape[d]
-		}
-	}
-	return p.emitAs(op, a, in, with(op.Attrs, "limit_indices", ir.Ints(limit)))
 }
 
 // emitUpdate: where the updated window lies in a dimension that is cut, the

@@ -118,6 +118,7 @@ func randomOps() []func(g *programMaker) *ir.Value {
 		(*programMaker).rotate, (*programMaker).reverse, (*programMaker).dynamicSlice, (*programMaker).update,
 		(*programMaker).take, (*programMaker).scatter, (*programMaker).sort, (*programMaker).loop, (*programMaker).branch,
 		(*programMaker).manual, (*programMaker).argmax, (*programMaker).barrier, (*programMaker).group,
+		(*programMaker).stridedSlice, (*programMaker).interiorPad, (*programMaker).reduceWindow, (*programMaker).selectAndScatter, (*programMaker).convolution,
 	}
 }
 
@@ -485,12 +486,18 @@ const randomPrograms = 600
 // partitionedEqual propagates and partitions a copy of m, runs both, and
 // compares the results.
 func partitionedEqual(m *ir.Module, args []*ir.Literal) error {
+	_, err := partitionedProgram(m, args)
+	return err
+}
+
+// partitionedProgram is partitionedEqual, and returns the program of one device.
+func partitionedProgram(m *ir.Module, args []*ir.Literal) (*ir.Module, error) {
 	if err := ir.Verify(m); err != nil {
-		return fmt.Errorf("as made: %w", err)
+		return nil, fmt.Errorf("as made: %w", err)
 	}
 	want, err := eval.Run(m, m.Main(), args, eval.Options{Float64: true})
 	if err != nil {
-		return fmt.Errorf("global: %w", err)
+		return nil, fmt.Errorf("global: %w", err)
 	}
 	local := m.Clone()
 	for _, step := range []struct {
@@ -499,11 +506,11 @@ func partitionedEqual(m *ir.Module, args []*ir.Literal) error {
 		form ir.Form
 	}{{"propagate", propagate, ir.Sharded}, {"partition", partition, ir.Local}} {
 		if err := step.run(local); err != nil {
-			return fmt.Errorf("%s: %w", step.name, err)
+			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
 		local.Form |= step.form
 		if err := ir.Verify(local); err != nil {
-			return fmt.Errorf("after %s: %w", step.name, err)
+			return nil, fmt.Errorf("after %s: %w", step.name, err)
 		}
 	}
 	f, mesh := local.Main(), local.Meshes[0]
@@ -516,7 +523,7 @@ func partitionedEqual(m *ir.Module, args []*ir.Literal) error {
 	}
 	got, err := eval.RunDevices(local, f, cut, eval.Options{Float64: true})
 	if err != nil {
-		return fmt.Errorf("on devices: %w", err)
+		return nil, fmt.Errorf("on devices: %w", err)
 	}
 	for i, r := range f.Results {
 		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
@@ -525,12 +532,12 @@ func partitionedEqual(m *ir.Module, args []*ir.Literal) error {
 			part, looked := ir.Cut(padded(want[i], whole), s, mesh, device), ir.Cut(padded(ir.SplatOf(want[i].Type, 1), whole), s, mesh, device)
 			for k := range part.Type.NumElements() {
 				if a, b := part.Float(k), got[device][i].Float(k); looked.Float(k) != 0 && a != b && !(math.IsNaN(a) && math.IsNaN(b)) {
-					return fmt.Errorf("result %d, device %d, element %d: %v, want %v", i, device, k, b, a)
+					return nil, fmt.Errorf("result %d, device %d, element %d: %v, want %v", i, device, k, b, a)
 				}
 			}
 		}
 	}
-	return nil
+	return local, nil
 }
 
 // padded is l with zeros at the end of dimensions, so that it has the shape of t.

@@ -20,7 +20,7 @@ func (p *partitioner) warnWhole(op *ir.Op, a *assignment, i int) {
 		return
 	}
 	for d, axes := range from {
-		if len(axes) == 0 || a.rule != nil && slices.ContainsFunc(a.rule.Operands[i][d], func(k int) bool { return mayCut(op, a.rule.Types[k]) }) {
+		if len(axes) == 0 || a.rule != nil && slices.ContainsFunc(a.rule.Operands[i][d], func(k int) bool { return p.mayCutAlong(op, a.rule, k, axes) }) {
 			continue
 		}
 		p.warn(&Error{Op: op, Msg: fmt.Sprintf("%s is gathered: %s needs dimension %d whole, which lies along %s; the result lies as %s",

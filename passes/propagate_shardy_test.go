@@ -14,11 +14,11 @@ import (
 )
 
 // shardyPrograms is how many random programs Shardy sees.
-const shardyPrograms = 300
+const shardyPrograms = 400
 
 // mustAgree is on how many of these Shardy and propagate have agreed about
 // every value. It only grows.
-const mustAgree = 258
+const mustAgree = 308
 
 // propagateAll is the stage propagate of the shared tool shardy.py for every
 // file of a directory in one process.
