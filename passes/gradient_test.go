@@ -395,9 +395,9 @@ func TestNoGradient(t *testing.T) {
 		{"an index", "numbers made of indices or counts", func(p *lossProgram, x *ir.Value) *ir.Value {
 			return p.b.Mul(x, p.b.Convert(p.b.Convert(x, ir.I32), ir.F64))
 		}},
-		{"a maximum over windows", "stablehlo.reduce_window has no gradient", func(p *lossProgram, x *ir.Value) *ir.Value {
+		{"a product over windows", "stablehlo.reduce_window has no gradient", func(p *lossProgram, x *ir.Value) *ir.Value {
 			attrs := ir.AttrsOf(named("window_dimensions", ir.Ints{2}))
-			return p.b.Emit(ir.ReduceWindow, []*ir.Value{x, p.b.Splat(ir.Tensor(ir.F64), 0)}, attrs, []*ir.Block{p.b.Combiner(ir.Maximum, ir.F64)}, nil).Result()
+			return p.b.Emit(ir.ReduceWindow, []*ir.Value{x, p.b.Splat(ir.Tensor(ir.F64), 0)}, attrs, []*ir.Block{p.b.Combiner(ir.Multiply, ir.F64)}, nil).Result()
 		}},
 		{"complex numbers", "stablehlo.convert of complex numbers has no gradient", func(p *lossProgram, x *ir.Value) *ir.Value {
 			return p.b.Convert(p.b.Convert(x, ir.C128), ir.F64)
