@@ -356,14 +356,17 @@ func (u *unfuser) whole(op *ir.Op, kind ir.Kind, types []*ir.Type, t *ir.Type) *
 		return nil
 	}
 	whole := &ir.Op{Kind: kind, Operands: slices.Clone(op.Operands), Attrs: as, Origin: op.Origin}
-	if row.apply {
-		f := u.m.Func(op.Sym("to_apply"))
+	if row.fits != nil && !row.fits(&as, op.Operands) {
+		return nil
+	}
+	for _, name := range row.calls {
+		f := u.m.Func(op.Sym(name))
 		if f == nil || f.Return() == nil {
 			return nil
 		}
 		region := u.f.CopyBlock(f.Body, make(map[*ir.Value]*ir.Value))
 		region.Terminator().Kind = ir.Return
-		whole.Regions = []*ir.Block{region}
+		whole.Regions = append(whole.Regions, region)
 	}
 	for i, t := range types {
 		v := u.f.NewValue(t, "")
