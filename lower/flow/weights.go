@@ -26,8 +26,12 @@ var chosen = map[ir.Kind][]int{
 
 // Moves reports whether the results of op are chosen from v, one of its operands.
 func Moves(op *ir.Op, v *ir.Value) bool {
-	if op.Kind == ir.Concatenate {
+	switch op.Kind {
+	case ir.Concatenate:
 		return true
+	case ir.BroadcastInDim: // to dimensions of size 1
+		from, to := v.Type, op.Result().Type
+		return from.IsStatic() && to.IsStatic() && from.NumElements() == to.NumElements()
 	}
 	return slices.ContainsFunc(chosen[op.Kind], func(i int) bool { return op.Operands[i] == v })
 }

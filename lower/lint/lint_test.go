@@ -169,3 +169,37 @@ func TestTPU(t *testing.T) {
 		t.Errorf("found %v, want %v", count, want)
 	}
 }
+
+// MaxText's sliding window keeps the gathered weights of all repeats for the
+// backward pass, which is most of what it takes more than gathering in each
+// iteration: nine weights, each of 16 repeats, in float32.
+func TestWindowThatIsKept(t *testing.T) {
+	src, err := os.ReadFile(filepath.Join(shared.Dir(t), "oracle/tpu/llama2_7b_per_repeat.mlir"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := read(string(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := find(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, bytes := 0, 0
+	for _, f := range found {
+		if f.Lint == "growing-residual" && f.Severity == lint.Warning {
+			n++
+			bytes += f.Bytes
+			if f.Executions != 16 || f.Loop != "while" || !strings.Contains(f.Msg, "gathered weights") {
+				t.Errorf("want weights of each of 16 repeats: %s", f)
+			}
+		}
+		if f.Lint == "weight-gather-in-loop" {
+			t.Errorf("every repeat is gathered once: %s", f)
+		}
+	}
+	if want := 16 * 4 * (3*4096*11008 + 4*4096*4096 + 2*4096); n != 9 || bytes != want {
+		t.Errorf("%d residuals of %d bytes, want 9 of %d", n, bytes, want)
+	}
+}

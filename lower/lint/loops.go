@@ -35,7 +35,7 @@ func reduceInLoop(p *program) {
 			}
 			f := p.at(c, severity, "%s in %s, of what is only added up: %s, or %s once after the loop%s", over(c), iterations(p.loops[loop]),
 				each(c.Executions, bytes), size(once), until)
-			f.Name, f.Bytes = cmp.Or(loop.Results[sum.Index].Name, sum.Name), bytes
+			f.Name, f.Bytes = cmp.Or(given(loop.Results[sum.Index].Name), given(sum.Name), p.user(v)), bytes
 			return
 		}
 		if _, axes := p.axesOf(c.Op); slices.ContainsFunc(axes, func(r ir.AxisRef) bool { return r.Name == "data" }) {
@@ -213,13 +213,15 @@ func growingResiduals(p *program) {
 			f = p.report(r.Op, row, Note, "gathered weights: %sas save_gathered asks", what)
 		case gathered:
 			f = p.report(r.Op, row, Warning, "gathered weights: %s%s; they can be gathered again", what, r.Why)
+		case p.weights.Of[row] != nil && p.fromCounter(row, r.While):
+			f = p.report(r.Op, row, Warning, "%s%s: a copy of what the weight itself has", what, r.Why)
 		case p.fromCounter(row, r.While):
 			f = p.report(r.Op, row, Note, "%s%s; it follows from the number of the iteration and can be computed again", what, r.Why)
 		default:
 			f = p.report(r.Op, row, Note, "%s%s", what, r.Why)
 		}
-		if f.Name == "" {
-			f.Name = r.Name
+		if p.users(row) == "" {
+			f.Name = cmp.Or(given(r.Name), f.Name)
 		}
 		f.Bytes, f.Executions = r.Bytes, l.Trips
 	}

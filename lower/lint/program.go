@@ -1,7 +1,9 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"ppc/ir"
@@ -38,14 +40,7 @@ func newProgram(m *ir.Module, s *stats.Stats) *program {
 		p.loops[l.Op] = l
 	}
 	for _, v := range p.main.Params() {
-		name := hlo.UserName(v)
-		if name == "" {
-			name = v.Attrs.Str("pp.name")
-		}
-		if name == "" {
-			name = v.Name
-		}
-		p.params[v] = name
+		p.params[v] = cmp.Or(hlo.UserName(v), v.Attrs.Str("pp.name"), v.Name, fmt.Sprintf("argument %d", v.Index))
 	}
 	return p
 }
@@ -102,15 +97,13 @@ func (p *program) loopOf(v *ir.Value) *ir.Op {
 }
 
 // user is what the user calls v: the weight that it is chosen from, the
-// parameter that it is in another form, or its own name.
+// parameter that it is in another form, its own name, or its type.
 func (p *program) user(v *ir.Value) string {
-	if name := p.users(v); name != "" {
-		return name
-	}
+	name := v.Name
 	if v.Def != nil {
-		return stats.NameOf(v.Def)
+		name = stats.NameOf(v.Def)
 	}
-	return v.Name
+	return cmp.Or(p.users(v), given(name), v.Type.String())
 }
 
 // users is the name of the parameter that v is chosen from; "" for none.
@@ -122,6 +115,17 @@ func (p *program) users(v *ir.Value) string {
 		v = v.Def.Operands[0]
 	}
 	return p.params[v]
+}
+
+// elements are the names that XLA gives what it takes out of tuples.
+var elements = regexp.MustCompile(`^get-tuple-element[.\d]*$`)
+
+// given is a name that somebody has given, or "".
+func given(name string) string {
+	if elements.MatchString(name) {
+		return ""
+	}
+	return name
 }
 
 // report adds a finding at op about the value v.
