@@ -28,6 +28,12 @@ func Unfuse(m *ir.Module) (*ir.Module, error) {
 		return c, nil
 	}
 	u := &unfuser{m: c, f: main, kinds: kindsByOpcode(), sub: make(map[*ir.Value]*ir.Value), tuples: make(map[*ir.Value][]*ir.Value)}
+	for _, f := range c.Funcs {
+		if f.Body != nil {
+			f.Body.Walk(func(*ir.Op) { u.limit += 10 })
+		}
+	}
+	u.limit += maxUnfused
 	u.block(main.Body)
 	if u.err != nil {
 		return nil, u.err
@@ -38,9 +44,9 @@ func Unfuse(m *ir.Module) (*ir.Module, error) {
 	return c, nil
 }
 
-// maxUnfused bounds the ops of a program whose calls have been inlined: each
-// function may call another twice, and so on.
-const maxUnfused = 2_000_000
+// maxUnfused bounds the ops of a program whose calls have been inlined, beyond
+// ten for each op in it: each function may call another twice, and so on.
+const maxUnfused = 200_000
 
 type unfuser struct {
 	m      *ir.Module
@@ -51,6 +57,7 @@ type unfuser struct {
 	tuples map[*ir.Value][]*ir.Value // the elements of those that are known
 	active []string                  // functions being inlined
 	ops    int
+	limit  int // of ops
 	err    error
 }
 
@@ -72,8 +79,8 @@ func (u *unfuser) block(b *ir.Block) {
 
 // op puts op, or what it stands for, at the end of the block.
 func (u *unfuser) op(op *ir.Op) {
-	if u.ops++; u.ops > maxUnfused && u.err == nil {
-		u.err = fmt.Errorf("with its calls inlined the program has more than %d ops", maxUnfused)
+	if u.ops++; u.ops > u.limit && u.err == nil {
+		u.err = fmt.Errorf("with its calls inlined the program has more than %d ops", u.limit)
 	}
 	if u.err != nil {
 		return

@@ -174,7 +174,7 @@ func TestCallsThatDouble(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lint.Of(m, nil); err == nil || !strings.Contains(err.Error(), "more than 2000000 ops") {
+	if _, err := lint.Of(m, nil); err == nil || !strings.Contains(err.Error(), "inlined the program has more than 20") {
 		t.Errorf("got %v, want an error that the program is too long", err)
 	}
 }
