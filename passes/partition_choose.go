@@ -15,6 +15,9 @@ type assignment struct {
 	results  []layout
 	combined bool // what partial says has been done
 
+	halos []windowHalo // by which windows get at what they need
+	moved int          // the bytes of these
+
 	left []ir.AxisRef // along which the results stay partial
 	by   ir.Kind      // how these are to be combined
 }
@@ -107,7 +110,7 @@ type choice struct {
 // try reports whether factors make a cheaper assignment than the best, which
 // it then is.
 func (s *choice) try(factors [][]ir.AxisRef) bool {
-	a := s.p.assign(s.rule, factors)
+	a := s.p.assign(s.op, s.rule, factors)
 	if s.divided && s.p.joins(s.op, a) {
 		return false
 	}
@@ -228,7 +231,7 @@ func (p *partitioner) merge(op *ir.Op, rule *ir.Factors, wishes [][][]ir.AxisRef
 			}
 			for _, r := range axes[n:] {
 				more := append(slices.Clone(out[k]), r)
-				if layout(out).uses(r) || rule.Sizes[k]%p.mesh.RefsSize(more) != 0 || !p.mayCutAlong(op, rule, k, more) {
+				if layout(out).uses(r) || cutSize(op, rule, k)%p.mesh.RefsSize(more) != 0 || !p.mayCutAlong(op, rule, k, more) {
 					break
 				}
 				out[k] = more
@@ -251,16 +254,37 @@ func (p *partitioner) merge(op *ir.Op, rule *ir.Factors, wishes [][][]ir.AxisRef
 	return out
 }
 
-// mayCut reports whether op can be computed on parts of a factor of type t,
-// whatever its size.
+// mayCut reports whether op can be computed on parts of a factor of type t.
 func mayCut(op *ir.Op, t ir.FactorType) bool {
-	return t == ir.PassThrough || t == ir.Reduction || t == ir.Permutation && op.Kind == ir.Reverse
+	return t == ir.PassThrough || t == ir.Reduction || t == ir.Permutation && (op.Kind == ir.Reverse || windowRowOf(op) != nil)
+}
+
+// mayCutAlong is mayCut for factor k, which is to be cut along axes.
+func (p *partitioner) mayCutAlong(op *ir.Op, rule *ir.Factors, k int, axes []ir.AxisRef) bool {
+	if op.Kind == ir.SelectAndScatter && rule.Types[k] == ir.Permutation {
+		_, ok := p.cutScatter(op, rule, k, axes)
+		return ok
+	}
+	return mayCut(op, rule.Types[k]) && cutSize(op, rule, k) > 0
+}
+
+// cutSize is the size that the axes have to divide along which factor k of op
+// is cut: of windows, how many there are.
+func cutSize(op *ir.Op, rule *ir.Factors, k int) int {
+	if rule.Types[k] == ir.Permutation {
+		for d, ks := range rule.Results[0] {
+			if slices.Contains(ks, k) {
+				return op.Results[0].Type.Shape[d]
+			}
+		}
+	}
+	return rule.Sizes[k]
 }
 
 // assign is the assignment with the given factors, less what would cut some
 // dimension in strides: a factor is cut only if what is major to it in every
 // dimension is cut completely.
-func (p *partitioner) assign(rule *ir.Factors, factors [][]ir.AxisRef) *assignment {
+func (p *partitioner) assign(op *ir.Op, rule *ir.Factors, factors [][]ir.AxisRef) *assignment {
 	sides := slices.Concat(rule.Operands, rule.Results)
 	for again := true; again; {
 		again = false
@@ -283,6 +307,7 @@ func (p *partitioner) assign(rule *ir.Factors, factors [][]ir.AxisRef) *assignme
 	for _, dims := range rule.Results {
 		a.results = append(a.results, p.joined(factors, dims))
 	}
+	p.placeWindows(op, a)
 	return a
 }
 
@@ -300,16 +325,9 @@ func (p *partitioner) joined(factors [][]ir.AxisRef, dims [][]int) layout {
 // cost is what computing op as a says, and bringing its results to where they
 // are wanted, costs in bytes moved and elements computed.
 func (p *partitioner) cost(op *ir.Op, want []layout, a *assignment) int {
-	bytes := 0
+	bytes := a.moved
 	for i, v := range op.Operands {
-		if !v.Type.IsTensor() || p.free[v.ID] || p.takenAnyway(v, a.operands[i]) {
-			continue
-		}
-		from := p.layoutOf(v)
-		if len(p.copies[v.ID]) > 0 {
-			from = p.nearest(v, a.operands[i]).at
-		}
-		bytes += p.resharder.plan(v.Type, from, a.operands[i]).bytes
+		bytes += p.moved(v, a.operands[i])
 	}
 	axes := a.partial()
 	for i, v := range op.Results {
@@ -324,12 +342,23 @@ func (p *partitioner) cost(op *ir.Op, want []layout, a *assignment) int {
 		}
 		bytes += p.resharder.plan(v.Type, at, want[i]).bytes
 	}
-	bytes += p.spanBytes(op, a)
 	space := 1
 	for k, n := range a.rule.Sizes {
 		space *= max(n/p.mesh.RefsSize(a.factors[k]), 1)
 	}
 	return bytes*computeWeight + space
+}
+
+// moved is how many bytes have to be moved for v to lie as at says.
+func (p *partitioner) moved(v *ir.Value, at layout) int {
+	if !v.Type.IsTensor() || p.free[v.ID] || p.takenAnyway(v, at) {
+		return 0
+	}
+	from := p.layoutOf(v)
+	if len(p.copies[v.ID]) > 0 {
+		from = p.nearest(v, at).at
+	}
+	return p.resharder.plan(v.Type, from, at).bytes
 }
 
 // A scattering is what reduce_scatter can do for a tensor of partial sums: the

@@ -49,6 +49,7 @@ type divider struct {
 	f      *ir.Func
 	build  ir.Builder
 	padded map[*ir.Value]*ir.Value // values as they are, to their padded form
+	trail  []*ir.Value             // that have got one, to forget it at the end of a region
 	sub    ir.Subst                // replaced values, to values as they are
 }
 
@@ -126,7 +127,7 @@ func (d *divider) param(v *ir.Value) {
 func (d *divider) unpadded(v *ir.Value, t *ir.Type) *ir.Value {
 	x := d.build.Slice(v, make([]int, t.Rank()), t.Shape)
 	x.Name, x.Sharding = v.Name, d.fitting(t, v.Sharding)
-	d.padded[x] = v
+	d.keep(x, v)
 	return x
 }
 
@@ -148,13 +149,19 @@ func (d *divider) paddedTo(v *ir.Value, t *ir.Type, s *ir.Sharding) *ir.Value {
 	p := d.build.Pad(v, zero, none, high, none)
 	p.Name, p.Sharding = v.Name, s.Clone()
 	if d.padded[v] == nil {
-		d.padded[v] = p
+		d.keep(v, p)
 	}
 	return p
 }
 
+// keep notes that the padded form of v is p.
+func (d *divider) keep(v, p *ir.Value) {
+	d.padded[v] = p
+	d.trail = append(d.trail, v)
+}
+
 func (d *divider) block(b *ir.Block) {
-	out := d.take()
+	out, trail := d.take(), len(d.trail)
 	for _, op := range b.Ops {
 		d.build.Origin = op.Origin
 		d.sub.Apply(op.Operands)
@@ -170,6 +177,12 @@ func (d *divider) block(b *ir.Block) {
 		out = append(out, d.take()...)
 	}
 	b.Ops = append(out, d.take()...)
+	if b != d.f.Body { // results may still want it
+		for _, v := range d.trail[trail:] {
+			delete(d.padded, v)
+		}
+		d.trail = d.trail[:trail]
+	}
 }
 
 // onTrue is op, computing on values as they are.

@@ -23,11 +23,11 @@ func (p *partitioner) makeFree(v *ir.Value, at layout) *ir.Value {
 	}
 	axes := make([][]ir.AxisRef, len(factors))
 	for k, f := range factors {
-		if mayCut(op, rule.Types[k]) {
+		if p.mayCutAlong(op, rule, k, f.axes) {
 			axes[k] = f.axes
 		}
 	}
-	a := p.assign(rule, axes)
+	a := p.assign(op, rule, axes)
 	in := make([]*ir.Value, len(op.Operands))
 	for i, x := range op.Operands {
 		in[i] = p.get(x, a.operands[i])

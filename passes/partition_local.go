@@ -9,7 +9,7 @@ import (
 
 // emit emits op on parts, as a says, and returns the parts of its results.
 func (p *partitioner) emit(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
-	if _, ok := windowOps[op.Kind]; ok {
+	if windowRowOf(op) != nil {
 		return p.emitWindows(op, a, in)
 	}
 	switch op.Kind {

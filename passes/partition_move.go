@@ -142,7 +142,7 @@ func (p *partitioner) makeMoved(v *ir.Value, at layout) *ir.Value {
 	if len(at[d]) > 0 {
 		pieces := p.pieces(v, d)
 		if p.anyCut(pieces, d) {
-			if r := p.halo(v, at, d, pieces); r != nil {
+			if r := p.patch(v, at, d, pieces); r != nil {
 				return r
 			}
 		}

@@ -13,7 +13,7 @@ import (
 // the source of a select_and_scatter.
 type scatterCut struct {
 	dim             int
-	operand, source span
+	operand, source section
 }
 
 // scatterRule is the rule by which op is computed on parts. Beyond what is
@@ -55,10 +55,12 @@ func (p *partitioner) cutScatter(op *ir.Op, rule *ir.Factors, k int, axes []ir.A
 	count := part/w.Stride - first
 	c := scatterCut{
 		dim:     d,
-		operand: span{size: in, n: n, part: part, first: first * w.Stride, step: part, length: max((count-1)*w.Stride+w.Size, part-first*w.Stride)},
-		source:  span{size: source, n: n, part: source / n, first: first, step: part / w.Stride, length: count},
+		operand: section{axes: axes, mul: part, add: first * w.Stride, div: 1, size: max((count-1)*w.Stride+w.Size, part-first*w.Stride)},
+		source:  section{axes: axes, mul: part / w.Stride, add: first, div: 1, size: count},
 	}
-	return c, max(c.operand.hops(), c.source.hops()) <= min(maxHops, n-1)
+	hops, _ := p.halo(c.operand, in).hops()
+	more, _ := p.halo(c.source, source).hops()
+	return c, max(hops, more) <= maxHops
 }
 
 // emitScatters emits a select_and_scatter over what its windows reach into.
@@ -75,9 +77,9 @@ func (p *partitioner) emitScatters(op *ir.Op, a *assignment, in []*ir.Value) []*
 			continue
 		}
 		c, _ := p.cutScatter(op, a.rule, k, axes)
-		in[0] = p.span(in[0], c.dim, axes, c.operand, nil)
-		in[1] = p.span(in[1], c.dim, axes, c.source, b.Const(neutral(ir.CombinerOf(op.Regions[1]), in[1].Type.Elem)))
-		start[c.dim] = -c.operand.first
+		in[0] = p.fetch(p.halo(c.operand, op.Operands[0].Type.Shape[c.dim]), in[0], c.dim, nil)
+		in[1] = p.fetch(p.halo(c.source, op.Operands[1].Type.Shape[c.dim]), in[1], c.dim, b.Const(neutral(ir.CombinerOf(op.Regions[1]), in[1].Type.Elem)))
+		start[c.dim] = -c.operand.add
 		limit[c.dim] += start[c.dim]
 		high[c.dim], some = 0, true
 	}

@@ -6,20 +6,20 @@ import (
 	"ppc/ir"
 )
 
-// A dimension that an op moves windows along may be cut: each device takes, of
-// its neighbours, what the windows of its part of the result reach into, and
-// then moves its windows over that. Slices with strides and pads between
-// elements are such ops too, with windows of one element.
+// An op that moves a window over its operand computes, on a part of its result,
+// with a section of the operand: the part's windows. A [halo] brings what other
+// devices have of that, or each device cuts it out of the whole, whichever
+// moves less, and the op does the same on sections with less padding.
 
-// A windowDim is a dimension along which an op moves windows: of its operands
-// and of its results.
+// A windowDim is a dimension of the operand along which windows lie, and the
+// dimension of the result that has an element for each.
 type windowDim struct {
 	in, out int
 	ir.Window
 }
 
-// A windowOp is how an op that moves windows is partitioned.
-type windowOp struct {
+// A windowRow is how an op that moves windows is partitioned.
+type windowRow struct {
 	dims  func(op *ir.Op) []windowDim
 	whole func(op *ir.Op) int        // so many operands, the first ones, are moved over
 	fill  func(op *ir.Op, i int) int // the operand that stands around operand i; -1 for zeros
@@ -28,8 +28,8 @@ type windowOp struct {
 	attrs func(op *ir.Op, in []*ir.Value, out *ir.Type, ws []windowDim) ir.Attrs
 }
 
-// windowOps has a row for every op that moves windows.
-var windowOps = map[ir.Kind]windowOp{
+// windowRows has a row for every op that moves windows.
+var windowRows = map[ir.Kind]windowRow{
 	ir.Convolution: {
 		dims: func(op *ir.Op) []windowDim {
 			d := op.Attrs.Get("dimension_numbers").(ir.ConvDims)
@@ -53,7 +53,9 @@ var windowOps = map[ir.Kind]windowOp{
 		},
 		whole: func(op *ir.Op) int { return len(op.Results) },
 		fill:  func(op *ir.Op, i int) int { return len(op.Results) + i },
-		attrs: paddedWindows,
+		attrs: func(op *ir.Op, _ []*ir.Value, _ *ir.Type, ws []windowDim) ir.Attrs {
+			return windowAttrs(op.Attrs, ws, "base_dilations")
+		},
 	},
 	ir.Slice: {
 		dims: func(op *ir.Op) []windowDim {
@@ -86,33 +88,39 @@ var windowOps = map[ir.Kind]windowOp{
 		whole: func(*ir.Op) int { return 1 },
 		fill:  func(*ir.Op, int) int { return 1 },
 		attrs: func(op *ir.Op, in []*ir.Value, _ *ir.Type, ws []windowDim) ir.Attrs {
-			low, high := make(ir.Ints, len(ws)), make(ir.Ints, len(ws))
+			low, high, interior := make(ir.Ints, len(ws)), make(ir.Ints, len(ws)), make(ir.Ints, len(ws))
 			for d, w := range ws {
-				low[d], high[d] = w.Low, w.High
+				low[d], high[d], interior[d] = w.Low, w.High, w.Base-1
 			}
-			return with(with(op.Attrs, "edge_padding_low", low), "edge_padding_high", high)
+			return with(with(with(op.Attrs, "edge_padding_low", low), "edge_padding_high", high), "interior_padding", interior)
 		},
 	},
 }
 
-func paddedWindows(op *ir.Op, _ []*ir.Value, _ *ir.Type, ws []windowDim) ir.Attrs {
-	low, high := make([]int, len(ws)), make([]int, len(ws))
-	some := op.Attrs.Has("padding")
+// windowAttrs is attrs with the paddings and the base dilations of ws, where
+// they differ from none; base is what the latter are called.
+func windowAttrs(attrs ir.Attrs, ws []windowDim, base string) ir.Attrs {
+	bases, low, high := make(ir.Ints, len(ws)), make([]int, len(ws)), make([]int, len(ws))
+	padded, dilated := attrs.Has("padding"), attrs.Has(base)
 	for i, w := range ws {
-		low[i], high[i] = w.Low, w.High
-		some = some || w.Low != 0 || w.High != 0
+		bases[i], low[i], high[i] = w.Base, w.Low, w.High
+		padded = padded || w.Low != 0 || w.High != 0
+		dilated = dilated || w.Base != 1
 	}
-	if !some {
-		return op.Attrs
+	if padded {
+		attrs = with(attrs, "padding", paddingAttr(low, high))
 	}
-	return with(op.Attrs, "padding", paddingAttr(low, high))
+	if dilated {
+		attrs = with(attrs, base, bases)
+	}
+	return attrs
 }
 
 // partConvolution: a device that has parts of the groups has fewer of them, and
 // of windows that lie side by side it may have a part of each.
 func partConvolution(op *ir.Op, in []*ir.Value, out *ir.Type, ws []windowDim) ir.Attrs {
 	d := op.Attrs.Get("dimension_numbers").(ir.ConvDims)
-	attrs := paddedWindows(op, in, out, ws)
+	attrs := windowAttrs(op.Attrs, ws, "lhs_dilation")
 	if n := in[1].Type.Shape[d.Kernel.First]; n > 0 {
 		attrs.Set("feature_group_count", ir.I64Attr(in[0].Type.Shape[d.Input.Second]/n))
 	}
@@ -132,226 +140,131 @@ func partConvolution(op *ir.Op, in []*ir.Value, out *ir.Type, ws []windowDim) ir
 	return attrs
 }
 
-// A span is what each device needs of a dimension that is cut in n parts: its
-// elements first + c*step to first + c*step + length, where c is the device's
-// coordinate. What is outside of the dimension is filling.
-type span struct {
-	size, n, part       int // of the dimension
-	first, step, length int
-}
-
-// cutWindow is what each of n devices needs of a dimension of size in to have
-// its part of a result of size out, and the windows that it moves over that.
-// It reports false where that is not the same for all devices.
-//
-// The windows of device c begin at c*part*stride - low of the operand as it is
-// dilated, and so at the same distance after one of the operand's elements if
-// part*stride is a number of elements.
-func cutWindow(w ir.Window, in, out, n int) (span, ir.Window, bool) {
-	if in == 0 || out == 0 || w.Size < 1 || in%n != 0 || out%n != 0 || out/n*w.Stride%w.Base != 0 {
-		return span{}, w, false
+// windowRowOf is the row of op, nil where it moves no windows.
+func windowRowOf(op *ir.Op) *windowRow {
+	if row, ok := windowRows[op.Kind]; ok {
+		return &row
 	}
-	part := out / n
-	s := span{size: in, n: n, part: in / n, first: floorDiv(-w.Low, w.Base), step: part * w.Stride / w.Base}
-	w.Low += s.first * w.Base
-	covered := (part-1)*w.Stride + w.Reach() - w.Low // from the first element on
-	s.length = floorDiv(covered-1, w.Base) + 1
-	w.High = covered - (s.length-1)*w.Base - 1
-	return s, w, true
+	return nil
 }
 
-// uniform reports whether every device needs the same of its neighbours.
-func (s span) uniform() bool { return s.step == s.part }
+// moves reports whether op, cut as a says, is cut along w and needs more there
+// than parts of its operand.
+func (w *windowDim) moves(a *assignment) bool {
+	ks := a.rule.Results[0][w.out]
+	return len(a.results[0][w.out]) > 0 && len(ks) == 1 && a.rule.Types[ks[0]] == ir.Permutation
+}
 
-// reach is how many parts further on the first and the last part stand that any
-// device needs. Between the devices that need only elements which are there,
-// the distances grow or shrink steadily.
-func (s span) reach() (first, last int) {
-	started := false
-	at := func(c int) {
-		if c < 0 || c >= s.n {
-			return
+// A reading is the section of an operand that each device needs for its part of
+// the result. Where the windows of different parts lie differently in the
+// dilated operand, phased is set: a device takes the elements around its
+// windows and cuts the dilated section, span elements of it.
+type reading struct {
+	section
+	phased bool
+	span   int
+	window ir.Window // of the section
+}
+
+// reading is what a part of count windows needs, where the result is cut along
+// axes.
+func (w *windowDim) reading(axes []ir.AxisRef, count int) reading {
+	r := reading{window: w.Window, span: (count-1)*w.Stride + w.Reach()}
+	step := count * w.Stride
+	if step%w.Base == 0 {
+		first, last := -floorDiv(w.Low, w.Base), floorDiv(r.span-1-w.Low, w.Base)
+		if first <= last {
+			r.section = section{axes: axes, mul: step / w.Base, add: first, div: 1, size: last - first + 1}
+			r.window.Low = first*w.Base + w.Low
+			r.window.High = r.span - r.window.Low - ((r.size-1)*w.Base + 1)
+			return r
 		}
-		lo, hi := s.first+c*s.step, s.first+c*s.step+s.length-1
-		if hi < 0 || lo >= s.size {
-			return
-		}
-		a, b := floorDiv(max(lo, 0), s.part)-c, floorDiv(min(hi, s.size-1), s.part)-c
-		if !started {
-			first, last, started = a, b, true
-		}
-		first, last = min(first, a), max(last, b)
 	}
-	inside, outside := floorDiv(-s.first, s.step), floorDiv(s.size-s.first-s.length, s.step)
-	for _, c := range []int{0, inside, inside + 1, outside, outside + 1, s.n - 1} {
-		at(c)
-	}
-	return first, last
+	r.phased = true
+	r.section = section{axes: axes, mul: step, add: -w.Low, div: w.Base, size: (w.Base+r.span-2)/w.Base + 1}
+	r.window.Low, r.window.High, r.window.Base = 0, 0, 1
+	return r
 }
 
-// moved is how many elements each device gets of others, about.
-func (s span) moved() int {
-	first, last := s.reach()
-	if !s.uniform() {
-		return (last - first) * s.part
+// placeWindows lets the operands that op moves windows over lie as is best to
+// get at them, where op is computed as a says.
+func (p *partitioner) placeWindows(op *ir.Op, a *assignment) {
+	row := windowRowOf(op)
+	if row == nil {
+		return
 	}
-	return max(0, -s.first) + max(0, s.first+s.length-s.part)
-}
-
-// hops is the number of permutes that it takes.
-func (s span) hops() int {
-	first, last := s.reach()
-	return max(last, 0) - min(first, 0)
-}
-
-// cutSpan is what devices along axes need of operand 0 of op, and how they move
-// windows over that, where factor k of its rule is cut along the axes; false
-// where the factor is none of windows, or this takes more than gathering.
-func (p *partitioner) cutSpan(op *ir.Op, rule *ir.Factors, k int, axes []ir.AxisRef) (span, windowDim, bool) {
-	row, ok := windowOps[op.Kind]
-	if !ok {
-		return span{}, windowDim{}, false
-	}
-	for _, d := range row.dims(op) {
-		if !slices.Equal(rule.Operands[0][d.in], []int{k}) || !slices.Equal(rule.Results[0][d.out], []int{k}) {
+	for _, w := range row.dims(op) {
+		if !w.moves(a) {
 			continue
 		}
-		n := p.mesh.RefsSize(axes)
-		s, w, ok := cutWindow(d.Window, op.Operands[0].Type.Shape[d.in], op.Results[0].Type.Shape[d.out], n)
-		d.Window = w
-		return s, d, ok && s.hops() <= min(maxHops, n-1)
-	}
-	return span{}, windowDim{}, false
-}
-
-// mayCutAlong reports whether op can be computed on parts of factor k along axes.
-func (p *partitioner) mayCutAlong(op *ir.Op, rule *ir.Factors, k int, axes []ir.AxisRef) bool {
-	if mayCut(op, rule.Types[k]) {
-		return true
-	}
-	if rule.Types[k] != ir.Permutation {
-		return false
-	}
-	if op.Kind == ir.SelectAndScatter {
-		_, ok := p.cutScatter(op, rule, k, axes)
-		return ok
-	}
-	_, _, ok := p.cutSpan(op, rule, k, axes)
-	return ok
-}
-
-// spanBytes are the bytes that each device gets of others to compute op as a
-// says.
-func (p *partitioner) spanBytes(op *ir.Op, a *assignment) int {
-	bytes := 0
-	for k, axes := range a.factors {
-		if len(axes) == 0 || a.rule.Types[k] != ir.Permutation {
-			continue
-		}
-		get := func(i int, s span) {
-			bytes += layoutBytes(p.mesh, op.Operands[i].Type, a.operands[i]) / s.part * s.moved()
-		}
-		if op.Kind == ir.SelectAndScatter {
-			c, _ := p.cutScatter(op, a.rule, k, axes)
-			get(0, c.operand)
-			get(1, c.source)
-		} else if s, _, ok := p.cutSpan(op, a.rule, k, axes); ok {
-			for i := range windowOps[op.Kind].whole(op) {
-				get(i, s)
-			}
+		r := w.reading(a.results[0][w.out], p.local(op.Results[0].Type, a.results[0]).Shape[w.out])
+		for i := range row.whole(op) {
+			v := op.Operands[i]
+			h := windowHalo{operand: i, dim: w.in}
+			at, halo, bytes := p.source(v, a.operands[i], w.in, r.section)
+			h.halo = halo
+			a.operands[i] = at
+			a.moved += bytes - p.moved(v, at)
+			a.halos = append(a.halos, h)
 		}
 	}
-	return bytes
 }
 
-// emitWindows emits an op that moves windows, after what its operands need of
-// the neighbours in dimensions that are cut.
+// A windowHalo is how to get at the sections of a dimension of an operand; no
+// halo where it is whole.
+type windowHalo struct {
+	operand, dim int
+	halo         *halo
+}
+
+// emitWindows computes op, which moves windows, on sections.
 func (p *partitioner) emitWindows(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
-	row := windowOps[op.Kind]
-	in = slices.Clone(in)
+	row, in := windowRowOf(op), slices.Clone(in)
 	ws := row.dims(op)
-	for k, axes := range a.factors {
-		if len(axes) == 0 || a.rule.Types[k] != ir.Permutation {
+	for k := range ws {
+		w := &ws[k]
+		if !w.moves(a) {
 			continue
 		}
-		s, cut, _ := p.cutSpan(op, a.rule, k, axes)
+		r := w.reading(a.results[0][w.out], p.local(op.Results[0].Type, a.results[0]).Shape[w.out])
 		for i := range row.whole(op) {
 			var fill *ir.Value
-			if f := row.fill(op, i); f >= 0 && !isZero(op.Operands[f]) {
-				fill = in[f]
+			if k := row.fill(op, i); k >= 0 && !isZero(op.Operands[k]) {
+				fill = in[k]
 			}
-			in[i] = p.span(in[i], cut.in, axes, s, fill)
+			in[i] = p.read(r, a.haloOf(i, w.in), in[i], w.in, fill)
 		}
-		for j := range ws {
-			if ws[j].in == cut.in {
-				ws[j] = cut
-			}
-		}
+		w.Window = r.window
 	}
 	return p.emitAs(op, a, in, row.attrs(op, in, p.local(op.Results[0].Type, a.results[0]), ws))
 }
 
-// span is what s says of a tensor whose part x is: fill, or zeros if that is
-// nil, stands outside of it.
-func (p *partitioner) span(x *ir.Value, d int, axes []ir.AxisRef, s span, fill *ir.Value) *ir.Value {
-	h := &halo{p: p, d: d, axes: axes, n: s.n, part: s.length}
-	if s.uniform() {
-		x = h.same(x, s)
+// haloOf is how a gets at a dimension of an operand.
+func (a *assignment) haloOf(operand, dim int) *halo {
+	i := slices.IndexFunc(a.halos, func(h windowHalo) bool { return h.operand == operand && h.dim == dim })
+	return a.halos[i].halo
+}
+
+// read is what r needs of dimension d of x.
+func (p *partitioner) read(r reading, h *halo, x *ir.Value, d int, fill *ir.Value) *ir.Value {
+	if h == nil {
+		x = p.fetchWhole(&r.section, x, d, fill)
 	} else {
-		x = h.shifting(x, s)
+		x = p.fetch(h, x, d, fill)
 	}
+	if !r.phased {
+		return x
+	}
+	b := &p.build
+	none := make([]int, x.Type.Rank())
+	high, interior := slices.Clone(none), slices.Clone(none)
+	interior[d] = r.div - 1
+	high[d] = max(0, r.div-1+r.span-((r.size-1)*r.div+1))
 	if fill == nil {
-		return x
+		fill = b.Splat(ir.Tensor(x.Type.Elem), 0)
 	}
-	return h.filled(x, s, fill)
-}
-
-// same joins what every device needs of its neighbours, the same of each.
-func (h *halo) same(x *ir.Value, s span) *ir.Value {
-	var parts []*ir.Value
-	for far := floorDiv(s.first, s.part); far*s.part < s.first+s.length; far++ {
-		lo, hi := max(0, s.first-far*s.part), min(s.part, s.first+s.length-far*s.part)
-		parts = append(parts, h.from(h.p.build.SliceDim(x, h.d, lo, hi), far, false))
-	}
-	return h.p.build.Concat(h.d, parts...)
-}
-
-// shifting cuts what this device needs out of the parts of all that any needs.
-func (h *halo) shifting(x *ir.Value, s span) *ir.Value {
-	b := &h.p.build
-	first, last := s.reach()
-	var parts []*ir.Value
-	for far := first; far <= last; far++ {
-		parts = append(parts, h.from(x, far, false))
-	}
-	// What device c needs begins at from + c*(step-part) of the joined parts.
-	from, drift := s.first-first*s.part, (s.n-1)*(s.step-s.part)
-	low := max(0, -from, -from-drift)
-	high := max(0, max(from, from+drift)+s.length-(last-first+1)*s.part)
-	all := h.padded(b.Concat(h.d, parts...), low, high)
-	return h.sliceAt(all, b.Add(b.Mul(h.p.coord(h.axes), b.I32(s.step-s.part)), b.I32(from+low)))
-}
-
-// filled puts fill where x, which is as s says, is outside of its tensor.
-func (h *halo) filled(x *ir.Value, s span, fill *ir.Value) *ir.Value {
-	b := &h.p.build
-	below, above := s.first < 0, s.first+(s.n-1)*s.step+s.length > s.size
-	if !below && !above {
-		return x
-	}
-	index := ir.Tensor(ir.I32, s.length)
-	start := b.Add(b.Mul(h.p.coord(h.axes), b.I32(s.step)), b.I32(s.first))
-	place := b.Add(b.Iota(index, 0), b.Broadcast(start, index.Shape))
-	var inside *ir.Value
-	if below {
-		inside = b.Compare("GE", place, b.Splat(index, 0))
-	}
-	if above {
-		under := b.Compare("LT", place, b.Splat(index, float64(s.size)))
-		if inside != nil {
-			under = b.Binary(ir.And, inside, under)
-		}
-		inside = under
-	}
-	return b.Select(b.Broadcast(inside, x.Type.Shape, h.d), x, b.Broadcast(fill, x.Type.Shape))
+	x = b.Pad(x, fill, none, high, interior)
+	first := r.add - floorDiv(r.add, r.div)*r.div
+	phase := b.Binary(ir.Remainder, addInt(b, b.Mul(p.coord(r.axes), b.I32(r.mul%r.div)), first), b.I32(r.div))
+	return p.sliceAt(x, d, phase, r.span)
 }
