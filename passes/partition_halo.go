@@ -83,7 +83,7 @@ func (p *partitioner) source(v *ir.Value, at layout, d int, s section) (layout, 
 	h := p.halo(s, size)
 	hops, rows := h.hops()
 	bytes := p.moved(v, cut) + rows*(layoutBytes(p.mesh, v.Type, cut)/h.part)
-	if !s.wrap && (hops > maxHops || bytes > least || bytes == least && hops > 0) {
+	if !s.wrap && (hops > maxHops || bytes > least) {
 		return whole, nil, least
 	}
 	return cut, h, bytes
