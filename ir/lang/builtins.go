@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -348,6 +349,19 @@ func constrain(e *elab, c *builtinCall) value {
 	return t.with(e.b.Constrain(t.v, s))
 }
 
+// undivided reports, at its rule, an axis of t that does not divide.
+func (e *elab) undivided(t *tensor, a axis, c cut, parts int) {
+	hint := fmt.Sprintf("%s = %d fits", a.name, (a.size/parts+1)*parts)
+	name := cmp.Or(t.v.Name, e.name)
+	if name == "return" {
+		name = "what is returned"
+	}
+	if o := e.b.Origin; o != nil {
+		hint = fmt.Sprintf("that is at %s:%d; %s", o.Pos.File, o.Pos.Line, hint)
+	}
+	e.p.report(c.rule.span, hint, errDivide, name, a.size, a.name, commas(c.mesh), parts)
+}
+
 // constrained is t lying as the activation rules say, where they say anything.
 func (e *elab) constrained(t *tensor) *tensor {
 	if e.act == nil {
@@ -355,9 +369,8 @@ func (e *elab) constrained(t *tensor) *tensor {
 	}
 	s := e.act.sharding(t.axes, func(a axis, c cut, parts int) {
 		scheduled := a.name == e.act.batch && e.p.pipelined
-		if n, _ := e.size(a.name); n == a.size && c.rule != nil && !scheduled {
-			hint := fmt.Sprintf("%s = %d fits", a.name, (n/parts+1)*parts)
-			e.p.report(c.rule.span, hint, errDivideRule, a.name, n, commas(c.mesh), parts)
+		if n, _ := e.size(a.name); n == a.size && c.rule != nil && !scheduled && e.p.firstUndivided(c.rule, a.name) {
+			e.undivided(t, a, c, parts)
 		}
 	})
 	if d := t.v.Def; d != nil && d.Kind == ir.ShardingConstraint && d.Attrs.Get("sharding").(*ir.Sharding).Equal(s) {

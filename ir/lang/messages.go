@@ -56,7 +56,6 @@ const (
 	errDevices     message = "the mesh has %d devices, there are %d"
 	errShard       message = "shard %s: want weights or activations"
 	errDivide      message = "%s: size %d of %s does not divide along %s (%d)"
-	errDivideRule  message = "axis %s (%d) does not divide along %s (%d)"
 )
 
 // Settings.

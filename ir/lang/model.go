@@ -167,6 +167,9 @@ func (e *elab) laid(l *layout, at span, name string, axes []axis) *ir.Sharding {
 		}
 		hint := fmt.Sprintf("%s = %d fits", a.name, (a.size/parts+1)*parts)
 		if c.rule != nil && c.rule.src != nil {
+			if !p.firstUndivided(c.rule, a.name) {
+				return
+			}
 			hint = fmt.Sprintf("the rule is at %s:%d; %s", c.rule.src.name, c.rule.line, hint)
 		}
 		e.fail(at, hint, errDivide, name, a.size, a.name, commas(c.mesh), parts)

@@ -120,6 +120,22 @@ func (p *program) holdsExperts(ax string) bool {
 	return len(c.mesh) == 1 && c.mesh[0] == "expert"
 }
 
+// An undivided is an axis that a rule cuts into parts that do not divide it.
+type undivided struct {
+	rule *rule
+	axis string
+}
+
+// firstUndivided reports whether nothing was said yet of the rule and the axis:
+// it is one mistake, however many tensors have the axis.
+func (p *program) firstUndivided(r *rule, ax string) bool {
+	if p.undivided[undivided{r, ax}] {
+		return false
+	}
+	p.undivided[undivided{r, ax}] = true
+	return true
+}
+
 // meshAxisSize is the size of a mesh axis; one that is not there has size 1.
 func (p *program) meshAxisSize(name string) int {
 	if p.mesh == nil {
