@@ -62,6 +62,7 @@ func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 	}
 	wishes := p.wishes(op, want, rule)
 	terms, stay := p.termWish(op, rule)
+	p.freeUpdates(op, want, terms, stay)
 	p.keepWish(op, rule, terms, stay)
 	wishes = slices.Insert(wishes, 0, terms)
 	if agreed := p.agreed(op, rule); agreed != nil {
@@ -165,6 +166,20 @@ func (p *partitioner) wish(at layout, dims [][]int, rule *ir.Factors) [][]ir.Axi
 		axes[k] = factors[k].axes
 	}
 	return axes
+}
+
+// freeUpdates lets a scatter have its updates elsewhere than where they are,
+// where they and its result are cut along one axis: either the updates move or
+// what each device made of its own for all others' parts of the result.
+func (p *partitioner) freeUpdates(op *ir.Op, want []layout, terms [][]ir.AxisRef, stay []bool) {
+	if op.Kind != ir.Scatter {
+		return
+	}
+	for k, axes := range terms {
+		if slices.ContainsFunc(axes, want[0].uses) {
+			stay[k] = false
+		}
+	}
 }
 
 // termWish are the axes of the reduced factors that all operands are cut

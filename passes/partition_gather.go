@@ -117,15 +117,9 @@ func (p *partitioner) emitGather(op *ir.Op, a *assignment, in []*ir.Value) []*ir
 // updates are cut, each device scatters its own into neutral values, and the
 // operand joins the combined result.
 func (p *partitioner) emitScatter(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
-	g := op.Attrs.Get("scatter_dimension_numbers").(ir.ScatterDims)
 	n := len(op.Results)
 	in = slices.Clone(in)
-	cuts := p.cutIndices(g.ScatterDimsToOperandDims, op.Operands[0].Type, a.operands[0],
-		func(d int) bool { return slices.Contains(g.InsertedWindowDims, d) })
-	if len(cuts) > 0 {
-		indices := p.build.Convert(in[n], signedIndex(in[n].Type.Elem))
-		in[n] = p.localIndices(indices, g.IndexVectorDim, len(g.ScatterDimsToOperandDims), cuts)
-	}
+	in[n] = p.scatterIndices(op, a, in[n])
 	axes := a.partial()
 	if len(axes) == 0 {
 		return p.emitAs(op, a, in, op.Attrs)
@@ -140,4 +134,16 @@ func (p *partitioner) emitScatter(op *ir.Op, a *assignment, in []*ir.Value) []*i
 	v = p.build.Binary(k, p.onFirst(p.get(op.Operands[0], at), left, k), v)
 	v.Name = part.Name
 	return []*ir.Value{v}
+}
+
+// scatterIndices are the indices of a scatter as this device's part counts.
+func (p *partitioner) scatterIndices(op *ir.Op, a *assignment, indices *ir.Value) *ir.Value {
+	g := op.Attrs.Get("scatter_dimension_numbers").(ir.ScatterDims)
+	cuts := p.cutIndices(g.ScatterDimsToOperandDims, op.Operands[0].Type, a.operands[0],
+		func(d int) bool { return slices.Contains(g.InsertedWindowDims, d) })
+	if len(cuts) == 0 {
+		return indices
+	}
+	indices = p.build.Convert(indices, signedIndex(indices.Type.Elem))
+	return p.localIndices(indices, g.IndexVectorDim, len(g.ScatterDimsToOperandDims), cuts)
 }
