@@ -57,3 +57,29 @@ func TestCounts(t *testing.T) {
 		"gradient":  stage(true),
 	})
 }
+
+// Cross entropy over a vocabulary in parts, of a sequence that is whole or cut,
+// moves nothing of the size of the logits, forward or backward: a maximum and
+// two sums for each token. Nor does the lookup move the table.
+func TestLossStaysCut(t *testing.T) {
+	for program, set := range map[string][]string{"llama_tp.pp": nil, "llama_sp.pp": nil, "llama_cp.pp": {"mesh.fsdp=1", "mesh.tensor=2"}} {
+		m := lowerAs(t, `include "`+program+`"`, lang.Options{Grad: true, Set: append(set, "axes.vocab=4096")})
+		s, err := stats.Of(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const logits = 16 * 64 * 4096 * 4
+		const table = 4096 * 64 * 4
+		for _, c := range s.Collectives {
+			if c.Loop != "" {
+				continue
+			}
+			if c.Bytes >= logits/m.NumDevices() {
+				t.Errorf("%s: %s over %s of %d bytes, of %d that logits have on a device", program, c.Kind, c.Axes, c.Bytes, logits/m.NumDevices())
+			}
+			if c.Kind == "all_gather" && c.Axes == "tensor" && c.Bytes >= table {
+				t.Errorf("%s: the table is gathered over tensor", program)
+			}
+		}
+	}
+}
