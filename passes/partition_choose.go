@@ -39,16 +39,17 @@ const computeWeight = 512
 
 // choose returns the cheapest way to compute op that it finds, where its
 // results are to lie as want says. It tries to compute as each of the results
-// and operands lies, with axes that the others have in addition, and not cut
-// at all; of the best it tries whether less cut is better. What counts is
-// first the bytes that move and then the elements that are computed.
+// and operands lies, with axes that the others have in addition, with the axes
+// of what must be whole in another dimension, and not cut at all; of the best it
+// tries whether less cut is better. What counts is first the bytes that move and
+// then the elements that are computed.
 //
 // A sum is taken where its terms are: along a reduced factor that all operands
 // are cut alike, each device adds what it has, even if it costs more than to
 // gather them. Only where no operand gets larger parts may the terms go
 // elsewhere. It keeps the memory and the work divided as the user did.
 func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
-	rule := scatterRule(op)
+	rule := partsRule(op)
 	single := slices.ContainsFunc(op.Results, func(v *ir.Value) bool { _, ok := onOneDevice(p.m, v.Sharding); return ok })
 	if rule == nil || single {
 		a := new(assignment)
@@ -61,6 +62,11 @@ func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 		return a
 	}
 	wishes := p.wishes(op, want, rule)
+	for _, w := range wishes {
+		if moved := p.elsewhere(op, rule, w); moved != nil {
+			wishes = append(wishes, moved)
+		}
+	}
 	terms, stay := p.termWish(op, rule)
 	p.freeUpdates(op, want, terms, stay)
 	p.keepWish(op, rule, terms, stay)
@@ -182,12 +188,41 @@ func (p *partitioner) freeUpdates(op *ir.Op, want []layout, terms [][]ir.AxisRef
 	}
 }
 
+// elsewhere is wish with the axes of factors along which op cannot be cut moved
+// to others, those of the most parts first; nil where there are none, or no
+// place for them.
+func (p *partitioner) elsewhere(op *ir.Op, rule *ir.Factors, wish [][]ir.AxisRef) [][]ir.AxisRef {
+	out, some := slices.Clone(wish), false
+	for k, axes := range wish {
+		if len(axes) == 0 || p.mayCutAlong(op, rule, k, axes) {
+			continue
+		}
+		out[k] = nil
+		for _, r := range axes {
+			best, parts := -1, 0
+			for j, t := range rule.Types {
+				n := rule.Sizes[j] / p.mesh.RefsSize(out[j])
+				if t == ir.PassThrough && n%p.mesh.RefSize(r) == 0 && n > parts && !layout(out).uses(r) {
+					best, parts = j, n
+				}
+			}
+			if best >= 0 {
+				out[best], some = append(slices.Clone(out[best]), r), true
+			}
+		}
+	}
+	if !some {
+		return nil
+	}
+	return out
+}
+
 // termWish are the axes of the reduced factors that all operands are cut
 // alike, and which factors these are.
 func (p *partitioner) termWish(op *ir.Op, rule *ir.Factors) (axes [][]ir.AxisRef, stay []bool) {
 	axes, stay = make([][]ir.AxisRef, len(rule.Sizes)), make([]bool, len(rule.Sizes))
 	for k, t := range rule.Types {
-		stay[k] = t == ir.Reduction
+		stay[k] = t == ir.Reduction && op.Kind != ir.DynamicSlice // where nothing is summed
 	}
 	for i, v := range op.Operands {
 		if !v.Type.IsTensor() || p.free[v.ID] {

@@ -7,6 +7,31 @@ import (
 	"ppc/ir"
 )
 
+// partsRule is the rule by which op is computed on parts; nil if it has none.
+// More is possible than propagation knows of. The window of a dynamic_slice
+// along a cut dimension is the sum of what each device has of it, and zeros. A
+// select_and_scatter takes its source cut like its operand, where there are as
+// many parts of windows as of elements.
+func partsRule(op *ir.Op) *ir.Factors {
+	rule := ir.FactorsOf(op)
+	switch {
+	case rule == nil:
+	case op.Kind == ir.DynamicSlice:
+		for d, ks := range rule.Operands[0] {
+			if op.Operands[0].Type.Shape[d] != op.Result().Type.Shape[d] {
+				rule.Types[ks[0]] = ir.Reduction
+			}
+		}
+	case op.Kind == ir.SelectAndScatter:
+		for d, ks := range rule.Operands[0] {
+			if n := op.Operands[1].Type.Shape[d]; n > 0 && op.Operands[0].Type.Shape[d]%n == 0 {
+				rule.Operands[1][d] = ks
+			}
+		}
+	}
+	return rule
+}
+
 // emit emits op on parts, as a says, and returns the parts of its results.
 func (p *partitioner) emit(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
 	if windowRowOf(op) != nil {
@@ -14,7 +39,7 @@ func (p *partitioner) emit(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value
 	}
 	switch op.Kind {
 	case ir.DynamicSlice:
-		return p.emitAs(op, a, in, with(op.Attrs, "slice_sizes", ir.Ints(p.local(op.Result().Type, a.results[0]).Shape)))
+		return p.emitDynamicSlice(op, a, in)
 	case ir.DynamicUpdateSlice:
 		return p.emitUpdate(op, a, in)
 	case ir.Gather:
@@ -71,6 +96,55 @@ func (p *partitioner) copyRegions(op *ir.Op) []*ir.Block {
 	return out
 }
 
+// emitDynamicSlice: in a dimension that is cut, the device takes of the window
+// what stands in its part, and zeros for the rest.
+func (p *partitioner) emitDynamicSlice(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+	b := &p.build
+	whole, window, x, in := op.Operands[0].Type.Shape, op.Result().Type.Shape, in[0], slices.Clone(in)
+	sizes := slices.Clone(p.local(op.Result().Type, a.results[0]).Shape)
+	places := make([]*ir.Value, len(sizes)) // of the window, counted from this device's part
+	some := false
+	for d, axes := range a.operands[0] {
+		if len(axes) == 0 || window[d] == whole[d] {
+			continue
+		}
+		part := x.Type.Shape[d]
+		sizes[d] = min(window[d], part)
+		places[d], some = p.placeIn(in[1+d], whole[d]-window[d], p.offset(axes, part)), true
+		in[1+d] = b.Emit(ir.Clamp, []*ir.Value{b.I32(0), places[d], b.I32(part - sizes[d])}, nil, nil, nil).Result()
+	}
+	for d := range places {
+		if some {
+			in[1+d] = b.Convert(in[1+d], ir.I32)
+		}
+	}
+	v := b.DynamicSlice(x, in[1:], sizes...)
+	for d, place := range places {
+		if place == nil {
+			continue
+		}
+		// The taken elements stand at most as far from the window as it is long.
+		size, taken := window[d], sizes[d]
+		if size == 1 {
+			mine := b.Compare("EQ", place, in[1+d])
+			v = b.Select(b.Broadcast(mine, v.Type.Shape), v, b.Splat(v.Type, 0))
+			continue
+		}
+		start := b.Add(b.Sub(place, in[1+d]), b.I32(size))
+		v = p.sliceAt(p.padded(v, d, size, size, nil), d, b.Emit(ir.Clamp, []*ir.Value{b.I32(0), start, b.I32(size + taken)}, nil, nil, nil).Result(), size)
+	}
+	v.Name = op.Result().Name
+	return []*ir.Value{v}
+}
+
+// placeIn is a start index that is moved to 0 to last, counted from offset.
+func (p *partitioner) placeIn(start *ir.Value, last int, offset *ir.Value) *ir.Value {
+	b := &p.build
+	t := start.Type
+	inside := b.Emit(ir.Clamp, []*ir.Value{b.Splat(t, 0), start, b.Splat(t, float64(last))}, nil, nil, nil).Result()
+	return b.Sub(b.Convert(inside, ir.I32), offset)
+}
+
 // emitUpdate: where the updated window lies in a dimension that is cut, the
 // device writes the window into its part with room for one more on either
 // side, and drops the rooms.
@@ -86,9 +160,8 @@ func (p *partitioner) emitUpdate(op *ir.Op, a *assignment, in []*ir.Value) []*ir
 		}
 		t := starts[d].Type
 		low[d] = update[d]
-		start := b.Emit(ir.Clamp, []*ir.Value{b.Splat(t, 0), starts[d], b.Splat(t, float64(whole[d]-update[d]))}, nil, nil, nil).Result()
-		start = b.Sub(b.Convert(start, ir.I32), p.offset(axes, part[d]))
-		starts[d] = b.Convert(b.Add(start, b.I32(update[d])), signedIndex(t.Elem))
+		place := p.placeIn(starts[d], whole[d]-update[d], p.offset(axes, part[d]))
+		starts[d] = b.Convert(b.Add(place, b.I32(update[d])), signedIndex(t.Elem))
 	}
 	if slices.Max(append(low, 0)) == 0 {
 		return p.emitAs(op, a, in, op.Attrs)

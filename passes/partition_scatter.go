@@ -16,22 +16,6 @@ type scatterCut struct {
 	operand, source section
 }
 
-// scatterRule is the rule by which op is computed on parts. Beyond what is
-// known of it for propagation, a select_and_scatter takes its source cut like
-// its operand, where there are as many parts of windows as of elements.
-func scatterRule(op *ir.Op) *ir.Factors {
-	rule := ir.FactorsOf(op)
-	if rule == nil || op.Kind != ir.SelectAndScatter {
-		return rule
-	}
-	for d, ks := range rule.Operands[0] {
-		if n := op.Operands[1].Type.Shape[d]; n > 0 && op.Operands[0].Type.Shape[d]%n == 0 {
-			rule.Operands[1][d] = ks
-		}
-	}
-	return rule
-}
-
 // cutScatter is what devices along axes need, where factor k of the rule is cut
 // along them; false where that is not the same for all. A window must not reach
 // into padding, since what stands there could be selected, and the elements
