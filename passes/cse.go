@@ -106,17 +106,8 @@ func writeKey(b *strings.Builder, op *ir.Op, ref func(*ir.Value) string) {
 		b.WriteString(ref(v))
 	}
 	for _, a := range op.Attrs {
-		if a.Name == "channel_handle" {
-			continue
-		}
-		b.WriteByte(';')
-		b.WriteString(a.Name)
-		b.WriteByte('=')
-		if l, ok := a.Attr.(*ir.Literal); ok {
-			b.WriteString(l.Type.String())
-			b.Write(l.Data)
-		} else {
-			b.WriteString(a.Attr.String())
+		if a.Name != "channel_handle" {
+			writeAttr(b, a)
 		}
 	}
 	for _, v := range op.Results {
@@ -127,23 +118,39 @@ func writeKey(b *strings.Builder, op *ir.Op, ref func(*ir.Value) string) {
 		}
 	}
 	for _, r := range op.Regions {
-		local := make(map[*ir.Value]string)
-		name := func(vs []*ir.Value) {
-			for _, v := range vs {
-				local[v] = "r" + strconv.Itoa(len(local))
+		writeRegion(b, r, ref)
+	}
+}
+
+func writeAttr(b *strings.Builder, a ir.NamedAttr) {
+	b.WriteByte(';')
+	b.WriteString(a.Name)
+	b.WriteByte('=')
+	if l, ok := a.Attr.(*ir.Literal); ok {
+		b.WriteString(l.Type.String())
+		b.Write(l.Data)
+		return
+	}
+	b.WriteString(a.Attr.String())
+}
+
+func writeRegion(b *strings.Builder, r *ir.Block, ref func(*ir.Value) string) {
+	local := make(map[*ir.Value]string)
+	name := func(vs []*ir.Value) {
+		for _, v := range vs {
+			local[v] = "r" + strconv.Itoa(len(local))
+		}
+	}
+	name(r.Args)
+	for _, inner := range r.Ops {
+		b.WriteByte('{')
+		writeKey(b, inner, func(v *ir.Value) string {
+			if s, ok := local[v]; ok {
+				return s
 			}
-		}
-		name(r.Args)
-		for _, inner := range r.Ops {
-			b.WriteByte('{')
-			writeKey(b, inner, func(v *ir.Value) string {
-				if s, ok := local[v]; ok {
-					return s
-				}
-				return ref(v)
-			})
-			b.WriteByte('}')
-			name(inner.Results)
-		}
+			return ref(v)
+		})
+		b.WriteByte('}')
+		name(inner.Results)
 	}
 }

@@ -62,6 +62,7 @@ var Table = []Pass{
 	{Name: "cse", Doc: "merges values that compute the same thing", Run: cse},
 	{Name: "dce", Doc: "removes values and loop carries that nothing uses", Run: dce},
 	{Name: "skip-bubbles", Doc: "leaves out the work of stages that have no microbatch, if it is asked for", Requires: ir.Local, Run: skipBubbles},
+	{Name: "combine", Doc: "makes one collective of several alike, up to a size, and of those whose results are added up", Requires: ir.Local, Run: combine},
 }
 
 // Names returns the names of the passes, each once, in order.
