@@ -94,15 +94,19 @@ func (j *joiner) joinPairs(b *ir.Builder, g []*ir.Op) {
 		id = ir.ReplicaID
 	}
 	device := b.Emit(id, nil, nil, nil, nil).Result()
-	is := func(table []int, i int, t *ir.Type) *ir.Value {
-		row := b.DynamicSlice(b.Const(ir.Ints64(ir.Tensor(ir.I32, n), table...)), []*ir.Value{device}, 1)
-		at := b.Reshape(b.Compare("EQ", row, b.Splat(row.Type, float64(i+1))))
-		return b.Broadcast(at, t.Shape)
+	look := func(table []int) *ir.Value {
+		return b.DynamicSlice(b.Const(ir.Ints64(ir.Tensor(ir.I32, n), table...)), []*ir.Value{device}, 1)
 	}
-	x := one.Operands[0]
+	is := func(row *ir.Value, i int) *ir.Value {
+		return b.Broadcast(b.Reshape(b.Compare("EQ", row, b.Splat(row.Type, float64(i+1)))), one.Operands[0].Type.Shape)
+	}
+	x, sender := one.Operands[0], (*ir.Value)(nil)
 	for i, op := range g[1:] {
-		if y := op.Operands[0]; y != x {
-			x = b.Select(is(sends, i+1, x.Type), y, x)
+		if y := op.Operands[0]; y != one.Operands[0] {
+			if sender == nil {
+				sender = look(sends)
+			}
+			x = b.Select(is(sender, i+1), y, x)
 		}
 	}
 	attrs, flat := slices.Clone(one.Attrs), make([]int, 0, 2*len(all))
@@ -111,9 +115,9 @@ func (j *joiner) joinPairs(b *ir.Builder, g []*ir.Op) {
 	}
 	attrs.Set("source_target_pairs", ir.Ints64(ir.Tensor(ir.I64, len(all), 2), flat...))
 	z := b.Emit(ir.CollectivePermute, []*ir.Value{x}, attrs, nil, nil).Result()
+	receiver, none := look(gets), b.Broadcast(b.Splat(ir.Tensor(z.Type.Elem), 0), z.Type.Shape)
 	for i, op := range g {
-		none := b.Broadcast(b.Splat(ir.Tensor(z.Type.Elem), 0), z.Type.Shape)
-		v := b.At(op.Origin).Select(is(gets, i, z.Type), z, none)
+		v := b.At(op.Origin).Select(is(receiver, i), z, none)
 		adopt(v.Def, 0, op.Result())
 	}
 }

@@ -109,6 +109,15 @@ func TestEveryForm(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			m.Attrs.Set("pp.combine", ir.I64Attr(1<<20))
+			if err := RunOne(byName("combine"), m); err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range evaluate(t, m, typed, args, eval.Options{Poison: true}) {
+				if _, rel := eval.MaxDiff(got, want[i]); !(rel <= 1e-12) {
+					t.Errorf("with all collectives combined that can be: result %d differs by %g", i, rel)
+				}
+			}
 		})
 	}
 }

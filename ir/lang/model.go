@@ -47,6 +47,9 @@ func (p *program) build() *ir.Module {
 	if p.count == 0 {
 		p.checkNames(m)
 		p.markTraining(m, d, v)
+		if n, given := p.num("pipeline", "combine"); given {
+			m.Attrs.Set("pp.combine", ir.I64Attr(n))
+		}
 	}
 	return m
 }
