@@ -2,6 +2,7 @@ package passes
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"ppc/ir"
@@ -256,6 +257,11 @@ func (p *partitioner) make(v *ir.Value, at layout) *ir.Value {
 		return p.makeFree(v, at)
 	case len(p.copies[v.ID]) == 0:
 		return p.makeMoved(v, at)
+	}
+	if n, _ := p.reach(v, at, math.MaxInt, 0); n > 0 {
+		if a, _ := p.again(v, at, n, againDepth); a != nil {
+			return p.computeAgain(v, a)
+		}
 	}
 	best := p.nearest(v, at)
 	p.warnThroughWhole(v, best.at, at)

@@ -408,7 +408,13 @@ func (p *partitioner) moved(v *ir.Value, at layout) int {
 	if len(p.copies[v.ID]) > 0 {
 		from = p.nearest(v, at).at
 	}
-	return p.resharder.plan(v.Type, from, at).bytes
+	n := p.resharder.plan(v.Type, from, at).bytes
+	if n > 0 && len(p.copies[v.ID]) > 0 {
+		if a, fewer := p.again(v, at, n, againDepth); a != nil {
+			return fewer
+		}
+	}
+	return n
 }
 
 // A scattering is what reduce_scatter can do for a tensor of partial sums: the

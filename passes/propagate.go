@@ -184,11 +184,7 @@ func freeValues(f *ir.Func, constrained bool) []bool {
 			return
 		}
 		constant := op.Kind == ir.Constant || op.Kind == ir.SdyConstant || op.Kind == ir.Iota
-		local := op.Kind.Has(ir.Pure) && (op.Kind.Has(ir.Elementwise) || op.Kind == ir.BroadcastInDim || op.Kind == ir.Reshape || op.Kind == ir.Slice)
-		if ir.ShardingConstraint <= op.Kind && op.Kind <= ir.ShardedToUnreduced {
-			local = constrained && op.Kind == ir.ShardingConstraint && len(unreducedOf(op.Result().Sharding)) == 0
-		}
-		if local {
+		if isLocal(op) || op.Kind == ir.Reshape || op.Kind == ir.Slice || constrained && op.Kind == ir.ShardingConstraint && len(unreducedOf(op.Result().Sharding)) == 0 {
 			constant = true
 			for _, v := range op.Operands {
 				constant = constant && free[v.ID]
@@ -198,6 +194,12 @@ func freeValues(f *ir.Func, constrained bool) []bool {
 		free[op.Result().ID] = constant || scalar
 	})
 	return free
+}
+
+// isLocal reports whether op computes each element of its result from one of
+// each operand.
+func isLocal(op *ir.Op) bool {
+	return op.Kind.Has(ir.Pure) && (op.Kind.Has(ir.Elementwise) || op.Kind == ir.BroadcastInDim) && !(ir.ShardingConstraint <= op.Kind && op.Kind <= ir.ShardedToUnreduced)
 }
 
 // tensor returns a new tensor, nil for what has no dimensions.

@@ -1,0 +1,75 @@
+package passes
+
+import (
+	"ppc/ir"
+)
+
+// Where a value has to lie otherwise than it does, it can be moved, or be
+// computed again where it is needed: a mask of rows and columns from the few
+// numbers of each, a cosine from a position. The second is for ops that compute
+// element by element, and where fewer bytes move for it.
+
+// againDepth bounds the ops that are computed again for one value, one after
+// the other.
+const againDepth = 8
+
+// again is how v is computed so that it lies as at says, and how many bytes
+// move for that; nil unless these are fewer than limit.
+func (p *partitioner) again(v *ir.Value, at layout, limit, depth int) (*assignment, int) {
+	op := v.Def
+	if depth == 0 || op == nil || len(op.Results) != 1 || !isLocal(op) {
+		return nil, 0
+	}
+	rule := ir.FactorsOf(op)
+	if rule == nil {
+		return nil, 0
+	}
+	a := p.assign(op, rule, p.wish(at, rule.Results[0], rule))
+	if !a.results[0].equal(at) {
+		return nil, 0
+	}
+	bytes := 0
+	for i, x := range op.Operands {
+		n, ok := p.reach(x, a.operands[i], limit-bytes, depth-1)
+		if bytes += n; !ok || bytes >= limit {
+			return nil, 0
+		}
+	}
+	return a, bytes
+}
+
+// reach is how many bytes move for v to lie as at says, if these are fewer than
+// limit.
+func (p *partitioner) reach(v *ir.Value, at layout, limit, depth int) (int, bool) {
+	switch {
+	case !v.Type.IsTensor() || p.free[v.ID]:
+		return 0, true
+	case len(p.copies[v.ID]) == 0:
+		return 0, false
+	}
+	c := p.nearest(v, at)
+	from, n := c.at, 0
+	if len(c.partial) > 0 {
+		from, n = p.combineCost(v.Type, from, at, c.partial)
+	}
+	n += p.resharder.plan(v.Type, from, at).bytes
+	if n > 0 {
+		if a, fewer := p.again(v, at, min(n, limit), depth); a != nil {
+			n = fewer
+		}
+	}
+	return n, n < limit
+}
+
+// computeAgain makes v as again says.
+func (p *partitioner) computeAgain(v *ir.Value, a *assignment) *ir.Value {
+	op := v.Def
+	origin := p.build.Origin
+	defer func() { p.build.Origin = origin }()
+	in := make([]*ir.Value, len(op.Operands))
+	for i, x := range op.Operands {
+		in[i] = p.get(x, a.operands[i])
+	}
+	p.build.Origin = op.Origin
+	return p.emit(op, a, in)[0]
+}
