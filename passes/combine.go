@@ -12,35 +12,27 @@ import (
 //   - those whose results are added up are one of the sum of their operands
 //     (combine_sums.go);
 //   - collectives of one block that are alike in kind, groups, element type and
-//     reducer, and of which none needs another, are one with as many operands,
-//     while operands or results together take no more than a number of bytes:
-//     combineBytes, or what the module's attribute pp.combine says;
+//     reducer, and of which none needs another, are one with as many operands:
+//     of single numbers always, of others while operands or results together
+//     take no more bytes than the module's attribute pp.combine says;
 //   - permutes along lists of pairs that have no source and no target in common
 //     are one along all of the pairs (combine_pairs.go).
 //
 // The one stands where the last of the several stood. What needs one of them
 // and stood before moves behind; nothing leaves its block. That is given up
-// where any op of the block would run with more than so many bytes more alive
-// beside it, so a program with loops d deep takes at most d+1 times as many
-// bytes more.
+// where any op of the block would run with more than that number of bytes, or
+// some scalars, more alive beside it, so a program with loops d deep takes at
+// most d+1 times as many bytes more.
 func combine(m *ir.Module) error {
-	limit := combineBytes
-	if m.Attrs.Has("pp.combine") {
-		limit = m.Attrs.Int("pp.combine")
-	}
 	for _, f := range m.Funcs {
 		if f.Body == nil {
 			continue
 		}
-		j := &joiner{m: m, f: f, limit: limit, uses: f.Uses()}
+		j := &joiner{m: m, f: f, limit: m.Attrs.Int("pp.combine"), uses: f.Uses()}
 		j.block(f.Body)
 	}
 	return nil
 }
-
-// combineBytes is how large collectives become where nothing is said: some
-// scalars. For these the time of a collective is its latency on any machine.
-const combineBytes = 256
 
 // A joiner combines the collectives of a function.
 type joiner struct {
@@ -162,7 +154,7 @@ func (j *joiner) cheap(b *ir.Block, i, k int, order []*ir.Op) bool {
 		j.alive = j.aliveBeside(b, b.Ops)
 	}
 	for op, n := range j.aliveBeside(b, slices.Concat(b.Ops[:i], order, b.Ops[k+1:])) {
-		if was, ok := j.alive[op]; ok && n > was+j.limit {
+		if was, ok := j.alive[op]; ok && n > was+max(j.limit, smallBytes) {
 			return false
 		}
 	}
@@ -213,10 +205,15 @@ func (j *joiner) aliveBeside(b *ir.Block, order []*ir.Op) map[*ir.Op]int {
 func (j *joiner) alike() joining {
 	return joining{
 		key: func(op *ir.Op) string {
-			if way, ok := ways[op.Kind]; !ok || movedBytes(op) > j.limit || way.rows != nil && len(op.Operands) != 1 {
+			way, ok := ways[op.Kind]
+			if !ok || way.rows != nil && len(op.Operands) != 1 {
 				return ""
 			}
-			return alikeKey(op, ways[op.Kind].dims)
+			key := alikeKey(op, way.dims)
+			if key == "" || movedBytes(op) > j.limit {
+				return ""
+			}
+			return key
 		},
 		fits: func(g []*ir.Op, op *ir.Op) bool { return movedBytes(append(slices.Clip(g), op)...) <= j.limit },
 		make: func(b *ir.Builder, g []*ir.Op) { ways[g[0].Kind].join(b, g) },
@@ -224,16 +221,19 @@ func (j *joiner) alike() joining {
 }
 
 // movedBytes is the size of the operands of ops, or of the results, whichever
-// are larger.
+// are larger, leaving out single numbers.
 func movedBytes(ops ...*ir.Op) int {
+	size := func(vs []*ir.Value) (n int) {
+		for _, v := range vs {
+			if v.Type.NumElements() > 1 {
+				n += bytesOf(v.Type)
+			}
+		}
+		return n
+	}
 	in, out := 0, 0
 	for _, op := range ops {
-		for _, v := range op.Operands {
-			in += bytesOf(v.Type)
-		}
-		for _, v := range op.Results {
-			out += bytesOf(v.Type)
-		}
+		in, out = in+size(op.Operands), out+size(op.Results)
 	}
 	return max(in, out)
 }

@@ -207,11 +207,9 @@ func prepared(t *testing.T, typed *ir.Module, d ir.Dict) *ir.Module {
 
 // An optimizer that is sharded over data computes the same, with one
 // reduce_scatter and one all_gather for each parameter in addition to those of
-// fsdp; the choice of a dimension is recorded. Small ones are not combined here,
-// so that an op is a parameter.
+// fsdp; the choice of a dimension is recorded.
 func TestShardedOptimizer(t *testing.T) {
 	typed := perceptron(8)
-	typed.Attrs.Set("pp.combine", ir.I64Attr(0))
 	args := waves(typed)
 	plain := train("adamw", steady, append(adamArgs, num("weight_decay", 0.1), num("clip", 0.01))...)
 	sharded := ir.Attrs(plain)

@@ -61,7 +61,7 @@ var settingTable = []settingRow{
 	{block: "pipeline", key: "scan_layers", kind: flag, def: true, doc: "whether the layers of a stage, and of a stack, are a loop"},
 	{block: "pipeline", key: "unroll", kind: count, min: 1, def: 1, doc: "iterations in one turn of the loop"},
 	{block: "pipeline", key: "skip_bubbles", kind: flag, def: false, doc: "whether stages without a microbatch do nothing, instead of computing what is dropped"},
-	{block: "pipeline", key: "combine", kind: count, min: 0, def: 256, doc: "bytes up to which collectives that are alike, and that do not need one another, become one"},
+	{block: "pipeline", key: "combine", kind: count, min: 0, def: 0, doc: "bytes up to which collectives of one kind over the same devices become one"},
 	{block: "pipeline", key: "mode", kind: word, words: []string{"auto", "explicit"}, def: "auto",
 		refused: map[string]string{"explicit": "use auto"}, doc: "whether shardings are derived or demanded"},
 	{block: "pipeline", key: "compat", kind: word, words: []string{"none", "maxtext_prefetch"}, def: "none",
