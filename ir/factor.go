@@ -466,3 +466,16 @@ func gatheredFactors(attrs ...string) func(*Op) *Factors {
 		return f
 	}
 }
+
+// topKFactors: the last dimension must be whole.
+func topKFactors(op *Op) *Factors {
+	f := newFactors(op)
+	in, out := op.Operands[0].Type.Shape, op.Results[0].Type.Shape
+	last := len(in) - 1
+	for d, size := range in[:last] {
+		f.add(size, PassThrough, []int{d}, []int{d, d})
+	}
+	f.add(in[last], NeedReplication, []int{last}, []int{-1, -1})
+	f.add(out[last], NeedReplication, []int{-1}, []int{last, last})
+	return f
+}

@@ -18,7 +18,7 @@ const (
 	Differentiated                  // main returns the gradients that were asked for
 	Optimized                       // main is a step of training, if one was asked for
 	Rotated                         // no pp.rotate
-	Expanded                        // no pp op: pure StableHLO with Shardy shardings
+	Expanded                        // no pp op, no function of chlo: pure StableHLO with Shardy shardings
 	Sharded                         // every tensor has a closed sharding
 	Local                           // one program per device: no sharding, no sdy op; shapes per device
 )
@@ -140,7 +140,7 @@ func checkAlias(f *Func, i, n int) *Rule {
 
 func checkExpanded(m *Module, errs *Errors) {
 	eachOp(m, errs, func(op *Op) {
-		if op.Kind.Has(Pipeline) {
+		if op.Kind.Has(Pipeline) || op.Kind.Has(Composite) {
 			errs.add(op, rule("expanded", "%s is left over", op.Name()))
 		}
 	})

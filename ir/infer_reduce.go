@@ -221,3 +221,25 @@ func inferSort(op *Op) ([]*Type, *Rule) {
 	}
 	return typesOf(op.Operands), nil
 }
+
+// inferTopK: the operand has a dimension (1), the last, of at least k elements
+// (2), which is not negative (3).
+func inferTopK(op *Op) ([]*Type, *Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	t, k := op.Operands[0].Type, op.Int("k")
+	if t.Rank() == 0 || t.Elem.IsComplex() || t.Elem == I1 {
+		return nil, broken(1, "operand is %s, want real numbers along a dimension", t)
+	}
+	last := t.Rank() - 1
+	if n := t.Shape[last]; n != Dynamic && k > n {
+		return nil, broken(2, "k is %d, dimension %d has size %d", k, last, n)
+	}
+	if k < 0 {
+		return nil, broken(3, "k is %d, want at least 0", k)
+	}
+	shape := slices.Clone(t.Shape)
+	shape[last] = k
+	return []*Type{t.WithShape(shape...), Tensor(I32, shape...)}, nil
+}

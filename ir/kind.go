@@ -56,6 +56,28 @@ const (
 	Select
 	Clamp
 
+	// Functions of the dialect chlo.
+	Acos
+	Acosh
+	Asin
+	Asinh
+	Atan
+	Atanh
+	ChloTan
+	Cosh
+	Digamma
+	Erf
+	ErfInv
+	Erfc
+	IsInf
+	IsNegInf
+	IsPosInf
+	Lgamma
+	NextAfter
+	Sinh
+	Square
+	TopK
+
 	// Sources.
 	Constant
 	Iota

@@ -14,6 +14,7 @@ const (
 	Isolated                      // its regions see no value from outside
 	Pipeline                      // a pp op: lowered by a pass before the program is done
 	AllowsUnit                    // may have any number of results
+	Composite                     // a function made of other ops, which the pass expand puts in its place
 )
 
 // An Arity bounds a number of operands, results or regions.
@@ -103,6 +104,14 @@ func elementwise1(name, doc string, infer func(*Op) ([]*Type, *Rule)) opInfo {
 func elementwise2(name, doc string, traits Trait, infer func(*Op) ([]*Type, *Rule)) opInfo {
 	return opInfo{name: "stablehlo." + name, doc: doc, traits: Pure | Elementwise | traits, operands: exactly(2), results: exactly(1), infer: infer, factors: pointwise}.
 		on("%a, %b", "tensor<4x8xf32>")
+}
+
+// composite1 is the row of a function of the dialect chlo.
+func composite1(name, doc string, infer func(*Op) ([]*Type, *Rule)) opInfo {
+	o := elementwise1(name, doc, infer)
+	o.name = "chlo." + name
+	o.traits |= Composite
+	return o.on("%a", "tensor<4x8xf32> -> tensor<4x8xf32>")
 }
 
 // with returns the row with one more attribute.
@@ -203,6 +212,30 @@ var table = [numKinds]opInfo{
 	Clamp: {name: "stablehlo.clamp", doc: "second operand held between first and third", traits: Pure | Elementwise, operands: exactly(3), results: exactly(1),
 		infer: inferClamp, factors: pointwise,
 		example: `%r = stablehlo.clamp %f, %a, %f : (tensor<f32>, tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>`},
+
+	Acos:     composite1("acos", "angle whose cosine the operand is", inferFloat),
+	Acosh:    composite1("acosh", "positive number whose hyperbolic cosine the operand is", inferFloat),
+	Asin:     composite1("asin", "angle whose sine the operand is", inferFloat),
+	Asinh:    composite1("asinh", "number whose hyperbolic sine the operand is", inferFloat),
+	Atan:     composite1("atan", "angle whose tangent the operand is", inferFloat),
+	Atanh:    composite1("atanh", "number whose hyperbolic tangent the operand is", inferFloat),
+	ChloTan:  composite1("tan", "tangent of radians", inferFloat),
+	Cosh:     composite1("cosh", "hyperbolic cosine", inferFloat),
+	Digamma:  composite1("digamma", "derivative of lgamma", inferReal),
+	Erf:      composite1("erf", "integral of 2/sqrt(pi) exp(-t²) from 0 to the operand", inferReal),
+	ErfInv:   composite1("erf_inv", "number whose erf the operand is", inferReal),
+	Erfc:     composite1("erfc", "1 - erf(x), exact where erf is near 1", inferReal),
+	IsInf:    composite1("is_inf", "infinite, of either sign", inferIsFinite).on("%a", "tensor<4x8xf32> -> tensor<4x8xi1>"),
+	IsNegInf: composite1("is_neg_inf", "minus infinity", inferIsFinite).on("%a", "tensor<4x8xf32> -> tensor<4x8xi1>"),
+	IsPosInf: composite1("is_pos_inf", "plus infinity", inferIsFinite).on("%a", "tensor<4x8xf32> -> tensor<4x8xi1>"),
+	Lgamma:   composite1("lgamma", "logarithm of the magnitude of the gamma function", inferReal),
+	NextAfter: {name: "chlo.next_after", doc: "the number next to the first operand towards the second", traits: Pure | Elementwise | Composite, operands: exactly(2), results: exactly(1),
+		infer: inferReal, factors: pointwise, example: "%r = chlo.next_after %a, %b : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>"},
+	Sinh:   composite1("sinh", "hyperbolic sine", inferFloat),
+	Square: composite1("square", "product with itself", inferNumber),
+	TopK: {name: "chlo.top_k", doc: "the k largest elements along the last dimension, largest first, and where they stand", traits: Pure | Composite, operands: exactly(1), results: exactly(2),
+		attrs: []AttrSpec{req("k", IntAttr)}, infer: inferTopK, factors: topKFactors,
+		example: "%r, %indices = chlo.top_k(%a, k = 3) : tensor<4x8xf32> -> (tensor<4x3xf32>, tensor<4x3xi32>)"},
 
 	Constant: {name: "stablehlo.constant", doc: "a literal", traits: Pure, results: exactly(1), attrs: []AttrSpec{req("value", DenseAttr)}, infer: inferConstant, factors: sourceFactors,
 		example: `%r = stablehlo.constant dense<[1, -2, 3]> : tensor<3xi32>`},

@@ -20,7 +20,7 @@ import (
 
 // mustPass is how many conformance units have passed at least once. It only
 // grows.
-const mustPass = 1677
+const mustPass = 1754
 
 // A unit is a unit of the corpus that the evaluator may run.
 type unit struct{ conformance.Unit }
@@ -170,7 +170,8 @@ func (o oracle) known() bool {
 
 // roughConstants are programs whose constants have been rounded, so that in
 // float64 they do not give what the recorded float64 program gave.
-var roughConstants = map[string]float64{"bf16_dot": 1e-2, "shapes": 1e-8, "while_dynamic": 1e-7}
+var roughConstants = map[string]float64{"bf16_dot": 1e-2, "shapes": 1e-8, "while_dynamic": 1e-7,
+	"tx_adamw_1dev": 1e-7, "mt_llama_s4f2_grad": 1e-10, "transcendental": 1e-7}
 
 // What XLA computed, to its tolerance; and in float64, to 1e-12, what the same
 // program gave there.
