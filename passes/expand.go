@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -14,7 +15,8 @@ import (
 //     inputs and outputs;
 //   - pp.checkpoint becomes its region's ops, pp.name its operand;
 //   - pp.gather becomes a sharding constraint, which partition turns into the
-//     collective.
+//     collective;
+//   - a function of chlo becomes the ops that it is made of.
 //
 // Only the public functions remain.
 func expand(m *ir.Module) error {
@@ -27,6 +29,9 @@ func expand(m *ir.Module) error {
 		}
 		e := &expander{f: f, sub: f.NewSubst()}
 		e.block(f.Body)
+		if e.err != nil {
+			return e.err
+		}
 	}
 	dropUnused(m)
 	return nil
@@ -104,6 +109,7 @@ func (in *inliner) call(op *ir.Op, active []string) ([]*ir.Op, error) {
 type expander struct {
 	f   *ir.Func
 	sub ir.Subst
+	err error
 }
 
 func (e *expander) block(b *ir.Block) {
@@ -116,6 +122,12 @@ func (e *expander) block(b *ir.Block) {
 
 func (e *expander) op(b *ir.Builder, op *ir.Op) {
 	e.sub.Apply(op.Operands)
+	if op.Kind.Has(ir.Composite) {
+		vs, err := compose(b, op)
+		e.err = cmp.Or(e.err, err)
+		e.replace(op, vs)
+		return
+	}
 	switch op.Kind {
 	case ir.PPName:
 		e.replace(op, op.Operands)

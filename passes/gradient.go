@@ -1,6 +1,10 @@
 package passes
 
-import "ppc/ir"
+import (
+	"math"
+
+	"ppc/ir"
+)
 
 // A gradRule adds to the cotangents of op's floating-point operands what
 // follows from ct, the cotangents of its results: nil where a result has none,
@@ -48,6 +52,22 @@ func gradientRules() map[ir.Kind]gradRule {
 		ir.Subtract:  parts(same, negated),
 		ir.Select:    parts(nil, selected(true), selected(false)),
 		ir.Clamp:     parts(clampedAt(0), gradClamp, clampedAt(2)),
+
+		ir.Acos:    parts(overRoot(-1, -1, 1)),
+		ir.Acosh:   parts(overRoot(1, 1, -1)),
+		ir.Asin:    parts(overRoot(1, -1, 1)),
+		ir.Asinh:   parts(overRoot(1, 1, 1)),
+		ir.Atan:    parts(overSum(1)),
+		ir.Atanh:   parts(overSum(-1)),
+		ir.ChloTan: parts(gradTan),
+		ir.Cosh:    parts(of(ir.Sinh)),
+		ir.Erf:     parts(gaussian(2 / math.Sqrt(math.Pi))),
+		ir.ErfInv:  parts(gradErfInv),
+		ir.Erfc:    parts(gaussian(-2 / math.Sqrt(math.Pi))),
+		ir.Lgamma:  parts(of(ir.Digamma)),
+		ir.Sinh:    parts(of(ir.Cosh)),
+		ir.Square:  parts(gradSquare),
+		ir.TopK:    gradTopK,
 
 		ir.BroadcastInDim:     parts(gradBroadcast),
 		ir.Concatenate:        gradConcatenate,

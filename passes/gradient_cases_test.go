@@ -66,6 +66,25 @@ var elementwiseGradients = []gradientTest{
 		return p.attr(ir.ReducePrecision, []*ir.Value{p.float(p.shape()...)}, named("exponent_bits", ir.Int{Value: 11, Type: ir.I32}), named("mantissa_bits", ir.Int{Value: 52, Type: ir.I32}))
 	}},
 
+	unaryGradient("acos", ir.Acos, -0.9, 0.9),
+	unaryGradient("acosh", ir.Acosh, 1.2, 3),
+	unaryGradient("asin", ir.Asin, -0.9, 0.9),
+	unaryGradient("asinh", ir.Asinh, -3, 3),
+	unaryGradient("atan", ir.Atan, -3, 3),
+	unaryGradient("atanh", ir.Atanh, -0.9, 0.9),
+	unaryGradient("tan of chlo", ir.ChloTan, -1, 1),
+	unaryGradient("cosh", ir.Cosh, -2, 2),
+	unaryGradient("erf", ir.Erf, -2, 2),
+	unaryGradient("erf_inv", ir.ErfInv, -0.9, 0.9),
+	unaryGradient("erfc", ir.Erfc, -2, 2),
+	unaryGradient("lgamma", ir.Lgamma, 0.5, 4),
+	unaryGradient("sinh", ir.Sinh, -2, 2),
+	unaryGradient("square", ir.Square, -2, 2),
+	{name: "top_k", build: func(p *lossProgram) []*ir.Value {
+		s := append(p.sizes(p.IntN(2)), 2+p.IntN(4))
+		return p.attr(ir.TopK, []*ir.Value{p.apart(s...)}, named("k", ir.I64Attr(p.IntN(3))))
+	}},
+
 	{name: "add", linear: true, build: func(p *lossProgram) []*ir.Value {
 		s := p.shape()
 		x := p.float(s...)

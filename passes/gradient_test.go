@@ -240,6 +240,10 @@ var noGradients = map[ir.Kind]string{
 	ir.Constant: "likewise", ir.Iota: "likewise", ir.PartitionID: "likewise", ir.ReplicaID: "likewise",
 	ir.IsFinite: "has no floating-point result", ir.Compare: "likewise",
 
+	ir.Digamma:   "its derivative, polygamma, is no op here",
+	ir.NextAfter: "is a matter of bits",
+	ir.IsInf:     "has no floating-point result", ir.IsNegInf: "likewise", ir.IsPosInf: "likewise",
+
 	ir.Return: "ends a region, whose op has the rule", ir.FuncReturn: "likewise", ir.SdyReturn: "likewise", ir.PPYield: "likewise",
 
 	ir.Call:         "is inlined before",

@@ -40,7 +40,7 @@ var Table = []Pass{
 	},
 	{Name: "unroll", Doc: "repeats the bodies of loops as often as the configuration asks", Requires: ir.Rotated, Run: unroll},
 	{
-		Name: "expand", Doc: "expands what is left of the pp ops and inlines calls: pure StableHLO with shardings",
+		Name: "expand", Doc: "expands what is left of the pp ops and functions of chlo, and inlines calls: pure StableHLO with shardings",
 		Requires: ir.Rotated, Ensures: ir.Expanded,
 		Run: expand,
 	},

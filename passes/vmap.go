@@ -206,6 +206,7 @@ func vmapRules() map[ir.Kind]vmapRule {
 		ir.Reverse:             vmapShift("dimensions"),
 		ir.Scatter:             vmapScatter,
 		ir.Slice:               vmapSlice,
+		ir.TopK:                vmapReshape,
 		ir.Transpose:           vmapTranspose,
 		ir.DotGeneral:          vmapDot,
 		ir.Reduce:              vmapReduce,

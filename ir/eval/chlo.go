@@ -14,6 +14,14 @@ var square = unaryOp{
 	func(x complex128) complex128 { return x * x },
 }
 
+// acos keeps its accuracy near 1, where pi/2 - asin(x) would lose it.
+func acos(x float64) float64 {
+	if x == -1 {
+		return math.Pi
+	}
+	return 2 * math.Atan2(math.Sqrt((1-x)*(1+x)), 1+x)
+}
+
 func lgamma(x float64) float64 {
 	v, _ := math.Lgamma(x)
 	return v

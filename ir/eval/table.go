@@ -64,7 +64,7 @@ var table = map[ir.Kind]row{
 	ir.Select:               {each: selectEach},
 	ir.Clamp:                {each: clamp},
 
-	ir.Acos:      {each: unaryOp{f: math.Acos, c: cmplx.Acos}.each},
+	ir.Acos:      {each: unaryOp{f: acos, c: cmplx.Acos}.each},
 	ir.Acosh:     {each: unaryOp{f: math.Acosh, c: cmplx.Acosh}.each},
 	ir.Asin:      {each: unaryOp{f: math.Asin, c: cmplx.Asin}.each},
 	ir.Asinh:     {each: unaryOp{f: math.Asinh, c: cmplx.Asinh}.each},
