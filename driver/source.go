@@ -188,8 +188,8 @@ func invalidAt(src []byte) int {
 }
 
 // perDevice reports whether m is a program for one device at a time as it
-// stands: nothing is left to distribute, and it names no mesh, or moves values
-// between devices itself.
+// stands: nothing is left to distribute or to be made of other ops, and it names
+// no mesh, or moves values between devices itself.
 func perDevice(m *ir.Module) bool {
 	var distributed, collective bool
 	see := func(s *ir.Sharding) { distributed = distributed || s != nil }
@@ -204,7 +204,7 @@ func perDevice(m *ir.Module) bool {
 			see(v.Sharding)
 		}
 		f.Body.Walk(func(op *ir.Op) {
-			distributed = distributed || op.Kind.Has(ir.Pipeline) || strings.HasPrefix(op.Name(), "sdy.")
+			distributed = distributed || op.Kind.Has(ir.Pipeline) || op.Kind.Has(ir.Composite) || strings.HasPrefix(op.Name(), "sdy.")
 			collective = collective || op.Kind.Has(ir.Collective)
 			for _, v := range op.Results {
 				see(v.Sharding)

@@ -156,7 +156,7 @@ func TestGradientsOfExports(t *testing.T) {
 				t.Skip(err)
 			}
 			for i, r := range e.m.Main().Results {
-				if r.Type.Elem.IsFloat() && e.sumOf(i).differentiable(t, fmt.Sprintf("result %d", i)) {
+				if r.Type.Elem.IsFloat() && !jumps[fmt.Sprint(name, " ", i)] && e.sumOf(i).differentiable(t, fmt.Sprintf("result %d", i)) {
 					have++
 				}
 			}
@@ -167,8 +167,11 @@ func TestGradientsOfExports(t *testing.T) {
 	}
 }
 
+// jumps are results that jump where the inputs are a little larger or smaller.
+var jumps = map[string]bool{"sort_topk 6": true} // sorted by what an input rounds to
+
 // mustHave is how many results have had gradients. It only grows.
-const mustHave = 60
+const mustHave = 129
 
 // differentiable compares the gradient of the loss, if it has one, with central
 // differences along a direction in all inputs.
@@ -194,6 +197,10 @@ func (e *exported) differentiable(t *testing.T, what string) bool {
 		}
 	}
 	want := e.central(t, along)
+	if math.IsNaN(want) {
+		t.Logf("%s: is not a number where the inputs are a little larger or smaller", what)
+		return false
+	}
 	if d := math.Abs(got-want) / max(math.Abs(want), 1e-3); !(d <= 1e-7) {
 		t.Errorf("%s: derivative %g, central difference %g", what, got, want)
 	}

@@ -260,7 +260,8 @@ func computesPadded(op *ir.Op) bool {
 	case op.Kind == ir.Reduce:
 		return len(op.Results) == 1 && ir.CombinerOf(op.Regions[0]) != ir.Invalid
 	}
-	return op.Kind.Has(ir.Elementwise) || op.Kind == ir.Transpose || op.Kind == ir.BroadcastInDim || op.Kind == ir.DotGeneral || op.Kind == ir.Constant || op.Kind == ir.Iota
+	return op.Kind.Has(ir.Elementwise) || op.Kind == ir.Transpose || op.Kind == ir.BroadcastInDim || op.Kind == ir.DotGeneral || op.Kind == ir.Convolution ||
+		op.Kind == ir.ReduceWindow || op.Kind == ir.SelectAndScatter || op.Kind == ir.Constant || op.Kind == ir.Iota
 }
 
 // A stretch is a factor's size once it is padded, and along which axes it is
@@ -305,6 +306,9 @@ func (d *divider) factors(op *ir.Op, rule *ir.Factors) []stretch {
 		if p := d.padded[v]; p != nil {
 			see(v.Type, p.Sharding, rule.Operands[i])
 		}
+	}
+	for k, t := range rule.Types { // what stands after the end must get into no window
+		ok = ok && (out[k].axes == nil || t == ir.PassThrough || t == ir.Reduction)
 	}
 	if !ok {
 		return nil
