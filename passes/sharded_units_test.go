@@ -14,7 +14,7 @@ import (
 )
 
 // mustShard is how many units have been partitioned and run. It only grows.
-const mustShard = 102
+const mustShard = 121
 
 // Every unit for one device that has a dimension of 4 or more, with random
 // shardings on random values, computes what it computes unpartitioned.
@@ -114,6 +114,9 @@ func shardedUnit(m *ir.Module, mesh *ir.Mesh, g *programMaker) error {
 		if h.Body != nil {
 			dropShardings(h)
 		}
+	}
+	if err := expand(whole); err != nil { // into functions as exact as the type of their elements
+		return err
 	}
 	want, err := eval.Run(whole, whole.Main(), args, eval.Options{Float64: true})
 	if err != nil {
