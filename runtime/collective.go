@@ -5,12 +5,14 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"ppc/ir"
 	"ppc/runtime/kernel"
 )
 
 // A collective is an op in which devices meet, with its groups as lists.
 type collective struct {
 	index int
+	op    *ir.Op
 
 	// Of a permute: by device, where it sends to and gets from; -1 for nowhere.
 	to, from []int
@@ -27,20 +29,35 @@ type collective struct {
 	own      func(d *device, s *step, parts [][]*buffer, place int) []*buffer
 }
 
+// meets is how many devices a device has to do with here: those of its group,
+// or itself and the one that it gets from.
+func (c *collective) meets(device int) int {
+	if c.from != nil {
+		if from := c.from[device]; from >= 0 && from != device {
+			return 2
+		}
+		return 1
+	}
+	if g := c.group[device]; g >= 0 {
+		return len(c.groups[g])
+	}
+	return 1
+}
+
 // enter counts a collective of d, and kills it if its time has come.
 func (d *device) enter(s *step) error {
 	d.met++
 	if d.met == d.killAt {
 		return fmt.Errorf("killed at collective number %d", d.met)
 	}
-	if d.counts != nil {
-		d.counts[s.op.Kind]++
+	if d.times != nil {
+		d.times[s.coll.index]++
 	}
 	return nil
 }
 
 func (c *compiler) collective(s *step) *collective {
-	s.coll = &collective{index: len(c.exe.colls)}
+	s.coll = &collective{index: len(c.exe.colls), op: s.op}
 	c.exe.colls = append(c.exe.colls, s.coll)
 	return s.coll
 }

@@ -22,9 +22,9 @@ type device struct {
 	src, dst   []kernel.Mem
 	work       kernel.Work
 	free       [][]*buffer // by class
-	counts     map[ir.Kind]int
-	met        int // collectives so far
-	killAt     int // 0: never
+	times      []int       // by collective, how often it took part; nil unless that is asked for
+	met        int         // collectives so far
+	killAt     int         // 0: never
 
 	// Guarded by run.mu.
 	parked   bool

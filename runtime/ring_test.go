@@ -141,7 +141,7 @@ func TestRing(t *testing.T) {
 			t.Errorf("device %d: all_reduce is %v, want %v", d, got, want)
 		}
 	}
-	if n := trace.Collectives[ir.CollectivePermute]; n != 16 {
+	if n := trace.Count(ir.CollectivePermute); n != 16 {
 		t.Errorf("%d permutes, want 16", n)
 	}
 }

@@ -183,13 +183,36 @@ func Kill(device, n int) Option {
 
 // A Trace is what a run did.
 type Trace struct {
-	// Collectives counts the executed collectives by op, summed over devices.
-	Collectives map[ir.Kind]int
+	// Collectives is what became of each collective of the program, in its order.
+	Collectives []Traced
 	// PeakBytes is the most bytes that buffers held at one moment, on all
 	// devices together: results and what is computed on the way, but not
 	// arguments and constants. What devices share counts once. How far devices
 	// run apart decides what coincides; with one worker that is always the same.
 	PeakBytes int
+}
+
+// A Traced is a collective of the program that ran.
+type Traced struct {
+	Op *ir.Op
+	// Times is, by device, how often it took part.
+	Times []int
+	// Meets is, by device, how many devices exchange something with it, itself
+	// among them; of a permute, itself and the one that it gets from.
+	Meets []int
+}
+
+// Count is how often collectives of kind k were executed, summed over devices.
+func (t *Trace) Count(k ir.Kind) int {
+	n := 0
+	for _, c := range t.Collectives {
+		if c.Op.Kind == k {
+			for _, times := range c.Times {
+				n += times
+			}
+		}
+	}
+	return n
 }
 
 // WithTrace fills t when the run ends, failed or not.

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"ppc/ir"
 )
 
 // A run is one execution of a program. At most workers devices compute at a
@@ -59,7 +57,7 @@ func newRun(exe *Executable, opts []Option) *run {
 			}
 		}
 		if r.trace != nil {
-			d.counts = make(map[ir.Kind]int)
+			d.times = make([]int, len(exe.colls))
 		}
 		r.devices = append(r.devices, d)
 	}
@@ -91,15 +89,22 @@ func (r *run) do(ctx context.Context, inputs [][]*buffer) ([][]*buffer, error) {
 		<-cancelled
 	}
 	if r.trace != nil {
-		r.trace.Collectives = make(map[ir.Kind]int)
 		r.trace.PeakBytes = int(r.memory.peak.Load())
-		for _, d := range r.devices {
-			for k, n := range d.counts {
-				r.trace.Collectives[k] += n
-			}
-		}
+		r.trace.Collectives = r.traced()
 	}
 	return results, r.err
+}
+
+// traced is what the devices did at each collective.
+func (r *run) traced() []Traced {
+	out := make([]Traced, len(r.exe.colls))
+	for i, c := range r.exe.colls {
+		out[i] = Traced{Op: c.op, Times: make([]int, len(r.devices)), Meets: make([]int, len(r.devices))}
+		for id, d := range r.devices {
+			out[i].Times[id], out[i].Meets[id] = d.times[i], c.meets(id)
+		}
+	}
+	return out
 }
 
 // park gives up d's permit until ready and a permit come. r.mu is held before,
