@@ -188,12 +188,17 @@ func (s *Sharding) Equal(t *Sharding) bool {
 // SameLayout reports whether s and t put the same elements on the same
 // devices: openness and priorities aside. A nil sharding uses no axis.
 func (s *Sharding) SameLayout(t *Sharding) bool {
+	return s.SameDims(t) && slices.Equal(s.unreduced(), t.unreduced()) && (len(s.unreduced()) == 0 || s.ReducedBy == t.ReducedBy)
+}
+
+// SameDims reports whether s and t cut the same dimensions along the same axes.
+func (s *Sharding) SameDims(t *Sharding) bool {
 	for i := range max(s.rank(), t.rank()) {
 		if !slices.Equal(s.Axes(i), t.Axes(i)) {
 			return false
 		}
 	}
-	return slices.Equal(s.unreduced(), t.unreduced()) && (len(s.unreduced()) == 0 || s.ReducedBy == t.ReducedBy)
+	return true
 }
 
 func (s *Sharding) rank() int {

@@ -47,6 +47,11 @@ func differentiateWarning(m *ir.Module, warn func(*Error)) error {
 	countedLoops(f)
 	d := &differentiator{m: m, f: f, regions: make(map[*ir.Op]*rematRegion), kept: make(map[*ir.Value]*ir.Value), keeps: make(map[*ir.Op][]keep), hosted: make(map[*ir.Value]*ir.Value), carried: make(map[string]bool), used: make(map[string]bool), rules: gradientRules()}
 	f.Body.Ops = d.flatten(f.Body.Ops, standing{})
+	if d.explicit = explicitMode(m); d.explicit {
+		if err := stateAll(m, f); err != nil {
+			return err
+		}
+	}
 	if err := d.run(wrt == "all"); err != nil {
 		return err
 	}
@@ -66,12 +71,15 @@ func resultName(f *ir.Func, i int) string {
 
 // A differentiator works on one function.
 type differentiator struct {
-	m       *ir.Module
-	f       *ir.Func
-	regions map[*ir.Op]*rematRegion // the checkpoint region that an op stood in
-	kept    map[*ir.Value]*ir.Value // where the rows of a saved value of a loop in a region are
-	keeps   map[*ir.Op][]keep       // by loop
-	hosted  map[*ir.Value]*ir.Value // a saved value, in host memory
+	m *ir.Module
+	f *ir.Func
+	// explicit says that every forward value states its sharding, and so has
+	// every cotangent to.
+	explicit bool
+	regions  map[*ir.Op]*rematRegion // the checkpoint region that an op stood in
+	kept     map[*ir.Value]*ir.Value // where the rows of a saved value of a loop in a region are
+	keeps    map[*ir.Op][]keep       // by loop
+	hosted   map[*ir.Value]*ir.Value // a saved value, in host memory
 
 	policies []*ir.Op        // regions with different policies
 	carried  map[string]bool // checkpoint names of values in regions
@@ -281,7 +289,34 @@ func (t *tape) add(v, g *ir.Value) {
 	if old := t.ct[v]; old != nil {
 		g = t.b.Add(old, g)
 	}
-	t.ct[v] = g
+	t.ct[v] = t.alike(g, v)
+}
+
+// isSplat reports whether v is one number everywhere.
+func isSplat(v *ir.Value) bool {
+	return v.Def != nil && (v.Def.Kind == ir.Constant || v.Def.Kind == ir.BroadcastInDim && v.Def.Operands[0].Type.Rank() == 0)
+}
+
+// moved reports whether v lies as it does because the program says so of
+// something else: the cotangent is about to lie as that one.
+func moved(v *ir.Value) bool {
+	return v.Def != nil && (v.Def.Kind == ir.PPGather || v.Def.Kind == ir.ShardingConstraint || v.Def.Kind == ir.Reshard)
+}
+
+// alike is g, the cotangent of v, lying as v does in explicit mode.
+func (t *tape) alike(g, v *ir.Value) *ir.Value {
+	s := v.Sharding
+	if !t.d.explicit || s == nil || isSplat(g) || moved(v) && (t.outer == nil || t.local[v]) {
+		return g
+	}
+	switch at := laidOut(g); {
+	case at != nil && s.SameDims(at):
+	case g.Sharding != nil || g.Def == nil:
+		return t.b.Constrain(g, s)
+	default:
+		g.Sharding = s
+	}
+	return g
 }
 
 func (t *tape) zeros(typ *ir.Type) *ir.Value {

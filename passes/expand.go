@@ -89,6 +89,9 @@ func (in *inliner) call(op *ir.Op, active []string) ([]*ir.Op, error) {
 		v := op.Operands[i]
 		if p.Sharding != nil {
 			v = b.Constrain(v, p.Sharding)
+			if names := p.Attrs.Get(axesAttr); names != nil {
+				v.Def.Attrs.Set(axesAttr, names)
+			}
 		}
 		sub[p] = v
 	}

@@ -289,6 +289,9 @@ func inversePairs(a ir.Attr) ir.Attr {
 // a value that is whole along some axis because every device needs it has a
 // cotangent that is a sum over these devices, of which each may keep a part.
 func gradConstraint(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
+	if t.d.explicit {
+		return ct // add lets it lie as the operand does
+	}
 	s := op.Attrs.Get("sharding").(*ir.Sharding).Clone()
 	for i := range s.Dims {
 		s.Dims[i].Open = true

@@ -184,7 +184,7 @@ func (p *partitioner) layout(s *ir.Sharding, t *ir.Type, v *ir.Value) layout {
 		}
 		if n := p.mesh.RefsSize(at[d]); t.Shape[d]%n != 0 {
 			p.fail(v.Def, "%s: dimension %d has size %d, which the axes %s do not divide (%d); choose another size or another sharding",
-				describe(v), d, t.Shape[d], p.axesText(at[d]), n)
+				describe(v), d, t.Shape[d], axesText(p.mesh, at[d]), n)
 		}
 	}
 	return at
@@ -203,10 +203,10 @@ func describe(v *ir.Value) string {
 }
 
 // axesText is axes with their sizes: stage=4 x fsdp=2.
-func (p *partitioner) axesText(axes []ir.AxisRef) string {
+func axesText(mesh *ir.Mesh, axes []ir.AxisRef) string {
 	var ss []string
 	for _, r := range axes {
-		ss = append(ss, fmt.Sprintf("%s=%d", strings.ReplaceAll(r.String(), `"`, ""), p.mesh.RefSize(r)))
+		ss = append(ss, fmt.Sprintf("%s=%d", strings.ReplaceAll(r.String(), `"`, ""), mesh.RefSize(r)))
 	}
 	return strings.Join(ss, " x ")
 }

@@ -24,7 +24,7 @@ func (p *partitioner) warnWhole(op *ir.Op, a *assignment, i int) {
 			continue
 		}
 		p.warn(&Error{Op: op, Msg: fmt.Sprintf("%s is gathered: %s needs dimension %d whole, which lies along %s; the result lies as %s",
-			describe(v), op.Name(), d, p.axesText(axes), op.Results[0].Sharding)})
+			describe(v), op.Name(), d, axesText(p.mesh, axes), op.Results[0].Sharding)})
 		return
 	}
 }

@@ -28,6 +28,9 @@ import (
 // Each step adds an axis to a tensor and only then looks at its neighbours
 // again, so the work is linear in the program times the number of axes, and
 // does not depend on the axes' sizes.
+//
+// Where the module asks for explicit mode nothing spreads: see
+// [propagator.follow].
 func propagate(m *ir.Module) error {
 	f := m.Main()
 	if f == nil || f.Body == nil || len(m.Meshes) == 0 {
@@ -39,7 +42,15 @@ func propagate(m *ir.Module) error {
 	}
 	openNamed(f)
 	p := newPropagator(m, mesh, f)
-	p.run()
+	if p.explicit {
+		if err := p.follow(); err != nil {
+			return err
+		}
+		dropAxes(f)
+	} else {
+		p.applyConstraints()
+		p.run()
+	}
 	p.assign()
 	return nil
 }
@@ -57,6 +68,10 @@ type propTensor struct {
 	ghost  []bool       // by dimension: axes need not divide it; nil is none
 	barred []ir.AxisRef // must cut no dimension
 	nodes  []*propNode  // that read or write it, definition first
+
+	free  bool         // one use of a free value
+	known bool         // in explicit mode: dims are how it lies
+	said  *ir.Sharding // in explicit mode: what a constraint that is its only use says
 }
 
 // A propRef is a tensor as one op sees it. Outside of a manual computation its
@@ -70,6 +85,7 @@ type propRef struct {
 // A propNode relates tensors by a rule: an op, or an edge of the data flow.
 type propNode struct {
 	op                *ir.Op    // nil for an edge
+	at                *ir.Op    // op, or the op that the edge belongs to; nil for a result of the function
 	barred            direction // in which axes may not spread
 	rule              *ir.Factors
 	operands, results []propRef // without a tensor where that is a scalar
@@ -146,6 +162,25 @@ type propagator struct {
 	results []*propNode // edges to the results of the function
 	all     []*propTensor
 	stack   []*propNode
+
+	explicit bool      // the module asks for explicit mode
+	at       *ir.Op    // the op whose nodes are made
+	loop     *propLoop // the innermost loop around it; the whole function at the top
+}
+
+// A propLoop is which nodes are those of a loop's body, inner loops included,
+// and which are the edges to its carries.
+type propLoop struct {
+	first, edges, end int // nodes[first:edges] and nodes[edges:end]
+	inner             []*propLoop
+}
+
+// enter begins a loop inside of the current one.
+func (p *propagator) enter() (l, outer *propLoop) {
+	l, outer = &propLoop{first: len(p.nodes)}, p.loop
+	outer.inner = append(outer.inner, l)
+	p.loop = l
+	return l, outer
 }
 
 func newPropagator(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *propagator {
@@ -153,6 +188,7 @@ func newPropagator(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *propagator {
 	p := &propagator{
 		m: m, mesh: mesh, f: f, uses: f.Uses(), free: freeValues(f, false), groups: groupsOf(f),
 		tensors: make([]*propTensor, n), inUse: make([]*propTensor, n), wanted: make(map[*ir.Op][]propRef),
+		explicit: explicitMode(m), loop: new(propLoop),
 	}
 	for id := range p.groups {
 		p.free[id] = false
@@ -161,6 +197,7 @@ func newPropagator(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *propagator {
 		p.define(v, v.Sharding)
 	}
 	p.block(f.Body)
+	p.at = nil
 	for i, v := range f.Return().Operands {
 		r := p.tensor(v.Type, f.Results[i].Sharding)
 		p.edge([]*ir.Value{v}, propRef{propTensor: r})
@@ -169,7 +206,6 @@ func newPropagator(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *propagator {
 			p.nodes = p.nodes[:len(p.nodes)-1]
 		}
 	}
-	p.applyConstraints()
 	return p
 }
 
@@ -253,6 +289,9 @@ func (p *propagator) use(v *ir.Value) propRef {
 		return propRef{propTensor: p.tensors[v.ID]}
 	}
 	x := p.tensor(v.Type, v.Sharding)
+	if x != nil {
+		x.free = true
+	}
 	if p.inUse[v.ID] == nil {
 		p.inUse[v.ID] = x
 	}
@@ -261,6 +300,7 @@ func (p *propagator) use(v *ir.Value) propRef {
 
 func (p *propagator) block(b *ir.Block) {
 	for _, op := range b.Ops {
+		p.at = op
 		if build := propBuilder(op.Kind); build != nil {
 			build(p, op)
 			continue
@@ -280,11 +320,13 @@ func propBuilder(k ir.Kind) func(*propagator, *ir.Op) {
 	switch k {
 	case ir.While:
 		return whileNodes
+	case ir.PPScan:
+		return scanNodes
 	case ir.Case, ir.If:
 		return branchNodes
 	case ir.OptimizationBarrier:
 		return barrierNodes
-	case ir.ShardingConstraint, ir.Reshard:
+	case ir.ShardingConstraint, ir.Reshard, ir.PPGather:
 		return constraintNodes
 	case ir.DataFlowEdge:
 		return edgeNodes
@@ -303,6 +345,9 @@ func propBuilder(k ir.Kind) func(*propagator, *ir.Op) {
 
 func (p *propagator) op(op *ir.Op) {
 	rule := ir.FactorsOf(op)
+	if rule == nil && p.explicit {
+		rule = wholeFactors(op)
+	}
 	if rule == nil || len(op.Results) == 0 || p.free[op.Results[0].ID] {
 		return
 	}
@@ -330,6 +375,7 @@ func (p *propagator) ghosts(op *ir.Op, dims [][]int, x *propTensor) {
 }
 
 func (p *propagator) add(n *propNode) {
+	n.at = p.at
 	p.nodes = append(p.nodes, n)
 	for _, r := range n.refs() {
 		if r.propTensor != nil && (len(r.nodes) == 0 || r.nodes[len(r.nodes)-1] != n) {

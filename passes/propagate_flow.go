@@ -12,11 +12,73 @@ func whileNodes(p *propagator, op *ir.Op) {
 		x := p.define(v, v.Sharding)
 		p.tensors[cond.Args[i].ID], p.tensors[body.Args[i].ID] = x, x
 	}
+	l, outer := p.enter()
 	p.block(cond)
 	p.block(body)
-	for i, v := range op.Results {
-		p.edge([]*ir.Value{op.Operands[i], body.Terminator().Operands[i]}, propRef{propTensor: p.tensors[v.ID]})
+	p.carries(l, outer, op, op.Operands, body.Terminator().Operands)
+}
+
+// carries ends a loop: what it carries begins as init and goes on as next.
+func (p *propagator) carries(l, outer *propLoop, op *ir.Op, init, next []*ir.Value) {
+	p.at, p.loop, l.edges = op, outer, len(p.nodes)
+	for i, v := range op.Results[:len(init)] {
+		p.edge([]*ir.Value{init[i], next[i]}, propRef{propTensor: p.tensors[v.ID]})
 	}
+	l.end = len(p.nodes)
+}
+
+// scanNodes: a loop with its per-iteration inputs and outputs, of which each
+// iteration has a row.
+func scanNodes(p *propagator, op *ir.Op) {
+	n, body := op.Int("carries"), op.Regions[0]
+	yield := body.Terminator()
+	for i, v := range op.Results {
+		if x := p.define(v, v.Sharding); i < n {
+			p.tensors[body.Args[1+i].ID] = x
+		}
+	}
+	for i, v := range op.Operands[n:] {
+		row := body.Args[1+n+i]
+		p.define(row, row.Sharding)
+		p.rows(v, row, true)
+	}
+	l, outer := p.enter()
+	p.block(body)
+	p.carries(l, outer, op, op.Operands[:n], yield.Operands[:n])
+	for i, v := range op.Results[n:] {
+		p.rows(yield.Operands[n+i], v, false)
+	}
+}
+
+// rows relates source to target, of which one has a row of the other for each
+// iteration: the target if split, else the source.
+func (p *propagator) rows(source, target *ir.Value, split bool) {
+	x := p.tensors[target.ID]
+	row := target
+	if !split {
+		row = source
+	}
+	if x == nil || !row.Type.IsTensor() {
+		return
+	}
+	rule := new(ir.Factors)
+	var one [][]int
+	for d, size := range row.Type.Shape {
+		rule.Sizes, rule.Types = append(rule.Sizes, size), append(rule.Types, ir.PassThrough)
+		one = append(one, []int{d})
+	}
+	k := len(rule.Sizes)
+	all := append([][]int{{k}}, one...)
+	trips := source.Type
+	if !split {
+		trips = target.Type
+	}
+	rule.Sizes, rule.Types = append(rule.Sizes, trips.Shape[0]), append(rule.Types, ir.NeedReplication)
+	rule.Operands, rule.Results = [][][]int{one}, [][][]int{all}
+	if split {
+		rule.Operands, rule.Results = rule.Results, rule.Operands
+	}
+	p.add(&propNode{rule: rule, operands: []propRef{p.use(source)}, results: []propRef{{propTensor: x}}})
 }
 
 func branchNodes(p *propagator, op *ir.Op) {

@@ -484,6 +484,9 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []
 	body := new(ir.Block)
 	b := s.b.In(body)
 	s.f.NewArg(body, ir.Tensor(ir.I32), "layer")
+	if explicitMode(s.m) {
+		x = s.b.Constrain(x, layer.Params()[0].Sharding)
+	}
 	init := []*ir.Value{x}
 	args := append([]*ir.Value{s.f.NewArg(body, x.Type, "x")}, sides...)
 	var sums []*ir.Value

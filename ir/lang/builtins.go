@@ -146,7 +146,7 @@ func newBuiltins() map[string]*builtin {
 		"has":    {args: []argSpec{need("x", tensorArg), need("axis", axisArg)}, run: hasAxis, doc: "whether x has an axis"},
 
 		"checkpoint":    {args: []argSpec{need("x", tensorArg), need("name", textArg)}, run: checkpoint, doc: "x under a checkpoint name"},
-		"constrain":     {args: []argSpec{need("x", tensorArg), may("rules", rulesArg)}, run: constrain, doc: "x lying as the rules say: constrain(x, {embed -> fsdp}); without rules, as the activation rules say"},
+		"constrain":     {args: []argSpec{need("x", tensorArg), may("rules", rulesArg), may("like", tensorArg)}, run: constrain, doc: "x lying as the rules say: constrain(x, {embed -> fsdp}); without rules, as the activation rules say, of x or of like"},
 		"stop_gradient": {args: []argSpec{need("x", tensorArg)}, run: stopGradient, doc: "x, without a gradient"},
 		"dropout":       {args: []argSpec{need("x", tensorArg), need("rate", numberArg)}, run: dropout, doc: "x with a share of elements zero and the others scaled up; x itself in a run without training"},
 		"random_normal": {args: []argSpec{need("axes", axesArg), may("to", typeArg)}, run: randomNormal, doc: "independent normal numbers"},
@@ -315,14 +315,19 @@ func stopGradient(e *elab, c *builtinCall) value {
 
 func constrain(e *elab, c *builtinCall) value {
 	t := c.tensor("x")
-	if !c.has("rules") {
+	switch {
+	case c.has("like"):
+		return e.alike(t, c.tensor("like"))
+	case !c.has("rules"):
 		return e.constrained(t)
-	}
-	if e.p.mesh == nil {
+	case e.p.mesh == nil:
 		return t
 	}
 	rules := c.args["rules"].(shardRules)
 	l := &layout{p: e.p, rules: rules}
+	if e.act != nil { // outside of pipelines the batch lies along the stages too
+		l.batch, l.lead = e.act.batch, e.act.lead
+	}
 	var used []string
 	for _, r := range rules {
 		e.p.checkMeshAxes(r)
@@ -362,6 +367,22 @@ func (e *elab) undivided(t *tensor, a axis, c cut, parts int) {
 	e.p.report(c.rule.span, hint, errDivide, name, a.size, a.name, commas(c.mesh), parts)
 }
 
+// alike is t lying, along the axes that it shares with like, as the activation
+// rules say of that.
+func (e *elab) alike(t, like *tensor) *tensor {
+	if e.act == nil || e.p.mesh == nil {
+		return t
+	}
+	theirs := e.act.sharding(like.axes, nil)
+	s := ir.Replicated(theirs.Mesh, len(t.axes))
+	for d, a := range t.axes {
+		if k := like.axis(a.name); k >= 0 && like.axes[k].size == a.size {
+			s.Dims[d].Axes = theirs.Axes(k)
+		}
+	}
+	return e.lay(t, s)
+}
+
 // constrained is t lying as the activation rules say, where they say anything.
 func (e *elab) constrained(t *tensor) *tensor {
 	if e.act == nil {
@@ -373,10 +394,16 @@ func (e *elab) constrained(t *tensor) *tensor {
 			e.undivided(t, a, c, parts)
 		}
 	})
+	return e.lay(t, s)
+}
+
+// lay is t lying as s, which the rules say. That a tensor is whole is worth
+// saying in explicit mode, where there are rules.
+func (e *elab) lay(t *tensor, s *ir.Sharding) *tensor {
 	if d := t.v.Def; d != nil && d.Kind == ir.ShardingConstraint && d.Attrs.Get("sharding").(*ir.Sharding).Equal(s) {
 		return t
 	}
-	if s != nil && !s.IsReplicated() {
+	if s != nil && (!s.IsReplicated() || e.p.explicit() && len(e.act.rules) > 0) {
 		return t.with(e.b.Constrain(t.v, s))
 	}
 	return t

@@ -183,6 +183,14 @@ func (e *elab) returned(s *returnStmt) value {
 
 // eval evaluates an expression.
 func (e *elab) eval(x expr) value {
+	v := e.evaluate(x)
+	if t, ok := v.(*tensor); ok && e.p.explicit() {
+		e.p.nameAxes(t)
+	}
+	return v
+}
+
+func (e *elab) evaluate(x expr) value {
 	switch x := x.(type) {
 	case *numberLit:
 		return number(x.value)

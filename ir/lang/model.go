@@ -31,6 +31,9 @@ func (p *program) build() *ir.Module {
 	if p.mesh != nil {
 		m.Meshes = []*ir.Mesh{p.mesh}
 	}
+	if p.explicit() {
+		m.Attrs.Set("pp.mode", ir.Str("explicit"))
+	}
 	f := ir.NewFunc("main")
 	f.Origin = &ir.Origin{Pos: d.pos(), Name: d.name}
 	e := &elab{p: p, b: ir.NewBuilder(f), scope: newScope(), model: &modelState{module: m, params: make(map[string]span), layers: make(map[string]*layerFunc)}}
@@ -325,7 +328,7 @@ func (e *elab) declareWeight(s *weightStmt) {
 			e.building.weight(e, w)
 			continue
 		}
-		e.scope.set(w.name, &tensor{e.parameter(w.span, w, w.name, 0), w.axes})
+		e.scope.set(w.name, e.whole(&tensor{e.parameter(w.span, w, w.name, 0), w.axes}))
 	}
 }
 

@@ -62,8 +62,7 @@ var settingTable = []settingRow{
 	{block: "pipeline", key: "unroll", kind: count, min: 1, def: 1, doc: "iterations in one turn of the loop"},
 	{block: "pipeline", key: "skip_bubbles", kind: flag, def: false, doc: "whether stages without a microbatch do nothing, instead of computing what is dropped"},
 	{block: "pipeline", key: "combine", kind: count, min: 0, def: 0, doc: "bytes up to which collectives of one kind over the same devices become one"},
-	{block: "pipeline", key: "mode", kind: word, words: []string{"auto", "explicit"}, def: "auto",
-		refused: map[string]string{"explicit": "use auto"}, doc: "whether shardings are derived or demanded"},
+	{block: "pipeline", key: "mode", kind: word, words: []string{"auto", "explicit"}, def: "auto", doc: "whether shardings that the program does not say are chosen, or must follow from those that it says"},
 	{block: "pipeline", key: "compat", kind: word, words: []string{"none", "maxtext_prefetch"}, def: "none",
 		doc: "a defect of others to be reproduced; goes with gather = per_repeat"},
 

@@ -102,6 +102,9 @@ var gatheredAxes = []string{"fsdp", "fsdp_transpose", "context", "expert"}
 // the activations are cut so too, and each device computes with its experts.
 func (p *program) gathered(s *ir.Sharding, axes []axis) *ir.Sharding {
 	out := s.Clone()
+	if out == nil {
+		return nil
+	}
 	for i := range out.Dims {
 		cut := out.Dims[i].Axes
 		if len(cut) == 1 && cut[0].Name == "expert" && p.holdsExperts(axes[i].name) {
@@ -142,4 +145,29 @@ func (p *program) meshAxisSize(name string) int {
 		return 1
 	}
 	return p.mesh.AxisSize(name)
+}
+
+// explicit reports whether shardings that the program does not say must follow
+// from those that it says.
+func (p *program) explicit() bool { return p.word("pipeline", "mode") == "explicit" }
+
+// nameAxes leaves with the op that makes t, or the parameter that it is, what its axes are called, for the
+// errors of explicit mode.
+func (p *program) nameAxes(t *tensor) {
+	attrs := &t.v.Attrs
+	if op := t.v.Def; op != nil {
+		attrs = &op.Attrs
+	}
+	if len(t.axes) > 0 && !attrs.Has("pp.axes") && !attrs.Has("pp.logical") && (t.v.Def == nil || len(t.v.Def.Results) == 1) {
+		attrs.Set("pp.axes", stringArray(namesOf(t.axes)))
+	}
+}
+
+// whole is t, a weight of the model itself, as it is used: explicit mode says
+// that of it, as stages do of the weights of layers.
+func (e *elab) whole(t *tensor) *tensor {
+	if g := e.p.gathered(t.v.Sharding, t.axes); e.p.explicit() && g != nil && !g.Equal(t.v.Sharding) {
+		return t.with(e.b.Constrain(t.v, g))
+	}
+	return t
 }

@@ -6,7 +6,7 @@ fn rope(x: [head], pos: tensor, base = 10000, head: axis = head) {
   t = accumulator(x)
   n = size(x, head)
   i = cast(iota(head, size: n / 2), t)
-  angle = cast(pos, t) / pow(base, i * (2 / n))
+  angle = cast(constrain(pos, like: x), t) / pow(base, i * (2 / n))
   c = cos(angle)
   s = sin(angle)
   a = cast(slice(x, head, 0, n / 2), t)

@@ -5,6 +5,6 @@
 fn cross_entropy(logits: tensor, targets: tensor, axis) {
   t = accumulator(logits)
   x = cast(logits, t)
-  hit = targets == iota(axis, size: size(x, axis))
+  hit = constrain(targets, like: logits) == iota(axis, size: size(x, axis))
   return logsumexp(x, over: axis) - sum(where(hit, x, 0), over: axis)
 }

@@ -35,7 +35,7 @@ fn moe(x: [seq, embed], gate: [embed], wi_0: [experts, embed, mlp], wi_1: [exper
 
   if capacity == 0 {
     h = swiglu(checkpoint(dot(x, wi_0, over: embed), "mlpwi_0"), checkpoint(dot(x, wi_1, over: embed), "mlpwi_1"))
-    return dot(h * rename(weights, routes -> experts), wo, over: [experts, mlp]), balance
+    return dot(h * constrain(rename(weights, routes -> experts)), wo, over: [experts, mlp]), balance
   }
   places = floor(maximum(ceil(size(x, seq) * k / n) * capacity, capacity))
   place = cumsum(chosen, over: seq) - chosen

@@ -1,0 +1,339 @@
+package passes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// refuse is the error of c: what the op leaves open, with the user's names, and
+// the constraints that would settle it.
+func (w *derivation) refuse(c *clash) error {
+	op := w.n.at
+	what := "the result"
+	if op != nil {
+		_, what, _ = strings.Cut(op.Name(), ".")
+	}
+	msg := ""
+	switch c.kind {
+	case clashDiffer:
+		msg = fmt.Sprintf("%s leaves open how %s lies: along %s in %s, along %s in %s", what, w.factorText(c.factor),
+			axesText(w.p.mesh, w.axesOf(c.a, c.factor)), w.operandText(c.a), axesText(w.p.mesh, w.axesOf(c.b, c.factor)), w.operandText(c.b))
+	case clashTwice:
+		msg = fmt.Sprintf("%s leaves open what %s cuts: %s in %s, %s in %s", what, axesText(w.p.mesh, c.axes),
+			w.factorText(c.factor), w.operandText(c.a), w.factorText(c.other), w.operandText(c.b))
+	case clashWhole:
+		msg = fmt.Sprintf("%s needs %s whole, which lies along %s in %s", what, w.dimText(c.a, c.d), axesText(w.p.mesh, c.axes), w.operandText(c.a))
+	case clashDivide:
+		msg = fmt.Sprintf("%s needs %s as it lies in %s, which %s does not divide", what, w.dimText(c.a, c.d), w.operandText(c.a), axesText(w.p.mesh, c.axes))
+	case clashPartial:
+		msg = fmt.Sprintf("%s leaves open who has the sum over %s, which lies along %s in %s", what, w.factorText(c.factor), axesText(w.p.mesh, c.axes), w.operandText(c.a))
+	case clashLost:
+		msg = fmt.Sprintf("%s makes a result that cannot lie along %s as %s does in %s", what, axesText(w.p.mesh, c.axes), w.factorText(c.factor), w.operandText(c.a))
+	}
+	return errorf(op, "%s; settle it with %s", msg, strings.Join(w.cures(c), " or "))
+}
+
+// axesOf are the axes of factor k in operand i.
+func (w *derivation) axesOf(i, k int) []ir.AxisRef {
+	r := w.n.operands[i]
+	if d := w.dimOf(i, k); d >= 0 && len(w.pr.tensors) <= i {
+		return r.dims[d]
+	}
+	return w.pr.tensors[i].factors[k].axes
+}
+
+// cures are constraints each of which settles c.
+func (w *derivation) cures(c *clash) []string {
+	result := c.ofResult(w) && w.n.op != nil
+	switch c.kind {
+	case clashDiffer:
+		if result {
+			return []string{w.resultCure(c.factor, w.axesOf(c.a, c.factor), -1), w.resultCure(c.factor, w.axesOf(c.b, c.factor), -1)}
+		}
+		second := w.operandCure(c.b, c.factor, w.axesOf(c.a, c.factor))
+		if len(w.pr.tensors) == 0 { // of a loop: it carries what it begins with
+			return []string{second}
+		}
+		return []string{w.operandCure(c.a, c.factor, w.axesOf(c.b, c.factor)), second}
+	case clashTwice:
+		if result {
+			return []string{w.resultCure(c.factor, w.axes[c.factor], c.other), w.resultCure(c.other, w.axes[c.other], c.factor)}
+		}
+		return []string{w.operandCure(c.a, c.factor, nil), w.operandCure(c.b, c.other, nil)}
+	case clashPartial:
+		cures := []string{w.resultCure(-1, nil, -1)}
+		if k := w.scatterable(c); k >= 0 {
+			cures = append(cures, w.resultCure(k, append(slices.Clone(w.axes[k]), c.axes...), -1))
+		}
+		return cures
+	case clashLost:
+		before := w.operandCure(c.a, c.factor, nil)
+		if !result {
+			return []string{before}
+		}
+		return []string{before, w.resultCure(c.factor, nil, -1)}
+	}
+	return []string{w.dimCure(c.a, c.d, nil)}
+}
+
+// scatterable is a factor of the result that can be cut along the axes of a sum
+// as well; -1 if there is none.
+func (w *derivation) scatterable(c *clash) int {
+	x := w.n.results[0]
+	for d, ks := range w.n.rule.Results[0] {
+		if len(ks) == 1 && x.shape[d]%(w.p.mesh.RefsSize(w.axes[ks[0]])*w.p.mesh.RefsSize(c.axes)) == 0 && w.nameOf(w.n.op.Results[0], d, 0) != "" {
+			return ks[0]
+		}
+	}
+	return -1
+}
+
+// resultCure constrains the result to lie as its operands say, but for factor k,
+// which is cut along axes, and without, which is not cut.
+func (w *derivation) resultCure(k int, axes []ir.AxisRef, without int) string {
+	f := w.factors()
+	if k >= 0 {
+		f.factors[k].axes = axes
+	}
+	if without >= 0 {
+		f.factors[without].axes = nil
+	}
+	v := w.n.op.Results[0]
+	dims := make([][]ir.AxisRef, len(w.n.rule.Results[0]))
+	for d, ks := range w.n.rule.Results[0] {
+		dims[d] = w.pr.dimAxes(f, ks)
+	}
+	name := opUserName(w.n.op)
+	if name == "" || name == "return" {
+		name = "…"
+	}
+	return w.constrainText(name, v, dims)
+}
+
+// operandCure constrains operand i to be cut along axes in its dimension with
+// factor k.
+func (w *derivation) operandCure(i, k int, axes []ir.AxisRef) string {
+	d := w.dimOf(i, k)
+	if ks := w.n.rule.Operands[i][d]; len(ks) > 1 && len(axes) > 0 {
+		f := w.factors()
+		f.factors[k].axes = axes
+		axes = w.pr.dimAxes(f, ks)
+	}
+	return w.dimCure(i, d, axes)
+}
+
+// dimCure constrains what operand i is made of to be cut along axes in what is
+// its dimension d.
+func (w *derivation) dimCure(i, d int, axes []ir.AxisRef) string {
+	r := w.n.operands[i]
+	v, at := w.value(i), d
+	for v != nil && v.Name == "" && v.Def != nil {
+		next, e := onlySource(v.Def, at)
+		if next == nil || w.p.tensors[next.ID] == nil {
+			break
+		}
+		v, at = next, e
+	}
+	dims := slices.Clone(r.dims)
+	if v != nil && w.p.tensors[v.ID] != nil {
+		dims = slices.Clone(w.p.tensors[v.ID].dims)
+	} else {
+		at = d
+	}
+	dims[at] = axes
+	name := "…"
+	if v != nil && v.Name != "" {
+		name = v.Name
+	}
+	return w.constrainText(name, v, dims)
+}
+
+// value is operand i of the node, nil where that is none of an op.
+func (w *derivation) value(i int) *ir.Value {
+	switch op := w.n.at; {
+	case w.n.op != nil:
+		return w.n.op.Operands[i]
+	case op == nil:
+		return nil
+	case op.Kind == ir.While || op.Kind == ir.PPScan:
+		for k, v := range op.Results {
+			if w.p.tensors[v.ID] == w.n.results[0].propTensor && i == 1 {
+				r := op.Regions[len(op.Regions)-1]
+				return r.Terminator().Operands[k]
+			} else if w.p.tensors[v.ID] == w.n.results[0].propTensor && k < len(op.Operands) {
+				return op.Operands[k]
+			}
+		}
+	case op.Kind == ir.Case || op.Kind == ir.If:
+		for k, v := range op.Results {
+			if w.p.tensors[v.ID] == w.n.results[0].propTensor {
+				return op.Regions[i].Terminator().Operands[k]
+			}
+		}
+	}
+	return nil
+}
+
+// onlySource is the only operand of op that has the dimension d of its result,
+// and which dimension of it that is; nil if there is none.
+func onlySource(op *ir.Op, d int) (*ir.Value, int) {
+	rule := ir.FactorsOf(op)
+	if rule == nil || len(op.Results) != 1 || len(rule.Results[0][d]) == 0 {
+		return nil, 0
+	}
+	k := rule.Results[0][d][0]
+	var found *ir.Value
+	at := 0
+	for i, v := range op.Operands {
+		e := slices.IndexFunc(rule.Operands[i], func(ks []int) bool { return slices.Contains(ks, k) })
+		if e < 0 {
+			continue
+		}
+		if found != nil {
+			return nil, 0
+		}
+		found, at = v, e
+	}
+	return found, at
+}
+
+// constrainText is the constraint of v, called name, to lie along dims: in the
+// words of the language where the axes have names there, else in Shardy's.
+func (w *derivation) constrainText(name string, v *ir.Value, dims [][]ir.AxisRef) string {
+	var rules []string
+	known, first := v != nil, ""
+	for d, axes := range dims {
+		axis := ""
+		if v != nil {
+			axis = w.nameOf(v, d, 0)
+		}
+		if first == "" {
+			first = axis
+		}
+		var mesh []string
+		for _, r := range axes {
+			known = known && r.Size == 0
+			if r.Name != stageAxis {
+				mesh = append(mesh, r.Name)
+			}
+		}
+		known = known && (axis != "" || len(mesh) == 0)
+		if len(mesh) > 0 {
+			rules = append(rules, axis+" -> "+strings.Join(mesh, ", "))
+		}
+	}
+	if !known || first == "" {
+		return fmt.Sprintf("sdy.sharding_constraint %%%s %s", name, ir.NewSharding(w.p.mesh.Name, dims...))
+	}
+	if len(rules) == 0 {
+		rules = []string{first + " -> none"}
+	}
+	return fmt.Sprintf("constrain(%s, {%s})", name, strings.Join(rules, "; "))
+}
+
+// axesAttr is the attribute by which an op says what the language calls the
+// axes of its result, and a parameter its own. Leading dimensions that a pass
+// has added have no names.
+const axesAttr = "pp.axes"
+
+// dropAxes removes the names of axes, which nobody reads any more.
+func dropAxes(f *ir.Func) {
+	f.Body.Walk(func(op *ir.Op) { op.Attrs.Delete(axesAttr) })
+}
+
+// nameOf is what the language calls dimension d of v, "" where it has no name.
+func (w *derivation) nameOf(v *ir.Value, d, depth int) string {
+	attrs := v.Attrs
+	if v.Def != nil {
+		attrs = v.Def.Attrs
+	}
+	for _, attr := range []string{axesAttr, "pp.logical"} {
+		if names, ok := attrs.Get(attr).(ir.Array); ok {
+			if i := d - (v.Type.Rank() - len(names)); i >= 0 && i < len(names) {
+				name, _ := names[i].(ir.Str)
+				return string(name)
+			}
+			return ""
+		}
+	}
+	if v.Def == nil || depth > 32 || len(v.Def.Results) != 1 {
+		return ""
+	}
+	rule := ir.FactorsOf(v.Def)
+	if rule == nil || len(rule.Results[0][d]) != 1 {
+		return ""
+	}
+	for i, x := range v.Def.Operands {
+		for e, ks := range rule.Operands[i] {
+			if slices.Equal(ks, rule.Results[0][d]) {
+				if name := w.nameOf(x, e, depth+1); name != "" {
+					return name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// factorText is factor k in words: seq (16).
+func (w *derivation) factorText(k int) string {
+	if w.n.op != nil {
+		for d, ks := range w.n.rule.Results[0] {
+			if slices.Equal(ks, []int{k}) {
+				if name := w.nameOf(w.n.op.Results[0], d, 0); name != "" {
+					return fmt.Sprintf("%s (%d)", name, w.n.rule.Sizes[k])
+				}
+			}
+		}
+	}
+	text := ""
+	for i := range w.n.operands {
+		d := w.dimOf(i, k)
+		if d < 0 {
+			continue
+		}
+		if v := w.value(i); v != nil && w.nameOf(v, d, 0) != "" || text == "" {
+			text = w.dimText(i, d)
+		}
+	}
+	return text
+}
+
+// dimText is dimension d of operand i in words: seq (16), or dimension 1 (16).
+func (w *derivation) dimText(i, d int) string {
+	size := w.n.operands[i].shape[d]
+	if v := w.value(i); v != nil {
+		if name := w.nameOf(v, d, 0); name != "" {
+			return fmt.Sprintf("%s (%d)", name, size)
+		}
+	}
+	return fmt.Sprintf("dimension %d (%d)", d, size)
+}
+
+// operandText names operand i: what the user calls it, or what it is made of,
+// or its place.
+func (w *derivation) operandText(i int) string {
+	v := w.value(i)
+	for d := 0; v != nil; {
+		if v.Name != "" {
+			return v.Name
+		}
+		if v.Def == nil || v.Type.Rank() == 0 {
+			break
+		}
+		if name := opUserName(v.Def); name != "" && name != "return" {
+			return name
+		}
+		var next *ir.Value
+		for d = range v.Type.Rank() {
+			if next, _ = onlySource(v.Def, d); next != nil {
+				break
+			}
+		}
+		v = next
+	}
+	return fmt.Sprintf("operand %d", i)
+}
