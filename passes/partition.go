@@ -2,7 +2,6 @@ package passes
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"ppc/ir"
@@ -258,10 +257,8 @@ func (p *partitioner) make(v *ir.Value, at layout) *ir.Value {
 	case len(p.copies[v.ID]) == 0:
 		return p.makeMoved(v, at)
 	}
-	if n, _ := p.reach(v, at, math.MaxInt, 0); n > 0 {
-		if a, _ := p.again(v, at, n, againDepth); a != nil {
-			return p.computeAgain(v, a)
-		}
+	if a, _ := p.again(v, at, p.movedFrom(v, at)); a != nil {
+		return p.computeAgain(v, a)
 	}
 	best := p.nearest(v, at)
 	p.warnThroughWhole(v, best.at, at)

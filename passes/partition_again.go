@@ -9,17 +9,22 @@ import (
 // numbers of each, a cosine from a position. The second is for ops that compute
 // element by element, and where fewer bytes move for it.
 
-// againDepth bounds the ops that are computed again for one value, one after
-// the other.
-const againDepth = 8
+// maxAgain bounds the ops that are looked at, to compute one value again.
+const maxAgain = 32
 
 // again is how v is computed so that it lies as at says, and how many bytes
 // move for that; nil unless these are fewer than limit.
-func (p *partitioner) again(v *ir.Value, at layout, limit, depth int) (*assignment, int) {
+func (p *partitioner) again(v *ir.Value, at layout, limit int) (*assignment, int) {
+	left := maxAgain
+	return p.againWithin(&left, v, at, limit)
+}
+
+func (p *partitioner) againWithin(left *int, v *ir.Value, at layout, limit int) (*assignment, int) {
 	op := v.Def
-	if depth == 0 || op == nil || len(op.Results) != 1 || !isLocal(op) {
+	if *left == 0 || op == nil || len(op.Results) != 1 || !isLocal(op) {
 		return nil, 0
 	}
+	*left--
 	rule := ir.FactorsOf(op)
 	if rule == nil {
 		return nil, 0
@@ -30,7 +35,7 @@ func (p *partitioner) again(v *ir.Value, at layout, limit, depth int) (*assignme
 	}
 	bytes := 0
 	for i, x := range op.Operands {
-		n, ok := p.reach(x, a.operands[i], limit-bytes, depth-1)
+		n, ok := p.reach(left, x, a.operands[i], limit-bytes)
 		if bytes += n; !ok || bytes >= limit {
 			return nil, 0
 		}
@@ -40,25 +45,31 @@ func (p *partitioner) again(v *ir.Value, at layout, limit, depth int) (*assignme
 
 // reach is how many bytes move for v to lie as at says, if these are fewer than
 // limit.
-func (p *partitioner) reach(v *ir.Value, at layout, limit, depth int) (int, bool) {
+func (p *partitioner) reach(left *int, v *ir.Value, at layout, limit int) (int, bool) {
 	switch {
 	case !v.Type.IsTensor() || p.free[v.ID]:
 		return 0, true
 	case len(p.copies[v.ID]) == 0:
 		return 0, false
 	}
+	n := p.movedFrom(v, at)
+	if n > 0 {
+		if a, fewer := p.againWithin(left, v, at, min(n, limit)); a != nil {
+			n = fewer
+		}
+	}
+	return n, n < limit
+}
+
+// movedFrom is how many bytes move for v to lie as at says, from the nearest of
+// its copies.
+func (p *partitioner) movedFrom(v *ir.Value, at layout) int {
 	c := p.nearest(v, at)
 	from, n := c.at, 0
 	if len(c.partial) > 0 {
 		from, n = p.combineCost(v.Type, from, at, c.partial)
 	}
-	n += p.resharder.plan(v.Type, from, at).bytes
-	if n > 0 {
-		if a, fewer := p.again(v, at, min(n, limit), depth); a != nil {
-			n = fewer
-		}
-	}
-	return n, n < limit
+	return n + p.resharder.plan(v.Type, from, at).bytes
 }
 
 // computeAgain makes v as again says.

@@ -410,7 +410,7 @@ func (p *partitioner) moved(v *ir.Value, at layout) int {
 	}
 	n := p.resharder.plan(v.Type, from, at).bytes
 	if n > 0 && len(p.copies[v.ID]) > 0 {
-		if a, fewer := p.again(v, at, n, againDepth); a != nil {
+		if a, fewer := p.again(v, at, n); a != nil {
 			return fewer
 		}
 	}
