@@ -46,8 +46,9 @@ const computeWeight = 512
 //
 // A sum is taken where its terms are: along a reduced factor that all operands
 // are cut alike, each device adds what it has, even if it costs more than to
-// gather them. Only where no operand gets larger parts may the terms go
-// elsewhere. It keeps the memory and the work divided as the user did.
+// gather them. It keeps the work divided as the user did. In a product another
+// factor may be cut along the same axes instead where that divides the work as
+// well and the memory better: the result is larger than the operands.
 func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 	rule := partsRule(op)
 	single := slices.ContainsFunc(op.Results, func(v *ir.Value) bool { _, ok := onOneDevice(p.m, v.Sharding); return ok })
@@ -82,12 +83,14 @@ func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 		s.try(p.merge(op, rule, wishes, i, stay))
 	}
 	s.try(p.merge(op, rule, wishes, len(wishes), stay))
-	if slices.Contains(stay, true) {
-		s.divided = true
+	if op.Kind == ir.DotGeneral && slices.Contains(stay, true) {
+		s.limit = s.best
 		for i := range wishes {
 			s.try(p.merge(op, rule, wishes, i, make([]bool, len(stay))))
 		}
-		s.divided = false
+		if s.best == s.limit {
+			s.limit = nil
+		}
 	}
 	for better := true; better; {
 		better = false
@@ -111,14 +114,14 @@ type choice struct {
 	best *assignment
 	cost int
 
-	divided bool // no operand may lie in larger parts than it does
+	limit *assignment // nil: none; others must compute no more, and take less memory
 }
 
 // try reports whether factors make a cheaper assignment than the best, which
 // it then is.
 func (s *choice) try(factors [][]ir.AxisRef) bool {
 	a := s.p.assign(s.op, s.rule, factors)
-	if s.divided && s.p.joins(s.op, a) {
+	if s.limit != nil && !s.divides(a) {
 		return false
 	}
 	c := s.p.cost(s.op, s.want, a)
@@ -129,14 +132,11 @@ func (s *choice) try(factors [][]ir.AxisRef) bool {
 	return true
 }
 
-// joins reports whether an operand lies in larger parts in a than it does.
-func (p *partitioner) joins(op *ir.Op, a *assignment) bool {
-	for i, v := range op.Operands {
-		if v.Type.IsTensor() && !p.free[v.ID] && layoutBytes(p.mesh, v.Type, a.operands[i]) > layoutBytes(p.mesh, v.Type, p.layoutOf(v)) {
-			return true
-		}
-	}
-	return false
+// divides reports whether a divides the work as well as the limit does, and the
+// memory better.
+func (s *choice) divides(a *assignment) bool {
+	p := s.p
+	return p.work(a) <= p.work(s.limit) && p.room(s.op, a) < p.room(s.op, s.limit)
 }
 
 func (p *partitioner) wholeLayout(v *ir.Value) layout {
@@ -385,18 +385,47 @@ func (p *partitioner) cost(op *ir.Op, want []layout, a *assignment) int {
 			continue
 		}
 		at := a.results[i]
-		if len(axes) > 0 {
+		if _, rest := p.kept(v, axes, combinerFor(op)); len(rest) > 0 {
 			var moved int
-			at, moved = p.combineCost(v.Type, at, want[i], axes)
+			at, moved = p.combineCost(v.Type, at, want[i], rest)
 			bytes += moved
 		}
 		bytes += p.resharder.plan(v.Type, at, want[i]).bytes
 	}
-	space := 1
-	for k, n := range a.rule.Sizes {
-		space *= max(n/p.mesh.RefsSize(a.factors[k]), 1)
+	return bytes*computeWeight + p.work(a)
+}
+
+// work is how many elements of the index space a device computes.
+func (p *partitioner) work(a *assignment) int {
+	n := 1
+	for k, size := range a.rule.Sizes {
+		n *= max(size/p.mesh.RefsSize(a.factors[k]), 1)
 	}
-	return bytes*computeWeight + space
+	return n
+}
+
+// room is what the operands take, and the results before they are combined.
+func (p *partitioner) room(op *ir.Op, a *assignment) int {
+	bytes := 0
+	for i, v := range op.Operands {
+		if v.Type.IsTensor() && !p.free[v.ID] {
+			bytes += layoutBytes(p.mesh, v.Type, a.operands[i])
+		}
+	}
+	for i, v := range op.Results {
+		if v.Type.IsTensor() {
+			bytes += layoutBytes(p.mesh, v.Type, a.results[i])
+		}
+	}
+	return bytes
+}
+
+// combinerFor is the op that combines what devices have of the sums of op.
+func combinerFor(op *ir.Op) ir.Kind {
+	if op.Kind == ir.Reduce || op.Kind == ir.Scatter {
+		return ir.CombinerOf(op.Regions[0])
+	}
+	return ir.Add
 }
 
 // moved is how many bytes have to be moved for v to lie as at says.
