@@ -33,6 +33,9 @@ SHARDY = ",".join([
 ])
 
 
+AS_IT_IS = ["--after=dce"]  # before ppc combines collectives of a program that others partitioned
+
+
 class Refused(Exception):
     pass
 
@@ -98,7 +101,7 @@ def shardy(path):
             raise Refused(f"Shardy refuses {path}: {e}")
         with open(out, "w") as f:
             f.write(str(m))
-    return [out]
+    return [out, *AS_IT_IS]
 
 
 def xla(path, backend):
@@ -110,7 +113,7 @@ def xla(path, backend):
         raise Refused(f"XLA refuses {path}: {e}")
     with open(out, "w") as f:
         f.write(exe.get_hlo_text() if hasattr(exe, "get_hlo_text") else exe.hlo_modules()[0].to_string())
-    return [out]
+    return [out, *AS_IT_IS]
 
 
 def count(a, make):
