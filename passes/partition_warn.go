@@ -20,13 +20,19 @@ func (p *partitioner) warnWhole(op *ir.Op, a *assignment, i int) {
 		return
 	}
 	for d, axes := range from {
-		if len(axes) == 0 || a.rule != nil && slices.ContainsFunc(a.rule.Operands[i][d], func(k int) bool { return p.mayCutAlong(op, a.rule, k, axes) }) {
+		if len(axes) == 0 || a.rule != nil && !a.gathers(i, d) && slices.ContainsFunc(a.rule.Operands[i][d], func(k int) bool { return p.mayCutAlong(op, a.rule, k, axes) }) {
 			continue
 		}
 		p.warn(&Error{Op: op, Msg: fmt.Sprintf("%s is gathered: %s needs dimension %d whole, which lies along %s; the result lies as %s",
 			describe(v), op.Name(), d, axesText(p.mesh, axes), op.Results[0].Sharding)})
 		return
 	}
+}
+
+// gathers reports whether windows along a dimension of an operand reach over so
+// many parts that it is taken whole.
+func (a *assignment) gathers(operand, dim int) bool {
+	return slices.ContainsFunc(a.halos, func(h windowHalo) bool { return h.operand == operand && h.dim == dim && h.halo == nil })
 }
 
 // warnThroughWhole warns where the way of v from one layout in parts to another

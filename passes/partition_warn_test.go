@@ -1,12 +1,22 @@
 package passes
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"ppc/ir"
 	"ppc/ir/mlir"
 )
+
+// sumOfWindows is a sum over windows of a, cut like it.
+func sumOfWindows(size, low, high int) string {
+	return fmt.Sprintf(`"stablehlo.reduce_window"(%%a, %%zero) <{padding = dense<[[%d, %d]]> : tensor<1x2xi64>, window_dimensions = array<i64: %d>}> ({
+    ^bb0(%%x: tensor<f32>, %%y: tensor<f32>):
+      %%z = stablehlo.add %%x, %%y : tensor<f32>
+      stablehlo.return %%z : tensor<f32>
+    }) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>`, low, high, size)
+}
 
 // What is gathered though nobody asked for it is said, with the value, the op
 // and both shardings; what was asked for is not.
@@ -18,12 +28,15 @@ func TestPartitionWarns(t *testing.T) {
       stablehlo.return %p : tensor<i1>
     }) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : (tensor<8xf32>) -> tensor<8xf32>`, "a: tensor of type tensor<8xf32> is gathered: stablehlo.sort needs dimension 0 whole, which lies along x=4"},
 		{"an op that nobody knows", `stablehlo.custom_call @f(%a) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : (tensor<8xf32>) -> tensor<8xf32>`, "a: tensor of type tensor<8xf32> is gathered: stablehlo.custom_call"},
+		{"windows that reach over all devices", sumOfWindows(15, 7, 7), "a: tensor of type tensor<8xf32> is gathered: stablehlo.reduce_window needs dimension 0 whole, which lies along x=4"},
+		{"windows that reach to neighbours", sumOfWindows(3, 1, 1), ""},
 		{"elementwise", `stablehlo.tanh %a : tensor<8xf32>`, ""},
 		{"gathered on purpose", `sdy.reshard %a <@mesh, [{}]> : tensor<8xf32>`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			src := `module { sdy.mesh @mesh = <["x"=4]>
 func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %r = ` + c.op + `
   return %r : tensor<8xf32>
 } }`
