@@ -118,6 +118,22 @@ func inferAbs(op *Op) ([]*Type, *Rule) {
 	return ts, r
 }
 
+func inferPart(op *Op) ([]*Type, *Rule) {
+	ts, r := inferFloat(op)
+	if r == nil {
+		ts[0] = ts[0].WithElem(ts[0].Elem.Part())
+	}
+	return ts, r
+}
+
+func inferComplex(op *Op) ([]*Type, *Rule) {
+	ts, r := same(op, func(t DType) bool { return t == F32 || t == F64 }, "f32 or f64")
+	if r == nil {
+		ts[0] = ts[0].WithElem(map[DType]DType{F32: C64, F64: C128}[ts[0].Elem])
+	}
+	return ts, r
+}
+
 func inferIsFinite(op *Op) ([]*Type, *Rule) {
 	ts, r := inferReal(op)
 	if r == nil {

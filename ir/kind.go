@@ -34,12 +34,15 @@ const (
 	Tanh
 	Convert
 	BitcastConvert
+	Imag
+	Real
 	ReducePrecision
 
 	// Elementwise, several operands.
 	Add
 	And
 	Atan2
+	ComplexOp
 	Divide
 	Maximum
 	Minimum

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,7 +87,7 @@ func TestConformance(t *testing.T) {
 }
 
 // mustRun is how many programs have run. It only grows.
-const mustRun = 1588
+const mustRun = 1663
 
 // runsLike reports whether f, of m, runs; it must then do what the evaluator does.
 func runsLike(t *testing.T, name string, m *ir.Module, f *ir.Func) bool {
@@ -110,9 +111,24 @@ func runsLike(t *testing.T, name string, m *ir.Module, f *ir.Func) bool {
 		return true
 	}
 	for i, w := range want {
-		sameNumbers(t, fmt.Sprintf("%s: result %d", name, i), got[0][i], w, sums[w.Type.Elem])
+		sameNumbers(t, fmt.Sprintf("%s: result %d", name, i), got[0][i], w, sums[w.Type.Elem]*cancelled(f, w))
 	}
 	return true
+}
+
+// cancelled is how much larger the terms of convolutions are than their sums,
+// whose errors are relative to them: as large as the largest of the sums. Other
+// sums here have few terms.
+func cancelled(f *ir.Func, w *ir.Literal) float64 {
+	size := 1.0
+	f.Body.Walk(func(op *ir.Op) {
+		for i := range w.Type.NumElements() {
+			if op.Kind == ir.Convolution && w.Type.Elem.IsFloat() {
+				size = max(size, math.Abs(w.Float(i)))
+			}
+		}
+	})
+	return size
 }
 
 // Programs that JAX exported give what XLA computed.

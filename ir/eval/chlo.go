@@ -35,7 +35,7 @@ func digamma(x float64) float64 {
 	case math.IsInf(x, -1), x <= 0 && x == math.Floor(x):
 		return math.NaN()
 	case x < 0:
-		return digamma(1-x) - math.Pi/math.Tan(math.Pi*(x-math.Floor(x)))
+		return digamma(1-x) - math.Pi/math.Tan(math.Pi*(x-math.Round(x)))
 	}
 	sum := 0.0
 	for ; x < 10; x++ {

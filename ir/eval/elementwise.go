@@ -313,3 +313,26 @@ func withPrecision(v float64, eb, mb int) float64 {
 	}
 	return v
 }
+
+// partOf is a part of complex numbers, of which real ones are some.
+func partOf(f func(float64) float64, c func(complex128) float64) each {
+	return func(_ *ir.Op, out *tensor, in []*tensor) error {
+		x := in[0]
+		for k := range out.f {
+			if x.c != nil {
+				out.f[k] = c(x.c[k&spread(x)])
+			} else {
+				out.f[k] = f(x.f[k&spread(x)])
+			}
+		}
+		return nil
+	}
+}
+
+func complexOf(_ *ir.Op, out *tensor, in []*tensor) error {
+	x, y := in[0], in[1]
+	for k := range out.c {
+		out.c[k] = complex(x.f[k&spread(x)], y.f[k&spread(y)])
+	}
+	return nil
+}

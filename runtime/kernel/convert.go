@@ -244,3 +244,23 @@ func unpackBits(_ *Work, dst, src []Mem) {
 		dst[0][i] = src[0][i/8] >> (i % 8) & 1
 	}
 }
+
+// clearAll is the imaginary part of real numbers.
+func clearAll(_ *Work, dst, src []Mem) { clear(dst[0]) }
+
+// partOf is the real or, of i = 1, the imaginary part of complex numbers.
+func partOf[T float](i int) Func {
+	return func(_ *Work, dst, src []Mem) {
+		d, x := View[T](dst[0]), View[T](src[0])
+		for k := range d {
+			d[k] = x[2*k+i]
+		}
+	}
+}
+
+func complexOf[T float](_ *Work, dst, src []Mem) {
+	d, x, y := View[T](dst[0]), View[T](src[0]), View[T](src[1])
+	for k, v := range x {
+		d[2*k], d[2*k+1] = v, y[k]
+	}
+}

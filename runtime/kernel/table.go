@@ -19,6 +19,9 @@ var table = makeTable()
 func makeTable() map[ir.Kind]row {
 	rows := map[ir.Kind]row{
 		ir.IsFinite:        {build: of(map[ir.Kind]byType{ir.IsFinite: {ir.F32: isFinite[float32], ir.F64: isFinite[float64]}})},
+		ir.Imag:            {build: of(map[ir.Kind]byType{ir.Imag: {ir.F32: clearAll, ir.F64: clearAll, ir.C64: partOf[float32](1), ir.C128: partOf[float64](1)}})},
+		ir.Real:            {build: of(map[ir.Kind]byType{ir.Real: {ir.F32: copyAll, ir.F64: copyAll, ir.C64: partOf[float32](0), ir.C128: partOf[float64](0)}})},
+		ir.ComplexOp:       {build: of(map[ir.Kind]byType{ir.ComplexOp: {ir.F32: complexOf[float32], ir.F64: complexOf[float64]}})},
 		ir.Convert:         {build: buildConvert, inPlace: []int{0}},
 		ir.BitcastConvert:  {build: buildBitcast, inPlace: []int{0}},
 		ir.ReducePrecision: {build: buildReducePrecision, inPlace: []int{0}},
