@@ -51,6 +51,19 @@ func TestFlat(t *testing.T) {
 	}
 }
 
+// Nor does it grow with the number of slices, and of devices in each: along an
+// axis that is partly over slices, groups are digits of the devices' numbers.
+func TestFlatSlices(t *testing.T) {
+	digits := regexp.MustCompile(`\d+`)
+	size := func(data string) int {
+		m := lower(t, `include "llama_hybrid.pp"`, "axes.batch=65536", "axes.embed=4096", "mesh.data="+data)
+		return len(digits.ReplaceAllString(mlir.Print(m), "0"))
+	}
+	if few, many := size("dcn(2)*ici(2)"), size("dcn(64)*ici(64)"); many > few*11/10 {
+		t.Errorf("%d characters but for digits for 16 devices, %d for 16,384", few, many)
+	}
+}
+
 func BenchmarkLower(b *testing.B) {
 	for _, fsdp := range []string{"2", "4096"} {
 		b.Run("fsdp="+fsdp, func(b *testing.B) {
