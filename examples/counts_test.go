@@ -55,6 +55,8 @@ func TestCounts(t *testing.T) {
 		"ppermute":  stage(false, "pipeline.rotate=ppermute"),
 		"slice_pad": stage(false, "pipeline.rotate=slice_pad"),
 		"gradient":  stage(true),
+		"policies":  policyTable,
+		"zero":      zeroTable,
 	})
 }
 
