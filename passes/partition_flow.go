@@ -111,10 +111,15 @@ func partitionBarrier(p *partitioner, op *ir.Op) {
 // partitionConstraint reshards, and gives the result no other copy: who uses
 // it gets it as the constraint says, or from that.
 func partitionConstraint(p *partitioner, op *ir.Op) {
-	r := op.Result()
+	x, r := op.Operands[0], op.Result()
 	at := p.layoutOf(r)
-	axes := p.partialAlong(op.Operands[0], p.lateOf(r, at))
-	p.definePartial(r, at, p.getLate(op.Operands[0], at, axes), axes, ir.Add)
+	late := p.lateOf(r, at)
+	if v, left := p.combinedPartly(x, at, late); v != nil {
+		p.definePartial(r, at, v, left, ir.Add)
+		return
+	}
+	axes := p.partialAlong(x, late)
+	p.definePartial(r, at, p.getLate(x, at, axes), axes, ir.Add)
 }
 
 // partitionManual inlines the region: its ops work on what is one device's

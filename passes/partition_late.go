@@ -153,6 +153,21 @@ func (p *partitioner) partialAlong(v *ir.Value, axes []ir.AxisRef) []ir.AxisRef 
 	return nil
 }
 
+// combinedPartly returns v lying as at says, where it is partial along some axes
+// of late, which are left, and along others, which are combined; else nil.
+func (p *partitioner) combinedPartly(v *ir.Value, at layout, late []ir.AxisRef) (local *ir.Value, left []ir.AxisRef) {
+	for _, c := range p.copies[v.ID] {
+		rest := p.outside(c.partial, late)
+		left := p.outside(c.partial, rest)
+		if c.by != ir.Add || len(left) == 0 || len(rest) == 0 {
+			continue
+		}
+		sum, next := p.combine(ir.Add, c.v, v.Type, c.at, at, rest)
+		return p.reshard(sum, v.Type, next, at), left
+	}
+	return nil, nil
+}
+
 // getLate returns v lying as at says, to be combined by adding along axes.
 func (p *partitioner) getLate(v *ir.Value, at layout, axes []ir.AxisRef) *ir.Value {
 	if len(axes) == 0 {
