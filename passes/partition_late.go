@@ -11,7 +11,7 @@ import (
 // not in every iteration. Unreduced axes of a constraint allow that for its
 // operand. The permission spreads backward from there, through ops that are
 // linear and through the carries of loops, to the contractions and reductions
-// where partial results come up.
+// where partial results come up, and forward to sums of what has it.
 //
 // Nothing depends on it but where the combining is done: who needs the value
 // gets it combined, and a value that is not partial where its place in a sum is
@@ -25,11 +25,82 @@ func lateAxes(f *ir.Func) [][]ir.AxisRef {
 			l.allow(op.Result(), unreducedOf(op.Result().Sharding))
 		}
 	})
+	l.forward(f)
 	for l.changed {
 		l.changed = false
 		l.block(f.Body)
 	}
 	return l.axes
+}
+
+// forward lets what is added up of values that may stay partial stay so too,
+// where they are needed for nothing else: the sum is combined once, and not its
+// terms. It is no larger than these together.
+func (l *lateness) forward(f *ir.Func) {
+	users := make([][]*ir.Op, f.NumIDs())
+	f.Body.Walk(func(op *ir.Op) {
+		for _, v := range op.Operands {
+			users[v.ID] = append(users[v.ID], op)
+		}
+	})
+	barred := make(map[*ir.Op]bool)
+	for {
+		sums := l.sums(f, barred)
+		n := len(barred)
+		for op := range sums {
+			for _, v := range termsOf(op) {
+				if slices.ContainsFunc(users[v.ID], func(u *ir.Op) bool { return sums[u] == nil }) {
+					barred[op] = true
+				}
+			}
+		}
+		if len(barred) == n {
+			for op, axes := range sums {
+				l.allow(op.Result(), axes)
+			}
+			return
+		}
+	}
+}
+
+// sums are the ops but those barred that add up values which all may stay
+// partial, or are such sums, and the axes along which they may.
+func (l *lateness) sums(f *ir.Func, barred map[*ir.Op]bool) map[*ir.Op][]ir.AxisRef {
+	sums := make(map[*ir.Op][]ir.AxisRef)
+	f.Body.Walk(func(op *ir.Op) {
+		terms := termsOf(op)
+		if len(terms) == 0 || barred[op] {
+			return
+		}
+		var axes []ir.AxisRef
+		bytes := 0
+		for i, v := range terms {
+			may := l.axes[v.ID]
+			if v.Def != nil {
+				may = slices.Concat(may, sums[v.Def])
+			}
+			if i == 0 {
+				axes = slices.Clone(may)
+			}
+			axes = slices.DeleteFunc(axes, func(r ir.AxisRef) bool { return !slices.Contains(may, r) })
+			bytes += bytesOf(v.Type)
+		}
+		if len(axes) > 0 && bytesOf(op.Result().Type) <= bytes {
+			sums[op] = axes
+		}
+	})
+	return sums
+}
+
+// termsOf are the operands in which the result of op is linear, but for zeros.
+func termsOf(op *ir.Op) []*ir.Value {
+	var terms []*ir.Value
+	for _, i := range linearIn(op) {
+		if c := constant(op.Operands[i]); c == nil || !c.IsAll(0) {
+			terms = append(terms, op.Operands[i])
+		}
+	}
+	return terms
 }
 
 type lateness struct {
