@@ -288,3 +288,22 @@ func inferIota(op *Op) ([]*Type, *Rule) {
 }
 
 func inferDeviceID(op *Op) ([]*Type, *Rule) { return []*Type{Tensor(UI32)}, nil }
+
+// inferRngBits: the type of the bits does not follow from the state.
+func inferRngBits(op *Op) ([]*Type, *Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	t := op.Operands[0].Type
+	if t.Rank() != 1 || t.Elem != UI64 {
+		return nil, broken(0, "the state is %s, want numbers of type ui64", t)
+	}
+	if len(op.Results) != 2 || !op.Results[1].Type.IsTensor() || op.Results[1].Type.Elem.IsComplex() {
+		return nil, broken(0, "want a state and a tensor of integers or floating-point numbers as results")
+	}
+	n, algorithm := t.Shape[0], op.Word("rng_algorithm")
+	if n != Dynamic && n != 2 && (n != 3 || algorithm == "THREE_FRY") && algorithm != "DEFAULT" {
+		return nil, broken(2, "a state of %s is none of %s", counted(n, "number"), algorithm)
+	}
+	return []*Type{t, op.Results[1].Type}, nil
+}

@@ -86,6 +86,7 @@ const (
 	Iota
 	PartitionID
 	ReplicaID
+	RngBitGenerator
 
 	// Data movement.
 	BroadcastInDim

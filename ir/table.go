@@ -249,6 +249,10 @@ var table = [numKinds]opInfo{
 	ReplicaID: {name: "stablehlo.replica_id", doc: "the replica that this process is", traits: Pure, results: exactly(1), infer: inferDeviceID,
 		example: `%r = stablehlo.replica_id : tensor<ui32>`},
 
+	RngBitGenerator: {name: "stablehlo.rng_bit_generator", doc: "the state after, and random bits, which follow from the state", traits: Pure, operands: exactly(1), results: exactly(2),
+		attrs: []AttrSpec{enum("rng_algorithm", "rng_algorithm", "DEFAULT", "THREE_FRY", "PHILOX")}, infer: inferRngBits,
+		example: "%s = stablehlo.constant dense<[1, 2]> : tensor<2xui64>\n%r, %output = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4x8xui32>)"},
+
 	BroadcastInDim: {name: "stablehlo.broadcast_in_dim", doc: "operand dimension i becomes result dimension broadcast_dimensions[i]; the rest repeats", traits: Pure,
 		operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("broadcast_dimensions", IntsAttr)}, infer: inferBroadcast, factors: broadcastFactors,
 		example: `%r = stablehlo.broadcast_in_dim %a, dims = [0, 2] : (tensor<4x8xf32>) -> tensor<4x3x8xf32>`},

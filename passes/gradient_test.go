@@ -245,6 +245,8 @@ var noGradients = map[ir.Kind]string{
 	ir.NextAfter: "is a matter of bits",
 	ir.IsInf:     "has no floating-point result", ir.IsNegInf: "likewise", ir.IsPosInf: "likewise",
 
+	ir.RngBitGenerator: "has no floating-point operand",
+
 	ir.Return: "ends a region, whose op has the rule", ir.FuncReturn: "likewise", ir.SdyReturn: "likewise", ir.PPYield: "likewise",
 
 	ir.Call:         "is inlined before",

@@ -11,11 +11,11 @@ import (
 	"ppc/ir/eval"
 )
 
-// Programs of ops that move windows, mapped over instances, compute for each
+// Programs mapped over instances compute for each
 // what they compute of its arguments, whichever parameters are mapped.
-func TestVmapWindows(t *testing.T) {
+func TestVmap(t *testing.T) {
 	const n = 3
-	for _, c := range windowGradients {
+	for _, c := range slices.Concat(windowGradients, elementwiseGradients, moveGradients, indexGradients, reduceGradients) {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range uint64(8) {
 				p := newLossProgram(seed)

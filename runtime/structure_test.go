@@ -268,6 +268,15 @@ var structureCases = []structureCase{
 			b.Emit(ir.SelectAndScatter, values{in[0], in[2], in[3]}, ir.AttrsOf(attr("window_dimensions", ir.Ints{3, 3}), attr("window_strides", ir.Ints{2, 1}), pads(1, 1, 1, 0)), []*ir.Block{lessBody(b, "LT", e), b.Combiner(ir.Maximum, e)}, nil).Result(),
 		}
 	}},
+	{"rng_bit_generator", ir.RngBitGenerator, ir.DType.IsInt, func(ir.DType) []*ir.Type { return []*ir.Type{ir.Tensor(ir.UI64, 2), ir.Tensor(ir.UI64, 3)} }, func(b *ir.Builder, in values) (out values) {
+		for _, e := range []ir.DType{ir.I8, ir.UI16, ir.I32, ir.UI64} {
+			for i, word := range []string{"THREE_FRY", "PHILOX", "DEFAULT"} {
+				state := in[min(i, 1)]
+				out = append(out, b.Emit(ir.RngBitGenerator, values{state}, ir.AttrsOf(attr("rng_algorithm", ir.HLOEnum("rng_algorithm", word))), nil, []*ir.Type{state.Type, ir.Tensor(e, 3, 5)}).Results...)
+			}
+		}
+		return out
+	}},
 	{"sort", ir.Sort, plain, shapes([]int{3, 17}, []int{3, 17}), func(b *ir.Builder, in values) (out values) {
 		e := in[0].Type.Elem
 		for _, dim := range []int{0, 1, -1} {

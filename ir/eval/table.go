@@ -88,10 +88,11 @@ var table = map[ir.Kind]row{
 	ir.Square:    {each: square.each},
 	ir.TopK:      {run: topK},
 
-	ir.Constant:    {one: constant},
-	ir.Iota:        {one: iota},
-	ir.PartitionID: {one: partitionID},
-	ir.ReplicaID:   {one: replicaID},
+	ir.Constant:        {one: constant},
+	ir.Iota:            {one: iota},
+	ir.PartitionID:     {one: partitionID},
+	ir.ReplicaID:       {one: replicaID},
+	ir.RngBitGenerator: {run: rngBits},
 
 	ir.BroadcastInDim:     {one: broadcastInDim},
 	ir.Concatenate:        {one: concatenate},

@@ -513,3 +513,17 @@ func elements(text string) ([]string, error) {
 	}
 	return parts, nil
 }
+
+// rngAlgorithm is how random bits are generated: rng_three_fry.
+func rngAlgorithm() field {
+	const attr, prefix = "rng_algorithm", "rng_"
+	return must(of("algorithm", func(op *ir.Op) string { return prefix + strings.ToLower(op.Word(attr)) },
+		func(text string, as *ir.Attrs) error {
+			word, ok := strings.CutPrefix(text, prefix)
+			if !ok || !slices.Contains([]string{"default", "three_fry", "philox"}, word) {
+				return fmt.Errorf("want rng_default, rng_three_fry or rng_philox, found %s", text)
+			}
+			as.Set(attr, ir.HLOEnum(attr, strings.ToUpper(word)))
+			return nil
+		}))
+}

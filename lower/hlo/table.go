@@ -119,10 +119,11 @@ var table = map[ir.Kind]row{
 	ir.Select:               formed("select", leveled),
 	ir.Clamp:                formed("clamp", leveled),
 
-	ir.Constant:    formed("constant", constant),
-	ir.Iota:        given(simple("iota", number("iota_dimension", "iota_dimension"))),
-	ir.PartitionID: simple("partition-id"),
-	ir.ReplicaID:   simple("replica-id"),
+	ir.Constant:        formed("constant", constant),
+	ir.Iota:            given(simple("iota", number("iota_dimension", "iota_dimension"))),
+	ir.PartitionID:     simple("partition-id"),
+	ir.ReplicaID:       simple("replica-id"),
+	ir.RngBitGenerator: given(simple("rng-bit-generator", rngAlgorithm())),
 
 	ir.BroadcastInDim:     given(formed("broadcast", stretched, absent(ints("dimensions", "broadcast_dimensions"), "broadcast_dimensions", ir.Ints{}))),
 	ir.Concatenate:        simple("concatenate", single("dimensions", "dimension")),

@@ -30,6 +30,7 @@ func makeTable() map[ir.Kind]row {
 		ir.Clamp:           {build: buildClamp, inPlace: []int{1}},
 
 		ir.Iota:               {build: buildIota},
+		ir.RngBitGenerator:    {build: buildRngBits},
 		ir.BroadcastInDim:     {build: buildBroadcast},
 		ir.Concatenate:        {build: buildConcatenate},
 		ir.DynamicSlice:       {build: buildDynamicSlice},

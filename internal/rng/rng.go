@@ -1,0 +1,150 @@
+// Package rng generates random bits from a key and a counter, as XLA's
+// rng-bit-generator does: the same bits wherever and however often it is asked.
+package rng
+
+import "fmt"
+
+// Generate returns n bits, up to 64, for each element of a tensor of the given
+// shape, in row-major order, and the state after them. The state is a key and a
+// counter, of one number or, with PHILOX, of two.
+func Generate(algorithm string, state []uint64, shape []int, n int) (bits, next []uint64, err error) {
+	if len(state) != 2 && (len(state) != 3 || algorithm == "THREE_FRY") {
+		return nil, nil, fmt.Errorf("a state of %d numbers is none of %s", len(state), algorithm)
+	}
+	generate := philox
+	if algorithm == "THREE_FRY" {
+		generate = threeFry
+	}
+	bits, next = generate(state, shape, n > 32)
+	for i := range bits {
+		bits[i] &= 1<<n - 1
+	}
+	return bits, next, nil
+}
+
+func product(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// philox makes four words of each counter, which elements take one after the
+// other, wide ones two each. The counter has 128 bits: of a state of two, the
+// upper half is the key.
+func philox(state []uint64, shape []int, wide bool) (bits, next []uint64) {
+	key, counter := state[0], [2]uint64{state[1], state[len(state)%2*2]}
+	n := product(shape)
+	words := n
+	if wide {
+		words *= 2
+	}
+	var all []uint32
+	for len(all) < words {
+		all = append(all, philoxRounds(counter, key)...)
+		if counter[0]++; counter[0] == 0 {
+			counter[1]++
+		}
+	}
+	bits = make([]uint64, n)
+	for i := range bits {
+		if wide {
+			bits[i] = uint64(all[2*i]) | uint64(all[2*i+1])<<32
+		} else {
+			bits[i] = uint64(all[i])
+		}
+	}
+	next = append([]uint64{}, state...)
+	next[1] = counter[0]
+	if len(state) == 3 {
+		next[2] = counter[1]
+	}
+	return bits, next
+}
+
+// philoxRounds is Philox4x32-10.
+func philoxRounds(counter [2]uint64, key uint64) []uint32 {
+	c := [4]uint32{uint32(counter[0]), uint32(counter[0] >> 32), uint32(counter[1]), uint32(counter[1] >> 32)}
+	k := [2]uint32{uint32(key), uint32(key >> 32)}
+	for range 10 {
+		p, q := uint64(c[0])*0xD2511F53, uint64(c[2])*0xCD9E8D57
+		c = [4]uint32{uint32(q>>32) ^ c[1] ^ k[0], uint32(q), uint32(p>>32) ^ c[3] ^ k[1], uint32(p)}
+		k[0], k[1] = k[0]+0x9E3779B9, k[1]+0xBB67AE85
+	}
+	return c[:]
+}
+
+// threeFry makes two words of each counter: a wide element takes both. For
+// others, a dimension is cut in halves, the first even one or else the largest,
+// and one half takes the first words, the other the second: next to each other
+// in front of the rest of the shape.
+func threeFry(state []uint64, shape []int, wide bool) (bits, next []uint64) {
+	n := product(shape)
+	bits = make([]uint64, n)
+	next = []uint64{state[0], state[1]}
+	if wide {
+		for i := range bits {
+			x := threeFryRounds(state[1]+uint64(i), state[0])
+			bits[i] = uint64(x[0]) | uint64(x[1])<<32
+		}
+		next[1] += uint64(n)
+		return bits, next
+	}
+	before, size, after := halved(shape)
+	half := (size + 1) / 2
+	for b := range before {
+		for h := range half {
+			for a := range after {
+				x := threeFryRounds(state[1]+uint64((b*half+h)*after+a), state[0])
+				for lane, word := range x {
+					// The halves alternate along a dimension that has been cut.
+					if k := 2*h + lane; k < size {
+						bits[(b*size+k)*after+a] = uint64(word)
+					}
+				}
+			}
+		}
+	}
+	next[1] += uint64(before * half * after)
+	return bits, next
+}
+
+// halved is the dimension that is cut, with how many elements stand before and
+// after it.
+func halved(shape []int) (before, size, after int) {
+	at := -1
+	for d, n := range shape {
+		if n%2 == 0 {
+			at = d
+			break
+		}
+	}
+	if at < 0 {
+		for d, n := range shape {
+			if at < 0 || n > shape[at] {
+				at = d
+			}
+		}
+	}
+	if at < 0 {
+		return 1, 1, 1
+	}
+	return product(shape[:at]), shape[at], product(shape[at+1:])
+}
+
+// threeFryRounds is Threefry2x32-20.
+func threeFryRounds(counter, key uint64) [2]uint32 {
+	x := [2]uint32{uint32(counter), uint32(counter >> 32)}
+	k := [3]uint32{uint32(key), uint32(key >> 32), uint32(key) ^ uint32(key>>32) ^ 0x1BD11BDA}
+	x[0], x[1] = x[0]+k[0], x[1]+k[1]
+	for i := range uint32(5) {
+		for _, r := range [2][4]int{{13, 15, 26, 6}, {17, 29, 16, 24}}[i%2] {
+			x[0] += x[1]
+			x[1] = x[1]<<r | x[1]>>(32-r)
+			x[1] ^= x[0]
+		}
+		x[0], x[1] = x[0]+k[(i+1)%3], x[1]+k[(i+2)%3]+i+1
+	}
+	return x
+}
