@@ -291,6 +291,13 @@ func parseMeshGroups(m *ir.Module, text string) (ir.Attr, error) {
 			s.fail("a mesh of more than %d devices, or an empty one", maxDevices)
 		}
 	}
+	if s.accept(",") { // the other place for them
+		if !s.keyword("device_ids") {
+			s.fail("want device_ids, found %s", s.next())
+		}
+		s.expect("=")
+		mesh.DeviceIDs = s.deviceIDs()
+	}
 	if s.err == nil && mesh.DeviceIDs != nil && !isPermutation(mesh.DeviceIDs, mesh.Size()) {
 		s.fail("device_ids are not the %d devices of the mesh", mesh.Size())
 	}

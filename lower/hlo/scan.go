@@ -201,8 +201,8 @@ func (s *scanner) value(one bool) string {
 			s.str()
 			continue
 		case len(open) == 0 && (c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r'):
-			if mesh := s.src[start:s.pos]; c == ' ' && (strings.HasPrefix(mesh, "mesh[") || strings.HasPrefix(mesh, "maximal_mesh[")) && !strings.HasSuffix(mesh, "}") {
-				s.pos++ // mesh['x'=2] {'x'} is one value
+			if s.inMesh(s.src[start:s.pos]) {
+				s.pos++
 				continue
 			}
 			return s.src[start:s.pos]
@@ -233,6 +233,16 @@ func (s *scanner) value(one bool) string {
 		s.failAt(start, "%q is not closed", string(open[0]))
 	}
 	return s.src[start:s.pos]
+}
+
+// inMesh reports whether the value that begins with text goes on at a comma or
+// white space: mesh['x'=2] {'x'} and mesh['x'=2], device_ids=(1,0) {'x'} are one.
+func (s *scanner) inMesh(text string) bool {
+	if !strings.HasPrefix(text, "mesh[") && !strings.HasPrefix(text, "maximal_mesh[") || strings.HasSuffix(text, "}") {
+		return false
+	}
+	rest := s.src[s.pos:s.end]
+	return rest[0] == ' ' || strings.HasPrefix(rest, ", device_ids=(")
 }
 
 // str skips a quoted string.
