@@ -19,8 +19,8 @@ func (w *derivation) refuse(c *clash) error {
 	msg := ""
 	switch c.kind {
 	case clashDiffer:
-		msg = fmt.Sprintf("%s leaves open how %s lies: along %s in %s, along %s in %s", what, w.factorText(c.factor),
-			axesText(w.p.mesh, w.axesOf(c.a, c.factor)), w.operandText(c.a), axesText(w.p.mesh, w.axesOf(c.b, c.factor)), w.operandText(c.b))
+		msg = fmt.Sprintf("%s leaves open how %s lies: %s in %s, %s in %s", what, w.factorText(c.factor),
+			w.along(w.axesOf(c.a, c.factor)), w.operandText(c.a), w.along(w.axesOf(c.b, c.factor)), w.operandText(c.b))
 	case clashTwice:
 		msg = fmt.Sprintf("%s leaves open what %s cuts: %s in %s, %s in %s", what, axesText(w.p.mesh, c.axes),
 			w.factorText(c.factor), w.operandText(c.a), w.factorText(c.other), w.operandText(c.b))
@@ -36,6 +36,14 @@ func (w *derivation) refuse(c *clash) error {
 	return errorf(op, "%s; settle it with %s", msg, strings.Join(w.cures(c), " or "))
 }
 
+// along is axes in words.
+func (w *derivation) along(axes []ir.AxisRef) string {
+	if len(axes) == 0 {
+		return "whole"
+	}
+	return "along " + axesText(w.p.mesh, axes)
+}
+
 // axesOf are the axes of factor k in operand i.
 func (w *derivation) axesOf(i, k int) []ir.AxisRef {
 	r := w.n.operands[i]
@@ -48,16 +56,19 @@ func (w *derivation) axesOf(i, k int) []ir.AxisRef {
 // cures are constraints each of which settles c.
 func (w *derivation) cures(c *clash) []string {
 	result := c.ofResult(w) && w.n.op != nil
+	if result && w.n.op.Results[0].Name == "" && (c.kind == clashDiffer || c.kind == clashTwice) {
+		result = false // in the middle of an expression: its operands may have names
+	}
 	switch c.kind {
 	case clashDiffer:
 		if result {
 			return []string{w.resultCure(c.factor, w.axesOf(c.a, c.factor), -1), w.resultCure(c.factor, w.axesOf(c.b, c.factor), -1)}
 		}
-		second := w.operandCure(c.b, c.factor, w.axesOf(c.a, c.factor))
+		first := w.operandCure(c.a, c.factor, w.axesOf(c.b, c.factor))
 		if len(w.pr.tensors) == 0 { // of a loop: it carries what it begins with
-			return []string{second}
+			return []string{first}
 		}
-		return []string{w.operandCure(c.a, c.factor, w.axesOf(c.b, c.factor)), second}
+		return []string{first, w.operandCure(c.b, c.factor, w.axesOf(c.a, c.factor))}
 	case clashTwice:
 		if result {
 			return []string{w.resultCure(c.factor, w.axes[c.factor], c.other), w.resultCure(c.other, w.axes[c.other], c.factor)}
@@ -95,22 +106,20 @@ func (w *derivation) scatterable(c *clash) int {
 // which is cut along axes, and without, which is not cut.
 func (w *derivation) resultCure(k int, axes []ir.AxisRef, without int) string {
 	f := w.factors()
+	for other := range f.factors {
+		if other == without || slices.ContainsFunc(f.factors[other].axes, func(r ir.AxisRef) bool { return overlapsAny(r, axes) }) {
+			f.factors[other].axes = nil
+		}
+	}
 	if k >= 0 {
 		f.factors[k].axes = axes
-	}
-	if without >= 0 {
-		f.factors[without].axes = nil
 	}
 	v := w.n.op.Results[0]
 	dims := make([][]ir.AxisRef, len(w.n.rule.Results[0]))
 	for d, ks := range w.n.rule.Results[0] {
 		dims[d] = w.pr.dimAxes(f, ks)
 	}
-	name := opUserName(w.n.op)
-	if name == "" || name == "return" {
-		name = "…"
-	}
-	return w.constrainText(name, v, dims)
+	return w.constrainText(v, dims)
 }
 
 // operandCure constrains operand i to be cut along axes in its dimension with
@@ -128,27 +137,34 @@ func (w *derivation) operandCure(i, k int, axes []ir.AxisRef) string {
 // dimCure constrains what operand i is made of to be cut along axes in what is
 // its dimension d.
 func (w *derivation) dimCure(i, d int, axes []ir.AxisRef) string {
-	r := w.n.operands[i]
-	v, at := w.value(i), d
-	for v != nil && v.Name == "" && v.Def != nil {
-		next, e := onlySource(v.Def, at)
-		if next == nil || w.p.tensors[next.ID] == nil {
-			break
-		}
-		v, at = next, e
-	}
-	dims := slices.Clone(r.dims)
-	if v != nil && w.p.tensors[v.ID] != nil {
+	v, at := w.source(i, d)
+	dims := slices.Clone(w.n.operands[i].dims)
+	if v != w.value(i) {
 		dims = slices.Clone(w.p.tensors[v.ID].dims)
-	} else {
-		at = d
+	}
+	for e := range dims {
+		if slices.ContainsFunc(dims[e], func(r ir.AxisRef) bool { return overlapsAny(r, axes) }) {
+			dims[e] = nil
+		}
 	}
 	dims[at] = axes
-	name := "…"
-	if v != nil && v.Name != "" {
-		name = v.Name
+	return w.constrainText(v, dims)
+}
+
+// source is the value with a name that operand i is made of along its dimension
+// d, and which dimension that is there. It is the operand itself if that has a
+// name or there is none.
+func (w *derivation) source(i, d int) (*ir.Value, int) {
+	v, at := w.value(i), d
+	for v != nil && v.Name == "" && v.Def != nil && v.Def.Kind != ir.ShardingConstraint {
+		if v, at = onlySource(v.Def, at); v != nil && w.p.tensors[v.ID] == nil {
+			v = nil
+		}
 	}
-	return w.constrainText(name, v, dims)
+	if v == nil || v.Name == "" {
+		return w.value(i), d
+	}
+	return v, at
 }
 
 // value is operand i of the node, nil where that is none of an op.
@@ -200,9 +216,14 @@ func onlySource(op *ir.Op, d int) (*ir.Value, int) {
 	return found, at
 }
 
-// constrainText is the constraint of v, called name, to lie along dims: in the
-// words of the language where the axes have names there, else in Shardy's.
-func (w *derivation) constrainText(name string, v *ir.Value, dims [][]ir.AxisRef) string {
+// constrainText is the constraint of v to lie along dims: in the words of the
+// language where the axes have names there, else in Shardy's. What has no name
+// is the expression at the place of the error.
+func (w *derivation) constrainText(v *ir.Value, dims [][]ir.AxisRef) string {
+	name := "…"
+	if v != nil && v.Name != "" {
+		name = v.Name
+	}
 	var rules []string
 	known, first := v != nil, ""
 	for d, axes := range dims {
@@ -313,27 +334,13 @@ func (w *derivation) dimText(i, d int) string {
 	return fmt.Sprintf("dimension %d (%d)", d, size)
 }
 
-// operandText names operand i: what the user calls it, or what it is made of,
-// or its place.
+// operandText names operand i: what the user calls it or what it is made of, or
+// else its place.
 func (w *derivation) operandText(i int) string {
-	v := w.value(i)
-	for d := 0; v != nil; {
-		if v.Name != "" {
+	for d := range w.n.operands[i].shape {
+		if v, _ := w.source(i, d); v != nil && v.Name != "" {
 			return v.Name
 		}
-		if v.Def == nil || v.Type.Rank() == 0 {
-			break
-		}
-		if name := opUserName(v.Def); name != "" && name != "return" {
-			return name
-		}
-		var next *ir.Value
-		for d = range v.Type.Rank() {
-			if next, _ = onlySource(v.Def, d); next != nil {
-				break
-			}
-		}
-		v = next
 	}
 	return fmt.Sprintf("operand %d", i)
 }

@@ -72,6 +72,8 @@ func TestGradients(t *testing.T) {
 		{S: 2, M: 2, R: 1, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
 		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_iteration", rotate: "slice_pad"},
 		{S: 3, M: 6, R: 2, L: 2, D: 2, rest: 1, b: 2, e: 2, h: 4, data: 2, fsdp: 1, tensor: 2, gather: "once", rotate: "ppermute"},
+		{S: 2, M: 4, R: 2, L: 1, D: 1, rest: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 2, gather: "per_iteration", rotate: "ppermute", mode: "explicit"},
+		{S: 2, M: 4, R: 2, L: 2, D: 2, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "head", rotate: "slice_pad", mode: "explicit"},
 	} {
 		t.Run(c.String(), func(t *testing.T) {
 			typed := withLoss(c.module())

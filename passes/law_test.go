@@ -86,6 +86,9 @@ func TestEveryForm(t *testing.T) {
 		{S: 3, M: 6, R: 3, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "head", rotate: "slice_pad"},
 		{S: 3, M: 6, R: 3, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "slice_pad"},
 		{S: 1, M: 2, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "ppermute"},
+		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 2, gather: "once", rotate: "slice_pad", mode: "explicit"},
+		{S: 2, M: 4, R: 3, L: 2, D: 2, rest: 2, b: 4, e: 4, h: 4, data: 2, fsdp: 2, tensor: 1, gather: "per_iteration", rotate: "ppermute", mode: "explicit"},
+		{S: 3, M: 6, R: 3, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "slice_pad", mode: "explicit"},
 	} {
 		t.Run(c.String(), func(t *testing.T) {
 			typed := c.module()
@@ -223,6 +226,9 @@ func TestLaw(t *testing.T) {
 // lawHolds checks configuration i of the table.
 func lawHolds(t *testing.T, c model, i int) {
 	c.rest = i % 3 / 2 // every third with a layer after the pipeline
+	if i%7 == 0 {      // a seventh, which meets all meshes
+		c.mode = "explicit"
+	}
 	var want, first []*ir.Literal
 	for _, gather := range c.gathers() {
 		if gather.policy == "per_repeat" && i%5 > 0 { // a fifth, which meets all meshes

@@ -23,6 +23,7 @@ type model struct {
 	gather        string
 	prefetch      string // of gather = per_repeat
 	rotate        string
+	mode          string         // "explicit", or "" for auto
 	remat         []ir.NamedAttr // more of the configuration
 }
 
@@ -30,7 +31,7 @@ func (c model) layers() int { return c.S*c.R*c.L + c.rest }
 
 func (c model) String() string {
 	how := strings.TrimSuffix(c.gather+" "+c.prefetch, " ")
-	return fmt.Sprintf("S%d M%d R%d L%d D%d +%d data%d fsdp%d tensor%d %s %s", c.S, c.M, c.R, c.L, c.D, c.rest, c.data, c.fsdp, c.tensor, how, c.rotate)
+	return strings.TrimSpace(fmt.Sprintf("S%d M%d R%d L%d D%d +%d data%d fsdp%d tensor%d %s %s %s", c.S, c.M, c.R, c.L, c.D, c.rest, c.data, c.fsdp, c.tensor, how, c.rotate, c.mode))
 }
 
 // axes are those of the named mesh axes that the mesh has with more than one device.
@@ -67,7 +68,11 @@ func (c model) layer(name string, rows int, axes []ir.AxisRef) *ir.Func {
 	pos := b.Broadcast(b.Convert(side, elem), y.Type.Shape, 0)
 	y = b.Unary(ir.Tanh, b.Add(y, b.Mul(pos, b.Splat(y.Type, 0.01)))).Named("hidden")
 	y = b.Constrain(y, ir.NewSharding("mesh", axes, tensor))
-	y = checkpoint(b.Dot(y, w2, dot).Named("y"), "mlpwo")
+	y = b.Dot(y, w2, dot).Named("y")
+	if c.mode == "explicit" { // who has the sum over h, which lies along tensor?
+		y = b.Constrain(y, ir.NewSharding("mesh", axes, nil))
+	}
+	y = checkpoint(y, "mlpwo")
 	sq := b.Reduce(ir.Add, b.Mul(y, y), b.Splat(ir.Tensor(elem), 0), 0, 1)
 	aux := b.Div(sq, b.Splat(ir.Tensor(elem), float64(rows*c.e)))
 	b.Return(y, aux)
@@ -89,6 +94,9 @@ func (c model) weight(f *ir.Func, name string, rows, cols int, s *ir.Sharding) *
 func (c model) module() *ir.Module {
 	mesh := &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "stage", Size: c.S}, {Name: "data", Size: c.data}, {Name: "fsdp", Size: c.fsdp}, {Name: "tensor", Size: c.tensor}}}
 	m := &ir.Module{Name: "model", Meshes: []*ir.Mesh{mesh}}
+	if c.mode != "" {
+		m.Attrs.Set("pp.mode", ir.Str(c.mode))
+	}
 	outer, inner := c.axes("stage", "data", "fsdp"), c.axes("data", "fsdp")
 	f := ir.NewFunc("main")
 	B := c.M * c.b

@@ -299,6 +299,7 @@ func (p *propagator) use(v *ir.Value) propRef {
 }
 
 func (p *propagator) block(b *ir.Block) {
+	defer func(at *ir.Op) { p.at = at }(p.at)
 	for _, op := range b.Ops {
 		p.at = op
 		if build := propBuilder(op.Kind); build != nil {

@@ -351,7 +351,7 @@ func constrain(e *elab, c *builtinCall) value {
 	if failed {
 		return poison{}
 	}
-	return t.with(e.b.Constrain(t.v, s))
+	return t.with(e.b.Constrain(t.v, s).Named("")) // another value than t, for whom a variable may name it
 }
 
 // undivided reports, at its rule, an axis of t that does not divide.

@@ -190,6 +190,9 @@ func (e *elab) layerResults(l *layerFunc, v value) {
 		return
 	}
 	out := []*ir.Value{e.constrained(e.align(t, l.x)).v}
+	if s := e.act.sharding(l.x, nil); e.p.explicit() && s != nil { // what goes out lies as what comes in, also without rules
+		out[0] = e.b.Constrain(out[0], s)
+	}
 	for i, r := range vs[1:] {
 		s, ok := r.(*tensor)
 		if !ok || len(s.axes) > 0 || !s.elem().IsFloat() {

@@ -1,0 +1,67 @@
+package passes
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"ppc/internal/golden"
+	"ppc/ir/lang"
+)
+
+// Every error of explicit mode names constraints that settle it: with each of
+// them alone in the program, it lowers.
+func TestExplicitErrors(t *testing.T) {
+	golden.Run(t, "../testdata/golden/explicit", map[string]golden.Stage{"error": func(t *testing.T, src string, _ []string) string {
+		err := lowered(t, src)
+		if err == nil {
+			t.Fatal("it lowers")
+		}
+		line, cures := curesIn(t, err.Error())
+		for _, cure := range cures {
+			if err := lowered(t, cured(src, line, cure)); err != nil {
+				t.Errorf("with %s: %v", cure, err)
+			}
+		}
+		return err.Error() + "\n"
+	}})
+}
+
+// lowered is the error of lowering a program.
+func lowered(t *testing.T, src string) error {
+	t.Helper()
+	p, err := lang.Load("in.pp", lang.Options{ReadFile: func(string) ([]byte, error) { return []byte(src), nil }})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, src)
+	}
+	return Run(p.Module, Config{})
+}
+
+var errorLine = regexp.MustCompile(`^in\.pp:(\d+):`)
+
+// curesIn are the constraints that an error names, and the line it is about.
+func curesIn(t *testing.T, msg string) (line int, cures []string) {
+	t.Helper()
+	at := errorLine.FindStringSubmatch(msg)
+	_, list, ok := strings.Cut(msg, "settle it with ")
+	if at == nil || !ok {
+		t.Fatalf("%s: no place, or no cure", msg)
+	}
+	for _, c := range at[1] {
+		line = 10*line + int(c-'0')
+	}
+	return line, strings.Split(list, " or ")
+}
+
+// cured is src with a constraint of a variable: after the line, if that defines
+// it, else before.
+func cured(src string, line int, cure string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(cure, "constrain("), ",")
+	lines := strings.Split(src, "\n")
+	at := line
+	if !strings.HasPrefix(strings.TrimSpace(lines[line-1]), name+" =") {
+		at--
+	}
+	lines[at] = "  " + name + " = " + cure + "\n" + lines[at]
+	return strings.Join(lines, "\n")
+}
