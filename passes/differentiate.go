@@ -297,16 +297,26 @@ func isSplat(v *ir.Value) bool {
 	return v.Def != nil && (v.Def.Kind == ir.Constant || v.Def.Kind == ir.BroadcastInDim && v.Def.Operands[0].Type.Rank() == 0)
 }
 
-// moved reports whether v lies as it does because the program says so of
-// something else: the cotangent is about to lie as that one.
-func moved(v *ir.Value) bool {
-	return v.Def != nil && (v.Def.Kind == ir.PPGather || v.Def.Kind == ir.ShardingConstraint || v.Def.Kind == ir.Reshard)
+// moved reports whether v has just been moved, and no more than selected or
+// converted since: its cotangent is about to lie as what was moved does, and is
+// summed up to lie so.
+func (t *tape) moved(v *ir.Value) bool {
+	op := v.Def
+	if op == nil || t.outer != nil && !t.local[v] {
+		return false
+	}
+	if op.Kind == ir.PPGather || op.Kind == ir.ShardingConstraint || op.Kind == ir.Reshard {
+		return true
+	}
+	linear := linearIn(op)
+	linear = slices.DeleteFunc(linear, func(i int) bool { return !t.wants(op.Operands[i]) })
+	return op.Kind.Has(ir.Elementwise) && len(linear) == 1 && t.moved(op.Operands[linear[0]])
 }
 
 // alike is g, the cotangent of v, lying as v does in explicit mode.
 func (t *tape) alike(g, v *ir.Value) *ir.Value {
 	s := v.Sharding
-	if !t.d.explicit || s == nil || isSplat(g) || moved(v) && (t.outer == nil || t.local[v]) {
+	if !t.d.explicit || s == nil || isSplat(g) || t.moved(v) {
 		return g
 	}
 	switch at := laidOut(g); {

@@ -20,9 +20,11 @@ func explicitMode(m *ir.Module) bool { return m.Attrs.Str("pp.mode") == "explici
 //     what one iteration makes of it.
 //   - Branches make a value that lies alike in all of them.
 //   - A constant, or what is computed from constants alone, lies as each use
-//     has it.
+//     has it; a dimension along which a value is only repeated, as the first
+//     use to which it matters.
 func (p *propagator) follow() error {
 	for _, x := range p.all {
+		x.grown = make([]bool, len(x.shape))
 		if x.seed == nil || x.free {
 			continue
 		}
@@ -171,6 +173,7 @@ func (p *propagator) lie(x *propTensor, dims [][]ir.AxisRef) {
 	for d := range x.dims {
 		x.dims[d] = slices.Clone(dims[d])
 	}
+	clear(x.grown)
 	if p.grouped(x) && x.seed == nil {
 		x.seed = p.closedSharding(x)
 	}

@@ -284,6 +284,10 @@ func (w *derivation) settle(said *ir.Sharding) {
 			w.refineOpen(dims, x)
 		}
 		w.p.lie(x, dims)
+		x.maker = w.n
+		for d, ks := range w.n.rule.Results[i] {
+			x.grown[d] = x.seed == nil && len(dims[d]) == 0 && len(ks) == 1 && w.grows(ks[0])
+		}
 		x.known = x.seed != nil || w.some || w.all
 	}
 }
@@ -325,7 +329,23 @@ func (w *derivation) refineOpen(dims [][]ir.AxisRef, x *propTensor) {
 	}
 }
 
-// fill lets free operands lie as the op needs them.
+// grows reports whether no operand has elements along factor k but such as are
+// repeated along it or free.
+func (w *derivation) grows(k int) bool {
+	if w.n.rule.Types[k] != ir.PassThrough {
+		return false
+	}
+	for i, r := range w.n.operands {
+		if d := w.dimOf(i, k); d >= 0 && !r.free && !(r.known && r.grown[d]) {
+			return false
+		}
+	}
+	return true
+}
+
+// fill lets free operands lie as the op needs them. So do operands along
+// dimensions in which they repeat what they are made of: the first use to which
+// it matters has them as it likes.
 func (w *derivation) fill() {
 	factors := w.factors()
 	for i, r := range w.n.results {
@@ -337,6 +357,9 @@ func (w *derivation) fill() {
 		}
 	}
 	for i, r := range w.n.operands {
+		if r.propTensor != nil && !r.free && r.known && w.all {
+			w.grow(r.propTensor, w.n.rule.Operands[i], factors)
+		}
 		if r.propTensor == nil || !r.free {
 			continue
 		}
@@ -350,6 +373,38 @@ func (w *derivation) fill() {
 			r.dims[d] = axes
 		}
 	}
+}
+
+// grow lets x, an operand with dimensions of factors dims, lie as factors say in
+// the dimensions in which it is repeated, and what it is made of as well.
+func (w *derivation) grow(x *propTensor, dims [][]int, factors *projected) {
+	more := false
+	for d, ks := range dims {
+		if !x.grown[d] || len(ks) != 1 {
+			continue
+		}
+		axes := w.pr.dimAxes(factors, ks)
+		x.grown[d] = len(axes) == 0 && w.growsOn(ks[0])
+		taken := slices.ContainsFunc(axes, func(r ir.AxisRef) bool { return overlapsAny(r, slices.Concat(x.dims...)) })
+		if len(axes) > 0 && !taken && x.shape[d]%w.p.mesh.RefsSize(axes) == 0 {
+			x.dims[d], more = slices.Clone(axes), true
+		}
+	}
+	if more && x.maker != nil {
+		newDerivation(w.p, x.maker).fill()
+	}
+}
+
+// growsOn reports whether a result is repeated along factor k still.
+func (w *derivation) growsOn(k int) bool {
+	for i, r := range w.n.results {
+		for d, ks := range w.n.rule.Results[i] {
+			if r.propTensor != nil && slices.Equal(ks, []int{k}) && r.grown[d] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // carriedAlike checks that what an iteration leaves can go on as what the loop

@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,6 +26,31 @@ func TestExplicitErrors(t *testing.T) {
 		}
 		return err.Error() + "\n"
 	}})
+}
+
+// The reference's programs in explicit mode lower, or give the error that
+// follows them.
+func TestExplicitReference(t *testing.T) {
+	doc, err := os.ReadFile("../docs/language.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	errors, programs := 0, regexp.MustCompile("(?ms)^```pp\n(.*?)^```\n(?:\n```text\nmodel(.*?)^```\n)?").FindAllStringSubmatch(string(doc), -1)
+	for _, p := range programs {
+		if !strings.Contains(p[1], "mode = explicit") {
+			continue
+		}
+		got := ""
+		if err := lowered(t, p[1]); err != nil {
+			got, errors = strings.TrimPrefix(err.Error(), "in")+"\n", errors+1
+		}
+		if got != p[2] {
+			t.Errorf("%s\ngives %q, the document shows %q", p[1], got, p[2])
+		}
+	}
+	if errors == 0 {
+		t.Error("the reference shows no error")
+	}
 }
 
 // lowered is the error of lowering a program.

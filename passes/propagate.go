@@ -71,6 +71,8 @@ type propTensor struct {
 
 	free  bool         // one use of a free value
 	known bool         // in explicit mode: dims are how it lies
+	grown []bool       // in explicit mode, by dimension: repeated along it, and not used yet where it matters how it lies
+	maker *propNode    // in explicit mode: the node whose result it is
 	said  *ir.Sharding // in explicit mode: what a constraint that is its only use says
 }
 

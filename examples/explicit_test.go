@@ -1,0 +1,53 @@
+package examples_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ppc/driver"
+	"ppc/ir/lang"
+	"ppc/lower/stats"
+	"ppc/passes"
+)
+
+// Every example, with its training step, lowers in explicit mode as well: what
+// it and the passes say of shardings leaves nothing open. What it moves is what
+// it moves where the compiler chooses, but for a twentieth; the small ones are
+// run.
+func TestExplicitMode(t *testing.T) {
+	for _, file := range files(t) {
+		t.Run(filepath.ToSlash(file), func(t *testing.T) {
+			bytes := make(map[string]int)
+			for _, mode := range []string{"auto", "explicit"} {
+				p, err := lang.Load(file, lang.Options{Library: true, Set: []string{"pipeline.mode=" + mode}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.Module == nil {
+					return // a library
+				}
+				if err := passes.Run(p.Module, passes.Config{}); err != nil {
+					t.Fatal(err)
+				}
+				s, err := stats.Of(p.Module)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, c := range s.Collectives {
+					bytes[mode] += c.Moved * int(c.Executions)
+				}
+			}
+			if auto, explicit := bytes["auto"], bytes["explicit"]; explicit > auto+auto/20 {
+				t.Errorf("devices receive %d bytes, %d where the compiler chooses", explicit, auto)
+			}
+			if !strings.Contains(file, "maxtext") && file != "simple.pp" && file != "gpt.pp" {
+				return
+			}
+			src := &driver.Source{File: file, Set: []string{"pipeline.mode=explicit", "train.steps=0"}}
+			if _, err := driver.Run(t.Context(), src, driver.RunOptions{Check: true}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
