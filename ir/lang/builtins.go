@@ -351,7 +351,11 @@ func constrain(e *elab, c *builtinCall) value {
 	if failed {
 		return poison{}
 	}
-	return t.with(e.b.Constrain(t.v, s).Named("")) // another value than t, for whom a variable may name it
+	v := e.b.Constrain(t.v, s)
+	if e.p.explicit() { // errors tell it from t
+		v.Name = ""
+	}
+	return t.with(v)
 }
 
 // undivided reports, at its rule, an axis of t that does not divide.
