@@ -48,14 +48,14 @@ func partitionWarning(m *ir.Module, warn func(*Error)) error {
 	return nil
 }
 
-func newPartitioner(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *partitioner {
+func newPartitioner(m *ir.Module, mesh *ir.Mesh, f *ir.Func, plans map[string]*reshardPlan) *partitioner {
 	p := &partitioner{
 		m: m, mesh: mesh, f: f, free: freeValues(f, true), copies: make([][]valueCopy, f.NumIDs()), waiting: make([]int, f.NumIDs()),
 		reduced:   reducedAxes(f),
 		late:      lateAxes(f),
 		summed:    make([][]ir.AxisRef, f.NumIDs()),
 		replicas:  mesh.Size() > 1 && m.Attrs.Int("mhlo.num_replicas") == mesh.Size(),
-		resharder: resharder{mesh: mesh, plans: make(map[string]*reshardPlan)},
+		resharder: resharder{mesh: mesh, plans: plans},
 	}
 	p.merged = p.mergedAxes(f)
 	return p

@@ -41,8 +41,9 @@ const maxRuns = 8
 // the last run. warn, if not nil, hears of that alone.
 func learn(m *ir.Module, mesh *ir.Mesh, f *ir.Func, warn func(*Error)) (*partitioner, error) {
 	var known lessons
+	plans := make(map[string]*reshardPlan)
 	for run := 1; ; run++ {
-		p := newPartitioner(m, mesh, f)
+		p := newPartitioner(m, mesh, f, plans)
 		p.lessons = known
 		p.learned = lessons{partial: maps.Clone(known.partial), taken: make(map[takenCopy]takers)}
 		if p.learned.partial == nil {

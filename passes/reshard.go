@@ -94,24 +94,60 @@ func (rs *resharder) plan(t *ir.Type, from, to layout) *reshardPlan {
 	if p := rs.plans[key]; p != nil {
 		return p
 	}
-	s := planSearch{mesh: rs.mesh, t: t}
-	from, to = s.atoms(from, to)
-	s.goal = to
-	p := s.run(from)
+	s := planSearch{mesh: rs.mesh, t: t, limit: planLimit}
+	start, goal := s.atoms(from, to)
+	s.goal = goal
+	p := s.run(start)
+	if p.goesRound() {
+		if better := rs.wider(t, from, to, p); better != nil {
+			p = better
+		}
+	}
 	rs.plans[key] = p
 	return p
 }
 
+// goesRound reports whether p may not be the best: what is joined only, or moved
+// at once, is.
+func (p *reshardPlan) goesRound() bool {
+	return p.bytes > 0 && len(p.moves) > 1 && slices.ContainsFunc(p.moves, func(m move) bool { return m.kind != joinMove })
+}
+
+// wider looks for a plan cheaper than the known one p that goes ways round; nil
+// if it finds none. On a small mesh it takes every axis apart, and may cut
+// along axes that neither end has.
+func (rs *resharder) wider(t *ir.Type, from, to layout, p *reshardPlan) *reshardPlan {
+	s := planSearch{mesh: rs.mesh, t: t, limit: wideLimit, wide: true, most: p.bytes*stepCost + len(p.moves)}
+	if primes(rs.mesh.Size()) <= smallMesh {
+		var all []ir.AxisRef
+		for _, a := range rs.mesh.Axes {
+			all = append(all, ir.Ax(a.Name))
+		}
+		s.spare = s.fine(layout{all})[0]
+		from, to = s.fine(from), s.fine(to)
+	} else {
+		from, to = s.atoms(from, to)
+		s.spare = slices.Concat(to...)
+	}
+	s.goal = to
+	return s.run(from)
+}
+
 // A planSearch looks for the cheapest moves from one layout to another among
 // those that bring the goal nearer: axes are cut into the dimension where the
-// goal has them, moved there, or joined where it has them elsewhere. Layouts
+// goal has them, moved there, or joined where it has them elsewhere. A wide
+// search cuts and moves anywhere: it takes less to move a part of a part. Layouts
 // are in atoms: parts of axes that both ends have as a whole.
 type planSearch struct {
-	mesh *ir.Mesh
-	t    *ir.Type
-	goal layout
-	open planHeap
-	seen map[string]int // cost
+	mesh  *ir.Mesh
+	t     *ir.Type
+	goal  layout
+	spare []ir.AxisRef // that may cut dimensions on the way
+	open  planHeap
+	seen  map[string]int // cost
+	limit int
+	wide  bool
+	most  int // a plan of this cost is known; 0: only by way of the whole
 }
 
 // A planNode is a layout on the way, and how it was reached.
@@ -126,6 +162,9 @@ type planNode struct {
 
 // stepCost weighs a byte against a move.
 const stepCost = 16
+
+// wideLimit bounds the layouts that a wide search looks at.
+const wideLimit = 400
 
 // planLimit bounds the layouts that a search looks at; past it, everything is
 // joined and cut again, which always works.
@@ -144,6 +183,37 @@ func (h *planHeap) Pop() any {
 	n := old[len(old)-1]
 	*h = old[:len(old)-1]
 	return n
+}
+
+// smallMesh is how many primes the number of devices is a product of at most
+// where a search takes every axis apart.
+const smallMesh = 4
+
+func primes(n int) int {
+	count := 0
+	for f := 2; n > 1; f++ {
+		for ; n%f == 0; n /= f {
+			count++
+		}
+	}
+	return count
+}
+
+// fine is l in parts of axes of prime sizes.
+func (s *planSearch) fine(l layout) layout {
+	out := make(layout, len(l))
+	for d, axes := range l {
+		for _, r := range axes {
+			pre, size := s.mesh.Span(r)
+			for f := 2; size > 1; f++ {
+				for ; size%f == 0; size /= f {
+					out[d] = append(out[d], s.mesh.SubAxis(r.Name, pre, f))
+					pre *= f
+				}
+			}
+		}
+	}
+	return out
 }
 
 // atoms writes both layouts in axes that overlap only where they are equal.
@@ -181,12 +251,15 @@ func (s *planSearch) atoms(from, to layout) (layout, layout) {
 func (s *planSearch) run(from layout) *reshardPlan {
 	s.seen = map[string]int{from.String(): 0}
 	heap.Push(&s.open, &planNode{at: from})
-	for len(s.seen) < planLimit && len(s.open) > 0 {
+	for len(s.seen) < s.limit && len(s.open) > 0 {
 		n := heap.Pop(&s.open).(*planNode)
 		if n.at.equal(s.goal) {
 			return n.plan()
 		}
 		s.expand(n)
+	}
+	if s.most > 0 {
+		return nil
 	}
 	return s.viaWhole(from)
 }
@@ -246,14 +319,18 @@ func (s *planSearch) expand(n *planNode) {
 	try := func(m move) {
 		next := s.node(n, m)
 		key := m.next.String()
-		if old, ok := s.seen[key]; ok && old <= next.cost {
+		if old, ok := s.seen[key]; ok && old <= next.cost || s.most > 0 && next.cost >= s.most {
 			return
 		}
 		s.seen[key] = next.cost
 		heap.Push(&s.open, next)
 	}
 	for d := range at {
-		for _, r := range s.goal[d] {
+		into := s.goal[d]
+		if s.wide {
+			into = s.spare
+		}
+		for _, r := range into {
 			if !at.uses(r) && s.divides(at, d, r) {
 				try(s.cut(at, d, []ir.AxisRef{r}))
 			}
@@ -262,13 +339,18 @@ func (s *planSearch) expand(n *planNode) {
 			try(s.join(at, d, k))
 			axes := at[d][len(at[d])-k:]
 			for to := range at {
-				if to != d && containsAll(s.goal[to], axes) && s.divides(at, to, axes...) {
+				if to != d && (s.wide || containsAll(s.goal[to], axes)) && s.divides(at, to, axes...) {
 					try(s.exchange(at, d, to, k))
 				}
 			}
 		}
 	}
-	for _, next := range []layout{s.sorted(at), s.renamed(at)} {
+	sorted, renamed := s.sorted(at), s.renamed(at)
+	places := []layout{sorted, renamed, s.toward(at)}
+	if s.wide {
+		places = append(places, s.sorted(renamed), s.renamed(sorted))
+	}
+	for _, next := range places {
 		if !next.equal(at) {
 			try(move{kind: placeMove, next: next})
 		}
@@ -330,6 +412,24 @@ func (s *planSearch) sorted(at layout) layout {
 			if !slices.Contains(s.goal[d], r) {
 				next[d] = append(next[d], r)
 			}
+		}
+	}
+	return next
+}
+
+// toward is the goal as far as its dimensions begin with as many parts as those
+// of at have, in such parts; at itself where they do not.
+func (s *planSearch) toward(at layout) layout {
+	next := make(layout, len(at))
+	for d := range at {
+		parts := s.mesh.RefsSize(at[d])
+		for _, r := range s.goal[d] {
+			if s.mesh.RefsSize(next[d]) < parts {
+				next[d] = append(next[d], r)
+			}
+		}
+		if s.mesh.RefsSize(next[d]) != parts {
+			return at
 		}
 	}
 	return next
