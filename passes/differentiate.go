@@ -25,6 +25,9 @@ import (
 //   - the cotangent of a value from outside of the loop is a carry that is
 //     added to, never a stack.
 //
+// In explicit mode the forward program states how every value lies before
+// anything is appended, and a cotangent lies as what it is of.
+//
 // Cotangents are added in the reverse order of their uses, so the bits do not
 // depend on anything but the program.
 func differentiate(m *ir.Module) error { return differentiateWarning(m, nil) }

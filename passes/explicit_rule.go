@@ -55,6 +55,7 @@ const (
 	clashDivide                   // the size of dimension d of a does not divide
 	clashPartial                  // a sum over factor: who has it?
 	clashLost                     // the result cannot be cut along the axes of factor
+	clashCarried                  // a loop begins with a and goes on with b, which is cut further along factor
 )
 
 // ofResult reports whether what the program says of the result settles c.
@@ -320,11 +321,19 @@ func (w *derivation) refine(dims [][]ir.AxisRef, said *ir.Sharding) {
 }
 
 // refineOpen makes dims what the open sharding of x says, with what they have in
-// addition.
+// addition along axes that it uses for nothing else.
 func (w *derivation) refineOpen(dims [][]ir.AxisRef, x *propTensor) {
+	found := slices.Clone(dims)
+	taken := slices.Concat(x.seed.Replicated, x.seed.Unreduced)
 	for d, s := range x.seed.Dims {
-		if !s.Open || !w.pr.strictPrefix(s.Axes, dims[d]) {
-			dims[d] = s.Axes
+		dims[d] = s.Axes
+		taken = append(taken, s.Axes...)
+	}
+	for d, s := range x.seed.Dims {
+		more, _ := w.p.withoutPrefix(found[d], s.Axes)
+		if s.Open && !slices.ContainsFunc(more, func(r ir.AxisRef) bool { return overlapsAny(r, taken) }) {
+			dims[d] = w.p.mesh.JoinAxes(slices.Clone(s.Axes), more)
+			taken = append(taken, more...)
 		}
 	}
 }
@@ -417,7 +426,9 @@ func (p *propagator) carriedAlike(n *propNode) error {
 	pr := &projection{mesh: p.mesh}
 	for d, axes := range next.dims {
 		if !slices.Equal(axes, x.dims[d]) && !pr.strictPrefix(axes, x.dims[d]) {
-			return (newDerivation(p, n)).refuse(&clash{kind: clashDiffer, factor: d, a: 0, b: 1})
+			w := newDerivation(p, n)
+			w.join()
+			return w.refuse(&clash{kind: clashCarried, factor: d, a: 0, b: 1})
 		}
 	}
 	return nil

@@ -24,6 +24,9 @@ func (w *derivation) refuse(c *clash) error {
 	case clashTwice:
 		msg = fmt.Sprintf("%s leaves open what %s cuts: %s in %s, %s in %s", what, axesText(w.p.mesh, c.axes),
 			w.factorText(c.factor), w.operandText(c.a), w.factorText(c.other), w.operandText(c.b))
+	case clashCarried:
+		msg = fmt.Sprintf("%s begins with %s %s in %s and goes on with it %s in %s", what, w.factorText(c.factor),
+			w.along(w.axesOf(c.a, c.factor)), w.operandText(c.a), w.along(w.axesOf(c.b, c.factor)), w.operandText(c.b))
 	case clashWhole:
 		msg = fmt.Sprintf("%s needs %s whole, which lies along %s in %s", what, w.dimText(c.a, c.d), axesText(w.p.mesh, c.axes), w.operandText(c.a))
 	case clashDivide:
@@ -46,10 +49,6 @@ func (w *derivation) along(axes []ir.AxisRef) string {
 
 // axesOf are the axes of factor k in operand i.
 func (w *derivation) axesOf(i, k int) []ir.AxisRef {
-	r := w.n.operands[i]
-	if d := w.dimOf(i, k); d >= 0 && len(w.pr.tensors) <= i {
-		return r.dims[d]
-	}
 	return w.pr.tensors[i].factors[k].axes
 }
 
@@ -64,11 +63,9 @@ func (w *derivation) cures(c *clash) []string {
 		if result {
 			return []string{w.resultCure(c.factor, w.axesOf(c.a, c.factor), -1), w.resultCure(c.factor, w.axesOf(c.b, c.factor), -1)}
 		}
-		first := w.operandCure(c.a, c.factor, w.axesOf(c.b, c.factor))
-		if len(w.pr.tensors) == 0 { // of a loop: it carries what it begins with
-			return []string{first}
-		}
-		return []string{first, w.operandCure(c.b, c.factor, w.axesOf(c.a, c.factor))}
+		return []string{w.operandCure(c.a, c.factor, w.axesOf(c.b, c.factor)), w.operandCure(c.b, c.factor, w.axesOf(c.a, c.factor))}
+	case clashCarried:
+		return []string{w.operandCure(c.a, c.factor, w.axesOf(c.b, c.factor))}
 	case clashTwice:
 		if result {
 			return []string{w.resultCure(c.factor, w.axes[c.factor], c.other), w.resultCure(c.other, w.axes[c.other], c.factor)}

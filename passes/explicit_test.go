@@ -1,12 +1,14 @@
 package passes
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"ppc/internal/golden"
+	"ppc/ir"
 	"ppc/ir/lang"
 )
 
@@ -28,6 +30,30 @@ func TestExplicitErrors(t *testing.T) {
 	}})
 }
 
+// A random program in explicit mode computes the same numbers partitioned, or is
+// refused with the place and a cure. Programs of few ops are often accepted.
+func TestExplicitRandom(t *testing.T) {
+	mesh := &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "x", Size: 2}, {Name: "y", Size: 2}}}
+	accepted, refused := 0, 0
+	for seed := range uint64(600) {
+		m, args := randomProgram(seed, mesh, 1+int(seed%8))
+		m.Attrs.Set("pp.mode", ir.Str("explicit"))
+		err := partitionedEqual(m, args)
+		var is *Error
+		switch {
+		case err == nil:
+			accepted++
+		case errors.As(err, &is) && strings.Contains(is.Msg, "settle it with"):
+			refused++
+		default:
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+	if accepted < 100 || refused < 100 {
+		t.Errorf("%d programs are accepted and %d refused, which shows little", accepted, refused)
+	}
+}
+
 // The reference's programs in explicit mode lower, or give the error that
 // follows them.
 func TestExplicitReference(t *testing.T) {
@@ -35,20 +61,20 @@ func TestExplicitReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	errors, programs := 0, regexp.MustCompile("(?ms)^```pp\n(.*?)^```\n(?:\n```text\nmodel(.*?)^```\n)?").FindAllStringSubmatch(string(doc), -1)
+	shown, programs := 0, regexp.MustCompile("(?ms)^```pp\n(.*?)^```\n(?:\n```text\nmodel(.*?)^```\n)?").FindAllStringSubmatch(string(doc), -1)
 	for _, p := range programs {
 		if !strings.Contains(p[1], "mode = explicit") {
 			continue
 		}
 		got := ""
 		if err := lowered(t, p[1]); err != nil {
-			got, errors = strings.TrimPrefix(err.Error(), "in")+"\n", errors+1
+			got, shown = strings.TrimPrefix(err.Error(), "in")+"\n", shown+1
 		}
 		if got != p[2] {
 			t.Errorf("%s\ngives %q, the document shows %q", p[1], got, p[2])
 		}
 	}
-	if errors == 0 {
+	if shown == 0 {
 		t.Error("the reference shows no error")
 	}
 }
