@@ -4,7 +4,8 @@ and as XLA does.
 
   bytes.py [--ppc ppc] [-o FILE] [--keep DIR] PROGRAM...
 
-PROGRAM   A .pp file, of which the forward program and the training step are taken, or global StableHLO text (.mlir).
+PROGRAM   A .pp file, of which the forward program and the training step are taken, or global StableHLO text (.mlir); what is for one device
+          is left out.
 FILE      Where the table goes: a line per program, "program ours shardy xla", with tabs between. Standard output otherwise.
 DIR       Where the programs that were counted go: NAME.global.mlir, NAME.shardy.mlir, NAME.xla.hlo.
 
@@ -18,6 +19,7 @@ Needs: pip install jax numpy (JAX 0.11 or later, Python 3.12 or later).
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,6 +35,7 @@ SHARDY = ",".join([
 ])
 
 
+SQUARE = r"chlo\.square (\S+) : (\S+) -> \S+"  # JAX exports it; a per-device program has the product
 AS_IT_IS = ["--after=dce"]  # before ppc combines collectives of a program that others partitioned
 
 
@@ -55,7 +58,8 @@ def programs(a, work):
         if ext == ".mlir":
             path = os.path.join(work, name + ".global.mlir")
             shutil.copyfile(file, path)
-            yield name, [file], path
+            if Program(path).devices > 1:
+                yield name, [file], path
             continue
         texts = set()
         for suffix, flags in ("", ["--set", "train.steps=0"]), (" step", []):
@@ -94,7 +98,7 @@ def shardy(path):
     with mlir.make_ir_context() as ctx, ir.Location.unknown():
         ctx.allow_unregistered_dialects = True
         with open(path) as f:
-            m = ir.Module.parse(f.read())
+            m = ir.Module.parse(re.sub(SQUARE, r"stablehlo.multiply \1, \1 : \2", f.read()))
         try:
             PassManager.parse(f"builtin.module({SHARDY})").run(m.operation)
         except Exception as e:

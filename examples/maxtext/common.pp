@@ -52,4 +52,6 @@ mesh { stage = 4, fsdp = 2 }
 shard weights     { embed -> fsdp; heads, kv_heads, mlp -> tensor }
 shard activations { batch -> data, fsdp; heads, kv_heads, mlp -> tensor }
 
-pipeline { microbatches = 4 }
+// Without repeats the weights of a stage are the same in every iteration, so
+// they are gathered once.
+pipeline { microbatches = 4, gather = once }

@@ -22,7 +22,7 @@ model llama2_adamw(
 
 mesh { stage = 4, fsdp = 2 }
 
-pipeline { microbatches = 8, repeats = 2 }
+pipeline { microbatches = 8, repeats = 2, gather = per_iteration }
 
 train {
   optimizer           = adamw(b2: 0.95, weight_decay: 0.1, lr: [0.0, 0.004999999888241291, 0.009999999776482582, 0.00774999987334013, 0.003249999601393938, 0.0010000000474974513])

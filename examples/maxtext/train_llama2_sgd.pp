@@ -22,7 +22,7 @@ model llama2_sgd(
 
 mesh { stage = 2, fsdp = 4 }
 
-pipeline { microbatches = 4, repeats = 2, layers = 4 }
+pipeline { microbatches = 4, repeats = 2, gather = per_iteration, layers = 4 }
 
 train {
   optimizer           = sgd(lr: [0.0, 0.25, 0.5, 0.38749998807907104, 0.16249999403953552, 0.05000000074505806])

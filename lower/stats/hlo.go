@@ -41,7 +41,7 @@ func resultBytes(op *ir.Op) int {
 }
 
 var (
-	hloMeshGroups = regexp.MustCompile(`^@?mesh\S*\[([^\]]*)\]\s*\{([^}]*)\}`)
+	hloMeshGroups = regexp.MustCompile(`^@?mesh\S*\[([^\]]*)\][^{]*\{([^}]*)\}`)
 	hloMeshAxis   = regexp.MustCompile(`'([^']+)'=(\d+)`)
 	hloGridGroups = regexp.MustCompile(`^\[\d+,(\d+)\]`)
 	hloListGroups = regexp.MustCompile(`^\{\{([^}]*)\}`)

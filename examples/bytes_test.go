@@ -1,0 +1,114 @@
+package examples_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ppc/driver"
+	"ppc/internal/golden"
+	"ppc/internal/shared"
+)
+
+// bytesTable has, for every example, forward and as a step of training, and for
+// every program that JAX exported for several devices, the bytes that a device
+// receives in a step: here, as Shardy partitions the program, and as XLA does.
+// tools/bytes.py writes it:
+//
+//	tools/bytes.py --ppc ppc -o testdata/golden/bytes/bytes.tsv $(git ls-files 'examples/*.pp') ../shared/oracle/{stablehlo,tpu}/*.mlir
+const bytesTable = "../testdata/golden/bytes/bytes.tsv"
+
+// No program moves more bytes than Shardy's or XLA's, and each as many as the
+// table says.
+func TestBytes(t *testing.T) {
+	text, err := os.ReadFile(bytesTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	in := make(map[string]bool)
+	for i, line := range lines[1:] {
+		row := strings.Split(line, "\t")
+		in[strings.TrimSuffix(row[0], " step")] = true
+		t.Run(row[0], func(t *testing.T) {
+			got := bytesReceived(t, row[0])
+			for k, whose := range []string{"Shardy's", "XLA's"} {
+				if theirs, err := strconv.Atoi(row[2+k]); err == nil && got > theirs {
+					t.Errorf("%d bytes, %s program %d", got, whose, theirs)
+				}
+			}
+			if golden.Updating() {
+				row[1] = strconv.Itoa(got)
+				lines[i+1] = strings.Join(row, "\t")
+			} else if row[1] != strconv.Itoa(got) {
+				t.Errorf("%d bytes, the table says %s", got, row[1])
+			}
+		})
+	}
+	if golden.Updating() {
+		if err := os.WriteFile(bytesTable, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range exampleFiles(t) {
+		if name := "examples/" + strings.TrimSuffix(file, ".pp"); !in[name] {
+			t.Errorf("%s is not in %s", name, bytesTable)
+		}
+	}
+}
+
+// exampleFiles are the examples that have a model.
+func exampleFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	for _, pattern := range []string{"*.pp", "maxtext/*.pp"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range found {
+			if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "\nmodel ") {
+				files = append(files, file)
+			}
+		}
+	}
+	return files
+}
+
+// bytesReceived is how many bytes a device receives in a step of the program that a
+// row is about.
+func bytesReceived(t *testing.T, name string) int {
+	t.Helper()
+	src := new(driver.Source)
+	if example, ok := strings.CutPrefix(name, "examples/"); ok {
+		file, step := strings.CutSuffix(example, " step")
+		if src.File = file + ".pp"; !step {
+			src.Set = []string{"train.steps=0"}
+		}
+	} else {
+		found, err := filepath.Glob(filepath.Join(shared.Dir(t), "oracle", "*", name+".mlir"))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("no program %s: %v, %v", name, found, err)
+		}
+		src.File = found[0]
+	}
+	text, err := driver.Lower(src, driver.LowerOptions{Emit: "stats-json"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		var c struct {
+			Collective        string
+			Moved, Executions int
+		}
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			t.Fatal(err)
+		}
+		total += c.Moved * c.Executions
+	}
+	return total
+}
