@@ -1,11 +1,16 @@
 package examples_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"ppc/ir"
+	"ppc/ir/lang"
 	"ppc/ir/mlir"
 	"ppc/lower/hlo"
 )
@@ -62,6 +67,63 @@ func TestFlatSlices(t *testing.T) {
 	if few, many := size("dcn(2)*ici(2)"), size("dcn(64)*ici(64)"); many > few*11/10 {
 		t.Errorf("%d characters but for digits for 16 devices, %d for 16,384", few, many)
 	}
+}
+
+// A mesh of 64 x 16 x 16 takes the text and, within noise, the time of one of
+// 4 x 2 x 2: in training too, with windows of weights, a state cut over data,
+// and collectives combined. What moves is said by axes, also of a permute: it
+// has all its cycles, whatever else the mesh has.
+func TestFlatMesh(t *testing.T) {
+	src, err := os.ReadFile("llama.pp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	digits := regexp.MustCompile(`\d+`)
+	for _, c := range []struct {
+		name string
+		set  []string
+		opts lang.Options
+	}{
+		{name: "forward"},
+		{name: "train", opts: lang.Options{Train: true}},
+		{name: "train, windows, cut over data, combined", opts: lang.Options{Train: true}, set: []string{"pipeline.gather=per_repeat", "pipeline.prefetch=ahead", "train.shard_optimizer_over_data=true", "pipeline.combine=100000000"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			size, least := [2]int{}, [2]time.Duration{time.Hour, time.Hour}
+			for range 2 {
+				for i, mesh := range [][]int{{4, 2, 2}, {64, 16, 16}} {
+					opts := c.opts
+					opts.Set = slices.Concat(c.set, []string{"axes.batch=65536", "axes.embed=4096", fmt.Sprint("pipeline.microbatches=", 2*mesh[0]),
+						fmt.Sprint("mesh.stage=", mesh[0]), fmt.Sprint("mesh.data=", mesh[1]), fmt.Sprint("mesh.fsdp=", mesh[2])})
+					start := time.Now()
+					m := lowerAs(t, strings.Replace(string(src), "layers: 8", fmt.Sprint("layers: ", 2*mesh[0]), 1), opts)
+					text := mlir.Print(m)
+					least[i] = min(least[i], time.Since(start))
+					size[i] = len(digits.ReplaceAllString(text, "0"))
+					alongAxes(t, m)
+				}
+			}
+			t.Logf("%v and %v, %d and %d characters but for digits", least[0], least[1], size[0], size[1])
+			if size[1] > size[0]*11/10 {
+				t.Errorf("%d characters but for digits for 16 devices, %d for 16,384", size[0], size[1])
+			}
+			if least[1] > 3*least[0] {
+				t.Errorf("lowering takes %v for 16 devices, %v for 16,384", least[0], least[1])
+			}
+		})
+	}
+}
+
+// alongAxes checks that no collective of m lists devices.
+func alongAxes(t *testing.T, m *ir.Module) {
+	t.Helper()
+	m.Main().Body.Walk(func(op *ir.Op) {
+		for _, name := range []string{"replica_groups", "source_target_pairs"} {
+			if l := op.Literal(name); l != nil {
+				t.Errorf("%s of %s is a list: %s", name, op.Name(), l.Type)
+			}
+		}
+	})
 }
 
 func BenchmarkLower(b *testing.B) {
