@@ -14,7 +14,7 @@ import (
 // Every example, with its training step, lowers in explicit mode as well: what
 // it and the passes say of shardings leaves nothing open. What it moves is what
 // it moves where the compiler chooses, but for a twentieth; the small ones are
-// run.
+// run, with their gradients or steps of training.
 func TestExplicitMode(t *testing.T) {
 	for _, file := range files(t) {
 		t.Run(filepath.ToSlash(file), func(t *testing.T) {
@@ -41,11 +41,12 @@ func TestExplicitMode(t *testing.T) {
 			if auto, explicit := bytes["auto"], bytes["explicit"]; explicit > auto+auto/20 {
 				t.Errorf("devices receive %d bytes, %d where the compiler chooses", explicit, auto)
 			}
-			if !strings.Contains(file, "maxtext") && file != "simple.pp" && file != "gpt.pp" {
+			if !strings.Contains(file, "maxtext") && file != "simple.pp" {
 				return
 			}
-			src := &driver.Source{File: file, Set: []string{"pipeline.mode=explicit", "train.steps=0"}}
-			if _, err := driver.Run(t.Context(), src, driver.RunOptions{Check: true}); err != nil {
+			src := &driver.Source{File: file, Set: []string{"pipeline.mode=explicit"}}
+			trains := strings.HasPrefix(filepath.Base(file), "train_")
+			if _, err := driver.Run(t.Context(), src, driver.RunOptions{Check: true, Grad: !trains}); err != nil {
 				t.Error(err)
 			}
 		})
