@@ -2,6 +2,7 @@ package hlo
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -199,7 +200,11 @@ func (n *namer) unique(want string) string {
 	return name
 }
 
-// sanitise replaces what may not stand in an HLO name by an underscore.
+// typeNames are the names of element types, which XLA takes for nothing else.
+var typeNames = regexp.MustCompile(`^(pred|token|opaque|[su](1|2|4|8|16|32|64)|b?f16|f32|f64|c64|c128|f[48]e\w+)$`)
+
+// sanitise replaces what may not stand in an HLO name by an underscore, and
+// appends one to what is a type.
 func sanitise(s string) string {
 	letter := func(c byte) bool { return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 	b := []byte(s)
@@ -210,6 +215,9 @@ func sanitise(s string) string {
 	}
 	if len(b) == 0 || !letter(b[0]) {
 		b = append([]byte{'_'}, b...)
+	}
+	if typeNames.Match(b) {
+		b = append(b, '_')
 	}
 	return string(b)
 }

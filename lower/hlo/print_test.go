@@ -52,3 +52,12 @@ func TestRows(t *testing.T) {
 		}
 	}
 }
+
+// Names are those of the program, but for what XLA reads as something else.
+func TestNames(t *testing.T) {
+	for name, want := range map[string]string{"x": "x", "decoder.wq": "decoder.wq", "a b": "a_b", "1": "_1", "": "_", "s1": "s1_", "pred": "pred_", "bf16": "bf16_", "f8e4m3fn": "f8e4m3fn_", "s3": "s3", "f8": "f8"} {
+		if got := sanitise(name); got != want {
+			t.Errorf("%q is %q, want %q", name, got, want)
+		}
+	}
+}
