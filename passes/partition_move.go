@@ -169,6 +169,7 @@ func (p *partitioner) makeWhole(v *ir.Value, at layout) *ir.Value {
 	a := p.choose(op, []layout{at})
 	in := make([]*ir.Value, len(op.Operands))
 	for i, x := range op.Operands {
+		p.warnWhole(op, a, i)
 		in[i] = p.get(x, a.operands[i])
 	}
 	return p.reshard(p.emit(op, a, in)[0], v.Type, a.results[0], at)

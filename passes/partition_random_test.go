@@ -76,7 +76,11 @@ func (g *programMaker) sharding(shape []int, open bool) *ir.Sharding {
 		if d == len(shape) || shape[d]%(g.mesh.RefsSize(s.Axes(d))*a.Size) != 0 && !g.odd {
 			continue
 		}
-		s.Dims[d].Axes = append(s.Dims[d].Axes, ir.Ax(a.Name))
+		r := ir.Ax(a.Name)
+		if a.Size == 4 && g.r.IntN(3) == 0 {
+			r = ir.AxisRef{Name: a.Name, Pre: 1 + g.r.IntN(2), Size: 2}
+		}
+		s.Dims[d].Axes = append(s.Dims[d].Axes, r)
 	}
 	for d := range s.Dims {
 		s.Dims[d].Open = open && g.r.IntN(2) == 0
@@ -474,9 +478,9 @@ func TestPartitionRandom(t *testing.T) {
 		{Name: "mesh", Axes: []ir.MeshAxis{{Name: "x", Size: 2}, {Name: "y", Size: 2}}, DeviceIDs: []int{2, 0, 1, 3}},
 	}
 	for seed := range uint64(randomPrograms) {
-		m, args := randomProgram(seed, meshes[seed%3], 1+int(seed%12))
+		m, args := randomProgram(seed, meshes[seed%uint64(len(meshes))], 1+int(seed%12))
 		if err := partitionedEqual(m, args); err != nil {
-			t.Errorf("seed %d: %v", seed, err)
+			failing{m, args}.report(t, seed, err, partitionedEqual)
 		}
 	}
 }
@@ -492,6 +496,12 @@ func partitionedEqual(m *ir.Module, args []*ir.Literal) error {
 
 // partitionedProgram is partitionedEqual, and returns the program of one device.
 func partitionedProgram(m *ir.Module, args []*ir.Literal) (*ir.Module, error) {
+	return partitionedBy(m, args, func(*ir.Module) {})
+}
+
+// partitionedBy is partitionedProgram by a partitioner after which spoil has
+// its way.
+func partitionedBy(m *ir.Module, args []*ir.Literal, spoil func(*ir.Module)) (*ir.Module, error) {
 	if err := ir.Verify(m); err != nil {
 		return nil, fmt.Errorf("as made: %w", err)
 	}
@@ -513,6 +523,7 @@ func partitionedProgram(m *ir.Module, args []*ir.Literal) (*ir.Module, error) {
 			return nil, fmt.Errorf("after %s: %w", step.name, err)
 		}
 	}
+	spoil(local)
 	f, mesh := local.Main(), local.Meshes[0]
 	cut := make([][]*ir.Literal, mesh.Size())
 	for device := range cut {

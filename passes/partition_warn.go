@@ -7,6 +7,37 @@ import (
 	"ppc/ir"
 )
 
+// A Replication is a tensor that every device has all of at some time though
+// the program wants it in parts before and after.
+type Replication struct {
+	Value *ir.Value    // of the global program
+	By    string       // the op that needs it whole, "" where it is on its way to another sharding
+	Dim   int          // that By needs whole
+	Along []ir.AxisRef // that Dim is cut along
+	From  *ir.Sharding // of the value
+	To    *ir.Sharding // of what By makes of it, or of the value after
+	mesh  *ir.Mesh
+}
+
+func (r *Replication) String() string {
+	if r.By == "" {
+		return fmt.Sprintf("%s is gathered on its way from %s to %s: no exchange leads from one to the other", describe(r.Value), r.From, r.To)
+	}
+	return fmt.Sprintf("%s is gathered: %s needs dimension %d whole, which lies along %s; it lies as %s, the result as %s",
+		describe(r.Value), r.By, r.Dim, axesText(r.mesh, r.Along), r.From, r.To)
+}
+
+// replicates warns of r, which happens at op.
+func (p *partitioner) replicates(op *ir.Op, r *Replication) {
+	r.mesh = p.mesh
+	p.warn(&Error{Op: op, Msg: r.String(), Replication: r})
+}
+
+// shardingOf is the sharding of what lies as at says.
+func (p *partitioner) shardingOf(at layout) *ir.Sharding {
+	return ir.NewSharding(p.mesh.Name, at...)
+}
+
 // warnWhole warns of operand i of op where it lies in parts, a result is to lie
 // in parts, and the op must have it whole: not because other axes serve better,
 // but because it cannot be computed on parts.
@@ -23,8 +54,7 @@ func (p *partitioner) warnWhole(op *ir.Op, a *assignment, i int) {
 		if len(axes) == 0 || a.rule != nil && !a.gathers(i, d) && slices.ContainsFunc(a.rule.Operands[i][d], func(k int) bool { return p.mayCutAlong(op, a.rule, k, axes) }) {
 			continue
 		}
-		p.warn(&Error{Op: op, Msg: fmt.Sprintf("%s is gathered: %s needs dimension %d whole, which lies along %s; the result lies as %s",
-			describe(v), op.Name(), d, axesText(p.mesh, axes), op.Results[0].Sharding)})
+		p.replicates(op, &Replication{Value: v, By: op.Name(), Dim: d, Along: axes, From: p.shardingOf(from), To: p.shardingOf(p.layoutOf(op.Results[0]))})
 		return
 	}
 }
@@ -43,7 +73,7 @@ func (p *partitioner) warnThroughWhole(v *ir.Value, from, to layout) {
 	}
 	for _, m := range p.resharder.plan(v.Type, from, to).moves {
 		if m.next.whole() {
-			p.warn(&Error{Op: v.Def, Msg: fmt.Sprintf("%s is gathered on its way from %s to %s: no exchange leads from one to the other", describe(v), from, to)})
+			p.replicates(v.Def, &Replication{Value: v, From: p.shardingOf(from), To: p.shardingOf(to)})
 			return
 		}
 	}

@@ -68,6 +68,8 @@ type Error struct {
 	Pass string
 	Op   *ir.Op // nil where no op is to blame
 	Msg  string
+
+	Replication *Replication // that a warning is about; nil if it is about something else
 }
 
 func (e *Error) Error() string {
