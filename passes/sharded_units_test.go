@@ -38,7 +38,11 @@ func TestShardedUnits(t *testing.T) {
 		}
 		f.Name = "main"
 		if _, err := eval.Run(m, f, nil, eval.Options{}.WithChecks()); err != nil {
-			continue // does not run here
+			// What does not compute as a whole does not on parts either.
+			if !strings.Contains(err.Error(), "an op that the evaluator does not know") && !strings.HasPrefix(u.Name(), "stablehlo/math/") {
+				t.Errorf("%s does not run: %v", u.Name(), err)
+			}
+			continue
 		}
 		for k, mesh := range meshes {
 			for seed := range uint64(3) {
