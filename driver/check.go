@@ -47,7 +47,12 @@ func toleranceOf(m *ir.Module) tolerance {
 			continue
 		}
 		see(f.Params())
-		f.Body.Walk(func(op *ir.Op) { see(op.Results) })
+		f.Body.Walk(func(op *ir.Op) {
+			see(op.Results)
+			if d, ok := op.Attrs.Get("config").(ir.Dict); ok { // of a pipeline, which has yet to round its weights
+				found[ir.DTypeByName(ir.Attrs(d).Str("gather_dtype"))] = true
+			}
+		})
 	}
 	for _, t := range tolerances {
 		if found[t.dtype] {

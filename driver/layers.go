@@ -57,6 +57,7 @@ func newTrail(m *ir.Module, op *ir.Op) *trail {
 		return nil
 	}
 	t.config.Delete("outside")
+	t.config.Delete("gather_dtype") // numbers of layers are not to be rounded
 	layer := ir.NewFunc("layer")
 	layer.Private = true
 	register := ir.Tensor(ir.F32, 1, t.layers)

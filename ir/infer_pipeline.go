@@ -34,6 +34,20 @@ func inferStack(op *Op) ([]*Type, *Rule) {
 	return ts, nil
 }
 
+// inferGathered: C1 the element type to round to, if there is one, is a float,
+// and so is the operand's.
+func inferGathered(op *Op) ([]*Type, *Rule) {
+	t := op.Operands[0].Type
+	if !op.Attrs.Has("dtype") {
+		return []*Type{t}, nil
+	}
+	elem := DTypeByName(op.Attrs.Str("dtype"))
+	if !elem.IsFloat() || !t.IsTensor() || !t.Elem.IsFloat() {
+		return nil, broken(1, "%s is rounded to %s, want floats", t, op.Attrs.Str("dtype"))
+	}
+	return []*Type{t.WithElem(elem)}, nil
+}
+
 // inferScan: C1 the region takes the iteration number (tensor<i32>), the
 // carries and one slice of each per-iteration input, whose leading dimension
 // is trip_count; C2 it yields the carries and per-iteration outputs, which are

@@ -464,8 +464,8 @@ cond {
 }) : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	PPName: {name: "pp.name", doc: "the operand, under a checkpoint name", traits: Pure | Elementwise | Pipeline, operands: exactly(1), results: exactly(1), attrs: []AttrSpec{req("name", StrAttr)}, infer: inferIdentity, factors: pointwise,
 		example: `%r = "pp.name"(%a) <{name = "mlpwo"}> : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
-	PPGather: {name: "pp.gather", doc: "a weight made whole over the mesh axes that its sharding no longer has", traits: Pure | Elementwise | Pipeline, operands: exactly(1), results: exactly(1),
-		attrs: []AttrSpec{req("sharding", ShardingAttr)}, infer: inferIdentity, factors: pointwise,
+	PPGather: {name: "pp.gather", doc: "a weight, rounded to dtype, made whole over the mesh axes that its sharding no longer has", traits: Pure | Elementwise | Pipeline, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{req("sharding", ShardingAttr), opt("dtype", StrAttr)}, infer: inferGathered, factors: pointwise,
 		example: `%r = "pp.gather"(%a) <{sharding = #sdy.sharding<@mesh, [{}, {}]>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	PPYield: {name: "pp.yield", doc: "ends the region of a pp op", traits: Terminator, operands: atLeast(0), infer: inferNothing,
 		example: `%r = "pp.checkpoint"(%a) <{policy = {remat = "full"}}> ({

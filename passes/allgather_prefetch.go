@@ -97,7 +97,7 @@ func (p *gatherPlacer) hoist(g *ir.Op, before *[]*ir.Op) {
 		s = s.Prepend()
 	}
 	out := &ir.Block{}
-	w := (&ir.Builder{Func: p.f, Block: out, Origin: g.Origin}).Emit(ir.PPGather, []*ir.Value{source}, ir.AttrsOf(named("sharding", s)), nil, nil).Results[0]
+	w := (&ir.Builder{Func: p.f, Block: out, Origin: g.Origin}).Emit(ir.PPGather, []*ir.Value{source}, attrsWith(g, named("sharding", s)), nil, nil).Results[0]
 	w.Name = source.Name
 	*before = append(*before, out.Ops...)
 	if source == used {
@@ -105,6 +105,6 @@ func (p *gatherPlacer) hoist(g *ir.Op, before *[]*ir.Op) {
 		return
 	}
 	choice.Operands[0] = w
-	used.Sharding = g.Attrs.Get("sharding").(*ir.Sharding)
+	used.Type, used.Sharding = g.Result().Type, g.Attrs.Get("sharding").(*ir.Sharding)
 	p.sub[g.Result().ID] = used
 }

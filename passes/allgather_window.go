@@ -29,8 +29,8 @@ type window struct {
 type windowed struct {
 	source *ir.Value    // from outside: [R, S, …w]
 	parts  *ir.Sharding // of one repeat's weights as they are stored
-	whole  *ir.Sharding // and as they are used
-	origin *ir.Origin
+	gather *ir.Op       // that makes them whole
+	whole  *ir.Sharding // as they are used
 }
 
 // window splits loop, whose body has gathers of the policy per_repeat, and
@@ -83,7 +83,7 @@ func newWindow(f *ir.Func, b *ir.Builder, loop *ir.Op) (*window, error) {
 		}
 		w.at[op] = len(w.weights)
 		w.choices[choice] = true
-		w.weights = append(w.weights, windowed{source: choice.Operands[0], parts: choice.Result().Sharding, whole: op.Attrs.Get("sharding").(*ir.Sharding), origin: op.Origin})
+		w.weights = append(w.weights, windowed{source: choice.Operands[0], parts: choice.Result().Sharding, gather: op, whole: op.Attrs.Get("sharding").(*ir.Sharding)})
 	}
 	return w, nil
 }
@@ -96,8 +96,8 @@ func perRepeat(op *ir.Op) bool {
 func (w *window) head() []*ir.Value {
 	var older []*ir.Value
 	for _, x := range w.weights { // nobody looks at what is before the first repeat
-		t := x.source.Type
-		v := w.b.Broadcast(w.b.Splat(ir.Tensor(t.Elem), 0), t.Shape[1:])
+		t := x.gather.Result().Type
+		v := w.b.Broadcast(w.b.Splat(ir.Tensor(t.Elem), 0), t.Shape)
 		v.Def.Attrs.Set("pp.dont_care", ir.Unit{})
 		older = append(older, w.b.Constrain(v, x.whole))
 	}
@@ -160,12 +160,13 @@ func (w *window) gather(b *ir.Builder, r *ir.Value) []*ir.Value {
 	for _, x := range w.weights {
 		var v *ir.Value
 		if ids != nil {
-			v = rowsOf(b.At(x.origin), x.source, ids, true)
+			v = rowsOf(b.At(x.gather.Origin), x.source, ids, true)
 		} else {
-			v = b.At(x.origin).Index(x.source, 0, r)
+			v = b.At(x.gather.Origin).Index(x.source, 0, r)
 		}
 		v.Name, v.Sharding = x.source.Name, x.parts
-		g := b.At(x.origin).Emit(ir.PPGather, []*ir.Value{v}, ir.AttrsOf(named("sharding", x.whole)), nil, nil)
+		g := b.At(x.gather.Origin).Emit(ir.PPGather, []*ir.Value{v}, attrsWith(x.gather), nil, nil)
+		g.Attrs.Delete("policy")
 		if w.config.Bool("save_gathered") {
 			g.Attrs.Set("pp.save", ir.Unit{})
 		}

@@ -135,8 +135,7 @@ func (e *expander) op(b *ir.Builder, op *ir.Op) {
 	case ir.PPName:
 		e.replace(op, op.Operands)
 	case ir.PPGather:
-		v := b.Constrain(op.Operands[0], op.Attrs.Get("sharding").(*ir.Sharding))
-		e.replace(op, []*ir.Value{v})
+		e.replace(op, []*ir.Value{b.Constrain(e.rounded(b, op), op.Attrs.Get("sharding").(*ir.Sharding))})
 	case ir.PPCheckpoint:
 		for i, a := range op.Regions[0].Args {
 			e.sub[a.ID] = op.Operands[i]
@@ -230,4 +229,16 @@ func whileOf(b *ir.Builder, op *ir.Op) []*ir.Value {
 		loop.Results[i+1].Name = v.Name
 	}
 	return loop.Results[1:]
+}
+
+// rounded is the operand of a pp.gather in the element type of its result.
+func (e *expander) rounded(b *ir.Builder, gather *ir.Op) *ir.Value {
+	x, elem := gather.Operands[0], gather.Result().Type.Elem
+	if x.Type.Elem == ir.F32 && elem == ir.BF16 {
+		// A conversion alone, XLA moves back to where the weights of all repeats
+		// come from, and keeps them all twice. It leaves a rounding where it is.
+		attrs := ir.AttrsOf(named("exponent_bits", ir.Int{Value: 8, Type: ir.I32}), named("mantissa_bits", ir.Int{Value: 7, Type: ir.I32}))
+		x = b.Emit(ir.ReducePrecision, []*ir.Value{x}, attrs, nil, nil).Result()
+	}
+	return b.Convert(x, elem)
 }

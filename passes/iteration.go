@@ -193,7 +193,7 @@ func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 			v = rowsOf(it.b, w, it.rep, true).Named(w.Name)
 		}
 		v.Sharding = it.used(leaf.Sharding)
-		ws = append(ws, it.real(whole(it.b, v, leaf, it.used, it.attrs.Str("gather"))))
+		ws = append(ws, it.real(whole(it.b, v, leaf, it.used, it.attrs.Str("gather"), it.attrs)))
 	}
 	if it.L == 1 {
 		return slices.Clone(it.b.Call(it.stages, append(args, ws...)...))

@@ -137,7 +137,7 @@ func identities(uses []int) map[ir.Kind][]rewrite {
 		ir.Slice:              {noChange},
 		ir.Pad:                {noPadding},
 		ir.Concatenate:        {concatOfOne},
-		ir.DynamicSlice:       {noChange, staticSlice},
+		ir.DynamicSlice:       {noChange, staticSlice, sliceOfSlice},
 		ir.DynamicUpdateSlice: {updateOfAll},
 		ir.Select:             {selectConstant, selectSame},
 		ir.Gather:             {gatherOfOne},
@@ -395,4 +395,44 @@ func fold(b *ir.Builder, op *ir.Op) *ir.Value {
 
 func foldable(t *ir.Type) bool {
 	return t.IsTensor() && t.IsStatic() && (t.Elem.IsInt() || t.Elem == ir.I1) && t.NumElements() <= foldLimit && t.NumElements() > 0
+}
+
+// sliceOfSlice: x[a][b] = x[a, b], where the first slice has one element or all
+// of each dimension. So a loop within a loop reads from the whole, and what the
+// outer one would take of it for all of the inner is never there.
+func sliceOfSlice(b *ir.Builder, op *ir.Op) *ir.Value {
+	of, sizes := op.Operands[0], op.Result().Type.Shape
+	outer := of.Def
+	if outer != nil && outer.Kind == ir.Reshape {
+		outer = outer.Operands[0].Def
+	}
+	if outer == nil || outer.Kind != ir.DynamicSlice {
+		return nil
+	}
+	x, start := outer.Operands[0], slices.Clone(outer.Operands[1:])
+	whole := make([]int, len(start))
+	at := 0 // the dimension of op's that comes next
+	for d, n := range outer.Result().Type.Shape {
+		switch {
+		case n == 1: // wherever it is taken from, op takes it
+			whole[d] = 1
+		case n != x.Type.Shape[d]:
+			return nil
+		default:
+			for at < len(sizes) && of.Type.Shape[at] == 1 {
+				at++
+			}
+			if at == len(sizes) || of.Type.Shape[at] != n {
+				return nil
+			}
+			start[d], whole[d] = op.Operands[1+at], sizes[at]
+			at++
+		}
+	}
+	for _, v := range start {
+		if !v.Type.Equal(start[0].Type) {
+			return nil
+		}
+	}
+	return b.Reshape(b.DynamicSlice(x, start, whole...), sizes...)
 }

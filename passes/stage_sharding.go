@@ -497,7 +497,7 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []
 	for i := range weights {
 		leaf := layer.Params()[1+len(sides)+i]
 		v := s.f.NewArg(body, leaf.Type, leaf.Attrs.Str("pp.name"))
-		args = append(args, whole(b, v, leaf, nil, "per_iteration"))
+		args = append(args, whole(b, v, leaf, nil, "per_iteration", config))
 	}
 	out := slices.Clone(b.Call(layer, args...))
 	for i := range sums {
@@ -510,19 +510,32 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []
 }
 
 // whole is weight v with a pp.gather where leaf, the layer's parameter, is
-// used whole over axes that it is stored in parts over. lift turns a sharding
-// of leaf into one of v.
-func whole(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Sharding, policy string) *ir.Value {
+// used whole over axes that it is stored in parts over, or has more bits than
+// the configuration's gather_dtype, to which it is rounded first. lift turns a
+// sharding of leaf into one of v. The result has v's type.
+func whole(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Sharding, policy string, config ir.Attrs) *ir.Value {
+	elem := ir.DTypeByName(config.Str("gather_dtype"))
+	rounded := elem.IsFloat() && v.Type.Elem.IsFloat() && elem.Bits() < v.Type.Elem.Bits()
 	g, ok := leaf.Attrs.Get("pp.gathered").(*ir.Sharding)
-	if !ok || leaf.Sharding == nil || g.SameLayout(leaf.Sharding) {
+	switch {
+	case !ok || leaf.Sharding == nil:
+		if rounded {
+			v = b.Convert(b.Convert(v, elem), v.Type.Elem)
+		}
+		return v
+	case g.SameLayout(leaf.Sharding) && !rounded:
 		return v
 	}
 	if lift != nil {
 		g = lift(g)
 	}
-	out := b.Emit(ir.PPGather, []*ir.Value{v}, ir.AttrsOf(named("sharding", g), named("policy", ir.Str(policy))), nil, nil).Results[0]
+	attrs := ir.AttrsOf(named("sharding", g), named("policy", ir.Str(policy)))
+	if rounded {
+		attrs.Set("dtype", ir.Str(elem.String()))
+	}
+	out := b.Emit(ir.PPGather, []*ir.Value{v}, attrs, nil, nil).Results[0]
 	out.Name = v.Name
-	return out
+	return b.Convert(out, v.Type.Elem)
 }
 
 // dropUnused removes the private functions that nothing refers to.

@@ -154,5 +154,5 @@ var table = map[ir.Kind]row{
 	ir.PPRotate:     {one: rotate},
 	ir.PPCheckpoint: {run: checkpoint},
 	ir.PPName:       {run: identity},
-	ir.PPGather:     {run: identity},
+	ir.PPGather:     {each: convert},
 }

@@ -330,7 +330,7 @@ func constrain(e *elab, c *builtinCall) value {
 	}
 	var used []string
 	for _, r := range rules {
-		e.p.checkMeshAxes(r)
+		e.p.checkMeshAxes("activations", r)
 		for _, a := range r.axes {
 			if t.axis(a.name) < 0 {
 				return e.fail(a.span, near(a.name, namesOf(t.axes)), errNoAxis, c.name, "x", t, a.name)

@@ -85,12 +85,17 @@ func (e *elab) call(x *callExpr) value {
 		if inner, isCall := x.fn.(*callExpr); isCall {
 			if n, isName := inner.fn.(*nameRef); isName && (n.name == "pipeline" || n.name == "stack") {
 				return e.stacked(x, inner, n)
+			} else if isName && n.name == "blocks" {
+				return e.blocked(x, inner)
 			}
 		}
 		return e.fail(x.span, "", errNotFunction)
 	}
 	if n.name == "pipeline" || n.name == "stack" {
 		return e.fail(x.span, n.name+"(layer, layers: 8)(x)", errStackForm, n.name)
+	}
+	if n.name == "blocks" {
+		return e.fail(x.span, "blocks(f, along: seq, size: 128)(x)", errBlocksForm)
 	}
 	if d := e.p.fns[n.name]; d != nil {
 		if d.kind == "layer" {

@@ -244,17 +244,17 @@ func (p *program) checkRules() {
 					p.report(a.span, near(a.name, p.axes.names), errUnknownAxis, a.name)
 				}
 			}
-			p.checkMeshAxes(r)
+			p.checkMeshAxes(of, r)
 		}
 	}
 }
 
-func (p *program) checkMeshAxes(r rule) {
+func (p *program) checkMeshAxes(of string, r rule) {
 	for i, m := range r.mesh {
 		if m.name == "none" && len(r.mesh) == 1 {
 			continue
 		}
-		if m.name == "stage" {
+		if m.name == "stage" && of == "activations" {
 			p.report(m.span, "leave it out: outside of pipelined layers the batch lies along it anyway", errStageAxis)
 			continue
 		}

@@ -21,6 +21,7 @@ type elab struct {
 	fresh    map[string]bool // axes that rename, split and the like made
 	frames   []frame         // the functions being inlined, outermost first
 	name     string          // the variable being assigned
+	inBlocks bool            // in the function of blocks
 	random   *randomState
 	building *layerFunc  // the layer that is built, nil in a model
 	model    *modelState // nil outside of a model

@@ -159,7 +159,7 @@ func (l *layerFunc) weight(e *elab, w weight) {
 	l.weights = append(l.weights, w)
 	v := l.fn.NewArg(l.fn.Body, ir.Tensor(w.elem, shapeOf(w.axes)...), w.name)
 	v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str(w.name)})
-	if s := e.p.weightLayout().sharding(w.axes, nil); s != nil {
+	if s := e.p.weightLayout(true).sharding(w.axes, nil); s != nil {
 		v.Sharding = s
 		v.Attrs.Set("pp.gathered", e.p.gathered(s, w.axes))
 	}

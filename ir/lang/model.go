@@ -301,7 +301,7 @@ func (e *elab) parameter(at span, w weight, path string, layers int) *ir.Value {
 		shape = append([]int{layers}, shape...)
 	}
 	v := e.b.Func.NewArg(e.b.Func.Body, ir.Tensor(w.elem, shape...), path)
-	if s := e.laid(e.p.weightLayout(), w.span, w.name, w.axes); s != nil {
+	if s := e.laid(e.p.weightLayout(layers > 0), w.span, w.name, w.axes); s != nil {
 		if v.Sharding = s; layers > 0 {
 			v.Sharding = s.Prepend()
 		}
@@ -317,8 +317,6 @@ func (e *elab) parameter(at span, w weight, path string, layers int) *ir.Value {
 	v.Attrs = ir.AttrsOf(as...)
 	return v
 }
-
-func (p *program) weightLayout() *layout { return &layout{p: p, rules: p.rules["weights"]} }
 
 // declareWeight makes the params of a statement variables: of the main
 // function in a model, of the layer function in a layer.

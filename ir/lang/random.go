@@ -132,6 +132,9 @@ func randomNormal(e *elab, c *builtinCall) value {
 	if !elem.IsFloat() {
 		return e.fail(c.place("to"), "", errWant, "random_normal's to", "a float", elem.String())
 	}
+	if e.inBlocks {
+		return e.fail(c.span, "make them before and pass them", errBlocksRandom, c.name)
+	}
 	return e.cast(e.normal(axes, wide(elem)), elem)
 }
 
@@ -153,6 +156,9 @@ func dropout(e *elab, c *builtinCall) value {
 	}
 	if rate == 0 || !e.p.training() {
 		return t
+	}
+	if e.inBlocks {
+		return e.fail(c.span, "call it on the result of blocks", errBlocksRandom, c.name)
 	}
 	w, _ := e.words(t.axes)
 	u := e.b.Binary(ir.ShiftRightLogical, w.v, e.b.Splat(w.v.Type, 9)) // unit's, in whole numbers

@@ -213,8 +213,10 @@ func (s *schedule) attr(p *program, outside string) ir.Dict {
 	if !p.keeps(iterationInput) {
 		as = append(as, ir.NamedAttr{Name: "save_iteration_input", Attr: ir.Bool(false)})
 	}
-	if p.word("pipeline", "compat") != "none" {
-		as = append(as, w("compat"))
+	for _, name := range []string{"compat", "gather_dtype"} {
+		if p.word("pipeline", name) != "none" {
+			as = append(as, w(name))
+		}
 	}
 	if outside != "" {
 		as = append(as, ir.NamedAttr{Name: "outside", Attr: ir.Sym(outside)})
@@ -232,8 +234,12 @@ func stringArray(ns []string) ir.Array {
 
 // stackAttr is the settings of a plain stack.
 func (p *program) stackAttr() ir.Dict {
-	return ir.Dict(ir.AttrsOf(ir.NamedAttr{Name: "scan_layers", Attr: ir.Bool(p.flag("pipeline", "scan_layers"))},
+	as := ir.AttrsOf(ir.NamedAttr{Name: "scan_layers", Attr: ir.Bool(p.flag("pipeline", "scan_layers"))},
 		ir.NamedAttr{Name: "checkpoint", Attr: ir.Str(p.boundary())}, ir.NamedAttr{Name: "remat", Attr: ir.Str(p.word("pipeline", "remat"))},
 		ir.NamedAttr{Name: "save_decoder_layer_input", Attr: ir.Bool(p.keeps(layerInput))}, ir.NamedAttr{Name: "save", Attr: stringArray(p.saved())},
-		ir.NamedAttr{Name: "offload", Attr: stringArray(p.hosted())}, ir.NamedAttr{Name: "checkpoint_place", Attr: ir.Str(p.word("pipeline", "checkpoint_place"))}))
+		ir.NamedAttr{Name: "offload", Attr: stringArray(p.hosted())}, ir.NamedAttr{Name: "checkpoint_place", Attr: ir.Str(p.word("pipeline", "checkpoint_place"))})
+	if t := p.word("pipeline", "gather_dtype"); t != "none" {
+		as.Set("gather_dtype", ir.Str(t))
+	}
+	return ir.Dict(as)
 }

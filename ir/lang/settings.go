@@ -25,10 +25,9 @@ type settingRow struct {
 	block, key string
 	kind       settingKind
 	min        float64
-	above      bool              // of real: greater than min
-	words      []string          // of word, file and call
-	def        any               // what holds where nothing is given; nil is derived
-	refused    map[string]string // values that nothing implements, and the cure
+	above      bool     // of real: greater than min
+	words      []string // of word, file and call
+	def        any      // what holds where nothing is given; nil is derived
 	doc        string
 }
 
@@ -45,9 +44,8 @@ var settingTable = []settingRow{
 	{block: "pipeline", key: "gather", kind: word, words: []string{"per_iteration", "once", "per_repeat"}, def: "per_iteration",
 		doc: "where sharded weights are made whole"},
 	{block: "pipeline", key: "prefetch", kind: word, words: []string{"head", "ahead"}, def: "head", doc: "when a repeat's weights are gathered; goes with gather = per_repeat"},
-	{block: "pipeline", key: "gather_dtype", kind: word, words: []string{"bf16", "f16", "f32"}, def: "",
-		refused: map[string]string{"bf16": "leave it out: weights are gathered as they are", "f16": "leave it out: weights are gathered as they are", "f32": "leave it out: weights are gathered as they are"},
-		doc:     "the element type in which weights are gathered"},
+	{block: "pipeline", key: "gather_dtype", kind: word, words: []string{"none", "bf16", "f16", "f32"}, def: "none",
+		doc: "the element type that weights are rounded to before they are gathered, where theirs is wider"},
 	{block: "pipeline", key: "rotate", kind: word, words: []string{"ppermute", "slice_pad"}, def: "ppermute", doc: "how activations move to the next stage"},
 	{block: "pipeline", key: "remat", kind: call, words: remats, def: "full", doc: "what the backward pass recomputes"},
 	{block: "pipeline", key: "save", kind: names, doc: "checkpoint names that are kept besides"},
@@ -185,11 +183,8 @@ func (p *program) checkSetting(row *settingRow, s *setting) {
 			return
 		}
 	case call:
-		if !p.checkCall(row, s) {
-			return
-		}
+		p.checkCall(row, s)
 	}
-	p.refuse(row, s)
 }
 
 func alternatives(words []string) string {
@@ -199,24 +194,8 @@ func alternatives(words []string) string {
 	return strings.Join(words, "")
 }
 
-// refuse reports a value that is understood and that nothing implements.
-func (p *program) refuse(row *settingRow, s *setting) {
-	given := ""
-	if n, ok := s.value.(*nameRef); ok {
-		given = n.name
-	}
-	cure, ok := row.refused[given]
-	if list, isList := namesIn(s.value); !ok && isList && len(list) > 0 {
-		given = "[" + strings.Join(list, ", ") + "]"
-		cure, ok = row.refused["*"]
-	}
-	if ok {
-		p.report(s.span, cure, errRefused, row.block, s.key, given)
-	}
-}
-
 // checkCall checks word, word(args) and word { key = value }.
-func (p *program) checkCall(row *settingRow, s *setting) bool {
+func (p *program) checkCall(row *settingRow, s *setting) {
 	fn, args := s.value, []arg(nil)
 	if c, ok := s.value.(*callExpr); ok {
 		fn, args = c.fn, c.args
@@ -228,15 +207,15 @@ func (p *program) checkCall(row *settingRow, s *setting) bool {
 			hint = near(n.name, row.words)
 		}
 		p.report(s.value.at(), hint, errSettingValue, row.block, s.key, alternatives(row.words))
-		return false
+		return
 	}
 	if s.body != nil && n.name != "custom" {
 		p.report(s.span, "", errSettingBody, row.block, s.key)
-		return false
+		return
 	}
 	if s.body == nil && n.name == "custom" {
 		p.report(s.span, "custom { query_proj = device, context = remat }", errCustom)
-		return false
+		return
 	}
 	for _, e := range s.body {
 		how, ok := e.value.(*nameRef)
@@ -244,7 +223,7 @@ func (p *program) checkCall(row *settingRow, s *setting) bool {
 			p.report(e.value.at(), "", errCustomValue, e.key)
 		}
 	}
-	return p.checkTrainCall(s.value.at(), n.name, args)
+	p.checkTrainCall(s.value.at(), n.name, args)
 }
 
 // numberOf reads a number, with a sign or not.

@@ -13,6 +13,7 @@ type layout struct {
 	rules []rule
 	batch string
 	lead  []string
+	used  []string // mesh axes that no rule can have here
 }
 
 // meshAxes are the mesh axes that a rule names and that have more than one
@@ -48,7 +49,7 @@ func (l *layout) cuts(names []string) []cut {
 		return out
 	}
 	taken := make([]bool, len(names))
-	var used []string
+	used := slices.Clone(l.used)
 	take := func(d int, r *rule, mesh []string) {
 		for _, m := range mesh {
 			if slices.Contains(used, m) {
@@ -96,6 +97,16 @@ func (l *layout) sharding(axes []axis, bad func(a axis, c cut, parts int)) *ir.S
 // gatheredAxes are the mesh axes over which a weight is stored in parts and
 // used whole.
 var gatheredAxes = []string{"fsdp", "fsdp_transpose", "context", "expert"}
+
+// weightLayout is how the weights of a layer lie, or a model's own. The stages
+// of a pipeline hold a layer's; a model's own can be cut along stage.
+func (p *program) weightLayout(layer bool) *layout {
+	l := &layout{p: p, rules: p.rules["weights"]}
+	if layer {
+		l.used = []string{"stage"}
+	}
+	return l
+}
 
 // gathered is how a weight over axes that is stored as s says lies where it is
 // used. The experts' own axis stays cut along expert: it is the one along which
@@ -163,11 +174,22 @@ func (p *program) nameAxes(t *tensor) {
 	}
 }
 
-// whole is t, a weight of the model itself, as it is used: explicit mode says
-// that of it, as stages do of the weights of layers.
+// whole is t, a weight of the model itself, as it is used: never in parts along
+// stage, where the batch lies; and in explicit mode, which leaves nothing open,
+// whole along the axes that weights of layers are gathered along, too.
 func (e *elab) whole(t *tensor) *tensor {
-	if g := e.p.gathered(t.v.Sharding, t.axes); e.p.explicit() && g != nil && !g.Equal(t.v.Sharding) {
-		return t.with(e.b.Constrain(t.v, g))
+	g := t.v.Sharding.Clone()
+	if e.p.explicit() {
+		g = e.p.gathered(g, t.axes)
 	}
-	return t
+	if g == nil {
+		return t
+	}
+	for i := range g.Dims {
+		g.Dims[i].Axes = slices.DeleteFunc(g.Dims[i].Axes, func(r ir.AxisRef) bool { return r.Name == "stage" })
+	}
+	if g.Equal(t.v.Sharding) {
+		return t
+	}
+	return t.with(e.b.Constrain(t.v, g))
 }

@@ -162,13 +162,13 @@ func libraryRow(name string) []string {
 	return []string{code(f[0]), escape(says)}
 }
 
-// accepted are the words that a setting takes and something implements.
+// accepted are the words that a setting takes.
 func accepted(row *settingRow) []string {
 	words := row.words
 	if row.kind == flag {
 		words = []string{"true", "false"}
 	}
-	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { _, refused := row.refused[w]; return refused })
+	return slices.Clone(words)
 }
 
 // settingNames are the settings that can be anything but what they are without
@@ -178,7 +178,7 @@ func settingNames() []string {
 	for i := range settingTable {
 		row := &settingTable[i]
 		choice := row.kind == word || row.kind == flag
-		if choice && len(accepted(row)) > 1 || !choice && row.refused["*"] == "" {
+		if !choice || len(accepted(row)) > 1 {
 			out = append(out, row.block+"."+row.key)
 		}
 	}

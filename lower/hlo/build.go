@@ -163,6 +163,9 @@ func (b *body) results(in *instrText, kind ir.Kind, operands []*ir.Value, attrs 
 		if t.Kind == ir.TupleType && kind.NumResults().Max > 1 && len(t.Elems) != 1 {
 			return t.Elems, !slices.ContainsFunc(t.Elems, func(e *ir.Type) bool { return e.Kind == ir.TupleType })
 		}
+		if kind.NumResults().Min > 1 { // one where the op has several, as XLA makes random bits without a state
+			return nil, false
+		}
 		return []*ir.Type{t}, t.Kind != ir.TupleType
 	}
 	if rowOf(kind).shaped {

@@ -20,8 +20,9 @@ fn rope(x: [head], pos: tensor, base = 10000, head: axis = head) {
 // q is over seq, heads and head, k and v over seq (or kv_seq), head and, where
 // queries share keys, kv_heads in place of heads; all else is matched by name.
 // causal hides later keys, window all but the last so many, segments those of
-// other segments. cap bounds the logits smoothly.
-fn attention(q: [seq, head], k: [head], v: [head], causal: bool = false, window: number = 0, cap: number = 0, scale: number = 1, segments: tensor = none,
+// other segments. cap bounds the logits smoothly. With block, so many queries
+// are computed at a time, and their logits again in the backward pass.
+fn attention(q: [seq, head], k: [head], v: [head], causal: bool = false, window: number = 0, cap: number = 0, scale: number = 1, segments: tensor = none, block: number = 0,
     seq: axis = seq, kv_seq: axis = kv_seq, heads: axis = heads, kv_heads: axis = kv_heads, head: axis = head) {
   if has(k, seq) {
     k = rename(k, seq -> kv_seq)
@@ -39,12 +40,31 @@ fn attention(q: [seq, head], k: [head], v: [head], causal: bool = false, window:
   if scale != 1 {
     h = h * scale
   }
-  t = accumulator(q)
-  logits = cast(dot(h, k, over: head), t)
+  others = none
+  if segments != none {
+    others = rename(segments, seq -> kv_seq)
+  }
+  i = iota(seq, size: size(q, seq))
+  if block != 0 && block < size(q, seq) {
+    out = blocks(attended, along: seq, size: block)(h, k, v, i, segments, others, causal: causal, window: window, cap: cap, kv_seq: kv_seq, head: head)
+  } else {
+    out = attended(h, k, v, i, segments, others, causal: causal, window: window, cap: cap, kv_seq: kv_seq, head: head)
+  }
+  if grouped {
+    out = merge(out, [kv_heads, head_group] -> heads)
+  }
+  if has(q, heads) {
+    out = order(out, [seq, heads, head])
+  }
+  return out
+}
+
+// attended is attention for the queries q, which stand at the places i.
+fn attended(q, k, v, i, segments: tensor = none, kv_segments: tensor = none, causal: bool = false, window: number = 0, cap: number = 0, kv_seq: axis = kv_seq, head: axis = head) {
+  logits = cast(dot(q, k, over: head), accumulator(q))
   if cap != 0 {
     logits = cap * tanh(logits / cap)
   }
-  i = iota(seq, size: size(q, seq))
   j = iota(kv_seq, size: size(k, kv_seq))
   hidden = -0.7 * 3.4028234663852886e38
   if causal {
@@ -54,15 +74,7 @@ fn attention(q: [seq, head], k: [head], v: [head], causal: bool = false, window:
     logits = where(i - window < j, logits, hidden)
   }
   if segments != none {
-    logits = where(segments == rename(segments, seq -> kv_seq), logits, hidden)
+    logits = where(segments == kv_segments, logits, hidden)
   }
-  weights = cast(softmax(logits, over: kv_seq), v)
-  out = dot(weights, v, over: kv_seq)
-  if grouped {
-    out = merge(out, [kv_heads, head_group] -> heads)
-  }
-  if has(q, heads) {
-    out = order(out, [seq, heads, head])
-  }
-  return out
+  return dot(cast(softmax(logits, over: kv_seq), v), v, over: kv_seq)
 }

@@ -1,0 +1,230 @@
+package lang
+
+import (
+	"slices"
+
+	"ppc/ir"
+)
+
+// blocked is blocks(fn, along: axis, size: n)(arguments…): the function on n
+// elements of an axis at a time, in a loop. An argument that has the axis is
+// cut, any other is seen whole by all blocks; every result has the axis, and is
+// put together again. What a block computes is computed again in the backward
+// pass, so nothing of one block lives beside another.
+//
+// Where the rules cut the axis along the mesh, a block is made of as many
+// elements of each device, so that no block moves elements between devices.
+func (e *elab) blocked(x, inner *callExpr) value {
+	d, along, size, ok := e.blockArgs(inner)
+	if !ok {
+		for _, a := range x.args {
+			e.eval(a.value)
+		}
+		return poison{}
+	}
+	scope := newScope()
+	e.mark(x.span)
+	if !e.bindArgs(x, d, scope) {
+		return poison{}
+	}
+	k := &blockLoop{e: e, along: along, size: size, parts: e.partsAlong(along)}
+	cut, ok := k.cut(x, d, scope)
+	if !ok {
+		return poison{}
+	}
+	return k.run(x, d, scope, cut)
+}
+
+// blockArgs reads the function, the axis and the size of a block.
+func (e *elab) blockArgs(x *callExpr) (d *funcDecl, along string, size int, ok bool) {
+	slots, ok := e.match(x, "blocks", []string{"function", "along", "size"})
+	for _, a := range slots {
+		if a == nil && ok {
+			e.fail(x.span, "blocks(f, along: seq, size: 128)(x)", errBlocksForm)
+			ok = false
+		}
+	}
+	if !ok {
+		return nil, "", 0, false
+	}
+	n, isName := slots[0].value.(*nameRef)
+	if isName {
+		d = e.p.fns[n.name]
+	}
+	if d == nil || d.kind != "fn" {
+		e.fail(slots[0].span, "fn f(x) { … }, then blocks(f, along: seq, size: 128)(x)", errBlocksForm)
+		return nil, "", 0, false
+	}
+	if slices.ContainsFunc(e.frames, func(f frame) bool { return f.decl == d }) {
+		e.fail(x.span, "functions are inlined and cannot recur", errRecursion, d.name)
+		return nil, "", 0, false
+	}
+	along, ok = e.axisOf(slots[1].value)
+	if !ok {
+		return nil, "", 0, false
+	}
+	c := &builtinCall{name: "blocks", span: x.span, exprs: map[string]expr{"size": slots[2].value}, args: make(map[string]value)}
+	if c.args["size"], ok = e.argument("blocks", argSpec{name: "size", kind: numberArg}, slots[2].value); ok {
+		size, ok = e.wholeArg(c, "size", 1, maxAxis)
+	}
+	return d, along, size, ok
+}
+
+// partsAlong is in how many parts the activation rules cut an axis.
+func (e *elab) partsAlong(name string) int {
+	if e.p.mesh == nil {
+		return 1
+	}
+	return e.p.mesh.RefsSize(ir.Axs(e.act.cuts([]string{name})[0].mesh...))
+}
+
+// A blockLoop is the loop over the blocks of one call.
+type blockLoop struct {
+	e     *elab
+	along string
+	size  int // of a block
+	parts int // that devices hold of the axis, in all
+	n     int // blocks
+}
+
+// cut returns the names of the arguments that have the axis, which must be
+// there and divide.
+func (k *blockLoop) cut(x *callExpr, d *funcDecl, s *scope) (names []string, ok bool) {
+	whole := 0
+	for _, q := range d.params {
+		t, isTensor := s.vars[q.name].(*tensor)
+		if !isTensor || t.axis(k.along) < 0 {
+			continue
+		}
+		names = append(names, q.name)
+		n := t.axes[t.axis(k.along)].size
+		if whole != 0 && n != whole {
+			k.e.fail(x.span, "", errSizes, "blocks", k.along, whole, n)
+			return nil, false
+		}
+		whole = n
+	}
+	switch {
+	case whole == 0:
+		k.e.fail(x.span, "", errBlocksAxis, d.name, k.along)
+	case whole%k.size != 0:
+		k.e.fail(x.span, "", errBlocksSize, k.along, whole, k.size)
+	case whole%k.parts != 0 || k.size%k.parts != 0:
+		k.e.fail(x.span, "", errBlocksParts, k.size, k.along, k.parts)
+	default:
+		k.n = whole / k.size
+		return names, true
+	}
+	return nil, false
+}
+
+// run builds the loop, whose body is the function's.
+func (k *blockLoop) run(x *callExpr, d *funcDecl, s *scope, cut []string) value {
+	e, outer := k.e, *k.e
+	var xs []*ir.Value
+	for _, name := range cut {
+		xs = append(xs, k.split(s.vars[name].(*tensor)))
+	}
+	loop, body := new(ir.Block), new(ir.Block)
+	e.b.Func.NewArg(loop, ir.Tensor(ir.I32), "block")
+	e.b = e.b.In(body)
+	for i, name := range cut {
+		t := s.vars[name].(*tensor)
+		s.set(name, k.join(t.axes, e.b.Func.NewArg(loop, xs[i].Type.WithShape(xs[i].Type.Shape[1:]...), name)))
+	}
+	e.scope, e.frames, e.inBlocks = s, append(e.frames, frame{d, x.span}), true
+	v, done := e.run(d.body)
+	inside := e.b
+	e.b, e.scope, e.frames, e.inBlocks = outer.b, outer.scope, outer.frames, outer.inBlocks
+	if !done {
+		return e.fail(x.span, "", errNoReturn, d.kind, d.name)
+	}
+	results, ok := k.results(x, d, v)
+	if !ok {
+		return poison{}
+	}
+	inside.Emit(ir.PPYield, k.pieces(inside, results), nil, nil, nil)
+	full := ir.Dict(ir.AttrsOf(ir.NamedAttr{Name: "remat", Attr: ir.Str("full")}))
+	region := e.b.In(loop).Emit(ir.PPCheckpoint, nil, ir.AttrsOf(ir.NamedAttr{Name: "policy", Attr: full}), []*ir.Block{body}, nil)
+	e.b.In(loop).Emit(ir.PPYield, region.Results, nil, nil, nil)
+	attrs := ir.AttrsOf(ir.NamedAttr{Name: "carries", Attr: ir.I64Attr(0)}, ir.NamedAttr{Name: "trip_count", Attr: ir.I64Attr(k.n)},
+		ir.NamedAttr{Name: "pp.loop", Attr: ir.Str("blocks")})
+	ys := e.b.Emit(ir.PPScan, xs, attrs, []*ir.Block{loop}, nil).Results
+	out := make(tuple, len(ys))
+	for i, y := range ys {
+		out[i] = k.whole(results[i], y)
+	}
+	if len(out) == 1 {
+		return out[0]
+	}
+	return out
+}
+
+// results are the tensors that the function returned, which have the axis.
+func (k *blockLoop) results(x *callExpr, d *funcDecl, v value) ([]*tensor, bool) {
+	vs, ok := v.(tuple)
+	if !ok {
+		vs = tuple{v}
+	}
+	var out []*tensor
+	for _, v := range vs {
+		t, ok := v.(*tensor)
+		if !ok || t.axis(k.along) < 0 || t.axes[t.axis(k.along)].size != k.size {
+			if !isPoison(v) {
+				k.e.fail(x.span, "", errBlocksResult, d.name, k.size, k.along, describe(v))
+			}
+			return nil, false
+		}
+		out = append(out, t)
+	}
+	return out, true
+}
+
+// split makes of t the blocks, along a new first dimension, of which each has
+// its part of every device's elements: [before, parts*n*piece, after] becomes
+// [n, before, parts, piece, after].
+func (k *blockLoop) split(t *tensor) *ir.Value {
+	d := t.axis(k.along)
+	shape := shapeOf(t.axes)
+	v := k.e.b.Reshape(t.v, slices.Concat(shape[:d], []int{k.parts, k.n, k.size / k.parts}, shape[d+1:])...)
+	return k.e.b.Transpose(v, moved(len(shape)+2, d+1, 0)...)
+}
+
+// join makes one block of a tensor over axes from its parts.
+func (k *blockLoop) join(axes []axis, v *ir.Value) *tensor {
+	axes = slices.Clone(axes)
+	for i := range axes {
+		if axes[i].name == k.along {
+			axes[i].size = k.size
+		}
+	}
+	return &tensor{k.e.b.Reshape(v, shapeOf(axes)...), axes}
+}
+
+// pieces undo join for each result.
+func (k *blockLoop) pieces(b *ir.Builder, ts []*tensor) []*ir.Value {
+	out := make([]*ir.Value, len(ts))
+	for i, t := range ts {
+		d, shape := t.axis(k.along), shapeOf(t.axes)
+		out[i] = b.Reshape(t.v, slices.Concat(shape[:d], []int{k.parts, k.size / k.parts}, shape[d+1:])...)
+	}
+	return out
+}
+
+// whole undoes split: the result of all blocks, one of which is t.
+func (k *blockLoop) whole(t *tensor, v *ir.Value) *tensor {
+	d, axes := t.axis(k.along), slices.Clone(t.axes)
+	axes[d].size *= k.n
+	return &tensor{k.e.b.Reshape(k.e.b.Transpose(v, moved(len(axes)+2, 0, d+1)...), shapeOf(axes)...), axes}
+}
+
+// moved is the order of n dimensions when dimension from goes to place to.
+func moved(n, from, to int) []int {
+	var order []int
+	for i := range n {
+		if i != from {
+			order = append(order, i)
+		}
+	}
+	return slices.Insert(order, to, from)
+}
