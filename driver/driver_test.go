@@ -199,18 +199,3 @@ func TestNotes(t *testing.T) {
 		}
 	}
 }
-
-func TestExamples(t *testing.T) {
-	files, err := filepath.Glob("../examples/*.pp")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no examples (%v)", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".pp"), func(t *testing.T) {
-			t.Parallel()
-			if _, err := Run(t.Context(), &Source{File: file}, RunOptions{Check: true}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}

@@ -28,12 +28,12 @@ func files(t *testing.T) []string {
 var ofFullSize = regexp.MustCompile(`_\d+b\.pp$`)
 
 // Every example is formatted, is right, and, where it has a model, computes
-// what its layers in sequence compute: its outputs, without training.
+// what its layers in sequence compute: its outputs, or a step of training.
 func TestExamples(t *testing.T) {
 	models := 0
 	for _, file := range files(t) {
 		t.Run(filepath.ToSlash(file), func(t *testing.T) {
-			src := &driver.Source{File: file, Set: []string{"train.steps=0"}}
+			src := &driver.Source{File: file}
 			f, err := driver.Format(src)
 			if err != nil {
 				t.Fatal(err)
@@ -44,7 +44,7 @@ func TestExamples(t *testing.T) {
 			if err := driver.Check([]*driver.Source{src}); err != nil {
 				t.Fatal(err)
 			}
-			p, err := lang.Load(file, lang.Options{Library: true})
+			p, err := lang.Load(file, lang.Options{Library: true, Train: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +55,12 @@ func TestExamples(t *testing.T) {
 			if ofFullSize.MatchString(file) {
 				return
 			}
-			if _, err := driver.Run(t.Context(), src, driver.RunOptions{Check: true}); err != nil {
+			t.Parallel()
+			opts := driver.RunOptions{Check: true}
+			if p.Training != nil {
+				opts.Steps = new(1)
+			}
+			if _, err := driver.Run(t.Context(), src, opts); err != nil {
 				t.Error(err)
 			}
 		})

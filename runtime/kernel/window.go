@@ -197,9 +197,9 @@ func buildConvolution(op *ir.Op) (Func, error) {
 // patches lay out the windows over one image, [places, features], one a row.
 type patches struct {
 	*windowing
-	places, elem, features int
-	rows, columns          int
-	out                    []int // how often the window fits
+	elem, features int
+	rows, columns  int
+	out            []int // how often the window fits
 }
 
 func newPatches(op *ir.Op, d ir.ConvDims, elem int) *patches {
