@@ -103,8 +103,20 @@ func replications(p *program) {
 		p.found = append(p.found, f)
 	}
 	p.collectives(func(c *stats.Collective) {
-		if p.ownPart(c.Op.Result()) {
+		v, dim := c.Op.Result(), c.Op.Int("all_gather_dim")
+		dims := make([]bool, v.Type.Rank())
+		dims[dim] = true
+		row := p.rowRead(v, dim)
+		switch {
+		case p.ownPart(v, dims):
 			p.at(c, Warning, "%s, %s, of which each device reads its own part: an all-to-all or a permute moves less", over(c), each(c.Executions, c.Bytes))
+		case row != nil && p.placedAt(row) && p.weights.Of[v] == nil:
+			p.at(c, Warning, "%s, %s, of which each device reads %s: %s", over(c), each(c.Executions, c.Bytes), size(row.Result().Type.Bytes()), instead)
 		}
 	}, ir.AllGather)
 }
+
+// instead is what moves less than a gather of which a row is read that differs
+// between devices: a slice where it is the same within the group, an exchange
+// where it is not.
+const instead = "a slice before it, or an all-to-all, moves less"

@@ -100,13 +100,21 @@ func (p *program) place(op *ir.Op) string {
 	return name
 }
 
-// gatheredUnread finds all-gathers whose result nothing reads, and those in
-// loops that only the next iteration reads: what the last one gathers is lost.
+// gatheredUnread finds all-gathers whose result nothing reads, those of which
+// only a row is read that could have been taken first, and those in loops that only the next iteration reads: what the last one gathers is lost.
 func gatheredUnread(p *program) {
 	needed := p.needed()
 	p.collectives(func(c *stats.Collective) {
 		if !needed[c.Op.Result()] {
 			p.at(c, Warning, "%s, %s, is never read", over(c), each(c.Executions, c.Bytes))
+			return
+		}
+		if row := p.rowRead(c.Op.Result(), c.Op.Int("all_gather_dim")); row != nil && (!p.placedAt(row) || p.weights.Of[c.Op.Result()] != nil) {
+			moves := "the slice can be taken first"
+			if p.placedAt(row) {
+				moves = instead
+			}
+			p.at(c, Warning, "%s, %s, of which %s is read: %s", over(c), each(c.Executions, c.Bytes), size(row.Result().Type.Bytes()), moves)
 			return
 		}
 		loop := p.around(c.Op)

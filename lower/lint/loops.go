@@ -27,7 +27,7 @@ func reduceInLoop(p *program) {
 			}
 			bytes := max(stats.BytesOf(v.Type), stats.BytesOf(c.Op.Operands[i].Type))
 			severity, once, until := Warning, stats.BytesOf(sum.Type), ""
-			if c.Op.Kind == ir.ReduceScatter || p.ownPart(v) {
+			if c.Op.Kind == ir.ReduceScatter || p.ownPart(v, nil) {
 				severity, once, until = Note, once*max(1, c.Group), ", the sum whole until then"
 			}
 			if trips := p.loops[loop].Trips; trips != flow.Unknown && int(trips.Times(flow.Count(bytes))) <= once {
@@ -54,39 +54,6 @@ func sums(op *ir.Op) bool {
 		def = def.Operands[0].Def
 	}
 	return def != nil && def.Kind == ir.Add
-}
-
-// ownPart reports whether each device reads only its own part of v, the same
-// whenever it reads it.
-func (p *program) ownPart(v *ir.Value) bool {
-	uses := p.u.Of[v]
-	if len(uses) == 0 {
-		return false
-	}
-	for _, op := range uses {
-		switch {
-		case op.Kind == ir.DynamicSlice && op.Operands[0] == v && p.fixedPart(op, v):
-		case (sameElements[op.Kind] || op.Kind == ir.Slice) && p.ownPart(op.Result()):
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// fixedPart reports whether op, a dynamic_slice, takes a part of v that differs
-// between devices, and not between the iterations of loops that v stands before.
-func (p *program) fixedPart(op *ir.Op, v *ir.Value) bool {
-	differs := false
-	for _, x := range op.Operands[1:] {
-		for loop := p.around(op); loop != nil && !p.definedIn(v, loop); loop = p.around(loop) {
-			if !p.same(x, loop) {
-				return false
-			}
-		}
-		differs = differs || p.differs[x]
-	}
-	return differs
 }
 
 // addedUp is the sum, a carry of loop, to which v, which an iteration computes,

@@ -55,7 +55,7 @@ left out. Without a mesh, rings that are rows of some mesh count as such, unless
 		Name: "gathered-unread",
 		Doc:  "what is gathered is never read",
 		Explain: `No result of the program follows from what an all-gather gives, loops and branches considered: it goes nowhere, or around in a loop
-that hands it on and never uses it. A note is a gather in a loop that prefetches for the next iteration, without a condition: what the last
+that hands it on and never uses it. Or one row of it is read, as of a stack of layers, and the gather could have been of that row. A note is a gather in a loop that prefetches for the next iteration, without a condition: what the last
 iteration gathers is lost. That is one of as many as there are iterations, and right if the loop gets simpler by it; taking the last iteration out
 of the loop saves it.`,
 		find: gatheredUnread,
