@@ -64,9 +64,9 @@ func (e *Error) Error() string {
 func (e *Error) Pos() Pos {
 	switch {
 	case e.Op != nil && e.Op.Origin != nil:
-		return e.Op.Origin.Pos
+		return e.Op.Origin.Place()
 	case e.Op == nil && e.Func != nil && e.Func.Origin != nil:
-		return e.Func.Origin.Pos
+		return e.Func.Origin.Place()
 	}
 	return Pos{}
 }

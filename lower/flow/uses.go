@@ -48,7 +48,7 @@ func (u *Uses) LaterLoop(v *ir.Value) *ir.Op {
 				return at
 			case at != op: // inside of a branch
 			case Moves(op, x):
-				next = op.Results
+				next = Moved(op, x)
 			case op.Kind.Has(ir.Terminator):
 				next = u.HandedOn(op, x)
 			}

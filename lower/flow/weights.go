@@ -11,29 +11,47 @@ import (
 // another place. A lookup by index tensors (gather) is left out, since it makes
 // activations of an embedding table.
 var chosen = map[ir.Kind][]int{
-	ir.AllToAll:            {0},
-	ir.BitcastConvert:      {0},
-	ir.CollectivePermute:   {0},
-	ir.Convert:             {0},
-	ir.DynamicSlice:        {0},
-	ir.OptimizationBarrier: {0},
-	ir.Reshape:             {0},
-	ir.Reverse:             {0},
-	ir.Select:              {1, 2},
-	ir.Slice:               {0},
-	ir.Transpose:           {0},
+	ir.AllToAll:           {0},
+	ir.BitcastConvert:     {0},
+	ir.CollectivePermute:  {0},
+	ir.Convert:            {0},
+	ir.DynamicSlice:       {0},
+	ir.DynamicUpdateSlice: {0, 1},
+	ir.Reshape:            {0},
+	ir.Reverse:            {0},
+	ir.Select:             {1, 2},
+	ir.Slice:              {0},
+	ir.Transpose:          {0},
 }
 
 // Moves reports whether the results of op are chosen from v, one of its operands.
 func Moves(op *ir.Op, v *ir.Value) bool {
 	switch op.Kind {
-	case ir.Concatenate:
+	case ir.Concatenate, ir.OptimizationBarrier:
 		return true
 	case ir.BroadcastInDim: // to dimensions of size 1
 		from, to := v.Type, op.Result().Type
 		return from.IsStatic() && to.IsStatic() && from.NumElements() == to.NumElements()
 	}
 	return slices.ContainsFunc(chosen[op.Kind], func(i int) bool { return op.Operands[i] == v })
+}
+
+// Moved are the results of op that are chosen from v, one of its operands; none
+// where op computes.
+func Moved(op *ir.Op, v *ir.Value) []*ir.Value {
+	switch {
+	case !Moves(op, v):
+		return nil
+	case op.Kind != ir.OptimizationBarrier:
+		return op.Results
+	}
+	var out []*ir.Value
+	for i, x := range op.Operands {
+		if x == v {
+			out = append(out, op.Results[i])
+		}
+	}
+	return out
 }
 
 // Weights says of the values of a function which are chosen from a parameter
@@ -44,24 +62,44 @@ type Weights struct {
 }
 
 // WeightsOf follows the weights of f through loops and branches. One walk over
-// the function collects which value goes where; a second follows the edges.
+// the function collects which value goes where; a second follows the edges. What
+// is chosen from something else too, neither a weight nor a constant that stands
+// in for one, is no weight: the second walk is repeated without it.
 func WeightsOf(m *ir.Module, f *ir.Func) *Weights {
-	g := edges{to: make(map[*ir.Value][]edge)}
+	g := edges{to: make(map[*ir.Value][]edge), from: make(map[*ir.Value][]*ir.Value)}
 	g.block(f.Body)
-	w := &Weights{Of: make(map[*ir.Value]*ir.Value), Gathered: make(map[*ir.Value]bool)}
-	var work []*ir.Value
+	var params []*ir.Value
 	for _, p := range f.Params() {
 		if IsWeight(m, f, p) {
-			w.Of[p] = p
-			work = append(work, p)
+			params = append(params, p)
 		}
 	}
-	for len(work) > 0 {
+	other := make(map[*ir.Value]bool)
+	for {
+		w := g.follow(params, other)
+		before := len(other)
+		for v, from := range g.from {
+			if w.Of[v] != nil && slices.ContainsFunc(from, func(x *ir.Value) bool { return !w.mayBe(x) }) {
+				other[v] = true
+			}
+		}
+		if len(other) == before {
+			return w
+		}
+	}
+}
+
+// follow is what is chosen from params, by edges that do not lead to other.
+func (g *edges) follow(params []*ir.Value, other map[*ir.Value]bool) *Weights {
+	w := &Weights{Of: make(map[*ir.Value]*ir.Value), Gathered: make(map[*ir.Value]bool)}
+	for _, p := range params {
+		w.Of[p] = p
+	}
+	for work := slices.Clone(params); len(work) > 0; work = work[1:] {
 		v := work[0]
-		work = work[1:]
 		for _, e := range g.to[v] {
 			whole := w.Gathered[v] || e.gathers
-			if w.Of[e.to] != nil && (w.Gathered[e.to] || !whole) {
+			if other[e.to] || w.Of[e.to] != nil && (w.Gathered[e.to] || !whole) {
 				continue
 			}
 			if w.Of[e.to] == nil {
@@ -76,6 +114,23 @@ func WeightsOf(m *ir.Module, f *ir.Func) *Weights {
 	return w
 }
 
+// mayBe reports whether v is a weight, or a constant.
+func (w *Weights) mayBe(v *ir.Value) bool {
+	for w.Of[v] == nil {
+		op := v.Def
+		switch {
+		case op == nil:
+			return false
+		case op.Kind == ir.Constant:
+			return true
+		case v.Index >= len(op.Operands) || op.Kind != ir.BroadcastInDim && !Moves(op, op.Operands[v.Index]):
+			return false
+		}
+		v = op.Operands[v.Index]
+	}
+	return true
+}
+
 // IsWeight reports whether p is a weight: in a program whose parameters do not say what they are, every
 // floating-point one may be.
 func IsWeight(m *ir.Module, f *ir.Func, p *ir.Value) bool {
@@ -87,7 +142,10 @@ func IsWeight(m *ir.Module, f *ir.Func, p *ir.Value) bool {
 }
 
 // edges is where values go.
-type edges struct{ to map[*ir.Value][]edge }
+type edges struct {
+	to   map[*ir.Value][]edge
+	from map[*ir.Value][]*ir.Value
+}
 
 // An edge leads to a value that is chosen from another, or gathers it.
 type edge struct {
@@ -96,6 +154,7 @@ type edge struct {
 }
 
 func (g *edges) add(from, to *ir.Value, gathers bool) {
+	g.from[to] = append(g.from[to], from)
 	g.to[from] = append(g.to[from], edge{to, gathers})
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/lower"
 	"ppc/lower/stats"
 	"ppc/passes"
 )
@@ -25,7 +26,7 @@ func stageGathers(p *program) {
 // pipeline lie.
 type stages struct {
 	axes  map[string]bool // by name
-	rings []ring          // where the text lists devices
+	rings []map[int]int   // where text lists devices: of each permute, the ring that a device is in
 }
 
 // stages are the axis called stage, where there is one; else what permutes in
@@ -40,15 +41,24 @@ func (p *program) stages() *stages {
 	if len(s.axes) > 0 {
 		return s
 	}
+	seen := make(map[string]bool)
 	p.collectives(func(c *stats.Collective) {
-		if p.around(c.Op) == nil {
+		key := transfers(c.Op, false)
+		if seen[key] || p.around(c.Op) == nil {
 			return
 		}
+		seen[key] = true
 		switch a := c.Op.Attrs.Get("source_target_pairs").(type) {
 		case ir.AxisShift:
 			s.axes[a.Axis.Name] = true
 		case *ir.Literal:
-			s.rings = append(s.rings, ringsOf(lists(a))...)
+			of := make(map[int]int)
+			for i, r := range ringsOf(lists(a)) {
+				for _, d := range r.devices {
+					of[d] = i
+				}
+			}
+			s.rings = append(s.rings, of)
 		}
 	}, ir.CollectivePermute)
 	return s
@@ -62,12 +72,17 @@ func (s *stages) joins(p *program, op *ir.Op) bool {
 	}
 	groups := groupsOf(op)
 	if mesh != nil && len(s.rings) > 0 {
-		groups = rowsOf(mesh, axes)
+		groups = lower.Groups(mesh, axes)
 	}
-	for _, g := range groups {
-		for _, r := range s.rings {
-			if n := common(g, r.devices); n > 1 && len(r.devices) > 1 {
-				return true
+	for _, of := range s.rings {
+		for _, g := range groups {
+			in := make(map[int]bool)
+			for _, d := range g {
+				r, ok := of[d]
+				if ok && in[r] {
+					return true
+				}
+				in[r] = in[r] || ok
 			}
 		}
 	}

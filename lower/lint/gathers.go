@@ -145,7 +145,7 @@ func (p *program) onlyNext(v *ir.Value, loop *ir.Op, needed map[*ir.Value]bool) 
 					}
 				}
 			case flow.Moves(op, x) && p.u.In[op] == loop.Regions[1]:
-				for _, r := range op.Results {
+				for _, r := range flow.Moved(op, x) {
 					if !seen[r] {
 						seen[r] = true
 						work = append(work, r)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"ppc/ir"
-	"ppc/lower"
 )
 
 // groupKey is the groups of a collective as text that is equal for equal groups.
@@ -131,9 +130,6 @@ func ranks(mesh *ir.Mesh) func(device int) int {
 	}
 	return func(d int) int { return rank[d] }
 }
-
-// rows are the devices that differ only along axes of mesh, group by group.
-func rowsOf(mesh *ir.Mesh, axes []ir.AxisRef) [][]int { return lower.Groups(mesh, axes) }
 
 // named is the axes for people.
 func named(axes []ir.AxisRef) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/lower"
 	"ppc/lower/flow"
 	"ppc/lower/stats"
 )
@@ -15,13 +16,13 @@ import (
 // then read. One ring for each row of the mesh is one ring; zeros that a
 // selection by device replaces are read by nobody.
 func permuteCycles(p *program) {
-	largest := p.largestRings()
+	all := p.allRings()
 	masked := p.maskedPermutes()
 	p.collectives(func(c *stats.Collective) {
 		if generated(c.Op) || p.passed != nil && !p.passed.Permutes[c.Op.Origin.Place()] {
 			return
 		}
-		split, zeros := p.rings(c.Op, largest)
+		split, zeros := p.rings(c.Op, all)
 		if split != "" {
 			p.at(c, Warning, "%s: %s", over(c), split)
 		}
@@ -36,12 +37,12 @@ func permuteCycles(p *program) {
 
 // rings says in which rings a permute splits the devices of an axis, and who
 // gets zeros; "" where there is nothing to say.
-func (p *program) rings(op *ir.Op, largest map[int]int) (split, zeros string) {
+func (p *program) rings(op *ir.Op, all []ring) (split, zeros string) {
 	switch a := op.Attrs.Get("source_target_pairs").(type) {
 	case ir.AxisShift:
 		return p.shiftRings(a)
 	case *ir.Literal:
-		return p.listedRings(lists(a), largest)
+		return p.listedRings(lists(a), all)
 	}
 	return "", ""
 }
@@ -118,39 +119,38 @@ func gcd(a, b int) int {
 	return a
 }
 
-// largestRings is the size of the largest ring of any permute of the program
-// that lists its pairs, by device.
-func (p *program) largestRings() map[int]int {
-	size := make(map[int]int)
+// allRings are the rings of all permutes of the program that list their pairs.
+func (p *program) allRings() []ring {
+	var all []ring
 	p.collectives(func(c *stats.Collective) {
 		if l := c.Op.Literal("source_target_pairs"); l != nil && !generated(c.Op) {
-			for _, r := range ringsOf(lists(l)) {
-				for _, d := range r.devices {
-					size[d] = max(size[d], len(r.devices))
-				}
-			}
+			all = append(all, ringsOf(lists(l))...)
 		}
 	}, ir.CollectivePermute)
-	return size
+	return all
 }
 
 // listedRings is shiftRings for pairs of devices. In a mesh the devices of the
 // axes along which the pairs lead should be one ring; without one, rings should
 // be rows of some mesh, which another permute of the program does not join.
-func (p *program) listedRings(pairs [][]int, largest map[int]int) (split, zeros string) {
+func (p *program) listedRings(pairs [][]int, all []ring) (split, zeros string) {
 	rings := ringsOf(pairs)
 	if len(rings) == 0 {
 		return "", "every device gets zeros"
 	}
 	mesh := p.meshOfAll()
 	if mesh == nil {
-		split = splitRows(rings, largest)
+		split = splitRows(rings, all)
 	} else {
 		split = splitAxes(mesh, pairs, rings)
 	}
+	targeted := make(map[int]bool)
+	for _, pair := range pairs {
+		targeted[pair[1]] = true
+	}
 	var empty []int
-	for d := range p.m.NumDevices() {
-		if !slices.ContainsFunc(pairs, func(pair []int) bool { return pair[1] == d }) {
+	for d := range p.devices() {
+		if !targeted[d] {
 			empty = append(empty, d)
 		}
 	}
@@ -166,10 +166,15 @@ func (p *program) listedRings(pairs [][]int, largest map[int]int) (split, zeros 
 	return split, zeros
 }
 
+// devices is the number of devices that run the program.
+func (p *program) devices() int {
+	return p.m.NumDevices() * max(1, p.m.Attrs.Int("mhlo.num_replicas"))
+}
+
 // meshOfAll is a mesh of all devices whose axes have names that mean something.
 func (p *program) meshOfAll() *ir.Mesh {
 	for _, mesh := range p.m.Meshes {
-		if mesh.Size() == p.m.NumDevices() && mesh.Size() > 1 && !strings.HasPrefix(mesh.Name, "grid_") {
+		if mesh.Size() == p.devices() && mesh.Size() > 1 && !strings.HasPrefix(mesh.Name, "grid_") {
 			return mesh
 		}
 	}
@@ -199,7 +204,7 @@ func whereAlong(mesh *ir.Mesh, axes []ir.AxisRef, devices []int) string {
 // they lead along, if these all move and form more than one.
 func splitAxes(mesh *ir.Mesh, pairs [][]int, rings []ring) string {
 	axes := moving(mesh, pairs)
-	for _, row := range rowsOf(mesh, axes) {
+	for _, row := range lower.Groups(mesh, axes) {
 		var in []ring
 		still := len(row)
 		for _, r := range rings {
@@ -217,7 +222,7 @@ func splitAxes(mesh *ir.Mesh, pairs [][]int, rings []ring) string {
 
 // splitRows says which rings are no rows of any mesh: they have different
 // sizes, or are not at the same distances, or another permute joins several.
-func splitRows(rings []ring, largest map[int]int) string {
+func splitRows(rings, all []ring) string {
 	if len(rings) < 2 {
 		return ""
 	}
@@ -228,14 +233,20 @@ func splitRows(rings []ring, largest map[int]int) string {
 		}
 		return ds
 	}
+	with := make(map[int][]ring) // by device, the rings that it is in
+	for _, o := range all {
+		for _, d := range o.devices {
+			with[d] = append(with[d], o)
+		}
+	}
 	first := steps(rings[0])
 	for _, r := range rings {
 		if len(r.devices) == 1 && !r.open {
 			return "" // some stay where they are: no ring is meant
 		}
-		for _, d := range r.devices {
-			if largest[d] > len(r.devices) {
-				return fmt.Sprintf("%d rings, %s; another permute joins %d devices in one", len(rings), ringsText(rings), largest[d])
+		for _, o := range with[r.devices[0]] {
+			if len(o.devices) > len(r.devices) && common(o.devices, r.devices) == len(r.devices) {
+				return fmt.Sprintf("%d rings, %s; another permute joins %d devices in one", len(rings), ringsText(rings), len(o.devices))
 			}
 		}
 	}

@@ -248,6 +248,8 @@ func (p *program) reached(op *ir.Op, v *ir.Value) []*ir.Value {
 	switch {
 	case op.Kind == ir.While:
 		return carried(op, op.Operands, v)
+	case op.Kind == ir.OptimizationBarrier:
+		return flow.Moved(op, v)
 	case !op.Kind.Has(ir.Terminator):
 		return op.Results
 	case around == nil:
