@@ -17,6 +17,7 @@ var chosen = map[ir.Kind][]int{
 	ir.Convert:            {0},
 	ir.DynamicSlice:       {0},
 	ir.DynamicUpdateSlice: {0, 1},
+	ir.ReducePrecision:    {0},
 	ir.Reshape:            {0},
 	ir.Reverse:            {0},
 	ir.Select:             {1, 2},

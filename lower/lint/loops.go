@@ -100,7 +100,7 @@ func (p *program) addedUp(v *ir.Value, loop *ir.Op) *ir.Value {
 // what it does to its terms.
 func (p *program) linear(op *ir.Op, x *ir.Value, loop *ir.Op) bool {
 	switch op.Kind {
-	case ir.BroadcastInDim, ir.CollectivePermute, ir.Concatenate, ir.Convert, ir.Negate, ir.Reshape, ir.Slice, ir.Transpose:
+	case ir.BroadcastInDim, ir.CollectivePermute, ir.Concatenate, ir.Convert, ir.Negate, ir.ReducePrecision, ir.Reshape, ir.Slice, ir.Transpose:
 		return true
 	case ir.DynamicSlice:
 		return op.Operands[0] == x && !slices.ContainsFunc(op.Operands[1:], func(i *ir.Value) bool { return !p.same(i, loop) })

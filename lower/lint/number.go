@@ -15,8 +15,9 @@ type numbering struct {
 	strict, through map[*ir.Value]int
 }
 
-// sameElements are the ops whose result has the elements of their operand.
-var sameElements = map[ir.Kind]bool{ir.Convert: true, ir.Reshape: true, ir.Transpose: true}
+// sameElements are the ops whose result has the elements of their operand, as
+// far as its type has them.
+var sameElements = map[ir.Kind]bool{ir.Convert: true, ir.ReducePrecision: true, ir.Reshape: true, ir.Transpose: true}
 
 // longest is the number of elements of the constants that are compared.
 const longest = 64

@@ -32,7 +32,7 @@ func (p *program) readings(v *ir.Value, dims []bool) ([]reading, bool) {
 			}
 			out = append(out, r)
 			continue
-		case ir.Convert, ir.Reshape, ir.Transpose:
+		case ir.Convert, ir.ReducePrecision, ir.Reshape, ir.Transpose:
 		default:
 			return nil, false
 		}
