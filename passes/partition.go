@@ -49,7 +49,7 @@ func partitionWarning(m *ir.Module, warn func(*Error)) error {
 }
 
 func newPartitioner(m *ir.Module, mesh *ir.Mesh, f *ir.Func, plans map[string]*reshardPlan) *partitioner {
-	p := &partitioner{
+	return &partitioner{
 		m: m, mesh: mesh, f: f, free: freeValues(f, true), copies: make([][]valueCopy, f.NumIDs()), waiting: make([]int, f.NumIDs()),
 		reduced:   reducedAxes(f),
 		late:      lateAxes(f),
@@ -57,8 +57,6 @@ func newPartitioner(m *ir.Module, mesh *ir.Mesh, f *ir.Func, plans map[string]*r
 		replicas:  mesh.Size() > 1 && m.Attrs.Int("mhlo.num_replicas") == mesh.Size(),
 		resharder: resharder{mesh: mesh, plans: plans},
 	}
-	p.merged = p.mergedAxes(f)
-	return p
 }
 
 // A partitioner is the state of one run of partition. Values of the global
@@ -115,6 +113,7 @@ func (p *partitioner) run() (err error) {
 			err = e
 		}
 	}()
+	p.merged = p.mergedAxes(p.f)
 	p.body = new(ir.Block)
 	p.build = ir.Builder{Func: p.f, Block: p.body}
 	for _, v := range p.f.Params() {

@@ -299,16 +299,23 @@ func (d *divider) factors(op *ir.Op, rule *ir.Factors) []stretch {
 			ok = ok && f.size%n == 0
 		}
 	}
-	for i, v := range op.Results {
-		see(v.Type, v.Sharding, rule.Results[i])
-	}
-	for i, v := range op.Operands {
-		if p := d.padded[v]; p != nil {
-			see(v.Type, p.Sharding, rule.Operands[i])
+	for range 2 { // what is seen last may stretch what was seen before
+		for i, v := range op.Results {
+			see(v.Type, v.Sharding, rule.Results[i])
+		}
+		for i, v := range op.Operands {
+			if p := d.padded[v]; p != nil {
+				see(v.Type, p.Sharding, rule.Operands[i])
+			}
 		}
 	}
 	for k, t := range rule.Types { // what stands after the end must get into no window
 		ok = ok && (out[k].axes == nil || t == ir.PassThrough || t == ir.Reduction)
+	}
+	for _, dims := range slices.Concat(rule.Operands, rule.Results) {
+		for _, ks := range dims { // a part of a dimension has no end of its own
+			ok = ok && (len(ks) < 2 || !slices.ContainsFunc(ks, func(k int) bool { return out[k].axes != nil }))
+		}
 	}
 	if !ok {
 		return nil
@@ -332,6 +339,9 @@ func (d *divider) stretched(v *ir.Value, dims [][]int, factors []stretch) (*ir.T
 		}
 		f := factors[ks[0]]
 		shape[e] = f.size
+		if f.size%d.mesh.RefsSize(s.Axes(e)) != 0 {
+			s.Dims[e].Axes = nil
+		}
 		if len(s.Axes(e)) == 0 && !slices.ContainsFunc(f.axes, s.Uses) {
 			s.Dims[e].Axes = f.axes
 		}
