@@ -17,7 +17,8 @@ import (
 //
 //   - what the backward body needs of the forward body is a residual: one more
 //     per-iteration output of the forward loop. Values that follow from the
-//     iteration number and from outside of the loop are computed again instead;
+//     iteration number, from the loop's per-iteration inputs and from outside of
+//     the loop are computed again instead;
 //   - inside of a pp.checkpoint region, so is everything but the values under
 //     a name that the policy saves. Only what is asked for is computed or
 //     saved: a region whose inputs nobody needs keeps none of them. A region
@@ -442,8 +443,7 @@ func (t *tape) regionOf(v *ir.Value) *rematRegion {
 }
 
 // recomputes reports whether the backward block computes v again: inside of a
-// region all but what the policy saves, elsewhere in a loop what follows from
-// the iteration number.
+// region all but what the policy saves, elsewhere in a loop what is light.
 func (t *tape) recomputes(v *ir.Value, region *rematRegion) bool {
 	if region != nil {
 		return !region.saves(v.Def)
@@ -456,14 +456,14 @@ func (t *tape) recomputes(v *ir.Value, region *rematRegion) bool {
 var cheap = map[ir.Kind]bool{ir.ShardingConstraint: true, ir.PPName: true, ir.Reshape: true, ir.Transpose: true, ir.BroadcastInDim: true}
 
 // light reports whether v is to be computed again rather than kept in every
-// iteration: it follows from the iteration number, constants and values outside
-// of the loop, without contractions. Weights made whole are light too: to keep
-// them would take one copy for each iteration.
+// iteration: it follows from the iteration number, per-iteration inputs,
+// constants and values outside of the loop, without contractions. Weights made
+// whole are light too: to keep them would take one copy for each iteration.
 func (t *tape) light(v *ir.Value) bool {
 	if t.scan == nil {
 		return false
 	}
-	if !t.local[v] || v == t.scan.Regions[0].Args[0] {
+	if !t.local[v] || v == t.scan.Regions[0].Args[0] || inputOf(t.scan, v) != nil {
 		return true
 	}
 	if v.Def == nil {

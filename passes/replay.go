@@ -99,6 +99,9 @@ func (t *tape) again(v *ir.Value, sub map[*ir.Value]*ir.Value) *ir.Value {
 	if !t.local[v] {
 		return t.outer.need(v)
 	}
+	if rows := inputOf(t.scan, v); rows != nil {
+		return t.b.Index(t.outer.need(rows), 0, sub[t.scan.Regions[0].Args[0]])
+	}
 	for _, x := range v.Def.Operands {
 		sub[x] = t.again(x, sub)
 	}

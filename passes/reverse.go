@@ -194,10 +194,22 @@ func (t *tape) inputCotangents(op *ir.Op, n int) []int {
 	return out
 }
 
+// inputOf is what v, a value of the body of the pp.scan op, is a row of in each
+// iteration; nil if it is not a per-iteration input.
+func inputOf(op *ir.Op, v *ir.Value) *ir.Value {
+	if i := v.Index - 1; v.Block == op.Regions[0] && i >= op.Int("carries") {
+		return op.Operands[i]
+	}
+	return nil
+}
+
 // stacked is value v of the body of op, one row per iteration, as the block of
-// t has it: a new output of the loop, or one that it has already.
+// t has it: the loop's input, a new output, or one that it has already.
 func (t *tape) stacked(op *ir.Op, v *ir.Value) *ir.Value {
 	f := t.d.f
+	if rows := inputOf(op, v); rows != nil {
+		return t.need(rows)
+	}
 	if rows := t.d.kept[v]; rows != nil {
 		return t.need(rows)
 	}
