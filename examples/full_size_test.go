@@ -14,7 +14,7 @@ import (
 // A model of full size is lowered in a moment, whatever the policy, and no
 // policy keeps more than it has to: neither the logits of all tokens nor the
 // weights of all queries are there at once, nor are the weights of all repeats
-// whole, unless that is what was asked for.
+// whole, unless that is what was asked for, and a loop over blocks keeps nothing.
 func TestFullSize(t *testing.T) {
 	const giga = 1e9
 	rows := []struct {
@@ -49,6 +49,11 @@ func TestFullSize(t *testing.T) {
 			}
 			if got := float64(s.Memory.Peak); got > row.peak {
 				t.Errorf("%.2f GB at the peak, want at most %.2f", got/giga, row.peak/giga)
+			}
+			for _, r := range s.Residuals {
+				if strings.HasSuffix(r.Loop, "blocks") {
+					t.Errorf("%s: %s is kept, a row of what is there", r.Loop, r.Name)
+				}
 			}
 		})
 	}
