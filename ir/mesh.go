@@ -133,8 +133,9 @@ func (r AxisRef) Overlaps(s AxisRef) bool {
 // A DimSharding says along which mesh axes, major first, one dimension is cut.
 type DimSharding struct {
 	Axes     []AxisRef
-	Open     bool // propagation may add axes
-	Priority int  // 0 is the highest and the default
+	Open     bool    // propagation may add axes
+	Priority int     // 0 is the highest and the default
+	Rule     *Origin // of Axes: what says so in the source, under the name that the dimension has there; nil if not known
 }
 
 // A Sharding says how a tensor lies on the mesh: Shardy's, with its text form.
@@ -175,7 +176,7 @@ func (s *Sharding) Clone() *Sharding {
 	return c
 }
 
-// Equal reports whether s and t say the same. Two nils are equal.
+// Equal reports whether s and t say the same, wherever they say it. Two nils are equal.
 func (s *Sharding) Equal(t *Sharding) bool {
 	if s == nil || t == nil {
 		return s == t

@@ -228,6 +228,7 @@ func stateAll(m *ir.Module, f *ir.Func) error {
 	if err := p.follow(); err != nil {
 		return err
 	}
+	p.findRules()
 	set := func(vs []*ir.Value) {
 		for _, v := range vs {
 			if x := p.tensors[v.ID]; x != nil && v.Sharding == nil && !p.free[v.ID] && x.known {

@@ -36,7 +36,31 @@ func (w *derivation) refuse(c *clash) error {
 	case clashLost:
 		msg = fmt.Sprintf("%s makes a result that cannot lie along %s as %s does in %s", what, axesText(w.p.mesh, c.axes), w.factorText(c.factor), w.operandText(c.a))
 	}
-	return errorf(op, "%s; settle it with %s", msg, strings.Join(w.cures(c), " or "))
+	return errorf(op, "%s%s; settle it with %s", msg, rulesText(w.p.mesh, w.dimsOf(c)...), strings.Join(w.cures(c), " or "))
+}
+
+// dimsOf are the dimensions of operands that c is about.
+func (w *derivation) dimsOf(c *clash) []cutDim {
+	w.p.findRules()
+	var out []cutDim
+	see := func(i, d int) {
+		if r := w.n.operands[i]; d >= 0 && len(r.dims[d]) > 0 {
+			out = append(out, cutDim{d, r.dims[d], r.rules[d]})
+		}
+	}
+	switch c.kind {
+	case clashWhole, clashDivide:
+		see(c.a, c.d)
+	case clashDiffer, clashCarried:
+		see(c.a, w.dimOf(c.a, c.factor))
+		see(c.b, w.dimOf(c.b, c.factor))
+	case clashTwice:
+		see(c.a, w.dimOf(c.a, c.factor))
+		see(c.b, w.dimOf(c.b, c.other))
+	case clashPartial, clashLost:
+		see(c.a, w.dimOf(c.a, c.factor))
+	}
+	return out
 }
 
 // along is axes in words.

@@ -68,7 +68,7 @@ func TestExplicitReference(t *testing.T) {
 		}
 		got := ""
 		if err := lowered(t, p[1]); err != nil {
-			got, shown = strings.TrimPrefix(err.Error(), "in")+"\n", shown+1
+			got, shown = strings.TrimPrefix(strings.ReplaceAll(err.Error(), "in.pp", "model.pp"), "model")+"\n", shown+1
 		}
 		if got != p[2] {
 			t.Errorf("%s\ngives %q, the document shows %q", p[1], got, p[2])

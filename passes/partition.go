@@ -181,8 +181,8 @@ func (p *partitioner) layout(s *ir.Sharding, t *ir.Type, v *ir.Value) layout {
 			}
 		}
 		if n := p.mesh.RefsSize(at[d]); t.Shape[d]%n != 0 {
-			p.fail(v.Def, "%s: dimension %d has size %d, which the axes %s do not divide (%d); choose another size or another sharding",
-				describe(v), d, t.Shape[d], axesText(p.mesh, at[d]), n)
+			p.fail(v.Def, "%s: dimension %d has size %d, which the axes %s do not divide (%d)%s; choose another size or another sharding",
+				describe(v), d, t.Shape[d], axesText(p.mesh, at[d]), n, rulesText(p.mesh, cutDim{d, at[d], s.Dims[d].Rule}))
 		}
 	}
 	return at

@@ -21,10 +21,16 @@ type Replication struct {
 
 func (r *Replication) String() string {
 	if r.By == "" {
-		return fmt.Sprintf("%s is gathered on its way from %s to %s: no exchange leads from one to the other", describe(r.Value), r.From, r.To)
+		return fmt.Sprintf("%s is gathered on its way from %s to %s: no exchange leads from one to the other%s",
+			describe(r.Value), r.From, r.To, r.rules())
 	}
-	return fmt.Sprintf("%s is gathered: %s needs dimension %d whole, which lies along %s; it lies as %s, the result as %s",
-		describe(r.Value), r.By, r.Dim, axesText(r.mesh, r.Along), r.From, r.To)
+	return fmt.Sprintf("%s is gathered: %s needs dimension %d whole, which lies along %s; it lies as %s, the result as %s%s",
+		describe(r.Value), r.By, r.Dim, axesText(r.mesh, r.Along), r.From, r.To, r.rules())
+}
+
+// rules says which rules of the source cut the value, before and after.
+func (r *Replication) rules() string {
+	return rulesText(r.mesh, slices.Concat(cutDims(r.From), cutDims(r.To))...)
 }
 
 // replicates warns of r, which happens at op.
@@ -33,9 +39,20 @@ func (p *partitioner) replicates(op *ir.Op, r *Replication) {
 	p.warn(&Error{Op: op, Msg: r.String(), Replication: r})
 }
 
-// shardingOf is the sharding of what lies as at says.
-func (p *partitioner) shardingOf(at layout) *ir.Sharding {
-	return ir.NewSharding(p.mesh.Name, at...)
+// shardingOf is the sharding of what lies as at says, by the rules by which the
+// values vs are cut along the same axes.
+func (p *partitioner) shardingOf(at layout, vs ...*ir.Value) *ir.Sharding {
+	s := ir.NewSharding(p.mesh.Name, at...)
+	for d, axes := range at {
+		for _, v := range vs {
+			for _, c := range cutDims(v.Sharding) {
+				if s.Dims[d].Rule == nil && slices.Equal(c.axes, axes) {
+					s.Dims[d].Rule = c.rule
+				}
+			}
+		}
+	}
+	return s
 }
 
 // warnWhole warns of operand i of op where it lies in parts, a result is to lie
@@ -54,7 +71,7 @@ func (p *partitioner) warnWhole(op *ir.Op, a *assignment, i int) {
 		if len(axes) == 0 || a.rule != nil && !a.gathers(i, d) && slices.ContainsFunc(a.rule.Operands[i][d], func(k int) bool { return p.mayCutAlong(op, a.rule, k, axes) }) {
 			continue
 		}
-		p.replicates(op, &Replication{Value: v, By: op.Name(), Dim: d, Along: axes, From: p.shardingOf(from), To: p.shardingOf(p.layoutOf(op.Results[0]))})
+		p.replicates(op, &Replication{Value: v, By: op.Name(), Dim: d, Along: axes, From: p.shardingOf(from, v), To: p.shardingOf(p.layoutOf(op.Results[0]), op.Results[0])})
 		return
 	}
 }
@@ -73,7 +90,7 @@ func (p *partitioner) warnThroughWhole(v *ir.Value, from, to layout) {
 	}
 	for _, m := range p.resharder.plan(v.Type, from, to).moves {
 		if m.next.whole() {
-			p.replicates(v.Def, &Replication{Value: v, From: p.shardingOf(from), To: p.shardingOf(to)})
+			p.replicates(v.Def, &Replication{Value: v, From: p.shardingOf(from, v), To: p.shardingOf(to, append([]*ir.Value{v}, p.taker.Results...)...)})
 			return
 		}
 	}

@@ -68,6 +68,7 @@ type propTensor struct {
 	ghost  []bool       // by dimension: axes need not divide it; nil is none
 	barred []ir.AxisRef // must cut no dimension
 	nodes  []*propNode  // that read or write it, definition first
+	rules  []*ir.Origin // by dimension: see findRules
 
 	free  bool         // one use of a free value
 	known bool         // in explicit mode: dims are how it lies

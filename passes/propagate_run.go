@@ -218,6 +218,7 @@ func (p *propagator) wake(x *propTensor, by *propNode) {
 
 // assign writes what was found into the module.
 func (p *propagator) assign() {
+	p.findRules()
 	shardings := make(map[*propTensor]*ir.Sharding)
 	for _, x := range p.all {
 		shardings[x] = p.closedSharding(x)
@@ -352,6 +353,9 @@ func (p *propagator) closedSharding(x *propTensor) *ir.Sharding {
 			}
 		}
 		s.Dims[d].Axes = slices.Clone(axes)
+		if x.rules != nil && len(axes) > 0 {
+			s.Dims[d].Rule = x.rules[d]
+		}
 	}
 	return s
 }

@@ -381,7 +381,7 @@ func (e *elab) alike(t, like *tensor) *tensor {
 	s := ir.Replicated(theirs.Mesh, len(t.axes))
 	for d, a := range t.axes {
 		if k := like.axis(a.name); k >= 0 && like.axes[k].size == a.size {
-			s.Dims[d].Axes = theirs.Axes(k)
+			s.Dims[d] = theirs.Dims[k]
 		}
 	}
 	return e.lay(t, s)

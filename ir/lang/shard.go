@@ -41,6 +41,14 @@ type cut struct {
 	rule *rule
 }
 
+// origin is where the axis called name gets the cut from; nil if from no rule.
+func (c cut) origin(name string) *ir.Origin {
+	if c.rule == nil {
+		return nil
+	}
+	return &ir.Origin{Pos: c.rule.pos(), Name: name}
+}
+
 // cuts applies the rules in order, as Flax does: a rule takes its axis where
 // no earlier rule did and its mesh axes are all free on this tensor.
 func (l *layout) cuts(names []string) []cut {
@@ -89,7 +97,9 @@ func (l *layout) sharding(axes []axis, bad func(a axis, c cut, parts int)) *ir.S
 			}
 			continue
 		}
-		s.Dims[d].Axes = refs
+		if len(refs) > 0 {
+			s.Dims[d] = ir.DimSharding{Axes: refs, Rule: c.origin(axes[d].name)}
+		}
 	}
 	return s
 }

@@ -98,10 +98,11 @@ func (s *parser) meshRef() string {
 // sharding reads <@mesh, [{"x", ?}, {}p1], replicated={"y"}, unreduced={"z"}>.
 func (s *parser) sharding() *ir.Sharding {
 	s.node(1)
+	place := s.place(s.tok.start)
 	s.expect("<")
 	sh := &ir.Sharding{Mesh: s.meshRef(), Dims: []ir.DimSharding{}}
 	s.expect(",")
-	s.list("[", "]", func() { sh.Dims = append(sh.Dims, s.dimSharding()) })
+	s.list("[", "]", func() { sh.Dims = append(sh.Dims, s.dimSharding(place)) })
 	for s.accept(",") {
 		switch {
 		case s.accept("replicated"):
@@ -121,8 +122,9 @@ func (s *parser) sharding() *ir.Sharding {
 	return sh
 }
 
-func (s *parser) dimSharding() ir.DimSharding {
-	var d ir.DimSharding
+// dimSharding reads {"x", ?}p1, of a sharding at place.
+func (s *parser) dimSharding(place *ir.Origin) ir.DimSharding {
+	d := ir.DimSharding{Rule: place}
 	s.list("{", "}", func() {
 		if d.Open {
 			s.wanted(`"}" after "?"`)

@@ -7,6 +7,7 @@ import (
 	"ppc/ir"
 	"ppc/lower/flow"
 	"ppc/lower/stats"
+	"ppc/passes"
 )
 
 // weightGathers finds all-gathers in loops by which more elements of a weight
@@ -25,8 +26,19 @@ func weightGathers(p *program) {
 			return
 		}
 		all := whole * c.Op.Result().Type.Elem.Size()
-		p.at(c, Note, "%s in %s: %s; once, all of it is %s", over(c), iterations(p.loops[loop]), each(c.Executions, c.Bytes), size(all))
+		p.at(c, Note, "%s in %s: %s; once, all of it is %s%s", over(c), iterations(p.loops[loop]), each(c.Executions, c.Bytes), size(all), p.rules(w, c.Op))
 	}, ir.AllGather)
+}
+
+// rules says which rules of the source cut the parameter w along the axes of
+// the collective op, as far as these are known.
+func (p *program) rules(w *ir.Value, op *ir.Op) string {
+	s, _ := w.Attrs.Get("pp.sharding").(*ir.Sharding)
+	groups, ok := op.Attrs.Get("replica_groups").(ir.MeshAxes)
+	if !ok || s == nil || p.m.Mesh(s.Mesh) == nil {
+		return ""
+	}
+	return passes.RulesAlong(p.m.Mesh(s.Mesh), s, groups.Axes)
 }
 
 // parts is how many times larger gathers between the weight w and v, which is

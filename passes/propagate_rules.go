@@ -1,0 +1,133 @@
+package passes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// findRules finds, for every dimension of every tensor, the rule of the source
+// that cuts it: its own, or that of the nearest tensor with a rule that is cut
+// along the same axes and related to it by factors, as axes have spread. One
+// walk from all rules at once, in the order of the program, reaches each
+// dimension once.
+func (p *propagator) findRules() {
+	type dim struct {
+		*propTensor
+		d int
+	}
+	var work []dim
+	reach := func(x *propTensor, d int, rule *ir.Origin) {
+		if x.rules[d] == nil && rule != nil && len(x.dims[d]) > 0 {
+			x.rules[d] = rule
+			work = append(work, dim{x, d})
+		}
+	}
+	for _, x := range p.all {
+		x.rules = make([]*ir.Origin, len(x.dims))
+	}
+	for _, x := range p.all {
+		if x.seed == nil {
+			continue
+		}
+		for d, s := range x.seed.Dims {
+			if len(s.Axes) > 0 {
+				reach(x, d, s.Rule)
+			}
+		}
+	}
+	for ; len(work) > 0; work = work[1:] {
+		from := work[0]
+		for _, n := range from.nodes {
+			n.eachDim(func(x *propTensor, d int, ks []int) {
+				if x != from.propTensor || d != from.d {
+					return
+				}
+				n.eachDim(func(y *propTensor, e int, theirs []int) {
+					related := slices.ContainsFunc(theirs, func(k int) bool { return slices.Contains(ks, k) })
+					if related && slices.ContainsFunc(y.dims[e], func(r ir.AxisRef) bool { return overlapsAny(r, from.dims[from.d]) }) {
+						reach(y, e, from.rules[from.d])
+					}
+				})
+			})
+		}
+	}
+}
+
+// eachDim calls visit with every dimension of the tensors of n that has
+// factors, operands first.
+func (n *propNode) eachDim(visit func(x *propTensor, d int, ks []int)) {
+	for i, r := range n.refs() {
+		dims := n.rule.Operands
+		if i >= len(n.operands) {
+			dims, i = n.rule.Results, i-len(n.operands)
+		}
+		if r.propTensor == nil {
+			continue
+		}
+		for d, ks := range dims[i] {
+			if len(ks) > 0 {
+				visit(r.propTensor, d, ks)
+			}
+		}
+	}
+}
+
+// A cutDim is dimension d of a tensor, with how it lies.
+type cutDim struct {
+	d    int
+	axes []ir.AxisRef
+	rule *ir.Origin
+}
+
+// cutDims are the dimensions that s cuts.
+func cutDims(s *ir.Sharding) []cutDim {
+	var out []cutDim
+	if s != nil {
+		for d, c := range s.Dims {
+			if len(c.Axes) > 0 {
+				out = append(out, cutDim{d, c.Axes, c.Rule})
+			}
+		}
+	}
+	return out
+}
+
+// rulesText says which rules of the source cut dims, each rule once: "; batch
+// is cut along data=2 by the rule at model.pp:12:3". It is empty where no rule
+// is known.
+func rulesText(mesh *ir.Mesh, dims ...cutDim) string {
+	var said []string
+	last := ""
+	for _, c := range dims {
+		if c.rule == nil || c.rule.Place().Line == 0 {
+			continue
+		}
+		name, what := c.rule.Name, "rule"
+		if name == "" {
+			name, what = fmt.Sprintf("dimension %d", c.d), "sharding"
+		}
+		text := fmt.Sprintf("along %s by the %s at %s", axesText(mesh, c.axes), what, c.rule.Place())
+		if slices.Contains(said, text) || slices.Contains(said, name+" is cut "+text) {
+			continue
+		}
+		if name != last {
+			text, last = name+" is cut "+text, name
+		}
+		said = append(said, text)
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(said, " and ")
+}
+
+// RulesAlong says, as the end of a message, which rules of the source cut what
+// lies as s along the given axes; it is empty where no rule is known.
+func RulesAlong(mesh *ir.Mesh, s *ir.Sharding, axes []ir.AxisRef) string {
+	return rulesText(mesh, slices.DeleteFunc(cutDims(s), func(c cutDim) bool {
+		return !slices.ContainsFunc(c.axes, func(r ir.AxisRef) bool { return overlapsAny(r, axes) })
+	})...)
+}
