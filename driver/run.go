@@ -23,6 +23,7 @@ type RunOptions struct {
 	Steps  *int    // of training, 0 for the loss alone; nil for the program's own
 	Grad   bool    // the gradients, without an update
 	Check  bool    // against the reference
+	Memory int     // bytes that it may take; 0 for what the system has
 
 	Note func(string) // takes remarks that are no errors; may be nil
 	Step func(*Step)  // takes the result of each step of training; may be nil
@@ -93,6 +94,9 @@ func (r *runner) run(ctx context.Context) (*RunResult, error) {
 		return nil, err
 	}
 	r.machine = newMachine(r.p.m, r.p.named)
+	if err := r.fits(); err != nil {
+		return nil, err
+	}
 	if err := r.start(); err != nil {
 		return nil, err
 	}
