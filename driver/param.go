@@ -95,6 +95,9 @@ func (p *port) lay(m *ir.Module, t *ir.Type, attrs ir.Attrs) {
 	if s, ok := attrs.Get("pp.sharding").(*ir.Sharding); ok {
 		if mesh := m.Mesh(s.Mesh); mesh != nil {
 			p.sharding, p.mesh, p.global = s, mesh, globalType(t, s, mesh)
+			if size := attrs.Ints("pp.size"); size != nil { // the devices' parts have more elements, which nobody looks at
+				p.global = t.WithShape(size...)
+			}
 		}
 		return
 	}

@@ -1,5 +1,7 @@
 package ir
 
+import "slices"
+
 // Coordinate is where device stands along the axis or sub-axis r of m.
 func (m *Mesh) Coordinate(device int, r AxisRef) int {
 	return m.Place(device) / m.Stride(r) % m.RefSize(r)
@@ -15,10 +17,23 @@ func (s *Sharding) Part(m *Mesh, device, dim int) int {
 	return n
 }
 
-// Cut returns what device holds of l when l lies on m as s says; the sizes
-// must divide. A nil s, or one that cuts nothing, is l itself.
+// partType is the type of one device's part of a tensor of type t that lies as
+// s says. Where axes do not divide a size, parts are as long as the first; see
+// [Cut].
+func (s *Sharding) partType(t *Type, m *Mesh) *Type {
+	shape := slices.Clone(t.Shape)
+	for d := range shape {
+		n := m.RefsSize(s.Axes(d))
+		shape[d] = (shape[d] + n - 1) / n
+	}
+	return t.WithShape(shape...)
+}
+
+// Cut returns what device holds of l when l lies on m as s says. Where axes do
+// not divide a size, the elements that the last parts lack are zeros. A nil s,
+// or one that cuts nothing, is l itself.
 func Cut(l *Literal, s *Sharding, m *Mesh, device int) *Literal {
-	t := s.Local(l.Type, m)
+	t := s.partType(l.Type, m)
 	if l.IsSplat() || t.Equal(l.Type) {
 		return &Literal{Type: t, Data: l.Data}
 	}
@@ -33,7 +48,7 @@ func Cut(l *Literal, s *Sharding, m *Mesh, device int) *Literal {
 // and of which device i holds parts[i]. Where devices hold the same part, it
 // is the first one's.
 func Join(m *Mesh, s *Sharding, t *Type, parts []*Literal) *Literal {
-	if s.Local(t, m).Equal(t) {
+	if s.partType(t, m).Equal(t) {
 		return &Literal{Type: t, Data: parts[0].Data}
 	}
 	whole := &Literal{Type: t, Data: make([]byte, t.Bytes())}
@@ -50,36 +65,35 @@ func Join(m *Mesh, s *Sharding, t *Type, parts []*Literal) *Literal {
 // that are contiguous in the whole, from byte global on, and in the part, from
 // byte local on.
 func (s *Sharding) eachRow(t *Type, m *Mesh, device int, visit func(global, local, n int)) {
-	part := s.Local(t, m)
+	part := s.partType(t, m)
 	rank := t.Rank()
-	last := rank // dimensions from last on are whole: one run
-	for last > 0 && part.Shape[last-1] == t.Shape[last-1] {
+	last := rank - 1 // dimensions after last are whole: one run
+	inner := t.Elem.Size()
+	for last > 0 && part.Shape[last] == t.Shape[last] {
+		inner *= t.Shape[last]
 		last--
 	}
-	run := t.Elem.Size()
-	for _, n := range part.Shape[max(last-1, 0):] {
-		run *= n
-	}
-	local := 0
-	var walk func(dim, global int)
-	walk = func(dim, global int) {
-		if dim < rank {
-			global = global*t.Shape[dim] + s.Part(m, device, dim)*part.Shape[dim]
-		}
-		if dim >= last-1 {
-			for _, n := range t.Shape[min(dim+1, rank):] {
-				global *= n
+	var walk func(dim, global, local int)
+	walk = func(dim, global, local int) {
+		from := s.Part(m, device, dim) * part.Shape[dim]
+		n := min(part.Shape[dim], t.Shape[dim]-from)
+		global, local = global*t.Shape[dim]+from, local*part.Shape[dim]
+		switch {
+		case n <= 0:
+		case dim == last:
+			visit(global*inner, local*inner, n*inner)
+		default:
+			for i := range n {
+				walk(dim+1, global+i, local+i)
 			}
-			visit(global*t.Elem.Size(), local, run)
-			local += run
-			return
-		}
-		for i := range part.Shape[dim] {
-			walk(dim+1, global+i)
 		}
 	}
-	if run > 0 && part.NumElements() > 0 {
-		walk(0, 0)
+	switch {
+	case part.NumElements() == 0:
+	case rank == 0:
+		visit(0, 0, inner)
+	default:
+		walk(0, 0, 0)
 	}
 }
 

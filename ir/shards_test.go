@@ -5,32 +5,37 @@ import (
 	"testing"
 )
 
-// What is cut by any sharding is joined again.
+// What is cut by any sharding is joined again, whether sizes divide or not.
 func TestCutJoin(t *testing.T) {
 	mesh := &Mesh{Name: "mesh", Axes: []MeshAxis{{"x", 2}, {"y", 4}}}
 	shuffled := &Mesh{Name: "mesh", Axes: mesh.Axes, DeviceIDs: []int{3, 1, 0, 2, 7, 6, 5, 4}}
-	typ := Tensor(I32, 8, 4, 2)
+	for _, typ := range []*Type{Tensor(I32, 8, 4, 2), Tensor(I32, 7, 3, 1), Tensor(I32, 1, 5, 3), Tensor(I32, 0, 4, 2)} {
+		for _, m := range []*Mesh{mesh, shuffled} {
+			cutJoin(t, typ, m)
+		}
+	}
+}
+
+func cutJoin(t *testing.T, typ *Type, m *Mesh) {
 	l := &Literal{Type: typ}
 	for i := range typ.NumElements() {
 		l.Data = append(l.Data, byte(i), 1, 0, 0)
 	}
-	for _, m := range []*Mesh{mesh, shuffled} {
-		for _, s := range []*Sharding{
-			nil,
-			Replicated("mesh", 3),
-			NewSharding("mesh", Axs("x"), nil, nil),
-			NewSharding("mesh", Axs("y", "x"), nil, nil),
-			NewSharding("mesh", nil, Axs("y"), Axs("x")),
-			NewSharding("mesh", Axs("x"), Axs("y"), nil),
-			NewSharding("mesh", nil, []AxisRef{{"y", 2, 2}}, []AxisRef{{"y", 1, 2}}),
-		} {
-			var parts []*Literal
-			for d := range m.Size() {
-				parts = append(parts, Cut(l, s, m, d))
-			}
-			if got := Join(m, s, typ, parts); !bytes.Equal(got.Data, l.Data) {
-				t.Errorf("%s: joined differently", s)
-			}
+	for _, s := range []*Sharding{
+		nil,
+		Replicated("mesh", 3),
+		NewSharding("mesh", Axs("x"), nil, nil),
+		NewSharding("mesh", Axs("y", "x"), nil, nil),
+		NewSharding("mesh", nil, Axs("y"), Axs("x")),
+		NewSharding("mesh", Axs("x"), Axs("y"), nil),
+		NewSharding("mesh", nil, []AxisRef{{"y", 2, 2}}, []AxisRef{{"y", 1, 2}}),
+	} {
+		var parts []*Literal
+		for d := range m.Size() {
+			parts = append(parts, Cut(l, s, m, d))
+		}
+		if got := Join(m, s, typ, parts); !bytes.Equal(got.Data, l.Data) {
+			t.Errorf("%s, %s: joined differently", typ, s)
 		}
 	}
 }
