@@ -9,7 +9,8 @@ import (
 // forPartitioners makes m, a global program, one that other partitioners take.
 // A carry that every iteration hands on as it got it becomes a value that the
 // loop captures: XLA takes such carries off a loop and then finds too many
-// shardings on it. Permissions to combine later, which are ppc's own, go.
+// shardings on it. Permissions to combine later, which are ppc's own, go, and so
+// does how a sum with zeros lies; see [forgetFolded].
 func forPartitioners(m *ir.Module) {
 	permissions := !anyUnreduced(m)
 	for _, f := range m.Funcs {
@@ -27,7 +28,40 @@ func forPartitioners(m *ir.Module) {
 			}
 		}
 		s.ApplyBlock(f.Body)
+		forgetFolded(f)
 	}
+}
+
+// forgetFolded takes the sharding off what may fold to one of several results of
+// an op, as x + 0 does: XLA folds it, and then writes its sharding on the op that
+// made x, for all of whose results it takes it. An elementwise op of several
+// operands folds, if to anything, to the one that is no constant.
+func forgetFolded(f *ir.Func) {
+	several := make([]bool, f.NumIDs()) // by ID: one of several results, or folds to one
+	f.Body.Walk(func(op *ir.Op) {
+		for _, v := range op.Results {
+			several[v.ID] = len(op.Results) > 1
+		}
+		if len(op.Results) != 1 || len(op.Operands) < 2 || !op.Kind.Has(ir.Elementwise) {
+			return
+		}
+		v := op.Result()
+		for i, x := range op.Operands {
+			if several[x.ID] && x.Type.Equal(v.Type) && constants(op.Operands[:i]) && constants(op.Operands[i+1:]) {
+				several[v.ID], v.Sharding = true, nil
+			}
+		}
+	})
+}
+
+// constants reports whether vs are constants, in whatever shape.
+func constants(vs []*ir.Value) bool {
+	return !slices.ContainsFunc(vs, func(v *ir.Value) bool {
+		for v.Def != nil && (v.Def.Kind == ir.BroadcastInDim || v.Def.Kind == ir.Reshape) {
+			v = v.Def.Operands[0]
+		}
+		return v.Def == nil || v.Def.Kind != ir.Constant
+	})
 }
 
 // anyUnreduced reports whether some value of m is what several devices have,
