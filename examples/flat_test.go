@@ -13,6 +13,7 @@ import (
 	"ppc/ir/lang"
 	"ppc/ir/mlir"
 	"ppc/lower/hlo"
+	"ppc/passes"
 )
 
 // flat is llama.pp, larger, on stage=4 and so many devices that share weights.
@@ -111,6 +112,64 @@ func TestFlatMesh(t *testing.T) {
 				t.Errorf("lowering takes %v for 16 devices, %v for 16,384", least[0], least[1])
 			}
 		})
+	}
+}
+
+// moves is what moves along a dimension that is cut over all three axes of the
+// mesh: reversals, rotations, shifts by parts of one device and of several, and
+// windows over the neighbours.
+func moves(mesh []int) string {
+	n := 16
+	for _, size := range mesh {
+		n *= size
+	}
+	text := `module { sdy.mesh @mesh = <["x"=X, "y"=Y, "z"=Z]>
+func.func @main(%a: tensor<Nx32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y", "z"}, {}]>}) -> (tensor<Nx32xf32>, tensor<Nx32xf32>, tensor<Nx32xf32>, tensor<Nx32xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %reversed = stablehlo.reverse %a, dims = [0] : tensor<Nx32xf32>
+  %last = stablehlo.slice %a [P:N, 0:32] : (tensor<Nx32xf32>) -> tensor<17x32xf32>
+  %first = stablehlo.slice %a [0:P, 0:32] : (tensor<Nx32xf32>) -> tensor<Px32xf32>
+  %rotated = stablehlo.concatenate %last, %first, dim = 0 : (tensor<17x32xf32>, tensor<Px32xf32>) -> tensor<Nx32xf32>
+  %pad = stablehlo.pad %a, %zero, low = [16, 0], high = [-16, 0], interior = [0, 0] : (tensor<Nx32xf32>, tensor<f32>) -> tensor<Nx32xf32>
+  %sum = "stablehlo.reduce_window"(%pad, %zero) <{padding = dense<[[2, 2], [0, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 5, 1>}> ({
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %r = stablehlo.add %p, %q : tensor<f32>
+      stablehlo.return %r : tensor<f32>
+  }) : (tensor<Nx32xf32>, tensor<f32>) -> tensor<Nx32xf32>
+  return %reversed, %rotated, %pad, %sum : tensor<Nx32xf32>, tensor<Nx32xf32>, tensor<Nx32xf32>, tensor<Nx32xf32>
+} }`
+	return strings.NewReplacer("X", fmt.Sprint(mesh[0]), "Y", fmt.Sprint(mesh[1]), "Z", fmt.Sprint(mesh[2]), "N", fmt.Sprint(n), "P", fmt.Sprint(n-17)).Replace(text)
+}
+
+// So it is with what moves along several axes at once.
+func TestFlatMoves(t *testing.T) {
+	digits := regexp.MustCompile(`\d+`)
+	size, least := [2]int{}, [2]time.Duration{time.Hour, time.Hour}
+	for range 3 {
+		for i, mesh := range [][]int{{4, 2, 2}, {64, 16, 16}} {
+			m, err := mlir.Parse("moves.mlir", []byte(moves(mesh)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			if err := passes.Run(m, passes.Config{}); err != nil {
+				t.Fatal(err)
+			}
+			text := mlir.Print(m)
+			least[i] = min(least[i], time.Since(start))
+			size[i] = len(digits.ReplaceAllString(text, "0"))
+			alongAxes(t, m)
+			if n := strings.Count(text, "collective_permute"); n < 5 || strings.Contains(text, "all_gather") {
+				t.Errorf("want permutes for all moves and no gather, found %d:\n%s", n, text)
+			}
+		}
+	}
+	t.Logf("%v and %v, %d and %d characters but for digits", least[0], least[1], size[0], size[1])
+	if size[1] > size[0]*11/10 {
+		t.Errorf("%d characters but for digits for 16 devices, %d for 16,384", size[0], size[1])
+	}
+	if least[1] > 3*least[0] {
+		t.Errorf("lowering takes %v for 16 devices, %v for 16,384", least[0], least[1])
 	}
 }
 

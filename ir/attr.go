@@ -72,16 +72,17 @@ type (
 		Mesh string
 		Axes []AxisRef
 	}
-	// AxisShift is the source-target pairs of a permute along one mesh axis:
-	// device i sends to i+Shift. Where that leaves the axis, it sends to
-	// nobody, or, with Wrap, to (i+Shift) modulo the size. It stands for as
-	// many pairs as there are devices, and is expanded where text or execution
-	// need them.
+	// AxisShift is the source-target pairs of a permute along mesh axes: of the
+	// n devices along Axes, counted major first, number i sends to i+Shift, or,
+	// with Reverse, to n-1-i+Shift. Where that is none of them, it sends to
+	// nobody, or, with Wrap, to that modulo n. It stands for as many pairs as
+	// there are devices, and is expanded where text or execution need them.
 	AxisShift struct {
-		Mesh  string
-		Axis  AxisRef
-		Shift int
-		Wrap  bool
+		Mesh    string
+		Axes    []AxisRef
+		Shift   int
+		Wrap    bool
+		Reverse bool
 	}
 	// AxisMove is the source-target pairs of a permute that brings what is cut
 	// along From to where it is cut along To: the coordinates of a device along
@@ -351,11 +352,25 @@ func axisRefsText(rs []AxisRef) string {
 }
 
 func (a AxisShift) String() string {
-	wrap := ""
-	if a.Wrap {
-		wrap = ", wrap"
+	axes, how := "axes = ["+axisRefsText(a.Axes)+"]", ""
+	if len(a.Axes) == 1 {
+		axes = "axis = " + axisRefText(a.Axes[0])
 	}
-	return fmt.Sprintf("#pp.axis_shift<mesh = %s, axis = %s, shift = %d%s>", SymbolText(a.Mesh), axisRefText(a.Axis), a.Shift, wrap)
+	if a.Wrap {
+		how += ", wrap"
+	}
+	if a.Reverse {
+		how += ", reverse"
+	}
+	return fmt.Sprintf("#pp.axis_shift<mesh = %s, %s, shift = %d%s>", SymbolText(a.Mesh), axes, a.Shift, how)
+}
+
+// Inverse is the permute that brings back what a moves.
+func (a AxisShift) Inverse() AxisShift {
+	if !a.Reverse {
+		a.Shift = -a.Shift
+	}
+	return a
 }
 
 func (a AxisMove) String() string {

@@ -105,7 +105,7 @@ func (g *mangler) attr(depth int) Attr {
 		TypeAttr{g.typ()}, Enum{"stablehlo", "odd", "EQ"}, Dot{g.ints(), g.ints(), g.ints(), g.ints()},
 		GatherDims{g.ints(), g.ints(), g.ints(), g.ints(), g.ints(), pick(g, oddInts)}, ScatterDims{g.ints(), g.ints(), g.ints(), g.ints(), g.ints(), pick(g, oddInts)},
 		ConvDims{g.side(), g.side(), g.side()}, ConvDims{ConvSide{0, 2, []int{1}}, ConvSide{1, 2, []int{0}}, ConvSide{0, 2, []int{1}}}, Bools{true, false},
-		Channel{pick(g, oddInts), 1}, MeshAxes{"mesh", g.refs()}, MeshAxes{"none", nil}, AxisShift{"mesh", Ax("x"), pick(g, oddInts), true}, AxisShift{"mesh", AxisRef{"y", 3, 0}, 1, false},
+		Channel{pick(g, oddInts), 1}, MeshAxes{"mesh", g.refs()}, MeshAxes{"none", nil}, AxisShift{"mesh", Axs("x"), pick(g, oddInts), true, false}, AxisShift{"mesh", []AxisRef{{"y", 3, 0}}, 1, false, true}, AxisShift{"mesh", g.refs(), 0, false, true},
 		PerValue{g.sharding()}, g.sharding(), (*Sharding)(nil), (*Literal)(nil), Verbatim("#odd"),
 		&Literal{Type: g.typ(), Data: make([]byte, g.IntN(40))}, Ints64(Tensor(I64, 2, 2), 0, 1, 2, 3), Ints64(Tensor(I64, 1<<20, 1<<20), 7), Ints64(Tensor(I64, 1<<40), 7), Ints64(Tensor(I64, 1<<20, 2), -1),
 	})
@@ -220,7 +220,7 @@ func seedModule() *Module {
 	y = b.Constrain(y, NewSharding("mesh", nil, Axs("y")))
 	y = b.Reshape(b.Transpose(b.Pad(y, b.Splat(Tensor(F32), 0), []int{0, 1}, []int{0, 0}, []int{0, 0}), 1, 0), 6, 6)
 	r := b.Emit(AllReduce, []*Value{y}, AttrsOf(NamedAttr{"replica_groups", MeshAxes{"mesh", Axs("x")}}), []*Block{b.Combiner(Add, F32)}, nil).Result()
-	p := b.Emit(CollectivePermute, []*Value{r}, AttrsOf(NamedAttr{"source_target_pairs", AxisShift{"mesh", Ax("y"), 1, true}}), nil, nil).Result()
+	p := b.Emit(CollectivePermute, []*Value{r}, AttrsOf(NamedAttr{"source_target_pairs", AxisShift{"mesh", Axs("y"), 1, true, false}}), nil, nil).Result()
 	g := b.Emit(Gather, []*Value{p, b.Const(Ints64(Tensor(I32, 2, 1), 1, 2))}, AttrsOf(
 		NamedAttr{"dimension_numbers", GatherDims{OffsetDims: []int{1}, CollapsedSliceDims: []int{0}, StartIndexMap: []int{0}, IndexVectorDim: 1}},
 		NamedAttr{"slice_sizes", Ints{1, 6}}), nil, nil).Result()

@@ -62,17 +62,46 @@ func (m *Mesh) Stride(r AxisRef) int {
 // Target is the place to which the device at a place sends by the move a;
 // places are ranks in the grid, whatever the devices there are called.
 func (m *Mesh) Target(a AxisMove, place int) int {
-	n, to := 0, place
-	for _, r := range a.From {
-		at := place / m.Stride(r) % m.RefSize(r)
-		n = n*m.RefSize(r) + at
-		to -= at * m.Stride(r)
+	n := m.number(place, a.From)
+	return m.placeAt(m.placeAt(place, a.From, 0), a.To, n)
+}
+
+// Shifted is the place to which the device at a place sends by the shift a;
+// false where it sends to nobody.
+func (m *Mesh) Shifted(a AxisShift, place int) (int, bool) {
+	n, i := m.RefsSize(a.Axes), m.number(place, a.Axes)
+	if a.Reverse {
+		i = n - 1 - i
 	}
-	for _, r := range slices.Backward(a.To) {
-		to += n % m.RefSize(r) * m.Stride(r)
-		n /= m.RefSize(r)
+	i += a.Shift
+	if a.Wrap {
+		i = (i%n + n) % n
 	}
-	return to
+	if i < 0 || i >= n {
+		return 0, false
+	}
+	return m.placeAt(place, a.Axes, i), true
+}
+
+// number is the coordinates of a place along axes, major first, read as one
+// number.
+func (m *Mesh) number(place int, axes []AxisRef) int {
+	n := 0
+	for _, r := range axes {
+		n = n*m.RefSize(r) + place/m.Stride(r)%m.RefSize(r)
+	}
+	return n
+}
+
+// placeAt is the place with the coordinates n along axes, and otherwise those
+// of another place.
+func (m *Mesh) placeAt(place int, axes []AxisRef, n int) int {
+	for _, r := range slices.Backward(axes) {
+		stride, size := m.Stride(r), m.RefSize(r)
+		place += (n%size - place/stride%size) * stride
+		n /= size
+	}
+	return place
 }
 
 // RefSize is the number of devices along the axis or sub-axis r.

@@ -325,8 +325,11 @@ func groupsFit(m *Module, op *Op) *Rule {
 		case MeshAxes:
 			name, axes = a.Mesh, a.Axes
 		case AxisShift:
-			name, axes = a.Mesh, []AxisRef{a.Axis}
-			if a.Shift == 0 {
+			name, axes = a.Mesh, a.Axes
+			if len(axes) == 0 {
+				return rule("groups-3", "source_target_pairs shift along no axis")
+			}
+			if a.Shift == 0 && !a.Reverse {
 				return rule("groups-3", "source_target_pairs shift by 0")
 			}
 		case AxisMove:

@@ -141,18 +141,13 @@ func Groups(mesh *ir.Mesh, axes []ir.AxisRef) [][]int {
 
 // Pairs is the source and the target of every transfer of s, by source.
 func Pairs(mesh *ir.Mesh, s ir.AxisShift) [][]int {
-	stride, n := mesh.Stride(s.Axis), mesh.RefSize(s.Axis)
 	pairs, cells := make([][]int, 0, mesh.Size()), make([]int, 0, 2*mesh.Size())
-	for rank := range mesh.Size() {
-		i := rank / stride % n
-		j := i + s.Shift
-		if s.Wrap {
-			j = ((j % n) + n) % n
-		}
-		if j < 0 || j >= n {
+	for place := range mesh.Size() {
+		to, ok := mesh.Shifted(s, place)
+		if !ok {
 			continue
 		}
-		cells = append(cells, mesh.Device(rank), mesh.Device(rank+(j-i)*stride))
+		cells = append(cells, mesh.Device(place), mesh.Device(to))
 		pairs = append(pairs, cells[len(cells)-2:len(cells):len(cells)])
 	}
 	return pairs

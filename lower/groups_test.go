@@ -72,13 +72,24 @@ func TestPairs(t *testing.T) {
 		shift ir.AxisShift
 		want  [][]int
 	}{
-		{ir.AxisShift{Axis: ir.Ax("a"), Shift: 1, Wrap: true}, [][]int{{0, 2}, {1, 3}, {2, 4}, {3, 5}, {4, 0}, {5, 1}}},
-		{ir.AxisShift{Axis: ir.Ax("a"), Shift: -1, Wrap: true}, [][]int{{0, 4}, {1, 5}, {2, 0}, {3, 1}, {4, 2}, {5, 3}}},
-		{ir.AxisShift{Axis: ir.Ax("a"), Shift: 1}, [][]int{{0, 2}, {1, 3}, {2, 4}, {3, 5}}},
-		{ir.AxisShift{Axis: ir.Ax("b"), Shift: -1}, [][]int{{1, 0}, {3, 2}, {5, 4}}},
+		{ir.AxisShift{Axes: ir.Axs("a"), Shift: 1, Wrap: true}, [][]int{{0, 2}, {1, 3}, {2, 4}, {3, 5}, {4, 0}, {5, 1}}},
+		{ir.AxisShift{Axes: ir.Axs("a"), Shift: -1, Wrap: true}, [][]int{{0, 4}, {1, 5}, {2, 0}, {3, 1}, {4, 2}, {5, 3}}},
+		{ir.AxisShift{Axes: ir.Axs("a"), Shift: 1}, [][]int{{0, 2}, {1, 3}, {2, 4}, {3, 5}}},
+		{ir.AxisShift{Axes: ir.Axs("b"), Shift: -1}, [][]int{{1, 0}, {3, 2}, {5, 4}}},
+		{ir.AxisShift{Axes: ir.Axs("a", "b"), Shift: 1, Wrap: true}, [][]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 0}}},
+		{ir.AxisShift{Axes: ir.Axs("b", "a"), Shift: 1}, [][]int{{0, 2}, {1, 3}, {2, 4}, {3, 5}, {4, 1}}},
+		{ir.AxisShift{Axes: ir.Axs("a"), Reverse: true}, [][]int{{0, 4}, {1, 5}, {2, 2}, {3, 3}, {4, 0}, {5, 1}}},
+		{ir.AxisShift{Axes: ir.Axs("a", "b"), Reverse: true}, [][]int{{0, 5}, {1, 4}, {2, 3}, {3, 2}, {4, 1}, {5, 0}}},
+		{ir.AxisShift{Axes: ir.Axs("a"), Shift: 1, Reverse: true}, [][]int{{2, 4}, {3, 5}, {4, 2}, {5, 3}}},
 	} {
 		if got := Pairs(mesh, test.shift); !slices.EqualFunc(got, test.want, slices.Equal) {
 			t.Errorf("%v: got %v, want %v", test.shift, got, test.want)
+		}
+		back := test.shift.Inverse()
+		for _, pair := range test.want {
+			if to, ok := mesh.Shifted(back, pair[1]); !ok || to != pair[0] {
+				t.Errorf("%v: device %d gets from %d, its inverse %v brings that to %d", test.shift, pair[1], pair[0], back, to)
+			}
 		}
 	}
 }

@@ -41,7 +41,7 @@ func expand(m *ir.Module, a ir.Attr) (*ir.Literal, error) {
 		}
 		return Dense(Groups(mesh, v.Axes), mesh.RefsSize(v.Axes)), nil
 	case ir.AxisShift:
-		mesh, err := MeshOf(m, v.Mesh, v.Axis)
+		mesh, err := MeshOf(m, v.Mesh, v.Axes...)
 		if err != nil {
 			return nil, err
 		}

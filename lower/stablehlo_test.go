@@ -34,7 +34,7 @@ func TestStableHLO(t *testing.T) {
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "all_gather_dim", Attr: ir.I64Attr(0)}, ir.NamedAttr{Name: "replica_groups", Attr: ir.MeshAxes{Mesh: "mesh", Axes: ir.Axs("a")}},
 		ir.NamedAttr{Name: "channel_handle", Attr: ir.Channel{Handle: 1, Type: 1}}, ir.NamedAttr{Name: "pp.dont_care", Attr: ir.Unit{}})
 	y := b.Emit(ir.AllGather, []*ir.Value{x}, attrs, nil, []*ir.Type{ir.Tensor(ir.F32, 8)}).Result()
-	attrs = ir.AttrsOf(ir.NamedAttr{Name: "source_target_pairs", Attr: ir.AxisShift{Mesh: "mesh", Axis: ir.Ax("b"), Shift: 1, Wrap: true}}, ir.NamedAttr{Name: "channel_handle", Attr: ir.Channel{Handle: 2, Type: 1}})
+	attrs = ir.AttrsOf(ir.NamedAttr{Name: "source_target_pairs", Attr: ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("b"), Shift: 1, Wrap: true}}, ir.NamedAttr{Name: "channel_handle", Attr: ir.Channel{Handle: 2, Type: 1}})
 	b.Return(b.Emit(ir.CollectivePermute, []*ir.Value{y}, attrs, nil, nil).Result())
 	m := &ir.Module{Name: "m", Form: ir.Local, Funcs: []*ir.Func{f}, Meshes: []*ir.Mesh{{Name: "mesh", Axes: []ir.MeshAxis{{Name: "a", Size: 2}, {Name: "b", Size: 2}}}}}
 	if err := ir.Verify(m); err != nil {

@@ -105,7 +105,7 @@ func TestCombineDimensions(t *testing.T) {
 			}
 		}
 		for range 2 {
-			pairs := ir.AxisShift{Mesh: "mesh", Axis: ir.Ax(a.Name), Shift: 1, Wrap: true}
+			pairs := ir.AxisShift{Mesh: "mesh", Axes: ir.Axs(a.Name), Shift: 1, Wrap: true}
 			emit(ir.CollectivePermute, b.Unary(ir.Negate, x), x.Type, nil, named("source_target_pairs", pairs))
 		}
 	}

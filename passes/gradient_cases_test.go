@@ -629,7 +629,11 @@ var deviceGradients = []gradientTest{
 		return b.Emit(ir.AllToAll, []*ir.Value{x}, attrs, nil, nil).Results
 	}),
 	each("collective_permute along an axis", 2, 2, func(b *ir.Builder, x *ir.Value) []*ir.Value {
-		pairs := ir.AxisShift{Mesh: "mesh", Axis: ir.Ax("x"), Shift: 1}
+		pairs := ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("x"), Shift: 1}
+		return b.Emit(ir.CollectivePermute, []*ir.Value{x}, ir.AttrsOf(named("source_target_pairs", pairs)), nil, nil).Results
+	}),
+	each("collective_permute along two axes, reversed", 2, 2, func(b *ir.Builder, x *ir.Value) []*ir.Value {
+		pairs := ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("y", "x"), Shift: 1, Reverse: true}
 		return b.Emit(ir.CollectivePermute, []*ir.Value{x}, ir.AttrsOf(named("source_target_pairs", pairs)), nil, nil).Results
 	}),
 	each("collective_permute between axes", 2, 2, func(b *ir.Builder, x *ir.Value) []*ir.Value {

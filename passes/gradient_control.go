@@ -269,11 +269,9 @@ func gradPermute(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 func inversePairs(a ir.Attr) ir.Attr {
 	switch pairs := a.(type) {
 	case ir.AxisShift:
-		pairs.Shift = -pairs.Shift
-		return pairs
+		return pairs.Inverse()
 	case ir.AxisMove:
-		pairs.From, pairs.To = pairs.To, pairs.From
-		return pairs
+		return pairs.Inverse()
 	case *ir.Literal:
 		n := pairs.Type.NumElements()
 		swapped := make([]int, n)

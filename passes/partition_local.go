@@ -194,8 +194,7 @@ func (p *partitioner) emitReverse(op *ir.Op, a *assignment, in []*ir.Value) []*i
 	v := p.emitAs(op, a, in, op.Attrs)[0]
 	for _, d := range op.Ints("dimensions") {
 		if axes := a.results[0][d]; len(axes) > 0 {
-			n := p.mesh.RefsSize(axes)
-			v = p.permute(v, p.linePairs(axes, func(c int) (int, bool) { return n - 1 - c, true }))
+			v = p.permute(v, ir.AxisShift{Mesh: p.mesh.Name, Axes: axes, Reverse: true})
 		}
 	}
 	v.Name = op.Result().Name

@@ -462,7 +462,7 @@ func (g *programMaker) manual() *ir.Value {
 	body := new(ir.Block)
 	a := g.b.Func.NewArg(body, x.Type.WithShape(shape...), "part")
 	b := g.b.In(body)
-	shift := ir.AxisShift{Mesh: g.mesh.Name, Axis: ir.Ax(axis.Name), Shift: 1, Wrap: g.r.IntN(2) == 0}
+	shift := ir.AxisShift{Mesh: g.mesh.Name, Axes: ir.Axs(axis.Name), Shift: 1, Wrap: g.r.IntN(2) == 0}
 	moved := b.Emit(ir.CollectivePermute, []*ir.Value{a}, ir.AttrsOf(ir.NamedAttr{Name: "source_target_pairs", Attr: shift},
 		ir.NamedAttr{Name: "channel_handle", Attr: ir.Channel{Handle: 1, Type: 1}}), nil, []*ir.Type{a.Type}).Result()
 	b.Emit(ir.SdyReturn, []*ir.Value{b.Add(a, moved)}, nil, nil, nil)

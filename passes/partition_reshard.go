@@ -198,7 +198,7 @@ func (p *partitioner) channel() ir.Channel {
 	return ir.Channel{Handle: p.channels, Type: 1}
 }
 
-// permute emits a permute; pairs is an AxisShift or a list.
+// permute emits a permute; pairs is an AxisShift or an AxisMove.
 func (p *partitioner) permute(v *ir.Value, pairs ir.Attr) *ir.Value {
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "source_target_pairs", Attr: pairs})
 	if !p.replicas {

@@ -264,7 +264,7 @@ func (p *partitioner) from(x *ir.Value, h *halo, far int) *ir.Value {
 	if far = h.distance(far); far == 0 {
 		return x
 	}
-	return p.permute(x, p.shiftPairs(h.axes, -far, h.wrap))
+	return p.permute(x, ir.AxisShift{Mesh: p.mesh.Name, Axes: h.axes, Shift: -far, Wrap: h.wrap})
 }
 
 func floorDiv(a, b int) int {

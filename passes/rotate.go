@@ -113,7 +113,7 @@ func (r *rotator) permute(b *ir.Builder, op *ir.Op, x *ir.Value, shift int, wrap
 	body := new(ir.Block)
 	arg := r.f.NewArg(body, x.Type.WithShape(shape...), "")
 	in := b.In(body)
-	attrs := ir.AttrsOf(named("source_target_pairs", ir.AxisShift{Mesh: mesh, Axis: ir.Ax(stageAxis), Shift: shift, Wrap: wrap}),
+	attrs := ir.AttrsOf(named("source_target_pairs", ir.AxisShift{Mesh: mesh, Axes: ir.Axs(stageAxis), Shift: shift, Wrap: wrap}),
 		named("channel_handle", ir.Channel{Handle: 1, Type: 1}))
 	moved := in.Emit(ir.CollectivePermute, []*ir.Value{arg}, attrs, nil, nil).Results[0]
 	in.Emit(ir.SdyReturn, []*ir.Value{moved}, nil, nil, nil)

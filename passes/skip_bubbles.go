@@ -196,7 +196,7 @@ func (s *skipper) over(groups ir.Attr) axisSet {
 	case ir.MeshAxes:
 		refs = g.Axes
 	case ir.AxisShift:
-		refs = []ir.AxisRef{g.Axis}
+		refs = g.Axes
 	case ir.AxisMove:
 		refs = slices.Concat(g.From, g.To)
 	default:

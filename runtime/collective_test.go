@@ -72,14 +72,15 @@ var collectiveCases = map[string]func(e ir.DType) *ir.Module{
 		return op(b, ir.CollectivePermute, x, x.Type, nil, attr("source_target_pairs", pairs([2]int{3, 0}, [2]int{0, 2})))
 	})),
 	"axis shift": onMesh(collective(6, []int{3}, func(b *ir.Builder, x *ir.Value) (out values) {
-		for _, a := range []ir.AxisShift{{Axis: ir.Ax("b"), Shift: 1}, {Axis: ir.Ax("b"), Shift: -2, Wrap: true}, {Axis: ir.Ax("a"), Shift: 1, Wrap: true}} {
+		for _, a := range []ir.AxisShift{{Axes: ir.Axs("b"), Shift: 1}, {Axes: ir.Axs("b"), Shift: -2, Wrap: true}, {Axes: ir.Axs("a"), Shift: 1, Wrap: true},
+			{Axes: ir.Axs("b", "a"), Shift: 2, Wrap: true}, {Axes: ir.Axs("a", "b"), Shift: -1}, {Axes: ir.Axs("b"), Reverse: true}, {Axes: ir.Axs("a", "b"), Shift: 1, Reverse: true}} {
 			a.Mesh = "mesh"
 			out = append(out, op(b, ir.CollectivePermute, x, x.Type, nil, channel(len(out)+1), attr("source_target_pairs", a))...)
 		}
 		return out
 	}), nil),
 	"axis shift shuffled": onMesh(collective(6, []int{3}, func(b *ir.Builder, x *ir.Value) values {
-		return op(b, ir.CollectivePermute, x, x.Type, nil, channel(1), attr("source_target_pairs", ir.AxisShift{Mesh: "mesh", Axis: ir.Ax("b"), Shift: 1}))
+		return op(b, ir.CollectivePermute, x, x.Type, nil, channel(1), attr("source_target_pairs", ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("b"), Shift: 1}))
 	}), shuffledIDs),
 	"all_gather": collective(4, []int{2, 3}, func(b *ir.Builder, x *ir.Value) values {
 		return values{gathered(b, 1, x, 0, []int{0, 2}, []int{3, 1}), gathered(b, 2, x, 1, []int{3, 2, 1, 0}), gathered(b, 3, x, 1, []int{3}, []int{2}, []int{1}, []int{0})}

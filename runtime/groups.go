@@ -192,12 +192,14 @@ func (g grid) pairs(op *ir.Op) ([]int, error) {
 	}
 	switch a := op.Attrs.Get("source_target_pairs").(type) {
 	case ir.AxisShift:
-		mesh, err := g.mesh(a.Mesh, a.Axis)
+		mesh, err := g.mesh(a.Mesh, a.Axes...)
 		if err != nil {
 			return nil, err
 		}
-		for _, group := range meshGroups(mesh, []ir.AxisRef{a.Axis}) {
-			shift(to, group, a)
+		for place := range mesh.Size() {
+			if t, ok := mesh.Shifted(a, place); ok {
+				to[mesh.Device(place)] = mesh.Device(t)
+			}
 		}
 	case ir.AxisMove:
 		mesh, err := g.mesh(a.Mesh, a.From...)
@@ -218,19 +220,6 @@ func (g grid) pairs(op *ir.Op) ([]int, error) {
 		return to, densePairs(to, rows)
 	}
 	return to, nil
-}
-
-func shift(to, group []int, a ir.AxisShift) {
-	n := len(group)
-	for i, d := range group {
-		t := i + a.Shift
-		if a.Wrap {
-			t = (t%n + n) % n
-		}
-		if t >= 0 && t < n {
-			to[d] = group[t]
-		}
-	}
 }
 
 func densePairs(to []int, pairs [][]int) error {

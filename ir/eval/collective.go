@@ -330,7 +330,7 @@ func collectivePermute(e *exec) ([]*tensor, error) {
 func (e *exec) neighbours() (from, to int, err error) {
 	switch g := e.op.Attrs.Get("source_target_pairs").(type) {
 	case ir.AxisShift:
-		mesh, err := e.mesh(g.Mesh, []ir.AxisRef{g.Axis})
+		mesh, err := e.mesh(g.Mesh, g.Axes)
 		if err != nil {
 			return -1, -1, err
 		}
@@ -338,7 +338,7 @@ func (e *exec) neighbours() (from, to int, err error) {
 		if err != nil {
 			return -1, -1, err
 		}
-		from, to = along(mesh, g, at, -g.Shift), along(mesh, g, at, g.Shift)
+		from, to = shifted(mesh, g.Inverse(), at), shifted(mesh, g, at)
 	case ir.AxisMove:
 		mesh, err := e.mesh(g.Mesh, g.From)
 		if err != nil {
@@ -358,19 +358,13 @@ func (e *exec) neighbours() (from, to int, err error) {
 	return from, to, err
 }
 
-// along returns the device that stands shift further than place at along the
-// axis of g, or -1.
-func along(mesh *ir.Mesh, g ir.AxisShift, at, shift int) int {
-	n, step := mesh.RefSize(g.Axis), mesh.Stride(g.Axis)
-	i := at / step % n
-	j := i + shift
-	if g.Wrap {
-		j = (j%n + n) % n
-	}
-	if j < 0 || j >= n {
+// shifted returns the device to which the one at a place sends, or -1.
+func shifted(mesh *ir.Mesh, a ir.AxisShift, place int) int {
+	to, ok := mesh.Shifted(a, place)
+	if !ok {
 		return -1
 	}
-	return mesh.Device(at + (j-i)*step)
+	return mesh.Device(to)
 }
 
 // listedNeighbours: pairs name partitions of this replica where the op has a

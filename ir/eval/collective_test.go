@@ -67,11 +67,17 @@ func TestCollectives(t *testing.T) {
 			return b.Emit(ir.CollectivePermute, in, attrs("source_target_pairs", pairs(0, 1, 1, 2, 3, 3), "channel_handle", channel), nil, nil).Results
 		}, [][]int{{0, 0}, {1, 2}, {11, 12}, {31, 32}}},
 		{"collective_permute along x", func(b *ir.Builder, in values) values {
-			return b.Emit(ir.CollectivePermute, in, attrs("source_target_pairs", ir.AxisShift{Mesh: "mesh", Axis: ir.Ax("x"), Shift: 1}, "channel_handle", channel), nil, nil).Results
+			return b.Emit(ir.CollectivePermute, in, attrs("source_target_pairs", ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("x"), Shift: 1}, "channel_handle", channel), nil, nil).Results
 		}, [][]int{{0, 0}, {0, 0}, {1, 2}, {11, 12}}},
 		{"collective_permute around y", func(b *ir.Builder, in values) values {
-			return b.Emit(ir.CollectivePermute, in, attrs("source_target_pairs", ir.AxisShift{Mesh: "mesh", Axis: ir.Ax("y"), Shift: -1, Wrap: true}, "channel_handle", channel), nil, nil).Results
+			return b.Emit(ir.CollectivePermute, in, attrs("source_target_pairs", ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("y"), Shift: -1, Wrap: true}, "channel_handle", channel), nil, nil).Results
 		}, [][]int{{11, 12}, {1, 2}, {31, 32}, {21, 22}}},
+		{"collective_permute along y, x", func(b *ir.Builder, in values) values {
+			return b.Emit(ir.CollectivePermute, in, attrs("source_target_pairs", ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("y", "x"), Shift: 1}, "channel_handle", channel), nil, nil).Results
+		}, [][]int{{0, 0}, {21, 22}, {1, 2}, {11, 12}}},
+		{"collective_permute reverses", func(b *ir.Builder, in values) values {
+			return b.Emit(ir.CollectivePermute, in, attrs("source_target_pairs", ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("x", "y"), Reverse: true}, "channel_handle", channel), nil, nil).Results
+		}, [][]int{{31, 32}, {21, 22}, {11, 12}, {1, 2}}},
 		{"partition_id", func(b *ir.Builder, in values) values {
 			id := b.Convert(b.Emit(ir.PartitionID, nil, nil, nil, nil).Result(), ir.I32)
 			return values{b.Broadcast(id, []int{1})}
@@ -140,8 +146,8 @@ func TestMissingDevices(t *testing.T) {
 		want    string
 	}{
 		{permute(pairs(0, 9)), 4, "names device 9 of 4"},
-		{permute(ir.AxisShift{Mesh: "mesh", Axis: ir.Ax("x"), Shift: 1}), 2, " of 2"},
-		{permute(ir.AxisShift{Mesh: "mesh", Axis: ir.Ax("x"), Shift: 1}), 6, " is not on mesh @mesh of 4 devices"},
+		{permute(ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("x"), Shift: 1}), 2, " of 2"},
+		{permute(ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("x"), Shift: 1}), 6, " is not on mesh @mesh of 4 devices"},
 	} {
 		args := slices.Repeat(rows()[:1], c.devices)
 		if _, err := RunDevices(c.m, c.m.Main(), args, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -182,7 +188,7 @@ func TestNestedManualComputation(t *testing.T) {
 	m := grid(func(b *ir.Builder, in values) values {
 		return manual(b, in, "x", alongX, half, func(b *ir.Builder, in values) values {
 			return manual(b, in, "y", alongY, quarter, func(b *ir.Builder, in values) values {
-				turned := b.Emit(ir.CollectivePermute, in, attrs("source_target_pairs", ir.AxisShift{Mesh: "mesh", Axis: ir.Ax("x"), Shift: 1, Wrap: true}, "channel_handle", ir.Channel{Handle: 1, Type: 1}), nil, nil).Result()
+				turned := b.Emit(ir.CollectivePermute, in, attrs("source_target_pairs", ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("x"), Shift: 1, Wrap: true}, "channel_handle", ir.Channel{Handle: 1, Type: 1}), nil, nil).Result()
 				id := b.Convert(b.Emit(ir.PartitionID, nil, nil, nil, nil).Result(), ir.I32)
 				return values{b.Add(b.Mul(turned, b.Splat(quarter, 10)), b.Broadcast(id, quarter.Shape))}
 			})

@@ -262,12 +262,14 @@ func (s *parser) stringText() string {
 	return unquote(s.take())
 }
 
-// axisShift reads #pp.axis_shift<mesh = @mesh, axis = …, shift = 1, wrap>.
+// axisShift reads #pp.axis_shift<mesh = @mesh, axis = …, shift = 1, wrap, reverse>,
+// or axes = […] in place of the axis.
 func (s *parser) axisShift() ir.Attr {
 	var a ir.AxisShift
 	s.fields(
 		field{"mesh", func() { a.Mesh = s.hloMesh() }},
-		field{"axis", func() { a.Axis = s.hloAxisRef() }},
-		field{"shift", &a.Shift}, field{"wrap", &a.Wrap})
+		field{"axis", func() { a.Axes = append(a.Axes, s.hloAxisRef()) }},
+		field{"axes", func() { a.Axes = append(a.Axes, s.hloAxisRefs()...) }},
+		field{"shift", &a.Shift}, field{"wrap", &a.Wrap}, field{"reverse", &a.Reverse})
 	return a
 }

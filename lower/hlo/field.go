@@ -427,7 +427,7 @@ func pairs() field {
 		case *ir.Literal:
 			return listsText(rows(p)), nil
 		case ir.AxisShift:
-			mesh, err := lower.MeshOf(m, p.Mesh, p.Axis)
+			mesh, err := lower.MeshOf(m, p.Mesh, p.Axes...)
 			if err != nil {
 				return "", err
 			}

@@ -255,9 +255,9 @@ func ringProgram(b *ir.Builder) {
 		[]*ir.Type{ir.Tensor(ir.F32, 4, 4)}).Result().Named("w_next")
 	y := whileLoop(b, 4, x.Named("shift"), func(b *ir.Builder, i, shift *ir.Value) *ir.Value {
 		out := b.Dot(shift, whole, ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}).Named("out")
-		return b.Emit(ir.CollectivePermute, []*ir.Value{out}, collective(2, nil, ir.NamedAttr{Name: "source_target_pairs", Attr: ir.AxisShift{Mesh: "mesh", Axis: ir.Ax("stage"), Shift: 1, Wrap: true}}), nil, nil).Result().Named("shift")
+		return b.Emit(ir.CollectivePermute, []*ir.Value{out}, collective(2, nil, ir.NamedAttr{Name: "source_target_pairs", Attr: ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("stage"), Shift: 1, Wrap: true}}), nil, nil).Result().Named("shift")
 	})
-	edge := b.Emit(ir.CollectivePermute, []*ir.Value{y}, collective(3, nil, ir.NamedAttr{Name: "source_target_pairs", Attr: ir.AxisShift{Mesh: "mesh", Axis: ir.Ax("stage"), Shift: -1}}), nil, nil).Result()
+	edge := b.Emit(ir.CollectivePermute, []*ir.Value{y}, collective(3, nil, ir.NamedAttr{Name: "source_target_pairs", Attr: ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("stage"), Shift: -1}}), nil, nil).Result()
 	b.Return(y, edge)
 }
 

@@ -96,7 +96,7 @@ func shiftOfPairs(mesh *ir.Mesh, l *ir.Literal) (ir.AxisShift, bool) {
 		}
 		by /= stride
 		for _, s := range []ir.AxisShift{{Shift: by}, {Shift: by, Wrap: true}, {Shift: by - a.Size, Wrap: true}, {Shift: by + a.Size, Wrap: true}} {
-			s.Mesh, s.Axis = mesh.Name, ir.Ax(a.Name)
+			s.Mesh, s.Axes = mesh.Name, ir.Axs(a.Name)
 			if max(s.Shift, -s.Shift) < a.Size && equalLists(pairs, lower.Pairs(mesh, s)) {
 				return s, true
 			}

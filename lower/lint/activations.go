@@ -50,7 +50,9 @@ func (p *program) stages() *stages {
 		seen[key] = true
 		switch a := c.Op.Attrs.Get("source_target_pairs").(type) {
 		case ir.AxisShift:
-			s.axes[a.Axis.Name] = true
+			for _, r := range a.Axes {
+				s.axes[r.Name] = true
+			}
 		case *ir.Literal:
 			of := make(map[int]int)
 			for i, r := range ringsOf(lists(a)) {

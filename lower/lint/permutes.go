@@ -68,7 +68,7 @@ func transfers(op *ir.Op, back bool) string {
 	switch a := op.Attrs.Get("source_target_pairs").(type) {
 	case ir.AxisShift:
 		if back {
-			a.Shift = -a.Shift
+			a = a.Inverse()
 		}
 		return fmt.Sprint(a)
 	case *ir.Literal:
@@ -84,17 +84,18 @@ func transfers(op *ir.Op, back bool) string {
 	return ""
 }
 
-// shiftRings says what is wrong with a shift along an axis: the rings that it
-// splits in, and who gets zeros.
+// shiftRings says what is wrong with a shift along axes: the rings that it
+// splits in, and who gets zeros. What goes to the other end and back is as it
+// should be.
 func (p *program) shiftRings(s ir.AxisShift) (split, zeros string) {
 	mesh := p.m.Mesh(s.Mesh)
 	if mesh == nil {
 		return "", ""
 	}
-	n, axis := mesh.RefSize(s.Axis), named([]ir.AxisRef{s.Axis})
+	n, axis := mesh.RefsSize(s.Axes), named(s.Axes)
 	by := max(s.Shift, -s.Shift)
 	if s.Wrap {
-		if rings := gcd(n, by); rings > 1 && by%n != 0 {
+		if rings := gcd(n, by); rings > 1 && by%n != 0 && !s.Reverse {
 			split = fmt.Sprintf("a shift by %d splits the %d devices of %s in %d rings of %d", s.Shift, n, axis, rings, n/rings)
 		}
 		return split, ""

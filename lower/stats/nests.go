@@ -155,7 +155,7 @@ func groupOf(m *ir.Module, op *ir.Op) (axes string, n, slices int) {
 	}
 	switch a := op.Attrs.Get("source_target_pairs").(type) {
 	case ir.AxisShift:
-		mesh, refs = a.Mesh, []ir.AxisRef{a.Axis}
+		mesh, refs = a.Mesh, a.Axes
 	case ir.AxisMove:
 		mesh, refs = a.Mesh, a.From
 	case *ir.Literal:
