@@ -6,8 +6,8 @@ import (
 	"ppc/ir"
 )
 
-// A slice, pad or concatenation along a dimension that is cut does not say by
-// itself what must go from device to device: concat(x[7:8], x[0:7]) is one
+// A slice, pad or concatenation along a dimension that is cut, or an update at
+// a known place, does not say by itself what must go from device to device: concat(x[7:8], x[0:7]) is one
 // permute, but neither slice can be cut in eight. So such a value waits until
 // one that depends on it is wanted as cut; then the whole chain is looked at
 // as pieces of its sources, each moved by some distance, and each move becomes
@@ -50,6 +50,8 @@ func movedDims(op *ir.Op) []int {
 		for _, n := range op.Ints("interior_padding") {
 			steps = append(steps, n+1)
 		}
+	case ir.DynamicUpdateSlice:
+		return updatedDims(op)
 	default:
 		return nil
 	}
@@ -67,15 +69,41 @@ func movedDims(op *ir.Op) []int {
 	return dims
 }
 
+// updatedDims is the dimension in which the update of op, a
+// dynamic_update_slice, is smaller than what it goes into, if that is one and
+// the place is known.
+func updatedDims(op *ir.Op) []int {
+	var dims []int
+	for d, n := range op.Operands[1].Type.Shape {
+		if n < op.Result().Type.Shape[d] {
+			dims = append(dims, d)
+		}
+	}
+	if len(dims) != 1 || constant(op.Operands[2+dims[0]]) == nil {
+		return nil
+	}
+	return dims
+}
+
+// updateStart is where the update of op begins in dimension d, which is known.
+func updateStart(op *ir.Op, d int) int {
+	last := op.Result().Type.Shape[d] - op.Operands[1].Type.Shape[d]
+	return int(min(max(constant(op.Operands[2+d]).Int(0), 0), int64(last)))
+}
+
 // movesCut reports whether an operand or the result of op is cut along d, or
-// waits to be.
+// waits to be. An update goes, whole, into any part that it falls into.
 func (p *partitioner) movesCut(op *ir.Op, d int) bool {
-	for _, v := range op.Operands {
+	operands := op.Operands
+	if op.Kind == ir.DynamicUpdateSlice {
+		operands = operands[1:2]
+	}
+	for _, v := range operands {
 		if v.Type.Rank() > d && (p.waiting[v.ID] == d+1 || !p.free[v.ID] && len(p.layoutOf(v)[d]) > 0) {
 			return true
 		}
 	}
-	return len(p.layoutOf(op.Result())[d]) > 0
+	return op.Kind != ir.DynamicUpdateSlice && len(p.layoutOf(op.Result())[d]) > 0
 }
 
 // splitMove makes op, a slice or a pad, move along the last of dims only, by
@@ -198,6 +226,16 @@ func (p *partitioner) pieces(v *ir.Value, d int) []piece {
 		out := clip([]piece{{hi: low, pad: op.Operands[1]}}, 0, n)
 		out = append(out, clip(p.pieces(op.Operands[0], d), low, n)...)
 		return append(out, clip([]piece{{lo: low + size, hi: n, pad: op.Operands[1]}}, 0, n)...)
+	case ir.DynamicUpdateSlice:
+		start, size, old := updateStart(op, d), op.Operands[1].Type.Shape[d], p.pieces(op.Operands[0], d)
+		out := clip(old, 0, start)
+		out = append(out, clip(p.pieces(op.Operands[1], d), start, start+size)...)
+		for _, c := range clip(old, 0, n) {
+			if c.lo = max(c.lo, start+size); c.lo < c.hi {
+				out = append(out, c)
+			}
+		}
+		return out
 	}
 	var out []piece
 	at := 0

@@ -321,10 +321,26 @@ func (g *programMaker) dynamicSlice() *ir.Value {
 	return g.b.DynamicSlice(x, starts, sizes...)
 }
 
+// update writes a window at places that are known, or not.
 func (g *programMaker) update() *ir.Value {
 	x := g.pick()
 	starts, sizes := g.starts(x)
-	return g.b.DynamicUpdateSlice(x, g.b.Slice(x, make([]int, len(sizes)), sizes), starts)
+	if g.r.IntN(2) == 0 { // in one dimension
+		only := g.r.IntN(len(sizes))
+		for d := range sizes {
+			if d != only {
+				sizes[d] = x.Type.Shape[d]
+			}
+		}
+	}
+	u := g.b.Slice(x, make([]int, len(sizes)), sizes)
+	if g.r.IntN(2) == 0 {
+		u = g.b.Constrain(u, g.sharding(sizes, true))
+	}
+	if g.r.IntN(2) == 0 {
+		starts = g.b.Emit(ir.OptimizationBarrier, starts, nil, nil, nil).Results
+	}
+	return g.b.DynamicUpdateSlice(x, u, starts)
 }
 
 // indices are some rows of a table of n, also ones that are not there.
