@@ -221,8 +221,8 @@ func (p *partitioner) elsewhere(op *ir.Op, rule *ir.Factors, wish [][]ir.AxisRef
 // alike, and which factors these are.
 func (p *partitioner) termWish(op *ir.Op, rule *ir.Factors) (axes [][]ir.AxisRef, stay []bool) {
 	axes, stay = make([][]ir.AxisRef, len(rule.Sizes)), make([]bool, len(rule.Sizes))
-	for k, t := range rule.Types {
-		stay[k] = t == ir.Reduction && op.Kind != ir.DynamicSlice // where nothing is summed
+	for k, t := range ir.FactorsOf(op).Types { // not those that are reduced where that moves less
+		stay[k] = t == ir.Reduction
 	}
 	for i, v := range op.Operands {
 		if !v.Type.IsTensor() || p.free[v.ID] {
@@ -335,6 +335,7 @@ func cutSize(op *ir.Op, rule *ir.Factors, k int) int {
 // dimension in strides: a factor is cut only if what is major to it in every
 // dimension is cut completely.
 func (p *partitioner) assign(op *ir.Op, rule *ir.Factors, factors [][]ir.AxisRef) *assignment {
+	notBoth(op, rule, factors)
 	sides := slices.Concat(rule.Operands, rule.Results)
 	for again := true; again; {
 		again = false
@@ -357,7 +358,9 @@ func (p *partitioner) assign(op *ir.Op, rule *ir.Factors, factors [][]ir.AxisRef
 	for _, dims := range rule.Results {
 		a.results = append(a.results, p.joined(factors, dims))
 	}
-	p.placeWindows(op, a)
+	if place := partRowOf(op.Kind).place; place != nil {
+		place(p, op, a)
+	}
 	return a
 }
 

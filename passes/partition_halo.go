@@ -146,13 +146,10 @@ next:
 // of g say.
 func (w *patchwork) block(v *ir.Value, g *pieceGroup) *ir.Value {
 	p, b := w.p, &w.p.build
-	switch {
-	case g.src == nil:
+	if g.src == nil {
 		return b.Broadcast(p.get(g.pieces[0].pad, layout{}), p.local(v.Type, w.at).Shape)
-	case g.halo == nil:
-		return p.fetchWhole(&g.section, p.get(g.src, g.at), w.d, nil)
 	}
-	return p.fetch(g.halo, p.get(g.src, g.at), w.d, nil)
+	return p.section(g.section, g.halo, p.get(g.src, g.at), w.d, nil)
 }
 
 // zeroFilled is v where it is one source moved and zeros for all that has

@@ -7,52 +7,68 @@ import (
 	"ppc/ir"
 )
 
+// A partRow is how an op is computed on parts otherwise than by emitting it on
+// them.
+type partRow struct {
+	// more changes the op's rule to what is possible beyond what propagation
+	// knows of. What it makes a [ir.Reduction] of is one where that moves less.
+	more func(op *ir.Op, rule *ir.Factors)
+	// place lets operands lie as is best to get at what op needs of them, where
+	// that is not just a part.
+	place func(p *partitioner, op *ir.Op, a *assignment)
+	emit  func(p *partitioner, op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value
+}
+
+func partRowOf(k ir.Kind) partRow {
+	switch k {
+	case ir.DynamicSlice:
+		return partRow{more: windowSummed, emit: (*partitioner).emitDynamicSlice}
+	case ir.DynamicUpdateSlice:
+		return partRow{emit: (*partitioner).emitUpdate}
+	case ir.Gather:
+		return partRow{more: windowsSummed, emit: (*partitioner).emitGather}
+	case ir.Scatter:
+		return partRow{more: windowsCut, emit: (*partitioner).emitScatter}
+	case ir.Reduce:
+		return partRow{emit: (*partitioner).emitReduce}
+	case ir.SelectAndScatter:
+		return partRow{place: (*partitioner).placeScatter, emit: (*partitioner).emitScatters}
+	case ir.Reverse:
+		return partRow{emit: (*partitioner).emitReverse}
+	case ir.Convolution:
+		return partRow{more: placesSummed, place: (*partitioner).placeWindows, emit: (*partitioner).emitWindows}
+	case ir.ReduceWindow, ir.Slice, ir.Pad:
+		return partRow{place: (*partitioner).placeWindows, emit: (*partitioner).emitWindows}
+	}
+	return partRow{emit: (*partitioner).emitSame}
+}
+
 // partsRule is the rule by which op is computed on parts; nil if it has none.
-// More is possible than propagation knows of. The window of a dynamic_slice
-// along a cut dimension is the sum of what each device has of it, and zeros. A
-// select_and_scatter takes its source cut like its operand, where there are as
-// many parts of windows as of elements.
 func partsRule(op *ir.Op) *ir.Factors {
 	rule := ir.FactorsOf(op)
-	switch {
-	case rule == nil:
-	case op.Kind == ir.DynamicSlice:
-		for d, ks := range rule.Operands[0] {
-			if op.Operands[0].Type.Shape[d] != op.Result().Type.Shape[d] {
-				rule.Types[ks[0]] = ir.Reduction
-			}
-		}
-	case op.Kind == ir.SelectAndScatter:
-		for d, ks := range rule.Operands[0] {
-			if n := op.Operands[1].Type.Shape[d]; n > 0 && op.Operands[0].Type.Shape[d]%n == 0 {
-				rule.Operands[1][d] = ks
-			}
-		}
+	if more := partRowOf(op.Kind).more; rule != nil && more != nil {
+		more(op, rule)
 	}
 	return rule
 }
 
+// windowSummed: the window of a dynamic_slice along a cut dimension is the sum
+// of what each device has of it, and zeros.
+func windowSummed(op *ir.Op, rule *ir.Factors) {
+	for d, ks := range rule.Operands[0] {
+		if op.Operands[0].Type.Shape[d] != op.Result().Type.Shape[d] {
+			rule.Types[ks[0]] = ir.Reduction
+		}
+	}
+}
+
 // emit emits op on parts, as a says, and returns the parts of its results.
 func (p *partitioner) emit(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
-	if windowRowOf(op) != nil {
-		return p.emitWindows(op, a, in)
-	}
-	switch op.Kind {
-	case ir.DynamicSlice:
-		return p.emitDynamicSlice(op, a, in)
-	case ir.DynamicUpdateSlice:
-		return p.emitUpdate(op, a, in)
-	case ir.Gather:
-		return p.emitGather(op, a, in)
-	case ir.Scatter:
-		return p.emitScatter(op, a, in)
-	case ir.Reduce:
-		return p.emitReduce(op, a, in)
-	case ir.SelectAndScatter:
-		return p.emitScatters(op, a, in)
-	case ir.Reverse:
-		return p.emitReverse(op, a, in)
-	}
+	return partRowOf(op.Kind).emit(p, op, a, in)
+}
+
+// emitSame emits op as it is, on parts.
+func (p *partitioner) emitSame(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
 	attrs := op.Attrs
 	if op.Kind.Has(ir.Collective) {
 		attrs = with(attrs, "channel_handle", p.channel())
@@ -67,10 +83,20 @@ func with(attrs ir.Attrs, name string, a ir.Attr) ir.Attrs {
 
 // emitAs emits op with other operands and attributes and the types of parts.
 func (p *partitioner) emitAs(op *ir.Op, a *assignment, in []*ir.Value, attrs ir.Attrs) []*ir.Value {
+	return p.emitTyped(op, in, attrs, p.partTypes(op, a))
+}
+
+// partTypes are the types of the parts of op's results.
+func (p *partitioner) partTypes(op *ir.Op, a *assignment) []*ir.Type {
 	types := make([]*ir.Type, len(op.Results))
 	for i, v := range op.Results {
 		types[i] = p.local(v.Type, a.results[i])
 	}
+	return types
+}
+
+// emitTyped is emitAs with results of other types.
+func (p *partitioner) emitTyped(op *ir.Op, in []*ir.Value, attrs ir.Attrs, types []*ir.Type) []*ir.Value {
 	n := p.build.Emit(op.Kind, in, attrs, p.copyRegions(op), types)
 	n.Spelling = op.Spelling
 	for i, v := range op.Results {

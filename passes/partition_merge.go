@@ -119,7 +119,7 @@ func (p *partitioner) scatterMerged(op *ir.Op) bool {
 	}
 	indices, updates := p.get(op.Operands[1], a.operands[1]), p.get(op.Operands[2], a.operands[2])
 	p.build.Origin = op.Origin
-	v := p.emitAs(op, a, []*ir.Value{c.v, p.scatterIndices(op, a, indices), updates}, op.Attrs)[0]
+	v := p.scatterParts(op, a, []*ir.Value{c.v, indices, updates})[0]
 	p.defineMerged(op, valueCopy{at: a.results[0], v: v, partial: c.partial})
 	return true
 }

@@ -18,6 +18,7 @@ type programMaker struct {
 	r      *rand.Rand
 	mesh   *ir.Mesh
 	odd    bool // sizes need not divide
+	wide   bool // windows are about as large as what they lie in
 	groups int
 	b      *ir.Builder
 	pool   []*ir.Value // float tensors that later ops may use
@@ -124,6 +125,7 @@ func randomOps() []func(g *programMaker) *ir.Value {
 		(*programMaker).take, (*programMaker).scatter, (*programMaker).sort, (*programMaker).loop, (*programMaker).branch,
 		(*programMaker).manual, (*programMaker).argmax, (*programMaker).barrier, (*programMaker).group,
 		(*programMaker).stridedSlice, (*programMaker).interiorPad, (*programMaker).reduceWindow, (*programMaker).selectAndScatter, (*programMaker).convolution,
+		(*programMaker).takeWindows, (*programMaker).scatterWindows, (*programMaker).cumulative,
 	}
 }
 
@@ -404,10 +406,16 @@ func (g *programMaker) sort() *ir.Value {
 	return g.b.Emit(ir.Sort, []*ir.Value{x}, ir.AttrsOf(ir.NamedAttr{Name: "dimension", Attr: ir.I64Attr(g.r.IntN(x.Type.Rank()))}), []*ir.Block{r}, nil).Result()
 }
 
-// argmax reduces numbers and their places together by a region of several ops.
+// argmax reduces numbers and their places together.
 func (g *programMaker) argmax() *ir.Value {
 	x := g.pick()
 	d := g.r.IntN(x.Type.Rank())
+	return g.foldPlaces(ir.Reduce, x, d, ir.AttrsOf(named("dimensions", ir.Ints{d})))
+}
+
+// foldPlaces is the numbers, of what op folds, that are the largest, with their
+// places along d, by a region of several ops.
+func (g *programMaker) foldPlaces(k ir.Kind, x *ir.Value, d int, attrs ir.Attrs) *ir.Value {
 	place := g.b.Iota(x.Type, d)
 	r := new(ir.Block)
 	var a [4]*ir.Value
@@ -418,7 +426,7 @@ func (g *programMaker) argmax() *ir.Value {
 	first := in.Binary(ir.Or, in.Compare("GT", a[0], a[2]), in.Binary(ir.And, in.Compare("EQ", a[0], a[2]), in.Compare("LT", a[1], a[3])))
 	in.Emit(ir.Return, []*ir.Value{in.Select(first, a[0], a[2]), in.Select(first, a[1], a[3])}, nil, nil, nil)
 	lowest, none := g.b.Splat(ir.Tensor(ir.F64), math.Inf(-1)), g.b.Splat(ir.Tensor(ir.F64), 1000)
-	op := g.b.Emit(ir.Reduce, []*ir.Value{x, place, lowest, none}, ir.AttrsOf(ir.NamedAttr{Name: "dimensions", Attr: ir.Ints{d}}), []*ir.Block{r}, nil)
+	op := g.b.Emit(k, []*ir.Value{x, place, lowest, none}, attrs, []*ir.Block{r}, nil)
 	return g.b.Add(op.Results[0], op.Results[1])
 }
 

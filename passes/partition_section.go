@@ -23,6 +23,12 @@ type interval struct{ lo, hi int }
 
 func (s *section) from(c int) int { return floorDiv(c*s.mul+s.add, s.div) }
 
+// all is where the sections of n devices begin and end.
+func (s *section) all(n int) interval {
+	first, last := s.from(0), s.from(n-1)
+	return interval{min(first, last), max(first, last) + s.size}
+}
+
 // A halo is how devices get at their sections of a dimension that is cut,
 // along the axes of the sections, in n parts of part elements.
 type halo struct {
@@ -132,6 +138,15 @@ func (h *halo) distance(far int) int {
 	return far
 }
 
+// section is this device's section of dimension d of x, by a halo or, where there
+// is none, of the whole.
+func (p *partitioner) section(s section, h *halo, x *ir.Value, d int, fill *ir.Value) *ir.Value {
+	if h == nil {
+		return p.fetchWhole(&s, x, d, fill)
+	}
+	return p.fetch(h, x, d, fill)
+}
+
 // fetch is this device's section of dimension d of x, its part of a tensor that
 // is cut in d as h says. What comes from nowhere is fill, zero where that is
 // nil; what nobody needs is anything.
@@ -170,8 +185,8 @@ func (p *partitioner) fetch(h *halo, x *ir.Value, d int, fill *ir.Value) *ir.Val
 
 // fetchWhole is this device's section of dimension d of x, which is whole there.
 func (p *partitioner) fetchWhole(s *section, x *ir.Value, d int, fill *ir.Value) *ir.Value {
-	n := p.mesh.RefsSize(s.axes)
-	low, high := max(0, -s.from(0)), max(0, s.from(n-1)+s.size-x.Type.Shape[d])
+	all := s.all(p.mesh.RefsSize(s.axes))
+	low, high := max(0, -all.lo), max(0, all.hi-x.Type.Shape[d])
 	x = p.padded(x, d, low, high, fill)
 	if s.mul == 0 {
 		return p.build.SliceDim(x, d, s.from(0)+low, s.from(0)+low+s.size)
@@ -208,7 +223,8 @@ func addInt(b *ir.Builder, v *ir.Value, n int) *ir.Value {
 func (p *partitioner) filled(h *halo, v *ir.Value, d int, fill *ir.Value) *ir.Value {
 	b := &p.build
 	index := ir.Tensor(ir.I32, h.size)
-	below, above := h.from(0) < 0, h.from(h.n-1)+h.size > h.n*h.part
+	all := h.all(h.n)
+	below, above := all.lo < 0, all.hi > h.n*h.part
 	if !below && !above {
 		return v
 	}

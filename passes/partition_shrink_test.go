@@ -193,6 +193,7 @@ func (c failing) withoutOp(i int) (failing, bool) {
 func (c failing) size() int {
 	f := c.m.Main()
 	n := 100*c.ops() + 30*len(f.Results) + 10*len(f.Params())
+	f.Body.Walk(func(*ir.Op) { n += 5 })
 	count := func(s *ir.Sharding) {
 		if s != nil {
 			n++
@@ -210,11 +211,11 @@ func (c failing) size() int {
 	return n
 }
 
-// ops is the number of ops that compute something.
+// ops is the number of ops that compute more than single numbers.
 func (c failing) ops() int {
 	n := 0
 	c.m.Main().Body.Walk(func(op *ir.Op) {
-		if op.Kind != ir.Constant && op.Kind != ir.Return && op.Kind != ir.FuncReturn {
+		if op.Kind != ir.Constant && slices.ContainsFunc(op.Results, func(v *ir.Value) bool { return v.Type.IsTensor() && v.Type.Rank() > 0 }) {
 			n++
 		}
 	})

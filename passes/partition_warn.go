@@ -79,7 +79,7 @@ func (p *partitioner) warnWhole(op *ir.Op, a *assignment, i int) {
 // gathers reports whether windows along a dimension of an operand reach over so
 // many parts that it is taken whole.
 func (a *assignment) gathers(operand, dim int) bool {
-	return slices.ContainsFunc(a.halos, func(h windowHalo) bool { return h.operand == operand && h.dim == dim && h.halo == nil })
+	return slices.ContainsFunc(a.halos, func(h windowHalo) bool { return h.operand == operand && h.dim == dim && h.halo == nil && !h.scan })
 }
 
 // warnThroughWhole warns where the way of v from one layout in parts to another

@@ -12,9 +12,10 @@ import (
 // moves less, and the op does the same on sections with less padding.
 
 // A windowDim is a dimension of the operand along which windows lie, and the
-// dimension of the result that has an element for each.
+// dimension of the result that has an element for each. A kernel has an element
+// for each place in a window.
 type windowDim struct {
-	in, out int
+	in, out, kernel int // kernel is -1 where there is none
 	ir.Window
 }
 
@@ -35,7 +36,7 @@ var windowRows = map[ir.Kind]windowRow{
 			d := op.Attrs.Get("dimension_numbers").(ir.ConvDims)
 			ws := make([]windowDim, len(d.Input.Spatial))
 			for i, w := range op.Windows() {
-				ws[i] = windowDim{d.Input.Spatial[i], d.Output.Spatial[i], w}
+				ws[i] = windowDim{d.Input.Spatial[i], d.Output.Spatial[i], d.Kernel.Spatial[i], w}
 			}
 			return ws
 		},
@@ -47,14 +48,18 @@ var windowRows = map[ir.Kind]windowRow{
 		dims: func(op *ir.Op) []windowDim {
 			var ws []windowDim
 			for d, w := range op.Windows() {
-				ws = append(ws, windowDim{d, d, w})
+				ws = append(ws, windowDim{d, d, -1, w})
 			}
 			return ws
 		},
 		whole: func(op *ir.Op) int { return len(op.Results) },
 		fill:  func(op *ir.Op, i int) int { return len(op.Results) + i },
 		attrs: func(op *ir.Op, _ []*ir.Value, _ *ir.Type, ws []windowDim) ir.Attrs {
-			return windowAttrs(op.Attrs, ws, "base_dilations")
+			sizes := make(ir.Ints, len(ws))
+			for d, w := range ws {
+				sizes[d] = w.Size
+			}
+			return with(windowAttrs(op.Attrs, ws, "base_dilations"), "window_dimensions", sizes)
 		},
 	},
 	ir.Slice: {
@@ -62,7 +67,7 @@ var windowRows = map[ir.Kind]windowRow{
 			start, limit, strides := op.Ints("start_indices"), op.Ints("limit_indices"), op.Ints("strides")
 			var ws []windowDim
 			for d, n := range op.Operands[0].Type.Shape {
-				ws = append(ws, windowDim{d, d, ir.Window{Size: 1, Stride: strides[d], Low: -start[d], High: limit[d] - n, Base: 1, Dilation: 1}})
+				ws = append(ws, windowDim{d, d, -1, ir.Window{Size: 1, Stride: strides[d], Low: -start[d], High: limit[d] - n, Base: 1, Dilation: 1}})
 			}
 			return ws
 		},
@@ -81,7 +86,7 @@ var windowRows = map[ir.Kind]windowRow{
 			low, high, interior := op.Ints("edge_padding_low"), op.Ints("edge_padding_high"), op.Ints("interior_padding")
 			var ws []windowDim
 			for d := range low {
-				ws = append(ws, windowDim{d, d, ir.Window{Size: 1, Stride: 1, Low: low[d], High: high[d], Base: interior[d] + 1, Dilation: 1}})
+				ws = append(ws, windowDim{d, d, -1, ir.Window{Size: 1, Stride: 1, Low: low[d], High: high[d], Base: interior[d] + 1, Dilation: 1}})
 			}
 			return ws
 		},
@@ -155,10 +160,39 @@ func (w *windowDim) moves(a *assignment) bool {
 	return len(a.results[0][w.out]) > 0 && len(ks) == 1 && a.rule.Types[ks[0]] == ir.Permutation
 }
 
+// placesSummed: each device may have some of the places of every window, and
+// what they make of the result, if the operand is not cut along the windows.
+func placesSummed(op *ir.Op, rule *ir.Factors) {
+	for _, w := range windowRowOf(op).dims(op) {
+		rule.Types[rule.Operands[1][w.kernel][0]] = ir.Reduction
+	}
+}
+
+// sums reports whether op, cut as a says, is cut along the places of w, so that
+// each device needs what stands there of every window.
+func (w *windowDim) sums(a *assignment) bool {
+	return w.kernel >= 0 && len(a.operands[1][w.kernel]) > 0 && len(a.rule.Operands[0][w.in]) == 1
+}
+
+// notBoth leaves of factors that cut op both along the windows of a dimension
+// and along their places the former.
+func notBoth(op *ir.Op, rule *ir.Factors, factors [][]ir.AxisRef) {
+	row := windowRowOf(op)
+	if row == nil || op.Kind != ir.Convolution {
+		return
+	}
+	for _, w := range row.dims(op) {
+		if ks := rule.Operands[0][w.in]; len(ks) == 1 && len(factors[ks[0]]) > 0 {
+			factors[rule.Operands[1][w.kernel][0]] = nil
+		}
+	}
+}
+
 // A reading is the section of an operand that each device needs for its part of
-// the result. Where the windows of different parts lie differently in the
-// dilated operand, phased is set: a device takes the elements around its
-// windows and cuts the dilated section, span elements of it.
+// the result, or for its part of the places in windows. Where the windows of
+// different parts lie differently in the dilated operand, phased is set: a
+// device takes the elements around its windows and cuts the dilated section,
+// span elements of it.
 type reading struct {
 	section
 	phased bool
@@ -166,22 +200,42 @@ type reading struct {
 	window ir.Window // of the section
 }
 
-// reading is what a part of count windows needs, where the result is cut along
-// axes.
-func (w *windowDim) reading(axes []ir.AxisRef, count int) reading {
-	r := reading{window: w.Window, span: (count-1)*w.Stride + w.Reach()}
-	step := count * w.Stride
+// readings are what a needs of the operands along w, which are alike; false
+// where that is what there is of them.
+func (p *partitioner) reading(op *ir.Op, a *assignment, w *windowDim) (reading, bool) {
+	count := p.local(op.Results[0].Type, a.results[0]).Shape[w.out]
+	switch {
+	case w.moves(a):
+		return w.reading(a.results[0][w.out], count*w.Stride, 0, (count-1)*w.Stride+w.Reach(), w.Size), true
+	case w.sums(a):
+		axes := a.operands[1][w.kernel]
+		part := w.Size / p.mesh.RefsSize(axes)
+		step, first := part*w.Dilation, 0
+		if w.Reversed {
+			step, first = -step, (w.Size-part)*w.Dilation
+		}
+		return w.reading(axes, step, first, (count-1)*w.Stride+(part-1)*w.Dilation+1, part), true
+	}
+	return reading{}, false
+}
+
+// reading is the elements first to first+span, and step further on for each
+// device along axes, of the padded and dilated operand, with windows of some
+// size in it.
+func (w *windowDim) reading(axes []ir.AxisRef, step, first, span, size int) reading {
+	r := reading{window: w.Window, span: span}
+	r.window.Size = size
 	if step%w.Base == 0 {
-		first, last := -floorDiv(w.Low, w.Base), floorDiv(r.span-1-w.Low, w.Base)
-		if first <= last {
-			r.section = section{axes: axes, mul: step / w.Base, add: first, div: 1, size: last - first + 1}
-			r.window.Low = first*w.Base + w.Low
-			r.window.High = r.span - r.window.Low - ((r.size-1)*w.Base + 1)
+		from, to := -floorDiv(w.Low-first, w.Base), floorDiv(first+span-1-w.Low, w.Base)
+		if from <= to {
+			r.section = section{axes: axes, mul: step / w.Base, add: from, div: 1, size: to - from + 1}
+			r.window.Low = from*w.Base + w.Low - first
+			r.window.High = span - r.window.Low - ((r.size-1)*w.Base + 1)
 			return r
 		}
 	}
 	r.phased = true
-	r.section = section{axes: axes, mul: step, add: -w.Low, div: w.Base, size: (w.Base+r.span-2)/w.Base + 1}
+	r.section = section{axes: axes, mul: step, add: first - w.Low, div: w.Base, size: (w.Base+span-2)/w.Base + 1}
 	r.window.Low, r.window.High, r.window.Base = 0, 0, 1
 	return r
 }
@@ -190,68 +244,84 @@ func (w *windowDim) reading(axes []ir.AxisRef, count int) reading {
 // get at them, where op is computed as a says.
 func (p *partitioner) placeWindows(op *ir.Op, a *assignment) {
 	row := windowRowOf(op)
-	if row == nil {
-		return
-	}
 	for _, w := range row.dims(op) {
-		if !w.moves(a) {
+		r, ok := p.reading(op, a, &w)
+		if !ok {
 			continue
 		}
-		r := w.reading(a.results[0][w.out], p.local(op.Results[0].Type, a.results[0]).Shape[w.out])
+		cut, bytes := *a, 0
 		for i := range row.whole(op) {
-			v := op.Operands[i]
-			h := windowHalo{operand: i, dim: w.in}
-			at, halo, bytes := p.source(v, a.operands[i], w.in, r.section)
-			h.halo = halo
-			a.operands[i] = at
-			a.moved += bytes - p.moved(v, at)
-			a.halos = append(a.halos, h)
+			bytes += p.placeSection(op, &cut, i, w.in, r.section)
 		}
+		if p.scans(op, &w) && p.placeScan(op, a, &w, bytes) {
+			continue
+		}
+		*a = cut
 	}
 }
 
+// placeSection lets operand i of op lie as is best to get at a section of its
+// dimension d, and returns how many bytes move for it.
+func (p *partitioner) placeSection(op *ir.Op, a *assignment, i, d int, s section) int {
+	v := op.Operands[i]
+	at, halo, bytes := p.source(v, a.operands[i], d, s)
+	a.operands = slices.Clone(a.operands)
+	a.operands[i] = at
+	a.moved += bytes - p.moved(v, at)
+	a.halos = append(slices.Clip(a.halos), windowHalo{operand: i, dim: d, halo: halo})
+	return bytes
+}
+
 // A windowHalo is how to get at the sections of a dimension of an operand; no
-// halo where it is whole.
+// halo where it is whole, or where it is computed by a scan.
 type windowHalo struct {
 	operand, dim int
 	halo         *halo
+	scan         bool
 }
 
 // emitWindows computes op, which moves windows, on sections.
 func (p *partitioner) emitWindows(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+	row := windowRowOf(op)
+	ws, types := row.dims(op), p.partTypes(op, a)
+	in = p.windowSections(op, a, ws, in)
+	if slices.ContainsFunc(a.halos, func(h windowHalo) bool { return h.scan }) {
+		return p.emitScan(op, a, ws, in)
+	}
+	return p.emitTyped(op, in, row.attrs(op, in, types[0], ws), types)
+}
+
+// windowSections is the operands of op with the sections that a has them as,
+// and makes ws lie on these.
+func (p *partitioner) windowSections(op *ir.Op, a *assignment, ws []windowDim, in []*ir.Value) []*ir.Value {
 	row, in := windowRowOf(op), slices.Clone(in)
-	ws := row.dims(op)
 	for k := range ws {
 		w := &ws[k]
-		if !w.moves(a) {
+		r, ok := p.reading(op, a, w)
+		if !ok || a.haloOf(0, w.in).scan {
 			continue
 		}
-		r := w.reading(a.results[0][w.out], p.local(op.Results[0].Type, a.results[0]).Shape[w.out])
 		for i := range row.whole(op) {
 			var fill *ir.Value
 			if k := row.fill(op, i); k >= 0 && !isZero(op.Operands[k]) {
 				fill = in[k]
 			}
-			in[i] = p.read(r, a.haloOf(i, w.in), in[i], w.in, fill)
+			in[i] = p.read(r, a.haloOf(i, w.in).halo, in[i], w.in, fill)
 		}
 		w.Window = r.window
 	}
-	return p.emitAs(op, a, in, row.attrs(op, in, p.local(op.Results[0].Type, a.results[0]), ws))
+	return in
 }
 
 // haloOf is how a gets at a dimension of an operand.
-func (a *assignment) haloOf(operand, dim int) *halo {
+func (a *assignment) haloOf(operand, dim int) windowHalo {
 	i := slices.IndexFunc(a.halos, func(h windowHalo) bool { return h.operand == operand && h.dim == dim })
-	return a.halos[i].halo
+	return a.halos[i]
 }
 
 // read is what r needs of dimension d of x.
 func (p *partitioner) read(r reading, h *halo, x *ir.Value, d int, fill *ir.Value) *ir.Value {
-	if h == nil {
-		x = p.fetchWhole(&r.section, x, d, fill)
-	} else {
-		x = p.fetch(h, x, d, fill)
-	}
+	x = p.section(r.section, h, x, d, fill)
 	if !r.phased {
 		return x
 	}
@@ -265,6 +335,6 @@ func (p *partitioner) read(r reading, h *halo, x *ir.Value, d int, fill *ir.Valu
 	}
 	x = b.Pad(x, fill, none, high, interior)
 	first := r.add - floorDiv(r.add, r.div)*r.div
-	phase := b.Binary(ir.Remainder, addInt(b, b.Mul(p.coord(r.axes), b.I32(r.mul%r.div)), first), b.I32(r.div))
+	phase := b.Binary(ir.Remainder, addInt(b, b.Mul(p.coord(r.axes), b.I32((r.mul%r.div+r.div)%r.div)), first), b.I32(r.div))
 	return p.sliceAt(x, d, phase, r.span)
 }

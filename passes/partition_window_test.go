@@ -39,6 +39,14 @@ func (g *programMaker) interiorPad() *ir.Value {
 // Often the result has the size of the operand, or a part of it.
 func (g *programMaker) window(n int) ir.Window {
 	for range 20 {
+		if g.wide { // as a kernel is in the gradient of another
+			n := n - g.r.IntN(min(n, 4))
+			w := ir.Window{Size: n, Stride: 1 + g.r.IntN(2), Low: g.r.IntN(3), High: g.r.IntN(3), Base: 1 + g.r.IntN(4)/3, Dilation: 1}
+			if g.r.IntN(3) == 0 {
+				w.Size, w.Dilation = (n+1)/2, 2
+			}
+			return w
+		}
 		w := ir.Window{Size: 1 + g.r.IntN(4), Stride: 1 + g.r.IntN(3), Base: 1 + g.r.IntN(5)/3, Dilation: 1 + g.r.IntN(5)/3, Low: g.r.IntN(5) - 1, High: g.r.IntN(5) - 1}
 		switch g.r.IntN(4) {
 		case 0: // as large as the operand
