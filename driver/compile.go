@@ -126,21 +126,30 @@ var readings = map[string]reading{
 		since: "the program has pp ops, which StableHLO lacks, until the pass expand; --emit=ir prints them"},
 	"hlo": {flag: "--emit=hlo", form: ir.Local, print: hlo.Print,
 		since: "HLO is text of the per-device program, which is there from the pass partition on"},
-	"stats":      {flag: "--stats", form: ir.Local, since: measured, print: measure((*stats.Stats).Text)},
-	"stats-json": {flag: "--stats --json", form: ir.Local, since: measured, print: measure((*stats.Stats).JSON)},
+	"stats":      {flag: "--stats", form: ir.Local, since: perDeviceOnly, print: measure((*stats.Stats).Text)},
+	"stats-json": {flag: "--stats --json", form: ir.Local, since: perDeviceOnly, print: measure((*stats.Stats).JSON)},
 }
 
-const measured = "what is measured is the per-device program, which is there from the pass partition on"
+const perDeviceOnly = "what is measured is the per-device program, which is there from the pass partition on"
 
 // measure prints the statistics of a program by text.
 func measure(text func(*stats.Stats) string) func(m *ir.Module) (string, error) {
 	return func(m *ir.Module) (string, error) {
-		s, err := stats.Of(m)
+		s, err := measured(m)
 		if err != nil {
 			return "", err
 		}
 		return text(s), nil
 	}
+}
+
+// measured is what m does in a step, whether XLA has fused it or not.
+func measured(m *ir.Module) (*stats.Stats, error) {
+	u, err := hlo.Unfuse(m)
+	if err != nil {
+		return nil, err
+	}
+	return stats.Of(u)
 }
 
 // text prints the program in the reading that opts asks for.

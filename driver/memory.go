@@ -24,7 +24,7 @@ type need struct {
 
 // needed is what a run of r takes, by the static measure of its program.
 func (r *runner) needed() (*need, error) {
-	s, err := stats.Of(r.p.m)
+	s, err := measured(r.p.m)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (r *runner) needed() (*need, error) {
 	}
 	parts, devices := &s.Memory.Parts, len(r.machine.args)
 	own := s.Memory.Peak - parts[stats.Parameters] - parts[stats.OptimizerState] - parts[stats.GatheredWeights]
-	n := &need{devices: devices*own + max(1, devices/group)*parts[stats.GatheredWeights]}
+	n := &need{devices: devices*(own+s.Memory.Host) + max(1, devices/group)*parts[stats.GatheredWeights]}
 	whole := make(map[string]bool)
 	for _, p := range r.machine.params {
 		if p.mesh != nil || p.kind == "state" { // else all devices use what was read

@@ -33,6 +33,16 @@ func inferCustomCall(op *Op) ([]*Type, *Rule) {
 	return typesOf(op.Results), nil
 }
 
+// Placement is the memory to which op copies its operand, in the words of XLA's
+// host offloading: pinned_host or device; "" where it is no such copy.
+func (op *Op) Placement() string {
+	if op.Kind != CustomCall || op.Str("call_target_name") != "annotate_device_placement" {
+		return ""
+	}
+	d, _ := op.Attrs.Get("mhlo.frontend_attributes").(Dict)
+	return Attrs(d).Str("_xla_buffer_placement")
+}
+
 // annotates reports whether op is a call that only says something of its
 // operand: how it lies, or in which memory.
 func annotates(op *Op) bool {

@@ -65,6 +65,25 @@ func TestResiduals(t *testing.T) {
 	}
 }
 
+// What is kept in host memory takes none of the device: its stacks are the
+// host's, beside one row of each on its way.
+func TestOffloadedByMemory(t *testing.T) {
+	kept, offloaded := llama(t, "pipeline.remat=save_qkv_proj"), llama(t, "pipeline.remat=qkv_proj_offloaded")
+	stacks, rows := 0, 0
+	for _, r := range offloaded.Residuals {
+		if strings.HasSuffix(r.Name, "_proj") {
+			stacks += r.Bytes
+			rows += r.Bytes / r.Type.Shape[0]
+		}
+	}
+	if kept.Memory.Host != 0 || stacks == 0 || offloaded.Memory.Host < stacks || offloaded.Memory.Host > stacks+rows {
+		t.Errorf("%d and %d bytes in host memory, want 0, and %d with at most %d on their way", kept.Memory.Host, offloaded.Memory.Host, stacks, rows)
+	}
+	if saved := kept.Memory.Peak - offloaded.Memory.Peak; saved < stacks-rows {
+		t.Errorf("the device has %d bytes less than with everything on it, of the %d that the host has", saved, stacks)
+	}
+}
+
 // The further out a boundary is, the more its backward pass holds at a time.
 func TestBoundariesByMemory(t *testing.T) {
 	last := 0

@@ -547,16 +547,23 @@ func exchanges(m *ir.Module, attrs *ir.Attrs, operands int, result *ir.Type) boo
 	if !attrs.Has("split_dimension") || result.Kind == ir.TupleType || operands != 1 {
 		return false
 	}
-	n := 0
-	switch g := attrs.Get("replica_groups").(type) {
-	case ir.MeshAxes:
-		n = m.Mesh(g.Mesh).RefsSize(g.Axes)
-	case *ir.Literal:
-		if n = g.Type.Shape[1]; n == 0 {
-			n = max(m.Attrs.Int("mhlo.num_partitions"), m.Attrs.Int("mhlo.num_replicas"))
-		}
-	}
+	n := groupSize(m, attrs)
 	attrs.Set("split_count", ir.I64Attr(n))
 	attrs.Set("concat_dimension", ir.I64Attr(attrs.Int("split_dimension")))
 	return n > 0
+}
+
+// groupSize is how many devices the groups of a collective have each; 0 where
+// it has none.
+func groupSize(m *ir.Module, attrs *ir.Attrs) int {
+	switch g := attrs.Get("replica_groups").(type) {
+	case ir.MeshAxes:
+		return m.Mesh(g.Mesh).RefsSize(g.Axes)
+	case *ir.Literal:
+		if n := g.Type.Shape[1]; n > 0 {
+			return n
+		}
+		return max(m.Attrs.Int("mhlo.num_partitions"), m.Attrs.Int("mhlo.num_replicas"))
+	}
+	return 0
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/lower"
 )
 
 // Unfuse returns a copy of m, for reading, as it was before XLA fused it and
@@ -14,6 +15,7 @@ import (
 //   - a fusion and a call are the ops of what they call;
 //   - a start and its done are one op, where the start stood: collectives are
 //     collectives of package ir, wrapped computations their ops;
+//   - an all-to-all of an operand for each device is one of all of them, joined;
 //   - copies are gone, a bitcast is a reshape: its elements are right, their
 //     order is that in memory;
 //   - a tuple that is made to be taken apart is gone, whatever is between;
@@ -222,6 +224,12 @@ func (u *unfuser) unknown(op *ir.Op) bool {
 		u.replace(op, u.builder(op).Emit(ir.Reshape, op.Operands, nil, nil, []*ir.Type{t}).Result())
 	case opcode == "fusion":
 		return u.call(op, op.Sym("calls"))
+	case opcode == "all-to-all" && t.Kind == ir.TupleType:
+		parts := u.exchanged(op, t)
+		if parts == nil {
+			return false
+		}
+		u.replace(op, u.tuple(t, parts, op))
 	case split && base != "send" && base != "recv":
 		return u.splitOp(op, base, strings.TrimPrefix(opcode, base))
 	default:
@@ -308,6 +316,11 @@ func (u *unfuser) started(op *ir.Op, base string, t *ir.Type) []*ir.Value {
 	if t.Kind == ir.TupleType {
 		types = t.Elems
 	}
+	if base == "all-to-all" && t.Kind == ir.TupleType {
+		if parts := u.exchanged(op, t); parts != nil {
+			return parts
+		}
+	}
 	kind, known := u.kinds[base]
 	if known {
 		if whole := u.whole(op, kind, types, t); whole != nil {
@@ -346,20 +359,8 @@ func (u *unfuser) whole(op *ir.Op, kind ir.Kind, types []*ir.Type, t *ir.Type) *
 	if !kind.NumOperands().Allows(len(op.Operands)) || !kind.NumResults().Allows(len(types)) || row.form != 0 && row.form != exchange {
 		return nil
 	}
-	var as ir.Attrs
-	for _, a := range op.Attrs {
-		text, isText := a.Attr.(ir.Str)
-		f := row.field(a.Name)
-		switch {
-		case f == nil && isText && commonAttrs[a.Name]:
-			as.Set("hlo."+a.Name, text)
-		case f != nil && (!isText || f.parse(u.m, string(text), &as) != nil):
-			return nil
-		}
-	}
-	row.complete(&as)
-	allDevices(u.m, &as)
-	if row.form == exchange && !exchanges(u.m, &as, len(op.Operands), t) {
+	as, ok := u.attrs(op, row)
+	if !ok || row.form == exchange && !exchanges(u.m, &as, len(op.Operands), t) {
 		return nil
 	}
 	whole := &ir.Op{Kind: kind, Operands: slices.Clone(op.Operands), Attrs: as, Origin: op.Origin}
@@ -381,6 +382,55 @@ func (u *unfuser) whole(op *ir.Op, kind ir.Kind, types []*ir.Type, t *ir.Type) *
 		whole.Results = append(whole.Results, v)
 	}
 	return whole
+}
+
+// attrs are those of op, read by row; false where they say more than that knows.
+func (u *unfuser) attrs(op *ir.Op, row *row) (ir.Attrs, bool) {
+	var as ir.Attrs
+	for _, a := range op.Attrs {
+		text, isText := a.Attr.(ir.Str)
+		f := row.field(a.Name)
+		switch {
+		case f == nil && isText && commonAttrs[a.Name]:
+			as.Set("hlo."+a.Name, text)
+		case f != nil && (!isText || f.parse(u.m, string(text), &as) != nil):
+			return nil, false
+		}
+	}
+	row.complete(&as)
+	allDevices(u.m, &as)
+	return as, true
+}
+
+// exchanged are the results of an all-to-all that has an operand for each device
+// of a group and gives a tuple of type t: the parts of what the operands joined
+// are exchanged to. nil where it has no form.
+func (u *unfuser) exchanged(op *ir.Op, t *ir.Type) []*ir.Value {
+	n := len(op.Operands)
+	if n == 0 {
+		return nil
+	}
+	part := op.Operands[0].Type
+	as, ok := u.attrs(op, rowOf(ir.AllToAll))
+	if !ok || groupSize(u.m, &as) != n || !part.IsTensor() || part.Rank() == 0 || len(t.Elems) != n || slices.ContainsFunc(t.Elems, func(e *ir.Type) bool { return !e.Equal(part) }) {
+		return nil
+	}
+	if l := as.Literal("replica_groups"); l != nil && len(l.Data) == 0 {
+		as.Set("replica_groups", lower.Dense(iotaLists([]int{1, n}, []int{n}, []int{0}), n))
+	}
+	as.Set("split_dimension", ir.I64Attr(0))
+	as.Set("concat_dimension", ir.I64Attr(0))
+	as.Set("split_count", ir.I64Attr(n))
+	b, rows := u.builder(op), part.Shape[0]
+	joined := b.Concat(0, op.Operands...)
+	v := u.f.NewValue(joined.Type, op.Result().Name)
+	v.Def = &ir.Op{Kind: ir.AllToAll, Operands: []*ir.Value{joined}, Results: []*ir.Value{v}, Attrs: as, Origin: op.Origin}
+	u.out.Ops = append(u.out.Ops, v.Def)
+	parts := make([]*ir.Value, n)
+	for i := range parts {
+		parts[i] = b.SliceDim(v, 0, i*rows, (i+1)*rows)
+	}
+	return parts
 }
 
 // dropTuples drops the tuples, elements of tuples and contexts that nothing

@@ -1,6 +1,8 @@
 package stats
 
 import (
+	"strings"
+
 	"ppc/ir"
 	"ppc/lower/flow"
 )
@@ -61,4 +63,53 @@ func carryClasses(class []Class, op *ir.Op, of func(k int) Class) {
 			}
 		}
 	}
+}
+
+// hosted says, by ID, which values of f are in host memory: what is copied
+// there, views and parts of it, stacks that such rows are written into, and what
+// a loop carries of them from its beginning on. A value that is there stays so
+// when more is known, so looking until nothing changes ends.
+func hosted(f *ir.Func) []bool {
+	host, again := make([]bool, f.NumIDs()), true
+	put := func(vs ...*ir.Value) {
+		for _, v := range vs {
+			if !host[v.ID] {
+				host[v.ID], again = true, true
+			}
+		}
+	}
+	uses := f.Uses()
+	for again {
+		again = false
+		f.Body.Walk(func(op *ir.Op) {
+			switch {
+			case op.Placement() != "":
+				if strings.HasSuffix(op.Placement(), "host") {
+					put(op.Results...)
+				}
+			case op.Kind == ir.While:
+				cond, body := op.Regions[0], op.Regions[1]
+				for k, init := range op.Operands {
+					if !host[body.Args[k].ID] && !host[body.Terminator().Operands[k].ID] {
+						continue
+					}
+					put(cond.Args[k], body.Args[k], op.Results[k])
+					if init.Def != nil && uses[init.ID] == 1 {
+						put(init)
+					}
+				}
+			case op.Kind == ir.DynamicUpdateSlice:
+				if host[op.Operands[0].ID] || host[op.Operands[1].ID] {
+					put(op.Result())
+				}
+			case op.Kind == ir.Slice, op.Kind == ir.DynamicSlice, view(op) && len(op.Operands) == len(op.Results):
+				for i, v := range op.Results {
+					if host[op.Operands[i].ID] {
+						put(v)
+					}
+				}
+			}
+		})
+	}
+	return host
 }

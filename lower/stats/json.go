@@ -38,6 +38,7 @@ type memoryRow struct {
 	Residuals   int    `json:"residuals"`
 	LoopBuffers int    `json:"loop_buffers"`
 	Temporaries int    `json:"temporaries"`
+	Host        int    `json:"host,omitempty"`
 	At          string `json:"at"`
 	Loop        string `json:"in"`
 	Loops       int    `json:"loops"`
@@ -45,7 +46,7 @@ type memoryRow struct {
 
 func jsonMemory(m *Memory, loops int) memoryRow {
 	p := m.Parts
-	return memoryRow{m.Peak, p[Parameters], p[OptimizerState], p[GatheredWeights], p[ResidualStacks], p[LoopBuffers], p[Temporaries], m.At, m.Loop, loops}
+	return memoryRow{m.Peak, p[Parameters], p[OptimizerState], p[GatheredWeights], p[ResidualStacks], p[LoopBuffers], p[Temporaries], m.Host, m.At, m.Loop, loops}
 }
 
 type loopRow struct {

@@ -42,8 +42,12 @@ func (c Class) String() string { return classNames[c] }
 //
 // Nothing is fused and nothing is moved to another time: it is what the program
 // takes as it runs here, and a yardstick for compilers that do both.
+//
+// What is copied to the memory of the host, and the rows of it that a loop
+// stacks, is there and takes no memory of the device.
 type Memory struct {
 	Peak  int
+	Host  int             // of host memory, at the most, not in Peak
 	Parts [numClasses]int // of Peak
 	At    string          // the op at the peak: its name, what it makes, its place
 	Loop  string          // the innermost loop around it; "" for none
@@ -67,6 +71,7 @@ type buffer struct {
 	class Class
 	holds int  // live values that have it
 	kept  bool // an argument: never freed, never written but by what it is donated to
+	host  bool // in host memory
 }
 
 // A liveness is the walk over one function.
@@ -77,18 +82,29 @@ type liveness struct {
 	calls map[*ir.Func]Memory
 
 	class   []Class     // by ID, of the buffers that are made for a value
+	onHost  []bool      // by ID: the value is in host memory
 	buffers [][]*buffer // by ID, one for each leaf of the type
 	owner   []*ir.Block // by ID: where the value dies; nil for never
 	last    []int       // by ID: the op of its owner that reads it last; -1 for none
 	donor   []*ir.Value // by ID, of a value that is returned: the parameter donated to it
 	heirs   [][]*buffer // by ID, of a donated parameter: who moves in when it dies
 	live    [numClasses]int
+	host    int // live in host memory
 	peak    Memory
+}
+
+// count adds bytes to what is live in the memory that b is in, for b's class.
+func (l *liveness) count(b *buffer, bytes int) {
+	if b.host {
+		l.host += bytes
+		return
+	}
+	l.live[b.class] += bytes
 }
 
 func newLiveness(m *ir.Module, n *nests, f *ir.Func, calls map[*ir.Func]Memory) *liveness {
 	ids := f.NumIDs()
-	l := &liveness{m: m, n: n, f: f, calls: calls, class: classesOf(m, n, f), buffers: make([][]*buffer, ids), owner: make([]*ir.Block, ids),
+	l := &liveness{m: m, n: n, f: f, calls: calls, class: classesOf(m, n, f), onHost: hosted(f), buffers: make([][]*buffer, ids), owner: make([]*ir.Block, ids),
 		last: make([]int, ids), donor: make([]*ir.Value, ids), heirs: make([][]*buffer, ids)}
 	return l
 }
@@ -102,7 +118,7 @@ func (l *liveness) run() {
 			if main {
 				b.bytes = t.Bytes()
 			}
-			l.live[b.class] += b.bytes
+			l.count(b, b.bytes)
 			l.buffers[p.ID] = append(l.buffers[p.ID], b)
 		}
 	}
@@ -149,7 +165,9 @@ func (l *liveness) see(op *ir.Op, b *ir.Block) { l.seeWith(op, b, Memory{}) }
 
 // seeWith is see where a call takes more inside.
 func (l *liveness) seeWith(op *ir.Op, b *ir.Block, inside Memory) {
-	m := Memory{Parts: l.live, At: inside.At, Loop: inside.Loop}
+	host := max(l.peak.Host, l.host+inside.Host)
+	l.peak.Host = host
+	m := Memory{Host: host, Parts: l.live, At: inside.At, Loop: inside.Loop}
 	for c := range m.Parts {
 		m.Parts[c] += inside.Parts[c]
 		m.Peak += m.Parts[c]
@@ -235,11 +253,11 @@ func (l *liveness) dies(v *ir.Value, b *ir.Block, i int) bool {
 func (l *liveness) die(v *ir.Value) {
 	for _, b := range l.buffers[v.ID] {
 		if b.holds--; b.holds == 0 && !b.kept {
-			l.live[b.class] -= b.bytes
+			l.count(b, -b.bytes)
 		}
 	}
 	for _, b := range l.heirs[v.ID] {
-		l.live[b.class] -= b.bytes
+		l.count(b, -b.bytes)
 		b.bytes = 0
 	}
 }
@@ -256,8 +274,8 @@ func (l *liveness) share(v *ir.Value, bs []*buffer) {
 func (l *liveness) make(v *ir.Value) {
 	var bs []*buffer
 	for _, t := range leaves(v.Type) {
-		b := &buffer{bytes: t.Bytes(), class: l.class[v.ID], holds: 1}
-		l.live[b.class] += b.bytes
+		b := &buffer{bytes: t.Bytes(), class: l.class[v.ID], holds: 1, host: l.onHost[v.ID]}
+		l.count(b, b.bytes)
 		bs = append(bs, b)
 	}
 	l.buffers[v.ID] = bs
@@ -269,9 +287,9 @@ func (l *liveness) make(v *ir.Value) {
 // take gives v the buffer of another value, which is not read any more.
 func (l *liveness) take(v *ir.Value, b *buffer) {
 	if !b.kept {
-		l.live[b.class] -= b.bytes
+		l.count(b, -b.bytes)
 		b.class = l.class[v.ID]
-		l.live[b.class] += b.bytes
+		l.count(b, b.bytes)
 	}
 	l.share(v, []*buffer{b})
 }
@@ -324,7 +342,7 @@ func (l *liveness) inPlace(op *ir.Op, k int, b *ir.Block, i int) *buffer {
 		if len(bs) != 1 || !l.dies(x, b, i) || x.Type.NumElements() != v.Type.NumElements() || x.Type.Elem.Size() != v.Type.Elem.Size() {
 			continue
 		}
-		if x == p || bs[0].holds == 1 && !bs[0].kept && bs[0].bytes == BytesOf(v.Type) {
+		if x == p || bs[0].holds == 1 && bs[0].host == l.onHost[v.ID] && !bs[0].kept && bs[0].bytes == BytesOf(v.Type) {
 			return bs[0]
 		}
 	}
@@ -392,7 +410,7 @@ func (l *liveness) loop(op *ir.Op, b *ir.Block, i int) {
 			l.share(a, l.buffers[v.ID])
 		case p != nil && (l.last[p.ID] < i || p == v && over(k)):
 			donated[k] = l.buffers[p.ID][0]
-			l.live[donated[k].class] -= donated[k].bytes
+			l.count(donated[k], -donated[k].bytes)
 			l.make(a)
 		default:
 			if over(k) {
@@ -412,7 +430,7 @@ func (l *liveness) loop(op *ir.Op, b *ir.Block, i int) {
 		case flow.Invariant(op, k):
 			l.share(v, l.buffers[op.Operands[k].ID])
 		case donated[k] != nil:
-			l.live[donated[k].class] += donated[k].bytes
+			l.count(donated[k], donated[k].bytes)
 			l.share(v, donated[k:k+1])
 		default:
 			l.make(v)

@@ -50,6 +50,9 @@ func partsText(m stats.Memory) string {
 			parts = append(parts, strings.Join([]string{stats.Class(c).String(), strconv.Itoa(n)}, " "))
 		}
 	}
+	if m.Host > 0 {
+		parts = append(parts, fmt.Sprint("host ", m.Host))
+	}
 	return strings.Join(parts, ", ")
 }
 

@@ -37,7 +37,7 @@ func (n *nests) block(b *ir.Block, path string, times Count) {
 	n.at[b] = path
 	for _, op := range b.Ops {
 		switch {
-		case collectiveKind(op) != ir.Invalid:
+		case op.Kind.Has(ir.Collective):
 			n.s.Collectives = append(n.s.Collectives, collectiveOf(n.m, op, path, times))
 		case op.Kind == ir.While:
 			n.loop(op, path, times)
@@ -104,11 +104,10 @@ func carryName(op *ir.Op, i int) string {
 
 func collectiveOf(m *ir.Module, op *ir.Op, loop string, times Count) *Collective {
 	axes, n, slices := groupOf(m, op)
-	kind := collectiveKind(op)
-	in, out := bytesOfAll(op.Operands), resultBytes(op)
-	c := &Collective{Op: op, Kind: strings.TrimPrefix(kind.String(), "stablehlo."), Loop: loop, Axes: axes, Group: n, Slices: slices, Bytes: max(in, out), Executions: times}
+	in, out := bytesOfAll(op.Operands), bytesOfAll(op.Results)
+	c := &Collective{Op: op, Kind: strings.TrimPrefix(op.Name(), "stablehlo."), Loop: loop, Axes: axes, Group: n, Slices: slices, Bytes: max(in, out), Executions: times}
 	c.Name = NameOf(op)
-	c.Moved = movedBy(kind, c.Bytes, n)
+	c.Moved = movedBy(op.Kind, c.Bytes, n)
 	return c
 }
 
@@ -150,8 +149,6 @@ func groupOf(m *ir.Module, op *ir.Op) (axes string, n, slices int) {
 		if a.Type.Rank() == 2 {
 			return "", a.Type.Shape[1], 1
 		}
-	case ir.Str:
-		return "", hloGroupSize(string(a)), 1
 	}
 	switch a := op.Attrs.Get("source_target_pairs").(type) {
 	case ir.AxisShift:

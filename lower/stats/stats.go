@@ -69,7 +69,8 @@ type Residual struct {
 	Why   string
 }
 
-// Of measures m, which must be a per-device program.
+// Of measures m, which must be a per-device program, and not fused or split in
+// time: XLA's are measured as hlo.Unfuse leaves them.
 func Of(m *ir.Module) (*Stats, error) {
 	main := m.Main()
 	if main == nil || main.Body == nil {

@@ -23,7 +23,14 @@ import (
 func lowered(t *testing.T, src string, words []string) *ir.Module {
 	t.Helper()
 	m := parse(t, src, words)
-	if m.Form.Has(ir.Local) || strings.HasPrefix(src, "HloModule") {
+	if strings.HasPrefix(src, "HloModule") {
+		u, err := hlo.Unfuse(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	if m.Form.Has(ir.Local) {
 		return m
 	}
 	if err := passes.Run(m, passes.Config{}); err != nil {

@@ -28,6 +28,9 @@ func (s *Stats) memoryText() *table {
 			t.row("  "+Class(c).String(), "", SizeText(n), "")
 		}
 	}
+	if s.Memory.Host > 0 {
+		t.row("host memory", "", SizeText(s.Memory.Host), "at the most")
+	}
 	return t
 }
 
