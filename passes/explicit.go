@@ -22,6 +22,9 @@ func explicitMode(m *ir.Module) bool { return m.Attrs.Str("pp.mode") == "explici
 //   - A constant, or what is computed from constants alone, lies as each use
 //     has it; a dimension along which a value is only repeated, as the first
 //     use to which it matters.
+//
+// All errors are found: how the results of an op at fault lie stays open, unless
+// the program says it, and ops that use what is open are not looked at.
 func (p *propagator) follow() error {
 	for _, x := range p.all {
 		x.grown = make([]bool, len(x.shape))
@@ -41,15 +44,33 @@ func (p *propagator) follow() error {
 	p.reachBack()
 	root := p.loop
 	root.edges = len(p.nodes)
-	if err := p.followBody(root); err != nil {
-		return err
-	}
+	p.followBody(root)
 	for _, n := range p.results {
-		if err := p.followNode(n); err != nil {
-			return err
+		p.followNode(n)
+	}
+	return sortedErrors(p.refused)
+}
+
+// refuse notes err of n and leaves open how the results of n lie.
+func (p *propagator) refuse(n *propNode, err *Error) {
+	p.refused = append(p.refused, err)
+	n.refused = true
+	n.leaveOpen()
+}
+
+// leaveOpen leaves open how the results of n lie of which the program says
+// nothing.
+func (n *propNode) leaveOpen() {
+	for _, r := range n.results {
+		if r.propTensor != nil && r.seed == nil {
+			r.open = true
 		}
 	}
-	return nil
+}
+
+// onOpen reports whether n uses what an error has left open.
+func (n *propNode) onOpen() bool {
+	return slices.ContainsFunc(n.operands, func(r propRef) bool { return r.propTensor != nil && r.open })
 }
 
 // reachBack finds for each tensor what the program says of it afterwards: in a
@@ -88,36 +109,32 @@ func (p *propagator) reachBack() {
 }
 
 // followBody follows the nodes of a loop's body in order.
-func (p *propagator) followBody(l *propLoop) error {
-	nodes := func(from, to int) error {
+func (p *propagator) followBody(l *propLoop) {
+	nodes := func(from, to int) {
 		for _, n := range p.nodes[from:to] {
-			if err := p.followNode(n); err != nil {
-				return err
-			}
+			p.followNode(n)
 		}
-		return nil
 	}
 	at := l.first
 	for _, in := range l.inner {
-		if err := nodes(at, in.first); err != nil {
-			return err
-		}
-		if err := p.followLoop(in); err != nil {
-			return err
-		}
+		nodes(at, in.first)
+		p.followLoop(in)
 		at = in.end
 	}
-	return nodes(at, l.edges)
+	nodes(at, l.edges)
 }
 
 // followLoop follows a loop. A carry that begins as a constant is not known
 // until the body has been followed, which is done again then; each time some
 // carry has become known.
-func (p *propagator) followLoop(l *propLoop) error {
+func (p *propagator) followLoop(l *propLoop) {
 	edges := p.nodes[l.edges:l.end]
 	for _, n := range edges {
 		x, init := n.results[0].propTensor, n.operands[0].propTensor
 		if x.seed != nil {
+			continue
+		}
+		if x.open = init.open; x.open {
 			continue
 		}
 		if x.known = !init.free && init.known; x.known {
@@ -125,18 +142,15 @@ func (p *propagator) followLoop(l *propLoop) error {
 		}
 	}
 	for again := true; again; {
-		if err := p.followBody(l); err != nil {
-			return err
-		}
+		p.followBody(l)
 		again = p.becomeKnown(edges)
 	}
 	for _, n := range edges {
-		if err := p.carriedAlike(n); err != nil {
-			return err
+		if !n.refused && !n.onOpen() {
+			p.carriedAlike(n)
+			newDerivation(p, n).fill()
 		}
-		newDerivation(p, n).fill()
 	}
-	return nil
 }
 
 // becomeKnown lets the carries of edges that are not known lie as an iteration
@@ -146,7 +160,7 @@ func (p *propagator) becomeKnown(edges []*propNode) bool {
 	some, left := false, false
 	for _, n := range edges {
 		x, next := n.results[0].propTensor, n.operands[1].propTensor
-		if x.known {
+		if x.open = x.open || !x.known && next.open && x.seed == nil; x.known || x.open {
 			continue
 		}
 		if !next.free && next.known {
@@ -160,7 +174,7 @@ func (p *propagator) becomeKnown(edges []*propNode) bool {
 		return some
 	}
 	for _, n := range edges {
-		if x := n.results[0].propTensor; !x.known {
+		if x := n.results[0].propTensor; !x.known && !x.open {
 			p.lie(x, make([][]ir.AxisRef, len(x.shape)))
 			x.known = true
 		}

@@ -82,7 +82,14 @@ func newDerivation(p *propagator, n *propNode) *derivation {
 }
 
 // followNode lets the results of n follow from its operands.
-func (p *propagator) followNode(n *propNode) error {
+func (p *propagator) followNode(n *propNode) {
+	if n.refused {
+		return
+	}
+	if n.onOpen() {
+		n.leaveOpen()
+		return
+	}
 	w := newDerivation(p, n)
 	c := w.join()
 	if n.op != nil && n.op.Kind == ir.ShardingConstraint {
@@ -93,7 +100,8 @@ func (p *propagator) followNode(n *propNode) error {
 		c = w.check()
 	}
 	if c != nil && (said == nil || !c.ofResult(w)) {
-		return w.refuse(c)
+		p.refuse(n, w.refusal(c))
+		return
 	}
 	if c != nil {
 		w.settle(said)
@@ -101,7 +109,6 @@ func (p *propagator) followNode(n *propNode) error {
 		w.settle(nil)
 	}
 	w.fill()
-	return nil
 }
 
 // stated is what the program says of the result, nil if nothing.
@@ -418,18 +425,18 @@ func (w *derivation) growsOn(k int) bool {
 
 // carriedAlike checks that what an iteration leaves can go on as what the loop
 // carries without a move.
-func (p *propagator) carriedAlike(n *propNode) error {
+func (p *propagator) carriedAlike(n *propNode) {
 	x, next := n.results[0], n.operands[1]
 	if next.free || !next.known {
-		return nil
+		return
 	}
 	pr := &projection{mesh: p.mesh}
 	for d, axes := range next.dims {
 		if !slices.Equal(axes, x.dims[d]) && !pr.strictPrefix(axes, x.dims[d]) {
 			w := newDerivation(p, n)
 			w.join()
-			return w.refuse(&clash{kind: clashCarried, factor: d, a: 0, b: 1})
+			p.refuse(n, w.refusal(&clash{kind: clashCarried, factor: d, a: 0, b: 1}))
+			return
 		}
 	}
-	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"ppc/ir"
 )
 
-// refuse is the error of c: what the op leaves open, with the user's names, and
+// refusal is the error of c: what the op leaves open, with the user's names, and
 // the constraints that would settle it.
-func (w *derivation) refuse(c *clash) error {
+func (w *derivation) refusal(c *clash) *Error {
 	op := w.n.at
 	what := "the result"
 	if op != nil {
@@ -36,7 +36,7 @@ func (w *derivation) refuse(c *clash) error {
 	case clashLost:
 		msg = fmt.Sprintf("%s makes a result that cannot lie along %s as %s does in %s", what, axesText(w.p.mesh, c.axes), w.factorText(c.factor), w.operandText(c.a))
 	}
-	return errorf(op, "%s%s; settle it with %s", msg, rulesText(w.p.mesh, w.dimsOf(c)...), strings.Join(w.cures(c), " or "))
+	return errorOf(op, "%s%s; settle it with %s", msg, rulesText(w.p.mesh, w.dimsOf(c)...), strings.Join(w.cures(c), " or "))
 }
 
 // dimsOf are the dimensions of operands that c is about.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,8 @@ import (
 )
 
 // Every error of explicit mode names constraints that settle it: with each of
-// them alone in the program, it lowers.
+// them alone in the program, it lowers. Where there are several errors, it does
+// with the first of each; what only follows from an error is none.
 func TestExplicitErrors(t *testing.T) {
 	golden.Run(t, "../testdata/golden/explicit", map[string]golden.Stage{"error": func(t *testing.T, src string, _ []string) string {
 		err := lowered(t, src)
@@ -25,6 +27,21 @@ func TestExplicitErrors(t *testing.T) {
 			if err := lowered(t, cured(src, line, cure)); err != nil {
 				t.Errorf("with %s: %v", cure, err)
 			}
+		}
+		return err.Error() + "\n"
+	}, "errors": func(t *testing.T, src string, _ []string) string {
+		err := lowered(t, src)
+		if err == nil {
+			t.Fatal("it lowers")
+		}
+		lines := strings.Split(err.Error(), "\n")
+		settled := src
+		for _, msg := range slices.Backward(lines) {
+			line, cures := curesIn(t, msg)
+			settled = cured(settled, line, cures[0])
+		}
+		if err := lowered(t, settled); len(lines) < 2 || err != nil {
+			t.Errorf("%d errors; when they are settled: %v", len(lines), err)
 		}
 		return err.Error() + "\n"
 	}})

@@ -8,8 +8,11 @@
 package passes
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"ppc/ir"
 )
@@ -97,8 +100,58 @@ func opUserName(op *ir.Op) string {
 	return ""
 }
 
-func errorf(op *ir.Op, format string, args ...any) error {
+func errorf(op *ir.Op, format string, args ...any) error { return errorOf(op, format, args...) }
+
+func errorOf(op *ir.Op, format string, args ...any) *Error {
 	return &Error{Op: op, Msg: fmt.Sprintf(format, args...)}
+}
+
+// Errors is several errors of one pass, in source order.
+type Errors []*Error
+
+func (es Errors) Error() string {
+	lines := make([]string, len(es))
+	for i, e := range es {
+		lines[i] = e.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (es Errors) Unwrap() []error {
+	out := make([]error, len(es))
+	for i, e := range es {
+		out[i] = e
+	}
+	return out
+}
+
+// sortedErrors is es in source order, each once: nil where there is none, and
+// the one where there is one.
+func sortedErrors(es []*Error) error {
+	place := func(e *Error) (file string, pos ir.Pos) {
+		if e.Op != nil && e.Op.Origin != nil {
+			pos = e.Op.Origin.Pos
+		}
+		return pos.File, pos
+	}
+	said := make(map[string]bool)
+	es = slices.DeleteFunc(es, func(e *Error) bool {
+		again := said[e.Error()]
+		said[e.Error()] = true
+		return again
+	})
+	slices.SortStableFunc(es, func(a, b *Error) int {
+		f, p := place(a)
+		g, q := place(b)
+		return cmp.Or(cmp.Compare(f, g), p.Compare(q))
+	})
+	switch len(es) {
+	case 0:
+		return nil
+	case 1:
+		return es[0]
+	}
+	return Errors(es)
 }
 
 // Run runs the passes of Table over m, in order, from the first that m's form
@@ -185,8 +238,13 @@ func runOne(p *Pass, m *ir.Module, warn func(*Error)) (err error) {
 		}
 	}
 	if err := run(m); err != nil {
-		if e, ok := err.(*Error); ok {
+		switch e := err.(type) {
+		case *Error:
 			e.Pass = p.Name
+		case Errors:
+			for _, e := range e {
+				e.Pass = p.Name
+			}
 		}
 		return err
 	}

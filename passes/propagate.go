@@ -72,6 +72,7 @@ type propTensor struct {
 
 	free  bool         // one use of a free value
 	known bool         // in explicit mode: dims are how it lies
+	open  bool         // in explicit mode: an error has left open how it lies
 	grown []bool       // in explicit mode, by dimension: repeated along it, and not used yet where it matters how it lies
 	maker *propNode    // in explicit mode: the node whose result it is
 	said  *ir.Sharding // in explicit mode: what a constraint that is its only use says
@@ -94,6 +95,7 @@ type propNode struct {
 	operands, results []propRef // without a tensor where that is a scalar
 	oneUse            bool      // nobody else uses the operands
 	queued            bool
+	refused           bool // in explicit mode: there is an error of it
 }
 
 // refs are the operands, then the results.
@@ -167,6 +169,7 @@ type propagator struct {
 	stack   []*propNode
 
 	explicit bool      // the module asks for explicit mode
+	refused  []*Error  // in explicit mode
 	at       *ir.Op    // the op whose nodes are made
 	loop     *propLoop // the innermost loop around it; the whole function at the top
 }
