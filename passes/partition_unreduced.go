@@ -194,15 +194,20 @@ func partitionSharded(p *partitioner, op *ir.Op) {
 	p.definePartial(r, at, v, p.sortedAxes(slices.Concat(c.partial, op.AxisRefs("axes"))), ir.Add)
 }
 
-// broadcastFrom is v as one device has it.
+// broadcastFrom is v as one device has it: that sends it to the first device of
+// the mesh, if it is another, from where all get it.
 func (p *partitioner) broadcastFrom(v *ir.Value, device int) *ir.Value {
-	ids := []int{device}
-	for id := range p.mesh.Size() {
-		if id != device {
-			ids = append(ids, id)
-		}
+	if p.mesh.Size() == 1 {
+		return v
 	}
-	attrs := ir.AttrsOf(ir.NamedAttr{Name: "replica_groups", Attr: ir.Ints64(ir.Tensor(ir.I64, 1, len(ids)), ids...)})
+	var axes []ir.AxisRef
+	for _, a := range p.mesh.Axes {
+		axes = append(axes, ir.Ax(a.Name))
+	}
+	if place := p.mesh.Place(device); place > 0 {
+		v = p.permute(v, ir.AxisShift{Mesh: p.mesh.Name, Axes: axes, Shift: -place, Wrap: true})
+	}
+	attrs := ir.AttrsOf(ir.NamedAttr{Name: "replica_groups", Attr: ir.MeshAxes{Mesh: p.mesh.Name, Axes: axes}})
 	if !p.replicas {
 		attrs.Set("channel_handle", p.channel())
 	}
