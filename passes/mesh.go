@@ -1,43 +1,52 @@
 package passes
 
-import "ppc/ir"
+import (
+	"fmt"
+
+	"ppc/ir"
+)
 
 // meshOf is the mesh that the shardings of f are of; the module's first where
 // there is no sharding, nil where there is no mesh. Meshes that differ in name
 // alone are one; a mesh without axes names one device and stands beside any.
 func meshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
 	var found *ir.Mesh
+	var first string // what lies on it, and where the source says so
 	var err error
-	see := func(op *ir.Op, s *ir.Sharding) {
+	see := func(op *ir.Op, what func() string, s *ir.Sharding) {
 		if s == nil {
 			return
 		}
 		mesh := m.Mesh(s.Mesh)
+		lies := func() string {
+			return fmt.Sprintf("%s lies on mesh %s%s", what(), ir.SymbolText(mesh.Name), saidAt(s))
+		}
 		switch {
 		case mesh == nil || len(mesh.Axes) == 0:
 		case found == nil:
-			found = mesh
+			found, first = mesh, lies()
 		case err == nil && !found.SameDevices(mesh):
-			err = errorf(op, "%s lies on meshes %s and %s: a program is partitioned over one mesh", ir.SymbolText(f.Name), ir.SymbolText(found.Name), ir.SymbolText(mesh.Name))
+			err = errorf(op, "%s, but %s: %s is partitioned over one mesh; state all shardings over that", first, lies(), ir.SymbolText(f.Name))
 		}
 	}
 	for _, v := range f.Params() {
-		see(nil, v.Sharding)
+		see(nil, func() string { return describe(v) }, v.Sharding)
 	}
-	for _, r := range f.Results {
-		see(nil, r.Sharding)
+	for i, r := range f.Results {
+		see(nil, func() string { return resultName(f, i) }, r.Sharding)
 	}
 	f.Body.Walk(func(op *ir.Op) {
 		for _, v := range op.Results {
-			see(op, v.Sharding)
+			see(op, func() string { return describe(v) }, v.Sharding)
 		}
 		for _, a := range op.Attrs {
+			what := func() string { return a.Name + " of " + op.Name() }
 			switch a := a.Attr.(type) {
 			case *ir.Sharding:
-				see(op, a)
+				see(op, what, a)
 			case ir.PerValue:
 				for _, s := range a {
-					see(op, s)
+					see(op, what, s)
 				}
 			}
 		}
@@ -46,6 +55,17 @@ func meshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
 		found = m.Meshes[0]
 	}
 	return found, err
+}
+
+// saidAt is the place in the source that says s, in brackets; "" if that is not
+// known.
+func saidAt(s *ir.Sharding) string {
+	for _, d := range s.Dims {
+		if d.Rule.Place().Line > 0 {
+			return " (" + d.Rule.Place().String() + ")"
+		}
+	}
+	return ""
 }
 
 // onOneDevice reports whether s says that one device alone has the value, and
