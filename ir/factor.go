@@ -1,5 +1,7 @@
 package ir
 
+import "slices"
+
 // A FactorType says what may be done when a factor is cut over mesh axes.
 type FactorType uint8
 
@@ -405,7 +407,8 @@ func reduceWindowFactors(op *Op) *Factors {
 }
 
 // sortFactors: the sorted dimension must be whole. Along it, propagation
-// crosses only where there is another dimension to move the axes to.
+// crosses only where there is another dimension to move the axes to; elsewhere
+// it is of each tensor alone.
 func sortFactors(op *Op) *Factors {
 	f := newFactors(op)
 	n, t := len(op.Results), op.Results[0].Type
@@ -424,8 +427,9 @@ func sortFactors(op *Op) *Factors {
 		case others:
 			f.add(size, NeedReplication, repeat(d, n), repeat(d, n))
 		default:
-			f.add(size, NeedReplication, repeat(d, n), nil)
-			f.add(size, NeedReplication, nil, repeat(d, n))
+			for _, dims := range append(slices.Clip(f.Operands), f.Results...) {
+				dims[d] = []int{f.factor(size, NeedReplication)}
+			}
 		}
 	}
 	return f

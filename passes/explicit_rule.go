@@ -331,7 +331,7 @@ func (w *derivation) refine(dims [][]ir.AxisRef, said *ir.Sharding) {
 // addition along axes that it uses for nothing else.
 func (w *derivation) refineOpen(dims [][]ir.AxisRef, x *propTensor) {
 	found := slices.Clone(dims)
-	taken := slices.Concat(x.seed.Replicated, x.seed.Unreduced)
+	taken := slices.Concat(x.seed.Replicated, x.seed.Unreduced, x.barred)
 	for d, s := range x.seed.Dims {
 		dims[d] = s.Axes
 		taken = append(taken, s.Axes...)

@@ -178,20 +178,29 @@ func partitionReplicated(p *partitioner, op *ir.Op) {
 	p.definePartial(r, at, p.onFirst(c.v, axes, ir.Add), p.sortedAxes(slices.Concat(c.partial, axes)), ir.Add)
 }
 
-// partitionSharded puts the part that each device has into zeros.
+// partitionSharded puts the part that each device has into zeros. Along an axis
+// that does not divide the operand, which is whole there, one device has it.
 func partitionSharded(p *partitioner, op *ir.Op) {
 	x, r := op.Operands[0], op.Result()
-	from, at := p.layoutOf(x), p.layoutOf(r)
+	from, at, axes := p.layoutOf(x), p.layoutOf(r), op.AxisRefs("axes")
+	has, wants := (&planSearch{mesh: p.mesh}).atoms(from, at)
+	gone := make(layout, len(at))
+	for d := range at {
+		if n := len(wants[d]); samePrefix(has[d], wants[d]) == n {
+			gone[d] = has[d][n:]
+		} else {
+			from[d] = at[d]
+		}
+	}
 	c := p.raw(x, from, unreducedOf(x.Sharding))
 	b := &p.build
 	zeros := b.Splat(p.local(r.Type, at), 0)
 	starts := make([]*ir.Value, len(at))
 	for d := range starts {
-		gone := from[d][samePrefix(from[d], at[d]):]
-		starts[d] = p.offset(gone, c.v.Type.Shape[d])
+		starts[d] = p.offset(gone[d], c.v.Type.Shape[d])
 	}
-	v := b.DynamicUpdateSlice(zeros, c.v, starts)
-	p.definePartial(r, at, v, p.sortedAxes(slices.Concat(c.partial, op.AxisRefs("axes"))), ir.Add)
+	v := p.onFirst(b.DynamicUpdateSlice(zeros, c.v, starts), p.outside(axes, slices.Concat(gone...)), ir.Add)
+	p.definePartial(r, at, v, p.sortedAxes(slices.Concat(c.partial, axes)), ir.Add)
 }
 
 // broadcastFrom is v as one device has it: that sends it to the first device of

@@ -150,7 +150,8 @@ func (p *propagator) round(last int) {
 }
 
 // step lets axes spread through nodes and queues the neighbours of what
-// changed.
+// changed. Where an op has a tensor as two operands that want different axes, the
+// later one has its way, as in Shardy.
 func (p *propagator) step(nodes []*propNode, dir func(*propNode, int) direction) {
 	for _, n := range nodes {
 		if !slices.ContainsFunc(n.refs(), func(r propRef) bool { return r.propTensor != nil && r.cut() }) {
@@ -158,17 +159,35 @@ func (p *propagator) step(nodes []*propNode, dir func(*propNode, int) direction)
 		}
 		pr := p.project(n)
 		pr.spread(n, func(k int) direction { return dir(n, k) &^ n.barred })
-		for i, r := range n.refs() {
+		refs := n.refs()
+		before := make([][][]ir.AxisRef, len(refs)) // of a tensor that stands further on again
+		for i, r := range refs {
 			dims := n.rule.Operands
 			at := i
 			if i >= pr.inputs {
 				dims, at = n.rule.Results, i-pr.inputs
 			}
-			if r.propTensor != nil && p.extend(r, pr, &pr.tensors[i], dims[at]) {
+			if r.propTensor == nil {
+				continue
+			}
+			now := r.dims
+			if first := refIndex(refs, r); first < i {
+				r.dims = slices.Clone(before[first])
+			} else if refIndex(refs[i+1:], r) >= 0 {
+				before[i] = slices.Clone(r.dims)
+			}
+			if p.extend(r, pr, &pr.tensors[i], dims[at]) {
 				p.wake(r.propTensor, n)
+			} else {
+				r.dims = now
 			}
 		}
 	}
+}
+
+// refIndex is where refs first have the tensor of r; -1 where they do not.
+func refIndex(refs []propRef, r propRef) int {
+	return slices.IndexFunc(refs, func(o propRef) bool { return o.propTensor == r.propTensor })
 }
 
 // cut reports whether some axis cuts r.
@@ -208,10 +227,12 @@ func (p *propagator) withoutPrefix(axes, prefix []ir.AxisRef) ([]ir.AxisRef, boo
 
 // wake queues the nodes of x, but for the one that changed it.
 func (p *propagator) wake(x *propTensor, by *propNode) {
-	for _, n := range slices.Backward(x.nodes) {
-		if n != by && !n.queued {
-			n.queued = true
-			p.stack = append(p.stack, n)
+	for _, late := range []bool{true, false} { // barriers come last
+		for _, n := range slices.Backward(x.nodes) {
+			if n != by && !n.queued && late == (n.barred != 0) {
+				n.queued = true
+				p.stack = append(p.stack, n)
+			}
 		}
 	}
 }

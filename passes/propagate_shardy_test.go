@@ -58,7 +58,7 @@ func TestPropagateLikeShardy(t *testing.T) {
 	}
 	programs := make(map[uint64]*ir.Module)
 	for seed := range uint64(shardyPrograms) {
-		m, _ := randomProgram(4*seed, meshes[seed%2], 1+int(seed%12))
+		m, _ := randomProgramOf(frontEndOps(), 4*seed, meshes[seed%2], 1+int(seed%12))
 		if err := dce(m); err != nil {
 			t.Fatal(err)
 		}

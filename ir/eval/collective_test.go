@@ -198,6 +198,28 @@ func TestNestedManualComputation(t *testing.T) {
 	equal(t, out[0], ints(whole.Shape, 30, 41, 12, 23))
 }
 
+// A device that is done with an inner manual computation is not taken for one
+// that has ended while another waits for it.
+func TestCollectiveAfterNested(t *testing.T) {
+	whole, half, quarter := ir.Tensor(ir.I32, 2, 2), ir.Tensor(ir.I32, 1, 2), ir.Tensor(ir.I32, 1, 1)
+	m := grid(func(b *ir.Builder, in values) values {
+		manual := func(b *ir.Builder, in values, axis string, s *ir.Sharding, local *ir.Type, build func(b *ir.Builder, in values) values) values {
+			return b.Emit(ir.ManualComputation, in, attrs("in_shardings", ir.PerValue{s}, "out_shardings", ir.PerValue{s}, "manual_axes", ir.Array{ir.Str(axis)}),
+				[]*ir.Block{region(b, ir.SdyReturn, build, local)}, ir.Types(in)).Results
+		}
+		return manual(b, in, "x", ir.NewSharding("mesh", ir.Axs("x"), nil), half, func(b *ir.Builder, in values) values {
+			in = manual(b, in, "y", ir.NewSharding("mesh", nil, ir.Axs("y")), quarter, func(b *ir.Builder, in values) values {
+				return values{b.Unary(ir.Negate, in[0])}
+			})
+			return b.Emit(ir.AllReduce, in, attrs("replica_groups", over("x"), "channel_handle", ir.Channel{Handle: 1, Type: 1}, "use_global_device_ids", ir.Unit{}),
+				[]*ir.Block{b.Combiner(ir.Add, ir.I32)}, nil).Results
+		})
+	}, whole)
+	for range 2000 {
+		equal(t, evaluate(t, m, Options{}, count(2, 2))[0], ints(whole.Shape, -4, -6, -4, -6))
+	}
+}
+
 // The same program gives the same bits however the processes run.
 func TestDeterministic(t *testing.T) {
 	x := ir.Tensor(ir.F32, 64)

@@ -149,10 +149,13 @@ func (w *world) deaths(b *ir.Block) [][]*ir.Value {
 }
 
 // fork runs a process like the given one on each of the devices, in place of
-// the caller, and returns when all have ended. The first failure ends the world.
+// the caller, and returns when all have ended: the last of them lives on as the
+// caller. The first failure ends the world.
 func (w *world) fork(like process, ranks []int, run func(p *process, i int) error) error {
 	w.join(len(ranks) - 1)
 	var wg sync.WaitGroup
+	var running atomic.Int64
+	running.Store(int64(len(ranks)))
 	for i, rank := range ranks {
 		wg.Go(func() {
 			p := like
@@ -160,11 +163,12 @@ func (w *world) fork(like process, ranks []int, run func(p *process, i int) erro
 			if err := run(&p, i); err != nil {
 				w.fail(err)
 			}
-			w.join(-1)
+			if running.Add(-1) > 0 {
+				w.join(-1)
+			}
 		})
 	}
 	wg.Wait()
-	w.join(1)
 	return context.Cause(w.ctx)
 }
 

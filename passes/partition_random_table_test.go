@@ -1,0 +1,298 @@
+package passes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"ppc/ir"
+	"ppc/ir/eval"
+)
+
+// A tableOp is an op of the table that computes element by element, and the
+// types of numbers that it takes.
+type tableOp struct {
+	kind  ir.Kind
+	types []ir.DType
+}
+
+// numberTypes are those that random ops compute with.
+var numberTypes = []ir.DType{ir.F64, ir.I32, ir.I1, ir.C128}
+
+// tableOps are the ops of the table that compute element by element, with every
+// type that they take; of ops of different types, choices by truth values.
+var tableOps = sync.OnceValue(func() []tableOp {
+	var out []tableOp
+	for _, k := range ir.Kinds() {
+		if !k.Has(ir.Elementwise) || k.Has(ir.Collective) || k.Has(ir.Pipeline) || k.Has(ir.Composite) || k >= ir.ShardingConstraint || k == ir.Convert {
+			continue
+		}
+		for _, t := range numberTypes {
+			types := slices.Repeat([]ir.DType{t}, k.NumOperands().Max)
+			if takes(k, types) {
+				out = append(out, tableOp{k, types})
+			} else if types[0] = ir.I1; takes(k, types) {
+				out = append(out, tableOp{k, types})
+			}
+		}
+	}
+	return out
+})
+
+// takes reports whether k computes with numbers of such types.
+func takes(k ir.Kind, types []ir.DType) bool {
+	f := ir.NewFunc("main")
+	op := &ir.Op{Kind: k, Attrs: tableAttrs(k, func(int) int { return 0 })}
+	var args []*ir.Literal
+	for _, t := range types {
+		op.Operands = append(op.Operands, f.NewArg(f.Body, ir.Tensor(t), ""))
+		args = append(args, ir.SplatOf(ir.Tensor(t), 1))
+	}
+	if _, r := ir.Infer(op); r != nil {
+		return false
+	}
+	b := ir.NewBuilder(f)
+	b.Return(b.Emit(k, op.Operands, op.Attrs, nil, nil).Result())
+	_, err := eval.Run(&ir.Module{Funcs: []*ir.Func{f}}, f, args, eval.Options{})
+	return err == nil
+}
+
+// tableAttrs are attributes that an elementwise op must have, chosen by pick
+// among so many.
+func tableAttrs(k ir.Kind, pick func(n int) int) ir.Attrs {
+	var attrs ir.Attrs
+	for _, s := range k.Specs() {
+		switch {
+		case s.Optional:
+		case s.Kind == ir.EnumAttr:
+			attrs.Set(s.Name, ir.HLOEnum(s.Set, s.Words[pick(len(s.Words))]))
+		case s.Kind == ir.IntAttr:
+			attrs.Set(s.Name, ir.Int{Value: 3 + pick(4), Type: ir.I32})
+		}
+	}
+	return attrs
+}
+
+// elementwise is any op of the table that computes element by element.
+func (g *programMaker) elementwise() *ir.Value {
+	ops := tableOps()
+	op, x := ops[g.r.IntN(len(ops))], g.pick()
+	operands := make([]*ir.Value, len(op.types))
+	for i, t := range op.types {
+		operands[i] = g.as(x, t)
+		x = g.pickLike(x)
+	}
+	return g.tame(g.b.Emit(op.kind, operands, tableAttrs(op.kind, g.r.IntN), nil, nil).Result())
+}
+
+// as is x in numbers of another type.
+func (g *programMaker) as(x *ir.Value, t ir.DType) *ir.Value {
+	switch {
+	case t == ir.I1:
+		return g.b.Compare("GT", x, g.b.Splat(x.Type, 0))
+	case t.IsComplex():
+		return g.b.Binary(ir.ComplexOp, x, g.pickLike(x))
+	}
+	return g.b.Convert(x, t)
+}
+
+// tame is x in small integers, which are exact in sums of any order.
+func (g *programMaker) tame(x *ir.Value) *ir.Value {
+	b := g.b
+	if x.Type.Elem.IsComplex() {
+		x = b.Add(b.Unary(ir.Real, x), b.Unary(ir.Imag, x))
+	}
+	if !x.Type.Elem.IsFloat() {
+		return g.small(b.Convert(x, ir.F64))
+	}
+	x = b.Select(b.Unary(ir.IsFinite, x), x, b.Splat(x.Type, 0))
+	bound := func(v float64) *ir.Value { return b.Splat(ir.Tensor(ir.F64), v) }
+	x = b.Emit(ir.Clamp, []*ir.Value{bound(-16), x, bound(16)}, nil, nil, nil).Result()
+	return b.Unary(ir.RoundNearestEven, b.Mul(x, b.Splat(x.Type, 4)))
+}
+
+// bits takes numbers apart into halves and puts them together again.
+func (g *programMaker) bits() *ir.Value {
+	x := g.pick()
+	if x.Type.Rank() > 3 {
+		return nil
+	}
+	halves := x.Type.WithElem(ir.I32).WithShape(append(slices.Clone(x.Type.Shape), 2)...)
+	v := g.b.Emit(ir.BitcastConvert, []*ir.Value{x}, nil, nil, []*ir.Type{halves}).Result()
+	v = g.b.Constrain(v, g.sharding(halves.Shape, true))
+	return g.b.Emit(ir.BitcastConvert, []*ir.Value{v}, nil, nil, []*ir.Type{x.Type}).Result()
+}
+
+// random is random bits, as numbers.
+func (g *programMaker) random() *ir.Value {
+	state := g.b.Const(ir.Ints64(ir.Tensor(ir.UI64, 2), g.r.IntN(100), g.r.IntN(100)))
+	state.Sharding = nil
+	t := g.pick().Type
+	op := g.b.Emit(ir.RngBitGenerator, []*ir.Value{state}, ir.AttrsOf(named("rng_algorithm", ir.HLOEnum("rng_algorithm", "THREE_FRY"))), nil,
+		[]*ir.Type{state.Type, t.WithElem(ir.UI32)})
+	return g.small(g.b.Convert(op.Results[1], ir.F64))
+}
+
+// reduceOther reduces by any op that may combine numbers, and any type of these.
+func (g *programMaker) reduceOther() *ir.Value {
+	var ops []tableOp
+	for _, op := range tableOps() {
+		if op.kind.Has(ir.Associative) && (op.types[0] == ir.I32 || op.types[0] == ir.I1) {
+			ops = append(ops, op)
+		}
+	}
+	op, x := ops[g.r.IntN(len(ops))], g.pick()
+	if x.Type.Rank() < 2 {
+		return nil
+	}
+	v := g.as(x, op.types[0])
+	init := g.b.Splat(ir.Tensor(op.types[0]), float64(g.r.IntN(2)))
+	return g.tame(g.b.Reduce(op.kind, v, init, g.r.Perm(x.Type.Rank())[:1+g.r.IntN(x.Type.Rank()-1)]...))
+}
+
+// sortPairs sorts numbers together with others.
+func (g *programMaker) sortPairs() *ir.Value {
+	x := g.pick()
+	y := g.pickLike(x)
+	r := new(ir.Block)
+	var a [4]*ir.Value
+	for i := range a {
+		a[i] = g.b.Func.NewArg(r, ir.Tensor(ir.F64), "")
+	}
+	in := g.b.In(r)
+	in.Emit(ir.Return, []*ir.Value{in.Compare("GT", a[0], a[1])}, nil, nil, nil)
+	attrs := ir.AttrsOf(named("dimension", ir.I64Attr(g.r.IntN(x.Type.Rank()))), named("is_stable", ir.Bool(true)))
+	return g.b.Emit(ir.Sort, []*ir.Value{x, y}, attrs, []*ir.Block{r}, nil).Results[1]
+}
+
+// stated is a value that lies as s says, whatever the rest of the program says.
+func (g *programMaker) stated(v *ir.Value, s *ir.Sharding) *ir.Value {
+	for d := range s.Dims {
+		s.Dims[d] = ir.DimSharding{Axes: s.Dims[d].Axes}
+	}
+	return g.b.Constrain(v, s)
+}
+
+// move emits an explicit collective.
+func (g *programMaker) move(k ir.Kind, x *ir.Value, out *ir.Sharding, attr string, text string) *ir.Value {
+	return g.b.Emit(k, []*ir.Value{x}, ir.AttrsOf(named(attr, ir.Verbatim("#sdy<"+text+">")), named("out_sharding", out)), nil, nil).Result()
+}
+
+// lists are axes of one dimension of so many.
+func lists(d, rank int, axes ...ir.AxisRef) string {
+	parts := make([]string, rank)
+	for i := range parts {
+		parts[i] = "{}"
+	}
+	parts[d] = refList(axes)
+	return "list_of_axis_ref_lists[" + strings.Join(parts, ", ") + "]"
+}
+
+func refList(axes []ir.AxisRef) string {
+	parts := make([]string, len(axes))
+	for i, r := range axes {
+		parts[i] = r.String()
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// explicitMove moves a value as it says.
+func (g *programMaker) explicitMove() *ir.Value {
+	x := g.pick()
+	s, rank := g.sharding(x.Type.Shape, false), x.Type.Rank()
+	x = g.stated(x, s)
+	out := s.Clone()
+	d := slices.IndexFunc(s.Dims, func(d ir.DimSharding) bool { return len(d.Axes) > 0 })
+	if d < 0 {
+		for _, a := range g.mesh.Axes {
+			if e := g.r.IntN(rank); !slices.Contains(g.manual, a.Name) && (x.Type.Shape[e]%a.Size == 0 || g.odd) {
+				out.Dims[e].Axes = ir.Axs(a.Name)
+				return g.move(ir.SdyAllSlice, x, out, "slicing_axes", lists(e, rank, ir.Ax(a.Name)))
+			}
+		}
+		return nil
+	}
+	n := len(s.Dims[d].Axes)
+	last := s.Dims[d].Axes[n-1]
+	switch g.r.IntN(3) {
+	case 0:
+		for i, r := range out.Dims[d].Axes {
+			for _, a := range g.mesh.Axes {
+				if ir.Ax(a.Name) != r && a.Size == g.mesh.RefSize(r) && !slices.Contains(g.manual, a.Name) && !s.Uses(ir.Ax(a.Name)) {
+					out.Dims[d].Axes[i] = ir.Ax(a.Name)
+					return g.b.Emit(ir.SdyCollectivePermute, []*ir.Value{x}, ir.AttrsOf(named("out_sharding", out)), nil, nil).Result()
+				}
+			}
+		}
+	case 1:
+		if e := g.r.IntN(rank); e != d && (g.odd || x.Type.Shape[e]%(g.mesh.RefsSize(s.Axes(e))*g.mesh.RefSize(last)) == 0) {
+			out.Dims[d].Axes = out.Dims[d].Axes[:n-1]
+			out.Dims[e].Axes = g.mesh.JoinAxes(out.Dims[e].Axes, []ir.AxisRef{last})
+			return g.move(ir.SdyAllToAll, x, out, "params", fmt.Sprintf("all_to_all_param_list[%s: %d->%d]", refList([]ir.AxisRef{last}), d, e))
+		}
+	}
+	out.Dims[d].Axes = out.Dims[d].Axes[:n-1]
+	return g.move(ir.SdyAllGather, x, out, "gathering_axes", lists(d, rank, last))
+}
+
+// unreduced makes a sum of a value, along an axis that it lies along or one that
+// it does not, and takes the sum.
+func (g *programMaker) unreduced() *ir.Value {
+	x := g.pick()
+	s, rank := g.sharding(x.Type.Shape, false), x.Type.Rank()
+	x = g.stated(x, s)
+	d := slices.IndexFunc(s.Dims, func(d ir.DimSharding) bool { return len(d.Axes) > 0 })
+	var axis ir.AxisRef
+	v, out := x, s.Clone()
+	if n := 0; d >= 0 && g.r.IntN(2) == 0 {
+		n = len(s.Dims[d].Axes)
+		axis = s.Dims[d].Axes[n-1]
+		out.Dims[d].Axes, out.Unreduced = out.Dims[d].Axes[:n-1], []ir.AxisRef{axis}
+		v = g.move(ir.ShardedToUnreduced, x, out, "axes", lists(d, rank, axis))
+	} else {
+		i := slices.IndexFunc(g.mesh.Axes, func(a ir.MeshAxis) bool { return !s.Uses(ir.Ax(a.Name)) && !slices.Contains(g.manual, a.Name) })
+		if i < 0 {
+			return nil
+		}
+		axis, d = ir.Ax(g.mesh.Axes[i].Name), -1
+		out.Unreduced = []ir.AxisRef{axis}
+		v = g.move(ir.ReplicatedToUnreduced, x, out, "axes", "axis_ref_list"+refList(out.Unreduced))
+	}
+	out = out.Clone()
+	out.Unreduced = nil
+	e := g.r.IntN(rank)
+	if x.Type.Shape[e]%(g.mesh.RefsSize(out.Axes(e))*g.mesh.RefSize(axis)) == 0 && g.r.IntN(2) == 0 {
+		out.Dims[e].Axes = g.mesh.JoinAxes(out.Dims[e].Axes, []ir.AxisRef{axis})
+		return g.move(ir.SdyReduceScatter, v, out, "reduce_scatter_axes", lists(e, rank, axis))
+	}
+	return g.move(ir.SdyAllReduce, v, out, "reduction_axes", "axis_ref_list"+refList([]ir.AxisRef{axis}))
+}
+
+// neverRandom says of ops of the table why no random program has them. The
+// traits Pipeline and Composite say it of others: they are lowered before.
+var neverRandom = map[ir.Kind]string{
+	ir.Unknown: "nothing is known of it, so it has no numbers to compare",
+	ir.Call:    "the pass expand inlines calls",
+	ir.PPYield: "it ends regions of ops that are lowered before",
+}
+
+// Random programs have every op of the table, but for those of which it is said
+// why not.
+func TestRandomCoversTable(t *testing.T) {
+	seen := make(map[ir.Kind]bool)
+	meshes := randomMeshes()
+	for seed := range uint64(2 * randomPrograms) {
+		m, _ := randomProgram(seed, meshes[seed%uint64(len(meshes))], 1+int(seed%12))
+		m.Main().Body.Walk(func(op *ir.Op) { seen[op.Kind] = true })
+	}
+	for _, k := range ir.Kinds() {
+		switch reason, never := neverRandom[k]; {
+		case never && (seen[k] || reason == ""):
+			t.Errorf("%s: said to be in no random program, but is", k)
+		case !never && !seen[k] && !k.Has(ir.Pipeline) && !k.Has(ir.Composite):
+			t.Errorf("%s: in no random program, and neverRandom does not say why", k)
+		}
+	}
+}
