@@ -218,10 +218,7 @@ func (c failing) fromParameter(i int) (failing, bool) {
 	}
 	f := c.m.Main()
 	a := f.NewArg(f.Body, v.Type, "")
-	a.Sharding = v.Sharding
-	if v.Def.Kind == ir.ShardingConstraint {
-		a.Sharding = v.Def.Attrs.Get("sharding").(*ir.Sharding)
-	}
+	a.Sharding = saidOf(v.Def, v.Index)
 	g := &programMaker{r: rand.New(rand.NewPCG(uint64(i), 2))}
 	c.args = append(c.args, g.literal(v.Type))
 	return c.replaced(v, a), true
