@@ -39,8 +39,12 @@ type windowed struct {
 // With prefetch = head a repeat's weights are gathered when it begins:
 //
 //	older := nobody looks at it
-//	for r in 0..R-1   { newer := gather(r); M iterations on (older, newer); older := newer }
+//	for r in 0..R-1   { newer := gather(r); D*(S-1) iterations on (older, newer); M - D*(S-1) iterations on newer; older := newer }
 //	D*(S-1) iterations on older: the drain
+//
+// The iterations that need both buffers are a loop of their own: the others
+// read one weight and not two, and in the backward pass, where they come first,
+// neither the older buffer nor its cotangents are there yet.
 //
 // With prefetch = ahead they are gathered beside those iterations of the repeat
 // before in which all stages are on the same repeat, so one buffer is free:
@@ -104,7 +108,8 @@ func (w *window) head() []*ir.Value {
 	state, older := w.repeats(w.R, w.loop.Operands, older, func(b *ir.Builder, r *ir.Value, state, older []*ir.Value) (next, newer []*ir.Value) {
 		newer = w.gather(b, r)
 		first := b.Mul(r, b.I32(w.M))
-		return w.iterations(b, w.M, first, state, &pair{older, newer, r}), newer
+		state = w.iterations(b, w.cross, first, state, &pair{older, newer, r})
+		return w.iterations(b, w.M-w.cross, b.Add(first, b.I32(w.cross)), state, &pair{newer: newer}), newer
 	})
 	return w.iterations(w.b, w.cross, w.b.I32(w.M*w.R), state, &pair{newer: older})
 }

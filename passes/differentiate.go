@@ -114,7 +114,14 @@ func (d *differentiator) run(inputs bool) error {
 	forward := slices.Clone(f.Body.Ops)
 	t := &tape{d: d, b: ir.NewBuilder(f), ct: make(map[*ir.Value]*ir.Value), memo: make(map[*ir.Value]*ir.Value)}
 	loss := ret.Operands[0]
-	t.add(loss, t.b.Splat(loss.Type, 1))
+	one := t.b.Splat(loss.Type, 1)
+	if slices.ContainsFunc(forward, func(op *ir.Op) bool { return op.Kind == ir.PPScan }) {
+		// A loop of the forward pass that no backward op waits for would be
+		// free to run after them, and its operands would live as long.
+		t.after = loss
+		one = t.waiting(one)
+	}
+	t.add(loss, one)
 	t.backward(forward)
 	if d.err != nil {
 		return d.err
@@ -259,15 +266,15 @@ func (d *differentiator) spreadScan(op *ir.Op, mark func(*ir.Value)) bool {
 
 // A tape is the backward half of one block: main's, or a loop's body.
 type tape struct {
-	d      *differentiator
-	b      *ir.Builder // at the end of the backward block
-	outer  *tape       // of the block around; nil for main
-	scan   *ir.Op      // the forward loop, nil for main and for a region that runs once
-	ct     map[*ir.Value]*ir.Value
-	memo   map[*ir.Value]*ir.Value // forward values as the backward block has them
-	local  map[*ir.Value]bool      // of a loop: what its body defines
-	lights map[*ir.Value]bool      // of a loop: what light has found
-
+	d         *differentiator
+	b         *ir.Builder // at the end of the backward block
+	outer     *tape       // of the block around; nil for main
+	scan      *ir.Op      // the forward loop, nil for main and for a region that runs once
+	ct        map[*ir.Value]*ir.Value
+	memo      map[*ir.Value]*ir.Value // forward values as the backward block has them
+	local     map[*ir.Value]bool      // of a loop: what its body defines
+	lights    map[*ir.Value]bool      // of a loop: what light has found
+	after     *ir.Value               // a cotangent that the block has come to; nil where there is none
 	residuals []residual
 	replaying []*replay
 	sums      []*ir.Value // values from outside that have a cotangent, in order of appearance
@@ -432,6 +439,9 @@ func (t *tape) need(v *ir.Value) *ir.Value {
 		kept, t.memo[v] = h, place(t.b, arg, deviceMemory)
 	}
 	t.residuals = append(t.residuals, residual{kept, arg})
+	if region != nil && t.scan.Int("trip_count") == 1 {
+		t.memo[v] = t.waiting(t.memo[v]) // a loop of one iteration is as good as none
+	}
 	return t.memo[v]
 }
 
@@ -522,8 +532,7 @@ func (t *tape) recompute(v *ir.Value, region *rematRegion) *ir.Value {
 func (t *tape) barrier(op *ir.Op, sub map[*ir.Value]*ir.Value) {
 	for _, x := range op.Operands {
 		if sub[x] == x && x.Type.IsTensor() && x.Type.Rank() > 0 && (x.Def == nil || x.Def.Kind != ir.Constant) {
-			y := t.b.Emit(ir.OptimizationBarrier, []*ir.Value{x}, nil, nil, []*ir.Type{x.Type}).Results[0]
-			y.Name, y.Sharding = x.Name, x.Sharding
+			y := t.waiting(x)
 			sub[x], t.memo[x] = y, y
 		}
 	}

@@ -117,10 +117,21 @@ func (t *tape) shield(op *ir.Op, sub map[*ir.Value]*ir.Value) {
 	if op.Kind != ir.PPGather || t.outer == nil {
 		return
 	}
-	x := sub[op.Operands[0]]
-	y := t.b.Emit(ir.OptimizationBarrier, []*ir.Value{x}, nil, nil, []*ir.Type{x.Type}).Results[0]
+	sub[op.Operands[0]] = t.waiting(sub[op.Operands[0]])
+}
+
+// waiting is x behind a barrier, and with it whatever is made of x alone: it is
+// not merged with the same of the forward pass, and not begun before the
+// cotangents are there that the block has come to. Without the second a compiler
+// may compute again early, and keep what it has computed.
+func (t *tape) waiting(x *ir.Value) *ir.Value {
+	operands := []*ir.Value{x}
+	if t.after != nil {
+		operands = append(operands, t.after)
+	}
+	y := t.b.Emit(ir.OptimizationBarrier, operands, nil, nil, ir.Types(operands)).Results[0]
 	y.Name, y.Sharding = x.Name, x.Sharding
-	sub[op.Operands[0]] = y
+	return y
 }
 
 // continues reports whether the initial value of p is f(-1), so that f gives it too.

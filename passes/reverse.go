@@ -25,6 +25,9 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 		ct: make(map[*ir.Value]*ir.Value), memo: make(map[*ir.Value]*ir.Value),
 		local: definedIn(body), lights: make(map[*ir.Value]bool),
 	}
+	if i := slices.IndexFunc(ct[:n], func(g *ir.Value) bool { return g != nil }); i >= 0 {
+		t.after = ct[i]
+	}
 	yield := body.Terminator()
 	iteration := f.NewValue(ir.Tensor(ir.I32), body.Args[0].Name)
 	in.memo[body.Args[0]] = iteration
@@ -51,6 +54,9 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 			}
 			a := f.NewValue(g.Type, "d."+body.Args[1+i].Name)
 			carries, args, carried = append(carries, g), append(args, a), append(carried, i)
+			if in.after == nil {
+				in.after = a
+			}
 			in.add(v, a)
 			continue
 		}
