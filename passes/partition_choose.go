@@ -221,8 +221,10 @@ func (p *partitioner) elsewhere(op *ir.Op, rule *ir.Factors, wish [][]ir.AxisRef
 // alike, and which factors these are.
 func (p *partitioner) termWish(op *ir.Op, rule *ir.Factors) (axes [][]ir.AxisRef, stay []bool) {
 	axes, stay = make([][]ir.AxisRef, len(rule.Sizes)), make([]bool, len(rule.Sizes))
-	for k, t := range ir.FactorsOf(op).Types { // not those that are reduced where that moves less
-		stay[k] = t == ir.Reduction
+	if own := ir.FactorsOf(op); own != nil { // not those that are reduced where that moves less
+		for k, t := range own.Types {
+			stay[k] = t == ir.Reduction
+		}
 	}
 	for i, v := range op.Operands {
 		if !v.Type.IsTensor() || p.free[v.ID] {
@@ -311,9 +313,8 @@ func mayCut(op *ir.Op, t ir.FactorType) bool {
 
 // mayCutAlong is mayCut for factor k, which is to be cut along axes.
 func (p *partitioner) mayCutAlong(op *ir.Op, rule *ir.Factors, k int, axes []ir.AxisRef) bool {
-	if op.Kind == ir.SelectAndScatter && rule.Types[k] == ir.Permutation {
-		_, ok := p.cutScatter(op, rule, k, axes)
-		return ok
+	if may := partRowOf(op.Kind).may; may != nil {
+		return may(p, op, rule, k, axes)
 	}
 	return mayCut(op, rule.Types[k]) && cutSize(op, rule, k) > 0
 }

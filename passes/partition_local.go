@@ -10,9 +10,14 @@ import (
 // A partRow is how an op is computed on parts otherwise than by emitting it on
 // them.
 type partRow struct {
+	// rule is the rule of an op that has none in propagation.
+	rule func(op *ir.Op) *ir.Factors
 	// more changes the op's rule to what is possible beyond what propagation
 	// knows of. What it makes a [ir.Reduction] of is one where that moves less.
 	more func(op *ir.Op, rule *ir.Factors)
+	// may reports whether op can be computed on parts of factor k, cut along
+	// axes; nil where the factor's type says that.
+	may func(p *partitioner, op *ir.Op, rule *ir.Factors, k int, axes []ir.AxisRef) bool
 	// place lets operands lie as is best to get at what op needs of them, where
 	// that is not just a part.
 	place func(p *partitioner, op *ir.Op, a *assignment)
@@ -32,22 +37,29 @@ func partRowOf(k ir.Kind) partRow {
 	case ir.Reduce:
 		return partRow{emit: (*partitioner).emitReduce}
 	case ir.SelectAndScatter:
-		return partRow{place: (*partitioner).placeScatter, emit: (*partitioner).emitScatters}
+		return partRow{may: mayCutScatter, place: (*partitioner).placeScatter, emit: (*partitioner).emitScatters}
 	case ir.Reverse:
 		return partRow{emit: (*partitioner).emitReverse}
 	case ir.Convolution:
 		return partRow{more: placesSummed, place: (*partitioner).placeWindows, emit: (*partitioner).emitWindows}
 	case ir.ReduceWindow, ir.Slice, ir.Pad:
 		return partRow{place: (*partitioner).placeWindows, emit: (*partitioner).emitWindows}
+	case ir.Sort:
+		return partRow{more: sortedAlone, may: mayCutSort, place: (*partitioner).placeSort, emit: (*partitioner).emitSort}
+	case ir.RngBitGenerator:
+		return partRow{rule: randomFactors, may: mayCutRandom, emit: (*partitioner).emitRandom}
 	}
 	return partRow{emit: (*partitioner).emitSame}
 }
 
 // partsRule is the rule by which op is computed on parts; nil if it has none.
 func partsRule(op *ir.Op) *ir.Factors {
-	rule := ir.FactorsOf(op)
-	if more := partRowOf(op.Kind).more; rule != nil && more != nil {
-		more(op, rule)
+	row, rule := partRowOf(op.Kind), ir.FactorsOf(op)
+	switch {
+	case row.rule != nil:
+		return row.rule(op)
+	case row.more != nil && rule != nil:
+		row.more(op, rule)
 	}
 	return rule
 }

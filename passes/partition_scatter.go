@@ -52,6 +52,14 @@ func (p *partitioner) cutScatter(op *ir.Op, rule *ir.Factors, k int, axes []ir.A
 	}, true
 }
 
+func mayCutScatter(p *partitioner, op *ir.Op, rule *ir.Factors, k int, axes []ir.AxisRef) bool {
+	if rule.Types[k] != ir.Permutation {
+		return mayCut(op, rule.Types[k])
+	}
+	_, ok := p.cutScatter(op, rule, k, axes)
+	return ok
+}
+
 // scatterCuts are what op, cut as a says, needs along each dimension that is.
 func (p *partitioner) scatterCuts(op *ir.Op, a *assignment) []scatterCut {
 	var out []scatterCut

@@ -91,7 +91,11 @@ func threeFry(state []uint64, shape []int, wide bool) (bits, next []uint64) {
 		next[1] += uint64(n)
 		return bits, next
 	}
-	before, size, after := halved(shape)
+	at := halved(shape)
+	before, size, after := 1, 1, 1
+	if at >= 0 {
+		before, size, after = product(shape[:at]), shape[at], product(shape[at+1:])
+	}
 	half := (size + 1) / 2
 	for b := range before {
 		for h := range half {
@@ -110,27 +114,18 @@ func threeFry(state []uint64, shape []int, wide bool) (bits, next []uint64) {
 	return bits, next
 }
 
-// halved is the dimension that is cut, with how many elements stand before and
-// after it.
-func halved(shape []int) (before, size, after int) {
+// halved is the dimension that is cut, -1 if there is none.
+func halved(shape []int) int {
 	at := -1
 	for d, n := range shape {
 		if n%2 == 0 {
+			return d
+		}
+		if at < 0 || n > shape[at] {
 			at = d
-			break
 		}
 	}
-	if at < 0 {
-		for d, n := range shape {
-			if at < 0 || n > shape[at] {
-				at = d
-			}
-		}
-	}
-	if at < 0 {
-		return 1, 1, 1
-	}
-	return product(shape[:at]), shape[at], product(shape[at+1:])
+	return at
 }
 
 // threeFryRounds is Threefry2x32-20.
