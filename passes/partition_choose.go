@@ -114,16 +114,23 @@ type choice struct {
 	best *assignment
 	cost int
 
-	limit *assignment // nil: none; others must compute no more, and take less memory
+	tried []*assignment // none is better than the best
+	limit *assignment   // nil: none; others must compute no more, and take less memory
 }
 
 // try reports whether factors make a cheaper assignment than the best, which
 // it then is.
 func (s *choice) try(factors [][]ir.AxisRef) bool {
+	for _, t := range s.tried {
+		if layout(t.factors).equal(factors) {
+			return false
+		}
+	}
 	a := s.p.assign(s.op, s.rule, factors)
 	if s.limit != nil && !s.divides(a) {
 		return false
 	}
+	s.tried = append(s.tried, a)
 	c := s.p.cost(s.op, s.want, a)
 	if s.best != nil && c >= s.cost {
 		return false

@@ -263,6 +263,9 @@ func (p *partitioner) opLate(op *ir.Op) bool {
 		return false
 	}
 	r := op.Result()
+	if len(p.lateOf(r, nil)) == 0 {
+		return false
+	}
 	a := p.choose(op, []layout{p.layoutOf(r)})
 	late := p.lateOf(r, slices.Concat(append(slices.Clone(a.operands), a.results...)...))
 	own := a.partial()

@@ -263,7 +263,7 @@ func (g *programMaker) unreduced() *ir.Value {
 	out = out.Clone()
 	out.Unreduced = nil
 	e := g.r.IntN(rank)
-	if x.Type.Shape[e]%(g.mesh.RefsSize(out.Axes(e))*g.mesh.RefSize(axis)) == 0 && g.r.IntN(2) == 0 {
+	if (g.odd || x.Type.Shape[e]%(g.mesh.RefsSize(out.Axes(e))*g.mesh.RefSize(axis)) == 0) && g.r.IntN(2) == 0 {
 		out.Dims[e].Axes = g.mesh.JoinAxes(out.Dims[e].Axes, []ir.AxisRef{axis})
 		return g.move(ir.SdyReduceScatter, v, out, "reduce_scatter_axes", lists(e, rank, axis))
 	}

@@ -85,6 +85,10 @@ func (c failing) ops() int {
 // writes to a file.
 func (c failing) report(t *testing.T, seed uint64, err error, equal func(*ir.Module, []*ir.Literal) error) {
 	t.Helper()
+	if err := ir.Verify(c.m); err != nil {
+		t.Errorf("seed %d: as made: %v\n%s", seed, err, mlir.Print(c.m))
+		return
+	}
 	c = c.shrink(func(m *ir.Module, args []*ir.Literal) bool { return stageOf(equal(m, args)) == stageOf(err) })
 	text := mlir.Print(c.m)
 	file := filepath.Join(t.ArtifactDir(), fmt.Sprintf("seed%d.mlir", seed))

@@ -185,12 +185,16 @@ func partitionSharded(p *partitioner, op *ir.Op) {
 	from, at, axes := p.layoutOf(x), p.layoutOf(r), op.AxisRefs("axes")
 	has, wants := (&planSearch{mesh: p.mesh}).atoms(from, at)
 	gone := make(layout, len(at))
+	summed := func(r ir.AxisRef) bool {
+		return slices.ContainsFunc(axes, func(a ir.AxisRef) bool { return p.mesh.Contains(a, r) })
+	}
 	for d := range at {
-		if n := len(wants[d]); samePrefix(has[d], wants[d]) == n {
-			gone[d] = has[d][n:]
-		} else {
+		n := len(wants[d])
+		if samePrefix(has[d], wants[d]) < n || slices.ContainsFunc(has[d][n:], func(r ir.AxisRef) bool { return !summed(r) }) {
 			from[d] = at[d]
+			continue
 		}
+		gone[d] = has[d][n:]
 	}
 	c := p.raw(x, from, unreducedOf(x.Sharding))
 	b := &p.build

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
-	"strings"
+	"strconv"
 
 	"ppc/ir"
 )
@@ -13,19 +13,25 @@ import (
 // Axes of one device do not occur in it.
 type layout [][]ir.AxisRef
 
-func (l layout) String() string {
-	var b strings.Builder
+func (l layout) String() string { return string(l.append(nil)) }
+
+// append appends l as text.
+func (l layout) append(b []byte) []byte {
 	for _, axes := range l {
-		b.WriteByte('[')
+		b = append(b, '[')
 		for i, r := range axes {
 			if i > 0 {
-				b.WriteByte(' ')
+				b = append(b, ' ')
 			}
-			b.WriteString(r.String())
+			b = strconv.AppendQuote(b, r.Name)
+			if r.Size != 0 {
+				b = strconv.AppendInt(append(b, ":("...), int64(r.Pre), 10)
+				b = strconv.AppendInt(append(b, ')'), int64(r.Size), 10)
+			}
 		}
-		b.WriteByte(']')
+		b = append(b, ']')
 	}
-	return b.String()
+	return b
 }
 
 func (l layout) equal(o layout) bool {
@@ -82,6 +88,7 @@ type reshardPlan struct {
 type resharder struct {
 	mesh  *ir.Mesh
 	plans map[string]*reshardPlan
+	key   []byte // of the plan that is asked for
 }
 
 // plan returns the cheapest way that planSearch finds from one layout of a
@@ -90,10 +97,15 @@ func (rs *resharder) plan(t *ir.Type, from, to layout) *reshardPlan {
 	if from.equal(to) {
 		return new(reshardPlan)
 	}
-	key := t.String() + from.String() + to.String()
-	if p := rs.plans[key]; p != nil {
+	rs.key = strconv.AppendInt(rs.key[:0], int64(t.Elem), 10)
+	for _, n := range t.Shape {
+		rs.key = strconv.AppendInt(append(rs.key, 'x'), int64(n), 10)
+	}
+	rs.key = to.append(from.append(rs.key))
+	if p := rs.plans[string(rs.key)]; p != nil {
 		return p
 	}
+	key := string(rs.key)
 	s := planSearch{mesh: rs.mesh, t: t, limit: planLimit}
 	start, goal := s.atoms(from, to)
 	s.goal = goal
