@@ -12,6 +12,7 @@ type windowRule struct {
 	inputBatch, indexBatch []int // pairwise the same
 	startIndexMap          []int // of input: those that the index moves along
 	indexVectorDim         int
+	index                  *Value
 
 	// add makes a factor of the given dimensions; -1 where it is not there.
 	add func(input, index, slice, size int, t FactorType)
@@ -39,7 +40,7 @@ func (r *windowRule) factors() {
 		}
 		// The window of a scatter, other than that of a gather, is not moved
 		// back inside: it is whole only where it cannot move.
-		moves := r.taken == PassThrough && slices.Contains(r.startIndexMap, input)
+		moves := r.taken == PassThrough && slices.Contains(r.startIndexMap, input) && !r.still(input)
 		if r.input[input] == size && !moves {
 			r.add(input, -1, d, size, PassThrough)
 		} else {
@@ -58,6 +59,15 @@ func (r *windowRule) factors() {
 	if r.indexVectorDim < len(r.indices) {
 		r.add(-1, r.indexVectorDim, -1, r.indices[r.indexVectorDim], NeedReplication)
 	}
+}
+
+// still reports whether every index leaves the windows where they are along
+// dimension d of the input.
+func (r *windowRule) still(d int) bool {
+	if r.indexVectorDim == r.index.Type.Rank() {
+		return r.index.isZeroAt(-1, 0)
+	}
+	return r.index.isZeroAt(r.indexVectorDim, slices.Index(r.startIndexMap, d))
 }
 
 func (r *windowRule) takenAt(d int) FactorType {
@@ -88,7 +98,7 @@ func gatherFactors(op *Op) *Factors {
 		input: op.Operands[0].Type.Shape, indices: op.Operands[1].Type.Shape, slices: op.Results[0].Type.Shape,
 		offsetDims: g.OffsetDims, collapsedDims: g.CollapsedSliceDims,
 		inputBatch: g.OperandBatchingDims, indexBatch: g.StartIndicesBatchingDims,
-		startIndexMap: g.StartIndexMap, indexVectorDim: g.IndexVectorDim,
+		startIndexMap: g.StartIndexMap, indexVectorDim: g.IndexVectorDim, index: op.Operands[1],
 		batch: PassThrough, taken: Reduction,
 		add: func(input, index, slice, size int, t FactorType) {
 			f.add(size, t, []int{input, index}, []int{slice})
@@ -110,7 +120,7 @@ func scatterFactors(op *Op) *Factors {
 		input: op.Operands[0].Type.Shape, indices: op.Operands[n].Type.Shape, slices: op.Operands[n+1].Type.Shape,
 		offsetDims: g.UpdateWindowDims, collapsedDims: g.InsertedWindowDims,
 		inputBatch: g.InputBatchingDims, indexBatch: g.ScatterIndicesBatchingDims,
-		startIndexMap: g.ScatterDimsToOperandDims, indexVectorDim: g.IndexVectorDim,
+		startIndexMap: g.ScatterDimsToOperandDims, indexVectorDim: g.IndexVectorDim, index: op.Operands[n],
 		batch: NeedReplication, taken: PassThrough,
 		add: func(input, index, slice, size int, t FactorType) {
 			f.add(size, t, append(append(repeat(input, n), index), repeat(slice, n)...), repeat(input, n))

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -65,6 +66,27 @@ func TestGatherFactors(t *testing.T) {
 		NamedAttr{"slice_sizes", Ints{1, 8}}), nil, nil)
 	if got, want := ruleText(FactorsOf(op)), "([d, c], [a, b])->([a, b, c]) a=2 b=4 c=8 d=32+"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// The window of a scatter that is as large as a dimension passes through it
+// where a clamp says that no index moves it.
+func TestScatterFactors(t *testing.T) {
+	for _, c := range []struct {
+		least int
+		most  []int
+		want  FactorType
+	}{{0, []int{3, 0}, PassThrough}, {0, []int{3, 1}, NeedReplication}, {-1, []int{3, 0}, NeedReplication}} {
+		f := NewFunc("main")
+		b := NewBuilder(f)
+		x, at, rows := f.NewArg(f.Body, Tensor(F32, 4, 8), "x"), f.NewArg(f.Body, Tensor(I32, 2, 2), "at"), f.NewArg(f.Body, Tensor(F32, 2, 1, 8), "rows")
+		at = b.Emit(Clamp, []*Value{b.Const(Ints64(Tensor(I32), c.least)), at, b.Broadcast(b.Const(Ints64(Tensor(I32, 2), c.most...)), at.Type.Shape, 1)}, nil, nil, nil).Result()
+		rule := FactorsOf(b.Emit(Scatter, []*Value{x, at, rows}, AttrsOf(
+			NamedAttr{"scatter_dimension_numbers", ScatterDims{UpdateWindowDims: []int{1, 2}, ScatterDimsToOperandDims: []int{0, 1}, IndexVectorDim: 1}}),
+			[]*Block{b.Combiner(Add, F32)}, nil))
+		if k := rule.Operands[0][1][0]; rule.Types[k] != c.want || slices.Equal(rule.Operands[2][2], []int{k}) != (c.want == PassThrough) {
+			t.Errorf("between %d and %d: %s", c.least, c.most, ruleText(rule))
+		}
 	}
 }
 

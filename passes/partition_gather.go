@@ -201,11 +201,18 @@ func (p *partitioner) emitScatter(op *ir.Op, a *assignment, in []*ir.Value) []*i
 
 // scatterParts scatters the updates into parts. Along a dimension that is cut,
 // what is outside of this device's part falls away, as anything that is
-// outside does; a window that reaches over its end has room there.
+// outside does; a window that reaches over its end has room there. A window that
+// is cut with what it is scattered into does not move along that dimension.
 func (p *partitioner) scatterParts(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
 	g, n := op.Attrs.Get("scatter_dimension_numbers").(ir.ScatterDims), len(op.Results)
 	window := scatterWindow(op)
-	cuts := p.cutIndices(g.ScatterDimsToOperandDims, op.Operands[0].Type, a.operands[0], func(d int) int { return window[d] })
+	moved := a.operands[0].clone()
+	for d, ks := range a.rule.Operands[0] {
+		if slices.ContainsFunc(a.rule.Operands[n+1], func(theirs []int) bool { return slices.Equal(theirs, ks) }) {
+			moved[d] = nil
+		}
+	}
+	cuts := p.cutIndices(g.ScatterDimsToOperandDims, op.Operands[0].Type, moved, func(d int) int { return window[d] })
 	if len(cuts) == 0 {
 		return p.emitAs(op, a, in, op.Attrs)
 	}

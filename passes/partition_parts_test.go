@@ -39,6 +39,9 @@ func (g *programMaker) windowsOf(x *ir.Value) windowsAt {
 			counts = append(counts, shape[d])
 		case len(w.moved) == 0 || g.r.IntN(2) == 0:
 			w.moved, w.sizes[d] = append(w.moved, d), 1+g.r.IntN(shape[d])
+			if g.clamped && len(w.moved) > 1 {
+				w.sizes[d] = shape[d]
+			}
 			last = max(last, shape[d])
 		case g.r.IntN(2) == 0:
 			w.sizes[d] = 1 + g.r.IntN(shape[d])
@@ -65,6 +68,14 @@ func (g *programMaker) windowsOf(x *ir.Value) windowsAt {
 		vs[i] = g.r.IntN(last+4) - 2
 	}
 	w.indices = g.b.Const(ir.Ints64(t, vs...))
+	if g.clamped {
+		last := make([]int, len(w.moved))
+		for i, d := range w.moved {
+			last[i] = shape[d] - w.sizes[d]
+		}
+		most := g.b.Broadcast(g.b.Const(ir.Ints64(ir.Tensor(ir.I32, len(last)), last...)), t.Shape, w.vector)
+		w.indices = g.b.Emit(ir.Clamp, []*ir.Value{g.b.Const(ir.Ints64(ir.Tensor(ir.I32), 0)), w.indices, most}, nil, nil, nil).Result()
+	}
 	if g.r.IntN(2) == 0 {
 		w.indices = g.b.Constrain(w.indices, g.sharding(t.Shape, false))
 	}
@@ -104,6 +115,14 @@ func (g *programMaker) scatterWindows() *ir.Value {
 		named("scatter_dimension_numbers", ir.ScatterDims{UpdateWindowDims: w.offset, InsertedWindowDims: w.dropped, InputBatchingDims: w.batch,
 			ScatterIndicesBatchingDims: w.along, ScatterDimsToOperandDims: w.moved, IndexVectorDim: w.vector})),
 		[]*ir.Block{g.b.Combiner(k, ir.F64)}, nil).Result())
+}
+
+// scatterInside is a scatter of windows whose indices are clamped, as JAX
+// clamps them: along some dimensions they cannot move.
+func (g *programMaker) scatterInside() *ir.Value {
+	g.clamped = true
+	defer func() { g.clamped = false }()
+	return g.scatterWindows()
 }
 
 // cumulative is a running sum, maximum, minimum or product, from either end, or
@@ -151,6 +170,7 @@ func TestPartitionParts(t *testing.T) {
 		{"update", (*programMaker).update, 80},
 		{"gather", (*programMaker).takeWindows, 85},
 		{"scatter", (*programMaker).scatterWindows, 120},
+		{"scatter inside", (*programMaker).scatterInside, 130},
 		{"cumulative", (*programMaker).cumulative, 80},
 		{"select and scatter", (*programMaker).selectAndScatter, 85},
 		{"kernel gradient", (*programMaker).kernelGradient, 85},

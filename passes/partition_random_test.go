@@ -19,6 +19,7 @@ type programMaker struct {
 	mesh     *ir.Mesh
 	odd      bool // sizes need not divide
 	wide     bool // windows are about as large as what they lie in
+	clamped  bool // the indices of windows are clamped, so that some do not move along a dimension
 	groups   int  // given out
 	channels int  // given out
 	b        *ir.Builder
