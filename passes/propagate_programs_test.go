@@ -16,8 +16,9 @@ import (
 
 // Shardy gives every value of the examples, forward and as steps of training,
 // of what JAX exported for several devices and of MaxText's whole steps of Llama
-// 2 7B the same sharding, but for two of the differences that docs/rationale.md explains: sizes that axes do not
-// divide, and concatenations that it reshards for.
+// 2 7B the same sharding, but for two of the differences that docs/rationale.md
+// explains: sizes that axes do not divide, and concatenations that it reshards
+// for.
 func TestProgramsLikeShardy(t *testing.T) {
 	python := shardyPython(t)
 	dir := t.TempDir()
