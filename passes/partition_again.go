@@ -20,7 +20,7 @@ func (p *partitioner) again(v *ir.Value, at layout, limit int) (*assignment, int
 }
 
 func (p *partitioner) againWithin(left *int, v *ir.Value, at layout, limit int) (*assignment, int) {
-	op := v.Def
+	op := p.madeBy(v)
 	if *left == 0 || op == nil || len(op.Results) != 1 || !isLocal(op) {
 		return nil, 0
 	}
@@ -41,6 +41,15 @@ func (p *partitioner) againWithin(left *int, v *ir.Value, at layout, limit int) 
 		}
 	}
 	return a, bytes
+}
+
+// madeBy is the op that makes v, behind constraints that say how it lies anyway;
+// nil if there is none.
+func (p *partitioner) madeBy(v *ir.Value) *ir.Op {
+	for v.Def != nil && v.Def.Kind == ir.ShardingConstraint && p.layoutOf(v.Def.Operands[0]).equal(p.layoutOf(v)) {
+		v = v.Def.Operands[0]
+	}
+	return v.Def
 }
 
 // reach is how many bytes move for v to lie as at says, if these are fewer than
@@ -74,7 +83,7 @@ func (p *partitioner) movedFrom(v *ir.Value, at layout) int {
 
 // computeAgain makes v as again says.
 func (p *partitioner) computeAgain(v *ir.Value, a *assignment) *ir.Value {
-	op := v.Def
+	op := p.madeBy(v)
 	origin := p.build.Origin
 	defer func() { p.build.Origin = origin }()
 	in := make([]*ir.Value, len(op.Operands))

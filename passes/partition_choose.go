@@ -41,8 +41,9 @@ const computeWeight = 512
 // results are to lie as want says. It tries to compute as each of the results
 // and operands lies, with axes that the others have in addition, with the axes
 // of what must be whole in another dimension, and not cut at all; of the best it
-// tries whether less cut is better. What counts is first the bytes that move and
-// then the elements that are computed.
+// tries whether less cut is better, and, as long as something moves, whether an
+// axis is better elsewhere, where another result or operand has it. What counts
+// is first the bytes that move and then the elements that are computed.
 //
 // A sum is taken where its terms are: along a reduced factor that all operands
 // are cut alike, each device adds what it has, even if it costs more than to
@@ -101,6 +102,7 @@ func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 				better = s.try(less) || better
 			}
 		}
+		better = s.exchange(wishes, stay) || better
 	}
 	return s.best
 }
@@ -137,6 +139,46 @@ func (s *choice) try(factors [][]ir.AxisRef) bool {
 	}
 	s.best, s.cost = a, c
 	return true
+}
+
+// exchange reports whether it has found something cheaper than the best by
+// cutting one factor as a wish says, and along its axes no other. Factors that
+// stay keep theirs.
+func (s *choice) exchange(wishes [][][]ir.AxisRef, stay []bool) bool {
+	better := false
+	for _, w := range wishes {
+		for k, axes := range w {
+			for n := range axes {
+				if s.cost < computeWeight+s.p.work(s.best) { // nothing moves
+					return better
+				}
+				if with := s.with(k, axes[:n+1], stay); with != nil {
+					better = s.try(with) || better
+				}
+			}
+		}
+	}
+	return better
+}
+
+// with are the factors of the best, but factor k cut along axes; nil if that
+// changes nothing or cannot be.
+func (s *choice) with(k int, axes []ir.AxisRef, stay []bool) [][]ir.AxisRef {
+	now := s.best.factors[k]
+	if stay[k] || len(now) >= len(axes) && slices.Equal(now[:len(axes)], axes) ||
+		cutSize(s.op, s.rule, k)%s.p.mesh.RefsSize(axes) != 0 || !s.p.mayCutAlong(s.op, s.rule, k, axes) {
+		return nil
+	}
+	out := slices.Clone(s.best.factors)
+	for j, others := range out {
+		left := slices.DeleteFunc(slices.Clone(others), func(r ir.AxisRef) bool { return layout{axes}.uses(r) })
+		if stay[j] && len(left) < len(others) {
+			return nil
+		}
+		out[j] = left
+	}
+	out[k] = axes
+	return out
 }
 
 // divides reports whether a divides the work as well as the limit does, and the

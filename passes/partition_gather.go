@@ -180,7 +180,8 @@ func windowsCut(op *ir.Op, rule *ir.Factors) {
 }
 
 // emitScatter: where the updates are cut, each device scatters its own into
-// neutral values, and the operand joins the combined result.
+// neutral values, and the operand joins the combined result, unless it is
+// neutral itself.
 func (p *partitioner) emitScatter(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
 	axes := a.partial()
 	if len(axes) == 0 {
@@ -194,7 +195,9 @@ func (p *partitioner) emitScatter(op *ir.Op, a *assignment, in []*ir.Value) []*i
 	left, rest := p.kept(op.Result(), axes, k)
 	v, at := p.combine(k, part, t, a.results[0], p.layoutOf(op.Result()), rest)
 	a.results[0], a.left, a.by = at, left, k
-	v = p.build.Binary(k, p.onFirst(p.get(op.Operands[0], at), left, k), v)
+	if x := op.Operands[0]; !isNeutral(k, x) {
+		v = p.build.Binary(k, p.onFirst(p.get(x, at), left, k), v)
+	}
 	v.Name = part.Name
 	return []*ir.Value{v}
 }

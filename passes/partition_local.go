@@ -288,11 +288,8 @@ func isIdempotent(k ir.Kind) bool {
 // isNeutral reports whether v is a constant that changes nothing when it is
 // combined with a value by k.
 func isNeutral(k ir.Kind, v *ir.Value) bool {
-	if v.Def == nil || v.Def.Kind != ir.Constant {
-		return false
-	}
-	l, n := v.Def.Literal("value"), neutral(k, v.Type.Elem)
-	return l != nil && slices.Equal(l.Expand(), n.Expand())
+	l := constant(v)
+	return l != nil && l.IsSplat() && slices.Equal(l.Data, neutral(k, v.Type.Elem).Data)
 }
 
 // neutral is the number that changes nothing when it is combined with another
