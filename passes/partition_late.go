@@ -259,7 +259,7 @@ func (p *partitioner) getLate(v *ir.Value, at layout, axes []ir.AxisRef) *ir.Val
 // result may be so; it reports whether that is the case.
 func (p *partitioner) opLate(op *ir.Op) bool {
 	linear := linearIn(op)
-	if len(linear) == 0 {
+	if !slices.ContainsFunc(linear, func(i int) bool { return p.partialCopy(op.Operands[i]) != nil }) {
 		return false
 	}
 	r := op.Result()
