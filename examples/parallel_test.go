@@ -2,33 +2,18 @@ package examples_test
 
 import (
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"ppc/driver"
 )
 
-// However a model is cut, wherever its weights are gathered and however
-// activations move, outputs and gradients are those of the layers in sequence.
+// A model that is cut in every way at once has the outputs and gradients of its
+// layers in sequence.
 func TestParallel(t *testing.T) {
-	small := []string{"axes.seq=16", "axes.embed=16", "axes.head=4", "axes.mlp=32", "axes.vocab=32"}
-	run := func(file, how string) {
-		set := slices.Clone(small)
-		for _, s := range strings.Fields(how) {
-			set = append(set, "pipeline."+s)
-		}
-		if _, err := driver.Run(t.Context(), &driver.Source{File: file, Set: set}, driver.RunOptions{Check: true, Grad: true}); err != nil {
-			t.Errorf("%s %s: %v", file, how, err)
-		}
+	set := []string{"axes.seq=16", "axes.embed=16", "axes.head=4", "axes.mlp=32", "axes.vocab=32", "pipeline.gather=per_repeat", "pipeline.remat=minimal"}
+	if _, err := driver.Run(t.Context(), &driver.Source{File: all(t), Set: set}, driver.RunOptions{Check: true, Grad: true}); err != nil {
+		t.Error(err)
 	}
-	const once, head, ahead = "gather=once rotate=slice_pad", "gather=per_repeat prefetch=head remat=minimal", "gather=per_repeat prefetch=ahead rotate=slice_pad remat=none"
-	for _, file := range []string{"llama_tp.pp", "llama_sp.pp", "llama_cp.pp", "llama_moe.pp", "llama_hybrid.pp"} {
-		run(file, once)
-		run(file, head)
-		run(file, ahead)
-	}
-	run(all(t), head)
 }
 
 // all is a program that is cut in every way at once.

@@ -115,6 +115,7 @@ func (j *joiner) join(b *ir.Block, i int, how joining) {
 		switch {
 		case op == g[0]:
 			how.make(&ir.Builder{Func: j.f, Block: out, Origin: op.Origin}, g)
+			delete(j.reads, op) // it may be the one that reads for all of g
 		case !slices.Contains(g, op):
 			out.Ops = append(out.Ops, op)
 		}

@@ -277,7 +277,8 @@ type tape struct {
 	after     *ir.Value               // a cotangent that the block has come to; nil where there is none
 	residuals []residual
 	replaying []*replay
-	sums      []*ir.Value // values from outside that have a cotangent, in order of appearance
+	sums      []*ir.Value             // values from outside that have a cotangent, in order of appearance
+	begun     map[*ir.Value]*ir.Value // of a loop: the sums that a loop inside goes on with, by what they are of
 }
 
 // A residual is a forward value that the loop hands to its reverse.

@@ -211,6 +211,9 @@ func whileOf(b *ir.Builder, op *ir.Op) []*ir.Value {
 		row := in.SetIndex(acc[i], 0, t, y)
 		if d, _ := reasons[i].(ir.Dict); len(d) > 0 {
 			row.Def.Attrs.Set("pp.residual", d)
+			if op.Attrs.Str("pp.loop") == "iterations" && !op.Attrs.Has("pp.turn") {
+				row.Def.Attrs.Set("pp.iteration", ir.Unit{})
+			}
 		}
 		next = append(next, row)
 	}

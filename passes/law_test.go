@@ -1,267 +1,248 @@
 package passes
 
 import (
-	"bytes"
-	"fmt"
+	"math/rand/v2"
+	"os"
+	goruntime "runtime"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
-
-	"ppc/ir"
-	"ppc/ir/eval"
-	"ppc/runtime"
+	"time"
 )
 
-// bind cuts the typed form's arguments for a later form: a parameter with
-// pp.rows takes those rows of the one of its name.
-func bind(m *ir.Module, typed *ir.Module, args []*ir.Literal) []*ir.Literal {
-	byName := make(map[string]*ir.Literal)
-	for i, p := range typed.Main().Params() {
-		byName[p.Attrs.Str("pp.name")] = args[i]
-	}
-	var out []*ir.Literal
-	for _, p := range m.Main().Params() {
-		l := byName[p.Attrs.Str("pp.name")]
-		t := p.Type
-		if s, ok := p.Attrs.Get("pp.sharding").(*ir.Sharding); ok {
-			t = s.Global(t, m.Meshes[0])
-		}
-		data := l.Data
-		if rows := p.Attrs.Ints("pp.rows"); rows != nil {
-			row := len(data) / l.Type.Shape[0]
-			data = data[rows[0]*row : rows[1]*row]
-		}
-		out = append(out, &ir.Literal{Type: t, Data: data})
-	}
-	return out
-}
-
-// evaluate runs a form of the program on the reference evaluator, per device
-// when it is local, and returns global results.
-func evaluate(t *testing.T, m, typed *ir.Module, args []*ir.Literal, opts eval.Options) []*ir.Literal {
-	t.Helper()
-	global := bind(m, typed, args)
-	main := m.Main()
-	if !m.Form.Has(ir.Local) {
-		out, err := eval.Run(m, main, global, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	mesh := m.Meshes[0]
-	per := make([][]*ir.Literal, mesh.Size())
-	for d := range per {
-		for i, p := range main.Params() {
-			s, _ := p.Attrs.Get("pp.sharding").(*ir.Sharding)
-			per[d] = append(per[d], ir.Cut(global[i], s, mesh, d))
-		}
-	}
-	got, err := eval.RunDevices(m, main, per, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []*ir.Literal
-	for i, r := range main.Results {
-		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
-		parts := make([]*ir.Literal, len(got))
-		for d := range got {
-			parts[d] = got[d][i]
-		}
-		out = append(out, ir.Join(mesh, s, s.Global(r.Type, mesh), parts))
-	}
-	return out
-}
-
-// Every form of the program computes what the layers one after the other do.
-func TestEveryForm(t *testing.T) {
-	for _, c := range []model{
-		{S: 1, M: 2, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
-		{S: 4, M: 4, R: 1, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
-		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
-		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 2, gather: "once", rotate: "slice_pad"},
-		{S: 2, M: 4, R: 3, L: 2, D: 2, rest: 2, b: 4, e: 4, h: 4, data: 2, fsdp: 2, tensor: 1, gather: "once", rotate: "ppermute"},
-		{S: 3, M: 9, R: 2, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 2, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "slice_pad"},
-		{S: 8, M: 16, R: 2, L: 1, D: 2, b: 1, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
-		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "head", rotate: "ppermute"},
-		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "ppermute"},
-		{S: 3, M: 6, R: 3, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "head", rotate: "slice_pad"},
-		{S: 3, M: 6, R: 3, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "slice_pad"},
-		{S: 1, M: 2, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "ppermute"},
-		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 2, gather: "once", rotate: "slice_pad", mode: "explicit"},
-		{S: 2, M: 4, R: 3, L: 2, D: 2, rest: 2, b: 4, e: 4, h: 4, data: 2, fsdp: 2, tensor: 1, gather: "per_iteration", rotate: "ppermute", mode: "explicit"},
-		{S: 3, M: 6, R: 3, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "slice_pad", mode: "explicit"},
-	} {
-		t.Run(c.String(), func(t *testing.T) {
-			typed := c.module()
-			args := c.args(typed)
-			if err := ir.Verify(typed); err != nil {
-				t.Fatal(err)
-			}
-			want := evaluate(t, typed, typed, args, eval.Options{})
-			m := typed.Clone()
-			err := Run(m, Config{Each: func(_ int, p *Pass, m *ir.Module) error {
-				for _, poison := range []bool{false, true} {
-					got := evaluate(t, m, typed, args, eval.Options{Poison: poison})
-					for i := range want {
-						if _, rel := eval.MaxDiff(got[i], want[i]); !(rel <= 1e-12) {
-							t.Fatalf("after %s (poison %v): result %d differs by %g", p.Name, poison, i, rel)
-						}
-					}
-				}
-				return nil
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			m.Attrs.Set("pp.combine", ir.I64Attr(1<<20))
-			if err := RunOne(byName("combine"), m); err != nil {
-				t.Fatal(err)
-			}
-			for i, got := range evaluate(t, m, typed, args, eval.Options{Poison: true}) {
-				if _, rel := eval.MaxDiff(got, want[i]); !(rel <= 1e-12) {
-					t.Errorf("with all collectives combined that can be: result %d differs by %g", i, rel)
-				}
-			}
-		})
-	}
-}
-
-// execute runs a local program on goroutine devices and returns global results.
-func execute(t *testing.T, m, typed *ir.Module, args []*ir.Literal, opts ...runtime.Option) []*ir.Literal {
-	t.Helper()
-	exe, err := runtime.Load(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mesh, main := m.Meshes[0], m.Main()
-	per := make([][]*ir.Literal, mesh.Size())
-	for i, l := range bind(m, typed, args) {
-		s, _ := main.Params()[i].Attrs.Get("pp.sharding").(*ir.Sharding)
-		for d := range per {
-			per[d] = append(per[d], ir.Cut(l, s, mesh, d))
-		}
-	}
-	got, err := exe.Run(t.Context(), per, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []*ir.Literal
-	for i, r := range main.Results {
-		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
-		parts := make([]*ir.Literal, len(got))
-		for d := range got {
-			parts[d] = got[d][i]
-		}
-		out = append(out, ir.Join(mesh, s, s.Global(r.Type, mesh), parts))
-	}
-	return out
-}
-
-// configurations are the legal ones of the table: stages, repeats, layers per
-// stage, microbatches, delay and meshes.
-func configurations() []model {
-	var out []model
-	for _, S := range []int{1, 2, 3, 4, 8} {
-		for _, R := range []int{1, 2, 4} {
-			for _, L := range []int{1, 2} {
-				for _, k := range []int{1, 2, 3, 4} {
-					for _, D := range []int{1, 2} {
-						M := k * S
-						if R > 1 && M < D*S || D == 2 && M < 2*S {
-							continue
-						}
-						for _, mesh := range [][3]int{{1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {1, 2, 2}} {
-							out = append(out, model{S: S, R: R, L: L, M: M, D: D, data: mesh[0], fsdp: mesh[1], tensor: mesh[2], b: 2, e: 2, h: 4})
-						}
-					}
-				}
-			}
-		}
-	}
-	return out
-}
-
-// modes are the ways in which the runtime may run a program without a change
-// of its numbers: plainly, devices in another order, with NaN in every fresh
-// buffer, with NaN in what bubbles work on.
-var modes = [][]runtime.Option{
-	nil,
-	{runtime.Shuffle(1)},
-	{runtime.PoisonBuffers()},
-	{runtime.PoisonBubbles(), runtime.Shuffle(2)},
-}
-
-// A gathering is a policy of gathers, and when those of a repeat happen.
-type gathering struct{ policy, prefetch string }
-
-// gathers are the ones that make different programs of c.
-func (c model) gathers() []gathering {
-	out := []gathering{{"per_iteration", ""}, {"once", ""}}
-	if c.R > 1 && c.fsdp > 1 {
-		out = append(out, gathering{"per_repeat", "head"}, gathering{"per_repeat", "ahead"})
-	}
-	return out
-}
-
-// The law: every legal configuration, executed on goroutine devices, computes
-// what the layers one after the other do. Both rotates give the same bits, and
-// so do both times at which a repeat's weights are gathered.
+// The law: every legal configuration computes what the layers one after the
+// other do: loss, gradients, and what a step of training makes of them; both
+// times at which a repeat's weights are gathered give the same bits; devices
+// execute the collectives that are counted in the program; and what is not
+// legal is refused for its reason.
+//
+// The configurations are a part of the product of all choices: every stages,
+// repeats and microbatches meet, and every two values of two choices that do
+// not have too many. PPC_LAW=3m draws from the product for that long, from the
+// seed PPC_LAW_SEED; PPC_LAW=all goes through stages, repeats, microbatches,
+// meshes, gathers, rotates and remat policies, with the other choices drawn.
 func TestLaw(t *testing.T) {
-	step := 1
-	if testing.Short() {
-		step = 17
+	seed := uint64(1)
+	if s := os.Getenv("PPC_LAW_SEED"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("PPC_LAW_SEED: %v", err)
+		}
+		seed = n
 	}
-	table := configurations()
-	const parts = 8 // that run at the same time
-	for part := range parts {
-		t.Run(fmt.Sprint(part), func(t *testing.T) {
-			t.Parallel()
-			for i := part * step; i < len(table); i += parts * step {
-				lawHolds(t, table[i], i)
+	how := os.Getenv("PPC_LAW")
+	budget, err := time.ParseDuration(how)
+	switch {
+	case how == "":
+		everyCase(t, covering(rand.New(rand.NewPCG(seed, 0))))
+	case how == "all":
+		everyCase(t, wholeProduct(seed))
+	case err != nil:
+		t.Fatalf("PPC_LAW=%s: want a time, as 3m, or all", how)
+	default:
+		t.Logf("PPC_LAW=%s PPC_LAW_SEED=%d", how, seed)
+		everyCase(t, draws(t, seed, time.Now().Add(budget)))
+	}
+}
+
+// everyCase holds the law to the cases, as many at a time as there are cores.
+func everyCase(t *testing.T, cases func(yield func(lawCase) bool)) {
+	refs := new(lawReferences)
+	work := make(chan lawCase)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	held, refused := 0, 0
+	for range goruntime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for c := range work {
+				err := refs.holds(c)
+				mu.Lock()
+				switch {
+				case err != nil:
+					t.Errorf("%v\n\n%s\n\n# as law.pp:\n%s\n%s", err, c, c.text(), c.command())
+				case c.refused() != "":
+					refused++
+				default:
+					held++
+				}
+				mu.Unlock()
 			}
 		})
 	}
-	t.Logf("%d of %d configurations, each with two gathers and two rotates, a fifth with windows", (len(table)+step-1)/step, len(table))
+	for c := range cases {
+		work <- c
+		if t.Failed() && testing.Short() {
+			break
+		}
+	}
+	close(work)
+	all.Wait()
+	t.Logf("%d configurations hold, %d are refused", held, refused)
 }
 
-// lawHolds checks configuration i of the table.
-func lawHolds(t *testing.T, c model, i int) {
-	c.rest = i % 3 / 2 // every third with a layer after the pipeline
-	if i%7 == 0 {      // a seventh, which meets all meshes
-		c.mode = "explicit"
+// command is what runs the program of c and says by how much it is wrong.
+func (c lawCase) command() string {
+	if c.is("step") == "grad" {
+		return "# ppc run law.pp --check --grad"
 	}
-	var want, first []*ir.Literal
-	for _, gather := range c.gathers() {
-		if gather.policy == "per_repeat" && i%5 > 0 { // a fifth, which meets all meshes
-			continue
-		}
-		if gather.prefetch != "ahead" {
-			first = nil
-		}
-		for _, rotate := range []string{"ppermute", "slice_pad"} {
-			c.gather, c.prefetch, c.rotate = gather.policy, gather.prefetch, rotate
-			typed := c.module()
-			args := c.args(typed)
-			if want == nil {
-				want = evaluate(t, typed, typed, args, eval.Options{})
-			}
-			m := typed.Clone()
-			if err := Run(m, Config{}); err != nil {
-				t.Fatalf("%s: %v", c, err)
-			}
-			got := execute(t, m, typed, args, modes[i%len(modes)]...)
-			for k := range want {
-				if _, rel := eval.MaxDiff(got[k], want[k]); !(rel <= 1e-12) {
-					t.Errorf("%s: result %d differs by %g", c, k, rel)
-				}
-			}
-			if first == nil {
-				first = got
-			}
-			for k := range got {
-				if !bytes.Equal(got[k].Expand(), first[k].Expand()) {
-					t.Errorf("%s: result %d has other bits than with ppermute or head", c, k)
-				}
+	return "# ppc run law.pp --check --steps 1"
+}
+
+// draws is points of the product, a tenth of them such that are refused, until
+// the time is over.
+func draws(t *testing.T, seed uint64, end time.Time) func(yield func(lawCase) bool) {
+	return func(yield func(lawCase) bool) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		for time.Now().Before(end) {
+			c := drawn(r)
+			if (c.refused() == "" && c.cost() < 2000 || r.IntN(20) == 0) && !yield(c) {
+				return
 			}
 		}
 	}
+}
+
+// wholeProduct is stages, repeats, microbatches, meshes, gathers, rotates and
+// policies in all combinations that are legal.
+func wholeProduct(seed uint64) func(yield func(lawCase) bool) {
+	all := words("stages repeats microbatches mesh gather prefetch rotate remat")
+	return func(yield func(lawCase) bool) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		total := 1
+		for _, name := range all {
+			total *= len(lawFactors[factorAt(name)].values)
+		}
+		for _, n := range r.Perm(total) {
+			c := legal(r, func(c lawCase) {
+				rest := n
+				for _, name := range all {
+					i := factorAt(name)
+					c[i], rest = rest%len(lawFactors[i].values), rest/len(lawFactors[i].values)
+				}
+			})
+			if c != nil && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// legal draws a legal case after set; nil where none is found.
+func legal(r *rand.Rand, set func(c lawCase)) lawCase {
+	for range 50 {
+		c := drawn(r)
+		set(c)
+		if c.refused() == "" && c.cost() < 400 {
+			return c
+		}
+	}
+	return nil
+}
+
+// A lawMeeting is factors, and values of them.
+type lawMeeting struct{ factors, values [3]int }
+
+// covering is legal cases in which, together, all meetings take place that can,
+// and for each reason to be refused some cases. One at a time, the case is taken that has the most
+// pairs that were not there, of some that are drawn around one such pair.
+func covering(r *rand.Rand) func(yield func(lawCase) bool) {
+	return func(yield func(lawCase) bool) {
+		reasons := make(map[string]int)
+		for range 2000 {
+			c := drawn(r)
+			reason, _, _ := strings.Cut(c.refused(), " with ")
+			if reason = strings.TrimRight(reason, "0123456789 "); reason == "" || reasons[reason] == 4 {
+				continue
+			}
+			reasons[reason]++
+			if !yield(c) {
+				return
+			}
+		}
+		todo, order := meetings()
+		for _, first := range order {
+			if !todo[first] {
+				continue
+			}
+			var best lawCase
+			gain := 0.0
+			for range 30 {
+				c := legal(r, func(c lawCase) {
+					for k, i := range first.factors {
+						c[i] = first.values[k]
+					}
+				})
+				if c == nil {
+					break
+				}
+				n := 0
+				for _, p := range c.meetings() {
+					if todo[p] {
+						n++
+					}
+				}
+				if worth := float64(n) / c.cost(); worth > gain {
+					best, gain = c, worth
+				}
+			}
+			for _, p := range best.meetings() {
+				delete(todo, p)
+			}
+			if best != nil && !yield(best) {
+				return
+			}
+		}
+	}
+}
+
+// most is how many pairs of values two factors have at most that are all to be
+// met: those of more are left to the longer runs.
+const most = 40
+
+// meetings are those that are to be met by covering, also in order.
+func meetings() (map[lawMeeting]bool, []lawMeeting) {
+	todo := make(map[lawMeeting]bool)
+	var order []lawMeeting
+	add := func(p lawMeeting) {
+		if !todo[p] {
+			todo[p] = true
+			order = append(order, p)
+		}
+	}
+	size := func(i int) int { return len(lawFactors[i].values) }
+	for a := range size(0) {
+		for b := range size(1) {
+			for k := range size(2) {
+				add(lawMeeting{[3]int{0, 1, 2}, [3]int{a, b, k}})
+			}
+		}
+	}
+	for i := range lawFactors {
+		for j := range i {
+			if size(i)*size(j) > most {
+				continue
+			}
+			for a := range size(i) {
+				for b := range size(j) {
+					add(lawMeeting{[3]int{j, i, i}, [3]int{b, a, a}})
+				}
+			}
+		}
+	}
+	return todo, order
+}
+
+// meetings are those that c makes: pairs, and the first three factors.
+func (c lawCase) meetings() []lawMeeting {
+	if c == nil {
+		return nil
+	}
+	out := []lawMeeting{{[3]int{0, 1, 2}, [3]int{c[0], c[1], c[2]}}}
+	for i := range c {
+		for j := range i {
+			out = append(out, lawMeeting{[3]int{j, i, i}, [3]int{c[j], c[i], c[i]}})
+		}
+	}
+	return out
 }

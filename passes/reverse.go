@@ -23,7 +23,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	in := &tape{
 		d: t.d, b: &ir.Builder{Func: f, Block: block, Origin: op.Origin}, outer: t, scan: op,
 		ct: make(map[*ir.Value]*ir.Value), memo: make(map[*ir.Value]*ir.Value),
-		local: definedIn(body), lights: make(map[*ir.Value]bool),
+		local: definedIn(body), lights: make(map[*ir.Value]bool), begun: make(map[*ir.Value]*ir.Value),
 	}
 	if i := slices.IndexFunc(ct[:n], func(g *ir.Value) bool { return g != nil }); i >= 0 {
 		t.after = ct[i]
@@ -76,10 +76,12 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 		next = append(next, in.cotangent(body.Args[1+i]))
 	}
 	for _, v := range in.sums { // sums over the iterations
-		a := f.NewValue(v.Type, "d."+v.Name)
-		a.Sharding = v.Sharding
-		carries, args = append(carries, t.summed(t.cotangent(v), v)), append(args, a)
-		next = append(next, in.b.Add(a, in.ct[v]))
+		a, g := in.begun[v], in.ct[v]
+		if a == nil {
+			a = in.sumOf(v)
+			g = in.b.Add(a, g)
+		}
+		carries, args, next = append(carries, t.summed(t.begin(v), v)), append(args, a), append(next, g)
 	}
 	kept := slices.DeleteFunc(in.replaying, func(p *replay) bool { return p.newer == nil })
 	for _, p := range kept {
@@ -119,6 +121,33 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	for k, x := range outs {
 		t.add(op.Operands[x], back.Results[len(carries)+k])
 	}
+}
+
+// begin is the cotangent of v so far, for a loop in the block of t to add to. In
+// a loop's body, where v is from outside, that is the sum over the iterations
+// before and what this one has given.
+func (t *tape) begin(v *ir.Value) *ir.Value {
+	if t.scan == nil || t.local[v] || !t.wants(v) {
+		return t.cotangent(v)
+	}
+	if t.begun[v] == nil {
+		a := t.sumOf(v)
+		t.begun[v] = a
+		if g := t.ct[v]; g != nil {
+			t.ct[v] = t.b.Add(a, g)
+		} else {
+			t.sums, t.ct[v] = append(t.sums, v), a
+		}
+	}
+	return t.ct[v]
+}
+
+// sumOf is the argument of a loop in reverse that is the sum of the cotangents
+// of v, a value from outside, over the iterations before.
+func (t *tape) sumOf(v *ir.Value) *ir.Value {
+	a := t.d.f.NewValue(v.Type, "d."+v.Name)
+	a.Sharding = v.Sharding
+	return a
 }
 
 // summed lets g, a sum of cotangents of v, lie as v does, and stay partial along

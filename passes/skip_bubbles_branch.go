@@ -75,9 +75,10 @@ func (w *branch) index() {
 
 // exit reports whether operand i of op is one through which work that is left
 // out may leave: what is selected where the predicate holds, and the row of a
-// residual.
+// residual. A row of several iterations, as an unrolled loop or a loop over
+// repeats writes, has some that count where the predicate of one does not hold.
 func (w *branch) exit(op *ir.Op, i int) bool {
-	return i == 1 && (truth(op) == w.pred || op.Kind == ir.DynamicUpdateSlice && op.Attrs.Has("pp.residual"))
+	return i == 1 && (truth(op) == w.pred || op.Kind == ir.DynamicUpdateSlice && op.Attrs.Has("pp.iteration"))
 }
 
 // choose finds the ops whose every reader is in the branch, or an exit. One walk
@@ -155,7 +156,8 @@ func (w *branch) late() *ir.Op {
 func (w *branch) worthwhile() bool {
 	for _, op := range w.b.Ops {
 		if w.in[op] && (op.Kind == ir.DotGeneral || op.Kind == ir.While || op.Kind.Has(ir.Collective)) {
-			return !w.after()[w.owner[w.pred]]
+			at := w.owner[w.pred]
+			return !w.in[at] && !w.after()[at]
 		}
 	}
 	return false

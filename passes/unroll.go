@@ -158,6 +158,7 @@ func (w *unrolling) loop() [][]*ir.Value {
 	attrs := w.op.Attrs
 	attrs.Delete("pp.unroll")
 	attrs.Set("trip_count", ir.I64Attr(w.groups))
+	attrs.Set("pp.turn", ir.I64Attr(k))
 	scan := w.b.Emit(ir.PPScan, operands, attrs, []*ir.Block{body}, nil)
 	w.carries = scan.Results[:n]
 	for i, y := range scan.Results[n:] {

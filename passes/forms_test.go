@@ -1,0 +1,165 @@
+package passes
+
+import (
+	"testing"
+
+	"ppc/ir"
+	"ppc/ir/eval"
+	"ppc/runtime"
+)
+
+// bind cuts the typed form's arguments for a later form: a parameter with
+// pp.rows takes those rows of the one of its name.
+func bind(m *ir.Module, typed *ir.Module, args []*ir.Literal) []*ir.Literal {
+	byName := make(map[string]*ir.Literal)
+	for i, p := range typed.Main().Params() {
+		byName[p.Attrs.Str("pp.name")] = args[i]
+	}
+	var out []*ir.Literal
+	for _, p := range m.Main().Params() {
+		l := byName[p.Attrs.Str("pp.name")]
+		t := p.Type
+		if s, ok := p.Attrs.Get("pp.sharding").(*ir.Sharding); ok {
+			t = s.Global(t, m.Meshes[0])
+		}
+		data := l.Data
+		if rows := p.Attrs.Ints("pp.rows"); rows != nil {
+			row := len(data) / l.Type.Shape[0]
+			data = data[rows[0]*row : rows[1]*row]
+		}
+		out = append(out, &ir.Literal{Type: t, Data: data})
+	}
+	return out
+}
+
+// evaluate runs a form of the program on the reference evaluator, per device
+// when it is local, and returns global results.
+func evaluate(t *testing.T, m, typed *ir.Module, args []*ir.Literal, opts eval.Options) []*ir.Literal {
+	t.Helper()
+	global := bind(m, typed, args)
+	main := m.Main()
+	if !m.Form.Has(ir.Local) {
+		out, err := eval.Run(m, main, global, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	mesh := m.Meshes[0]
+	per := make([][]*ir.Literal, mesh.Size())
+	for d := range per {
+		for i, p := range main.Params() {
+			s, _ := p.Attrs.Get("pp.sharding").(*ir.Sharding)
+			per[d] = append(per[d], ir.Cut(global[i], s, mesh, d))
+		}
+	}
+	got, err := eval.RunDevices(m, main, per, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*ir.Literal
+	for i, r := range main.Results {
+		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
+		parts := make([]*ir.Literal, len(got))
+		for d := range got {
+			parts[d] = got[d][i]
+		}
+		out = append(out, ir.Join(mesh, s, s.Global(r.Type, mesh), parts))
+	}
+	return out
+}
+
+// Every form of the program computes what the layers one after the other do.
+func TestEveryForm(t *testing.T) {
+	for _, c := range []model{
+		{S: 1, M: 2, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
+		{S: 4, M: 4, R: 1, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
+		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
+		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 2, gather: "once", rotate: "slice_pad"},
+		{S: 2, M: 4, R: 3, L: 2, D: 2, rest: 2, b: 4, e: 4, h: 4, data: 2, fsdp: 2, tensor: 1, gather: "once", rotate: "ppermute"},
+		{S: 3, M: 9, R: 2, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 2, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "slice_pad"},
+		{S: 8, M: 16, R: 2, L: 1, D: 2, b: 1, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute"},
+		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "head", rotate: "ppermute"},
+		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "ppermute"},
+		{S: 3, M: 6, R: 3, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "head", rotate: "slice_pad"},
+		{S: 3, M: 6, R: 3, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "slice_pad"},
+		{S: 1, M: 2, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "ppermute"},
+		{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 2, gather: "once", rotate: "slice_pad", mode: "explicit"},
+		{S: 2, M: 4, R: 3, L: 2, D: 2, rest: 2, b: 4, e: 4, h: 4, data: 2, fsdp: 2, tensor: 1, gather: "per_iteration", rotate: "ppermute", mode: "explicit"},
+		{S: 3, M: 6, R: 3, L: 2, D: 2, rest: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_repeat", prefetch: "ahead", rotate: "slice_pad", mode: "explicit"},
+	} {
+		t.Run(c.String(), func(t *testing.T) {
+			typed := c.module()
+			args := c.args(typed)
+			if err := ir.Verify(typed); err != nil {
+				t.Fatal(err)
+			}
+			want := evaluate(t, typed, typed, args, eval.Options{})
+			m := typed.Clone()
+			err := Run(m, Config{Each: func(_ int, p *Pass, m *ir.Module) error {
+				for _, poison := range []bool{false, true} {
+					got := evaluate(t, m, typed, args, eval.Options{Poison: poison})
+					for i := range want {
+						if _, rel := eval.MaxDiff(got[i], want[i]); !(rel <= 1e-12) {
+							t.Fatalf("after %s (poison %v): result %d differs by %g", p.Name, poison, i, rel)
+						}
+					}
+				}
+				return nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Attrs.Set("pp.combine", ir.I64Attr(1<<20))
+			if err := RunOne(byName("combine"), m); err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range evaluate(t, m, typed, args, eval.Options{Poison: true}) {
+				if _, rel := eval.MaxDiff(got, want[i]); !(rel <= 1e-12) {
+					t.Errorf("with all collectives combined that can be: result %d differs by %g", i, rel)
+				}
+			}
+		})
+	}
+}
+
+// execute runs a local program on goroutine devices and returns global results.
+func execute(t *testing.T, m, typed *ir.Module, args []*ir.Literal, opts ...runtime.Option) []*ir.Literal {
+	t.Helper()
+	exe, err := runtime.Load(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mesh, main := m.Meshes[0], m.Main()
+	per := make([][]*ir.Literal, mesh.Size())
+	for i, l := range bind(m, typed, args) {
+		s, _ := main.Params()[i].Attrs.Get("pp.sharding").(*ir.Sharding)
+		for d := range per {
+			per[d] = append(per[d], ir.Cut(l, s, mesh, d))
+		}
+	}
+	got, err := exe.Run(t.Context(), per, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*ir.Literal
+	for i, r := range main.Results {
+		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
+		parts := make([]*ir.Literal, len(got))
+		for d := range got {
+			parts[d] = got[d][i]
+		}
+		out = append(out, ir.Join(mesh, s, s.Global(r.Type, mesh), parts))
+	}
+	return out
+}
+
+// modes are the ways in which the runtime may run a program without a change
+// of its numbers: plainly, devices in another order, with NaN in every fresh
+// buffer, with NaN in what bubbles work on.
+var modes = [][]runtime.Option{
+	nil,
+	{runtime.Shuffle(1)},
+	{runtime.PoisonBuffers()},
+	{runtime.PoisonBubbles(), runtime.Shuffle(2)},
+}

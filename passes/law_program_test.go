@@ -1,0 +1,280 @@
+package passes
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// A lawCase is one point of the product that the law speaks of: for every
+// factor of lawFactors, which of its values.
+type lawCase []int
+
+// A lawFactor is one choice that a program leaves to whoever runs it. Its
+// values are words: what of them a program or a setting says, lawCase.text has.
+type lawFactor struct {
+	name   string
+	values []string
+}
+
+// lawFactors are the choices, those of the size of a program first.
+var lawFactors = []lawFactor{
+	{"stages", words("2 3 4 8")},
+	{"repeats", words("1 2 3 4")},
+	{"microbatches", words("1 2 4")}, // times the stages
+	{"delay", words("1 2")},
+	{"layers_per_stage", words("1 2")},
+	{"outside", words("0 1")}, // layers after the pipeline
+	{"mesh", []string{"", "data", "fsdp", "fsdp_transpose", "tensor", "context", "expert", "data fsdp", "fsdp fsdp_transpose", "fsdp tensor", "fsdp context", "fsdp expert", "data tensor", "data fsdp tensor", "fsdp tensor sequence", "data fsdp slices"}},
+	{"gather", []string{"per_iteration", "once", "per_repeat", "per_repeat save_gathered"}},
+	{"prefetch", words("head ahead")},
+	{"rotate", words("ppermute slice_pad")},
+	{"scan_iterations", words("true false")},
+	{"scan_repeats", words("true false")},
+	{"scan_layers", words("true false")},
+	{"unroll", words("1 2 3")},
+	{"checkpoint", words("iteration layer repeat none")},
+	{"checkpoint_place", words("inside outside")},
+	{"remat", append(words("full none minimal minimal_with_context save_dot_with_context_except_mlp save_dot_except_mlp save_dot_except_mlpwi save_qkv_proj save_out_proj qkv_proj_offloaded minimal_offloaded"),
+		"custom { mlpwi = device, mlpwo = remat, decoder_layer_input = offload }", "custom { iteration_input = remat, query_proj = offload }", "full, save = [mlpwi], offload = [mlpwo], save_decoder_layer_input = false")},
+	{"skip_bubbles", words("false true")},
+	{"mode", words("auto explicit")},
+	{"combine", words("0 1000000")},
+	{"step", []string{"grad", "train", "train zero", "train accumulate", "train zero accumulate"}},
+	{"run", words("plain shuffled buffers bubbles")}, // of modes
+}
+
+func words(s string) []string { return strings.Fields(s) }
+
+// factorAt is the place of a factor in lawFactors.
+func factorAt(name string) int {
+	return slices.IndexFunc(lawFactors, func(f lawFactor) bool { return f.name == name })
+}
+
+// is is the value of the factor called name.
+func (c lawCase) is(name string) string {
+	i := factorAt(name)
+	return lawFactors[i].values[c[i]]
+}
+
+// with is c with another value of the factor.
+func (c lawCase) with(name, value string) lawCase {
+	c = slices.Clone(c)
+	i := factorAt(name)
+	c[i] = slices.Index(lawFactors[i].values, value)
+	return c
+}
+
+func (c lawCase) number(name string) int {
+	var n int
+	fmt.Sscan(c.is(name), &n)
+	return n
+}
+
+func (c lawCase) has(name, word string) bool { return slices.Contains(words(c.is(name)), word) }
+
+// drawn is a point of the whole product, which may be none that is legal.
+func drawn(r *rand.Rand) lawCase {
+	c := make(lawCase, len(lawFactors))
+	for i, f := range lawFactors {
+		c[i] = r.IntN(len(f.values))
+	}
+	return c
+}
+
+// refused is what the error says with which c is refused, "" where c is legal.
+func (c lawCase) refused() string {
+	S, R, M := c.number("stages"), c.number("repeats"), c.microbatches()
+	window := c.has("gather", "per_repeat")
+	boundary := c.is("checkpoint")
+	if c.is("remat") == "none" {
+		boundary = "none"
+	}
+	inside := c.is("checkpoint_place") == "inside"
+	switch {
+	case !window && c.is("prefetch") == "ahead":
+		return fmt.Sprintf("prefetch = ahead has no effect while gather = %s; it goes with per_repeat", c.is("gather"))
+	case window && R == 1:
+		return "pipeline: gather = per_repeat with repeats = 1, but a window slides over 2 repeats or more"
+	case boundary == "repeat" && inside && R == 1:
+		return "pipeline: checkpoint = repeat with repeats = 1: there is one repeat, the whole loop"
+	case M < S*c.number("delay"):
+		return fmt.Sprintf("pipeline: %d microbatches are too few for delay = 2 on %d stages, want at least %d", M, S, 2*S)
+	}
+	return ""
+}
+
+func (c lawCase) microbatches() int { return c.number("microbatches") * c.number("stages") }
+
+// iterations is the number of iterations, T.
+func (c lawCase) iterations() int {
+	return c.microbatches()*c.number("repeats") + c.number("delay")*(c.number("stages")-1)
+}
+
+// layers is the number of layers, those outside of the pipeline among them.
+func (c lawCase) layers() int {
+	return c.number("stages")*c.number("repeats")*c.number("layers_per_stage") + c.number("outside")
+}
+
+// axes are those of the mesh besides stage, each of size 2. With sequence,
+// activations are cut along tensor where they have nothing else for it; with
+// slices, fsdp goes from one slice of devices to another.
+func (c lawCase) axes() []string {
+	return slices.DeleteFunc(words(c.is("mesh")), func(w string) bool { return w == "sequence" || w == "slices" })
+}
+
+func (c lawCase) devices() int { return c.number("stages") << len(c.axes()) }
+
+// batch is a row of each microbatch for each device that has rows of its own.
+func (c lawCase) batch() int {
+	n := c.microbatches()
+	for _, axis := range words("data fsdp fsdp_transpose expert") {
+		if c.has("mesh", axis) {
+			n *= 2
+		}
+	}
+	return n
+}
+
+// cost is about what it takes to compile and run c, in milliseconds.
+func (c lawCase) cost() float64 {
+	T, k := c.iterations(), c.number("unroll")
+	copies := k + T%k // of an iteration in the program
+	if c.has("gather", "per_repeat") {
+		copies *= 6 // in loops of their own, and once more with the other prefetch
+		if c.is("scan_repeats") == "false" {
+			copies *= c.number("repeats")
+		}
+	}
+	if c.is("scan_iterations") == "false" {
+		copies = 2 * T
+	}
+	if c.is("scan_layers") == "false" {
+		copies *= c.number("layers_per_stage")
+	}
+	if c.has("mesh", "expert") {
+		copies *= 3
+	}
+	return 20 + 10*float64(copies) + float64(T*c.number("layers_per_stage")*c.devices())/20
+}
+
+// text is the program as a .pp file: a model with what the compiler treats
+// differently. Each layer has a weight that is stored in parts and one that is
+// not, an input besides the activation that depends on a parameter, checkpoint
+// names, and an auxiliary scalar; attention where the sequence is cut, experts
+// where experts are.
+func (c lawCase) text() string {
+	return c.model() + c.lowering()
+}
+
+// model is what is computed.
+func (c lawCase) model() string {
+	var params, body, aux string
+	aux = "mean(y * y)"
+	if c.has("mesh", "context") {
+		body += `
+  k = rename(h, seq -> kv_seq)
+  h = h + checkpoint(dot(softmax(dot(h, k, over: embed), over: kv_seq), k, over: kv_seq), "context")`
+	}
+	if c.has("mesh", "expert") {
+		params += `
+  param gate:     f64[embed, routes]       = normal(0.5)
+  param wi0, wi1: f64[experts, embed, mlp] = normal(0.5)
+  param wout:     f64[experts, mlp, embed] = normal(0.5)`
+		body += `
+  z, balance = moe(h, gate, wi0, wi1, wout, k: 2, capacity: 1.25)
+  h = h + z`
+		aux += " + 0.1 * balance"
+	}
+	train := ""
+	if c.has("step", "train") {
+		train = "\ntrain { optimizer = sgd(lr: 0.1, momentum: 0.9), clip_by_global_norm = 0.5, dtype = f64"
+		if c.has("step", "accumulate") {
+			train += ", gradient_accumulation = 2"
+		}
+		if c.has("step", "zero") {
+			train += ", shard_optimizer_over_data = true"
+		}
+		train += " }\n"
+	}
+	return fmt.Sprintf(`axes { batch = %d, seq = 2, kv_seq = seq, embed = 4, mlp = 4, experts = 4, routes = experts }
+
+layer block(x: f64[batch, seq, embed], gain: f64[batch, seq]) {
+  param norm: f64[embed]      = ones
+  param wi:   f64[embed, mlp] = normal(0.5)
+  param wo:   f64[mlp, embed] = normal(0.5)%s
+
+  x = checkpoint(x, "decoder_layer_input")
+  h = checkpoint(rmsnorm(x, norm, over: embed) * gain, "query_proj")%s
+  h = tanh(checkpoint(dot(h, wi, over: embed), "mlpwi"))
+  y = checkpoint(dot(h, wo, over: mlp), "mlpwo")
+  return checkpoint(x + y, "out_proj"), %s
+}
+
+model law(x: f64[batch, seq, embed]) {
+  param scale: f64[embed] = normal(1)
+  y, aux = pipeline(block, layers: %d)(x, mean(x * scale, over: embed))
+  return mean(y * y * scale) + 0.1 * aux
+}
+%s`, c.batch(), params, body, aux, c.layers(), train)
+}
+
+// lowering is how it is computed.
+func (c lawCase) lowering() string {
+	mesh := "stage = " + c.is("stages")
+	for _, axis := range c.axes() {
+		mesh += ", " + axis + " = 2"
+	}
+	if c.has("mesh", "slices") {
+		mesh = strings.Replace(mesh, "fsdp = 2", "fsdp = dcn(2)", 1)
+	}
+	sequence := ""
+	if c.has("mesh", "sequence") {
+		sequence = "\n  seq     -> tensor"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `
+mesh { %s }
+
+shard weights {
+  experts -> expert
+  embed   -> fsdp, context, expert
+  embed   -> fsdp, context
+  mlp     -> fsdp_transpose, tensor
+}
+shard activations {
+  experts -> expert
+  batch   -> data, fsdp, fsdp_transpose, expert
+  batch   -> data, fsdp, fsdp_transpose
+  seq     -> context
+  mlp     -> tensor%s
+}
+
+pipeline {
+  layers           = %d
+  microbatches     = %d
+  gather           = %s
+`, mesh, sequence, c.layers()-c.number("outside"), c.microbatches(), words(c.is("gather"))[0])
+	set := func(key, value string) { fmt.Fprintf(&b, "  %-16s = %s\n", key, value) }
+	if c.has("gather", "save_gathered") {
+		set("save_gathered", "true")
+	}
+	if c.has("gather", "per_repeat") || c.is("prefetch") == "ahead" {
+		set("prefetch", c.is("prefetch"))
+	}
+	for _, name := range words("repeats layers_per_stage delay rotate scan_iterations scan_repeats scan_layers unroll checkpoint checkpoint_place skip_bubbles mode combine") {
+		set(name, c.is(name))
+	}
+	fmt.Fprintf(&b, "  remat            = %s\n}\n", c.is("remat"))
+	return b.String()
+}
+
+// String is the values of all factors.
+func (c lawCase) String() string {
+	var b strings.Builder
+	for i, f := range lawFactors {
+		fmt.Fprintf(&b, "%s = %s; ", f.name, f.values[c[i]])
+	}
+	return strings.TrimSuffix(b.String(), "; ")
+}

@@ -1,0 +1,332 @@
+package passes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"ppc/ir"
+	"ppc/ir/eval"
+	"ppc/ir/lang"
+	"ppc/lower/stats"
+	"ppc/runtime"
+)
+
+// lawReferences are the results of models, layers one after the other on the
+// reference evaluator, by program text: many cases have one model.
+type lawReferences struct {
+	mu sync.Mutex
+	of map[string]map[string][]float64
+}
+
+// load reads a program whose text is text.
+func (c lawCase) load(text string, sequential bool) (*ir.Module, error) {
+	opts := lang.Options{Sequential: sequential, Train: c.has("step", "train"), Grad: c.is("step") == "grad"}
+	opts.ReadFile = func(string) ([]byte, error) { return []byte(text), nil }
+	p, err := lang.Load("law.pp", opts)
+	if err != nil {
+		return nil, err
+	}
+	return p.Module, nil
+}
+
+// results are those of the model of c, by name.
+func (l *lawReferences) results(c lawCase) (map[string][]float64, error) {
+	text := strings.Replace(c.model(), ", shard_optimizer_over_data = true", "", 1) // same numbers
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if out := l.of[text]; out != nil {
+		return out, nil
+	}
+	m, err := c.load(text, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := Run(m, Config{After: "optimizer"}); err != nil {
+		return nil, err
+	}
+	args := lawArgs(m)
+	out, err := eval.Run(m, m.Main(), args, eval.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if l.of == nil {
+		l.of = make(map[string]map[string][]float64)
+	}
+	l.of[text] = byResult(m, out)
+	return l.of[text], nil
+}
+
+// lawArgs are whole arguments of a form of the program: waves, by name, of a
+// parameter with pp.rows the rows that it has.
+func lawArgs(m *ir.Module) []*ir.Literal {
+	var args []*ir.Literal
+	for _, p := range m.Main().Params() {
+		t, name := wholeType(m, p.Type, p.Attrs), p.Attrs.Str("pp.name")
+		vs := make([]float64, t.NumElements())
+		if p.Attrs.Str("pp.kind") != "state" {
+			h := fnv.New32a()
+			h.Write([]byte(name))
+			at, first := float64(h.Sum32()%1000), 0
+			if rows := p.Attrs.Ints("pp.rows"); rows != nil {
+				first = rows[0] * len(vs) / (rows[1] - rows[0])
+			}
+			for k := range vs {
+				vs[k] = math.Sin(at + 1.7*float64(first+k))
+				if p.Attrs.Str("pp.kind") == "param" {
+					vs[k] *= 0.5
+				}
+			}
+		}
+		args = append(args, literalOf(t, vs))
+	}
+	return args
+}
+
+// literalOf is a tensor of type t with the given numbers.
+func literalOf(t *ir.Type, vs []float64) *ir.Literal {
+	if !t.Elem.IsFloat() {
+		return ir.SplatOf(t, 0)
+	}
+	return ir.Floats64(t, vs...)
+}
+
+// byResult are the results of main by name, rows of one parameter together.
+// What replaces a parameter has its name.
+func byResult(m *ir.Module, out []*ir.Literal) map[string][]float64 {
+	all := make(map[string][]float64)
+	for i, r := range m.Main().Results {
+		name := r.Attrs.Str("pp.name")
+		if r.Attrs.Has("pp.alias") {
+			name = "new " + m.Main().Params()[r.Attrs.Int("pp.alias")].Attrs.Str("pp.name")
+		}
+		all[name] = append(all[name], numbersOf(out[i])...)
+	}
+	return all
+}
+
+// lowered compiles c.
+func (c lawCase) lowered() (*ir.Module, error) {
+	m, err := c.load(c.text(), false)
+	if err != nil {
+		return nil, err
+	}
+	return m, Run(m, Config{})
+}
+
+// execute runs a lowered c on goroutine devices: its results by name, and what
+// the devices did.
+func (c lawCase) execute(m *ir.Module) (map[string][]float64, *runtime.Trace, error) {
+	exe, err := runtime.Load(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	mesh, args := m.Meshes[0], lawArgs(m)
+	per := make([][]*ir.Literal, mesh.Size())
+	for i, p := range m.Main().Params() {
+		s, _ := p.Attrs.Get("pp.sharding").(*ir.Sharding)
+		for d := range per {
+			per[d] = append(per[d], ir.Cut(args[i], s, mesh, d))
+		}
+	}
+	trace := new(runtime.Trace)
+	got, err := exe.Run(context.Background(), per, append([]runtime.Option{runtime.WithTrace(trace)}, modes[c[factorAt("run")]]...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []*ir.Literal
+	for i, r := range m.Main().Results {
+		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
+		parts := make([]*ir.Literal, len(got))
+		for d := range got {
+			parts[d] = got[d][i]
+		}
+		out = append(out, ir.Join(mesh, s, wholeType(m, r.Type, r.Attrs), parts))
+	}
+	return byResult(m, out), trace, nil
+}
+
+// holds is what of the law c breaks, nil if nothing. A case that is not legal
+// must be refused, for the reason that refused says.
+func (l *lawReferences) holds(c lawCase) error {
+	m, err := c.lowered()
+	if reason := c.refused(); reason != "" {
+		if err == nil || !strings.Contains(err.Error(), reason) {
+			return fmt.Errorf("got %v, want to be refused: %s", err, reason)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	want, err := l.results(c)
+	if err != nil {
+		return fmt.Errorf("reference: %w", err)
+	}
+	got, trace, err := c.execute(m)
+	if err != nil {
+		return err
+	}
+	problems := differences(got, want)
+	problems = append(problems, c.miscounted(m, trace))
+	for _, twin := range c.twins() {
+		m, err := twin.lowered()
+		if err != nil {
+			return err
+		}
+		other, _, err := twin.execute(m)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, differences(other, want)...)
+		if c.is("unroll") == "1" { // loops of other lengths, unrolled, leave other sums in the open
+			problems = append(problems, otherBits(other, got, c, twin))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// twins are cases that give the same bits: one with weights gathered at the
+// other time; where no weights are gathered ahead, one with activations moved
+// in the other way.
+func (c lawCase) twins() []lawCase {
+	other := func(name string) []lawCase {
+		i := factorAt(name)
+		twin := slices.Clone(c)
+		twin[i] = 1 - c[i]
+		return []lawCase{twin}
+	}
+	switch {
+	case c.has("gather", "per_repeat"):
+		return other("prefetch")
+	case c.is("scan_layers") == "false":
+		return other("rotate")
+	}
+	return nil
+}
+
+// differences are the results that are further from what they should be than
+// rounding explains.
+func differences(got, want map[string][]float64) []error {
+	var bad []error
+	for _, name := range keysOf(want) {
+		if d := far(got[name], want[name]); !(d <= 1e-11) {
+			bad = append(bad, fmt.Errorf("%s differs by %.3g", name, d))
+		}
+	}
+	if len(got) != len(want) {
+		bad = append(bad, fmt.Errorf("there are results %v, want %v", keysOf(got), keysOf(want)))
+	}
+	return bad
+}
+
+// otherBits names a result that two cases give not bit by bit.
+func otherBits(got, want map[string][]float64, a, b lawCase) error {
+	var bad []string
+	for _, name := range keysOf(want) {
+		if !slices.EqualFunc(got[name], want[name], func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) }) {
+			bad = append(bad, name)
+		}
+	}
+	if bad == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: other bits with prefetch = %s, rotate = %s than with prefetch = %s, rotate = %s",
+		strings.Join(bad, ", "), b.is("prefetch"), b.is("rotate"), a.is("prefetch"), a.is("rotate"))
+}
+
+// miscounted says where what devices executed is not what stats counts in the
+// program: every collective as often, with as many devices, so that each kind
+// over each set of axes moves as many bytes. Where a device is at the end of a
+// chain that does not wrap it gets nothing, which stats do not see. A stage
+// that skips its bubbles leaves out as much as there are bubbles among its
+// iterations, where they are one loop: of those that are unrolled, or in loops
+// for parts of a repeat, not all copies have the same to skip.
+func (c lawCase) miscounted(m *ir.Module, trace *runtime.Trace) error {
+	s, err := stats.Of(m)
+	if err != nil {
+		return err
+	}
+	counted, bytes := make(map[*ir.Op]*stats.Collective), make(map[string]int)
+	for _, c := range s.Collectives {
+		counted[c.Op] = c
+		bytes[c.Kind+" over "+c.Axes] += c.Moved * int(c.Executions)
+	}
+	branched, skipped := inBranches(m), make(map[string]int)
+	for _, did := range trace.Collectives {
+		static := counted[did.Op]
+		if static == nil {
+			return fmt.Errorf("%s ran and was not counted", did.Op.Name())
+		}
+		delete(counted, did.Op)
+		bytes[static.Kind+" over "+static.Axes] -= received(did) * int(static.Executions)
+		for device, times := range did.Times {
+			if branched[did.Op] && times <= int(static.Executions) {
+				skipped[fmt.Sprint(static.Kind, " over ", static.Axes, " on device ", device)] += c.iterations()*times - c.microbatches()*c.number("repeats")*int(static.Executions)
+			} else if times != int(static.Executions) {
+				return fmt.Errorf("device %d: %s of %s in %q ran %d times, was counted %d times", device, static.Kind, static.Name, static.Loop, times, static.Executions)
+			}
+		}
+	}
+	for _, op := range s.Collectives {
+		if counted[op.Op] != nil && !branched[op.Op] {
+			return fmt.Errorf("%s of %s in %q was counted %d times and did not run", op.Kind, op.Name, op.Loop, op.Executions)
+		}
+	}
+	for _, title := range slices.Sorted(maps.Keys(bytes)) {
+		if bytes[title] != 0 && len(counted) == 0 {
+			return fmt.Errorf("%s: %d bytes were counted that did not move", title, bytes[title])
+		}
+	}
+	oneLoop := c.is("unroll") == "1" && c.is("scan_iterations") == "true" && !c.has("gather", "per_repeat") &&
+		c.is("checkpoint_place") == "inside" && c.is("checkpoint") != "repeat" // else a loop runs again, with its bubbles
+	for _, title := range slices.Sorted(maps.Keys(skipped)) {
+		if skipped[title] != 0 && oneLoop {
+			return fmt.Errorf("%s: ran %g times more than there is work for", title, float64(skipped[title])/float64(c.iterations()))
+		}
+	}
+	return nil
+}
+
+// inBranches are the collectives that run where a condition holds.
+func inBranches(m *ir.Module) map[*ir.Op]bool {
+	found := make(map[*ir.Op]bool)
+	m.Main().Body.Walk(func(op *ir.Op) {
+		if op.Kind == ir.If || op.Kind == ir.Case {
+			for _, r := range op.Regions {
+				r.Walk(func(op *ir.Op) {
+					if op.Kind.Has(ir.Collective) {
+						found[op] = true
+					}
+				})
+			}
+		}
+	})
+	return found
+}
+
+// received is the bytes that the device with the most of them gets each time:
+// from every other one of its group a part of the whole, and of a sum that all
+// get also every other part of the sum; a permute moves all.
+func received(did runtime.Traced) int {
+	size := func(vs []*ir.Value) (n int) {
+		for _, v := range vs {
+			n += v.Type.Bytes()
+		}
+		return n
+	}
+	n, whole := slices.Max(did.Meets), max(size(did.Op.Operands), size(did.Op.Results))
+	switch did.Op.Kind {
+	case ir.CollectivePermute:
+		return whole * (n - 1)
+	case ir.AllReduce:
+		return 2 * (whole - whole/n)
+	}
+	return whole - whole/n
+}
