@@ -66,6 +66,22 @@ func differentiateWarning(m *ir.Module, warn func(*Error)) error {
 	return nil
 }
 
+// lastOfLoops is a result of the last loop of ops, nil if there is none.
+//
+// A loop that no backward op waits for would be free to run after them, and
+// what it reads would live as long.
+func lastOfLoops(ops []*ir.Op) *ir.Value {
+	for _, op := range slices.Backward(ops) {
+		if op.Kind != ir.PPScan {
+			continue
+		}
+		if i := slices.IndexFunc(op.Results, func(v *ir.Value) bool { return v.Type.Rank() > 0 }); i >= 0 {
+			return op.Results[i]
+		}
+	}
+	return nil
+}
+
 func resultName(f *ir.Func, i int) string {
 	if n := f.Results[i].Attrs.Str("pp.name"); n != "" {
 		return n
@@ -115,10 +131,7 @@ func (d *differentiator) run(inputs bool) error {
 	t := &tape{d: d, b: ir.NewBuilder(f), ct: make(map[*ir.Value]*ir.Value), memo: make(map[*ir.Value]*ir.Value)}
 	loss := ret.Operands[0]
 	one := t.b.Splat(loss.Type, 1)
-	if slices.ContainsFunc(forward, func(op *ir.Op) bool { return op.Kind == ir.PPScan }) {
-		// A loop of the forward pass that no backward op waits for would be
-		// free to run after them, and its operands would live as long.
-		t.after = loss
+	if t.after = lastOfLoops(forward); t.after != nil {
 		one = t.waiting(one)
 	}
 	t.add(loss, one)
