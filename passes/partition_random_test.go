@@ -434,12 +434,7 @@ func (g *programMaker) foldPlaces(k ir.Kind, x *ir.Value, d int, attrs ir.Attrs)
 // where its sizes do not divide. PPC_SEEDS=1000:2000 makes other programs than
 // those of every run.
 func TestPartitionRandom(t *testing.T) {
-	from, to := uint64(0), uint64(randomPrograms)
-	if s := os.Getenv("PPC_SEEDS"); s != "" {
-		if _, err := fmt.Sscanf(s, "%d:%d", &from, &to); err != nil {
-			t.Fatalf("PPC_SEEDS=%s: want FROM:TO", s)
-		}
-	}
+	from, to := seedsOf(t, randomPrograms)
 	meshes, padded := randomMeshes(), uint64(0)
 	for seed := from; seed < to; seed++ {
 		m, args := randomProgram(seed, meshes[seed%uint64(len(meshes))], 1+int(seed%12))
@@ -456,6 +451,18 @@ func TestPartitionRandom(t *testing.T) {
 	if padded < (to-from)/10 {
 		t.Errorf("in %d of %d programs a parameter or result is padded, which shows little", padded, to-from)
 	}
+}
+
+// seedsOf are the first n seeds, or those that PPC_SEEDS=FROM:TO says.
+func seedsOf(t *testing.T, n uint64) (from, to uint64) {
+	s := os.Getenv("PPC_SEEDS")
+	if s == "" {
+		return 0, n
+	}
+	if _, err := fmt.Sscanf(s, "%d:%d", &from, &to); err != nil {
+		t.Fatalf("PPC_SEEDS=%s: want FROM:TO", s)
+	}
+	return from, to
 }
 
 // hasPadding reports whether a parameter or result of f is larger than it is in
