@@ -15,9 +15,15 @@ type branch struct {
 	in    map[*ir.Op]bool // goes into the branch
 	stays map[*ir.Op]bool // could not be moved
 	owner map[*ir.Value]*ir.Op
-	users map[*ir.Value][]*ir.Op // ops of the block that read a value, themselves or in a region
+	users map[*ir.Value][]use // by ops of the block
 	reads map[*ir.Op][]*ir.Value
 	exits []exit
+}
+
+// A use is operand at of op, or, where at is negative, in a region of op.
+type use struct {
+	op *ir.Op
+	at int
 }
 
 // An exit is an operand, at index at, through which work leaves the branch.
@@ -61,14 +67,18 @@ func (w *branch) together() *ir.Op {
 
 // index finds who reads what.
 func (w *branch) index() {
-	w.owner, w.users, w.reads = make(map[*ir.Value]*ir.Op), make(map[*ir.Value][]*ir.Op), make(map[*ir.Op][]*ir.Value)
+	w.owner, w.users, w.reads = make(map[*ir.Value]*ir.Op), make(map[*ir.Value][]use), make(map[*ir.Op][]*ir.Value)
 	for _, op := range w.b.Ops {
 		for _, v := range op.Results {
 			w.owner[v] = op
 		}
-		w.reads[op] = slices.Concat(op.Operands, op.Captures())
-		for _, v := range w.reads[op] {
-			w.users[v] = append(w.users[v], op)
+		captures := op.Captures()
+		w.reads[op] = slices.Concat(op.Operands, captures)
+		for i, v := range op.Operands {
+			w.users[v] = append(w.users[v], use{op, i})
+		}
+		for _, v := range captures {
+			w.users[v] = append(w.users[v], use{op, -1})
 		}
 	}
 }
@@ -109,18 +119,10 @@ func (w *branch) choose() {
 func (w *branch) onlyRead(op *ir.Op) bool {
 	some := false
 	for _, v := range op.Results {
-		for _, user := range w.users[v] {
+		for _, u := range w.users[v] {
 			some = true
-			if w.in[user] {
-				continue
-			}
-			if slices.Contains(user.Captures(), v) {
+			if !w.in[u.op] && (u.at < 0 || !w.exit(u.op, u.at)) {
 				return false
-			}
-			for i, x := range user.Operands {
-				if x == v && !w.exit(user, i) {
-					return false
-				}
 			}
 		}
 	}
