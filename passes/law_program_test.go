@@ -58,14 +58,6 @@ func (c lawCase) is(name string) string {
 	return lawFactors[i].values[c[i]]
 }
 
-// with is c with another value of the factor.
-func (c lawCase) with(name, value string) lawCase {
-	c = slices.Clone(c)
-	i := factorAt(name)
-	c[i] = slices.Index(lawFactors[i].values, value)
-	return c
-}
-
 func (c lawCase) number(name string) int {
 	var n int
 	fmt.Sscan(c.is(name), &n)
