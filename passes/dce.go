@@ -23,11 +23,7 @@ func dce(m *ir.Module) error {
 		for _, v := range f.Return().Operands {
 			l.value(v)
 		}
-		f.Body.Walk(func(op *ir.Op) {
-			if !op.Kind.Has(ir.Pure) && !op.Kind.Has(ir.Terminator) && !placed(op) {
-				l.op(op)
-			}
-		})
+		l.effects(f.Body)
 		l.run()
 		l.sweep(f.Body)
 	}
@@ -63,12 +59,25 @@ func (l *liveness) run() {
 	}
 }
 
+// effects marks the ops of b that have an effect beyond their results: those in
+// regions have it if the op that has the region is needed.
+func (l *liveness) effects(b *ir.Block) {
+	for _, op := range b.Ops {
+		if !op.Kind.Has(ir.Pure) && !op.Kind.Has(ir.Terminator) && !placed(op) {
+			l.op(op)
+		}
+	}
+}
+
 // op marks what op needs whichever of its results is live.
 func (l *liveness) op(op *ir.Op) {
 	if l.ops[op] {
 		return
 	}
 	l.ops[op] = true
+	for _, r := range op.Regions {
+		l.effects(r)
+	}
 	c := carriesOf(op)
 	for i, v := range op.Operands {
 		if i < c.first || i >= c.first+c.n {
@@ -84,13 +93,6 @@ func (l *liveness) op(op *ir.Op) {
 			if i < c.first || i >= c.first+c.n || !c.loop {
 				l.value(v)
 			}
-		}
-		if !c.loop && len(r.Args) > 0 {
-			r.Walk(func(inner *ir.Op) { // reducers are kept whole
-				for _, v := range inner.Operands {
-					l.value(v)
-				}
-			})
 		}
 	}
 	if !op.Kind.Has(ir.Pure) {

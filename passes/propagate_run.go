@@ -35,7 +35,7 @@ func (p *propagator) applyConstraints() {
 	for _, n := range constraints {
 		x, s := n.operands[0].propTensor, n.op.Attrs.Get("sharding").(*ir.Sharding)
 		closed := !slices.ContainsFunc(s.Dims, func(d ir.DimSharding) bool { return d.Open })
-		if x.seed != nil || clash[x] || !closed {
+		if x.seed != nil && !saysNothing(x.seed) || clash[x] || !closed {
 			continue
 		}
 		if flows[x] {
@@ -44,6 +44,14 @@ func (p *propagator) applyConstraints() {
 			x.seed = p.withoutUnits(s)
 		}
 	}
+}
+
+// saysNothing reports whether s leaves all to propagation, from the first
+// priority on.
+func saysNothing(s *ir.Sharding) bool {
+	return len(s.Replicated) == 0 && len(s.Unreduced) == 0 && !slices.ContainsFunc(s.Dims, func(d ir.DimSharding) bool {
+		return !d.Open || len(d.Axes) > 0 || d.Priority > 0
+	})
 }
 
 // redirect makes the other ops that use x use the result of the constraint c.
