@@ -60,13 +60,24 @@ func (l *liveness) run() {
 }
 
 // effects marks the ops of b that have an effect beyond their results: those in
-// regions have it if the op that has the region is needed.
+// regions have it if the op that has the region is needed, but for what the
+// outside can see, for which that is needed too.
 func (l *liveness) effects(b *ir.Block) {
 	for _, op := range b.Ops {
-		if !op.Kind.Has(ir.Pure) && !op.Kind.Has(ir.Terminator) && !placed(op) {
+		effect := !op.Kind.Has(ir.Pure) && !op.Kind.Has(ir.Terminator) && !placed(op)
+		if effect || slices.ContainsFunc(op.Regions, seenOutside) {
 			l.op(op)
 		}
 	}
+}
+
+// seenOutside reports whether b has an op that does more than to compute.
+func seenOutside(b *ir.Block) bool {
+	found := false
+	b.Walk(func(op *ir.Op) {
+		found = found || op.Kind == ir.Unknown || op.Kind == ir.CustomCall && op.Bool("has_side_effect")
+	})
+	return found
 }
 
 // op marks what op needs whichever of its results is live.
