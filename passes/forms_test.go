@@ -45,28 +45,38 @@ func evaluate(t *testing.T, m, typed *ir.Module, args []*ir.Literal, opts eval.O
 		}
 		return out
 	}
-	mesh := m.Meshes[0]
-	per := make([][]*ir.Literal, mesh.Size())
-	for d := range per {
-		for i, p := range main.Params() {
-			s, _ := p.Attrs.Get("pp.sharding").(*ir.Sharding)
-			per[d] = append(per[d], ir.Cut(global[i], s, mesh, d))
-		}
-	}
-	got, err := eval.RunDevices(m, main, per, opts)
+	out, err := inParts(m, global, func(per [][]*ir.Literal) ([][]*ir.Literal, error) { return eval.RunDevices(m, main, per, opts) })
 	if err != nil {
 		t.Fatal(err)
 	}
+	return out
+}
+
+// inParts gives each device its parts of args and joins what run returns for
+// each to whole results.
+func inParts(m *ir.Module, args []*ir.Literal, run func(per [][]*ir.Literal) ([][]*ir.Literal, error)) ([]*ir.Literal, error) {
+	mesh := m.Meshes[0]
+	per := make([][]*ir.Literal, mesh.Size())
+	for i, p := range m.Main().Params() {
+		s, _ := p.Attrs.Get("pp.sharding").(*ir.Sharding)
+		for d := range per {
+			per[d] = append(per[d], ir.Cut(args[i], s, mesh, d))
+		}
+	}
+	got, err := run(per)
+	if err != nil {
+		return nil, err
+	}
 	var out []*ir.Literal
-	for i, r := range main.Results {
+	for i, r := range m.Main().Results {
 		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
 		parts := make([]*ir.Literal, len(got))
 		for d := range got {
 			parts[d] = got[d][i]
 		}
-		out = append(out, ir.Join(mesh, s, s.Global(r.Type, mesh), parts))
+		out = append(out, ir.Join(mesh, s, wholeType(m, r.Type, r.Attrs), parts))
 	}
-	return out
+	return out, nil
 }
 
 // Every form of the program computes what the layers one after the other do.
@@ -130,26 +140,9 @@ func execute(t *testing.T, m, typed *ir.Module, args []*ir.Literal, opts ...runt
 	if err != nil {
 		t.Fatal(err)
 	}
-	mesh, main := m.Meshes[0], m.Main()
-	per := make([][]*ir.Literal, mesh.Size())
-	for i, l := range bind(m, typed, args) {
-		s, _ := main.Params()[i].Attrs.Get("pp.sharding").(*ir.Sharding)
-		for d := range per {
-			per[d] = append(per[d], ir.Cut(l, s, mesh, d))
-		}
-	}
-	got, err := exe.Run(t.Context(), per, opts...)
+	out, err := inParts(m, bind(m, typed, args), func(per [][]*ir.Literal) ([][]*ir.Literal, error) { return exe.Run(t.Context(), per, opts...) })
 	if err != nil {
 		t.Fatal(err)
-	}
-	var out []*ir.Literal
-	for i, r := range main.Results {
-		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
-		parts := make([]*ir.Literal, len(got))
-		for d := range got {
-			parts[d] = got[d][i]
-		}
-		out = append(out, ir.Join(mesh, s, s.Global(r.Type, mesh), parts))
 	}
 	return out
 }

@@ -127,27 +127,13 @@ func (c lawCase) execute(m *ir.Module) (map[string][]float64, *runtime.Trace, er
 	if err != nil {
 		return nil, nil, err
 	}
-	mesh, args := m.Meshes[0], lawArgs(m)
-	per := make([][]*ir.Literal, mesh.Size())
-	for i, p := range m.Main().Params() {
-		s, _ := p.Attrs.Get("pp.sharding").(*ir.Sharding)
-		for d := range per {
-			per[d] = append(per[d], ir.Cut(args[i], s, mesh, d))
-		}
-	}
 	trace := new(runtime.Trace)
-	got, err := exe.Run(context.Background(), per, append([]runtime.Option{runtime.WithTrace(trace)}, modes[c[factorAt("run")]]...)...)
+	opts := append([]runtime.Option{runtime.WithTrace(trace)}, modes[c[factorAt("run")]]...)
+	out, err := inParts(m, lawArgs(m), func(per [][]*ir.Literal) ([][]*ir.Literal, error) {
+		return exe.Run(context.Background(), per, opts...)
+	})
 	if err != nil {
 		return nil, nil, err
-	}
-	var out []*ir.Literal
-	for i, r := range m.Main().Results {
-		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
-		parts := make([]*ir.Literal, len(got))
-		for d := range got {
-			parts[d] = got[d][i]
-		}
-		out = append(out, ir.Join(mesh, s, wholeType(m, r.Type, r.Attrs), parts))
 	}
 	return byResult(m, out), trace, nil
 }

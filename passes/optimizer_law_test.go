@@ -65,26 +65,9 @@ func trainOn(t *testing.T, m, typed *ir.Module, args []*ir.Literal) *trainee {
 // runOnDevices runs a local program on whole arguments and returns whole results.
 func runOnDevices(t *testing.T, exe *runtime.Executable, m *ir.Module, args []*ir.Literal) []*ir.Literal {
 	t.Helper()
-	mesh := m.Meshes[0]
-	per := make([][]*ir.Literal, mesh.Size())
-	for i, p := range m.Main().Params() {
-		s, _ := p.Attrs.Get("pp.sharding").(*ir.Sharding)
-		for d := range per {
-			per[d] = append(per[d], ir.Cut(args[i], s, mesh, d))
-		}
-	}
-	got, err := exe.Run(t.Context(), per)
+	out, err := inParts(m, args, func(per [][]*ir.Literal) ([][]*ir.Literal, error) { return exe.Run(t.Context(), per) })
 	if err != nil {
 		t.Fatal(err)
-	}
-	var out []*ir.Literal
-	for i, r := range m.Main().Results {
-		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
-		parts := make([]*ir.Literal, len(got))
-		for d := range got {
-			parts[d] = got[d][i]
-		}
-		out = append(out, ir.Join(mesh, s, wholeType(m, r.Type, r.Attrs), parts))
 	}
 	return out
 }

@@ -17,17 +17,11 @@ type branch struct {
 	owner map[*ir.Value]*ir.Op
 	users map[*ir.Value][]use // by ops of the block
 	reads map[*ir.Op][]*ir.Value
-	exits []exit
+	exits []use // through which work leaves the branch
 }
 
 // A use is operand at of op, or, where at is negative, in a region of op.
 type use struct {
-	op *ir.Op
-	at int
-}
-
-// An exit is an operand, at index at, through which work leaves the branch.
-type exit struct {
 	op *ir.Op
 	at int
 }
@@ -109,7 +103,7 @@ func (w *branch) choose() {
 	for _, op := range w.b.Ops {
 		for i, v := range op.Operands {
 			if !w.in[op] && w.exit(op, i) && w.in[w.owner[v]] {
-				w.exits = append(w.exits, exit{op, i})
+				w.exits = append(w.exits, use{op, i})
 			}
 		}
 	}
@@ -186,7 +180,7 @@ func (w *branch) build() {
 	pred := b.Reshape(w.pred)
 	var work, other []*ir.Value
 	var types []*ir.Type
-	result := make(map[exit]int)
+	result := make(map[use]int)
 	for _, l := range w.exits {
 		v := l.op.Operands[l.at]
 		var instead *ir.Value
