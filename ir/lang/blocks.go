@@ -125,6 +125,11 @@ func (k *blockLoop) run(x *callExpr, d *funcDecl, s *scope, cut []string) value 
 	for _, name := range cut {
 		xs = append(xs, k.split(s.vars[name].(*tensor)))
 	}
+	for _, q := range d.params {
+		if t, ok := s.vars[q.name].(*tensor); ok && !slices.Contains(cut, q.name) {
+			s.set(q.name, e.gatheredOnce(t))
+		}
+	}
 	loop, body := new(ir.Block), new(ir.Block)
 	e.b.Func.NewArg(loop, ir.Tensor(ir.I32), "block")
 	e.b = e.b.In(body)

@@ -188,18 +188,43 @@ func (p *program) nameAxes(t *tensor) {
 // stage, where the batch lies; and in explicit mode, which leaves nothing open,
 // whole along the axes that weights of layers are gathered along, too.
 func (e *elab) whole(t *tensor) *tensor {
-	g := t.v.Sharding.Clone()
+	g := t.v.Sharding
 	if e.p.explicit() {
 		g = e.p.gathered(g, t.axes)
 	}
-	if g == nil {
-		return t
-	}
-	for i := range g.Dims {
-		g.Dims[i].Axes = slices.DeleteFunc(g.Dims[i].Axes, func(r ir.AxisRef) bool { return r.Name == "stage" })
-	}
-	if g.Equal(t.v.Sharding) {
+	if g = g.Without("stage"); g.Equal(t.v.Sharding) {
 		return t
 	}
 	return t.with(e.b.Constrain(t.v, g))
+}
+
+// gatheredOnce is t, which a loop is to see, whole along the axes that weights
+// are gathered along, if it follows from the model's own weights alone. So it is
+// gathered before the loop and its gradient is scattered behind it; left to who
+// uses it, both would be done in every iteration.
+func (e *elab) gatheredOnce(t *tensor) *tensor {
+	if e.model == nil || e.p.mesh == nil || e.p.explicit() || !ofWeights(t.v) {
+		return t
+	}
+	s := e.p.weightLayout(false).sharding(t.axes, nil).Without("stage")
+	if g := e.p.gathered(s, t.axes); !g.SameLayout(s) {
+		return t.with(e.b.Constrain(t.v, g))
+	}
+	return t
+}
+
+// ofWeights reports whether v follows from parameters alone.
+func ofWeights(v *ir.Value) bool {
+	if v.Def == nil {
+		return v.Attrs.Str("pp.kind") == "param"
+	}
+	if len(v.Def.Regions) > 0 || len(v.Def.Operands) == 0 {
+		return v.Def.Kind == ir.Constant
+	}
+	for _, x := range v.Def.Operands {
+		if !ofWeights(x) {
+			return false
+		}
+	}
+	return true
 }
