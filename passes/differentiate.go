@@ -312,7 +312,9 @@ func (t *tape) add(v, g *ir.Value) {
 		t.sums = append(t.sums, v)
 	}
 	if old := t.ct[v]; old != nil {
-		g = t.b.Add(old, g)
+		if g = t.b.Add(old, g); len(unreducedOf(laidOut(old))) > 0 { // goes on to be a sum of parts
+			g = t.summed(g, v)
+		}
 	}
 	t.ct[v] = t.alike(g, v)
 }
