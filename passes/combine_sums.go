@@ -13,7 +13,9 @@ import (
 //
 // and so for every collective that is linear, however many are added and
 // whatever else is. What was an addition of two of them becomes one of their
-// operands, where it stands; the collective stands where the sum is complete.
+// operands, where it stands; the collective stands where the sum is complete. A
+// transposition may stand between, of what was added up place by place, and is
+// done before.
 func (j *joiner) sums(b *ir.Block) {
 	s := j.sumsIn(b)
 	if len(s.key) == 0 {
@@ -22,6 +24,12 @@ func (j *joiner) sums(b *ir.Block) {
 	out := &ir.Block{}
 	for _, op := range b.Ops {
 		switch {
+		case s.turned[op] != nil:
+			c := s.turned[op]
+			c.Result().Type = op.Result().Type
+			in := &ir.Builder{Func: j.f, Block: out, Origin: op.Origin}
+			x := in.Transpose(c.Operands[0], op.Ints("permutation")...).Named(c.Operands[0].Name)
+			s.of[op.Result()] = partialSum{parts: []summand{{c, x}}}
 		case s.key[op] != "":
 			s.of[op.Result()] = partialSum{parts: []summand{{op, op.Operands[0]}}}
 		case s.adds[op] == nil:
@@ -41,9 +49,10 @@ func (j *joiner) sums(b *ir.Block) {
 
 // addends are the collectives of a block that are to become fewer.
 type addends struct {
-	key  map[*ir.Op]string        // theirs; those of one key are alike
-	adds map[*ir.Op]*ir.Op        // the additions between them, and the last one of each sum
-	of   map[*ir.Value]partialSum // what is added up so far
+	key    map[*ir.Op]string        // theirs; those of one key are alike
+	turned map[*ir.Op]*ir.Op        // the transpositions of some of them
+	adds   map[*ir.Op]*ir.Op        // the additions between them, and the last one of each sum
+	of     map[*ir.Value]partialSum // what is added up so far
 }
 
 // A partialSum is the sum of plain, if that is not nil, and a collective of each
@@ -60,11 +69,12 @@ type summand struct {
 }
 
 func (j *joiner) sumsIn(b *ir.Block) *addends {
-	s := &addends{key: make(map[*ir.Op]string), adds: make(map[*ir.Op]*ir.Op), of: make(map[*ir.Value]partialSum)}
+	s := &addends{key: make(map[*ir.Op]string), turned: make(map[*ir.Op]*ir.Op), adds: make(map[*ir.Op]*ir.Op), of: make(map[*ir.Value]partialSum)}
 	here := make(map[*ir.Op]bool, len(b.Ops))
 	for _, op := range b.Ops {
 		here[op] = true
 	}
+	once := func(v *ir.Value) bool { return here[v.Def] && int(v.ID) < len(j.uses) && j.uses[v.ID] == 1 }
 	inner := make(map[*ir.Op]bool)
 	for _, root := range slices.Backward(b.Ops) {
 		if root.Kind != ir.Add || inner[root] {
@@ -74,11 +84,11 @@ func (j *joiner) sumsIn(b *ir.Block) *addends {
 		for i := 0; i < len(adds); i++ {
 			for _, v := range adds[i].Operands {
 				switch op := v.Def; {
-				case op == nil || !here[op] || int(v.ID) >= len(j.uses) || j.uses[v.ID] != 1:
+				case !once(v):
 				case op.Kind == ir.Add:
 					inner[op] = true
 					adds = append(adds, op)
-				default:
+				case op.Kind != ir.Transpose || once(op.Operands[0]) && op.Operands[0].Def.Kind == ir.AllReduce:
 					if k := linearKey(op); k != "" {
 						found = append(found, op)
 						count[k]++
@@ -88,9 +98,16 @@ func (j *joiner) sumsIn(b *ir.Block) *addends {
 		}
 		several := false
 		for _, op := range found {
-			if k := linearKey(op); count[k] > 1 {
-				s.key[op], several = k, true
+			k := linearKey(op)
+			if count[k] == 1 {
+				continue
 			}
+			several = true
+			if op.Kind == ir.Transpose {
+				s.turned[op] = op.Operands[0].Def
+				op = op.Operands[0].Def
+			}
+			s.key[op] = k
 		}
 		for _, op := range adds {
 			if several {
@@ -102,13 +119,21 @@ func (j *joiner) sumsIn(b *ir.Block) *addends {
 }
 
 // linearKey says what op, a collective, does to its operand, if it does the same
-// to a sum as to its terms; else it is "".
+// to a sum as to its terms; else it is "". Of a transposition of a collective, it
+// is what that does to what is transposed before.
 func linearKey(op *ir.Op) string {
+	if len(op.Operands) != 1 {
+		return ""
+	}
+	t := op.Operands[0].Type
+	if op.Kind == ir.Transpose {
+		t, op = op.Result().Type, op.Operands[0].Def
+	}
 	if !op.Kind.Has(ir.Collective) || len(op.Operands) != 1 || len(op.Regions) > 0 && combines(op.Regions[0], 0) != ir.Add {
 		return ""
 	}
 	if key := alikeKey(op, nil); key != "" {
-		return key + op.Operands[0].Type.String()
+		return key + t.String()
 	}
 	return ""
 }
