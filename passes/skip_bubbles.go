@@ -19,7 +19,9 @@ import (
 //	out = select(valid, y, other)  ->   out = y
 //
 // Residuals of a bubble may be anything, since the reverse of that iteration is
-// a bubble, too, and skips what would read them.
+// a bubble, too, and skips what would read them. What depends on out and counts
+// only where valid holds, as the reverse does where loops are unrolled, is
+// another branch.
 //
 // A collective may stand in the branch if all devices that take part agree on
 // the truth value: it is the same along every mesh axis but stage. One over the
@@ -30,31 +32,36 @@ func skipBubbles(m *ir.Module) error {
 		return nil
 	}
 	f := m.Main()
-	s := &skipper{f: f, mesh: m.Meshes[0], axes: make(map[*ir.Value]axisSet)}
+	s := &skipper{f: f, mesh: m.Meshes[0], axes: make(map[*ir.Value]axisSet), loops: make(map[*ir.Block]*ir.Op)}
+	f.Body.Walk(func(op *ir.Op) {
+		if op.Kind == ir.While {
+			s.loops[op.Regions[1]] = op
+		}
+	})
 	return s.block(f.Body)
 }
 
 // A skipper works on one function.
 type skipper struct {
-	f    *ir.Func
-	mesh *ir.Mesh
-	axes map[*ir.Value]axisSet // what onWhich has found
+	f     *ir.Func
+	mesh  *ir.Mesh
+	axes  map[*ir.Value]axisSet // what onWhich has found
+	loops map[*ir.Block]*ir.Op  // by their bodies
+	def   []*member             // by ID of a value
 }
 
 // An axisSet is mesh axes, by their bits.
 type axisSet uint64
 
 func (s *skipper) block(b *ir.Block) error {
-	var preds []*ir.Value
-	for _, op := range b.Ops {
-		if p := truth(op); p != nil && !slices.Contains(preds, p) && s.onWhich(p) == s.stage() {
-			preds = append(preds, p)
+	if preds := s.predicates(b); len(preds) > 0 {
+		q := s.sequenceOf(b, preds)
+		for _, p := range preds {
+			if err := q.skip(*p); err != nil {
+				return err
+			}
 		}
-	}
-	for _, p := range preds {
-		if err := s.skip(b, p); err != nil {
-			return err
-		}
+		b.Ops = q.ops()
 	}
 	for _, op := range b.Ops {
 		if reducer(op) {
@@ -121,8 +128,8 @@ func (s *skipper) onWhich(v *ir.Value) axisSet {
 		for _, x := range op.Operands {
 			set |= s.onWhich(x)
 		}
-	} else if loop, i := loopOf(s.f.Body, v); loop != nil {
-		set = s.onWhich(loop.Operands[i]) | s.onWhich(loop.Regions[1].Terminator().Operands[i])
+	} else if loop := s.loops[v.Block]; loop != nil {
+		set = s.onWhich(loop.Operands[v.Index]) | s.onWhich(loop.Regions[1].Terminator().Operands[v.Index])
 	}
 	s.axes[v] = set
 	return set
@@ -156,20 +163,6 @@ func (s *skipper) coordinate(v *ir.Value) (lo, hi int, ok bool) {
 		return lo, hi, true
 	}
 	return 0, 0, false
-}
-
-// loopOf is the while in b, or in a region of it, whose body has the argument
-// v, and the place of v among the arguments.
-func loopOf(b *ir.Block, v *ir.Value) (loop *ir.Op, i int) {
-	if v.Def != nil {
-		return nil, 0
-	}
-	b.Walk(func(op *ir.Op) {
-		if op.Kind == ir.While && v.Block == op.Regions[1] {
-			loop = op
-		}
-	})
-	return loop, v.Index
 }
 
 // exchanges reports whether op, or an op in it, is a collective over some axis

@@ -7,220 +7,318 @@ import (
 )
 
 // A branch is the work of one block that is left out where a truth value is
-// false, while it is chosen.
+// false. It is done in turns, each of which becomes an if: what depends on what
+// leaves a turn is of a later one.
 type branch struct {
-	*skipper
-	b     *ir.Block
-	pred  *ir.Value
-	in    map[*ir.Op]bool // goes into the branch
-	stays map[*ir.Op]bool // could not be moved
-	owner map[*ir.Value]*ir.Op
-	users map[*ir.Value][]use // by ops of the block
-	reads map[*ir.Op][]*ir.Value
-	exits []use // through which work leaves the branch
+	*sequence
+	pred   *ir.Value
+	leaves []*member // through whose operand 1 work leaves the branch, unless they are in it
+	work   []*member // what is in the branch, in order
+	stays  []*member // would be in the branch if it could be moved
 }
 
-// A use is operand at of op, or, where at is negative, in a region of op.
-type use struct {
-	op *ir.Op
-	at int
-}
-
-// skip moves the work in b that counts only where p holds into an if.
-func (s *skipper) skip(b *ir.Block, p *ir.Value) error {
-	w := &branch{skipper: s, b: b, pred: p, stays: make(map[*ir.Op]bool)}
-	w.index()
-	for {
-		w.choose()
-		late := w.late()
-		if late == nil {
-			break
+// skip moves the work that counts only where p holds into ifs.
+func (q *sequence) skip(p predicate) error {
+	w := &branch{sequence: q, pred: p.truth, leaves: slices.Concat(p.selects, q.rows)}
+	w.leaves = slices.DeleteFunc(w.leaves, func(l *member) bool { return q.members[l.at] != l })
+	slices.SortFunc(w.leaves, inOrder)
+	w.choose()
+	for turn, work := range w.turns() {
+		if !w.worthwhile(turn, work) {
+			for _, x := range work {
+				x.in = nil
+			}
+			continue
 		}
-		w.stays[late] = true
+		if op := w.together(); op != nil {
+			return errorf(op, "pipeline: skip_bubbles = true: layer %s has a %s over the mesh axis stage, in which all stages take part, those in a bubble, too; leave skip_bubbles out", op.Origin.Layer, op.Name())
+		}
+		w.build(turn, work)
 	}
-	if !w.worthwhile() {
-		return nil
-	}
-	if op := w.together(); op != nil {
-		return errorf(op, "pipeline: skip_bubbles = true: layer %s has a %s over the mesh axis stage, in which all stages take part, those in a bubble, too; leave skip_bubbles out", op.Origin.Layer, op.Name())
-	}
-	w.build()
 	return nil
+}
+
+// choose finds the ops whose every reader is in the branch, or a leaf.
+func (w *branch) choose() {
+	for _, l := range w.leaves {
+		w.read(l.op.Operands[1])
+	}
+	for i := 0; i < len(w.work); i++ {
+		x := w.work[i]
+		for k, v := range x.reads {
+			if k != 1 || !w.leaf(x) {
+				w.read(v)
+			}
+		}
+	}
+	slices.SortFunc(w.work, inOrder)
+	slices.SortFunc(w.stays, inOrder)
+}
+
+// leaf reports whether work that is left out may leave through operand 1 of x:
+// what is selected where the predicate holds, and the row of a residual. A row
+// of several iterations, as an unrolled loop or a loop over repeats writes, has
+// some that count where the predicate of one does not hold.
+func (w *branch) leaf(x *member) bool { return x.truth == w.pred || x.row }
+
+// read notes that a leaf or an op of the branch reads v.
+func (w *branch) read(v *ir.Value) {
+	x := w.maker(v)
+	if x == nil || x.op.Kind == ir.Constant {
+		return
+	}
+	x.meet(w)
+	if x.left--; x.left > 0 {
+		return
+	}
+	pure := x.op.Kind.Has(ir.Pure) || x.op.Kind.Has(ir.Collective) || placed(x.op) || x.op.Kind == ir.OptimizationBarrier
+	if !pure || w.exchanges(x.op, w.stage()) {
+		w.stays = append(w.stays, x)
+		return
+	}
+	x.in = w
+	w.work = append(w.work, x)
+}
+
+// turns is the work of each turn.
+func (w *branch) turns() (turns [][]*member) {
+	w.earliest()
+	w.latest()
+	for _, x := range w.work {
+		for len(turns) <= x.turn {
+			turns = append(turns, nil)
+		}
+		turns[x.turn] = append(turns[x.turn], x)
+	}
+	return turns
+}
+
+// earliest finds in which turn each op of the branch can be done, and after how
+// many turns the ops between the first leaf and the last can.
+func (w *branch) earliest() {
+	first, last := len(w.members), -1
+	for _, l := range w.leaves {
+		if x := w.leavesBy(l); x != nil {
+			first, last = min(first, l.at), l.at
+		}
+	}
+	if x := w.maker(w.pred); x != nil {
+		last = max(last, x.at)
+	}
+	for at := first; at <= last; at++ {
+		x := w.members[at]
+		if x == nil {
+			continue
+		}
+		x.meet(w)
+		for _, v := range x.reads {
+			y := w.maker(v)
+			switch {
+			case y == nil || y.seen != w:
+			case y.in == w && x.in != w:
+				x.turn = max(x.turn, y.turn+1)
+			default:
+				x.turn = max(x.turn, y.turn)
+			}
+		}
+	}
+}
+
+// latest puts off what only later turns read to the first of those: it takes no
+// memory between the turns, and what is computed again is not computed early.
+func (w *branch) latest() {
+	for _, l := range w.leaves {
+		if x := w.leavesBy(l); x != nil {
+			x.until = x.turn
+		}
+	}
+	for _, x := range slices.Backward(w.work) {
+		x.turn = x.until
+		for _, v := range x.reads {
+			if y := w.maker(v); y != nil && y.in == w {
+				y.until = min(y.until, x.turn)
+			}
+		}
+	}
+}
+
+// leavesBy is what leaves the branch through l; nil if nothing does.
+func (w *branch) leavesBy(l *member) *member {
+	if x := w.maker(l.op.Operands[1]); l.in != w && x != nil && x.in == w {
+		return x
+	}
+	return nil
+}
+
+// waits reports whether what makes v depends on what leaves the given turn.
+func (w *branch) waits(v *ir.Value, turn int) bool {
+	x := w.maker(v)
+	return x != nil && x.seen == w && x.turn > turn
+}
+
+// worthwhile reports whether the work of a turn is worth a branch, and can be one.
+func (w *branch) worthwhile(turn int, work []*member) bool {
+	if x := w.maker(w.pred); x != nil && x.in == w || w.waits(w.pred, turn) {
+		return false
+	}
+	return slices.ContainsFunc(work, func(x *member) bool {
+		return x.op.Kind == ir.DotGeneral || x.op.Kind == ir.While || x.op.Kind.Has(ir.Collective)
+	})
 }
 
 // together is an op of a layer that all stages have to execute together; nil
 // for none.
 func (w *branch) together() *ir.Op {
-	for _, op := range w.b.Ops {
-		if w.stays[op] && w.exchanges(op, w.stage()) && op.Origin != nil && op.Origin.Layer != "" {
-			return op
+	for _, x := range w.stays {
+		if w.exchanges(x.op, w.stage()) && x.op.Origin != nil && x.op.Origin.Layer != "" {
+			return x.op
 		}
 	}
 	return nil
 }
 
-// index finds who reads what.
-func (w *branch) index() {
-	w.owner, w.users, w.reads = make(map[*ir.Value]*ir.Op), make(map[*ir.Value][]use), make(map[*ir.Op][]*ir.Value)
-	for _, op := range w.b.Ops {
-		for _, v := range op.Results {
-			w.owner[v] = op
-		}
-		captures := op.Captures()
-		w.reads[op] = slices.Concat(op.Operands, captures)
-		for i, v := range op.Operands {
-			w.users[v] = append(w.users[v], use{op, i})
-		}
-		for _, v := range captures {
-			w.users[v] = append(w.users[v], use{op, -1})
-		}
-	}
+// A leaving is a result of an if: v, or else other, which may be anything where
+// it is nil. It is what a select gave, or else for readers of v.
+type leaving struct {
+	v, other *ir.Value
+	by       *member // the select, which it makes superfluous
 }
 
-// exit reports whether operand i of op is one through which work that is left
-// out may leave: what is selected where the predicate holds, and the row of a
-// residual. A row of several iterations, as an unrolled loop or a loop over
-// repeats writes, has some that count where the predicate of one does not hold.
-func (w *branch) exit(op *ir.Op, i int) bool {
-	return i == 1 && (truth(op) == w.pred || op.Kind == ir.DynamicUpdateSlice && op.Attrs.Has("pp.iteration"))
-}
-
-// choose finds the ops whose every reader is in the branch, or an exit. One walk
-// from the end is enough, since readers stand after what they read.
-func (w *branch) choose() {
-	w.in, w.exits = make(map[*ir.Op]bool), nil
-	for _, op := range slices.Backward(w.b.Ops) {
-		if w.stays[op] || op.Kind.Has(ir.Terminator) || op.Kind == ir.Constant || len(op.Results) == 0 || !w.onlyRead(op) {
+// leaving is what leaves a turn, each value once unless several selects need it,
+// and who else is to read it from the if.
+func (w *branch) leaving(turn int) (out []leaving, readers []*member) {
+	left := make(map[*ir.Value]bool)
+	for _, l := range w.leaves {
+		if x := w.leavesBy(l); x == nil || x.turn != turn {
 			continue
 		}
-		pure := op.Kind.Has(ir.Pure) || op.Kind.Has(ir.Collective) || placed(op) || op.Kind == ir.OptimizationBarrier
-		if !pure || w.exchanges(op, w.stage()) {
-			w.stays[op] = true
+		if l.truth == nil || w.waits(l.op.Operands[2], turn) {
+			readers = append(readers, l)
 			continue
 		}
-		w.in[op] = true
+		out = append(out, leaving{l.op.Operands[1], l.op.Operands[2], l})
+		left[l.op.Operands[1]] = true
 	}
-	for _, op := range w.b.Ops {
-		for i, v := range op.Operands {
-			if !w.in[op] && w.exit(op, i) && w.in[w.owner[v]] {
-				w.exits = append(w.exits, use{op, i})
+	for _, x := range w.work {
+		if x.turn > turn {
+			readers = append(readers, x)
+		}
+	}
+	for _, x := range readers {
+		for _, v := range x.reads {
+			if y := w.maker(v); y != nil && y.in == w && y.turn == turn && !left[v] {
+				out = append(out, leaving{v: v})
+				left[v] = true
 			}
 		}
 	}
+	return out, readers
 }
 
-// onlyRead reports whether nothing but the branch and exits reads op.
-func (w *branch) onlyRead(op *ir.Op) bool {
-	some := false
-	for _, v := range op.Results {
-		for _, u := range w.users[v] {
-			some = true
-			if !w.in[u.op] && (u.at < 0 || !w.exit(u.op, u.at)) {
-				return false
-			}
-		}
+// build puts the work of a turn into an if, behind what it depends on and
+// before what depends on it.
+func (w *branch) build(turn int, work []*member) {
+	out, readers := w.leaving(turn)
+	then, otherwise, head := new(ir.Block), new(ir.Block), new(ir.Block)
+	for _, x := range work {
+		then.Ops = append(then.Ops, x.ops...)
 	}
-	return some
-}
-
-// after is the ops outside of the branch that depend on it.
-func (w *branch) after() map[*ir.Op]bool {
-	after := make(map[*ir.Op]bool)
-	for _, l := range w.exits {
-		after[l.op] = true
-	}
-	for _, op := range w.b.Ops {
-		if !w.in[op] && slices.ContainsFunc(w.reads[op], func(v *ir.Value) bool { return after[w.owner[v]] }) {
-			after[op] = true
-		}
-	}
-	return after
-}
-
-// late is an op in the branch that depends on what leaves it; nil for none.
-func (w *branch) late() *ir.Op {
-	after := w.after()
-	for _, op := range w.b.Ops {
-		if w.in[op] && slices.ContainsFunc(w.reads[op], func(v *ir.Value) bool { return after[w.owner[v]] }) {
-			return op
-		}
-	}
-	return nil
-}
-
-// worthwhile reports whether the branch has work that is worth a branch.
-func (w *branch) worthwhile() bool {
-	for _, op := range w.b.Ops {
-		if w.in[op] && (op.Kind == ir.DotGeneral || op.Kind == ir.While || op.Kind.Has(ir.Collective)) {
-			at := w.owner[w.pred]
-			return !w.in[at] && !w.after()[at]
-		}
-	}
-	return false
-}
-
-// build puts the branch between the ops that it does not depend on and those
-// that depend on it.
-func (w *branch) build() {
-	after := w.after()
-	var before, later []*ir.Op
-	then, otherwise := new(ir.Block), new(ir.Block)
-	for _, op := range w.b.Ops {
-		switch {
-		case w.in[op]:
-			then.Ops = append(then.Ops, op)
-		case after[op] || op.Kind.Has(ir.Terminator):
-			later = append(later, op)
-		default:
-			before = append(before, op)
-		}
-	}
-	head := &ir.Block{Ops: before}
 	b := &ir.Builder{Func: w.f, Block: head, Origin: then.Ops[0].Origin}
-	pred := b.Reshape(w.pred)
-	var work, other []*ir.Value
+	pred, in := b.Reshape(w.pred), b.In(otherwise)
 	var types []*ir.Type
-	result := make(map[use]int)
-	for _, l := range w.exits {
-		v := l.op.Operands[l.at]
-		var instead *ir.Value
-		if l.op.Kind == ir.Select && !after[w.owner[l.op.Operands[2]]] {
-			instead = l.op.Operands[2]
+	var yes, no []*ir.Value
+	for _, l := range out {
+		yes, no, types = append(yes, l.v), append(no, l.other), append(types, l.v.Type)
+		if l.other == nil {
+			v := in.Broadcast(in.Splat(ir.Tensor(l.v.Type.Elem), 0), l.v.Type.Shape)
+			v.Def.Attrs.Set("pp.dont_care", ir.Unit{})
+			no[len(no)-1] = v
 		}
-		k := -1
-		for i := range work {
-			if work[i] == v && other[i] == instead {
-				k = i
+	}
+	in.Emit(ir.Return, no, nil, nil, nil)
+	b.In(then).Emit(ir.Return, yes, nil, nil, nil)
+	x := &member{q: w.sequence, op: b.Emit(ir.If, []*ir.Value{pred}, nil, []*ir.Block{then, otherwise}, types), ops: head.Ops, seen: w, turn: turn}
+	w.connect(x, work, out, readers)
+	w.arrange(x, work, out)
+}
+
+// connect makes x, the if of some work, read what the work read, and others read
+// x where they read the work.
+func (w *branch) connect(x *member, work []*member, out []leaving, readers []*member) {
+	x.reads = []*ir.Value{w.pred}
+	if y := w.maker(w.pred); y != nil {
+		y.uses++
+	}
+	for _, y := range work {
+		for _, v := range y.reads {
+			if z := w.maker(v); z != nil && (z.in != w || z.turn != x.turn) {
+				x.reads = append(x.reads, v)
 			}
 		}
-		if k < 0 {
-			k = len(work)
-			work, other, types = append(work, v), append(other, instead), append(types, v.Type)
-		}
-		result[l] = k
 	}
-	in := b.In(otherwise)
-	for i, v := range other {
-		if v == nil {
-			other[i] = in.Broadcast(in.Splat(ir.Tensor(types[i].Elem), 0), types[i].Shape)
-			other[i].Def.Attrs.Set("pp.dont_care", ir.Unit{})
+	result := make(map[*ir.Value]*ir.Value)
+	for i, l := range out {
+		if l.by != nil {
+			adopt(x.op, i, l.by.op.Result())
+			x.reads = append(x.reads, l.other)
+			x.uses += l.by.uses
+			if y := w.maker(l.by.op.Operands[0]); y != nil {
+				y.uses--
+			}
 		}
-	}
-	in.Emit(ir.Return, other, nil, nil, nil)
-	b.In(then).Emit(ir.Return, work, nil, nil, nil)
-	branch := b.Emit(ir.If, []*ir.Value{pred}, nil, []*ir.Block{then, otherwise}, types)
-	sub := w.f.NewSubst()
-	gone := make(map[*ir.Op]bool)
-	for _, l := range w.exits {
-		v := branch.Results[result[l]]
-		v.Name = l.op.Operands[l.at].Name
-		if l.op.Kind == ir.Select && !after[w.owner[l.op.Operands[2]]] {
-			sub[l.op.Result().ID], gone[l.op] = v, true
-		} else {
-			l.op.Operands[l.at] = v
+		r := x.op.Results[i]
+		r.Name = l.v.Name
+		w.define(r, x)
+		if result[l.v] == nil {
+			result[l.v] = r
 		}
 	}
-	later = slices.DeleteFunc(later, func(op *ir.Op) bool { return gone[op] })
-	w.b.Ops = append(head.Ops, later...)
-	sub.ApplyBlock(w.b)
+	replace := func(vs []*ir.Value) {
+		for i, v := range vs {
+			if r := result[v]; r != nil {
+				vs[i] = r
+			}
+		}
+	}
+	for _, y := range readers {
+		for _, v := range y.reads {
+			if result[v] != nil {
+				x.uses++
+			}
+		}
+		replace(y.reads)
+		(&ir.Block{Ops: y.ops}).Walk(func(op *ir.Op) { replace(op.Operands) })
+	}
+}
+
+// arrange puts x in the place of work. Up to the last of what x reads, what
+// depends on x moves behind it.
+func (w *branch) arrange(x *member, work []*member, out []leaving) {
+	lo, hi := work[0].at, work[len(work)-1].at
+	if y := w.maker(w.pred); y != nil {
+		hi = max(hi, y.at)
+	}
+	for _, l := range out {
+		if l.by == nil {
+			continue
+		}
+		w.members[l.by.at] = nil
+		if y := w.maker(l.other); y != nil {
+			hi = max(hi, y.at)
+		}
+	}
+	var before, after []*member
+	for _, y := range w.members[lo : hi+1] {
+		switch {
+		case y == nil || y.in == w && y.turn == x.turn:
+		case y.seen == w && y.turn > x.turn:
+			after = append(after, y)
+		default:
+			before = append(before, y)
+		}
+	}
+	clear(w.members[lo : hi+1])
+	for i, y := range slices.Concat(before, []*member{x}, after) {
+		w.members[lo+i], y.at = y, lo+i
+	}
 }

@@ -38,6 +38,21 @@ func TestSkipBubbles(t *testing.T) {
 	}
 }
 
+// Where the iterations are unrolled, forward and reverse of one have the same
+// truth value, and the one depends on the other: both are branches.
+func TestSkipBubblesUnrolled(t *testing.T) {
+	c := make(lawCase, len(lawFactors))
+	c[factorAt("repeats")], c[factorAt("skip_bubbles")], c[factorAt("scan_iterations")] = 1, 1, 1
+	m, err := c.lowered()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two products forward, and again for the residuals, and four in reverse.
+	if in, out := products(m.Main().Body, false); in != 8*c.iterations() || out != 0 {
+		t.Errorf("%d products in branches, %d outside, want all of %d iterations", in, out, c.iterations())
+	}
+}
+
 // A stage that is skipped executes nothing: it gathers its weights once for each
 // microbatch and repeat, not in every iteration.
 func TestSkippedWork(t *testing.T) {
