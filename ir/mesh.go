@@ -148,15 +148,29 @@ func (r AxisRef) String() string {
 	return fmt.Sprintf("%q:(%d)%d", r.Name, r.Pre, r.Size)
 }
 
-// Overlaps reports whether r and s share devices' coordinates.
+// Overlaps reports whether r and s share devices' coordinates, or whether where
+// a device stands along the one says something of where it stands along the
+// other: "x":(1)2 and "x":(3)2 are no parts of one way to see an axis of 6 as a
+// grid.
 func (r AxisRef) Overlaps(s AxisRef) bool {
-	if r.Name != s.Name {
-		return false
+	if r.Name == s.Name && r.Size > 0 && s.Size > 0 && r.Pre != s.Pre {
+		return max(r.Pre, s.Pre)%r.below(s) != 0
 	}
-	if r.Size == 0 || s.Size == 0 {
-		return true
+	return r.Name == s.Name
+}
+
+// below is the product of r's or s's major part and itself, of which is the
+// major one.
+func (r AxisRef) below(s AxisRef) int {
+	if r.Pre < s.Pre {
+		return r.Pre * r.Size
 	}
-	return r.Pre < s.Pre*s.Size && s.Pre < r.Pre*r.Size
+	return s.Pre * s.Size
+}
+
+// shares is Overlaps without what is no grid.
+func (r AxisRef) shares(s AxisRef) bool {
+	return r.Overlaps(s) && (r.Size == 0 || s.Size == 0 || r.below(s) > max(r.Pre, s.Pre))
 }
 
 // A DimSharding says along which mesh axes, major first, one dimension is cut.
@@ -269,6 +283,18 @@ func (s *Sharding) Uses(r AxisRef) bool {
 	return false
 }
 
+// Clash are two axes that s names and that cannot cut one tensor, since they
+// are no parts of one grid; false where there are none.
+func (s *Sharding) Clash() (a, b AxisRef, ok bool) {
+	rs := s.refs()
+	for i, b := range rs {
+		if k := slices.IndexFunc(rs[:i], b.Overlaps); k >= 0 {
+			return rs[k], b, true
+		}
+	}
+	return AxisRef{}, AxisRef{}, false
+}
+
 // IsReplicated reports whether s cuts no dimension and has nothing unreduced.
 func (s *Sharding) IsReplicated() bool {
 	if s == nil {
@@ -310,7 +336,7 @@ func (s *Sharding) Local(t *Type, m *Mesh) *Type {
 	}
 	shape := slices.Clone(t.Shape)
 	for i := range shape {
-		shape[i] /= m.RefsSize(s.Dims[i].Axes)
+		shape[i] /= m.RefsSize(s.Axes(i))
 	}
 	return t.WithShape(shape...)
 }
@@ -323,7 +349,7 @@ func (s *Sharding) Global(t *Type, m *Mesh) *Type {
 	}
 	shape := slices.Clone(t.Shape)
 	for i := range shape {
-		shape[i] *= m.RefsSize(s.Dims[i].Axes)
+		shape[i] *= m.RefsSize(s.Axes(i))
 	}
 	return t.WithShape(shape...)
 }

@@ -248,7 +248,7 @@ func distinctAxes(mesh *Mesh, rs []AxisRef) *Rule {
 			return bad
 		}
 		for _, o := range rs[:i] {
-			if o.Overlaps(r) {
+			if o.shares(r) {
 				return rule("sharding-4", "axis %q is used twice, as %s and as %s", r.Name, o, r)
 			}
 		}

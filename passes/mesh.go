@@ -23,10 +23,15 @@ func meshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
 		}
 		switch {
 		case mesh == nil || len(mesh.Axes) == 0:
+			return
 		case found == nil:
 			found, first = mesh, lies()
 		case err == nil && !found.SameDevices(mesh):
 			err = errorf(op, "%s, but %s: %s is partitioned over one mesh; state all shardings over that", first, lies(), ir.SymbolText(f.Name))
+		}
+		if a, b, clash := s.Clash(); clash && err == nil {
+			err = errorf(op, "%s lies along %s and %s%s: no grid of the %d devices along the axis has both; state parts of which each begins where another ends",
+				what(), a, b, saidAt(s), mesh.AxisSize(a.Name))
 		}
 	}
 	for _, v := range f.Params() {

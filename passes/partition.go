@@ -51,7 +51,7 @@ func partitionWarning(m *ir.Module, warn func(*Error)) error {
 func newPartitioner(m *ir.Module, mesh *ir.Mesh, f *ir.Func, plans map[string]*reshardPlan) *partitioner {
 	return &partitioner{
 		m: m, mesh: mesh, f: f, free: freeValues(f, true), copies: make([][]valueCopy, f.NumIDs()), waiting: make([]int, f.NumIDs()),
-		reduced:   reducedAxes(f),
+		reduced:   reductionsOf(f),
 		late:      lateAxes(f),
 		summed:    make([][]ir.AxisRef, f.NumIDs()),
 		replicas:  mesh.Size() > 1 && m.Attrs.Int("mhlo.num_replicas") == mesh.Size(),
@@ -71,7 +71,7 @@ type partitioner struct {
 	replicas bool // the devices are replicas of one partition
 	f        *ir.Func
 	free     []bool         // by ID
-	reduced  [][]ir.AxisRef // by ID: along which axes explicit collectives combine the value
+	reduced  [][]combining  // by ID: how explicit collectives combine the value
 	late     [][]ir.AxisRef // by ID: along which axes the value may stay partial
 	merged   [][]ir.AxisRef // by ID: along which axes it stays partial until it is added to another
 	summed   [][]ir.AxisRef // by ID: along which axes the result of a loop is partial

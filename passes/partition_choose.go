@@ -71,7 +71,7 @@ func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 	}
 	terms, stay := p.termWish(op, rule)
 	p.freeUpdates(op, want, terms, stay)
-	p.keepWish(op, rule, terms, stay)
+	must := p.keepWish(op, rule, terms, stay)
 	wishes = slices.Insert(wishes, 0, terms)
 	if agreed := p.agreed(op, rule); agreed != nil {
 		wishes = slices.Insert(wishes, 0, agreed)
@@ -84,7 +84,7 @@ func (p *partitioner) choose(op *ir.Op, want []layout) *assignment {
 		s.try(p.merge(op, rule, wishes, i, stay))
 	}
 	s.try(p.merge(op, rule, wishes, len(wishes), stay))
-	if op.Kind == ir.DotGeneral && slices.Contains(stay, true) {
+	if op.Kind == ir.DotGeneral && slices.Contains(stay, true) && !must {
 		s.limit = s.best
 		for i := range wishes {
 			s.try(p.merge(op, rule, wishes, i, make([]bool, len(stay))))
@@ -515,20 +515,21 @@ type dimAxes struct {
 // scatter finds which of the axes of partial sums, lying as at says, are
 // wanted next in some dimension.
 func (p *partitioner) scatter(at, want layout, axes []ir.AxisRef) scattering {
+	has, to := (&planSearch{mesh: p.mesh}).atoms(append(at.clone(), axes), want)
 	var s scattering
-	s.rest = slices.Clone(axes)
+	s.rest = has[len(at)]
 	for d := range at {
-		n := len(at[d])
-		if n >= len(want[d]) || samePrefix(at[d], want[d]) < n {
+		n := len(has[d])
+		if n >= len(to[d]) || samePrefix(has[d], to[d]) < n {
 			continue
 		}
 		k := n
-		for k < len(want[d]) && slices.Contains(s.rest, want[d][k]) {
-			s.rest = slices.DeleteFunc(s.rest, func(r ir.AxisRef) bool { return r == want[d][k] })
+		for k < len(to[d]) && slices.Contains(s.rest, to[d][k]) {
+			s.rest = slices.DeleteFunc(s.rest, func(r ir.AxisRef) bool { return r == to[d][k] })
 			k++
 		}
 		if k > n {
-			s.dims = append(s.dims, dimAxes{d, want[d][n:k]})
+			s.dims = append(s.dims, dimAxes{d, p.mesh.JoinAxes(nil, to[d][n:k])})
 		}
 	}
 	return s
@@ -541,7 +542,7 @@ func (p *partitioner) combineCost(t *ir.Type, at, want layout, axes []ir.AxisRef
 	for _, d := range s.dims {
 		n := layoutBytes(p.mesh, t, at)
 		bytes += n - n/p.mesh.RefsSize(d.axes)
-		at[d.dim] = append(at[d.dim], d.axes...)
+		at[d.dim] = p.mesh.JoinAxes(at[d.dim], d.axes)
 	}
 	if len(s.rest) > 0 {
 		n := layoutBytes(p.mesh, t, at)
@@ -561,7 +562,7 @@ func (p *partitioner) combine(k ir.Kind, v *ir.Value, t *ir.Type, at, want layou
 	s := p.scatter(at, want, axes)
 	at = at.clone()
 	for _, d := range s.dims {
-		at[d.dim] = append(at[d.dim], d.axes...)
+		at[d.dim] = p.mesh.JoinAxes(at[d.dim], d.axes)
 		v = p.collective(ir.ReduceScatter, v, p.local(t, at), d.axes, p.build.Combiner(k, t.Elem),
 			ir.AttrsOf(ir.NamedAttr{Name: "scatter_dimension", Attr: ir.I64Attr(d.dim)}))
 		v.Name = name

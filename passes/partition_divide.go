@@ -16,7 +16,7 @@ import (
 // divides. Parameters and results of f are padded as they lie: the sizes that
 // they have in truth are in the attribute pp.size.
 func divide(mesh *ir.Mesh, f *ir.Func) {
-	d := &divider{mesh: mesh, f: f, padded: make(map[*ir.Value]*ir.Value), sub: f.NewSubst()}
+	d := &divider{mesh: mesh, f: f, padded: make(map[*ir.Value]*ir.Value), sub: f.NewSubst(), summed: reductionsOf(f)}
 	if d.divides() {
 		return
 	}
@@ -51,6 +51,7 @@ type divider struct {
 	padded map[*ir.Value]*ir.Value // values as they are, to their padded form
 	trail  []*ir.Value             // that have got one, to forget it at the end of a region
 	sub    ir.Subst                // replaced values, to values as they are
+	summed [][]combining           // by ID: see reductionsOf
 }
 
 // divides reports whether there is nothing to do.
@@ -207,7 +208,7 @@ func (d *divider) onTrue(op *ir.Op) *ir.Op {
 // onPadded emits op on padded values, if it has to do with any and can be, and
 // reports whether it has.
 func (d *divider) onPadded(op *ir.Op) bool {
-	if !d.touchesPadded(op) || !computesPadded(op) {
+	if !d.touchesPadded(op) || !computesPadded(op) || d.isSummed(op) {
 		return false
 	}
 	rule := ir.FactorsOf(op)
@@ -239,6 +240,12 @@ func (d *divider) onPadded(op *ir.Op) bool {
 		}
 	}
 	return true
+}
+
+// isSummed reports whether an explicit collective combines what the devices have
+// of the result of op, which therefore stays its operand.
+func (d *divider) isSummed(op *ir.Op) bool {
+	return slices.ContainsFunc(op.Results, func(v *ir.Value) bool { return len(d.summed[v.ID]) > 0 })
 }
 
 // touchesPadded reports whether a result of op, or an operand that nothing but

@@ -17,10 +17,8 @@ func partitionSpecial(k ir.Kind) func(*partitioner, *ir.Op) {
 	case ir.ShardingConstraint, ir.Reshard, ir.DataFlowEdge, ir.PropagationBarrier,
 		ir.SdyAllGather, ir.SdyAllSlice, ir.SdyAllToAll, ir.SdyCollectivePermute:
 		return partitionConstraint
-	case ir.SdyAllReduce:
-		return partitionAllReduce
-	case ir.SdyReduceScatter:
-		return partitionReduceScatter
+	case ir.SdyAllReduce, ir.SdyReduceScatter:
+		return partitionReduction
 	case ir.ReplicatedToUnreduced:
 		return partitionReplicated
 	case ir.ShardedToUnreduced:

@@ -234,7 +234,7 @@ func (p *partitioner) combinedPartly(v *ir.Value, at layout, late []ir.AxisRef) 
 			continue
 		}
 		sum, next := p.combine(ir.Add, c.v, v.Type, c.at, at, rest)
-		return p.reshard(sum, v.Type, next, at), left
+		return p.reshard(sum, v.Type, next, at, left...), left
 	}
 	return nil, nil
 }
@@ -246,7 +246,7 @@ func (p *partitioner) getLate(v *ir.Value, at layout, axes []ir.AxisRef) *ir.Val
 	}
 	for _, c := range p.copies[v.ID] {
 		if c.by == ir.Add && len(c.partial) > 0 && containsAll(axes, c.partial) {
-			return p.onFirst(p.reshard(c.v, v.Type, c.at, at), p.outside(axes, c.partial), ir.Add)
+			return p.onFirst(p.reshard(c.v, v.Type, c.at, at, c.partial...), p.outside(axes, c.partial), ir.Add)
 		}
 	}
 	if l := constant(v); l != nil && l.IsAll(0) {

@@ -74,8 +74,12 @@ func windowSummed(op *ir.Op, rule *ir.Factors) {
 	}
 }
 
-// emit emits op on parts, as a says, and returns the parts of its results.
+// emit emits op on parts, as a says, and returns the parts of its results. What
+// is not cut at all is the op as it is.
 func (p *partitioner) emit(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+	if a.rule == nil {
+		return p.emitSame(op, a, in)
+	}
 	return partRowOf(op.Kind).emit(p, op, a, in)
 }
 

@@ -143,7 +143,7 @@ func (g *programMaker) manually() *ir.Value {
 	var out *ir.Value
 	g.alone(body, func() {
 		for range 1 + g.r.IntN(3) {
-			if v := g.collective(names[g.r.IntN(len(names))]); v.Type.NumElements() <= 4096 {
+			if v := g.collective(names, len(outside) == 0); v.Type.NumElements() <= 4096 {
 				g.pool = append(g.pool, v)
 			}
 			g.ops(1)
@@ -164,47 +164,6 @@ func (g *programMaker) manually() *ir.Value {
 	}
 	return g.b.Emit(ir.ManualComputation, []*ir.Value{x}, ir.AttrsOf(named("in_shardings", ir.PerValue{s}), named("out_shardings", ir.PerValue{whole}), named("manual_axes", attr)),
 		[]*ir.Block{body}, []*ir.Type{out.Type.WithShape(t...)}).Result()
-}
-
-// collective is one along an axis.
-func (g *programMaker) collective(axis string) *ir.Value {
-	x, n := g.pick(), g.mesh.AxisSize(axis)
-	d, e := g.r.IntN(x.Type.Rank()), g.r.IntN(x.Type.Rank())
-	g.channels++
-	channel := named("channel_handle", ir.Channel{Handle: g.channels, Type: 1})
-	attrs := ir.AttrsOf(channel, named("replica_groups", ir.MeshAxes{Mesh: g.mesh.Name, Axes: ir.Axs(axis)}))
-	global := with(attrs, "use_global_device_ids", ir.Unit{})
-	sum := func() []*ir.Block {
-		return []*ir.Block{g.b.Combiner([]ir.Kind{ir.Add, ir.Maximum, ir.Minimum}[g.r.IntN(3)], ir.F64)}
-	}
-	shape := slices.Clone(x.Type.Shape)
-	emit := func(k ir.Kind, attrs ir.Attrs, regions ...*ir.Block) *ir.Value {
-		return g.b.Emit(k, []*ir.Value{x}, attrs, regions, []*ir.Type{x.Type.WithShape(shape...)}).Result()
-	}
-	switch g.r.IntN(6) {
-	case 0:
-		shape[d] *= n
-		return emit(ir.AllGather, with(global, "all_gather_dim", ir.I64Attr(d)))
-	case 1:
-		return g.small(emit(ir.AllReduce, global, sum()...))
-	case 2:
-		if shape[d]%n == 0 {
-			shape[d] /= n
-			return g.small(emit(ir.ReduceScatter, with(global, "scatter_dimension", ir.I64Attr(d)), sum()...))
-		}
-	case 3:
-		if shape[d]%n == 0 {
-			shape[d] /= n
-			shape[e] *= n
-			attrs = with(with(attrs, "split_dimension", ir.I64Attr(d)), "concat_dimension", ir.I64Attr(e))
-			return emit(ir.AllToAll, with(attrs, "split_count", ir.I64Attr(n)))
-		}
-	case 4:
-		return emit(ir.CollectiveBroadcast, attrs)
-	}
-	shift := ir.AxisShift{Mesh: g.mesh.Name, Axes: ir.Axs(axis), Shift: 1, Wrap: g.r.IntN(2) == 0}
-	moved := emit(ir.CollectivePermute, ir.AttrsOf(named("source_target_pairs", shift), channel))
-	return g.b.Add(x, moved)
 }
 
 // underName is a few ops under a name, which may say how they begin and end.
@@ -260,7 +219,7 @@ func (g *programMaker) tuple() *ir.Value {
 
 func (g *programMaker) constrain() *ir.Value {
 	x := g.pick()
-	return g.b.Constrain(x, g.sharding(x.Type.Shape, true))
+	return g.b.Constrain(x, g.stating(x.Type.Shape))
 }
 
 func (g *programMaker) reshard() *ir.Value {

@@ -1,9 +1,7 @@
 package passes
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -167,114 +165,10 @@ func (g *programMaker) sortPairs() *ir.Value {
 	return g.b.Emit(ir.Sort, []*ir.Value{x, y}, attrs, []*ir.Block{r}, nil).Results[1]
 }
 
-// stated is a value that lies as s says, whatever the rest of the program says.
-func (g *programMaker) stated(v *ir.Value, s *ir.Sharding) *ir.Value {
-	for d := range s.Dims {
-		s.Dims[d] = ir.DimSharding{Axes: s.Dims[d].Axes}
-	}
-	return g.b.Constrain(v, s)
-}
-
-// move emits an explicit collective.
-func (g *programMaker) move(k ir.Kind, x *ir.Value, out *ir.Sharding, attr string, text string) *ir.Value {
-	return g.b.Emit(k, []*ir.Value{x}, ir.AttrsOf(named(attr, ir.Verbatim("#sdy<"+text+">")), named("out_sharding", out)), nil, nil).Result()
-}
-
-// lists are axes of one dimension of so many.
-func lists(d, rank int, axes ...ir.AxisRef) string {
-	parts := make([]string, rank)
-	for i := range parts {
-		parts[i] = "{}"
-	}
-	parts[d] = refList(axes)
-	return "list_of_axis_ref_lists[" + strings.Join(parts, ", ") + "]"
-}
-
-func refList(axes []ir.AxisRef) string {
-	parts := make([]string, len(axes))
-	for i, r := range axes {
-		parts[i] = r.String()
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
-}
-
-// explicitMove moves a value as it says.
-func (g *programMaker) explicitMove() *ir.Value {
-	x := g.pick()
-	s, rank := g.sharding(x.Type.Shape, false), x.Type.Rank()
-	x = g.stated(x, s)
-	out := s.Clone()
-	d := slices.IndexFunc(s.Dims, func(d ir.DimSharding) bool { return len(d.Axes) > 0 })
-	if d < 0 {
-		for _, a := range g.mesh.Axes {
-			if e := g.r.IntN(rank); !slices.Contains(g.manual, a.Name) && (x.Type.Shape[e]%a.Size == 0 || g.odd) {
-				out.Dims[e].Axes = ir.Axs(a.Name)
-				return g.move(ir.SdyAllSlice, x, out, "slicing_axes", lists(e, rank, ir.Ax(a.Name)))
-			}
-		}
-		return nil
-	}
-	n := len(s.Dims[d].Axes)
-	last := s.Dims[d].Axes[n-1]
-	switch g.r.IntN(3) {
-	case 0:
-		for i, r := range out.Dims[d].Axes {
-			for _, a := range g.mesh.Axes {
-				if ir.Ax(a.Name) != r && a.Size == g.mesh.RefSize(r) && !slices.Contains(g.manual, a.Name) && !s.Uses(ir.Ax(a.Name)) {
-					out.Dims[d].Axes[i] = ir.Ax(a.Name)
-					return g.b.Emit(ir.SdyCollectivePermute, []*ir.Value{x}, ir.AttrsOf(named("out_sharding", out)), nil, nil).Result()
-				}
-			}
-		}
-	case 1:
-		if e := g.r.IntN(rank); e != d && (g.odd || x.Type.Shape[e]%(g.mesh.RefsSize(s.Axes(e))*g.mesh.RefSize(last)) == 0) {
-			out.Dims[d].Axes = out.Dims[d].Axes[:n-1]
-			out.Dims[e].Axes = g.mesh.JoinAxes(out.Dims[e].Axes, []ir.AxisRef{last})
-			return g.move(ir.SdyAllToAll, x, out, "params", fmt.Sprintf("all_to_all_param_list[%s: %d->%d]", refList([]ir.AxisRef{last}), d, e))
-		}
-	}
-	out.Dims[d].Axes = out.Dims[d].Axes[:n-1]
-	return g.move(ir.SdyAllGather, x, out, "gathering_axes", lists(d, rank, last))
-}
-
-// unreduced makes a sum of a value, along an axis that it lies along or one that
-// it does not, and takes the sum.
-func (g *programMaker) unreduced() *ir.Value {
-	x := g.pick()
-	s, rank := g.sharding(x.Type.Shape, false), x.Type.Rank()
-	x = g.stated(x, s)
-	d := slices.IndexFunc(s.Dims, func(d ir.DimSharding) bool { return len(d.Axes) > 0 })
-	var axis ir.AxisRef
-	v, out := x, s.Clone()
-	if n := 0; d >= 0 && g.r.IntN(2) == 0 {
-		n = len(s.Dims[d].Axes)
-		axis = s.Dims[d].Axes[n-1]
-		out.Dims[d].Axes, out.Unreduced = out.Dims[d].Axes[:n-1], []ir.AxisRef{axis}
-		v = g.move(ir.ShardedToUnreduced, x, out, "axes", lists(d, rank, axis))
-	} else {
-		i := slices.IndexFunc(g.mesh.Axes, func(a ir.MeshAxis) bool { return !s.Uses(ir.Ax(a.Name)) && !slices.Contains(g.manual, a.Name) })
-		if i < 0 {
-			return nil
-		}
-		axis, d = ir.Ax(g.mesh.Axes[i].Name), -1
-		out.Unreduced = []ir.AxisRef{axis}
-		v = g.move(ir.ReplicatedToUnreduced, x, out, "axes", "axis_ref_list"+refList(out.Unreduced))
-	}
-	out = out.Clone()
-	out.Unreduced = nil
-	e := g.r.IntN(rank)
-	if (g.odd || x.Type.Shape[e]%(g.mesh.RefsSize(out.Axes(e))*g.mesh.RefSize(axis)) == 0) && g.r.IntN(2) == 0 {
-		out.Dims[e].Axes = g.mesh.JoinAxes(out.Dims[e].Axes, []ir.AxisRef{axis})
-		return g.move(ir.SdyReduceScatter, v, out, "reduce_scatter_axes", lists(e, rank, axis))
-	}
-	return g.move(ir.SdyAllReduce, v, out, "reduction_axes", "axis_ref_list"+refList([]ir.AxisRef{axis}))
-}
-
 // neverRandom says of ops of the table why no random program has them. The
 // traits Pipeline and Composite say it of others: they are lowered before.
 var neverRandom = map[ir.Kind]string{
 	ir.Unknown: "nothing is known of it, so it has no numbers to compare",
-	ir.Call:    "the pass expand inlines calls",
 	ir.PPYield: "it ends regions of ops that are lowered before",
 }
 
@@ -282,9 +176,9 @@ var neverRandom = map[ir.Kind]string{
 // why not.
 func TestRandomCoversTable(t *testing.T) {
 	seen := make(map[ir.Kind]bool)
-	meshes := randomMeshes()
+	meshes := wildMeshes()
 	for seed := range uint64(2 * randomPrograms) {
-		m, _ := randomProgram(seed, meshes[seed%uint64(len(meshes))], 1+int(seed%12))
+		m, _ := wildProgram(seed, meshes[seed%uint64(len(meshes))], 1+int(seed%12))
 		m.Main().Body.Walk(func(op *ir.Op) { seen[op.Kind] = true })
 	}
 	for _, k := range ir.Kinds() {

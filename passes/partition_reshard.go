@@ -7,10 +7,10 @@ import (
 )
 
 // reshard emits what turns v, a part of a tensor of type t that lies as from
-// says, into the part that lies as to says.
-func (p *partitioner) reshard(v *ir.Value, t *ir.Type, from, to layout) *ir.Value {
+// says and is partial along the axes still, into the part that lies as to says.
+func (p *partitioner) reshard(v *ir.Value, t *ir.Type, from, to layout, still ...ir.AxisRef) *ir.Value {
 	name, at := v.Name, from
-	moves := p.resharder.plan(t, from, to).moves
+	moves := p.resharder.plan(t, from, to, still...).moves
 	for len(moves) > 0 {
 		m := moves[0]
 		switch m.kind {

@@ -71,6 +71,13 @@ func (c failing) replaced(v, by *ir.Value) failing {
 	if s, ok := v.Def.Attrs.Get("out_sharding").(*ir.Sharding); ok && len(s.Unreduced) > 0 {
 		return failing{}
 	}
+	summed := false
+	c.m.Main().Body.Walk(func(op *ir.Op) {
+		summed = summed || (op.Kind == ir.SdyAllReduce || op.Kind == ir.SdyReduceScatter) && op.Operands[0] == v
+	})
+	if summed {
+		return failing{}
+	}
 	f := c.m.Main()
 	sub := f.NewSubst()
 	sub[v.ID] = by

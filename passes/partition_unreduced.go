@@ -27,17 +27,23 @@ func combinerOf(s *ir.Sharding) ir.Kind {
 	return map[string]ir.Kind{"": ir.Add, "max": ir.Maximum, "min": ir.Minimum}[s.ReducedBy]
 }
 
-// reducedAxes are, by ID, the axes along which explicit collectives combine
-// the values of f.
-func reducedAxes(f *ir.Func) [][]ir.AxisRef {
-	axes := make([][]ir.AxisRef, f.NumIDs())
+// A combining is along which axes an explicit collective combines a value, and
+// how.
+type combining struct {
+	axes []ir.AxisRef
+	by   ir.Kind
+}
+
+// reductionsOf are, by ID, the explicit collectives that combine the values of f.
+func reductionsOf(f *ir.Func) [][]combining {
+	all := make([][]combining, f.NumIDs())
 	f.Body.Walk(func(op *ir.Op) {
 		if op.Kind == ir.SdyAllReduce || op.Kind == ir.SdyReduceScatter {
 			id := op.Operands[0].ID
-			axes[id] = append(axes[id], reductionAxes(op)...)
+			all[id] = append(all[id], combining{reductionAxes(op), reductionOf(op)})
 		}
 	})
-	return axes
+	return all
 }
 
 func reductionAxes(op *ir.Op) []ir.AxisRef {
@@ -54,13 +60,17 @@ func reductionOf(op *ir.Op) ir.Kind {
 func (p *partitioner) kept(v *ir.Value, axes []ir.AxisRef, k ir.Kind) (left, rest []ir.AxisRef) {
 	var may []ir.AxisRef
 	if int(v.ID) < len(p.reduced) {
-		may = p.reduced[v.ID]
+		for _, r := range p.reduced[v.ID] {
+			if r.by == k {
+				may = append(may, r.axes...)
+			}
+		}
 	}
 	if int(v.ID) < len(p.late) && k == ir.Add {
 		may = slices.Concat(may, p.late[v.ID], p.merged[v.ID])
 	}
 	if combinerOf(v.Sharding) == k {
-		may = append(slices.Clip(may), unreducedOf(v.Sharding)...)
+		may = append(may, unreducedOf(v.Sharding)...)
 	}
 	for _, r := range axes {
 		if slices.ContainsFunc(may, func(m ir.AxisRef) bool { return p.mesh.Contains(m, r) }) {
@@ -73,21 +83,24 @@ func (p *partitioner) kept(v *ir.Value, axes []ir.AxisRef, k ir.Kind) (left, res
 }
 
 // keepWish adds to the wishes for reduced factors those that the result of op
-// is combined along by an explicit collective: the op has to leave them.
-func (p *partitioner) keepWish(op *ir.Op, rule *ir.Factors, terms [][]ir.AxisRef, stay []bool) {
+// is combined along by an explicit collective, and reports whether there are
+// any: the op has to leave them.
+func (p *partitioner) keepWish(op *ir.Op, rule *ir.Factors, terms [][]ir.AxisRef, stay []bool) bool {
 	if len(op.Results) == 0 || int(op.Results[0].ID) >= len(p.reduced) || p.reduced[op.Results[0].ID] == nil {
-		return
+		return false
 	}
+	must := false
 	for i, v := range op.Operands {
-		if !v.Type.IsTensor() || p.free[v.ID] {
+		if !v.Type.IsTensor() {
 			continue
 		}
 		for k, axes := range p.wish(p.layoutOf(v), rule.Operands[i], rule) {
 			if _, rest := p.kept(op.Results[0], axes, ir.Add); rule.Types[k] == ir.Reduction && len(axes) > 0 && rest == nil {
-				terms[k], stay[k] = axes, true
+				terms[k], stay[k], must = axes, true, true
 			}
 		}
 	}
+	return must
 }
 
 // onFirst is v on the first device along axes, and on the others what changes
@@ -110,79 +123,67 @@ func (p *partitioner) getUnreduced(v *ir.Value, at layout, s *ir.Sharding) *ir.V
 	}
 	for _, c := range p.copies[v.ID] {
 		if slices.Equal(c.partial, axes) && c.by == combinerOf(s) {
-			return p.reshard(c.v, v.Type, c.at, at)
+			return p.reshard(c.v, v.Type, c.at, at, axes...)
 		}
 	}
 	return p.onFirst(p.get(v, at), axes, combinerOf(s))
 }
 
-// raw returns v as the devices have it: partial, if it is so along some of
-// axes.
-func (p *partitioner) raw(v *ir.Value, at layout, axes []ir.AxisRef) valueCopy {
+// raw returns v as the devices have it, as near to at as that can lie: partial,
+// if by combines it along some of axes.
+func (p *partitioner) raw(v *ir.Value, at layout, axes []ir.AxisRef, by ir.Kind) valueCopy {
 	for _, c := range p.copies[v.ID] {
-		if slices.ContainsFunc(axes, func(r ir.AxisRef) bool { return overlapsAny(r, c.partial) }) {
-			c.v, c.at = p.reshard(c.v, v.Type, c.at, at), at
+		if c.by == by && slices.ContainsFunc(axes, func(r ir.AxisRef) bool { return overlapsAny(r, c.partial) }) {
+			at = at.without(c.partial)
+			c.v, c.at = p.reshard(c.v, v.Type, c.at, at, c.partial...), at
 			return c
 		}
 	}
 	return valueCopy{at: at, v: p.get(v, at)}
 }
 
-// partitionAllReduce combines what the devices have. Where the operand is said
-// to be unreduced but is not, because it came up whole, nothing is left to do.
-func partitionAllReduce(p *partitioner, op *ir.Op) {
-	x, r := op.Operands[0], op.Result()
-	at := p.layoutOf(r)
-	axes := reductionAxes(op)
-	c := p.raw(x, at, axes)
-	if len(c.partial) == 0 && len(axes) > 0 && containsAll(unreducedOf(x.Sharding), axes) {
-		p.define(r, at, c.v)
-		return
+// partitionReduction combines what the devices have. Where the operand is said
+// to be unreduced but is not, because it came up whole, there is nothing to
+// combine. A result that is to lie along axes that are summed, as one of a group
+// may, lies so afterwards.
+func partitionReduction(p *partitioner, op *ir.Op) {
+	x, r, axes := op.Operands[0], op.Result(), reductionAxes(op)
+	c := p.raw(x, p.layoutOf(x).without(axes), axes, reductionOf(op))
+	left := p.outside(c.partial, axes)
+	v, next, at := c.v, c.at, p.layoutOf(r).without(left)
+	if sum := p.outside(axes, p.outside(unreducedOf(x.Sharding), c.partial)); len(sum) > 0 {
+		v, next = p.combine(reductionOf(op), v, r.Type, next, at, sum)
 	}
-	v := c.v
-	if len(axes) > 0 {
-		v, _ = p.combine(reductionOf(op), v, r.Type, at, at, axes)
-	}
-	p.definePartial(r, at, v, p.outside(c.partial, axes), c.by)
+	p.definePartial(r, at, p.reshard(v, r.Type, next, at, left...), left, c.by)
+	p.settle(op)
+}
+
+// partialAxes are the axes along which a value is partial that was so along some,
+// and becomes it along others.
+func (p *partitioner) partialAxes(some, others []ir.AxisRef) []ir.AxisRef {
+	return p.mesh.JoinAxes(nil, p.sortedAxes(slices.Concat(some, others)))
 }
 
 // outside is what of axes none of others covers.
 func (p *partitioner) outside(axes, others []ir.AxisRef) []ir.AxisRef {
-	var out []ir.AxisRef
-	for _, r := range axes {
-		if !overlapsAny(r, others) {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-func partitionReduceScatter(p *partitioner, op *ir.Op) {
-	x, r := op.Operands[0], op.Result()
-	at, axes := p.layoutOf(r), reductionAxes(op)
-	from := p.layoutOf(x)
-	if len(axes) == 0 {
-		p.define(r, at, p.get(x, at))
-		return
-	}
-	c := p.raw(x, from, axes)
-	v, next := p.combine(reductionOf(op), c.v, r.Type, from, at, axes)
-	p.definePartial(r, at, p.reshard(v, r.Type, next, at), p.outside(c.partial, axes), c.by)
+	parts, _ := (&planSearch{mesh: p.mesh}).atoms(layout{axes}, layout{others})
+	return p.mesh.JoinAxes(nil, slices.DeleteFunc(parts[0], func(r ir.AxisRef) bool { return overlapsAny(r, others) }))
 }
 
 // partitionReplicated leaves the value on one device along the axes.
 func partitionReplicated(p *partitioner, op *ir.Op) {
-	x, r := op.Operands[0], op.Result()
-	at, axes := p.layoutOf(r), op.AxisRefs("axes")
-	c := p.raw(x, at, unreducedOf(x.Sharding))
-	p.definePartial(r, at, p.onFirst(c.v, axes, ir.Add), p.sortedAxes(slices.Concat(c.partial, axes)), ir.Add)
+	x, r, axes := op.Operands[0], op.Result(), op.AxisRefs("axes")
+	c := p.raw(x, p.layoutOf(r).without(axes), unreducedOf(x.Sharding), ir.Add)
+	p.definePartial(r, c.at, p.onFirst(c.v, axes, ir.Add), p.partialAxes(c.partial, axes), ir.Add)
 }
 
 // partitionSharded puts the part that each device has into zeros. Along an axis
 // that does not divide the operand, which is whole there, one device has it.
 func partitionSharded(p *partitioner, op *ir.Op) {
-	x, r := op.Operands[0], op.Result()
-	from, at, axes := p.layoutOf(x), p.layoutOf(r), op.AxisRefs("axes")
+	x, r, axes := op.Operands[0], op.Result(), op.AxisRefs("axes")
+	c := p.raw(x, p.layoutOf(x), unreducedOf(x.Sharding), ir.Add)
+	at := p.layoutOf(r).without(slices.Concat(axes, c.partial))
+	from := c.at.clone()
 	has, wants := (&planSearch{mesh: p.mesh}).atoms(from, at)
 	gone := make(layout, len(at))
 	summed := func(r ir.AxisRef) bool {
@@ -196,15 +197,15 @@ func partitionSharded(p *partitioner, op *ir.Op) {
 		}
 		gone[d] = has[d][n:]
 	}
-	c := p.raw(x, from, unreducedOf(x.Sharding))
+	part := p.reshard(c.v, x.Type, c.at, from, c.partial...)
 	b := &p.build
 	zeros := b.Splat(p.local(r.Type, at), 0)
 	starts := make([]*ir.Value, len(at))
 	for d := range starts {
-		starts[d] = p.offset(gone[d], c.v.Type.Shape[d])
+		starts[d] = p.offset(gone[d], part.Type.Shape[d])
 	}
-	v := p.onFirst(b.DynamicUpdateSlice(zeros, c.v, starts), p.outside(axes, slices.Concat(gone...)), ir.Add)
-	p.definePartial(r, at, v, p.sortedAxes(slices.Concat(c.partial, axes)), ir.Add)
+	v := p.onFirst(b.DynamicUpdateSlice(zeros, part, starts), p.outside(axes, slices.Concat(gone...)), ir.Add)
+	p.definePartial(r, at, v, p.partialAxes(c.partial, axes), ir.Add)
 }
 
 // broadcastFrom is v as one device has it: that sends it to the first device of

@@ -199,6 +199,11 @@ func newPropagator(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *propagator {
 	for id := range p.groups {
 		p.free[id] = false
 	}
+	f.Body.Walk(func(op *ir.Op) { // from where an explicit collective moves its operand
+		if ir.SdyAllGather <= op.Kind && op.Kind <= ir.ShardedToUnreduced {
+			p.free[op.Operands[0].ID] = false
+		}
+	})
 	for _, v := range f.Params() {
 		p.define(v, v.Sharding)
 	}

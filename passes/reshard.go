@@ -51,8 +51,32 @@ func (l layout) whole() bool {
 	return !slices.ContainsFunc(l, func(axes []ir.AxisRef) bool { return len(axes) > 0 })
 }
 
+// without is l as far as it cuts along none of axes.
+func (l layout) without(axes []ir.AxisRef) layout {
+	c := l.clone()
+	for d := range c {
+		if k := slices.IndexFunc(c[d], func(r ir.AxisRef) bool { return overlapsAny(r, axes) }); k >= 0 {
+			c[d] = c[d][:k]
+		}
+	}
+	return c
+}
+
 func (l layout) uses(r ir.AxisRef) bool {
 	return slices.ContainsFunc(l, func(axes []ir.AxisRef) bool { return overlapsAny(r, axes) })
+}
+
+// sameGrid reports whether the axes of l and o are parts of one grid, so that the
+// place of a device along the ones says where it stands along the others.
+func (l layout) sameGrid(o layout) bool {
+	for _, r := range slices.Concat(l...) {
+		for _, q := range slices.Concat(o...) {
+			if r != q && r.Overlaps(q) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // A move is one step of a reshard, from a layout to the next.
@@ -92,8 +116,9 @@ type resharder struct {
 }
 
 // plan returns the cheapest way that planSearch finds from one layout of a
-// tensor of type t to another.
-func (rs *resharder) plan(t *ir.Type, from, to layout) *reshardPlan {
+// tensor of type t to another. Along the axes still it is partial: devices that
+// differ there have different values, so no part comes from there.
+func (rs *resharder) plan(t *ir.Type, from, to layout, still ...ir.AxisRef) *reshardPlan {
 	if from.equal(to) {
 		return new(reshardPlan)
 	}
@@ -101,7 +126,7 @@ func (rs *resharder) plan(t *ir.Type, from, to layout) *reshardPlan {
 	for _, n := range t.Shape {
 		rs.key = strconv.AppendInt(append(rs.key, 'x'), int64(n), 10)
 	}
-	rs.key = to.append(from.append(rs.key))
+	rs.key = layout{still}.append(to.append(from.append(rs.key)))
 	if p := rs.plans[string(rs.key)]; p != nil {
 		return p
 	}
@@ -111,7 +136,7 @@ func (rs *resharder) plan(t *ir.Type, from, to layout) *reshardPlan {
 	s.goal = goal
 	p := s.run(start)
 	if p.goesRound() {
-		if better := rs.wider(t, from, to, p); better != nil {
+		if better := rs.wider(t, from, to, still, p); better != nil {
 			p = better
 		}
 	}
@@ -127,15 +152,15 @@ func (p *reshardPlan) goesRound() bool {
 
 // wider looks for a plan cheaper than the known one p that goes ways round; nil
 // if it finds none. On a small mesh it takes every axis apart, and may cut
-// along axes that neither end has.
-func (rs *resharder) wider(t *ir.Type, from, to layout, p *reshardPlan) *reshardPlan {
+// along axes that neither end has, but for the axes still.
+func (rs *resharder) wider(t *ir.Type, from, to layout, still []ir.AxisRef, p *reshardPlan) *reshardPlan {
 	s := planSearch{mesh: rs.mesh, t: t, limit: wideLimit, wide: true, most: p.bytes*stepCost + len(p.moves)}
 	if primes(rs.mesh.Size()) <= smallMesh {
 		var all []ir.AxisRef
 		for _, a := range rs.mesh.Axes {
 			all = append(all, ir.Ax(a.Name))
 		}
-		s.spare = s.fine(layout{all})[0]
+		s.spare = slices.DeleteFunc(s.fine(layout{all})[0], func(r ir.AxisRef) bool { return overlapsAny(r, still) })
 		from, to = s.fine(from), s.fine(to)
 	} else {
 		from, to = s.atoms(from, to)
@@ -363,7 +388,7 @@ func (s *planSearch) expand(n *planNode) {
 		places = append(places, s.sorted(renamed), s.renamed(sorted))
 	}
 	for _, next := range places {
-		if !next.equal(at) {
+		if !next.equal(at) && next.sameGrid(at) {
 			try(move{kind: placeMove, next: next})
 		}
 	}
