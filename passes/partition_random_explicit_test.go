@@ -170,7 +170,11 @@ func (g *programMaker) unreduced() *ir.Value {
 		return g.combineSame(v, s.Clone())
 	}
 	s = s.Clone()
-	for range 1 + g.r.IntN(2) {
+	steps := 1
+	if g.wild {
+		steps += g.r.IntN(2)
+	}
+	for range steps {
 		next := s.Clone()
 		if gone, any := g.gave(next); s.ReducedBy != "" {
 			break
@@ -243,7 +247,10 @@ func (g *programMaker) combineAll(v *ir.Value, s *ir.Sharding, shape []int) (*ir
 func (g *programMaker) combineSome(v *ir.Value, s *ir.Sharding, shape []int) (*ir.Value, *ir.Sharding) {
 	axes := g.cutUp(s.Unreduced)
 	g.r.Shuffle(len(axes), func(i, j int) { axes[i], axes[j] = axes[j], axes[i] })
-	k := 1 + g.r.IntN(len(axes))
+	k := len(axes)
+	if g.wild {
+		k = 1 + g.r.IntN(k)
+	}
 	by := named("reduction_op", ir.Int{Value: map[string]int{"": 0, "max": 1, "min": 2}[s.ReducedBy], Type: ir.I32})
 	s.Unreduced = g.ordered(axes[k:])
 	if g.r.IntN(2) == 0 {

@@ -177,7 +177,7 @@ var neverRandom = map[ir.Kind]string{
 func TestRandomCoversTable(t *testing.T) {
 	seen := make(map[ir.Kind]bool)
 	meshes := wildMeshes()
-	for seed := range uint64(2 * randomPrograms) {
+	for seed := range uint64(4 * randomPrograms) {
 		m, _ := wildProgram(seed, meshes[seed%uint64(len(meshes))], 1+int(seed%12))
 		m.Main().Body.Walk(func(op *ir.Op) { seen[op.Kind] = true })
 	}
