@@ -1,6 +1,8 @@
 package passes
 
 import (
+	"slices"
+
 	"ppc/ir"
 )
 
@@ -121,21 +123,24 @@ func partitionConstraint(p *partitioner, op *ir.Op) {
 }
 
 // partitionManual inlines the region: its ops work on what is one device's
-// part along the manual axes already, and are partitioned along the others.
+// part along the manual axes already, and are partitioned along the others: what
+// devices have that differ along manual axes has nothing to do with each other.
 func partitionManual(p *partitioner, op *ir.Op) {
 	in, out := op.Attrs.Get("in_shardings").(ir.PerValue), op.Attrs.Get("out_shardings").(ir.PerValue)
 	manual := manualAxesOf(op)
-	body := op.Regions[0]
+	body, still := op.Regions[0], p.resharder.still
 	for i, a := range body.Args {
 		v := op.Operands[i]
 		local := p.getUnreduced(v, p.layout(in[i], v.Type, v), in[i])
 		p.define(a, p.layout(in[i].Without(manual...), a.Type, a), local)
 	}
+	p.resharder.still = slices.Concat(still, ir.Axs(manual...))
 	p.ops(body)
 	for i, v := range body.Terminator().Operands {
 		local := p.get(v, p.layout(out[i].Without(manual...), v.Type, v))
 		r := op.Results[i]
 		p.definePartial(r, p.layout(out[i], r.Type, r), local, unreducedOf(out[i]), combinerOf(out[i]))
 	}
+	p.resharder.still = still
 	p.settle(op)
 }

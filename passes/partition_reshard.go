@@ -7,10 +7,10 @@ import (
 )
 
 // reshard emits what turns v, a part of a tensor of type t that lies as from
-// says and is partial along the axes still, into the part that lies as to says.
-func (p *partitioner) reshard(v *ir.Value, t *ir.Type, from, to layout, still ...ir.AxisRef) *ir.Value {
+// says and is partial along some axes, into the part that lies as to says.
+func (p *partitioner) reshard(v *ir.Value, t *ir.Type, from, to layout, partial ...ir.AxisRef) *ir.Value {
 	name, at := v.Name, from
-	moves := p.resharder.plan(t, from, to, still...).moves
+	moves := p.resharder.plan(t, from, to, partial...).moves
 	for len(moves) > 0 {
 		m := moves[0]
 		switch m.kind {

@@ -130,10 +130,12 @@ func (p *partitioner) getUnreduced(v *ir.Value, at layout, s *ir.Sharding) *ir.V
 }
 
 // raw returns v as the devices have it, as near to at as that can lie: partial,
-// if by combines it along some of axes.
+// if by combines it along some of axes, and along parts that one grid has
+// together with axes.
 func (p *partitioner) raw(v *ir.Value, at layout, axes []ir.AxisRef, by ir.Kind) valueCopy {
 	for _, c := range p.copies[v.ID] {
-		if c.by == by && slices.ContainsFunc(axes, func(r ir.AxisRef) bool { return overlapsAny(r, c.partial) }) {
+		parts, others := (&planSearch{mesh: p.mesh}).atoms(layout{c.partial}, layout{axes})
+		if c.by == by && slices.ContainsFunc(axes, func(r ir.AxisRef) bool { return overlapsAny(r, c.partial) }) && parts.sameGrid(others) {
 			at = at.without(c.partial)
 			c.v, c.at = p.reshard(c.v, v.Type, c.at, at, c.partial...), at
 			return c

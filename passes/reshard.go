@@ -111,14 +111,15 @@ type reshardPlan struct {
 // and are kept.
 type resharder struct {
 	mesh  *ir.Mesh
+	still []ir.AxisRef // along which devices have different values anyway
 	plans map[string]*reshardPlan
 	key   []byte // of the plan that is asked for
 }
 
 // plan returns the cheapest way that planSearch finds from one layout of a
-// tensor of type t to another. Along the axes still it is partial: devices that
+// tensor of type t to another. Along the axes partial it is so: devices that
 // differ there have different values, so no part comes from there.
-func (rs *resharder) plan(t *ir.Type, from, to layout, still ...ir.AxisRef) *reshardPlan {
+func (rs *resharder) plan(t *ir.Type, from, to layout, partial ...ir.AxisRef) *reshardPlan {
 	if from.equal(to) {
 		return new(reshardPlan)
 	}
@@ -126,6 +127,7 @@ func (rs *resharder) plan(t *ir.Type, from, to layout, still ...ir.AxisRef) *res
 	for _, n := range t.Shape {
 		rs.key = strconv.AppendInt(append(rs.key, 'x'), int64(n), 10)
 	}
+	still := slices.Concat(rs.still, partial)
 	rs.key = layout{still}.append(to.append(from.append(rs.key)))
 	if p := rs.plans[string(rs.key)]; p != nil {
 		return p
