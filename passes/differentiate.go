@@ -290,8 +290,8 @@ type tape struct {
 	after     *ir.Value               // a cotangent that the block has come to; nil where there is none
 	residuals []residual
 	replaying []*replay
-	sums      []*ir.Value             // values from outside that have a cotangent, in order of appearance
-	begun     map[*ir.Value]*ir.Value // of a loop: the sums that a loop inside goes on with, by what they are of
+	sums      []*ir.Value // values from outside that have a cotangent, in order of appearance
+	totals    []*ir.Value // of a loop: their sums over the iterations before, its arguments
 }
 
 // A residual is a forward value that the loop hands to its reverse.
@@ -308,10 +308,7 @@ func (t *tape) add(v, g *ir.Value) {
 	if g == nil || !t.wants(v) {
 		return
 	}
-	if t.outer != nil && !t.local[v] && t.ct[v] == nil {
-		t.sums = append(t.sums, v)
-	}
-	if old := t.ct[v]; old != nil {
+	if old := t.begin(v); old != nil {
 		if g = t.b.Add(old, g); len(unreducedOf(laidOut(old))) > 0 { // goes on to be a sum of parts
 			g = t.summed(g, v)
 		}
@@ -362,9 +359,12 @@ func (t *tape) zeros(typ *ir.Type) *ir.Value {
 
 // backward runs the gradient rules of ops, last to first.
 func (t *tape) backward(ops []*ir.Op) {
-	for _, op := range slices.Backward(ops) {
+	for n, op := range slices.Backward(ops) {
 		if t.d.err != nil {
 			return
+		}
+		if op.Kind == ir.PPScan {
+			t.settle(ops[:n+1])
 		}
 		ct := make([]*ir.Value, len(op.Results))
 		some := false
@@ -389,6 +389,33 @@ func (t *tape) backward(ops []*ir.Op) {
 			return
 		}
 		rule(t, op, ct)
+	}
+}
+
+// settle ties the cotangents that the block has come to: those of what ops
+// make, and of values from outside. What waits for one waits for all.
+func (t *tape) settle(ops []*ir.Op) {
+	var of, ct []*ir.Value
+	tie := func(v *ir.Value) {
+		if g := t.ct[v]; g != nil && g.Type.Rank() > 0 && !isSplat(g) {
+			of, ct = append(of, v), append(ct, g)
+		}
+	}
+	for _, op := range ops {
+		for _, v := range op.Results {
+			tie(v)
+		}
+	}
+	for _, v := range t.sums {
+		tie(v)
+	}
+	if len(ct) < 2 {
+		return
+	}
+	tied := t.b.Emit(ir.OptimizationBarrier, ct, nil, nil, ir.Types(ct))
+	for i, g := range tied.Results {
+		g.Name, g.Sharding = ct[i].Name, ct[i].Sharding
+		t.ct[of[i]] = g
 	}
 }
 

@@ -105,7 +105,13 @@ func partitionBranches(p *partitioner, op *ir.Op) {
 }
 
 func partitionBarrier(p *partitioner, op *ir.Op) {
-	p.replace(op, p.gets(op.Operands, op.Results), nil)
+	operands := make([]*ir.Value, len(op.Operands))
+	for i, r := range op.Results {
+		at := p.layoutOf(r)
+		axes := p.partialAlong(op.Operands[i], p.lateOf(r, at))
+		operands[i], p.summed[r.ID] = p.getLate(op.Operands[i], at, axes), axes
+	}
+	p.replace(op, operands, nil)
 }
 
 // partitionConstraint reshards, and gives the result no other copy: who uses

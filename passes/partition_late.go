@@ -126,8 +126,10 @@ func (l *lateness) block(b *ir.Block) {
 		switch {
 		case op.Kind == ir.While:
 			l.loop(op)
-		case op.Kind == ir.ShardingConstraint:
-			l.allow(op.Operands[0], l.axes[op.Result().ID])
+		case op.Kind == ir.ShardingConstraint || op.Kind == ir.OptimizationBarrier:
+			for i, v := range op.Results {
+				l.allow(op.Operands[i], l.axes[v.ID])
+			}
 		default:
 			for _, i := range linearIn(op) {
 				l.allow(op.Operands[i], l.axes[op.Result().ID])

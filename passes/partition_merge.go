@@ -81,11 +81,11 @@ func (p *partitioner) opMerged(op *ir.Op) bool {
 	if handsOn(op) {
 		return p.isMerged(op.Result()) && p.handOn(op)
 	}
+	if op.Kind == ir.Scatter && len(op.Results) == 1 {
+		return p.scatterMerged(op)
+	}
 	if len(op.Operands) == 0 || !p.isMerged(op.Operands[0]) {
 		return false
-	}
-	if op.Kind == ir.Scatter {
-		return p.scatterMerged(op)
 	}
 	first := p.partialCopy(op.Operands[0])
 	second := p.partialCopy(op.Operands[1])
@@ -112,9 +112,12 @@ func (p *partitioner) defineMerged(op *ir.Op, c valueCopy) {
 
 // scatterMerged adds each device's updates to its part of a sum.
 func (p *partitioner) scatterMerged(op *ir.Op) bool {
-	a := p.choose(op, []layout{p.layoutOf(op.Result())})
 	c := p.partialCopy(op.Operands[0])
-	if c == nil || !c.at.equal(a.operands[0]) || !slices.Equal(c.partial, p.sortedAxes(a.partial())) {
+	if c == nil || ir.CombinerOf(op.Regions[0]) != ir.Add {
+		return false
+	}
+	a := p.choose(op, []layout{p.layoutOf(op.Result())})
+	if !c.at.equal(a.operands[0]) || !slices.Equal(c.partial, p.sortedAxes(a.partial())) {
 		return false
 	}
 	indices, updates := p.get(op.Operands[1], a.operands[1]), p.get(op.Operands[2], a.operands[2])

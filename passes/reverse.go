@@ -23,7 +23,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	in := &tape{
 		d: t.d, b: &ir.Builder{Func: f, Block: block, Origin: op.Origin}, outer: t, scan: op,
 		ct: make(map[*ir.Value]*ir.Value), memo: make(map[*ir.Value]*ir.Value),
-		local: definedIn(body), lights: make(map[*ir.Value]bool), begun: make(map[*ir.Value]*ir.Value),
+		local: definedIn(body), lights: make(map[*ir.Value]bool),
 	}
 	if i := slices.IndexFunc(ct[:n], func(g *ir.Value) bool { return g != nil }); i >= 0 {
 		t.after = ct[i]
@@ -66,7 +66,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 			in.add(v, a)
 		}
 	}
-	in.backward(body.Ops[:len(body.Ops)-1])
+	in.backward(in.late(body.Ops[:len(body.Ops)-1]))
 	if t.d.err != nil {
 		return
 	}
@@ -75,13 +75,12 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	for _, i := range carried {
 		next = append(next, in.cotangent(body.Args[1+i]))
 	}
-	for _, v := range in.sums { // sums over the iterations
-		a, g := in.begun[v], in.ct[v]
-		if a == nil {
-			a = in.sumOf(v)
-			g = in.b.Add(a, g)
+	for k, v := range in.sums { // sums over the iterations
+		begin := t.begin(v)
+		if begin == nil {
+			begin = t.zeros(v.Type)
 		}
-		carries, args, next = append(carries, t.summed(t.begin(v), v)), append(args, a), append(next, g)
+		carries, args, next = append(carries, t.summed(begin, v)), append(args, in.totals[k]), append(next, in.ct[v])
 	}
 	kept := slices.DeleteFunc(in.replaying, func(p *replay) bool { return p.newer == nil })
 	for _, p := range kept {
@@ -123,31 +122,20 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// begin is the cotangent of v so far, for a loop in the block of t to add to. In
-// a loop's body, where v is from outside, that is the sum over the iterations
-// before and what this one has given.
+// begin is the cotangent of v so far, for more to be added to it, nil where there
+// is none. In a loop's body, where v is from outside, that is the sum over the
+// iterations before and what this one has given.
 func (t *tape) begin(v *ir.Value) *ir.Value {
-	if t.scan == nil || t.local[v] || !t.wants(v) {
-		return t.cotangent(v)
+	if t.ct[v] != nil || t.outer == nil || t.local[v] || !t.wants(v) {
+		return t.ct[v]
 	}
-	if t.begun[v] == nil {
-		a := t.sumOf(v)
-		t.begun[v] = a
-		if g := t.ct[v]; g != nil {
-			t.ct[v] = t.b.Add(a, g)
-		} else {
-			t.sums, t.ct[v] = append(t.sums, v), a
-		}
+	t.sums = append(t.sums, v)
+	if t.scan != nil {
+		total := t.d.f.NewValue(v.Type, "d."+v.Name)
+		total.Sharding = v.Sharding
+		t.totals, t.ct[v] = append(t.totals, total), total
 	}
 	return t.ct[v]
-}
-
-// sumOf is the argument of a loop in reverse that is the sum of the cotangents
-// of v, a value from outside, over the iterations before.
-func (t *tape) sumOf(v *ir.Value) *ir.Value {
-	a := t.d.f.NewValue(v.Type, "d."+v.Name)
-	a.Sharding = v.Sharding
-	return a
 }
 
 // summed lets g, a sum of cotangents of v, lie as v does, and stay partial along
@@ -177,6 +165,38 @@ func laidOut(v *ir.Value) *ir.Sharding {
 		return v.Def.Attrs.Get("sharding").(*ir.Sharding)
 	}
 	return v.Sharding
+}
+
+// late is ops, of the loop's body, each op that makes something light right before
+// the first that reads it: a weight of an iteration is chosen, gathered and
+// converted where a layer needs it. In reverse, its cotangent is added to the sum
+// as soon as it is known.
+func (t *tape) late(ops []*ir.Op) []*ir.Op {
+	var out []*ir.Op
+	done := make(map[*ir.Op]bool)
+	isLight := func(op *ir.Op) bool { return len(op.Results) > 0 && t.local[op.Results[0]] && t.light(op.Results[0]) }
+	var place func(op *ir.Op)
+	place = func(op *ir.Op) {
+		if done[op] {
+			return
+		}
+		done[op] = true
+		for _, v := range slices.Concat(op.Operands, op.Captures()) {
+			if v.Def != nil && t.local[v] && isLight(v.Def) {
+				place(v.Def)
+			}
+		}
+		out = append(out, op)
+	}
+	for _, op := range ops {
+		if !isLight(op) {
+			place(op)
+		}
+	}
+	for _, op := range ops { // what the next iteration reads
+		place(op)
+	}
+	return out
 }
 
 // definedIn is what b defines, regions included.

@@ -55,10 +55,7 @@ func carryClasses(class []Class, op *ir.Op, of func(k int) Class) {
 			continue
 		}
 		for _, v := range []*ir.Value{body.Args[k], next[k], op.Results[k]} {
-			for v.Def != nil && view(v.Def) && len(v.Def.Operands) == 1 {
-				v = v.Def.Operands[0]
-			}
-			if class[v.ID] > OptimizerState {
+			if v = viewed(v); class[v.ID] > OptimizerState {
 				class[v.ID] = c
 			}
 		}

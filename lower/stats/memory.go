@@ -150,10 +150,7 @@ func (l *liveness) give(p *ir.Value, results []*ir.Value, k int) {
 	if k < 0 || k >= len(results) {
 		return
 	}
-	r := results[k]
-	for r.Def != nil && view(r.Def) && len(r.Def.Operands) == 1 {
-		r = r.Def.Operands[0]
-	}
+	r := viewed(results[k])
 	if r.Def != nil && len(l.buffers[p.ID]) == 1 && BytesOf(r.Type) == BytesOf(p.Type) {
 		l.donor[r.ID] = p
 	}
@@ -369,6 +366,14 @@ func view(op *ir.Op) bool {
 		return op.Operands[0].Type.Equal(op.Results[0].Type)
 	}
 	return false
+}
+
+// viewed is what v is made of by views of one value each.
+func viewed(v *ir.Value) *ir.Value {
+	for v.Def != nil && view(v.Def) && len(v.Def.Operands) == len(v.Def.Results) {
+		v = v.Def.Operands[v.Index]
+	}
+	return v
 }
 
 func (l *liveness) view(op *ir.Op) {
