@@ -8,7 +8,7 @@
 //	results, err := exe.Run(ctx, args) // args[device][parameter]
 //
 // A module that Load accepts has StableHLO ops only. Its devices are the
-// partitions of mhlo.num_partitions (or of the mesh), or else the replicas of
+// partitions of mhlo.num_partitions (or of the mesh), in each of the replicas of
 // mhlo.num_replicas. What Load accepts, Run fails only for its arguments, for
 // the context, or for the program's own fault: devices that wait for each other
 // in a cycle.

@@ -7,7 +7,8 @@ import (
 	"ppc/ir"
 )
 
-// A grid is the devices of a program. One of the two sizes is 1.
+// A grid is the devices of a program: partition p of replica r is device
+// r*partitions + p.
 type grid struct {
 	replicas, partitions int
 	meshes               *ir.Module // where meshes are looked up
@@ -15,14 +16,11 @@ type grid struct {
 
 func newGrid(m *ir.Module) (grid, error) {
 	g := grid{replicas: max(m.Attrs.Int("mhlo.num_replicas"), 1), partitions: max(m.Attrs.Int("mhlo.num_partitions"), 1), meshes: m}
-	if g.replicas > 1 && g.partitions > 1 {
-		return g, fmt.Errorf("%d replicas of %d partitions: programs run with one of the two", g.replicas, g.partitions)
-	}
 	if g.replicas == 1 {
 		g.partitions = m.NumDevices()
 	}
-	if n := g.size(); n > maxDevices {
-		return g, fmt.Errorf("the program is for %d devices: at most %d run on one machine", n, maxDevices)
+	if g.replicas > maxDevices/g.partitions {
+		return g, fmt.Errorf("the program is for %d x %d devices: at most %d run on one machine", g.replicas, g.partitions, maxDevices)
 	}
 	return g, nil
 }
@@ -36,19 +34,38 @@ func (g grid) size() int { return g.replicas * g.partitions }
 // use_global_device_ids, name replicas that stand for all their partitions.
 var wholeReplicas = map[ir.Kind]bool{ir.AllGather: true, ir.AllReduce: true, ir.ReduceScatter: true}
 
-// ids says how many numbers there are for the groups of op to name, and which
-// devices each stands for: a partition or a replica, whichever the program has.
-func (g grid) ids(op *ir.Op) (n int, devices func(id int) []int) {
-	if wholeReplicas[op.Kind] && channelOf(op) > 0 && !op.Bool("use_global_device_ids") {
-		return g.replicas, func(id int) []int {
+// A numbering is what the numbers of a collective stand for: there are n of
+// them, and each group of numbers is as many groups of devices as there are
+// copies.
+type numbering struct {
+	n, copies int
+	devices   func(id, copy int) []int
+}
+
+// numbering reads the numbers in lists, of op, in one of the ways of the
+// specification: they are replicas, partitions or devices. Without a channel
+// they are replicas; but where there are not so many, devices.
+func (g grid) numbering(op *ir.Op, lists [][]int) numbering {
+	one := func(at func(id, copy int) int) func(int, int) []int {
+		return func(id, copy int) []int { return []int{at(id, copy)} }
+	}
+	channel := channelOf(op) > 0
+	switch {
+	case len(lists) == 0 && !channel && g.replicas == 1: // all of them
+	case channel && wholeReplicas[op.Kind] && !op.Bool("use_global_device_ids"):
+		return numbering{g.replicas, 1, func(id, _ int) []int {
 			ds := make([]int, g.partitions)
 			for p := range ds {
 				ds[p] = id*g.partitions + p
 			}
 			return ds
-		}
+		}}
+	case channel && !wholeReplicas[op.Kind]:
+		return numbering{g.partitions, g.replicas, one(func(id, r int) int { return r*g.partitions + id })}
+	case !channel && !slices.ContainsFunc(slices.Concat(lists...), func(id int) bool { return id >= g.replicas }):
+		return numbering{g.replicas, g.partitions, one(func(id, p int) int { return id*g.partitions + p })}
 	}
-	return g.size(), func(id int) []int { return []int{id} }
+	return numbering{g.size(), 1, one(func(id, _ int) int { return id })}
 }
 
 func channelOf(op *ir.Op) int {
@@ -56,19 +73,9 @@ func channelOf(op *ir.Op) int {
 	return c.Handle
 }
 
-// lone reports whether lists, of an op without a channel, name nothing but the
-// one replica that all partitions are: then every device is by itself.
-func (g grid) lone(op *ir.Op, lists [][]int) bool {
-	if channelOf(op) > 0 || g.replicas > 1 || g.partitions == 1 || len(lists) != 1 {
-		return false
-	}
-	return !slices.ContainsFunc(lists[0], func(id int) bool { return id != 0 })
-}
-
 // groups expands the replica groups of op to lists of devices. An empty list
 // is all devices.
 func (g grid) groups(op *ir.Op) ([][]int, error) {
-	n, devices := g.ids(op)
 	var ids [][]int
 	switch a := op.Attrs.Get("replica_groups").(type) {
 	case ir.MeshAxes:
@@ -80,44 +87,36 @@ func (g grid) groups(op *ir.Op) ([][]int, error) {
 	case *ir.Literal:
 		ids = rowsOf(a)
 	}
-	if g.lone(op, ids) {
-		return singletons(g.size()), nil
-	}
+	by := g.numbering(op, ids)
 	if len(ids) == 0 { // all of them
-		all := make([]int, n)
+		all := make([]int, by.n)
 		for i := range all {
 			all[i] = i
 		}
 		ids = [][]int{all}
 	}
-	seen := make([]bool, n)
+	seen := make([]bool, by.n)
 	var groups [][]int
 	for _, row := range ids {
-		var group []int
+		copies := make([][]int, by.copies)
 		for _, id := range row {
 			if id == -1 { // fills up rows of unlike length
 				continue
 			}
-			if id < 0 || id >= n {
-				return nil, fmt.Errorf("replica_groups has %d, which is not within 0 and %d", id, n-1)
+			if id < 0 || id >= by.n {
+				return nil, fmt.Errorf("replica_groups has %d, which is not within 0 and %d", id, by.n-1)
 			}
 			if seen[id] {
 				return nil, fmt.Errorf("replica_groups has %d twice", id)
 			}
 			seen[id] = true
-			group = append(group, devices(id)...)
+			for c := range copies {
+				copies[c] = append(copies[c], by.devices(id, c)...)
+			}
 		}
-		groups = append(groups, group)
+		groups = append(groups, copies...)
 	}
 	return groups, nil
-}
-
-func singletons(n int) [][]int {
-	groups := make([][]int, n)
-	for i := range groups {
-		groups[i] = []int{i}
-	}
-	return groups
 }
 
 // rowsOf reads a matrix of integers.
@@ -211,17 +210,23 @@ func (g grid) pairs(op *ir.Op) ([]int, error) {
 		}
 	case *ir.Literal:
 		rows := rowsOf(a)
-		if g.lone(op, rows) {
-			for d := range to {
-				to[d] = d
-			}
-			return to, nil
+		by := g.numbering(op, rows)
+		ids := slices.Repeat([]int{-1}, by.n)
+		if err := densePairs(ids, rows); err != nil {
+			return nil, err
 		}
-		return to, densePairs(to, rows)
+		for c := range by.copies {
+			for id, target := range ids {
+				if target >= 0 {
+					to[by.devices(id, c)[0]] = by.devices(target, c)[0]
+				}
+			}
+		}
 	}
 	return to, nil
 }
 
+// densePairs writes to each source its target.
 func densePairs(to []int, pairs [][]int) error {
 	n := len(to)
 	from := make([]bool, n)

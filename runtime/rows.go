@@ -133,17 +133,13 @@ func copyBytes(_ *kernel.Work, dst, src []kernel.Mem) {
 	copy(dst[0], src[0])
 }
 
-// compileID is for partition_id and replica_id, of which one is always 0.
+// compileID is for partition_id and replica_id.
 func compileID(c *compiler, s *step) error {
 	ids := make([]*buffer, c.grid.size())
-	count := c.grid.partitions
-	if s.op.Kind == ir.ReplicaID {
-		count = c.grid.replicas
-	}
 	for i := range ids {
-		id := 0
-		if count > 1 {
-			id = i
+		id := i % c.grid.partitions
+		if s.op.Kind == ir.ReplicaID {
+			id = i / c.grid.partitions
 		}
 		ids[i] = pinned(kernel.FromLiteral(ir.Ints64(ir.Tensor(ir.UI32), id)))
 	}

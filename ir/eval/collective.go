@@ -88,8 +88,12 @@ func (e *exec) listedGroup(l *ir.Literal) ([]int, error) {
 	hasMode := e.op.Kind == ir.AllGather || e.op.Kind == ir.AllReduce || e.op.Kind == ir.ReduceScatter
 	replica, partition := e.p.rank/e.p.partitions, e.p.rank%e.p.partitions
 	switch {
-	case l.Type.NumElements() == 0:
+	case l.Type.NumElements() == 0 && (e.p.w.replicas == 1 && channel.Handle <= 0 || e.p.partitions == 1 || channel.Handle > 0 && hasMode):
 		return e.p.peers, nil
+	case l.Type.NumElements() == 0 && channel.Handle > 0: // the partitions of one replica
+		return e.check(offsets([]int{e.p.partitions}, lattice{replica * e.p.partitions, []int{1}}))
+	case l.Type.NumElements() == 0: // one partition of the replicas
+		return e.check(offsets([]int{e.p.w.replicas}, lattice{partition, []int{e.p.partitions}}))
 	case channel.Handle > 0 && hasMode && !e.op.Bool("use_global_device_ids"): // cross_replica_and_partition
 		var ranks []int
 		for p := range e.p.partitions {

@@ -144,7 +144,7 @@ func (b *body) known(in *instrText, operands []*node) *node {
 		}
 		regions = append(regions, r)
 	}
-	allDevices(b.m, &attrs)
+	allDevices(b.m, row, &attrs)
 	if row.form == exchange && (in.shape == nil || !exchanges(b.m, &attrs, len(in.operands), in.shape.typ)) {
 		return nil
 	}
@@ -529,15 +529,34 @@ func (b *body) barrier(in *instrText, operand *node) *node {
 	return refill(operand.typ, op.Results)
 }
 
-// allDevices writes out the one group of all devices that a collective by
-// global device ids means when it names none; StableHLO wants it named.
-func allDevices(m *ir.Module, attrs *ir.Attrs) {
+// allDevices writes out the groups of devices that a collective means: the one
+// of all of them, where it goes by global device ids and names none, which
+// StableHLO wants named; and those of the replicas that it names, where these
+// stand for all their partitions, which a type can then be checked against.
+func allDevices(m *ir.Module, row *row, attrs *ir.Attrs) {
 	l := attrs.Literal("replica_groups")
-	n := m.Attrs.Int("mhlo.num_partitions") * max(m.Attrs.Int("mhlo.num_replicas"), 1)
-	if l == nil || len(l.Data) > 0 || !attrs.Bool("use_global_device_ids") || n > maxDevices {
+	replicas, partitions := max(m.Attrs.Int("mhlo.num_replicas"), 1), max(m.Attrs.Int("mhlo.num_partitions"), 1)
+	if l == nil || replicas > maxDevices/partitions {
 		return
 	}
-	attrs.Set("replica_groups", lower.Dense(iotaLists([]int{1, n}, []int{n}, []int{0}), n))
+	global, none := attrs.Bool("use_global_device_ids"), len(l.Data) == 0
+	channel, _ := attrs.Get("channel_handle").(ir.Channel)
+	switch n := replicas * partitions; {
+	case global && none:
+		attrs.Set("replica_groups", lower.Dense(iotaLists([]int{1, n}, []int{n}, []int{0}), n))
+	case !global && !none && partitions > 1 && channel.Handle > 0 && row.field("use_global_device_ids") != nil:
+		groups := rows(l)
+		for i, ids := range groups {
+			groups[i] = nil
+			for _, id := range ids {
+				for p := range partitions {
+					groups[i] = append(groups[i], id*partitions+p)
+				}
+			}
+		}
+		attrs.Set("replica_groups", ragged(groups))
+		attrs.Set("use_global_device_ids", ir.Unit{})
+	}
 }
 
 // exchanges completes the attributes of an all-to-all, which cuts and joins
@@ -548,13 +567,17 @@ func exchanges(m *ir.Module, attrs *ir.Attrs, operands int, result *ir.Type) boo
 		return false
 	}
 	n := groupSize(m, attrs)
+	if l := attrs.Literal("replica_groups"); l != nil && len(l.Data) == 0 {
+		attrs.Set("replica_groups", lower.Dense(iotaLists([]int{1, n}, []int{n}, []int{0}), n))
+	}
 	attrs.Set("split_count", ir.I64Attr(n))
 	attrs.Set("concat_dimension", ir.I64Attr(attrs.Int("split_dimension")))
 	return n > 0
 }
 
-// groupSize is how many devices the groups of a collective have each; 0 where
-// it has none.
+// groupSize is how many devices the groups of an all-to-all have each; 0 where
+// it has none. The one of all is of partitions where it has a channel, and of
+// replicas where it has none and there are some.
 func groupSize(m *ir.Module, attrs *ir.Attrs) int {
 	switch g := attrs.Get("replica_groups").(type) {
 	case ir.MeshAxes:
@@ -563,7 +586,11 @@ func groupSize(m *ir.Module, attrs *ir.Attrs) int {
 		if n := g.Type.Shape[1]; n > 0 {
 			return n
 		}
-		return max(m.Attrs.Int("mhlo.num_partitions"), m.Attrs.Int("mhlo.num_replicas"))
+		replicas, partitions := m.Attrs.Int("mhlo.num_replicas"), m.Attrs.Int("mhlo.num_partitions")
+		if channel, _ := attrs.Get("channel_handle").(ir.Channel); replicas > 1 && (partitions < 2 || channel.Handle <= 0) {
+			return replicas
+		}
+		return partitions
 	}
 	return 0
 }

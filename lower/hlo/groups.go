@@ -139,21 +139,31 @@ func parseGroups(m *ir.Module, text string) (ir.Attr, error) {
 		if err != nil {
 			return nil, err
 		}
-		width := 0
-		for _, l := range lists {
-			width = max(width, len(l))
-		}
-		if width*len(lists) > maxDevices {
+		if width := widest(lists); width*len(lists) > maxDevices {
 			return nil, fmt.Errorf("groups of %d devices: want at most %d in all", width, maxDevices)
 		}
-		for i := range lists {
-			for len(lists[i]) < width {
-				lists[i] = append(lists[i], -1)
-			}
-		}
-		return lower.Dense(lists, width), nil
+		return ragged(lists), nil
 	}
 	return nil, fmt.Errorf("%s are no replica groups", text)
+}
+
+func widest(lists [][]int) int {
+	width := 0
+	for _, l := range lists {
+		width = max(width, len(l))
+	}
+	return width
+}
+
+// ragged is lists of any lengths, filled up with -1.
+func ragged(lists [][]int) *ir.Literal {
+	width := widest(lists)
+	for i := range lists {
+		for len(lists[i]) < width {
+			lists[i] = append(lists[i], -1)
+		}
+	}
+	return lower.Dense(lists, width)
 }
 
 // parseLists reads {{0,1},{2,3}}.
@@ -191,11 +201,18 @@ func parseIota(m *ir.Module, text string) (ir.Attr, error) {
 	if n < 1 || n > maxDevices || product(shape) != n {
 		return nil, fmt.Errorf("%s: %d groups of %d are not the devices of a grid of at most %d", text, shape[0], shape[1], maxDevices)
 	}
-	if mesh, axes, ok := gridOf(dims, perm, shape[1]); ok {
+	if mesh, axes, ok := gridOf(dims, perm, shape[1]); ok && ofDevices(m, n) {
 		addMesh(m, mesh)
 		return ir.MeshAxes{Mesh: mesh.Name, Axes: axes}, nil
 	}
 	return lower.Dense(iotaLists(shape, dims, perm), shape[1]), nil
+}
+
+// ofDevices reports whether n numbers are all devices of m. They are not where
+// they are replicas, or partitions, of several.
+func ofDevices(m *ir.Module, n int) bool {
+	replicas, partitions := max(m.Attrs.Int("mhlo.num_replicas"), 1), max(m.Attrs.Int("mhlo.num_partitions"), 1)
+	return n%replicas == 0 && n/replicas == partitions || replicas == 1 && partitions == 1
 }
 
 // gridOf is the mesh of which the groups of the given size are axes, if there

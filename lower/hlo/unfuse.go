@@ -18,7 +18,8 @@ import (
 //   - an all-to-all of an operand for each device is one of all of them, joined;
 //   - copies are gone, a bitcast is a reshape: its elements are right, their
 //     order is that in memory;
-//   - a tuple that is made to be taken apart is gone, whatever is between;
+//   - a tuple that is made to be taken apart is gone, whatever is between, and
+//     one that is returned is its elements;
 //   - the groups of a collective are axes of the mesh that has names for them,
 //     where some collective of m names one.
 //
@@ -99,10 +100,33 @@ func (u *unfuser) op(op *ir.Op) {
 		return
 	case op.Kind == ir.TupleOp:
 		u.tuples[op.Result()] = op.Operands
+	case op.Kind == ir.FuncReturn:
+		u.results(op)
 	case op.Kind == ir.Call && u.call(op, op.Sym("callee")), op.Kind == ir.Unknown && u.unknown(op):
 		return
 	}
 	u.out.Ops = append(u.out.Ops, op)
+}
+
+// results makes the elements of what is returned, where that is a tuple,
+// results of the function.
+func (u *unfuser) results(ret *ir.Op) {
+	var vs []*ir.Value
+	var rs []ir.Result
+	var add func(v *ir.Value, r ir.Result)
+	add = func(v *ir.Value, r ir.Result) {
+		if v.Type.Kind != ir.TupleType {
+			vs, rs = append(vs, v), append(rs, r)
+			return
+		}
+		for i, t := range v.Type.Elems {
+			add(u.element(v, i, ret), ir.Result{Type: t})
+		}
+	}
+	for i, v := range ret.Operands {
+		add(v, u.f.Results[i])
+	}
+	ret.Operands, u.f.Results = vs, rs
 }
 
 // replace makes v stand for the one result of op, whose name it takes if it
@@ -224,12 +248,12 @@ func (u *unfuser) unknown(op *ir.Op) bool {
 		u.replace(op, u.builder(op).Emit(ir.Reshape, op.Operands, nil, nil, []*ir.Type{t}).Result())
 	case opcode == "fusion":
 		return u.call(op, op.Sym("calls"))
-	case opcode == "all-to-all" && t.Kind == ir.TupleType:
+	case opcode == "all-to-all":
 		parts := u.exchanged(op, t)
 		if parts == nil {
 			return false
 		}
-		u.replace(op, u.tuple(t, parts, op))
+		u.replace(op, u.one(t, parts, op))
 	case split && base != "send" && base != "recv":
 		return u.splitOp(op, base, strings.TrimPrefix(opcode, base))
 	default:
@@ -306,7 +330,7 @@ func (u *unfuser) splitOp(op *ir.Op, base, part string) bool {
 func (u *unfuser) started(op *ir.Op, base string, t *ir.Type) []*ir.Value {
 	for _, callee := range []string{"calls", "to_apply"} {
 		if name := op.Sym(callee); name != "" && (callee == "calls" || base == "call") {
-			return u.fitting(u.inline(op, name), t)
+			return u.fitting(op, u.inline(op, name), t)
 		}
 	}
 	if base == "copy" {
@@ -316,7 +340,7 @@ func (u *unfuser) started(op *ir.Op, base string, t *ir.Type) []*ir.Value {
 	if t.Kind == ir.TupleType {
 		types = t.Elems
 	}
-	if base == "all-to-all" && t.Kind == ir.TupleType {
+	if base == "all-to-all" && (t.Kind == ir.TupleType || !op.Attrs.Has("dimensions")) {
 		if parts := u.exchanged(op, t); parts != nil {
 			return parts
 		}
@@ -340,11 +364,19 @@ func (u *unfuser) started(op *ir.Op, base string, t *ir.Type) []*ir.Value {
 	return vs
 }
 
-// fitting is vs if there are as many as a value of type t has elements.
-func (u *unfuser) fitting(vs []*ir.Value, t *ir.Type) []*ir.Value {
+// fitting is vs if there are as many as a value of type t has elements, or if
+// they are one tuple of these; op asks for it.
+func (u *unfuser) fitting(op *ir.Op, vs []*ir.Value, t *ir.Type) []*ir.Value {
 	n := 1
 	if t.Kind == ir.TupleType {
 		n = len(t.Elems)
+		if len(vs) == 1 && vs[0].Type.Equal(t) {
+			all := make([]*ir.Value, n)
+			for i := range all {
+				all[i] = u.element(vs[0], i, op)
+			}
+			return all
+		}
 	}
 	if len(vs) != n {
 		return nil
@@ -398,21 +430,24 @@ func (u *unfuser) attrs(op *ir.Op, row *row) (ir.Attrs, bool) {
 		}
 	}
 	row.complete(&as)
-	allDevices(u.m, &as)
+	allDevices(u.m, row, &as)
 	return as, true
 }
 
 // exchanged are the results of an all-to-all that has an operand for each device
-// of a group and gives a tuple of type t: the parts of what the operands joined
+// of a group and gives as many, of type t: the parts of what the operands joined
 // are exchanged to. nil where it has no form.
 func (u *unfuser) exchanged(op *ir.Op, t *ir.Type) []*ir.Value {
 	n := len(op.Operands)
 	if n == 0 {
 		return nil
 	}
-	part := op.Operands[0].Type
+	part, types := op.Operands[0].Type, []*ir.Type{t}
+	if t.Kind == ir.TupleType {
+		types = t.Elems
+	}
 	as, ok := u.attrs(op, rowOf(ir.AllToAll))
-	if !ok || groupSize(u.m, &as) != n || !part.IsTensor() || part.Rank() == 0 || len(t.Elems) != n || slices.ContainsFunc(t.Elems, func(e *ir.Type) bool { return !e.Equal(part) }) {
+	if !ok || groupSize(u.m, &as) != n || !part.IsTensor() || part.Rank() == 0 || len(types) != n || slices.ContainsFunc(types, func(e *ir.Type) bool { return !e.Equal(part) }) {
 		return nil
 	}
 	if l := as.Literal("replica_groups"); l != nil && len(l.Data) == 0 {
