@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -20,8 +21,8 @@ import (
 //
 // The one stands where the last of the several stood. What needs one of them
 // and stood before moves behind; nothing leaves its block. That is given up
-// where any op of the block would run with more than that number of bytes, or
-// some scalars, more alive beside it, so a program with loops d deep takes at
+// where any op of the block, the one among them, would run with more than that
+// number of bytes, or some scalars, more alive beside it, so a program with loops d deep takes at
 // most d+1 times as many bytes more.
 func combine(m *ir.Module) error {
 	for _, f := range m.Funcs {
@@ -41,8 +42,24 @@ type joiner struct {
 	limit int
 	uses  []int // by ID, before anything changed
 
-	reads map[*ir.Op][]*ir.Value // what the ops of the block at hand use, in their regions too
-	alive map[*ir.Op]int         // bytes, as the block was; nil until asked for
+	// Of the block at hand, up to some op.
+	line  []*inLine
+	bytes int   // that are alive
+	size  []int // by ID, bytes of what it defines; 0 for what it only looks at
+	left  []int // by ID, how many reads are to come
+
+	walks int
+	after []int // by ID, the last walk that came to what depends on what it joins
+}
+
+// An inLine is an op of a block while others move around it.
+type inLine struct {
+	op    *ir.Op
+	gives []*ir.Value
+	reads []*ir.Value // in its regions too
+	most  int         // bytes that may be alive beside it
+	key   string      // by which it may be joined
+	done  bool        // others have been looked for
 }
 
 func (j *joiner) block(b *ir.Block) {
@@ -52,16 +69,106 @@ func (j *joiner) block(b *ir.Block) {
 		}
 	}
 	j.sums(b)
-	j.reads, j.alive = nil, nil
+	j.line = nil
 	for _, how := range []joining{j.alike(), j.disjoint()} {
-		done := make(map[*ir.Op]bool)
-		for i := 0; i < len(b.Ops); {
-			if op := b.Ops[i]; !done[op] && how.key(op) != "" {
-				done[op] = true
-				j.join(b, i, how)
+		if !slices.ContainsFunc(b.Ops, func(op *ir.Op) bool { return how.key(op) != "" }) {
+			continue
+		}
+		if j.line == nil {
+			for _, op := range b.Ops {
+				j.line = append(j.line, j.newInLine(op))
+			}
+			j.begin(b)
+			for _, x := range j.line {
+				x.most = j.run(x) + max(j.limit, smallBytes)
+			}
+		}
+		j.begin(b)
+		for _, x := range j.line {
+			x.key, x.done = how.key(x.op), false
+		}
+		for i := 0; i < len(j.line); {
+			x := j.line[i]
+			if !x.done && x.key != "" {
+				x.done = true
+				j.join(i, how)
 				continue // another op may stand here now
 			}
+			j.run(x)
 			i++
+		}
+		b.Ops = b.Ops[:0]
+		for _, x := range j.line {
+			b.Ops = append(b.Ops, x.op)
+		}
+	}
+}
+
+func (j *joiner) newInLine(op *ir.Op) *inLine {
+	x := &inLine{op: op, gives: op.Results, reads: op.Operands, most: math.MaxInt}
+	if len(op.Regions) > 0 {
+		x.reads = slices.Concat(op.Operands, op.Captures())
+	}
+	if n := j.f.NumIDs() - len(j.size); n > 0 {
+		j.size, j.left, j.after = append(j.size, make([]int, n)...), append(j.left, make([]int, n)...), append(j.after, make([]int, n)...)
+	}
+	for _, v := range op.Results {
+		j.size[v.ID] = bytesOf(v.Type)
+	}
+	return x
+}
+
+// begin goes to the begin of b, of which no read is to come. The function's
+// parameters are always there.
+func (j *joiner) begin(b *ir.Block) {
+	for _, x := range j.line {
+		for _, v := range x.reads {
+			j.left[v.ID]++
+		}
+	}
+	j.bytes = 0
+	if b != j.f.Body {
+		for _, v := range b.Args {
+			j.size[v.ID] = bytesOf(v.Type)
+			if j.left[v.ID] > 0 {
+				j.bytes += j.size[v.ID]
+			}
+		}
+	}
+}
+
+// run goes past x and returns what was alive beside it: what is needed by it or
+// after it.
+func (j *joiner) run(x *inLine) (alive int) {
+	for _, v := range x.gives {
+		j.bytes += j.size[v.ID]
+	}
+	alive = j.bytes
+	for _, v := range x.reads {
+		if j.left[v.ID]--; j.left[v.ID] == 0 {
+			j.bytes -= j.size[v.ID]
+		}
+	}
+	for _, v := range x.gives {
+		if j.left[v.ID] == 0 {
+			j.bytes -= j.size[v.ID]
+		}
+	}
+	return alive
+}
+
+// back undoes run for xs.
+func (j *joiner) back(xs []*inLine) {
+	for _, x := range slices.Backward(xs) {
+		for _, v := range x.gives {
+			if j.left[v.ID] != 0 {
+				j.bytes -= j.size[v.ID]
+			}
+		}
+		for _, v := range x.reads {
+			if j.left[v.ID]++; j.left[v.ID] == 1 {
+				j.bytes += j.size[v.ID]
+			}
 		}
 	}
 }
@@ -76,67 +183,76 @@ type joining struct {
 // join joins as many ops as it can with the one at i. It walks to the end of
 // the block once: what depends on those found so far is late, what does not
 // stays ahead of them.
-func (j *joiner) join(b *ir.Block, i int, how joining) {
-	g, key := []*ir.Op{b.Ops[i]}, how.key(b.Ops[i])
-	after := make(map[*ir.Value]bool)
-	comesAfter := func(op *ir.Op) {
-		for _, v := range op.Results {
-			after[v] = true
+func (j *joiner) join(i int, how joining) {
+	one := j.line[i]
+	j.walks++
+	comesAfter := func(x *inLine) {
+		for _, v := range x.gives {
+			j.after[v.ID] = j.walks
 		}
 	}
-	comesAfter(g[0])
-	var kept, late, found []*ir.Op // found is the order up to last, once there is one
-	last := i
-	for k := i + 1; k < len(b.Ops)-1; k++ {
-		op := b.Ops[k]
-		needs := slices.ContainsFunc(j.readsOf(op), func(v *ir.Value) bool { return after[v] })
-		if !needs && how.key(op) == key && how.fits(g, op) {
-			if order := slices.Concat(kept, g, []*ir.Op{op}, late); j.cheap(b, i, k, order) {
-				g, found, last = append(g, op), order, k
-				comesAfter(op)
+	comesAfter(one)
+	g, all := []*ir.Op{one.op}, one
+	var kept, late, found []*inLine // found is what is kept and late up to last
+	last, ahead := i, 0
+	for k := i + 1; k < len(j.line)-1; k++ {
+		x := j.line[k]
+		needs := slices.ContainsFunc(x.reads, func(v *ir.Value) bool { return j.after[v.ID] == j.walks })
+		if !needs && x.key == one.key && how.fits(g, x.op) {
+			both := &inLine{gives: slices.Concat(all.gives, x.gives), reads: slices.Concat(all.reads, x.reads), most: min(all.most, x.most)}
+			if j.cheap(both, late) {
+				g, all = append(g, x.op), both
+				found, last, ahead = slices.Concat(kept, late), k, len(kept)
+				comesAfter(x)
 				continue
 			}
 		}
 		if !needs {
-			kept = append(kept, op)
+			kept = append(kept, x)
+			if j.run(x) > x.most {
+				break // whatever is joined from here on stands behind x
+			}
 			continue
 		}
-		if hasEffects(op) {
+		if hasEffects(x.op) {
 			break
 		}
-		late = append(late, op)
-		comesAfter(op)
+		late = append(late, x)
+		comesAfter(x)
 	}
-	if found == nil {
+	j.back(kept)
+	if len(g) == 1 {
 		return
 	}
-	out := &ir.Block{}
-	for _, op := range found {
-		switch {
-		case op == g[0]:
-			how.make(&ir.Builder{Func: j.f, Block: out, Origin: op.Origin}, g)
-			delete(j.reads, op) // it may be the one that reads for all of g
-		case !slices.Contains(g, op):
-			out.Ops = append(out.Ops, op)
-		}
+	for _, v := range all.reads {
+		j.left[v.ID]--
 	}
-	b.Ops = slices.Concat(b.Ops[:i], out.Ops, b.Ops[last+1:])
+	out := &ir.Block{}
+	how.make(&ir.Builder{Func: j.f, Block: out, Origin: one.op.Origin}, g)
+	var made []*inLine
+	for _, op := range out.Ops {
+		x := j.newInLine(op)
+		x.key = how.key(op)
+		if op == one.op {
+			x.most, x.done = all.most, true
+		}
+		for _, v := range x.reads {
+			j.left[v.ID]++
+		}
+		made = append(made, x)
+	}
+	j.line = slices.Replace(j.line, i, last+1, slices.Concat(found[:ahead], made, found[ahead:])...)
 }
 
-// readsOf is what op uses, in its regions too.
-func (j *joiner) readsOf(op *ir.Op) []*ir.Value {
-	if len(op.Regions) == 0 {
-		return op.Operands
+// cheap reports whether x may stand here, and late behind it.
+func (j *joiner) cheap(x *inLine, late []*inLine) bool {
+	order := append([]*inLine{x}, late...)
+	n := 0
+	for n < len(order) && j.run(order[n]) <= order[n].most {
+		n++
 	}
-	vs, ok := j.reads[op]
-	if !ok {
-		vs = slices.Concat(op.Operands, op.Captures())
-		if j.reads == nil {
-			j.reads = make(map[*ir.Op][]*ir.Value)
-		}
-		j.reads[op] = vs
-	}
-	return vs
+	j.back(order[:min(n+1, len(order))])
+	return n == len(order)
 }
 
 // hasEffects reports whether the order of op among others like it matters.
@@ -147,59 +263,6 @@ func hasEffects(op *ir.Op) bool {
 	return slices.ContainsFunc(op.Regions, func(r *ir.Block) bool {
 		return slices.ContainsFunc(r.Ops, func(op *ir.Op) bool { return !op.Kind.Has(ir.Terminator) && hasEffects(op) })
 	})
-}
-
-// cheap reports whether b may run with the ops from i to k in the given order.
-func (j *joiner) cheap(b *ir.Block, i, k int, order []*ir.Op) bool {
-	if j.alive == nil {
-		j.alive = j.aliveBeside(b, b.Ops)
-	}
-	for op, n := range j.aliveBeside(b, slices.Concat(b.Ops[:i], order, b.Ops[k+1:])) {
-		if was, ok := j.alive[op]; ok && n > was+max(j.limit, smallBytes) {
-			return false
-		}
-	}
-	return true
-}
-
-// aliveBeside is, by op, the bytes of the values of b that are needed by it or
-// after it, if b runs in that order. The function's parameters are always there.
-func (j *joiner) aliveBeside(b *ir.Block, order []*ir.Op) map[*ir.Op]int {
-	last, size, bytes := make(map[*ir.Value]int), make(map[*ir.Value]int), 0
-	begins := func(v *ir.Value, at int) {
-		last[v], size[v] = at, bytesOf(v.Type)
-		bytes += size[v]
-	}
-	for at, op := range order {
-		for _, v := range op.Results {
-			last[v] = at
-		}
-		for _, v := range j.readsOf(op) {
-			last[v] = at
-		}
-	}
-	ends := make([][]*ir.Value, len(order)+1)
-	for v, at := range last {
-		ends[at] = append(ends[at], v)
-	}
-	if b != j.f.Body {
-		for _, v := range b.Args {
-			if at, used := last[v]; used {
-				begins(v, at)
-			}
-		}
-	}
-	alive := make(map[*ir.Op]int, len(order))
-	for at, op := range order {
-		for _, v := range op.Results {
-			begins(v, last[v])
-		}
-		alive[op] = bytes
-		for _, v := range ends[at] {
-			bytes -= size[v] // none of what b only looks at
-		}
-	}
-	return alive
 }
 
 // alike joins collectives that differ in their operands only.

@@ -130,3 +130,63 @@ func TestCombineDimensions(t *testing.T) {
 	}
 	sameOnDevices(t, combined, m, 6, 0)
 }
+
+// Whatever the number of bytes that combine may take, no op has more than those
+// more alive beside it, and more of them leave fewer collectives.
+func TestCombineMemory(t *testing.T) {
+	c := make(lawCase, len(lawFactors))
+	c[factorAt("mesh")], c[factorAt("repeats")], c[factorAt("scan_iterations")] = 2, 1, 1
+	typed, err := c.load(c.text(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Run(typed, Config{After: "skip-bubbles"}); err != nil {
+		t.Fatal(err)
+	}
+	fewest := math.MaxInt
+	for _, limit := range []int{smallBytes, 100, 300, 1000, 10000} {
+		m := typed.Clone()
+		m.Attrs.Set("pp.combine", ir.I64Attr(limit))
+		was := aliveBeside(m.Main())
+		if err := combine(m); err != nil {
+			t.Fatal(err)
+		}
+		for op, n := range aliveBeside(m.Main()) {
+			if before, ok := was[op]; ok && n > before+limit {
+				t.Errorf("combine = %d: %s %v has %d bytes alive beside it, had %d", limit, op.Name(), op.Origin, n, before)
+			}
+		}
+		n := 0
+		m.Main().Body.Walk(func(op *ir.Op) {
+			if op.Kind.Has(ir.Collective) {
+				n++
+			}
+		})
+		if n >= fewest {
+			t.Errorf("combine = %d leaves %d collectives, less left %d", limit, n, fewest)
+		}
+		fewest = n
+	}
+}
+
+// aliveBeside is, by op of f's body, the bytes of what ops of it computed and
+// what the op or a later one uses.
+func aliveBeside(f *ir.Func) map[*ir.Op]int {
+	last := make(map[*ir.Value]int)
+	for at, op := range f.Body.Ops {
+		(&ir.Block{Ops: []*ir.Op{op}}).Walk(func(op *ir.Op) {
+			for _, v := range slices.Concat(op.Operands, op.Results) {
+				last[v] = at
+			}
+		})
+	}
+	alive := make(map[*ir.Op]int)
+	for at, op := range f.Body.Ops {
+		for _, v := range op.Results {
+			for _, beside := range f.Body.Ops[at : last[v]+1] {
+				alive[beside] += bytesOf(v.Type)
+			}
+		}
+	}
+	return alive
+}
