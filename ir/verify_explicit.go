@@ -292,7 +292,7 @@ func exchangeLies(m *Module, op *Op) *Rule {
 		want[d] = slices.Clone(s.in.Axes(d))
 	}
 	var seen []int
-	var axes []AxisRef
+	var axes [][]AxisRef
 	for i, x := range list {
 		switch {
 		case x.from < 0 || x.from >= len(want) || x.to < 0 || x.to >= len(want):
@@ -303,7 +303,7 @@ func exchangeLies(m *Module, op *Op) *Rule {
 			return broken(10, "dimension %d stands after %d", x.from, list[i-1].from)
 		}
 		seen = append(seen, x.from, x.to)
-		axes = append(axes, x.axes...)
+		axes = append(axes, x.axes)
 		if r := s.axes(x.axes); r != nil {
 			return r
 		}
@@ -313,7 +313,7 @@ func exchangeLies(m *Module, op *Op) *Rule {
 		}
 		want[x.from], want[x.to] = rest, s.mesh.JoinAxes(want[x.to], x.axes)
 	}
-	if r := s.axes(axes); r != nil {
+	if r := s.axes(axes...); r != nil {
 		return r
 	}
 	for d, axes := range want {

@@ -71,7 +71,8 @@ func (g *programMaker) collective(names []string, all bool) *ir.Value {
 	for g.wild && len(xs) < 3 && g.r.IntN(3) == 0 {
 		xs = append(xs, g.pickLike(xs[0]))
 	}
-	c := &collectiveMaker{g: g, xs: xs, groups: groups, shape: slices.Clone(xs[0].Type.Shape)}
+	rank := xs[0].Type.Rank()
+	c := &collectiveMaker{g: g, xs: xs, groups: groups, shape: slices.Clone(xs[0].Type.Shape), from: g.r.IntN(rank), to: g.r.IntN(rank)}
 	g.channels++
 	c.channel = named("channel_handle", ir.Channel{Handle: g.channels, Type: 1})
 	c.attrs = ir.AttrsOf(c.channel, named("replica_groups", groups.attr))
@@ -85,12 +86,13 @@ func (g *programMaker) collective(names []string, all bool) *ir.Value {
 
 // A collectiveMaker makes one collective.
 type collectiveMaker struct {
-	g       *programMaker
-	xs      []*ir.Value
-	groups  collectiveGroups
-	shape   []int // of a result
-	channel ir.NamedAttr
-	attrs   ir.Attrs
+	g        *programMaker
+	xs       []*ir.Value
+	groups   collectiveGroups
+	shape    []int // of a result
+	from, to int   // dimensions
+	channel  ir.NamedAttr
+	attrs    ir.Attrs
 }
 
 // emit emits op k and returns one of the results.
@@ -99,7 +101,11 @@ func (c *collectiveMaker) emit(k ir.Kind, attrs ir.Attrs, regions ...*ir.Block) 
 	for _, x := range c.xs {
 		types = append(types, x.Type.WithShape(c.shape...))
 	}
-	return c.g.b.Emit(k, c.xs, attrs, regions, types).Results[c.g.r.IntN(len(c.xs))]
+	op := c.g.b.Emit(k, c.xs, attrs, regions, types)
+	if len(c.xs) == 1 {
+		return op.Result()
+	}
+	return op.Results[c.g.r.IntN(len(c.xs))]
 }
 
 func (c *collectiveMaker) global() ir.Attrs { return with(c.attrs, "use_global_device_ids", ir.Unit{}) }
@@ -108,10 +114,8 @@ func (c *collectiveMaker) combiner() *ir.Block {
 	return c.g.b.Combiner([]ir.Kind{ir.Add, ir.Maximum, ir.Minimum}[c.g.r.IntN(3)], ir.F64)
 }
 
-func (c *collectiveMaker) dim() int { return c.g.r.IntN(len(c.shape)) }
-
 func (c *collectiveMaker) gather() *ir.Value {
-	d := c.dim()
+	d := c.from
 	c.shape[d] *= c.groups.n
 	return c.emit(ir.AllGather, with(c.global(), "all_gather_dim", ir.I64Attr(d)))
 }
@@ -125,7 +129,7 @@ func (c *collectiveMaker) reduce() *ir.Value {
 }
 
 func (c *collectiveMaker) scatter() *ir.Value {
-	d := c.dim()
+	d := c.from
 	if c.shape[d]%c.groups.n != 0 {
 		return nil
 	}
@@ -135,7 +139,7 @@ func (c *collectiveMaker) scatter() *ir.Value {
 }
 
 func (c *collectiveMaker) exchange() *ir.Value {
-	d, e, n := c.dim(), c.dim(), c.groups.n
+	d, e, n := c.from, c.to, c.groups.n
 	if c.shape[d]%n != 0 {
 		return nil
 	}

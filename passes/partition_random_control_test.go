@@ -193,7 +193,7 @@ func (g *programMaker) barrier() *ir.Value {
 // group says that two values lie alike.
 func (g *programMaker) group() *ir.Value {
 	x := g.pick()
-	if y := g.pickLike(x); y != x && x.Sharding == nil && y.Sharding == nil {
+	if y := g.pickLike(x); y != x && (g.wild || x.Sharding == nil && y.Sharding == nil) {
 		g.groups++
 		for _, v := range []*ir.Value{x, y} {
 			g.b.Emit(ir.ShardingGroup, []*ir.Value{v}, ir.AttrsOf(named("group_id", ir.I64Attr(g.groups))), nil, nil)

@@ -533,7 +533,9 @@ func partitionedProgram(m *ir.Module, args []*ir.Literal) (*ir.Module, error) {
 // partitionedBy is partitionedProgram by a partitioner after which spoil has
 // its way.
 func partitionedBy(m *ir.Module, args []*ir.Literal, spoil func(*ir.Module)) (*ir.Module, error) {
-	want, err := eval.Run(m, m.Main(), args, eval.Options{Float64: true})
+	global := *m
+	global.Attrs = nil // what they say of devices
+	want, err := eval.Run(&global, m.Main(), args, eval.Options{Float64: true})
 	if err != nil {
 		return nil, fmt.Errorf("global: %w", err)
 	}

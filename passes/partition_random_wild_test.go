@@ -12,7 +12,8 @@ import (
 // say: along parts of axes, several to a dimension, with replicated and
 // unreduced axes, of ops themselves, of one device alone.
 func wildProgram(seed uint64, mesh *ir.Mesh, n int) (*ir.Module, []*ir.Literal) {
-	g := &programMaker{r: rand.New(rand.NewPCG(seed, 1)), mesh: mesh, odd: seed%4 == 3, wild: true, makers: append(randomOps(), (*programMaker).chain, (*programMaker).call, (*programMaker).explicitSum)}
+	g := &programMaker{r: rand.New(rand.NewPCG(seed, 1)), mesh: mesh, odd: seed%4 == 3, wild: true, makers: append(randomOps(), (*programMaker).chain, (*programMaker).call, (*programMaker).explicitSum,
+		(*programMaker).bigPad, (*programMaker).anySlice, (*programMaker).reverses, (*programMaker).regroup, (*programMaker).concats)}
 	return g.program(n)
 }
 

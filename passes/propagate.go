@@ -278,9 +278,11 @@ func (p *propagator) withoutUnits(s *ir.Sharding) *ir.Sharding {
 	return c
 }
 
+// define gives v its tensor, that of its group where it has one. What two of a
+// group say stays, where it is not the same, but for what a constraint says.
 func (p *propagator) define(v *ir.Value, seed *ir.Sharding) *propTensor {
 	g := p.groups[v.ID]
-	if g == nil || g.tensor == nil || !slices.Equal(g.tensor.shape, v.Type.Shape) {
+	if g == nil || g.tensor == nil || !slices.Equal(g.tensor.shape, v.Type.Shape) || !constrained(v) && !agree(seed, g.tensor.seed) {
 		p.tensors[v.ID] = p.tensor(v.Type, seed)
 		if g != nil && g.tensor == nil {
 			g.tensor = p.tensors[v.ID]
@@ -292,6 +294,23 @@ func (p *propagator) define(v *ir.Value, seed *ir.Sharding) *propTensor {
 		g.tensor.seed = p.withoutUnits(seed)
 	}
 	return g.tensor
+}
+
+func constrained(v *ir.Value) bool { return v.Def != nil && v.Def.Kind == ir.ShardingConstraint }
+
+// agree reports whether one value may lie as both a and b say: where they differ
+// in a dimension, the shorter one is open. What says nothing agrees.
+func agree(a, b *ir.Sharding) bool {
+	if a == nil || b == nil {
+		return true
+	}
+	for d := range a.Dims {
+		n := samePrefix(a.Axes(d), b.Axes(d))
+		if n < len(a.Axes(d)) && (n < len(b.Axes(d)) || !b.Dims[d].Open) || n < len(b.Axes(d)) && !a.Dims[d].Open {
+			return false
+		}
+	}
+	return slices.Equal(a.Unreduced, b.Unreduced) && a.ReducedBy == b.ReducedBy
 }
 
 // use returns the tensor of v for one use.
