@@ -23,7 +23,7 @@ func simplify(m *ir.Module) error {
 			continue
 		}
 		for round := 0; ; round++ {
-			s := &simplifier{f: f, sub: f.NewSubst(), rules: identities(f.Uses())}
+			s := &simplifier{f: f, sub: f.NewSubst(), rules: identities(f.Uses(), homes(f))}
 			s.block(f.Body)
 			if !s.changed {
 				break
@@ -34,6 +34,24 @@ func simplify(m *ir.Module) error {
 		}
 	}
 	return nil
+}
+
+// homes is, by ID, the block in which an op computes a value.
+func homes(f *ir.Func) []*ir.Block {
+	home := make([]*ir.Block, f.NumIDs())
+	var walk func(b *ir.Block)
+	walk = func(b *ir.Block) {
+		for _, op := range b.Ops {
+			for _, v := range op.Results {
+				home[v.ID] = b
+			}
+			for _, r := range op.Regions {
+				walk(r)
+			}
+		}
+	}
+	walk(f.Body)
+	return home
 }
 
 type simplifier struct {
@@ -120,10 +138,11 @@ func (s *simplifier) first(b *ir.Builder, op *ir.Op) *ir.Value {
 }
 
 // identities are the rules of each op, in the order in which they are tried.
-// uses counts by ID how often the values that there are have been used.
-func identities(uses []int) map[ir.Kind][]rewrite {
+// uses counts by ID how often the values that there are have been used; home is
+// where they are computed.
+func identities(uses []int, home []*ir.Block) map[ir.Kind][]rewrite {
 	return map[ir.Kind][]rewrite{
-		ir.Add:                append([]rewrite{unit(0)}, sums(uses)...),
+		ir.Add:                append([]rewrite{unit(0)}, sums(uses, home)...),
 		ir.Subtract:           {rightUnit(0)},
 		ir.Multiply:           {unit(1)},
 		ir.Divide:             {rightUnit(1)},

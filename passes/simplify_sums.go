@@ -12,12 +12,17 @@ import (
 // touches the window alone.
 
 // sums are the identities of add that take a term apart. The term must have no
-// other use, or it would be computed beside the sum; uses counts by ID.
-func sums(uses []int) []rewrite {
+// other use, or it would be computed beside the sum; uses counts by ID, and
+// home is where a value is computed.
+func sums(uses []int, home []*ir.Block) []rewrite {
+	// owned reports whether v is computed in the block of op, and used once.
+	owned := func(v *ir.Value, op *ir.Op) bool {
+		return v.Def != nil && int(v.ID) < len(uses) && uses[v.ID] == 1 && !v.Def.Attrs.Has("pp.dont_care") && home[v.ID] == home[op.Result().ID]
+	}
 	ofTerm := func(r func(b *ir.Builder, term *ir.Op, rest *ir.Value) *ir.Value) rewrite {
 		return func(b *ir.Builder, op *ir.Op) *ir.Value {
 			for i, v := range slices.Backward(op.Operands) {
-				if ownedBy(b, v, uses) {
+				if owned(v, op) {
 					if sum := r(b, v.Def, op.Operands[1-i]); sum != nil {
 						return sum
 					}
@@ -28,7 +33,7 @@ func sums(uses []int) []rewrite {
 	}
 	return []rewrite{
 		ofTerm(func(b *ir.Builder, term *ir.Op, rest *ir.Value) *ir.Value {
-			if rest.Def == nil || !ownedBy(b, rest, uses) {
+			if !owned(rest, term) {
 				return nil
 			}
 			return sumOfPads(b, term, rest.Def)
@@ -36,12 +41,6 @@ func sums(uses []int) []rewrite {
 		ofTerm(sumOfScatter),
 		ofTerm(sumOfUpdate),
 	}
-}
-
-// ownedBy reports whether v is computed in the block that b appends to, and
-// used once.
-func ownedBy(b *ir.Builder, v *ir.Value, uses []int) bool {
-	return v.Def != nil && int(v.ID) < len(uses) && uses[v.ID] == 1 && !v.Def.Attrs.Has("pp.dont_care") && slices.Contains(b.Block.Ops, v.Def)
 }
 
 func zero(v *ir.Value) bool {
