@@ -107,7 +107,9 @@ func (g *programMaker) branch() *ir.Value {
 }
 
 // manually computes by hand along one axis or several: collectives, and ops
-// that know nothing of these axes. Results have each device's in its place.
+// that know nothing of these axes. Results have each device's in its place, or
+// are what these combine to. No operand is unreduced: a device would have one
+// term of it, whichever that is, and the result would be no number to compare.
 func (g *programMaker) manually() *ir.Value {
 	var names []string
 	s := ir.Replicated(g.mesh.Name, 0)
@@ -158,9 +160,16 @@ func (g *programMaker) manually() *ir.Value {
 	g.manual = outside
 	whole, t := ir.Replicated(g.mesh.Name, out.Type.Rank()), slices.Clone(out.Type.Shape)
 	for _, name := range names {
+		if g.wild && g.r.IntN(5) == 0 {
+			whole.Unreduced = g.ordered(append(whole.Unreduced, ir.Ax(name)))
+			continue
+		}
 		d := g.r.IntN(len(t))
 		t[d] *= g.mesh.AxisSize(name)
 		whole.Dims[d].Axes = append(whole.Dims[d].Axes, ir.Ax(name))
+	}
+	if len(whole.Unreduced) > 0 {
+		whole.ReducedBy = []string{"", "max", "min"}[g.r.IntN(3)]
 	}
 	return g.b.Emit(ir.ManualComputation, []*ir.Value{x}, ir.AttrsOf(named("in_shardings", ir.PerValue{s}), named("out_shardings", ir.PerValue{whole}), named("manual_axes", attr)),
 		[]*ir.Block{body}, []*ir.Type{out.Type.WithShape(t...)}).Result()

@@ -156,24 +156,28 @@ func TestMissingDevices(t *testing.T) {
 	}
 }
 
-// A manual computation over x cuts along x only; its collectives meet.
+// A manual computation over x cuts along x only; its collectives meet, and what
+// it leaves unreduced along x is the sum.
 func TestManualComputation(t *testing.T) {
 	whole, local := ir.Tensor(ir.I32, 4, 2), ir.Tensor(ir.I32, 2, 2)
 	cutX, free := ir.NewSharding("mesh", ir.Axs("x"), ir.Axs("y")), ir.NewSharding("mesh", nil, nil)
+	terms := free.Clone()
+	terms.Unreduced = ir.Axs("x")
 	m := grid(func(b *ir.Builder, in values) values {
 		body := region(b, ir.SdyReturn, func(b *ir.Builder, x values) values {
 			sum := b.Emit(ir.AllReduce, x, attrs("replica_groups", over("x"), "channel_handle", ir.Channel{Handle: 1, Type: 1}, "use_global_device_ids", ir.Unit{}),
 				[]*ir.Block{b.Combiner(ir.Add, ir.I32)}, nil).Result()
 			id := b.Convert(b.Emit(ir.PartitionID, nil, nil, nil, nil).Result(), ir.I32)
-			return values{sum, b.Add(x[0], b.Broadcast(id, local.Shape))}
+			return values{sum, b.Add(x[0], b.Broadcast(id, local.Shape)), x[0]}
 		}, local)
-		op := b.Emit(ir.ManualComputation, in, attrs("in_shardings", ir.PerValue{cutX}, "out_shardings", ir.PerValue{free, cutX}, "manual_axes", ir.Array{ir.Str("x")}),
-			[]*ir.Block{body}, []*ir.Type{local, whole})
+		op := b.Emit(ir.ManualComputation, in, attrs("in_shardings", ir.PerValue{cutX}, "out_shardings", ir.PerValue{free, cutX, terms}, "manual_axes", ir.Array{ir.Str("x")}),
+			[]*ir.Block{body}, []*ir.Type{local, whole, local})
 		return op.Results
 	}, whole)
 	out := evaluate(t, m, Options{}, count(4, 2))
 	equal(t, out[0], ints(local.Shape, 6, 8, 10, 12))
 	equal(t, out[1], ints(whole.Shape, 1, 2, 3, 4, 7, 8, 9, 10)) // the devices at y=0 are 0 and 2
+	equal(t, out[2], ints(local.Shape, 6, 8, 10, 12))
 }
 
 // Inside of a manual computation over x another may be over y.

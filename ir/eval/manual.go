@@ -48,7 +48,11 @@ func manualComputation(e *exec) ([]*tensor, error) {
 	out := make([]*tensor, len(outs))
 	for k := range outs {
 		out[k] = e.result(k)
-		if err := g.join(out[k], column(results, k), outs[k]); err != nil {
+		parts, positions, err := g.combined(e, column(results, k), outs[k])
+		if err != nil {
+			return nil, fmt.Errorf("result %d: %w", k, err)
+		}
+		if err := g.join(out[k], parts, positions, outs[k]); err != nil {
 			return nil, fmt.Errorf("result %d: %w", k, err)
 		}
 	}
@@ -142,15 +146,47 @@ func (g *manualGrid) shard(x *tensor, s *ir.Sharding, pos int) (*tensor, error) 
 	return x, nil
 }
 
+// combined is the parts, and where they lie, with one in place of those along
+// manual axes that s leaves unreduced: what they are combined to.
+func (g *manualGrid) combined(e *exec, parts []*tensor, s *ir.Sharding) (out []*tensor, positions []int, err error) {
+	kind, ok := map[string]ir.Kind{"": ir.Add, "max": ir.Maximum, "min": ir.Minimum}[s.ReducedBy]
+	if !ok {
+		return nil, nil, fmt.Errorf("unreduced by %s", s.ReducedBy)
+	}
+	at := make(map[int]int) // where along the axes is 0, to the number of the part
+	for i, pos := range g.positions {
+		first := pos
+		for _, r := range s.Unreduced {
+			if slices.Contains(g.manual, r.Name) {
+				first -= pos / g.mesh.Stride(r) % g.mesh.RefSize(r) * g.mesh.Stride(r)
+			}
+		}
+		k, more := at[first]
+		if !more {
+			at[first] = len(out)
+			out, positions = append(out, parts[i]), append(positions, pos)
+			continue
+		}
+		op := &ir.Op{Kind: kind, Origin: e.op.Origin}
+		op.Results = []*ir.Value{{Type: e.op.Results[0].Type.WithElem(parts[i].elem).WithShape(parts[i].shape...), Def: op}}
+		sum, err := (&exec{e.p, e.fr, op, []*tensor{out[k], parts[i]}}).run()
+		if err != nil {
+			return nil, nil, err
+		}
+		out[k] = sum[0]
+	}
+	return out, positions, nil
+}
+
 // join puts the parts where they lie. Of several places with the same part,
 // the first counts.
-func (g *manualGrid) join(out *tensor, parts []*tensor, s *ir.Sharding) error {
+func (g *manualGrid) join(out *tensor, parts []*tensor, positions []int, s *ir.Sharding) error {
 	if len(s.Dims) != len(out.shape) {
 		return fmt.Errorf("sharding %s of %s", s, out)
 	}
 	for i := len(parts) - 1; i >= 0; i-- {
 		x := parts[i]
-		n, index := g.cuts(s, g.positions[i])
+		n, index := g.cuts(s, positions[i])
 		at := make([]int, len(index))
 		for d := range index {
 			if x.shape[d]*n[d] != out.shape[d] {
