@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"math"
 	"math/rand/v2"
 	"os"
 	goruntime "runtime"
@@ -19,9 +20,11 @@ import (
 //
 // The configurations are a part of the product of all choices: every stages,
 // repeats and microbatches meet, and every two values of two choices that do
-// not have too many. PPC_LAW=3m draws from the product for that long, from the
-// seed PPC_LAW_SEED; PPC_LAW=all goes through stages, repeats, microbatches,
-// meshes, gathers, rotates and remat policies, with the other choices drawn.
+// not have too many. With PPC_LAW=pairs every two values of two choices meet, with
+// PPC_LAW=triples every three of three, some thousand cases. PPC_LAW=3m draws
+// from the product for that long, from the seed PPC_LAW_SEED; PPC_LAW=all goes
+// through stages, repeats, microbatches, meshes, gathers, rotates and remat
+// policies, with the other choices drawn.
 func TestLaw(t *testing.T) {
 	seed := uint64(1)
 	if s := os.Getenv("PPC_LAW_SEED"); s != "" {
@@ -35,11 +38,15 @@ func TestLaw(t *testing.T) {
 	budget, err := time.ParseDuration(how)
 	switch {
 	case how == "":
-		everyCase(t, covering(rand.New(rand.NewPCG(seed, 0))))
+		everyCase(t, covering(rand.New(rand.NewPCG(seed, 0)), 2, 40))
+	case how == "pairs":
+		everyCase(t, covering(rand.New(rand.NewPCG(seed, 0)), 2, math.MaxInt))
+	case how == "triples":
+		everyCase(t, covering(rand.New(rand.NewPCG(seed, 0)), 3, math.MaxInt))
 	case how == "all":
 		everyCase(t, wholeProduct(seed))
 	case err != nil:
-		t.Fatalf("PPC_LAW=%s: want a time, as 3m, or all", how)
+		t.Fatalf("PPC_LAW=%s: want a time, as 3m, or pairs, triples, or all", how)
 	default:
 		t.Logf("PPC_LAW=%s PPC_LAW_SEED=%d", how, seed)
 		everyCase(t, draws(t, seed, time.Now().Add(budget)))
@@ -140,13 +147,14 @@ func legal(r *rand.Rand, set func(c lawCase)) lawCase {
 	return nil
 }
 
-// A lawMeeting is factors, and values of them.
+// A lawMeeting is a value each of three factors, or of two, the second one twice.
 type lawMeeting struct{ factors, values [3]int }
 
-// covering is legal cases in which, together, all meetings take place that can,
-// and for each reason to be refused some cases. One at a time, the case is taken that has the most
-// pairs that were not there, of some that are drawn around one such pair.
-func covering(r *rand.Rand) func(yield func(lawCase) bool) {
+// covering is legal cases in which, together, all meetings of two or of three
+// factors take place that can, of those that have at most so many, and for each reason to be
+// refused some cases. One at a time, the case is taken that has the most pairs
+// that were not there, of some that are drawn around one such pair.
+func covering(r *rand.Rand, strength, most int) func(yield func(lawCase) bool) {
 	return func(yield func(lawCase) bool) {
 		reasons := make(map[string]int)
 		for range 2000 {
@@ -160,7 +168,7 @@ func covering(r *rand.Rand) func(yield func(lawCase) bool) {
 				return
 			}
 		}
-		todo, order := meetings()
+		todo, order := meetings(strength, most)
 		for _, first := range order {
 			if !todo[first] {
 				continue
@@ -177,7 +185,7 @@ func covering(r *rand.Rand) func(yield func(lawCase) bool) {
 					break
 				}
 				n := 0
-				for _, p := range c.meetings() {
+				for _, p := range c.meetings(strength) {
 					if todo[p] {
 						n++
 					}
@@ -186,7 +194,7 @@ func covering(r *rand.Rand) func(yield func(lawCase) bool) {
 					best, gain = c, worth
 				}
 			}
-			for _, p := range best.meetings() {
+			for _, p := range best.meetings(strength) {
 				delete(todo, p)
 			}
 			if best != nil && !yield(best) {
@@ -196,53 +204,61 @@ func covering(r *rand.Rand) func(yield func(lawCase) bool) {
 	}
 }
 
-// most is how many pairs of values two factors have at most that are all to be
-// met: those of more are left to the longer runs.
-const most = 40
-
 // meetings are those that are to be met by covering, also in order.
-func meetings() (map[lawMeeting]bool, []lawMeeting) {
+func meetings(strength, most int) (map[lawMeeting]bool, []lawMeeting) {
 	todo := make(map[lawMeeting]bool)
 	var order []lawMeeting
-	add := func(p lawMeeting) {
-		if !todo[p] {
-			todo[p] = true
-			order = append(order, p)
+	for _, f := range factorGroups(strength) {
+		var sizes [3]int
+		for k, i := range f {
+			sizes[k] = len(lawFactors[i].values)
 		}
-	}
-	size := func(i int) int { return len(lawFactors[i].values) }
-	for a := range size(0) {
-		for b := range size(1) {
-			for k := range size(2) {
-				add(lawMeeting{[3]int{0, 1, 2}, [3]int{a, b, k}})
-			}
+		if f[1] == f[2] {
+			sizes[2] = 1
 		}
-	}
-	for i := range lawFactors {
-		for j := range i {
-			if size(i)*size(j) > most {
-				continue
+		if sizes[0]*sizes[1]*sizes[2] > most && f != [3]int{0, 1, 2} {
+			continue
+		}
+		for n := range sizes[0] * sizes[1] * sizes[2] {
+			v := [3]int{n % sizes[0], n / sizes[0] % sizes[1], n / sizes[0] / sizes[1]}
+			if f[1] == f[2] {
+				v[2] = v[1]
 			}
-			for a := range size(i) {
-				for b := range size(j) {
-					add(lawMeeting{[3]int{j, i, i}, [3]int{b, a, a}})
-				}
-			}
+			todo[lawMeeting{f, v}] = true
+			order = append(order, lawMeeting{f, v})
 		}
 	}
 	return todo, order
 }
 
-// meetings are those that c makes: pairs, and the first three factors.
-func (c lawCase) meetings() []lawMeeting {
+// factorGroups are the first three factors, which are the size of a pipeline, and all
+// two or three of the others.
+func factorGroups(strength int) [][3]int {
+	out := [][3]int{{0, 1, 2}}
+	for k := range lawFactors {
+		for j := range k {
+			if strength == 2 {
+				out = append(out, [3]int{j, k, k})
+				continue
+			}
+			for i := range j {
+				if i+j+k > 3 {
+					out = append(out, [3]int{i, j, k})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// meetings are those that c makes.
+func (c lawCase) meetings(strength int) []lawMeeting {
 	if c == nil {
 		return nil
 	}
-	out := []lawMeeting{{[3]int{0, 1, 2}, [3]int{c[0], c[1], c[2]}}}
-	for i := range c {
-		for j := range i {
-			out = append(out, lawMeeting{[3]int{j, i, i}, [3]int{c[j], c[i], c[i]}})
-		}
+	var out []lawMeeting
+	for _, f := range factorGroups(strength) {
+		out = append(out, lawMeeting{f, [3]int{c[f[0]], c[f[1]], c[f[2]]}})
 	}
 	return out
 }
