@@ -166,41 +166,48 @@ func (it *iteration) side(s side) *ir.Value {
 // where each stage takes it from its own part. The result is [S, …].
 func rowsOf(b *ir.Builder, v, index *ir.Value, own bool) *ir.Value {
 	g := ir.GatherDims{CollapsedSliceDims: []int{0}, StartIndexMap: []int{0}, IndexVectorDim: 1}
-	sizes := slices.Clone(v.Type.Shape)
-	sizes[0] = 1
-	skip := 1
 	if own {
 		g.OperandBatchingDims, g.StartIndicesBatchingDims = []int{1}, []int{0}
-		sizes[1] = 1
-		skip = 2
 	}
-	for d := skip; d < len(sizes); d++ {
-		g.OffsetDims = append(g.OffsetDims, d-skip+1)
+	return gatherRows(b, v, b.Reshape(index, index.Type.Shape[0], 1), g)
+}
+
+// gatherRows takes of v the places that index has along the dimensions of g's
+// start indices, and all of the others.
+func gatherRows(b *ir.Builder, v, index *ir.Value, g ir.GatherDims) *ir.Value {
+	sizes := slices.Clone(v.Type.Shape)
+	for d := range sizes {
+		if slices.Contains(g.CollapsedSliceDims, d) || slices.Contains(g.OperandBatchingDims, d) {
+			sizes[d] = 1
+		} else {
+			g.OffsetDims = append(g.OffsetDims, len(g.OffsetDims)+1)
+		}
 	}
 	attrs := ir.AttrsOf(named("dimension_numbers", g), named("slice_sizes", ir.Ints(sizes)))
-	return b.Emit(ir.Gather, []*ir.Value{v, b.Reshape(index, index.Type.Shape[0], 1)}, attrs, nil, nil).Results[0]
+	return b.Emit(ir.Gather, []*ir.Value{v, index}, attrs, nil, nil).Results[0]
 }
 
 // compute runs the L layers of every stage. With several, they are a loop over
-// positions whose body is one layer of all stages.
+// positions whose body is one layer of all stages. Weights that are gathered in
+// every iteration are chosen and gathered in that loop: one layer is whole at a
+// time, and what it gives to the gradient is added to that of all layers in place.
 func (it *iteration) compute(args []*ir.Value) []*ir.Value {
-	var ws []*ir.Value
-	first := 1 + len(it.sides)
-	for i, w := range it.weights {
-		leaf := it.layer.Params()[first+i]
-		v := w
-		if it.R > 1 {
-			v = rowsOf(it.b, w, it.rep, true).Named(w.Name)
-		}
-		v.Sharding = it.used(leaf.Sharding)
-		ws = append(ws, it.real(whole(it.b, v, leaf, it.used, it.attrs.Str("gather"), it.attrs)))
-	}
 	if it.L == 1 {
-		return slices.Clone(it.b.Call(it.stages, append(args, ws...)...))
+		return slices.Clone(it.b.Call(it.stages, append(args, it.chosen(it.used, it.ofRepeat)...)...))
 	}
 	body := new(ir.Block)
-	b := it.b.In(body)
+	in := *it
+	in.b = it.b.In(body)
 	pos := it.f.NewArg(body, ir.Tensor(ir.I32), "position")
+	var ws []*ir.Value
+	if it.attrs.Str("gather") == "per_iteration" {
+		ws = in.chosen(it.used, func(w *ir.Value) *ir.Value { return in.ofLayer(w, pos) })
+	} else {
+		all := it.chosen(func(s *ir.Sharding) *ir.Sharding { return it.used(s.Prepend()) }, it.ofRepeat)
+		for _, w := range all {
+			ws = append(ws, in.b.Index(w, 1, pos).Named(w.Name))
+		}
+	}
 	init := []*ir.Value{args[0]}
 	inner := append([]*ir.Value{it.f.NewArg(body, args[0].Type, "x")}, args[1:]...)
 	var sums []*ir.Value
@@ -208,29 +215,54 @@ func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 		init = append(init, it.b.Splat(r.Type, 0))
 		sums = append(sums, it.f.NewArg(body, r.Type, "aux"))
 	}
-	for _, w := range ws {
-		inner = append(inner, b.Index(w, 1, pos).Named(w.Name))
-	}
-	out := slices.Clone(b.Call(it.stages, inner...))
+	out := slices.Clone(in.b.Call(it.stages, append(inner, ws...)...))
 	for i := range sums {
-		out[i+1] = b.Add(sums[i], out[i+1])
+		out[i+1] = in.b.Add(sums[i], out[i+1])
 	}
-	b.Emit(ir.PPYield, out, nil, nil, nil)
+	in.b.Emit(ir.PPYield, out, nil, nil, nil)
 	attrs := ir.AttrsOf(named("carries", ir.I64Attr(len(init))), named("trip_count", ir.I64Attr(it.L)),
 		named("pp.loop", ir.Str("layers")), named("pp.config", it.config), named("pp.unroll", unrollAttr(it.attrs, "scan_layers", it.L)))
 	return it.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil).Results
 }
 
-// used is the sharding of a layer's weight at its use by all stages: [S, (L,) …w].
-func (it *iteration) used(leaf *ir.Sharding) *ir.Sharding {
-	if leaf == nil {
-		return nil
+// chosen is the weights of this iteration, which choose takes from those of all
+// repeats, gathered where they are stored in parts. lift turns a sharding of a
+// layer's weight into one of what is chosen.
+func (it *iteration) chosen(lift func(*ir.Sharding) *ir.Sharding, choose func(w *ir.Value) *ir.Value) []*ir.Value {
+	var ws []*ir.Value
+	first := 1 + len(it.sides)
+	for i, w := range it.weights {
+		leaf := it.layer.Params()[first+i]
+		v := choose(w)
+		if leaf.Sharding != nil {
+			v.Sharding = lift(leaf.Sharding)
+		}
+		ws = append(ws, it.real(whole(it.b, v, leaf, lift, it.attrs.Str("gather"), it.attrs)))
 	}
-	if it.L > 1 {
-		leaf = leaf.Prepend()
-	}
-	return leaf.Prepend(it.stageAxes()...)
+	return ws
 }
+
+// ofRepeat is what each stage has of w in its repeat: [S, (L,) …w].
+func (it *iteration) ofRepeat(w *ir.Value) *ir.Value {
+	if it.R == 1 {
+		return w
+	}
+	return rowsOf(it.b, w, it.rep, true).Named(w.Name)
+}
+
+// ofLayer is what each stage has of w in its repeat, at position pos: [S, …w].
+func (it *iteration) ofLayer(w, pos *ir.Value) *ir.Value {
+	b := it.b
+	if it.R == 1 {
+		return b.Index(w, 1, pos).Named(w.Name)
+	}
+	index := b.Concat(1, b.Reshape(it.rep, it.S, 1), b.Broadcast(pos, []int{it.S, 1}))
+	return gatherRows(b, w, index, ir.GatherDims{CollapsedSliceDims: []int{0, 2}, StartIndexMap: []int{0, 2}, IndexVectorDim: 1,
+		OperandBatchingDims: []int{1}, StartIndicesBatchingDims: []int{0}}).Named(w.Name)
+}
+
+// used is the sharding of a layer's weight at its use by all stages: [S, …w].
+func (it *iteration) used(leaf *ir.Sharding) *ir.Sharding { return leaf.Prepend(it.stageAxes()...) }
 
 // rotate moves the results on: to the next stage, to the waiting microbatches
 // of the next repeat, and out.
