@@ -393,11 +393,12 @@ func (t *tape) backward(ops []*ir.Op) {
 }
 
 // settle ties the cotangents that the block has come to: those of what ops
-// make, and of values from outside. What waits for one waits for all.
+// make, and of values from outside. What waits for one waits for all. In explicit
+// mode what is about to be moved stays next to the move, which says how it lies.
 func (t *tape) settle(ops []*ir.Op) {
 	var of, ct []*ir.Value
 	tie := func(v *ir.Value) {
-		if g := t.ct[v]; g != nil && g.Type.Rank() > 0 && !isSplat(g) {
+		if g := t.ct[v]; g != nil && g.Type.Rank() > 0 && !isSplat(g) && !(t.d.explicit && t.moved(v)) {
 			of, ct = append(of, v), append(ct, g)
 		}
 	}

@@ -191,6 +191,8 @@ func gatherRows(b *ir.Builder, v, index *ir.Value, g ir.GatherDims) *ir.Value {
 // positions whose body is one layer of all stages. Weights that are gathered in
 // every iteration are chosen and gathered in that loop: one layer is whole at a
 // time, and what it gives to the gradient is added to that of all layers in place.
+// With skip_bubbles they are chosen before: in reverse, nothing but the weights'
+// cotangents must then leave the loop, so that it can be left out.
 func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 	if it.L == 1 {
 		return slices.Clone(it.b.Call(it.stages, append(args, it.chosen(it.used, it.ofRepeat)...)...))
@@ -200,7 +202,7 @@ func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 	in.b = it.b.In(body)
 	pos := it.f.NewArg(body, ir.Tensor(ir.I32), "position")
 	var ws []*ir.Value
-	if it.attrs.Str("gather") == "per_iteration" {
+	if it.attrs.Str("gather") == "per_iteration" && !it.attrs.Bool("skip_bubbles") {
 		ws = in.chosen(it.used, func(w *ir.Value) *ir.Value { return in.ofLayer(w, pos) })
 	} else {
 		all := it.chosen(func(s *ir.Sharding) *ir.Sharding { return it.used(s.Prepend()) }, it.ofRepeat)

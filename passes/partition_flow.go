@@ -107,9 +107,7 @@ func partitionBranches(p *partitioner, op *ir.Op) {
 func partitionBarrier(p *partitioner, op *ir.Op) {
 	operands := make([]*ir.Value, len(op.Operands))
 	for i, r := range op.Results {
-		at := p.layoutOf(r)
-		axes := p.partialAlong(op.Operands[i], p.lateOf(r, at))
-		operands[i], p.summed[r.ID] = p.getLate(op.Operands[i], at, axes), axes
+		operands[i], p.summed[r.ID] = p.handed(op.Operands[i], r)
 	}
 	p.replace(op, operands, nil)
 }
@@ -117,15 +115,21 @@ func partitionBarrier(p *partitioner, op *ir.Op) {
 // partitionConstraint reshards, and gives the result no other copy: who uses
 // it gets it as the constraint says, or from that.
 func partitionConstraint(p *partitioner, op *ir.Op) {
-	x, r := op.Operands[0], op.Result()
+	r := op.Result()
+	v, partial := p.handed(op.Operands[0], r)
+	p.definePartial(r, p.layoutOf(r), v, partial, ir.Add)
+}
+
+// handed is x lying as r does, which is to be the same, and the axes along which
+// it is partial: those of x's that r may be partial along.
+func (p *partitioner) handed(x, r *ir.Value) (local *ir.Value, partial []ir.AxisRef) {
 	at := p.layoutOf(r)
 	late := p.lateOf(r, at)
 	if v, left := p.combinedPartly(x, at, late); v != nil {
-		p.definePartial(r, at, v, left, ir.Add)
-		return
+		return v, left
 	}
-	axes := p.partialAlong(x, late)
-	p.definePartial(r, at, p.getLate(x, at, axes), axes, ir.Add)
+	partial = p.partialAlong(x, late)
+	return p.getLate(x, at, partial), partial
 }
 
 // partitionManual inlines the region: its ops work on what is one device's
