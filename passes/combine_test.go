@@ -135,7 +135,7 @@ func TestCombineDimensions(t *testing.T) {
 // more alive beside it, and more of them leave fewer collectives.
 func TestCombineMemory(t *testing.T) {
 	c := make(lawCase, len(lawFactors))
-	c[factorAt("mesh")], c[factorAt("repeats")], c[factorAt("scan_iterations")] = 2, 1, 1
+	c[factorAt("stages")], c[factorAt("mesh")], c[factorAt("repeats")], c[factorAt("scan_iterations")] = 1, 2, 1, 1
 	typed, err := c.load(c.text(), false)
 	if err != nil {
 		t.Fatal(err)

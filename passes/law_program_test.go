@@ -20,9 +20,9 @@ type lawFactor struct {
 
 // lawFactors are the choices, those of the size of a program first.
 var lawFactors = []lawFactor{
-	{"stages", words("2 3 4 8")},
+	{"stages", words("1 2 3 4 8")},
 	{"repeats", words("1 2 3 4")},
-	{"microbatches", words("1 2 4")}, // times the stages
+	{"microbatches", words("1 2 3 4")}, // times the stages
 	{"delay", words("1 2")},
 	{"layers_per_stage", words("1 2")},
 	{"outside", words("0 1")}, // layers after the pipeline

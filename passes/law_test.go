@@ -36,6 +36,9 @@ func TestLaw(t *testing.T) {
 	}
 	how := os.Getenv("PPC_LAW")
 	budget, err := time.ParseDuration(how)
+	if how != "" {
+		t.Logf("PPC_LAW=%s PPC_LAW_SEED=%d", how, seed)
+	}
 	switch {
 	case how == "":
 		everyCase(t, covering(rand.New(rand.NewPCG(seed, 0)), 2, 40))
@@ -48,7 +51,6 @@ func TestLaw(t *testing.T) {
 	case err != nil:
 		t.Fatalf("PPC_LAW=%s: want a time, as 3m, or pairs, triples, or all", how)
 	default:
-		t.Logf("PPC_LAW=%s PPC_LAW_SEED=%d", how, seed)
 		everyCase(t, draws(t, seed, time.Now().Add(budget)))
 	}
 }

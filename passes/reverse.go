@@ -47,17 +47,18 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 			if g == nil {
 				g = t.zeros(op.Results[i].Type)
 			}
-			if v.Def != nil && v.Def.Kind == ir.PPGather {
+			a := f.NewValue(g.Type, "d."+body.Args[1+i].Name)
+			if gathered(v) {
 				g = t.summed(g, v)
+				in.add(v, in.summed(a, v))
 			} else {
 				g = t.b.Constrain(g, laidOut(op.Operands[i]))
+				in.add(v, a)
 			}
-			a := f.NewValue(g.Type, "d."+body.Args[1+i].Name)
 			carries, args, carried = append(carries, g), append(args, a), append(carried, i)
 			if in.after == nil {
 				in.after = a
 			}
-			in.add(v, a)
 			continue
 		}
 		if g != nil {
@@ -110,7 +111,11 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 		t.replace(v, t.summed(back.Results[len(carried)+k].Named("d."+v.Name), v))
 	}
 	for k, i := range carried {
-		t.add(op.Operands[i], back.Results[k].Named("d."+body.Args[1+i].Name))
+		g := back.Results[k].Named("d." + body.Args[1+i].Name)
+		if v := yield.Operands[i]; gathered(v) {
+			g = t.summed(g, v)
+		}
+		t.add(op.Operands[i], g)
 	}
 	for k, p := range kept {
 		if in.continues(p) {
@@ -137,6 +142,10 @@ func (t *tape) begin(v *ir.Value) *ir.Value {
 	}
 	return t.ct[v]
 }
+
+// gathered reports whether v is a weight made whole: its cotangent is a sum over
+// the iterations that use it.
+func gathered(v *ir.Value) bool { return v.Def != nil && v.Def.Kind == ir.PPGather }
 
 // summed lets g, a sum of cotangents of v, lie as v does, and stay partial along
 // the other axes of the mesh: the devices combine it when the sum is complete.

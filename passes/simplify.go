@@ -150,13 +150,13 @@ func identities(uses []int, home []*ir.Block) map[ir.Kind][]rewrite {
 		ir.Or:                 {unit(0)},
 		ir.Remainder:          {remainderOfOne},
 		ir.Convert:            {noChange},
-		ir.Reshape:            {noChange, reshapeOfReshape},
+		ir.Reshape:            {noChange, partOfSplat, reshapeOfReshape},
 		ir.BroadcastInDim:     {broadcastOfNothing},
-		ir.Transpose:          {transposeOfNothing, transposeOfTranspose},
-		ir.Slice:              {noChange},
+		ir.Transpose:          {transposeOfNothing, partOfSplat, transposeOfTranspose},
+		ir.Slice:              {noChange, partOfSplat},
 		ir.Pad:                {noPadding},
 		ir.Concatenate:        {concatOfOne},
-		ir.DynamicSlice:       {noChange, staticSlice, sliceOfSlice},
+		ir.DynamicSlice:       {noChange, partOfSplat, staticSlice, sliceOfSlice},
 		ir.DynamicUpdateSlice: {updateOfAll},
 		ir.Select:             {selectConstant, selectSame},
 		ir.Gather:             {gatherOfOne},
@@ -231,6 +231,16 @@ func noChange(b *ir.Builder, op *ir.Op) *ir.Value {
 		return op.Operands[0]
 	}
 	return nil
+}
+
+// A part of one number everywhere, in whatever shape or order, is that number
+// everywhere.
+func partOfSplat(b *ir.Builder, op *ir.Op) *ir.Value {
+	x := op.Operands[0].Def
+	if x == nil || x.Kind != ir.BroadcastInDim || x.Attrs.Has("pp.dont_care") || x.Operands[0].Type.Rank() > 0 {
+		return nil
+	}
+	return b.Broadcast(x.Operands[0], op.Result().Type.Shape)
 }
 
 // reshape(reshape(x)) = reshape(x)

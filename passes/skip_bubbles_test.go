@@ -42,7 +42,7 @@ func TestSkipBubbles(t *testing.T) {
 // truth value, and the one depends on the other: both are branches.
 func TestSkipBubblesUnrolled(t *testing.T) {
 	c := make(lawCase, len(lawFactors))
-	c[factorAt("repeats")], c[factorAt("skip_bubbles")], c[factorAt("scan_iterations")] = 1, 1, 1
+	c[factorAt("stages")], c[factorAt("repeats")], c[factorAt("skip_bubbles")], c[factorAt("scan_iterations")] = 1, 1, 1, 1
 	m, err := c.lowered()
 	if err != nil {
 		t.Fatal(err)
