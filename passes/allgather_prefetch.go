@@ -9,7 +9,7 @@ import (
 // allgatherPrefetch places the gathers of weights that are stored in parts.
 // stage-sharding left one pp.gather at each use, with the policy in it:
 //
-//   - per_iteration: it stays, so that one stage and repeat is whole at a time;
+//   - per_iteration: it stays, so that one layer of each stage is whole at a time;
 //   - once: it moves before the loop, over the weights of all repeats. A gather
 //     and the choice of a repeat commute: one is along the mesh axes of the
 //     weight's own dimensions, the other along the repeat dimension;
