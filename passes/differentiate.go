@@ -308,10 +308,13 @@ func (t *tape) add(v, g *ir.Value) {
 	if g == nil || !t.wants(v) {
 		return
 	}
-	if old := t.begin(v); old != nil {
+	switch old := t.begin(v); {
+	case old != nil:
 		if g = t.b.Add(old, g); len(unreducedOf(laidOut(old))) > 0 { // goes on to be a sum of parts
 			g = t.summed(g, v)
 		}
+	case t.outer != nil && !t.local[v]: // of a region that runs once
+		t.sums = append(t.sums, v)
 	}
 	t.ct[v] = t.alike(g, v)
 }

@@ -77,11 +77,8 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 		next = append(next, in.cotangent(body.Args[1+i]))
 	}
 	for k, v := range in.sums { // sums over the iterations
-		begin := t.begin(v)
-		if begin == nil {
-			begin = t.zeros(v.Type)
-		}
-		carries, args, next = append(carries, t.summed(begin, v)), append(args, in.totals[k]), append(next, in.ct[v])
+		t.begin(v)
+		carries, args, next = append(carries, t.summed(t.cotangent(v), v)), append(args, in.totals[k]), append(next, in.ct[v])
 	}
 	kept := slices.DeleteFunc(in.replaying, func(p *replay) bool { return p.newer == nil })
 	for _, p := range kept {
@@ -131,14 +128,10 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 // is none. In a loop's body, where v is from outside, that is the sum over the
 // iterations before and what this one has given.
 func (t *tape) begin(v *ir.Value) *ir.Value {
-	if t.ct[v] != nil || t.outer == nil || t.local[v] || !t.wants(v) {
-		return t.ct[v]
-	}
-	t.sums = append(t.sums, v)
-	if t.scan != nil {
+	if t.ct[v] == nil && t.scan != nil && !t.local[v] && t.wants(v) {
 		total := t.d.f.NewValue(v.Type, "d."+v.Name)
 		total.Sharding = v.Sharding
-		t.totals, t.ct[v] = append(t.totals, total), total
+		t.sums, t.totals, t.ct[v] = append(t.sums, v), append(t.totals, total), total
 	}
 	return t.ct[v]
 }
