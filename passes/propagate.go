@@ -200,7 +200,7 @@ func newPropagator(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *propagator {
 		p.free[id] = false
 	}
 	f.Body.Walk(func(op *ir.Op) { // from where an explicit collective moves its operand
-		if ir.SdyAllGather <= op.Kind && op.Kind <= ir.ShardedToUnreduced {
+		if op.Kind.Has(ir.Elementwise | ir.Collective) {
 			p.free[op.Operands[0].ID] = false
 		}
 	})
