@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ppc/internal/diag"
 	"ppc/internal/spell"
 	"ppc/ir"
 	"ppc/ir/lang"
@@ -25,8 +26,31 @@ type program struct {
 
 	training *lang.Training // nil where the program is no step of training
 
-	warn func(msg string)      // may be nil
-	hear func(w *passes.Error) // what passes warn of; nil hands it to warn
+	warnings diag.List              // what its language warns of, in source order
+	warn     func(*diag.Diagnostic) // who hears of warnings; may be nil
+	hear     func(w *passes.Error)  // what passes warn of; nil hands it to warn
+}
+
+// sayWarnings hands on what the language warns of.
+func (p *program) sayWarnings() {
+	if p.warn == nil {
+		return
+	}
+	for _, w := range p.warnings {
+		p.warn(w)
+	}
+}
+
+// passWarning is what a pass warns of as a diagnostic; its name is the pass's.
+func passWarning(w *passes.Error) *diag.Diagnostic {
+	d := &diag.Diagnostic{Warning: w.Pass, Msg: w.Msg}
+	if name := w.Name(); name != "" {
+		d.Msg = name + ": " + d.Msg
+	}
+	if pos := w.Pos(); pos.Line > 0 {
+		d.File, d.Line, d.Col = pos.File, pos.Line, pos.Col
+	}
+	return d
 }
 
 // A PassInfo is one row of the pass table.
@@ -64,6 +88,7 @@ func Lower(src *Source, opts LowerOptions) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	p.sayWarnings()
 	if err := p.compile(opts.After, opts.DumpTo); err != nil {
 		return "", err
 	}
@@ -87,7 +112,7 @@ func checkPass(name string) error {
 func (p *program) compile(after, dumpTo string) error {
 	cfg := passes.Config{After: after, Warn: p.hear}
 	if p.hear == nil && p.warn != nil {
-		cfg.Warn = func(w *passes.Error) { p.warn(w.Error()) }
+		cfg.Warn = func(w *passes.Error) { p.warn(passWarning(w)) }
 	}
 	if dumpTo != "" {
 		if err := os.MkdirAll(dumpTo, 0o777); err != nil {

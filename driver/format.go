@@ -13,7 +13,10 @@ import (
 func Check(srcs []*Source) error {
 	var errs []error
 	for _, s := range srcs {
-		_, err := s.load(lang.Options{Library: true, Train: true})
+		p, err := s.load(lang.Options{Library: true, Train: true})
+		if err == nil {
+			p.sayWarnings()
+		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

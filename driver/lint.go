@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ppc/internal/diag"
 	"ppc/internal/spell"
 	"ppc/ir"
 	"ppc/ir/lang"
@@ -15,13 +16,17 @@ import (
 type Finding = lint.Finding
 
 // A LintInfo is one row of the table of lints.
-type LintInfo struct{ Name, Doc string }
+type LintInfo struct{ Name, Doc, Explain string }
 
-// Lints returns the table of lints.
+// Lints returns the table of lints: those of the program per device, and what
+// the language warns of.
 func Lints() []LintInfo {
-	infos := make([]LintInfo, len(lint.Table))
-	for i, l := range lint.Table {
-		infos[i] = LintInfo{l.Name, l.Doc}
+	var infos []LintInfo
+	for _, l := range lint.Table {
+		infos = append(infos, LintInfo{l.Name, l.Doc, l.Explain})
+	}
+	for _, w := range lang.Warnings {
+		infos = append(infos, LintInfo{w.Name, w.Doc, w.Explain})
 	}
 	return infos
 }
@@ -47,7 +52,7 @@ func Lint(src *Source, opts LintOptions) ([]*Finding, error) {
 	passed := lint.Before(p.m)
 	p.hear = func(w *passes.Error) {
 		if !passed.Warn(w) && p.warn != nil {
-			p.warn(w.Error())
+			p.warn(passWarning(w))
 		}
 	}
 	if err := p.compile("", ""); err != nil {
@@ -61,7 +66,20 @@ func Lint(src *Source, opts LintOptions) ([]*Finding, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", src.name(), err)
 	}
-	return wanted(found, opts), nil
+	return wanted(append(languageFindings(p.warnings), found...), opts), nil
+}
+
+// languageFindings is what the language warns of as findings.
+func languageFindings(warnings diag.List) []*Finding {
+	var found []*Finding
+	for _, w := range warnings {
+		f := &Finding{Lint: w.Warning, Severity: lint.Warning, Msg: w.Msg, Pos: ir.Pos{File: w.File, Line: w.Line, Col: w.Col}}
+		if w.Hint != "" {
+			f.Msg += "; " + w.Hint
+		}
+		found = append(found, f)
+	}
+	return found
 }
 
 func wanted(found []*Finding, opts LintOptions) []*Finding {
@@ -78,13 +96,14 @@ func wanted(found []*Finding, opts LintOptions) []*Finding {
 	return out
 }
 
-func lintNamed(flag, name string) (*lint.Lint, error) {
-	if l := lint.Named(name); l != nil {
-		return l, nil
-	}
+func lintNamed(flag, name string) (*LintInfo, error) {
+	all := Lints()
 	var names []string
-	for _, l := range lint.Table {
-		names = append(names, l.Name)
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i], nil
+		}
+		names = append(names, all[i].Name)
 	}
 	hint := "have " + strings.Join(names, ", ")
 	if near := spell.Nearest(name, names); near != "" {

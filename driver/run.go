@@ -90,6 +90,7 @@ func (r *runner) run(ctx context.Context) (*RunResult, error) {
 	if err := r.load(); err != nil {
 		return nil, err
 	}
+	r.p.sayWarnings()
 	if err := r.p.compile("", ""); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"ppc/internal/diag"
 	"ppc/ir"
 	"ppc/ir/lang"
 	"ppc/ir/mlir"
@@ -26,10 +27,13 @@ type Source struct {
 
 	// Warn, if not nil, is called with what the program asks for without effect
 	// and with what it probably does not mean.
-	Warn func(msg string)
+	Warn func(*Warning)
 
 	stdin []byte // once read
 }
+
+// A Warning is a diagnostic of a program that is taken all the same.
+type Warning = diag.Diagnostic
 
 const stdinName = "<stdin>"
 
@@ -106,10 +110,10 @@ func (s *Source) load(opts lang.Options) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.warn = s.Warn
 	if p.m == nil {
 		return p, nil // a library, where opts takes one
 	}
-	p.warn = s.Warn
 	if main := p.m.Main(); main == nil || main.Body == nil {
 		return nil, errors.New(s.name() + ": there is no @main: the program has no function to run, or several")
 	}
@@ -136,7 +140,7 @@ func loadPP(_ *Source, name string, opts lang.Options) (*program, error) {
 	if p.Module != nil {
 		boundInputs(p.Module)
 	}
-	return &program{m: p.Module, named: true, seed: uint64(p.Seed), training: p.Training}, nil
+	return &program{m: p.Module, named: true, seed: uint64(p.Seed), training: p.Training, warnings: p.Warnings}, nil
 }
 
 func loadMLIR(s *Source, name string, _ lang.Options) (*program, error) {

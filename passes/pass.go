@@ -77,15 +77,30 @@ type Error struct {
 
 func (e *Error) Error() string {
 	at := ""
-	if e.Op != nil {
-		if o := e.Op.Origin; o != nil && o.Pos.Line > 0 {
-			at = o.Pos.String() + ": "
-		}
-		if name := opUserName(e.Op); name != "" {
-			at += name + ": "
-		}
+	if p := e.Pos(); p.Line > 0 {
+		at = p.String() + ": "
+	}
+	if name := e.Name(); name != "" {
+		at += name + ": "
 	}
 	return at + e.Msg
+}
+
+// Pos is where the op to blame comes from; its line is 0 where that is not
+// known.
+func (e *Error) Pos() ir.Pos {
+	if e.Op == nil || e.Op.Origin == nil {
+		return ir.Pos{}
+	}
+	return e.Op.Origin.Pos
+}
+
+// Name is what the user calls the op to blame; "" if nothing.
+func (e *Error) Name() string {
+	if e.Op == nil {
+		return ""
+	}
+	return opUserName(e.Op)
 }
 
 func opUserName(op *ir.Op) string {
@@ -128,12 +143,7 @@ func (es Errors) Unwrap() []error {
 // sortedErrors is es in source order, each once: nil where there is none, and
 // the one where there is one.
 func sortedErrors(es []*Error) error {
-	place := func(e *Error) (file string, pos ir.Pos) {
-		if e.Op != nil && e.Op.Origin != nil {
-			pos = e.Op.Origin.Pos
-		}
-		return pos.File, pos
-	}
+	place := func(e *Error) (file string, pos ir.Pos) { return e.Pos().File, e.Pos() }
 	said := make(map[string]bool)
 	es = slices.DeleteFunc(es, func(e *Error) bool {
 		again := said[e.Error()]

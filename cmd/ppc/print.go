@@ -45,8 +45,8 @@ func (s *streams) report(err error) {
 	}
 }
 
-// warn writes what is no error.
-func (s *streams) warn(msg string) { fmt.Fprintln(s.stderr, "warning: "+msg) }
+// warn writes a warning.
+func (s *streams) warn(w *driver.Warning) { fmt.Fprint(s.stderr, w.String()) }
 
 // failures collects the errors of several files.
 type failures []error

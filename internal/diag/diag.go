@@ -1,5 +1,5 @@
-// Package diag is errors about text: what is wrong, where, and the cure, as
-// data that is rendered at the edge.
+// Package diag is errors and warnings about text: what is wrong, where, and the
+// cure, as data that is rendered at the edge.
 package diag
 
 import (
@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// A Diagnostic is one error of the input.
+// A Diagnostic is one error of the input, or one warning.
 type Diagnostic struct {
+	Warning   string // the name of the warning; "" of an error
 	File      string
 	Line, Col int    // from 1; 0 is no place
 	Len       int    // columns that are underlined, at least 1
@@ -27,13 +28,15 @@ type Diagnostic struct {
 //	  x = rellu(a)
 //	      ^~~~~ did you mean relu?
 //
-// without the second and third line where the source line is not known.
+// without the second and third line where the source line is not known. A
+// warning reads "in.pp:2:7: warning: … [name]".
 func (d *Diagnostic) String() string {
 	var b strings.Builder
-	if d.Line > 0 {
-		fmt.Fprintf(&b, "%s:%d:%d: %s\n", d.File, d.Line, d.Col, d.Msg)
+	b.WriteString(d.place())
+	if d.Warning != "" {
+		fmt.Fprintf(&b, "warning: %s [%s]\n", d.Msg, d.Warning)
 	} else {
-		fmt.Fprintf(&b, "%s: %s\n", d.File, d.Msg)
+		fmt.Fprintf(&b, "%s\n", d.Msg)
 	}
 	text := []rune(strings.TrimRight(d.Text, " \t\r\n"))
 	if d.Line == 0 || d.Col < 1 || d.Col > len(text)+1 {
@@ -57,6 +60,17 @@ func (d *Diagnostic) String() string {
 	}
 	fmt.Fprintf(&b, "  %s\n  %s%s\n", string(text), string(indent), mark)
 	return b.String()
+}
+
+// place is where d is, up to the message: "" where nothing is known.
+func (d *Diagnostic) place() string {
+	switch {
+	case d.Line > 0:
+		return fmt.Sprintf("%s:%d:%d: ", d.File, d.Line, d.Col)
+	case d.File != "":
+		return d.File + ": "
+	}
+	return ""
 }
 
 // maxText is the longest source line that is shown whole.

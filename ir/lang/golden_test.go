@@ -65,6 +65,16 @@ func TestGolden(t *testing.T) {
 			}
 			return err.Error() + "\n"
 		},
+		"warnings": func(t *testing.T, src string, args []string) string {
+			p, err := loadArgs(src, args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(p.Warnings) == 0 {
+				return ""
+			}
+			return p.Warnings.Error() + "\n"
+		},
 		"ir": func(t *testing.T, src string, args []string) string {
 			p, err := loadArgs(src, args)
 			if err != nil {
@@ -148,12 +158,13 @@ func TestUnreadable(t *testing.T) {
 // Every message has an example that yields it.
 func TestMessages(t *testing.T) {
 	seen := make(map[string]bool)
-	note := func(_ *Program, err error) {
+	note := func(p *Program, err error) {
 		var l diag.List
-		if errors.As(err, &l) {
-			for _, d := range l {
-				seen[d.Template] = true
-			}
+		if !errors.As(err, &l) && p != nil {
+			l = p.Warnings
+		}
+		for _, d := range l {
+			seen[d.Template] = true
 		}
 	}
 	paths, err := filepath.Glob(filepath.Join(goldenDir, "*.txtar"))
@@ -168,8 +179,10 @@ func TestMessages(t *testing.T) {
 		i := slices.IndexFunc(ar.Files, func(f txtar.File) bool { return f.Name == "in.pp" })
 		var args []string
 		for line := range strings.Lines(string(ar.Comment)) {
-			if rest, ok := strings.CutPrefix(line, "errors:"); ok {
-				args = strings.Fields(rest)
+			for _, stage := range []string{"errors:", "warnings:"} {
+				if rest, ok := strings.CutPrefix(line, stage); ok {
+					args = strings.Fields(rest)
+				}
 			}
 		}
 		note(loadArgs(string(ar.Files[i].Data), args))

@@ -33,6 +33,10 @@ type Program struct {
 	Seed   int // of initial values, of inputs and of random numbers
 
 	Training *Training // what a step of training is repeated on; nil where the module is none
+
+	// Warnings are what the program says that has no effect, or that it probably
+	// does not mean, in source order.
+	Warnings diag.List
 }
 
 //go:embed std/*.pp
@@ -56,13 +60,15 @@ func Load(file string, opts Options) (*Program, error) {
 	if p.count > 0 {
 		return nil, p.fail()
 	}
+	p.checkMeshUse()
+	p.warns.Sort()
 	if m == nil {
-		return &Program{Seed: p.seed()}, nil
+		return &Program{Seed: p.seed(), Warnings: p.warns}, nil
 	}
 	if err := ir.Verify(m); err != nil {
 		panic("lang: " + file + " makes a broken module: " + err.Error())
 	}
-	return &Program{Module: m, Model: m.Name, Seed: p.seed(), Training: p.loop()}, nil
+	return &Program{Module: m, Model: m.Name, Seed: p.seed(), Training: p.loop(), Warnings: p.warns}, nil
 }
 
 func (p *program) fail() error {

@@ -2,7 +2,7 @@ package lang
 
 import "fmt"
 
-// A message is the template of an error: offender first, then found and
+// A message is the template of an error or a warning: offender first, then found and
 // wanted, with numbers and names. A test finds an example for each under
 // testdata/golden/lang.
 type message string
@@ -155,4 +155,9 @@ const (
 	errSplit       message = "split: %s has size %d, the parts make %d"
 	errMerge       message = "merge: %s make %d, %s has size %d"
 	errRate        message = "dropout: a rate of %v is not within 0 and 1"
+)
+
+// Warnings.
+const (
+	warnMeshAxis message = "nothing is sharded along mesh axis %s: its %d devices compute the same"
 )

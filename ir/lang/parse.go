@@ -27,9 +27,10 @@ const (
 	maxFiles  = 1000    // included files
 )
 
-// A reporter collects the errors of a run.
+// A reporter collects the errors and warnings of a run.
 type reporter struct {
 	list  diag.List
+	warns diag.List
 	count int  // of errors, those that the list no longer takes included
 	blind bool // some source could not be read: what it declares is missing
 }
@@ -43,12 +44,29 @@ func (r *reporter) report(at span, hint string, text message, args ...any) *diag
 	if r.count++; r.count > maxErrors {
 		return nil
 	}
+	d := diagnostic(at, hint, text, args...)
+	r.list = append(r.list, d)
+	return d
+}
+
+// warn adds a warning: name is that of its row in Warnings, text its template,
+// from messages.go. It returns nil where the list is full.
+func (r *reporter) warn(at span, name, hint string, text message, args ...any) *diag.Diagnostic {
+	if len(r.warns) == maxErrors {
+		return nil
+	}
+	d := diagnostic(at, hint, text, args...)
+	d.Warning = name
+	r.warns = append(r.warns, d)
+	return d
+}
+
+func diagnostic(at span, hint string, text message, args ...any) *diag.Diagnostic {
 	d := &diag.Diagnostic{Msg: text.format(args...), Template: string(text), Hint: hint}
 	if at.src != nil {
 		d.File, d.Line, d.Col, d.Len, d.Rank = at.src.name, at.line, at.col, at.len, at.src.rank
 		d.Text = diag.LineOf(at.src.text, at.line)
 	}
-	r.list = append(r.list, d)
 	return d
 }
 
