@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"ppc/ir"
-	"ppc/ir/eval"
 	"ppc/runtime"
 )
 
@@ -264,8 +263,8 @@ func TestRandomPrograms(t *testing.T) {
 		m := randomProgram(rng, n)
 		args := randomArgs(rng, m, n)
 		what := fmt.Sprint("seed ", seed)
-		agreeOn(t, what, nil, m, args)
-		agreeOn(t, what, nil, m, args, runtime.Shuffle(seed), runtime.Workers(1+rng.IntN(4)))
+		agreeOn(t, what, sums, m, args)
+		agreeOn(t, what, sums, m, args, runtime.Shuffle(seed), runtime.Workers(1+rng.IntN(4)))
 	}
 }
 
@@ -274,11 +273,11 @@ func TestConcurrentRuns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 0))
 	m := randomProgram(rng, 4)
 	args := randomArgs(rng, m, 4)
-	want, err := eval.RunDevices(m, m.Main(), args, eval.Options{})
+	exe := load(t, m)
+	want, err := exe.Run(t.Context(), args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	exe := load(t, m)
 	for i := range 16 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()

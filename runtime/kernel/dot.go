@@ -6,20 +6,15 @@ import (
 	"ppc/ir"
 )
 
-// A gemm adds the product of a [m, k] and b [k, n] to c [m, n], all dense and
-// row-major. Each element of c adds its k products in order, so that blocking
-// changes no bit. It may leave c unfinished when w is stopped.
-type gemm func(w *Work, c, a, b Mem, m, n, k int)
-
 var gemms = map[ir.DType]gemm{
-	ir.F32: gemmFloat[float32], ir.F64: gemmFloat[float64], ir.C64: gemmPlain[complex64], ir.C128: gemmPlain[complex128],
-	ir.I8: gemmPlain[int8], ir.I16: gemmPlain[int16], ir.I32: gemmPlain[int32], ir.I64: gemmPlain[int64],
-	ir.UI8: gemmPlain[uint8], ir.UI16: gemmPlain[uint16], ir.UI32: gemmPlain[uint32], ir.UI64: gemmPlain[uint64],
-	ir.I1: gemmBool,
+	ir.F32: gemmFloat[float32], ir.F64: gemmFloat[float64], ir.C64: gemmDense(gemmPlain[complex64]), ir.C128: gemmDense(gemmPlain[complex128]),
+	ir.I8: gemmDense(gemmPlain[int8]), ir.I16: gemmDense(gemmPlain[int16]), ir.I32: gemmDense(gemmPlain[int32]), ir.I64: gemmDense(gemmPlain[int64]),
+	ir.UI8: gemmDense(gemmPlain[uint8]), ir.UI16: gemmDense(gemmPlain[uint16]), ir.UI32: gemmDense(gemmPlain[uint32]), ir.UI64: gemmDense(gemmPlain[uint64]),
+	ir.I1: gemmDense(gemmBool),
 }
 
 // An operand is one side of a contraction, brought to the element type in
-// which the contraction computes and to the dimensions [batch, rows, columns].
+// which the contraction computes and, where order says so, to other dimensions.
 type operand struct {
 	convert Func  // nil: it has the type
 	order   *Copy // nil: it has the order
@@ -59,6 +54,52 @@ func (o *operand) ready(w *Work, m Mem) Mem {
 	return m
 }
 
+// A factor is an operand as a batch of matrices.
+type factor struct {
+	*operand
+	batch, row, col int // strides, in elements
+}
+
+// newFactor reads a tensor as [batch, rows, columns], each of them several
+// dimensions: as it is stored, where each has one stride, or else brought to
+// that order.
+func newFactor(t *ir.Type, as ir.DType, batch, rows, cols []int) factor {
+	own := strides(t.Shape)
+	b, ok1 := strideOf(t.Shape, own, batch)
+	r, ok2 := strideOf(t.Shape, own, rows)
+	c, ok3 := strideOf(t.Shape, own, cols)
+	if ok1 && ok2 && ok3 {
+		inOrder := make([]int, t.Rank())
+		for d := range inOrder {
+			inOrder[d] = d
+		}
+		return factor{newOperand(t, as, inOrder), b, r, c}
+	}
+	m, n := sizes(t, rows), sizes(t, cols)
+	return factor{newOperand(t, as, batch, rows, cols), m * n, n, 1}
+}
+
+// strideOf is the distance of neighbours along dims seen as one dimension;
+// false if there is none. It is 1 where there are no neighbours.
+func strideOf(shape, strides, dims []int) (int, bool) {
+	stride, next := 1, 0
+	for i := len(dims) - 1; i >= 0; i-- {
+		switch d := dims[i]; {
+		case shape[d] == 1:
+		case next == 0:
+			stride, next = strides[d], strides[d]*shape[d]
+		case strides[d] != next:
+			return 0, false
+		default:
+			next *= shape[d]
+		}
+	}
+	return stride, true
+}
+
+// of is matrix i of the batch.
+func (f *factor) of(m Mem, i int) matrix { return matrix{m[i*f.batch*f.to:], f.row, f.col} }
+
 // free are the dimensions of a tensor of the given rank that are not in used.
 func free(rank int, used ...[]int) []int {
 	var out []int
@@ -91,7 +132,7 @@ func buildDot(op *ir.Op) (Func, error) {
 	if mul == nil {
 		return orMissing(nil, op, as)
 	}
-	left, right := newOperand(l, as, d.LhsBatch, lf, d.LhsContract), newOperand(r, as, d.RhsBatch, d.RhsContract, rf)
+	left, right := newFactor(l, as, d.LhsBatch, lf, d.LhsContract), newFactor(r, as, d.RhsBatch, d.RhsContract, rf)
 	batch, m, n, k := sizes(l, d.LhsBatch), sizes(l, lf), sizes(r, rf), sizes(l, d.LhsContract)
 	size := as.Size()
 	var narrow Func
@@ -105,9 +146,8 @@ func buildDot(op *ir.Op) (Func, error) {
 		if narrow != nil {
 			c = w.temp(batch * m * n * size)
 		}
-		clear(c)
 		for i := range batch {
-			mul(w, c[i*m*n*size:(i+1)*m*n*size], a[i*m*k*size:(i+1)*m*k*size], b[i*k*n*size:(i+1)*k*n*size], m, n, k)
+			mul(w, c[i*m*n*size:(i+1)*m*n*size], left.of(a, i), right.of(b, i), m, n, k)
 		}
 		if narrow != nil {
 			w.apply(narrow, dst[0], c)
@@ -116,8 +156,7 @@ func buildDot(op *ir.Op) (Func, error) {
 	}, nil
 }
 
-func gemmPlain[T number](_ *Work, cm, am, bm Mem, m, n, k int) {
-	c, a, b := View[T](cm), View[T](am), View[T](bm)
+func gemmPlain[T number](_ *Work, c, a, b []T, m, n, k int) {
 	for i := range m {
 		row := c[i*n : (i+1)*n]
 		for p, x := range a[i*k : (i+1)*k] {
@@ -129,7 +168,7 @@ func gemmPlain[T number](_ *Work, cm, am, bm Mem, m, n, k int) {
 }
 
 // gemmBool is or of ands, as StableHLO adds and multiplies booleans.
-func gemmBool(_ *Work, c, a, b Mem, m, n, k int) {
+func gemmBool(_ *Work, c, a, b []byte, m, n, k int) {
 	for i := range m {
 		row := c[i*n : (i+1)*n]
 		for p, x := range a[i*k : (i+1)*k] {

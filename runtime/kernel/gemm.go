@@ -1,78 +1,272 @@
 package kernel
 
-// Sizes of the blocks of gemmFloat: a block of b, blockK rows of blockN
-// columns, stays in the second-level cache while all rows of a pass by.
-const (
-	blockK = 128
-	blockN = 512
-)
+import "unsafe"
 
-// gemmFloat adds four rows of b at a time to a row of c: eight flops per five
-// loads and one store, all of them in order of address. The products are
-// rounded before they are added, on every machine.
-func gemmFloat[T float](w *Work, cm, am, bm Mem, m, n, k int) {
-	c, a, b := View[T](cm), View[T](am), View[T](bm)
-	if n == 1 {
-		gemv(c, a, b, m, k)
+// A matrix is two dimensions of elements in memory: element (i, j) is at
+// i*row + j*col, counted in elements.
+type matrix struct {
+	mem      Mem
+	row, col int
+}
+
+// A gemm sets c [m, n], dense and row-major, to the product of a [m, k] and
+// b [k, n]. The sum of an element has its k products in order, in blocks that
+// depend on the type alone; so the same operands give the same bits on one tier,
+// however they are stored. It may leave c unfinished when w is stopped.
+type gemm func(w *Work, c Mem, a, b matrix, m, n, k int)
+
+// A tileFunc computes one tile of a product: c = a*b, or c += a*b, of as many
+// rows as the function is for and two vectors of columns. a and b have k columns
+// and rows. Strides are in bytes; b and c have their columns together. mask has
+// a bit for each column that there is, where the tier has masks.
+type tileFunc func(k int, a *byte, aRow, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+
+// A tier is one way to multiply matrices of floats.
+type tier struct {
+	name     string
+	has      bool // by this machine
+	vector   int  // bytes of a vector; 0 is the portable tier
+	masks    bool // tiles may have fewer columns
+	f32, f64 []tileFunc
+}
+
+// portable multiplies in plain Go.
+var portable = tier{name: "portable", has: true}
+
+// fastest is the tier of this machine.
+var fastest = func() *tier {
+	for i := range tiers {
+		if tiers[i].has {
+			return &tiers[i]
+		}
+	}
+	panic("kernel: no tier")
+}()
+
+// gemmFloat multiplies matrices of f32 or f64 on the fastest tier.
+func gemmFloat[T float](w *Work, c Mem, a, b matrix, m, n, k int) {
+	gemmOn[T](fastest, w, c, a, b, m, n, k)
+}
+
+func gemmOn[T float](t *tier, w *Work, c Mem, a, b matrix, m, n, k int) {
+	var x T
+	elem := int(unsafe.Sizeof(x))
+	switch {
+	case m == 0 || n == 0:
+		return
+	case k == 0:
+		clear(c)
+		return
+	case t.vector == 0 || n == 1:
+		multiplyDense(gemmRows[T], w, c, a, b, m, n, k)
 		return
 	}
-	for p0 := 0; p0 < k; p0 += blockK {
-		p1 := min(p0+blockK, k)
-		for j0 := 0; j0 < n; j0 += blockN {
-			j1 := min(j0+blockN, n)
-			if w.stopped() {
-				return
+	tiles := t.f32
+	if elem == 8 {
+		tiles = t.f64
+	}
+	depth := w.depth
+	g := blocked{tier: t, tiles: tiles, elem: elem, cols: 2 * t.vector / elem, w: w, c: c, a: a, b: b, m: m, n: n, k: k}
+	g.run()
+	w.depth = depth
+}
+
+// Sizes of blocks, in bytes of a row. A panel of b, blockK rows of two vectors,
+// stays in the first-level cache while the rows of a block of a pass by, which
+// stays in the second. blockK is the length of the sums that are made before
+// they are added up.
+const (
+	blockK = 256 // elements
+	blockM = 256 // rows
+	blockN = 512 // columns
+)
+
+// A blocked product is multiplied block by block: of b in panels, each the
+// columns of one tile together, and of a in rows.
+type blocked struct {
+	*tier
+	tiles      []tileFunc // by rows - 1
+	elem, cols int        // bytes of an element, columns of a tile
+	w          *Work
+	c          Mem
+	a, b       matrix
+	m, n, k    int
+
+	panels, rows, edge Mem // packed b, packed a, a tile of c at the edge
+}
+
+func (g *blocked) run() {
+	packB, packA := g.packsB(), g.packsA()
+	if packB {
+		g.panels = g.w.temp(min(g.k, blockK) * (min(g.n, blockN) + g.cols) * g.elem)
+	}
+	if packA {
+		g.rows = g.w.temp(min(g.m, blockM) * g.rowStride())
+	}
+	if !g.masks {
+		g.edge = g.w.temp(len(g.tiles) * 2 * g.vector)
+	}
+	for j := 0; j < g.n; j += blockN {
+		n := min(blockN, g.n-j)
+		for p := 0; p < g.k; p += blockK {
+			k := min(blockK, g.k-p)
+			if packB {
+				g.packPanels(p, j, k, n)
 			}
-			for i := range m {
-				addRows(c[i*n+j0:i*n+j1], a[i*k+p0:i*k+p1], b[p0*n+j0:], n)
+			for i := 0; i < g.m; i += blockM {
+				if g.w.stopped() {
+					return
+				}
+				m := min(blockM, g.m-i)
+				a := g.address(g.a, i, p)
+				aRow, aCol := g.a.row*g.elem, g.a.col*g.elem
+				if packA {
+					g.packRows(i, p, m, k)
+					a, aRow, aCol = &g.rows[0], g.rowStride(), g.elem
+				}
+				g.block(i, p, j, m, n, k, a, aRow, aCol)
 			}
 		}
 	}
 }
 
-// addRows adds to c the rows of b, ld elements apart, each times its element of a.
-func addRows[T float](c, a, b []T, ld int) {
-	for len(a) >= 4 {
-		b0, b1, b2, b3 := b[:len(c)], b[ld:][:len(c)], b[2*ld:][:len(c)], b[3*ld:][:len(c)]
-		a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
-		for j, v := range c {
-			v += T(a0 * b0[j])
-			v += T(a1 * b1[j])
-			v += T(a2 * b2[j])
-			v += T(a3 * b3[j])
-			c[j] = v
+func (g *blocked) address(x matrix, i, j int) *byte {
+	return &x.mem[(i*x.row+j*x.col)*g.elem]
+}
+
+// packsB reports whether b is brought into panels: it must be where its columns
+// are not together, or where a tile at the edge would read beyond it; and it
+// pays where it is read often and does not stay in the cache as it is stored.
+func (g *blocked) packsB() bool {
+	stride := g.b.row * g.elem
+	return g.b.col != 1 || !g.masks && g.n%g.cols != 0 || g.m >= 4*len(g.tiles) && (g.k*g.n*g.elem > 1<<17 || stride%2048 == 0 && g.k > 16)
+}
+
+// packsA reports whether the rows of a are brought together.
+func (g *blocked) packsA() bool {
+	stride := max(g.a.row, g.a.col) * g.elem
+	return g.n > g.cols && (g.a.col != 1 && g.k > 16 || stride%2048 == 0 || g.m*g.k*g.elem > 1<<18)
+}
+
+// rowStride is the distance of packed rows of a: not a multiple of the page,
+// whose lines would all fall on the same places of the cache.
+func (g *blocked) rowStride() int {
+	return (min(g.k, blockK)*g.elem+63)&^63 + 64
+}
+
+// block multiplies one block of a, at a, with the panels of b from column j.
+func (g *blocked) block(i, p, j, m, n, k int, a *byte, aRow, aCol int) {
+	most := len(g.tiles)
+	tiles := (m + most - 1) / most
+	low, more := m/tiles, m%tiles // rows of a tile, and how many have one more
+	width := g.cols * g.elem
+	cRow := g.n * g.elem
+	for q := 0; q < n; q += g.cols {
+		cols := min(g.cols, n-q)
+		var b *byte
+		bRow := width
+		if g.panels != nil {
+			b = &g.panels[q/g.cols*k*width]
+		} else {
+			b, bRow = g.address(g.b, p, j+q), g.b.row*g.elem
 		}
-		a = a[4:]
-		if len(a) == 0 {
-			return
-		}
-		b = b[4*ld:]
-	}
-	for p, x := range a {
-		for j, y := range b[p*ld:][:len(c)] {
-			c[j] += T(x * y)
+		mask := uint64(1)<<cols - 1
+		at := 0
+		for t := range tiles {
+			rows := low
+			if t < more {
+				rows++
+			}
+			x := (*byte)(unsafe.Add(unsafe.Pointer(a), at*aRow))
+			c := &g.c[((i+at)*g.n+j+q)*g.elem]
+			if cols == g.cols || g.masks {
+				g.tiles[rows-1](k, x, aRow, aCol, b, bRow, c, cRow, mask, p > 0)
+			} else {
+				g.edgeTile(rows, cols, k, x, aRow, aCol, b, bRow, (i+at)*g.n+j+q, p > 0)
+			}
+			at += rows
 		}
 	}
 }
 
-// gemv is gemmFloat for one column: four rows at a time, so that four sums go
-// on while each waits for its last addition.
-func gemv[T float](c, a, b []T, m, k int) {
-	i := 0
-	for ; i+4 <= m; i += 4 {
-		r0, r1, r2, r3 := a[i*k:][:k], a[(i+1)*k:][:k], a[(i+2)*k:][:k], a[(i+3)*k:][:k]
-		s0, s1, s2, s3 := c[i], c[i+1], c[i+2], c[i+3]
-		for p, y := range b[:k] {
-			s0 += T(r0[p] * y)
-			s1 += T(r1[p] * y)
-			s2 += T(r2[p] * y)
-			s3 += T(r3[p] * y)
+// edgeTile computes a tile of fewer columns beside c and moves it there.
+func (g *blocked) edgeTile(rows, cols, k int, a *byte, aRow, aCol int, b *byte, bRow, at int, add bool) {
+	width, used := g.cols*g.elem, cols*g.elem
+	for r := range rows {
+		if add {
+			copy(g.edge[r*width:][:used], g.c[(at+r*g.n)*g.elem:])
 		}
-		c[i], c[i+1], c[i+2], c[i+3] = s0, s1, s2, s3
+		clear(g.edge[r*width+used : (r+1)*width])
 	}
-	for ; i < m; i++ {
-		for p, y := range b[:k] {
-			c[i] += T(a[i*k+p] * y)
+	g.tiles[rows-1](k, a, aRow, aCol, b, bRow, &g.edge[0], width, 0, add)
+	for r := range rows {
+		copy(g.c[(at+r*g.n)*g.elem:][:used], g.edge[r*width:])
+	}
+}
+
+// packPanels brings the block of b of k rows from p and n columns from j into
+// panels: the columns of a tile, row after row. Columns that are not there are
+// zeros.
+func (g *blocked) packPanels(p, j, k, n int) {
+	width := g.cols * g.elem
+	for q := 0; q < n; q += g.cols {
+		cols := min(g.cols, n-q)
+		panel := g.panels[q/g.cols*k*width:][:k*width]
+		if cols < g.cols {
+			clear(panel)
+		}
+		if g.b.col == 1 {
+			for r := range k {
+				from := ((p+r)*g.b.row + j + q) * g.elem
+				copy(panel[r*width:], g.b.mem[from:from+cols*g.elem])
+			}
+			continue
+		}
+		g.transposed(panel, width, g.b, p, j+q, k, cols)
+	}
+}
+
+// packRows brings the block of a of m rows from i and k columns from p together.
+func (g *blocked) packRows(i, p, m, k int) {
+	stride := g.rowStride()
+	if g.a.col != 1 {
+		g.transposed(g.rows, stride, g.a, i, p, m, k)
+		return
+	}
+	for r := range m {
+		from := ((i+r)*g.a.row + p) * g.elem
+		copy(g.rows[r*stride:], g.a.mem[from:from+k*g.elem])
+	}
+}
+
+// transposed sets rows of dst, stride bytes apart, to those of x from (i, j):
+// rows of cols elements. Where the rows of x are what is together, it goes by
+// square blocks.
+func (g *blocked) transposed(dst Mem, stride int, x matrix, i, j, rows, cols int) {
+	side := 32 / g.elem
+	done := 0 // columns
+	whole := rows / side
+	if x.row == 1 && whole > 0 {
+		for ; done+side <= cols; done += side {
+			transposeBlocks(g.elem, &dst[done*g.elem], stride, g.address(x, i, j+done), x.col*g.elem, whole)
+		}
+		g.strided(dst[whole*side*stride:], stride, x, i+whole*side, j, rows-whole*side, done)
+	}
+	if done < cols {
+		g.strided(dst[done*g.elem:], stride, x, i, j+done, rows, cols-done)
+	}
+}
+
+// strided is transposed, an element at a time.
+func (g *blocked) strided(dst Mem, stride int, x matrix, i, j, rows, cols int) {
+	for r := range rows {
+		for c := range cols {
+			from := ((i+r)*x.row + (j+c)*x.col) * g.elem
+			if g.elem == 4 {
+				*(*uint32)(unsafe.Pointer(&dst[r*stride+c*4])) = *(*uint32)(unsafe.Pointer(&x.mem[from]))
+			} else {
+				*(*uint64)(unsafe.Pointer(&dst[r*stride+c*8])) = *(*uint64)(unsafe.Pointer(&x.mem[from]))
+			}
 		}
 	}
 }

@@ -107,34 +107,6 @@ func TestMergeSortLies(t *testing.T) {
 	}
 }
 
-// Blocking changes no bit: the products of an element are added in order.
-func TestGemmOrder(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, s := range [][3]int{{1, 1, 1}, {3, 300, 5}, {5, 129, 1}, {4, 7, 1}, {2, 131, 700}, {0, 3, 4}, {3, 0, 4}} {
-		m, k, n := s[0], s[1], s[2]
-		a, b, c := NewMem(4*m*k), NewMem(4*k*n), NewMem(4*m*n)
-		x, y, z := View[float32](a), View[float32](b), View[float32](c)
-		for i := range x {
-			x[i] = float32(rng.NormFloat64())
-		}
-		for i := range y {
-			y[i] = float32(rng.NormFloat64())
-		}
-		gemms[ir.F32](new(Work), c, a, b, m, n, k)
-		for i := range m {
-			for j := range n {
-				sum := float32(0)
-				for p := range k {
-					sum += float32(x[i*k+p] * y[p*n+j])
-				}
-				if z[i*n+j] != sum {
-					t.Fatalf("%v: element %d, %d is %v, want %v", s, i, j, z[i*n+j], sum)
-				}
-			}
-		}
-	}
-}
-
 // Nothing allocates per element, and the common kernels not at all.
 func TestAllocations(t *testing.T) {
 	f := ir.NewFunc("f")

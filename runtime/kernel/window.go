@@ -179,14 +179,13 @@ func buildConvolution(op *ir.Op) (Func, error) {
 		depth := w.depth
 		x, y := left.ready(w, src[0]), right.ready(w, src[1])
 		z := w.temp(groups * batch * rows)
-		clear(z)
 		patches := w.temp(p.rows * p.columns * p.elem)
 		for g := range groups {
 			kernel := y[g*right.group*p.elem:][:right.group*p.elem]
 			for b := range batch {
 				i := g*batch + b
 				p.fill(patches, x[i*image:][:image])
-				mul(w, z[i*rows:][:rows], patches, kernel, p.rows, features, p.columns)
+				mul(w, z[i*rows:][:rows], matrix{patches, p.columns, 1}, matrix{kernel, features, 1}, p.rows, features, p.columns)
 			}
 		}
 		result(w, dst[0], z)

@@ -1,0 +1,278 @@
+// Asmgen writes the amd64 kernels of package runtime/kernel and their
+// declarations.
+//
+//	go run . -out ../../runtime/kernel/tiles_amd64.s -stubs ../../runtime/kernel/tiles_amd64.go -pkg kernel
+//
+// It is a module of its own, so that ppc does not depend on the generator.
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// An elem is an element type: its instructions.
+type elem struct {
+	name      string
+	size      int
+	broadcast func(...Op)
+	load      func(...Op)
+	loadZero  func(m, mask, v Op) // zeros where the mask has none
+	fma       func(...Op)
+	add       func(...Op)
+}
+
+var elems = []elem{
+	{"F32", 4, VBROADCASTSS, VMOVUPS, VMOVUPS_Z, VFMADD231PS, VADDPS},
+	{"F64", 8, VBROADCASTSD, VMOVUPD, VMOVUPD_Z, VFMADD231PD, VADDPD},
+}
+
+func main() {
+	ConstraintExpr("amd64")
+	for _, e := range elems {
+		for rows := 1; rows <= 8; rows++ {
+			tile(e, rows, 64)
+		}
+		for rows := 1; rows <= 6; rows++ {
+			tile(e, rows, 32)
+		}
+	}
+	transpose32()
+	transpose64()
+	Generate()
+}
+
+// rowsOf addresses rows of a matrix, stride bytes apart, through few registers:
+// a base for every five rows, and the stride and three times the stride.
+type rowsOf struct {
+	bases           []reg.GPVirtual
+	stride, stride3 reg.GPVirtual
+}
+
+func newRows(base, stride reg.GPVirtual, n int) rowsOf {
+	r := rowsOf{bases: []reg.GPVirtual{base}, stride: stride, stride3: GP64()}
+	LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, r.stride3)
+	for i := 5; i < n; i += 5 {
+		p := GP64()
+		LEAQ(Mem{Base: r.bases[len(r.bases)-1], Index: stride, Scale: 4}, p)
+		ADDQ(stride, p)
+		r.bases = append(r.bases, p)
+	}
+	return r
+}
+
+func (r rowsOf) at(i, disp int) Mem {
+	m := Mem{Base: r.bases[i/5], Disp: disp}
+	switch i % 5 {
+	case 1:
+		m.Index, m.Scale = r.stride, 1
+	case 2:
+		m.Index, m.Scale = r.stride, 2
+	case 3:
+		m.Index, m.Scale = r.stride3, 1
+	case 4:
+		m.Index, m.Scale = r.stride, 4
+	}
+	return m
+}
+
+func (r rowsOf) advance(by Op) {
+	for _, p := range r.bases {
+		ADDQ(by, p)
+	}
+}
+
+func param(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
+
+// tile emits the kernel of a tile of rows rows and two vectors of the given
+// bytes: c = a*b, or c += a*b, where a is rows x k, b is k x columns and has its
+// columns together. Strides are in bytes. The k products of an element are
+// fused into one sum in order, which is then stored, or added to the element.
+// With vectors of 64 bytes, mask has a bit for each column that there is.
+func tile(e elem, rows, bytes int) {
+	masked := bytes == 64
+	TEXT(fmt.Sprintf("tile%sx%d_%d", e.name, bytes*8, rows), NOSPLIT,
+		"func(k int, a *byte, aRow, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)")
+	Pragma("noescape")
+	vector := func() reg.VecVirtual {
+		if masked {
+			return ZMM()
+		}
+		return YMM()
+	}
+	a := newRows(param("a"), param("aRow"), rows)
+	aCol, b, bRow, k := param("aCol"), param("b"), param("bRow"), param("k")
+	var masks [2]reg.OpmaskVirtual
+	if masked {
+		m := param("mask")
+		for j := range masks {
+			masks[j] = K()
+			KMOVW(m.As32(), masks[j])
+			if j == 0 {
+				SHRQ(Imm(uint64(bytes/e.size)), m)
+			}
+		}
+	}
+	sums := make([][2]reg.VecVirtual, rows)
+	for i := range sums {
+		for j := range sums[i] {
+			sums[i][j] = vector()
+			zero(sums[i][j], masked)
+		}
+	}
+	// The rows of c come into the cache while the sums are made.
+	pc, cRow := param("c"), param("cRow")
+	for i := range rows {
+		PREFETCHT0(Mem{Base: pc})
+		PREFETCHT0(Mem{Base: pc, Disp: bytes})
+		if i < rows-1 {
+			ADDQ(cRow, pc)
+		}
+	}
+	Label("loop")
+	var bs [2]reg.VecVirtual
+	for j := range bs {
+		bs[j] = vector()
+		if masked {
+			e.loadZero(Mem{Base: b, Disp: bytes * j}, masks[j], bs[j])
+		} else {
+			e.load(Mem{Base: b, Disp: bytes * j}, bs[j])
+		}
+	}
+	for i := range rows {
+		x := vector()
+		e.broadcast(a.at(i, 0), x)
+		for j := range bs {
+			e.fma(bs[j], x, sums[i][j])
+		}
+	}
+	a.advance(aCol)
+	ADDQ(bRow, b)
+	DECQ(k)
+	JNZ(LabelRef("loop"))
+
+	c := param("c")
+	cRow = param("cRow")
+	add := Load(Param("add"), GP8())
+	TESTB(add, add)
+	JZ(LabelRef("store"))
+	at := GP64()
+	MOVQ(c, at)
+	for i := range rows {
+		for j := range bs {
+			m := Mem{Base: at, Disp: bytes * j}
+			if masked { // lanes without a column are not read
+				e.add(m, sums[i][j], masks[j], sums[i][j])
+			} else {
+				e.add(m, sums[i][j], sums[i][j])
+			}
+		}
+		ADDQ(cRow, at)
+	}
+	Label("store")
+	for i := range rows {
+		for j := range bs {
+			m := Mem{Base: c, Disp: bytes * j}
+			if masked {
+				e.load(sums[i][j], masks[j], m)
+			} else {
+				e.load(sums[i][j], m)
+			}
+		}
+		ADDQ(cRow, c)
+	}
+	VZEROUPPER()
+	RET()
+}
+
+func zero(v reg.VecVirtual, wide bool) {
+	if wide {
+		VPXORD(v, v, v)
+	} else {
+		VXORPS(v, v, v)
+	}
+}
+
+const transposeArgs = "func(dst *byte, dstRow int, src *byte, srcRow, blocks int)"
+
+// transpose32 emits the transposition of a matrix of 8 rows of 4-byte elements,
+// 8 columns in each of so many blocks.
+func transpose32() {
+	TEXT("transpose32x8", NOSPLIT, transposeArgs)
+	Pragma("noescape")
+	dst := newRows(param("dst"), param("dstRow"), 8)
+	src := newRows(param("src"), param("srcRow"), 8)
+	n := param("blocks")
+	step := GP64() // eight rows of dst
+	LEAQ(Mem{Base: dst.stride, Index: dst.stride, Scale: 1}, step)
+	SHLQ(Imm(2), step)
+	Label("loop")
+	r := make([]reg.VecVirtual, 8)
+	for i := range r { // columns 0..3 of row i and of row i+4, then columns 4..7
+		r[i] = YMM()
+		row, half := i%4, i/4*16
+		VMOVUPS(src.at(row, half), r[i].AsX())
+		VINSERTF128(Imm(1), src.at(row+4, half), r[i], r[i])
+	}
+	for h := range 2 {
+		var t [4]reg.VecVirtual
+		for i := range t {
+			t[i] = YMM()
+		}
+		x := r[4*h : 4*h+4]
+		VUNPCKLPS(x[1], x[0], t[0])
+		VUNPCKHPS(x[1], x[0], t[1])
+		VUNPCKLPS(x[3], x[2], t[2])
+		VUNPCKHPS(x[3], x[2], t[3])
+		for i := range 2 {
+			even, odd := YMM(), YMM()
+			VSHUFPS(Imm(0x44), t[i+2], t[i], even)
+			VSHUFPS(Imm(0xee), t[i+2], t[i], odd)
+			VMOVUPS(even, dst.at(4*h+2*i, 0))
+			VMOVUPS(odd, dst.at(4*h+2*i+1, 0))
+		}
+	}
+	dst.advance(step)
+	src.advance(Imm(32))
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// transpose64 emits the transposition of a matrix of 4 rows of 8-byte elements,
+// 4 columns in each of so many blocks.
+func transpose64() {
+	TEXT("transpose64x4", NOSPLIT, transposeArgs)
+	Pragma("noescape")
+	dst := newRows(param("dst"), param("dstRow"), 4)
+	src := newRows(param("src"), param("srcRow"), 4)
+	n := param("blocks")
+	step := GP64() // four rows of dst
+	MOVQ(dst.stride, step)
+	SHLQ(Imm(2), step)
+	Label("loop")
+	r := make([]reg.VecVirtual, 4)
+	for i := range r { // columns 0, 1 of row i and of row i+2, then columns 2, 3
+		r[i] = YMM()
+		row, half := i%2, i/2*16
+		VMOVUPD(src.at(row, half), r[i].AsX())
+		VINSERTF128(Imm(1), src.at(row+2, half), r[i], r[i])
+	}
+	for h := range 2 {
+		lo, hi := YMM(), YMM()
+		VUNPCKLPD(r[2*h+1], r[2*h], lo)
+		VUNPCKHPD(r[2*h+1], r[2*h], hi)
+		VMOVUPD(lo, dst.at(2*h, 0))
+		VMOVUPD(hi, dst.at(2*h+1, 0))
+	}
+	dst.advance(step)
+	src.advance(Imm(32))
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}

@@ -1,0 +1,160 @@
+package kernel
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+)
+
+// gemmShapes are m, n and k of every class: empty, one row, one column, tiles
+// and blocks with and without a rest, long and flat.
+var gemmShapes = [][3]int{
+	{0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {1, 1, 1}, {1, 2, 3}, {5, 1, 129}, {4, 1, 7}, {1, 33, 70}, {3, 5, 300}, {7, 31, 9}, {8, 32, 16}, {9, 33, 17},
+	{16, 64, 64}, {13, 100, 257}, {33, 40, 513}, {65, 17, 8}, {260, 36, 40}, {40, 530, 33}, {270, 520, 20}, {2, 700, 131}, {64, 64, 2048},
+}
+
+// stored is a matrix of x [rows, cols] with other strides, in memory that ends
+// right behind it and whose other elements are NaN.
+func stored[T float](r *rand.Rand, x []T, rows, cols int) matrix {
+	var zero T
+	row, col := max(cols, 1), 1
+	switch r.IntN(4) {
+	case 0:
+		row, col = 1, max(rows, 1)
+	case 1:
+		row = cols + r.IntN(5)
+	case 2:
+		row, col = 1, rows+r.IntN(3)
+		if r.IntN(3) == 0 {
+			row, col = 2, 2*rows+1
+		}
+	}
+	n := 0
+	if rows > 0 && cols > 0 {
+		n = (rows-1)*row + (cols-1)*col + 1
+	}
+	all := make([]T, n+1) // not aligned to a vector
+	for i := range all {
+		all[i] = T(math.NaN())
+	}
+	for i := range rows {
+		for j := range cols {
+			all[1+i*row+j*col] = x[i*cols+j]
+		}
+	}
+	mem := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(all[1:]))), n*int(unsafe.Sizeof(zero)))
+	return matrix{mem, row, col}
+}
+
+func gemmTier[T float](t *testing.T, tr *tier, eps float64) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var zero T
+	elem := int(unsafe.Sizeof(zero))
+	for _, s := range gemmShapes {
+		m, n, k := s[0], s[1], s[2]
+		x, y := make([]T, m*k), make([]T, k*n)
+		for _, v := range [][]T{x, y} {
+			for i := range v {
+				v[i] = T(r.NormFloat64())
+			}
+		}
+		var first Mem
+		for range 6 {
+			c := NewMem(m * n * elem)
+			for i := range c {
+				c[i] = 0xff
+			}
+			gemmOn[T](tr, new(Work), c, stored(r, x, m, k), stored(r, y, k, n), m, n, k)
+			if first == nil {
+				first = c
+				compareGemm(t, fmt.Sprint(tr.name, elem, s), View[T](c), x, y, m, n, k, eps)
+			} else if !bytes.Equal(first, c) {
+				t.Fatalf("%s %v: other bits for other strides", tr.name, s)
+			}
+		}
+	}
+}
+
+// compareGemm holds the elements of c within the bound of a sum of k products in
+// any order: k roundings of the sum of their magnitudes.
+func compareGemm[T float](t *testing.T, name string, c, x, y []T, m, n, k int, eps float64) {
+	for i := range m {
+		for j := range n {
+			sum, size := 0.0, 0.0
+			for p := range k {
+				v := float64(x[i*k+p]) * float64(y[p*n+j])
+				sum, size = sum+v, size+math.Abs(v)
+			}
+			if got := float64(c[i*n+j]); !(math.Abs(got-sum) <= float64(k+1)*eps*size) {
+				t.Fatalf("%s: element %d, %d is %v, want %v", name, i, j, got, sum)
+			}
+		}
+	}
+}
+
+// Every tier that this machine has multiplies matrices of every class of shapes,
+// however they are stored, to the same bits each time.
+func TestGemm(t *testing.T) {
+	for i := range tiers {
+		tr := &tiers[i]
+		if !tr.has {
+			t.Logf("this machine has no %s", tr.name)
+			continue
+		}
+		gemmTier[float32](t, tr, 0x1p-24)
+		gemmTier[float64](t, tr, 0x1p-53)
+	}
+}
+
+// What is not finite reaches the elements that it is in, and no others.
+func TestGemmNotFinite(t *testing.T) {
+	for i := range tiers {
+		tr := &tiers[i]
+		if !tr.has {
+			continue
+		}
+		for _, v := range []float32{float32(math.NaN()), float32(math.Inf(1)), math.MaxFloat32, math.SmallestNonzeroFloat32} {
+			const m, n, k = 11, 37, 19
+			x, y := make([]float32, m*k), make([]float32, k*n)
+			for i := range x {
+				x[i] = 1
+			}
+			for i := range y {
+				y[i] = 1
+			}
+			x[3*k+4] = v
+			c := NewMem(4 * m * n)
+			gemmOn[float32](tr, new(Work), c, matrix{memOf(x), k, 1}, matrix{memOf(y), n, 1}, m, n, k)
+			for e, got := range View[float32](c) {
+				want := float32(k)
+				if e/n == 3 {
+					want = k - 1 + v
+				}
+				if got != want && !(got != got && want != want) {
+					t.Fatalf("%s with %v: element %d, %d is %v, want %v", tr.name, v, e/n, e%n, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Subnormal products are not flushed to zero.
+func TestGemmSubnormal(t *testing.T) {
+	for i := range tiers {
+		if tr := &tiers[i]; tr.has {
+			x, y, c := []float32{0x1p-70, 0x1p-75}, []float32{0x1p-70, 0, 0x1p-74, 0x1p-70}, NewMem(8)
+			gemmOn[float32](tr, new(Work), c, matrix{memOf(x), 2, 1}, matrix{memOf(y), 2, 1}, 1, 2, 2)
+			if z := View[float32](c); z[0] != 0x1p-140+0x1p-149 || z[1] != 0x1p-145 {
+				t.Errorf("%s: %g", tr.name, z)
+			}
+		}
+	}
+}
+
+// memOf is the memory of x.
+func memOf(x []float32) Mem {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
+}
