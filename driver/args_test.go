@@ -64,7 +64,7 @@ func iota(dtype ir.DType, shape ...int) tensorfile.Array {
 func writeArgs(t *testing.T, arrays ...tensorfile.Named) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "args.npz")
-	if err := writeArrays(path, arrays); err != nil {
+	if err := writeArrays(t.Context(), path, arrays); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -107,7 +107,7 @@ func (t tolerance) of(v *named) float64 {
 func (r *runner) check(ctx context.Context, values []*named) ([]*Comparison, error) {
 	last, history, err := r.reference(ctx, r.steps, false)
 	if err != nil {
-		return nil, cancelled(ctx, err)
+		return nil, orStopped(ctx, err)
 	}
 	want := make(map[string]*ir.Literal)
 	for _, v := range last {
@@ -123,9 +123,9 @@ func (r *runner) check(ctx context.Context, values []*named) ([]*Comparison, err
 		checks = append(checks, c)
 		failed = failed || !c.OK
 	}
-	stray, err := r.strayLayers()
+	stray, err := r.strayLayers(ctx)
 	if err != nil {
-		return nil, cancelled(ctx, err)
+		return nil, orStopped(ctx, err)
 	}
 	if failed || len(stray) > 0 {
 		return checks, &Mismatch{checks, stray}
@@ -134,15 +134,15 @@ func (r *runner) check(ctx context.Context, values []*named) ([]*Comparison, err
 }
 
 // strayLayers looks at the program as it was read.
-func (r *runner) strayLayers() ([]string, error) {
+func (r *runner) strayLayers(ctx context.Context) ([]string, error) {
 	if r.before != nil {
-		return strayLayers(r.before)
+		return strayLayers(ctx, r.before)
 	}
-	p, err := r.src.load(r.reading())
+	p, err := r.src.load(ctx, r.reading())
 	if err != nil {
 		return nil, err
 	}
-	return strayLayers(p.m)
+	return strayLayers(ctx, p.m)
 }
 
 func scalarNamed(vs []*named, name string) *ir.Literal {
@@ -174,14 +174,18 @@ func (r *runner) reference(ctx context.Context, steps int, trap bool) ([]*named,
 	if m == nil {
 		opts := r.reading()
 		opts.Sequential, opts.Float64 = true, true
-		p, err := r.src.load(opts)
+		p, err := r.src.load(ctx, opts)
 		if err != nil {
 			return nil, nil, err
 		}
 		m = p.m
 	}
+	rep := moduleReproducer(m, "", "check", "ppc run --check %s")
 	if m.Attrs.Has("pp.gradient") {
-		if err := passBug(passes.Run(m, passes.Config{After: "optimizer"}), ""); err != nil {
+		_, err := guard(ctx, "compiling the reference", rep, func() (any, error) {
+			return nil, passBug(passes.Run(m, passes.Config{Context: ctx, After: "optimizer"}), "")
+		})
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -195,21 +199,20 @@ func (r *runner) reference(ctx context.Context, steps int, trap bool) ([]*named,
 		return [][]*ir.Literal{out}, err
 	}
 	var history [][]*named
-	rep := moduleReproducer(m, "", "check", "ppc run --check %s")
-	err := guard("evaluating the reference", rep, func() error {
+	_, err := guard(ctx, "evaluating the reference", rep, func() (any, error) {
 		if err := mc.bind(r.args); err != nil {
-			return err
+			return nil, err
 		}
 		for i := range steps {
 			if err := r.feed.fill(mc, r.first+i); err != nil {
-				return err
+				return nil, err
 			}
 			if err := mc.run(ctx); err != nil {
-				return err
+				return nil, err
 			}
 			history = append(history, mc.scalars())
 		}
-		return nil
+		return nil, nil
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("reference: %w", err)

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ type program struct {
 	named bool // files have arguments and results by name, not by number
 	seed  uint64
 
+	files    *claims        // of the command
 	training *lang.Training // nil where the program is no step of training
 
 	warnings diag.List              // what its language warns of, in source order
@@ -74,25 +76,31 @@ type LowerOptions struct {
 	Emit   string // ir, stablehlo, hlo, stats or stats-json; "" is ir
 	After  string // the last pass; "" for all
 	DumpTo string // a folder for the program after each pass; "" for none
+	Out    string // the file that the text is for; "" where it is for none
 }
 
 // Lower compiles the program and returns it as text.
-func Lower(src *Source, opts LowerOptions) (string, error) {
+func Lower(ctx context.Context, src *Source, opts LowerOptions) (string, error) {
 	if opts.Emit == "" {
 		opts.Emit = "ir"
 	}
 	if err := checkPass(opts.After); err != nil {
 		return "", err
 	}
-	p, err := src.load(lang.Options{Train: true})
+	p, err := src.load(ctx, lang.Options{Train: true})
 	if err != nil {
 		return "", err
 	}
+	if opts.Out != "" {
+		if err := src.files.writable(opts.Out, "the output"); err != nil {
+			return "", err
+		}
+	}
 	p.sayWarnings()
-	if err := p.compile(opts.After, opts.DumpTo); err != nil {
+	if err := p.compile(ctx, opts.After, opts.DumpTo); err != nil {
 		return "", err
 	}
-	return p.text(opts)
+	return p.text(ctx, opts)
 }
 
 func checkPass(name string) error {
@@ -109,8 +117,8 @@ func checkPass(name string) error {
 
 // compile runs the passes up to the one called after, or all. With a folder,
 // what each pass made is left there.
-func (p *program) compile(after, dumpTo string) error {
-	cfg := passes.Config{After: after, Warn: p.hear}
+func (p *program) compile(ctx context.Context, after, dumpTo string) error {
+	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear}
 	if p.hear == nil && p.warn != nil {
 		cfg.Warn = func(w *passes.Error) { p.warn(passWarning(w)) }
 	}
@@ -118,14 +126,19 @@ func (p *program) compile(after, dumpTo string) error {
 		if err := os.MkdirAll(dumpTo, 0o777); err != nil {
 			return fileError(err)
 		}
-		d := &dumper{dir: dumpTo, last: mlir.Print(p.m)}
+		d := &dumper{ctx: ctx, files: p.files, dir: dumpTo, last: mlir.Print(p.m)}
 		cfg.Each = d.dump
 	}
-	return passBug(passes.Run(p.m, cfg), dumpTo)
+	_, err := guard(ctx, "compiling", moduleReproducer(p.m, dumpTo, "compile", "ppc lower %s"), func() (any, error) { return nil, passes.Run(p.m, cfg) })
+	return passBug(err, dumpTo)
 }
 
 // A dumper writes one numbered file for each pass that changed something.
-type dumper struct{ dir, last string }
+type dumper struct {
+	ctx       context.Context
+	files     *claims
+	dir, last string
+}
 
 func (d *dumper) dump(n int, p *passes.Pass, m *ir.Module) error {
 	text := mlir.Print(m)
@@ -133,7 +146,11 @@ func (d *dumper) dump(n int, p *passes.Pass, m *ir.Module) error {
 		return nil
 	}
 	d.last = text
-	return WriteFile(filepath.Join(d.dir, fmt.Sprintf("%02d-%s.mlir", n, p.Name)), []byte(text))
+	path := filepath.Join(d.dir, fmt.Sprintf("%02d-%s.mlir", n, p.Name))
+	if err := d.files.writes(path, "what the pass "+p.Name+" made"); err != nil {
+		return err
+	}
+	return WriteFile(d.ctx, path, []byte(text))
 }
 
 // A reading is one way to print a program.
@@ -178,15 +195,11 @@ func measured(m *ir.Module) (*stats.Stats, error) {
 }
 
 // text prints the program in the reading that opts asks for.
-func (p *program) text(opts LowerOptions) (text string, err error) {
+func (p *program) text(ctx context.Context, opts LowerOptions) (string, error) {
 	reading := readings[opts.Emit]
 	if !p.m.Form.Has(reading.form) {
 		return "", usage("%s --after=%s: %s", reading.flag, opts.After, reading.since)
 	}
 	r := moduleReproducer(p.m, opts.DumpTo, "emit", "ppc lower "+reading.flag+" %s")
-	err = guard("printing "+reading.flag, r, func() error {
-		text, err = reading.print(p.m)
-		return err
-	})
-	return text, err
+	return guard(ctx, "printing "+reading.flag, r, func() (string, error) { return reading.print(p.m) })
 }

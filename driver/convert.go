@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -21,8 +22,8 @@ func array(l *ir.Literal) tensorfile.Array {
 }
 
 // writeArrays writes a file of arrays, whole or not at all.
-func writeArrays(path string, arrays []tensorfile.Named) error {
-	return writeError(path, atomicfile.Write(path, func(w io.Writer) error { return tensorfile.Write(w, path, arrays) }))
+func writeArrays(ctx context.Context, path string, arrays []tensorfile.Named) error {
+	return orStopped(ctx, writeError(path, atomicfile.Write(ctx, path, func(w io.Writer) error { return tensorfile.Write(w, path, arrays) })))
 }
 
 // widens reports whether every number of type from is one of type to, both

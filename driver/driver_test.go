@@ -89,7 +89,7 @@ func TestSameNumbersEverywhere(t *testing.T) {
 
 // Integers that number the elements of an axis are made up below its size.
 func TestBounds(t *testing.T) {
-	p, err := (&Source{File: "../examples/llama.pp"}).load(lang.Options{})
+	p, err := (&Source{File: "../examples/llama.pp"}).load(t.Context(), lang.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestResume(t *testing.T) {
 	file := write(t, "tiny.pp", tiny)
 	want := loss(t, &Source{File: file}, RunOptions{})
 	for _, p := range Passes() {
-		text, err := Lower(&Source{File: file}, LowerOptions{After: p.Name})
+		text, err := Lower(t.Context(), &Source{File: file}, LowerOptions{After: p.Name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestResume(t *testing.T) {
 func TestHLO(t *testing.T) {
 	file, shards := write(t, "tiny.pp", tiny), t.TempDir()
 	want := loss(t, &Source{File: file}, RunOptions{Shards: shards})
-	text, err := Lower(&Source{File: file}, LowerOptions{Emit: "hlo"})
+	text, err := Lower(t.Context(), &Source{File: file}, LowerOptions{Emit: "hlo"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestOutFile(t *testing.T) {
 
 func TestDumps(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Lower(&Source{File: write(t, "tiny.pp", tiny)}, LowerOptions{DumpTo: dir}); err != nil {
+	if _, err := Lower(t.Context(), &Source{File: write(t, "tiny.pp", tiny)}, LowerOptions{DumpTo: dir}); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -181,7 +181,8 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := Run(ctx, &Source{File: write(t, "tiny.pp", tiny)}, RunOptions{})
-	if !errors.Is(err, context.Canceled) || ExitCode(err) != ExitInterrupted {
+	var stop *StopError
+	if !errors.As(err, &stop) || ExitCode(err) != ExitInterrupted {
 		t.Errorf("error %v, want the context's", err)
 	}
 }

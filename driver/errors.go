@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"ppc/internal/atomicfile"
 	"ppc/ir"
@@ -49,18 +48,6 @@ type reproducer struct {
 	command string // %s is the file
 }
 
-// guard runs one stage and makes of its panic a Bug with a reproducer.
-func guard(stage string, r reproducer, run func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			bug := &Bug{Stage: stage, Cause: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
-			bug.keep(r)
-			err = bug
-		}
-	}()
-	return run()
-}
-
 // keep writes the reproducer. That must not fail for what broke the stage.
 func (b *Bug) keep(r reproducer) {
 	defer func() {
@@ -80,9 +67,11 @@ func (b *Bug) keep(r reproducer) {
 		return
 	}
 	f.Close()
-	if atomicfile.WriteBytes(f.Name(), []byte(r.text())) == nil {
-		b.Reproducer, b.Command = f.Name(), fmt.Sprintf(r.command, f.Name())
+	if atomicfile.WriteBytes(context.Background(), f.Name(), []byte(r.text())) != nil {
+		os.Remove(f.Name())
+		return
 	}
+	b.Reproducer, b.Command = f.Name(), fmt.Sprintf(r.command, f.Name())
 }
 
 // passBug makes of a broken pass a Bug with a reproducer: the module that the
@@ -106,14 +95,16 @@ const (
 	ExitDone        = 0
 	ExitInput       = 1 // the input or the outside world is wrong
 	ExitUsage       = 2
-	ExitBug         = 3 // ppc is wrong
-	ExitInterrupted = 130
+	ExitBug         = 3   // ppc is wrong
+	ExitTimeout     = 124 // --timeout
+	ExitInterrupted = 130 // Ctrl-C; other signals have 128 and their number too
 )
 
 // ExitCode is the exit status that goes with err.
 func ExitCode(err error) int {
 	var use *UsageError
 	var bug *Bug
+	var stop *StopError
 	switch {
 	case err == nil:
 		return ExitDone
@@ -121,8 +112,8 @@ func ExitCode(err error) int {
 		return ExitBug
 	case errors.As(err, &use):
 		return ExitUsage
-	case errors.Is(err, context.Canceled):
-		return ExitInterrupted
+	case errors.As(err, &stop):
+		return stop.Stop.Exit
 	}
 	return ExitInput
 }
@@ -134,11 +125,6 @@ func fileError(err error) error {
 		return fmt.Errorf("%s: %w", filepath.ToSlash(p.Path), p.Err)
 	}
 	return err
-}
-
-// WriteFile makes the file hold data, whole or not at all.
-func WriteFile(path string, data []byte) error {
-	return writeError(path, atomicfile.WriteBytes(path, data))
 }
 
 // writeError says which file could not be written and why.

@@ -17,7 +17,7 @@ import (
 func TestGuard(t *testing.T) {
 	dir := t.TempDir()
 	r := reproducer{dir: dir, pattern: "ppc-rotate-*.mlir", text: func() string { return "module {}" }, command: "ppc lower %s"}
-	err := guard("pass rotate", r, func() error { panic("index out of range") })
+	_, err := guard(t.Context(), "pass rotate", r, func() (int, error) { panic("index out of range") })
 	var bug *Bug
 	if !errors.As(err, &bug) {
 		t.Fatalf("error %v, want a bug", err)
@@ -38,7 +38,7 @@ func TestGuard(t *testing.T) {
 // A module so broken that it cannot be printed is still reported.
 func TestGuardWithoutReproducer(t *testing.T) {
 	r := reproducer{dir: t.TempDir(), pattern: "x-*", text: func() string { panic("again") }, command: "%s"}
-	err := guard("printing", r, func() error { panic("first") })
+	_, err := guard(t.Context(), "printing", r, func() (int, error) { panic("first") })
 	if err == nil || !strings.Contains(err.Error(), "first") || strings.Contains(err.Error(), "reproducer") {
 		t.Errorf("error %v", err)
 	}
@@ -92,7 +92,7 @@ func TestExitCode(t *testing.T) {
 		{fmt.Errorf("file: %w", usage("x")), 2},
 		{&Bug{Stage: "x"}, 3},
 		{errors.Join(errors.New("x"), &Bug{}), 3},
-		{fmt.Errorf("stopped: %w", context.Canceled), 130},
+		{fmt.Errorf("reference: %w", &StopError{Stop: &Stop{Exit: 143}}), 143},
 	} {
 		if got := ExitCode(c.err); got != c.want {
 			t.Errorf("%v exits with %d, want %d", c.err, got, c.want)

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"errors"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -10,10 +11,10 @@ import (
 
 // Check reads the programs and checks everything about them that can be
 // checked without lowering. A .pp file may lack a model, for others to include.
-func Check(srcs []*Source) error {
+func Check(ctx context.Context, srcs []*Source) error {
 	var errs []error
 	for _, s := range srcs {
-		p, err := s.load(lang.Options{Library: true, Train: true})
+		p, err := s.load(ctx, lang.Options{Library: true, Train: true})
 		if err == nil {
 			p.sayWarnings()
 		}
@@ -31,7 +32,7 @@ type Formatted struct {
 }
 
 // Format formats a .pp file. It writes nothing.
-func Format(src *Source) (*Formatted, error) {
+func Format(ctx context.Context, src *Source) (*Formatted, error) {
 	name, err := src.language()
 	if err != nil {
 		return nil, err
@@ -40,14 +41,14 @@ func Format(src *Source) (*Formatted, error) {
 		return nil, usage("%s: only .pp files are formatted", src.name())
 	}
 	f := &Formatted{Name: src.name(), stdin: src.File == "-"}
-	if f.Old, err = src.read(src.name()); err != nil {
-		return nil, fileError(err)
-	}
-	err = guard("formatting "+f.Name, src.reproducer(".pp"), func() (err error) {
+	return guard(ctx, "formatting "+f.Name, src.reproducer(".pp"), func() (*Formatted, error) {
+		var err error
+		if f.Old, err = src.read(src.name()); err != nil {
+			return nil, fileError(err)
+		}
 		f.New, err = lang.Format(f.Name, f.Old)
-		return err
+		return f, err
 	})
-	return f, err
 }
 
 // Diff is what formatting changes, as a unified diff; nil where it changes
@@ -57,12 +58,12 @@ func (f *Formatted) Diff() []byte {
 }
 
 // Write writes the formatted text back, where it differs.
-func (f *Formatted) Write() error {
+func (f *Formatted) Write(ctx context.Context) error {
 	if f.stdin {
 		return usage("-w: standard input cannot be written back")
 	}
 	if string(f.Old) == string(f.New) {
 		return nil
 	}
-	return WriteFile(f.Name, f.New)
+	return WriteFile(ctx, f.Name, f.New)
 }

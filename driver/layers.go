@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ import (
 // weights it got: the activation is a register of layer numbers, which the
 // layer shifts by one to append its own. What the model computes does not
 // matter, so a weight that is wrong is found also where the numbers hide it.
-func strayLayers(m *ir.Module) ([]string, error) {
+func strayLayers(ctx context.Context, m *ir.Module) ([]string, error) {
 	var found []string
 	for _, op := range m.Main().Body.Ops {
 		if op.Kind != ir.PPPipeline {
@@ -28,7 +29,7 @@ func strayLayers(m *ir.Module) ([]string, error) {
 		if t == nil {
 			continue
 		}
-		trails, err := t.run()
+		trails, err := t.run(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -117,12 +118,11 @@ func partsOf(mesh *ir.Mesh, s *ir.Sharding) []int {
 
 // run returns the layer numbers, from 1, that each microbatch has seen, row by
 // row. Numbers that nobody is to look at are NaN.
-func (t *trail) run() (*ir.Literal, error) {
+func (t *trail) run(ctx context.Context) (*ir.Literal, error) {
 	rep := moduleReproducer(t.module, "", "check", "ppc run --check %s")
-	var out []*ir.Literal
-	err := guard("following microbatches through the layers", rep, func() error {
-		if err := passBug(passes.Run(t.module, passes.Config{After: "allgather-prefetch"}), ""); err != nil {
-			return err
+	out, err := guard(ctx, "following microbatches through the layers", rep, func() ([]*ir.Literal, error) {
+		if err := passBug(passes.Run(t.module, passes.Config{Context: ctx, After: "allgather-prefetch"}), ""); err != nil {
+			return nil, err
 		}
 		var args []*ir.Literal
 		for _, p := range t.module.Main().Params() {
@@ -134,9 +134,7 @@ func (t *trail) run() (*ir.Literal, error) {
 			}
 			args = append(args, ir.Floats64(p.Type, vs...))
 		}
-		var err error
-		out, err = eval.Run(t.module, t.module.Main(), args, eval.Options{Poison: true})
-		return err
+		return eval.Run(t.module, t.module.Main(), args, eval.Options{Poison: true, Context: ctx})
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -39,13 +40,13 @@ type LintOptions struct {
 
 // Lint compiles the program and returns what the lints find in what each
 // device runs.
-func Lint(src *Source, opts LintOptions) ([]*Finding, error) {
+func Lint(ctx context.Context, src *Source, opts LintOptions) ([]*Finding, error) {
 	for _, name := range opts.Skip {
 		if _, err := lintNamed("--skip", name); err != nil {
 			return nil, err
 		}
 	}
-	p, err := src.load(lang.Options{Train: true})
+	p, err := src.load(ctx, lang.Options{Train: true})
 	if err != nil {
 		return nil, err
 	}
@@ -55,14 +56,11 @@ func Lint(src *Source, opts LintOptions) ([]*Finding, error) {
 			p.warn(passWarning(w))
 		}
 	}
-	if err := p.compile("", ""); err != nil {
+	if err := p.compile(ctx, "", ""); err != nil {
 		return nil, err
 	}
-	var found []*Finding
-	err = guard("linting "+src.name(), moduleReproducer(p.m, "", "lint", "ppc lint %s"), func() error {
-		found, err = lint.Of(p.m, passed)
-		return err
-	})
+	rep := moduleReproducer(p.m, "", "lint", "ppc lint %s")
+	found, err := guard(ctx, "linting "+src.name(), rep, func() ([]*Finding, error) { return lint.Of(p.m, passed) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", src.name(), err)
 	}

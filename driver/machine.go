@@ -71,6 +71,13 @@ func (m *machine) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	m.adopt(out)
+	return nil
+}
+
+// adopt takes the results of a run: those that stand in place of a parameter
+// are arguments of the next one.
+func (m *machine) adopt(out [][]*ir.Literal) {
 	m.out = out
 	for i, r := range m.results {
 		if r.alias < 0 {
@@ -80,7 +87,6 @@ func (m *machine) run(ctx context.Context) error {
 			m.args[d][r.alias] = out[d][i]
 		}
 	}
-	return nil
 }
 
 // value joins result i of the last run. Its elements may be wider than the

@@ -155,7 +155,7 @@ func TestWholeSteps(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			start := time.Now()
-			text, err := Lower(&Source{File: file}, LowerOptions{Emit: "stablehlo"})
+			text, err := Lower(t.Context(), &Source{File: file}, LowerOptions{Emit: "stablehlo"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -24,6 +23,10 @@ type RunOptions struct {
 	Grad   bool    // the gradients, without an update
 	Check  bool    // against the reference
 	Memory int     // bytes that it may take; 0 for what the system has
+
+	// Saving ends the saving of the last step of training, for which a run that
+	// its context stops goes on; nil lets it end by itself.
+	Saving context.Context
 
 	Note func(string) // takes remarks that are no errors; may be nil
 	Step func(*Step)  // takes the result of each step of training; may be nil
@@ -83,17 +86,52 @@ type runner struct {
 	feed      *feed
 	first     int        // steps that were done before
 	steps     int        // runs of the machine
+	done      int        // of them
 	history   [][]*named // the scalars of each step, for a check
 }
 
 func (r *runner) run(ctx context.Context) (*RunResult, error) {
-	if err := r.load(); err != nil {
+	if err := r.load(ctx); err != nil {
 		return nil, err
 	}
-	r.p.sayWarnings()
-	if err := r.p.compile("", ""); err != nil {
+	if err := r.p.compile(ctx, "", ""); err != nil {
 		return nil, err
 	}
+	rep := moduleReproducer(r.p.m, "", "run", "ppc run %s")
+	exe, err := guard(ctx, "preparing the run", rep, r.prepare)
+	if err != nil {
+		return nil, err
+	}
+	defer r.args.close()
+	if err := r.loop(ctx, exe, rep); err != nil {
+		return nil, r.leave(ctx, err)
+	}
+	values, err := r.save(ctx)
+	if err != nil {
+		return nil, r.leave(ctx, err)
+	}
+	if ctx.Err() != nil { // while the last step was saved
+		return nil, r.saved(stopped(ctx))
+	}
+	result := new(RunResult)
+	for _, v := range values {
+		if !v.state {
+			result.Outputs = append(result.Outputs, newOutput(v.name, v.literal))
+		}
+	}
+	if r.opts.Check {
+		result.Checks, err = r.check(ctx, values)
+	}
+	var stop *StopError
+	if errors.As(err, &stop) {
+		stop.Left = "before the check was done"
+	}
+	return result, err
+}
+
+// prepare opens and checks all that the run reads and writes, and compiles the
+// program for it.
+func (r *runner) prepare() (*runtime.Executable, error) {
 	r.machine = newMachine(r.p.m, r.p.named)
 	if err := r.fits(); err != nil {
 		return nil, err
@@ -101,25 +139,15 @@ func (r *runner) run(ctx context.Context) (*RunResult, error) {
 	if err := r.start(); err != nil {
 		return nil, err
 	}
-	defer r.args.close()
-	if err := r.execute(ctx); err != nil {
-		return nil, err
-	}
-	result := new(RunResult)
-	values := r.machine.values()
-	for _, v := range values {
-		if !v.state {
-			result.Outputs = append(result.Outputs, newOutput(v.name, v.literal))
+	err := r.claim()
+	if err == nil {
+		var exe *runtime.Executable
+		if exe, err = runtime.Load(r.p.m); err == nil {
+			return exe, nil
 		}
 	}
-	if err := r.write(values); err != nil {
-		return nil, err
-	}
-	var err error
-	if r.opts.Check {
-		result.Checks, err = r.check(ctx, values)
-	}
-	return result, err
+	r.args.close()
+	return nil, err
 }
 
 // reading is how the program is read: as a step of training unless the steps
@@ -129,9 +157,9 @@ func (r *runner) reading() lang.Options {
 }
 
 // load reads the program and settles how often it runs.
-func (r *runner) load() error {
+func (r *runner) load(ctx context.Context) error {
 	var err error
-	if r.p, err = r.src.load(r.reading()); err != nil {
+	if r.p, err = r.src.load(ctx, r.reading()); err != nil {
 		return err
 	}
 	if r.opts.Grad && !r.p.named {
@@ -217,57 +245,21 @@ func (r *runner) training(name string) bool {
 	return r.p.training != nil && slices.ContainsFunc(r.machine.params, func(p *port) bool { return p.name == name && p.kind == "input" })
 }
 
-// execute runs the per-device program on all devices, step after step.
-func (r *runner) execute(ctx context.Context) error {
-	rep := moduleReproducer(r.p.m, "", "run", "ppc run %s")
-	err := guard("running", rep, func() error {
-		exe, err := runtime.Load(r.p.m)
-		if err != nil {
-			return err
-		}
-		r.machine.exec = func(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) { return exe.Run(ctx, args) }
-		return r.loop(ctx)
-	})
-	if err != nil {
-		return runError(ctx, err, rep)
-	}
-	return nil
-}
-
-// runError tells what failed: the context's end, ppc itself, or the program.
-func runError(ctx context.Context, err error, rep reproducer) error {
-	var fault *runtime.Fault
-	if errors.As(err, &fault) && fault.Stack != nil {
-		bug := &Bug{Stage: "running", Cause: err, Stack: fault.Stack}
-		bug.keep(rep)
-		return bug
-	}
-	return cancelled(ctx, err)
-}
-
-// cancelled makes the context's end the cause of an error that it caused.
-func cancelled(ctx context.Context, err error) error {
-	if cause := ctx.Err(); cause != nil {
-		return fmt.Errorf("stopped: %w", cause)
-	}
-	return err
-}
+// shardFiles are the files in the folder of --shards.
+var shardFiles = [...]string{"args.npz", "results.npz"}
 
 // writeShards writes what each device took and gave, each value stacked on an
 // axis of devices; for one device there is no such axis.
-func writeShards(dir string, args, results [][]*ir.Literal) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fileError(err)
-	}
+func writeShards(ctx context.Context, dir string, args, results [][]*ir.Literal) error {
 	for _, file := range []struct {
 		name, prefix string
 		values       [][]*ir.Literal
-	}{{"args.npz", "in", args}, {"results.npz", "out", results}} {
+	}{{shardFiles[0], "in", args}, {shardFiles[1], "out", results}} {
 		var arrays []tensorfile.Named
 		for i := range file.values[0] {
 			arrays = append(arrays, tensorfile.Named{Name: fmt.Sprint(file.prefix, i), Array: array(stackDevices(file.values, i))})
 		}
-		if err := writeArrays(filepath.Join(dir, file.name), arrays); err != nil {
+		if err := writeArrays(ctx, filepath.Join(dir, file.name), arrays); err != nil {
 			return err
 		}
 	}
@@ -285,15 +277,4 @@ func stackDevices(values [][]*ir.Literal, i int) *ir.Literal {
 	}
 	t := parts[0].Type
 	return stack(t.WithShape(append([]int{len(parts)}, t.Shape...)...), parts)
-}
-
-func (r *runner) write(values []*named) error {
-	if r.opts.Out == "" {
-		return nil
-	}
-	arrays := make([]tensorfile.Named, len(values))
-	for i, v := range values {
-		arrays[i] = tensorfile.Named{Name: v.name, Array: array(v.literal)}
-	}
-	return writeArrays(r.opts.Out, arrays)
 }

@@ -2,10 +2,11 @@ package driver
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -25,11 +26,15 @@ type Source struct {
 	Devices int       // for a mesh axis of size -1; 0 where nobody said
 	Stdin   io.Reader // what "-" reads
 
+	IncludeDirs []string    // folders that .pp files may include from, beside that of the program
+	Stdout      fs.FileInfo // the file that standard output goes to; nil where it is not known
+
 	// Warn, if not nil, is called with what the program asks for without effect
 	// and with what it probably does not mean.
 	Warn func(*Warning)
 
 	stdin []byte // once read
+	files claims // that the program consists of, and that the command writes
 }
 
 // A Warning is a diagnostic of a program that is taken all the same.
@@ -73,24 +78,9 @@ func (s *Source) name() string {
 	return s.File
 }
 
-// read reads a file that the program consists of.
-func (s *Source) read(name string) ([]byte, error) {
-	if name != stdinName {
-		return os.ReadFile(name)
-	}
-	if s.stdin == nil {
-		data, err := io.ReadAll(s.Stdin)
-		if err != nil {
-			return nil, err
-		}
-		s.stdin = append([]byte{}, data...)
-	}
-	return s.stdin, nil
-}
-
 // load reads, parses and checks the program. opts says which reading of a .pp
 // file is wanted; settings, devices and files are filled in.
-func (s *Source) load(opts lang.Options) (*program, error) {
+func (s *Source) load(ctx context.Context, opts lang.Options) (*program, error) {
 	name, err := s.language()
 	if err != nil {
 		return nil, err
@@ -101,16 +91,20 @@ func (s *Source) load(opts lang.Options) (*program, error) {
 	if name != "pp" && s.Devices > 0 {
 		return nil, usage("--devices %d: the number of devices of a program in %s is in its text", s.Devices, name)
 	}
-	opts.Set, opts.Devices, opts.ReadFile = s.Set, s.Devices, s.read
-	var p *program
-	err = guard("reading "+s.name(), s.reproducer(languages[name].ext), func() (err error) {
-		p, err = languages[name].load(s, s.name(), opts)
-		return err
+	if name != "pp" && len(s.IncludeDirs) > 0 {
+		return nil, usage("--include-dir %s: .pp files include others; %s is %s", s.IncludeDirs[0], s.name(), name)
+	}
+	if err := s.checkIncludeDirs(); err != nil {
+		return nil, err
+	}
+	opts.Set, opts.Devices, opts.ReadFile, opts.ReadInclude, opts.IncludeDirs = s.Set, s.Devices, s.read, s.include, s.IncludeDirs
+	p, err := guard(ctx, "reading "+s.name(), s.reproducer(languages[name].ext), func() (*program, error) {
+		return languages[name].load(s, s.name(), opts)
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.warn = s.Warn
+	p.warn, p.files = s.Warn, &s.files
 	if p.m == nil {
 		return p, nil // a library, where opts takes one
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ppc/ir"
+	"ppc/runtime"
 )
 
 // A Step is what one step of training gave.
@@ -36,20 +37,27 @@ func (e *NaNError) Error() string {
 	return fmt.Sprintf("step %d: %s is NaN: %s", e.Step, e.Name, e.Cause)
 }
 
-// loop runs the machine as often as the program asks for.
-func (r *runner) loop(ctx context.Context) error {
+// loop runs the per-device program on all devices as often as the program asks
+// for.
+func (r *runner) loop(ctx context.Context, exe *runtime.Executable, rep reproducer) error {
 	tokens := countTokens(r.machine.params)
 	for i := range r.steps {
 		step, begin := r.first+i, time.Now()
-		if err := r.feed.fill(r.machine, step); err != nil {
+		args, err := guard(ctx, "reading a batch", rep, func() ([][]*ir.Literal, error) {
+			err := r.feed.fill(r.machine, step)
+			return r.shards(i), err
+		})
+		if err != nil {
 			return err
 		}
-		args := r.shards(i)
-		if err := r.machine.run(ctx); err != nil {
-			return err
+		out, err := guard(ctx, "running", rep, func() ([][]*ir.Literal, error) { return exe.Run(ctx, r.machine.args) })
+		if err != nil {
+			return runError(ctx, err, rep)
 		}
+		r.machine.adopt(out)
+		r.done++
 		if args != nil {
-			if err := writeShards(r.opts.Shards, args, r.machine.out); err != nil {
+			if err := writeShards(ctx, r.opts.Shards, args, r.machine.out); err != nil {
 				return err
 			}
 		}

@@ -111,7 +111,7 @@ func TestAccumulation(t *testing.T) {
 	file := write(t, "trained.pp", strings.Replace(trained, ", 0.2)", ", 0)", 1))
 	args := filepath.Join(t.TempDir(), "args.npz")
 	tokens := iota(ir.I32, 8, 2)
-	if err := writeArrays(args, []tensorfile.Named{{Name: "tokens", Array: tokens}, {Name: "targets", Array: tokens}}); err != nil {
+	if err := writeArrays(t.Context(), args, []tensorfile.Named{{Name: "tokens", Array: tokens}, {Name: "targets", Array: tokens}}); err != nil {
 		t.Fatal(err)
 	}
 	losses := func(set ...string) (out []float64) {

@@ -60,7 +60,7 @@ func TestRunUneven(t *testing.T) {
 			if _, err := Run(t.Context(), src, RunOptions{Check: true, Out: made}); err != nil {
 				t.Fatal(err)
 			}
-			m, err := src.load(lang.Options{})
+			m, err := src.load(t.Context(), lang.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,13 +78,13 @@ func TestRunUneven(t *testing.T) {
 				arrays = append(arrays, tensorfile.Named{Name: p.name, Array: array(l)})
 			}
 			in, out, again := filepath.Join(dir, "in.npz"), filepath.Join(dir, "out.npz"), filepath.Join(dir, "again.npz")
-			if err := writeArrays(in, arrays); err != nil {
+			if err := writeArrays(t.Context(), in, arrays); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := Run(t.Context(), src, RunOptions{Check: true, Args: in, Out: out}); err != nil {
 				t.Fatal(err)
 			}
-			local, err := Lower(src, LowerOptions{Emit: "ir"})
+			local, err := Lower(t.Context(), src, LowerOptions{Emit: "ir"})
 			if err != nil {
 				t.Fatal(err)
 			}

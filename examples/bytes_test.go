@@ -95,7 +95,7 @@ func bytesReceived(t *testing.T, name string) int {
 		}
 		src.File = found[0]
 	}
-	text, err := driver.Lower(src, driver.LowerOptions{Emit: "stats-json"})
+	text, err := driver.Lower(t.Context(), src, driver.LowerOptions{Emit: "stats-json"})
 	if err != nil {
 		t.Fatal(err)
 	}

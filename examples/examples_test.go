@@ -34,14 +34,14 @@ func TestExamples(t *testing.T) {
 	for _, file := range files(t) {
 		t.Run(filepath.ToSlash(file), func(t *testing.T) {
 			src := &driver.Source{File: file}
-			f, err := driver.Format(src)
+			f, err := driver.Format(t.Context(), src)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := f.Diff(); diff != nil {
 				t.Errorf("it is not formatted:\n%s", diff)
 			}
-			if err := driver.Check([]*driver.Source{src}); err != nil {
+			if err := driver.Check(t.Context(), []*driver.Source{src}); err != nil {
 				t.Fatal(err)
 			}
 			p, err := lang.Load(file, lang.Options{Library: true, Train: true})

@@ -57,7 +57,7 @@ func TestFullSize(t *testing.T) {
 			}
 		})
 	}
-	if _, err := driver.Lower(&driver.Source{File: "llama2_7b.pp"}, driver.LowerOptions{Emit: "hlo"}); err != nil {
+	if _, err := driver.Lower(t.Context(), &driver.Source{File: "llama2_7b.pp"}, driver.LowerOptions{Emit: "hlo"}); err != nil {
 		t.Error(err)
 	}
 }

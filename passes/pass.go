@@ -8,6 +8,7 @@
 package passes
 
 import (
+	"context"
 	"cmp"
 	"fmt"
 	"runtime/debug"
@@ -41,6 +42,8 @@ func (p *Pass) after(f ir.Form) ir.Form { return f&^p.Breaks | p.Ensures }
 
 // A Config says how to run passes.
 type Config struct {
+	// Context ends the run between two passes; nil never does.
+	Context context.Context
 	// After stops the run after the first pass of this name that follows the
 	// form the module has; "" runs all.
 	After string
@@ -176,6 +179,9 @@ func Run(m *ir.Module, cfg Config) error {
 		p := &Table[i]
 		if p.done(m.Form) {
 			continue
+		}
+		if cfg.Context != nil && cfg.Context.Err() != nil {
+			return cfg.Context.Err()
 		}
 		if !m.Form.Has(p.Requires) {
 			return &Error{Pass: p.Name, Msg: fmt.Sprintf("pass %s requires the form %q, the program has %q", p.Name, p.Requires, m.Form)}

@@ -18,57 +18,103 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"ppc/driver"
+	"ppc/internal/diag"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	// What does not listen to the context ends too, a little later.
-	context.AfterFunc(ctx, func() {
-		stop() // a second Ctrl-C ends at once
-		time.Sleep(900 * time.Millisecond)
-		os.Exit(driver.ExitInterrupted)
-	})
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	ctx, saving := listen()
+	p := &process{ctx, saving, os.Stdin, os.Stdout, os.Stderr}
+	os.Exit(p.run(os.Args[1:]))
+}
+
+// A process is what a command has of the system.
+type process struct {
+	ctx, saving    context.Context // the end of the command, and of what it saves then
+	stdin          io.Reader
+	stdout, stderr io.Writer
 }
 
 // run is the whole program but for the process: it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	var cmds commands
-	parser := kong.Must(&cmds, kong.Name("ppc"), kong.Description("Compiles models into pipelined programs, one per device, and runs them."),
-		kong.Writers(stdout, stderr), kong.Vars{"file": fileHelp}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
-	command, err := parser.Parse(args)
-	if err != nil {
-		fmt.Fprintf(stderr, "ppc: %v\n", err)
-		return driver.ExitUsage
+	p := &process{ctx, context.WithoutCancel(ctx), stdin, stdout, stderr}
+	return p.run(args)
+}
+
+func (p *process) run(args []string) int {
+	started := time.Now()
+	out := &sink{ctx: p.ctx, w: p.stdout, name: "standard output", needed: true}
+	diagnostics := &sink{ctx: p.ctx, w: p.stderr, name: "standard error"}
+	std := &streams{ctx: p.ctx, saving: p.saving, stdin: p.stdin, out: out, stdout: bufio.NewWriter(out), stderr: diagnostics, args: args, end: func() {}}
+	if f, ok := p.stdout.(*os.File); ok {
+		std.stdoutFile, _ = f.Stat()
 	}
-	out := bufio.NewWriter(stdout)
-	std := &streams{ctx, stdin, out, stderr}
-	err = command.Run(std)
-	if flushErr := out.Flush(); err == nil {
-		err = flushErr
+	err := std.run(started)
+	defer std.end()
+	flushed := std.stdout.Flush()
+	if flushed != nil && !errors.Is(err, flushed) {
+		err = errors.Join(err, flushed)
+	}
+	if errors.Is(flushed, syscall.EPIPE) { // as a process that SIGPIPE ends
+		return exitPipe
 	}
 	if err != nil {
 		std.report(err)
 	}
-	return driver.ExitCode(err)
+	code := driver.ExitCode(err)
+	if lost := diagnostics.end(); lost != nil && code == driver.ExitDone {
+		code = driver.ExitInput
+	}
+	return code
 }
+
+const exitPipe = 128 + 13
+
+// run parses the arguments and does what they say.
+func (s *streams) run(started time.Time) (err error) {
+	var cmds commands
+	parser := kong.Must(&cmds, kong.Name("ppc"), kong.Description("Compiles models into pipelined programs, one per device, and runs them."),
+		kong.Writers(s.stdout, s.stderr), kong.Vars{"file": fileHelp}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Exit(func(int) { panic(errHelped) }))
+	defer func() {
+		if p := recover(); p != nil && p != errHelped {
+			panic(p)
+		}
+	}()
+	command, err := parser.Parse(s.args)
+	if err != nil {
+		return &driver.UsageError{Msg: diag.Line(err.Error())}
+	}
+	s.ctx, s.end = cmds.Timeout.within(s.ctx, started)
+	s.out.ctx, s.stderr.ctx = s.ctx, s.ctx
+	return command.Run(s)
+}
+
+// errHelped ends the parsing of arguments that asked for help.
+var errHelped = errors.New("help")
 
 // streams is where a command reads from and writes to, and what ends it.
 type streams struct {
-	ctx    context.Context
-	stdin  io.Reader
-	stdout *bufio.Writer
-	stderr io.Writer
+	ctx, saving context.Context
+	end         context.CancelFunc // of ctx
+	stdin       io.Reader
+	out         *sink
+	stdout      *bufio.Writer // to out
+	stdoutFile  fs.FileInfo   // nil where it is no file
+	stderr      *sink
+	args        []string
 }
 
 type commands struct {
+	Timeout *limit `placeholder:"DURATION" help:"Stop after so long, such as 90s or 2h, as Ctrl-C does, with exit status 124."`
+
 	Lower   lowerCmd   `cmd:"" help:"Lower a program and print it."`
 	Run     runCmd     `cmd:"" help:"Lower a program, run it and print its results."`
 	Check   checkCmd   `cmd:"" help:"Parse, type-check and validate every setting; no lowering."`
@@ -83,10 +129,11 @@ type settings struct {
 	Set     []string `sep:"none" placeholder:"block.key=value" help:"Override a setting of a .pp file, such as pipeline.rotate=slice_pad."`
 	Devices int      `placeholder:"N" help:"Number of devices, for a mesh axis of size -1."`
 	Lang    string   `enum:",pp,mlir,hlo" default:"" help:"Language of the program: pp, mlir or hlo, where the extension does not say."`
+	Include []string `name:"include-dir" sep:"none" placeholder:"DIR" help:"A folder that .pp files may include from, beside that of the program."`
 }
 
 func (s *settings) source(file string, std *streams) *driver.Source {
-	return &driver.Source{File: file, Lang: s.Lang, Set: s.Set, Devices: s.Devices, Stdin: std.stdin, Warn: std.warn}
+	return &driver.Source{File: file, Lang: s.Lang, Set: s.Set, Devices: s.Devices, Stdin: std.stdin, Stdout: std.stdoutFile, Warn: std.warn, IncludeDirs: s.Include}
 }
 
 const fileHelp = "A .pp, .mlir or .hlo file; - is standard input."
@@ -124,7 +171,7 @@ func (c *lowerCmd) Validate() error {
 }
 
 func (c *lowerCmd) Run(std *streams) error {
-	text, err := driver.Lower(c.source(c.File, std), driver.LowerOptions{Emit: c.Emit, After: c.After, DumpTo: c.DumpTo})
+	text, err := driver.Lower(std.ctx, c.source(c.File, std), driver.LowerOptions{Emit: c.Emit, After: c.After, DumpTo: c.DumpTo, Out: c.Out})
 	if err != nil {
 		return err
 	}
@@ -146,13 +193,18 @@ type runCmd struct {
 }
 
 func (c *runCmd) Run(std *streams) error {
-	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check}
-	line := &progress{w: std.stderr, rewrite: terminal(std.stderr)}
+	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check, Saving: std.saving}
+	line := &progress{w: std.stderr, rewrite: terminal(std.stderr.w)}
 	if !c.Quiet {
 		opts.Note, opts.Step = std.note, line.step
 	}
 	if c.JSON {
 		opts.Step = std.jsonStep
+	}
+	if c.JSON || !c.Quiet {
+		if err := std.out.check(); err != nil {
+			return err
+		}
 	}
 	result, err := driver.Run(std.ctx, c.source(c.File, std), opts)
 	line.end()
@@ -181,7 +233,7 @@ func (c *checkCmd) Run(std *streams) error {
 	for _, f := range c.Files {
 		srcs = append(srcs, c.source(f, std))
 	}
-	return driver.Check(srcs)
+	return driver.Check(std.ctx, srcs)
 }
 
 type lintCmd struct {
@@ -215,7 +267,7 @@ func (c *lintCmd) Run(std *streams) error {
 	}
 	var failed failures
 	for _, file := range c.Files {
-		found, err := driver.Lint(c.source(file, std), driver.LintOptions{Skip: c.Skip, Severity: c.Severity})
+		found, err := driver.Lint(std.ctx, c.source(file, std), driver.LintOptions{Skip: c.Skip, Severity: c.Severity})
 		std.findings(found, c.JSON)
 		if len(found) > 0 {
 			err = errFound
@@ -234,7 +286,7 @@ type fmtCmd struct {
 func (c *fmtCmd) Run(std *streams) error {
 	var failed failures
 	for _, file := range c.Files {
-		f, err := driver.Format(&driver.Source{File: file, Stdin: std.stdin})
+		f, err := driver.Format(std.ctx, &driver.Source{File: file, Stdin: std.stdin, Stdout: std.stdoutFile})
 		if err == nil {
 			err = c.one(std, f)
 		}
@@ -245,7 +297,7 @@ func (c *fmtCmd) Run(std *streams) error {
 
 func (c *fmtCmd) one(std *streams, f *driver.Formatted) error {
 	if c.Write {
-		if err := f.Write(); err != nil {
+		if err := f.Write(std.ctx); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,8 +10,11 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf16"
 
 	"ppc/driver"
+	"ppc/internal/diag"
 )
 
 // print writes text to a file, or to standard output where none is named.
@@ -19,11 +23,24 @@ func (s *streams) print(file, text string) error {
 		_, err := fmt.Fprint(s.stdout, text)
 		return err
 	}
-	return driver.WriteFile(file, []byte(text))
+	return driver.WriteFile(s.ctx, file, []byte(text))
+}
+
+// quote is text for a terminal. Names on the command line stay on their line.
+func (s *streams) quote(text string) string {
+	for _, arg := range s.args {
+		_, value, _ := strings.Cut(arg, "=")
+		for _, name := range []string{arg, value} {
+			if strings.ContainsAny(name, "\n\t") {
+				text = strings.ReplaceAll(text, name, diag.Line(name))
+			}
+		}
+	}
+	return diag.Printable(text)
 }
 
 // note writes a remark.
-func (s *streams) note(text string) { fmt.Fprintf(s.stderr, "note: %s\n", text) }
+func (s *streams) note(text string) { fmt.Fprintf(s.stderr, "note: %s\n", s.quote(text)) }
 
 // errDiffers is said by the diff.
 var errDiffers = errors.New("")
@@ -38,15 +55,15 @@ func (s *streams) report(err error) {
 	if errors.As(err, &use) {
 		text = "ppc: " + text
 	}
-	fmt.Fprintln(s.stderr, paint(text, colours(s.stderr)))
+	fmt.Fprintln(s.stderr, paint(s.quote(text), colours(s.stderr.w)))
 	var bug *driver.Bug
 	if errors.As(err, &bug) {
-		fmt.Fprintf(s.stderr, "\n%s", bug.Stack)
+		fmt.Fprintf(s.stderr, "\n%s", diag.Printable(string(bug.Stack)))
 	}
 }
 
 // warn writes a warning.
-func (s *streams) warn(w *driver.Warning) { fmt.Fprint(s.stderr, w.String()) }
+func (s *streams) warn(w *driver.Warning) { fmt.Fprint(s.stderr, s.quote(w.String())) }
 
 // failures collects the errors of several files.
 type failures []error
@@ -101,14 +118,14 @@ func (s *streams) textResult(r *driver.RunResult) {
 	w := tabwriter.NewWriter(s.stdout, 0, 8, 2, ' ', 0)
 	for _, o := range r.Outputs {
 		if o.Scalar() {
-			fmt.Fprintf(w, "%s\t%s\n", o.Name, o.Value)
+			fmt.Fprintf(w, "%s\t%s\n", diag.Line(o.Name), o.Value)
 			continue
 		}
 		format := "%s\t%s\tmin %.6g\tmean %.6g\tmax %.6g"
 		if o.Integer() {
 			format = "%s\t%s\tmin %.0f\tmean %.6g\tmax %.0f"
 		}
-		fmt.Fprintf(w, format, o.Name, o.Type(), o.Min, o.Mean, o.Max)
+		fmt.Fprintf(w, format, diag.Line(o.Name), o.Type(), o.Min, o.Mean, o.Max)
 		if o.NaNs > 0 {
 			fmt.Fprintf(w, "\t%d NaN", o.NaNs)
 		}
@@ -119,9 +136,31 @@ func (s *streams) textResult(r *driver.RunResult) {
 		if !c.OK {
 			verdict = "differs"
 		}
-		fmt.Fprintf(w, "check %s\tabs %.3g\trel %.3g\ttolerance %.3g\t%s\n", c.Name, c.MaxAbs, c.MaxRel, c.Tolerance, verdict)
+		fmt.Fprintf(w, "check %s\tabs %.3g\trel %.3g\ttolerance %.3g\t%s\n", diag.Line(c.Name), c.MaxAbs, c.MaxRel, c.Tolerance, verdict)
 	}
 	w.Flush()
+}
+
+// json prints v as one line of JSON. What no terminal should obey stands only in
+// strings, where JSON can escape it.
+func (s *streams) json(v any) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // names, numbers and their text
+	}
+	for _, r := range b.String() {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			s.stdout.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(s.stdout, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(s.stdout, `\u%04x`, r)
+		}
+	}
 }
 
 // A number is a float64 that JSON can say: what is no number is a string.
@@ -149,9 +188,8 @@ func jsonValue(o *driver.Output) any {
 
 // jsonResult prints one object per output and one per comparison.
 func (s *streams) jsonResult(r *driver.RunResult) {
-	e := json.NewEncoder(s.stdout)
 	for _, o := range r.Outputs {
-		e.Encode(struct {
+		s.json(struct {
 			Output string `json:"output"`
 			Type   string `json:"type"`
 			Shape  []int  `json:"shape"`
@@ -163,7 +201,7 @@ func (s *streams) jsonResult(r *driver.RunResult) {
 		}{o.Name, o.DType, append([]int{}, o.Shape...), jsonValue(o), number(o.Min), number(o.Mean), number(o.Max), o.NaNs})
 	}
 	for _, c := range r.Checks {
-		e.Encode(struct {
+		s.json(struct {
 			Check     string `json:"check"`
 			MaxAbs    number `json:"max_abs"`
 			MaxRel    number `json:"max_rel"`
@@ -180,7 +218,7 @@ func (s *streams) jsonStep(step *driver.Step) {
 	for _, o := range step.Outputs {
 		values[o.Name] = jsonValue(o)
 	}
-	json.NewEncoder(s.stdout).Encode(struct {
+	s.json(struct {
 		Step   int            `json:"step"`
 		Values map[string]any `json:"values"`
 		MS     number         `json:"ms"`
@@ -201,7 +239,7 @@ type progress struct {
 }
 
 func (p *progress) step(s *driver.Step) {
-	line := fmt.Sprintf("step %d  %s %s  %.0f ms  %.0f tokens/s", s.Number, s.Loss().Name, s.Loss().Value, milliseconds(s), s.TokensPerSecond())
+	line := fmt.Sprintf("step %d  %s %s  %.0f ms  %.0f tokens/s", s.Number, diag.Line(s.Loss().Name), s.Loss().Value, milliseconds(s), s.TokensPerSecond())
 	if !p.rewrite {
 		fmt.Fprintln(p.w, line)
 		return
@@ -223,11 +261,9 @@ var errFound = errors.New("")
 
 // findings prints one line per finding, or one object.
 func (s *streams) findings(found []*driver.Finding, asJSON bool) {
-	e := json.NewEncoder(s.stdout)
-	e.SetEscapeHTML(false)
 	for _, f := range found {
 		if !asJSON {
-			fmt.Fprintln(s.stdout, f)
+			fmt.Fprintln(s.stdout, s.quote(f.String()))
 			continue
 		}
 		row := findingRow{Lint: f.Lint, Severity: f.Severity.String(), File: f.Pos.File, Line: f.Pos.Line, Col: f.Pos.Col, Source: driver.PlaceText(f.Source),
@@ -235,7 +271,7 @@ func (s *streams) findings(found []*driver.Finding, asJSON bool) {
 		if n := int(f.Executions); n >= 0 {
 			row.Executions = &n
 		}
-		e.Encode(row)
+		s.json(row)
 	}
 }
 

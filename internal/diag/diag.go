@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Diagnostic is one error of the input, or one warning.
@@ -34,31 +35,46 @@ func (d *Diagnostic) String() string {
 	var b strings.Builder
 	b.WriteString(d.place())
 	if d.Warning != "" {
-		fmt.Fprintf(&b, "warning: %s [%s]\n", d.Msg, d.Warning)
+		fmt.Fprintf(&b, "warning: %s [%s]\n", Line(d.Msg), d.Warning)
 	} else {
-		fmt.Fprintf(&b, "%s\n", d.Msg)
+		fmt.Fprintf(&b, "%s\n", Line(d.Msg))
 	}
-	text := []rune(strings.TrimRight(d.Text, " \t\r\n"))
+	text := cells(strings.TrimRight(d.Text, " \t\r\n"))
 	if d.Line == 0 || d.Col < 1 || d.Col > len(text)+1 {
 		if d.Hint != "" {
-			fmt.Fprintf(&b, "  %s\n", d.Hint)
+			fmt.Fprintf(&b, "  %s\n", Line(d.Hint))
 		}
 		return b.String()
 	}
 	text, col := window(text, d.Col-1)
-	indent := make([]rune, col)
-	for i := range indent {
-		indent[i] = ' '
-		if text[i] == '\t' { // keeps the caret in line
-			indent[i] = '\t'
-		}
-	}
-	n := max(1, min(d.Len, len(text)-col))
-	mark := "^" + strings.Repeat("~", n-1)
+	end := min(max(col+d.Len, col), len(text))
+	mark := "^" + strings.Repeat("~", max(0, width(text[col:end])-1))
 	if d.Hint != "" {
-		mark += " " + d.Hint
+		mark += " " + Line(d.Hint)
 	}
-	fmt.Fprintf(&b, "  %s\n  %s%s\n", string(text), string(indent), mark)
+	fmt.Fprintf(&b, "  %s\n  %s%s\n", strings.Join(text, ""), indent(text[:col]), mark)
+	return b.String()
+}
+
+// width is how many columns text takes.
+func width(text []string) int {
+	n := 0
+	for _, cell := range text {
+		n += utf8.RuneCountInString(cell)
+	}
+	return n
+}
+
+// indent is the blanks that bring a mark below what follows text.
+func indent(text []string) string {
+	var b strings.Builder
+	for _, cell := range text {
+		if cell == "\t" { // as wide as the terminal makes it
+			b.WriteString(cell)
+			continue
+		}
+		b.WriteString(strings.Repeat(" ", utf8.RuneCountInString(cell)))
+	}
 	return b.String()
 }
 
@@ -66,9 +82,9 @@ func (d *Diagnostic) String() string {
 func (d *Diagnostic) place() string {
 	switch {
 	case d.Line > 0:
-		return fmt.Sprintf("%s:%d:%d: ", d.File, d.Line, d.Col)
+		return fmt.Sprintf("%s:%d:%d: ", Line(d.File), d.Line, d.Col)
 	case d.File != "":
-		return d.File + ": "
+		return Line(d.File) + ": "
 	}
 	return ""
 }
@@ -77,7 +93,7 @@ func (d *Diagnostic) place() string {
 const maxText = 160
 
 // window cuts a long line down to the part around column col (from 0).
-func window(text []rune, col int) ([]rune, int) {
+func window(text []string, col int) ([]string, int) {
 	if len(text) <= maxText {
 		return text, col
 	}

@@ -31,7 +31,7 @@ func inMemory(src string) func(string) ([]byte, error) {
 		if strings.HasPrefix(name, "examples/") {
 			return os.ReadFile("../../" + name)
 		}
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("no such file")}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 }
 

@@ -16,9 +16,13 @@ import (
 
 // Options says how a program is read.
 type Options struct {
-	Set        []string // block.key=value, as --set has them
-	Devices    int      // how many devices a mesh axis of -1 fills; 0 is unknown
-	ReadFile   func(string) ([]byte, error)
+	Set      []string // block.key=value, as --set has them
+	Devices  int      // how many devices a mesh axis of -1 fills; 0 is unknown
+	ReadFile func(string) ([]byte, error)
+
+	ReadInclude func(string) ([]byte, error) // reads what files include; nil is ReadFile
+	IncludeDirs []string                     // where includes are looked for that are not beside the file that includes
+
 	Sequential bool // layers one after the other, no pipeline: the reference
 	Float64    bool // every float is an f64
 	Train      bool // what the train block asks for: a step of training, in which dropout drops
@@ -47,6 +51,9 @@ var std embed.FS
 func Load(file string, opts Options) (*Program, error) {
 	if opts.ReadFile == nil {
 		opts.ReadFile = os.ReadFile
+	}
+	if opts.ReadInclude == nil {
+		opts.ReadInclude = opts.ReadFile
 	}
 	p := newProgram(opts)
 	p.files = append(p.files, library()...)
@@ -168,31 +175,52 @@ func (p *program) readFile(name string, text []byte, stack []string) {
 	p.files = append(p.files, f)
 }
 
+// include reads the file that inc names: the one beside f, or, where there is
+// none, the first of the include folders that has it.
 func (p *program) include(f *file, inc includeDecl, stack []string) {
-	name := inc.path
-	if !path.IsAbs(name) {
-		name = path.Join(path.Dir(f.src.name), name)
+	var missing error
+	for _, name := range p.candidates(f, inc.path) {
+		key := path.Clean(name)
+		if slices.Contains(stack, key) {
+			p.blind = true
+			p.report(inc.span, "", errCycle, strings.Join(append(stack[slices.Index(stack, key):], key), " includes "))
+			return
+		}
+		if p.seen[key] != nil {
+			return
+		}
+		if len(p.seen) >= maxFiles {
+			p.report(inc.span, "", errFiles, maxFiles)
+			return
+		}
+		text, err := p.opts.ReadInclude(name)
+		switch {
+		case err == nil:
+			p.readFile(name, text, append(slices.Clone(stack), key))
+			return
+		case !errors.Is(err, fs.ErrNotExist):
+			p.blind = true
+			p.report(inc.span, "", errInclude, inc.path, cause(err))
+			return
+		case missing == nil:
+			missing = err
+		}
 	}
-	key := path.Clean(name)
-	if slices.Contains(stack, key) {
-		p.blind = true
-		p.report(inc.span, "", errCycle, strings.Join(append(stack[slices.Index(stack, key):], key), " includes "))
-		return
+	p.blind = true
+	p.report(inc.span, "paths are relative to the file that includes", errInclude, inc.path, cause(missing))
+}
+
+// candidates are the files that an include in f may mean, the first that is
+// there.
+func (p *program) candidates(f *file, name string) []string {
+	if path.IsAbs(name) {
+		return []string{name}
 	}
-	if p.seen[key] != nil {
-		return
+	names := []string{path.Join(path.Dir(f.src.name), name)}
+	for _, dir := range p.opts.IncludeDirs {
+		names = append(names, path.Join(dir, name))
 	}
-	if len(p.seen) >= maxFiles {
-		p.report(inc.span, "", errFiles, maxFiles)
-		return
-	}
-	text, err := p.opts.ReadFile(name)
-	if err != nil {
-		p.blind = true
-		p.report(inc.span, "paths are relative to the file that includes", errInclude, inc.path, cause(err))
-		return
-	}
-	p.readFile(name, text, append(slices.Clone(stack), key))
+	return names
 }
 
 // cause is err without the path, which the message has anyway.

@@ -19,9 +19,11 @@ type source struct {
 	std  bool // of the standard library
 }
 
+// MaxSource is how many bytes of one file are read.
+const MaxSource = 1 << 18
+
 // Bounds on what is read, so that time and memory stay within bounds too.
 const (
-	maxSource = 1 << 18 // bytes of one file
 	maxDepth  = 100     // nested brackets
 	maxChain  = 500     // operators in a row
 	maxFiles  = 1000    // included files
@@ -136,8 +138,8 @@ func readable(src *source, r *reporter) bool {
 		} else {
 			col++
 		}
-		if i > maxSource {
-			r.report(span{src, 1, 1, 1}, "split it and use include", errSize, len(src.text), maxSource)
+		if i > MaxSource {
+			r.report(span{src, 1, 1, 1}, "split it and use include", errSize, len(src.text), MaxSource)
 			return false
 		}
 	}

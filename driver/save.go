@@ -1,0 +1,146 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"ppc/internal/tensorfile"
+	"ppc/runtime"
+)
+
+// claim holds the files that the run writes against those that it reads and
+// each other.
+func (r *runner) claim() error {
+	files := &r.src.files
+	if r.feed.path != "" {
+		files.reads(newClaim(r.feed.path, "train.data"))
+	}
+	if r.opts.Out != "" {
+		if err := r.claimOut(files); err != nil {
+			return err
+		}
+	}
+	if r.opts.Shards == "" {
+		return nil
+	}
+	if err := os.MkdirAll(r.opts.Shards, 0o777); err != nil {
+		return fileError(err)
+	}
+	if r.opts.Args != "" {
+		files.reads(newClaim(r.opts.Args, "the file of --args"))
+	}
+	for _, name := range shardFiles {
+		if err := files.writable(filepath.Join(r.opts.Shards, name), "shards"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claimOut claims the file of the results. They may take the place of the
+// arguments where they have every array of these, as those of training do.
+func (r *runner) claimOut(files *claims) error {
+	what := "the results"
+	if r.opts.Args != "" {
+		if lost := r.lost(); len(lost) > 0 {
+			files.reads(newClaim(r.opts.Args, "the file of --args"))
+			what += ", which do not have " + few(lost)
+		}
+	}
+	return files.writable(r.opts.Out, what)
+}
+
+// lost are the arrays of the file of arguments that are not among the results.
+func (r *runner) lost() []string {
+	results := make(map[string]bool)
+	for _, p := range r.machine.results {
+		results[p.name] = true
+	}
+	return slices.DeleteFunc(r.args.file.Names(), func(name string) bool { return results[name] })
+}
+
+// saving is the context of what is saved: in training, that goes on when the
+// run is stopped.
+func (r *runner) saving(ctx context.Context) context.Context {
+	switch {
+	case r.p.training == nil:
+		return ctx
+	case r.opts.Saving != nil:
+		return r.opts.Saving
+	}
+	return context.WithoutCancel(ctx)
+}
+
+// save writes the results of the last whole step, where a file is named for
+// them, and returns them.
+func (r *runner) save(ctx context.Context) ([]*named, error) {
+	ctx = r.saving(ctx)
+	values, err := guard(ctx, "putting results together", moduleReproducer(r.p.m, "", "run", "ppc run %s"), func() ([]*named, error) { return r.machine.values(), nil })
+	if err != nil || r.opts.Out == "" {
+		return values, err
+	}
+	arrays := make([]tensorfile.Named, len(values))
+	for i, v := range values {
+		arrays[i] = tensorfile.Named{Name: v.name, Array: array(v.literal)}
+	}
+	return values, writeArrays(ctx, r.opts.Out, arrays)
+}
+
+// leave ends a run that failed. Where it was stopped, the last whole step of
+// training is saved, and the error says what is.
+func (r *runner) leave(ctx context.Context, err error) error {
+	var stop *StopError
+	if !errors.As(err, &stop) {
+		return err
+	}
+	switch {
+	case r.p.training == nil && r.opts.Out != "":
+		stop.Left = fmt.Sprintf("before %s was written", r.opts.Out)
+	case r.p.training == nil:
+	case r.done == 0:
+		stop.Left = "before the first step was done: nothing was saved"
+	case r.opts.Out == "":
+		stop.Left = r.progress() + ": nothing was saved, for which --out names a file"
+	default:
+		if _, err := r.save(ctx); err != nil {
+			stop.Left = fmt.Sprintf("%s: nothing was saved: %v", r.progress(), err)
+			return stop
+		}
+		return r.saved(stop)
+	}
+	return stop
+}
+
+// saved says that what was done before the run was stopped is saved.
+func (r *runner) saved(stop *StopError) error {
+	if r.p.training == nil {
+		stop.Left = fmt.Sprintf("when %s was written", r.opts.Out)
+		return stop
+	}
+	stop.Left = fmt.Sprintf("%s: %s has the parameters and state", r.progress(), r.opts.Out)
+	if left := r.steps - r.done; left > 0 {
+		stop.Left += fmt.Sprintf("; --args %s --steps %d takes the rest", r.opts.Out, left)
+	}
+	return stop
+}
+
+// progress says how far training has come.
+func (r *runner) progress() string {
+	return fmt.Sprintf("after step %d, with %d left", r.first+r.done, r.steps-r.done)
+}
+
+// runError tells what failed: the end of the context, ppc itself, or the
+// program.
+func runError(ctx context.Context, err error, rep reproducer) error {
+	var fault *runtime.Fault
+	if errors.As(err, &fault) && fault.Stack != nil {
+		bug := &Bug{Stage: "running", Cause: err, Stack: fault.Stack}
+		bug.keep(rep)
+		return bug
+	}
+	return orStopped(ctx, err)
+}
