@@ -3,6 +3,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"ppc/internal/spell"
@@ -16,13 +17,15 @@ import (
 type feed struct {
 	args   *arguments
 	path   string                 // of the file; "" for none
-	arrays map[string]*ir.Literal // of the file, by input
+	first  int                    // step of the run
+	steps  int                    // of the run
+	arrays map[string]*ir.Literal // what of the file the run takes, by input
 }
 
 // newFeed reads the file, if one is named, and checks that it has what steps
 // first to first+steps-1, counted from 0, take.
 func newFeed(path string, args *arguments, params []*port, first, steps int) (*feed, error) {
-	f := &feed{args: args, path: path, arrays: make(map[string]*ir.Literal)}
+	f := &feed{args: args, path: path, first: first, steps: steps, arrays: make(map[string]*ir.Literal)}
 	if path == "" {
 		return f, nil
 	}
@@ -37,13 +40,10 @@ func newFeed(path string, args *arguments, params []*port, first, steps int) (*f
 			errs = append(errs, f.read(file, p))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return f, f.enough(params, first, steps)
+	return f, errors.Join(errs...)
 }
 
-// read reads the batches of input p.
+// read reads the batches of input p that the run takes, and only these.
 func (f *feed) read(file *tensorfile.File, p *port) error {
 	if !file.Has(p.name) {
 		hint := ""
@@ -60,7 +60,15 @@ func (f *feed) read(file *tensorfile.File, p *port) error {
 	if have.Rank() != p.whole.Rank()+1 || !slices.Equal(have.Shape[1:], p.whole.Shape) {
 		return fmt.Errorf("%s: %q is %s, want batches of %s on a leading axis", f.path, p.name, typeText(have, nil), p)
 	}
-	a, err := file.Read(p.name)
+	if err := f.enough(p, have.Shape[0]); err != nil {
+		return err
+	}
+	each := p.whole.Bytes() * p.batches
+	if free := availableMemory(os.DirFS("/")); each > free/f.steps {
+		return fmt.Errorf("%s: %d steps take %d batches of %q, %s each, %s of memory are available: take fewer --steps at a time", f.path,
+			f.steps, f.steps*p.batches, p.name, sizeText(p.whole.Bytes()), sizeText(free))
+	}
+	a, err := file.ReadRows(p.name, f.first*p.batches, (f.first+f.steps)*p.batches)
 	if err != nil {
 		return err
 	}
@@ -72,25 +80,19 @@ func (f *feed) read(file *tensorfile.File, p *port) error {
 	return nil
 }
 
-// enough compares the batches that there are with those that are taken.
-func (f *feed) enough(params []*port, first, steps int) error {
-	var errs []error
-	for _, p := range params {
-		l := f.arrays[p.name]
-		if l == nil || p.kind != "input" {
-			continue
-		}
-		have, each := l.Type.Shape[0], p.batches
-		if want := (first + steps) * each; have < want {
-			from := ""
-			if first > 0 {
-				from = fmt.Sprintf(" after the %d that %d steps took before", first*each, first)
-			}
-			errs = append(errs, fmt.Errorf("%s: %q has %d batches, %d steps of %d take %d%s: want at least %d, or --steps %d", f.path, p.name,
-				have, steps, each, steps*each, from, want, max(0, have/each-first)))
-		}
+// enough compares the batches of input p that there are with those that the
+// run takes.
+func (f *feed) enough(p *port, have int) error {
+	want := (f.first + f.steps) * p.batches
+	if have >= want {
+		return nil
 	}
-	return errors.Join(errs...)
+	from := ""
+	if f.first > 0 {
+		from = fmt.Sprintf(" after the %d that %d steps took before", f.first*p.batches, f.first)
+	}
+	return fmt.Errorf("%s: %q has %d batches, %d steps of %d take %d%s: want at least %d, or --steps %d", f.path, p.name,
+		have, f.steps, p.batches, f.steps*p.batches, from, want, max(0, have/p.batches-f.first))
 }
 
 // input is the global value of input p in a step.
@@ -113,6 +115,7 @@ func (f *feed) input(p *port, step int) (*ir.Literal, error) {
 func (f *feed) batch(p *port, n int) (*ir.Literal, error) {
 	if l := f.arrays[p.name]; l != nil {
 		size := len(l.Data) / l.Type.Shape[0]
+		n -= f.first * p.batches
 		return &ir.Literal{Type: p.whole, Data: l.Data[n*size : (n+1)*size]}, nil
 	}
 	if n == 0 || f.args.keys(p) != nil {

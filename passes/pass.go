@@ -8,8 +8,8 @@
 package passes
 
 import (
-	"context"
 	"cmp"
+	"context"
 	"fmt"
 	"runtime/debug"
 	"slices"

@@ -19,9 +19,20 @@ import (
 const maxSafetensorsHeader = 100_000_000
 
 type stInfo struct {
-	DType   string   `json:"dtype"`
-	Shape   []int    `json:"shape"`
-	Offsets [2]int64 `json:"data_offsets"`
+	DType   string  `json:"dtype"`
+	Shape   []int   `json:"shape"`
+	Offsets []int64 `json:"data_offsets"`
+}
+
+// check finds what of an array's entry is not there.
+func (i *stInfo) check() error {
+	switch {
+	case i.Shape == nil:
+		return errors.New("there is no shape")
+	case len(i.Offsets) != 2:
+		return fmt.Errorf("data_offsets has %d numbers, want 2", len(i.Offsets))
+	}
+	return nil
 }
 
 func openSafetensors(r io.ReaderAt, size int64) ([]entry, error) {
@@ -49,7 +60,7 @@ func openSafetensors(r io.ReaderAt, size int64) ([]entry, error) {
 	for i, name := range names {
 		entries[i] = stEntry(name, infos[i], data)
 	}
-	return entries, checkOverlap(names, infos)
+	return entries, checkPlaces(names, infos, data.Size())
 }
 
 // parseSafetensors reads the header token by token, so that a name given
@@ -81,19 +92,22 @@ func parseSafetensors(text []byte) (names []string, infos []stInfo, err error) {
 		if err := d.Decode(&info); err != nil {
 			return nil, nil, fmt.Errorf("array %q: %w", name, err)
 		}
+		if err := info.check(); err != nil {
+			return nil, nil, fmt.Errorf("array %q: %w", name, err)
+		}
 		names, infos = append(names, name), append(infos, info)
 	}
 	if _, err := d.Token(); err != nil {
 		return nil, nil, errors.New("the JSON object does not end")
+	}
+	if rest := text[d.InputOffset():]; len(bytes.Trim(rest, " \t\r\n")) > 0 {
+		return nil, nil, fmt.Errorf("%d bytes follow the JSON object", len(rest))
 	}
 	return names, infos, nil
 }
 
 func stEntry(name string, info stInfo, data *io.SectionReader) entry {
 	e := entry{Info: Info{Name: name, Shape: info.Shape}}
-	if e.Shape == nil {
-		e.Shape = []int{}
-	}
 	row, ok := bySafetensors(info.DType)
 	if !ok {
 		e.err = fmt.Errorf("element type %q; have %s", info.DType, spellings(func(t dtype) string { return t.st }))
@@ -110,25 +124,38 @@ func stEntry(name string, info stInfo, data *io.SectionReader) entry {
 	case int64(n) != end-begin:
 		e.err = fmt.Errorf("%s%v takes %d bytes, the header gives it %d", row.name, info.Shape, n, end-begin)
 	}
-	e.read = func() ([]byte, error) { return readAll(io.NewSectionReader(data, begin, int64(n)), n) }
+	e.read = func(from, to int) ([]byte, error) {
+		return readAll(io.NewSectionReader(data, begin+int64(from), int64(to-from)), to-from)
+	}
 	return e
 }
 
-// checkOverlap refuses a file in which two arrays share bytes.
-func checkOverlap(names []string, infos []stInfo) error {
+// checkPlaces refuses a file whose arrays do not fill the space after the header,
+// each byte once: the format has no holes, in which something could hide. Arrays
+// that are not within the file at all are left to whoever wants to read them.
+func checkPlaces(names []string, infos []stInfo, size int64) error {
 	order := make([]int, 0, len(infos))
 	for i, info := range infos {
-		if info.Offsets[1] > info.Offsets[0] {
-			order = append(order, i)
+		if info.Offsets[0] < 0 || info.Offsets[0] > info.Offsets[1] || info.Offsets[1] > size {
+			return nil
 		}
+		order = append(order, i)
 	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(infos[i].Offsets[0], infos[j].Offsets[0]) })
-	for k := 1; k < len(order); k++ {
-		a, b := order[k-1], order[k]
-		if infos[b].Offsets[0] < infos[a].Offsets[1] {
-			return fmt.Errorf("header: arrays %q and %q overlap: bytes %d to %d and %d to %d",
-				names[a], names[b], infos[a].Offsets[0], infos[a].Offsets[1], infos[b].Offsets[0], infos[b].Offsets[1])
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(cmp.Compare(infos[i].Offsets[0], infos[j].Offsets[0]), cmp.Compare(infos[i].Offsets[1], infos[j].Offsets[1]))
+	})
+	end, last := int64(0), ""
+	for _, i := range order {
+		switch begin := infos[i].Offsets[0]; {
+		case begin < end:
+			return fmt.Errorf("header: arrays %q and %q overlap: one ends with byte %d, the other begins at %d", last, names[i], end, begin)
+		case begin > end:
+			return fmt.Errorf("header: no array has bytes %d to %d, before array %q: the format has no holes", end, begin, names[i])
 		}
+		end, last = infos[i].Offsets[1], names[i]
+	}
+	if end < size {
+		return fmt.Errorf("header: no array has bytes %d to %d, the last of the file: the format has no holes", end, size)
 	}
 	return nil
 }
@@ -149,7 +176,7 @@ func writeSafetensors(w io.Writer, arrays []Named) error {
 		if err != nil {
 			return err
 		}
-		info, err := json.Marshal(stInfo{row.st, append([]int{}, a.Array.Shape...), [2]int64{int64(at), int64(at + len(a.Array.Data))}})
+		info, err := json.Marshal(stInfo{row.st, append([]int{}, a.Array.Shape...), []int64{int64(at), int64(at + len(a.Array.Data))}})
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ type File struct {
 type entry struct {
 	Info
 	err  error
-	read func() ([]byte, error)
+	read func(from, to int) ([]byte, error) // the bytes of the elements from one to another
 }
 
 // A format is one way to keep arrays in a file.
@@ -90,6 +90,13 @@ func Open(path string) (*File, error) {
 	format, err := formatOf(path)
 	if err != nil {
 		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode()&(os.ModeNamedPipe|os.ModeDevice|os.ModeSocket) != 0 {
+		return nil, fmt.Errorf("%s: arrays are read from regular files, not from a pipe or device", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -161,11 +168,39 @@ func (f *File) Read(name string) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := f.entries[f.index[name]].read()
+	return f.read(info, 0, math.MaxInt)
+}
+
+// ReadRows returns the part of an array that has the rows from one to another
+// on its first axis, and takes memory for that part only.
+func (f *File) ReadRows(name string, from, to int) (*Array, error) {
+	info, err := f.Info(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: array %q: %w", f.Path, name, err)
+		return nil, err
 	}
-	return &Array{info.DType, info.Shape, data}, nil
+	if len(info.Shape) == 0 || from < 0 || from > to || to > info.Shape[0] {
+		return nil, fmt.Errorf("%s: array %q of shape %v has no rows %d to %d", f.Path, name, info.Shape, from, to)
+	}
+	return f.read(info, from, to)
+}
+
+func (f *File) read(info Info, from, to int) (*Array, error) {
+	row, _ := byName(info.DType)
+	shape := slices.Clone(info.Shape)
+	n, err := byteSize(shape, row.size)
+	first, last := 0, n
+	if err == nil && len(shape) > 0 && to-from < shape[0] {
+		each := n / shape[0]
+		first, last, shape[0] = from*each, to*each, to-from
+	}
+	var data []byte
+	if err == nil {
+		data, err = f.entries[f.index[info.Name]].read(first, last)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: array %q: %w", f.Path, info.Name, err)
+	}
+	return &Array{info.DType, shape, data}, nil
 }
 
 // Write writes the arrays, in this order, to w in the format that the

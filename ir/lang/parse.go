@@ -24,9 +24,9 @@ const MaxSource = 1 << 18
 
 // Bounds on what is read, so that time and memory stay within bounds too.
 const (
-	maxDepth  = 100     // nested brackets
-	maxChain  = 500     // operators in a row
-	maxFiles  = 1000    // included files
+	maxDepth = 100  // nested brackets
+	maxChain = 500  // operators in a row
+	maxFiles = 1000 // included files
 )
 
 // A reporter collects the errors and warnings of a run.
