@@ -153,7 +153,11 @@ func (r *runner) prepare() (*runtime.Executable, error) {
 // reading is how the program is read: as a step of training unless the steps
 // are 0 or gradients are wanted.
 func (r *runner) reading() lang.Options {
-	return lang.Options{Grad: r.opts.Grad, Train: r.opts.Steps == nil || *r.opts.Steps > 0}
+	opts := lang.Options{Grad: r.opts.Grad, Train: r.opts.Steps == nil || *r.opts.Steps > 0}
+	if r.opts.Steps != nil {
+		opts.Steps = *r.opts.Steps
+	}
+	return opts
 }
 
 // load reads the program and settles how often it runs.
@@ -215,6 +219,10 @@ func (r *runner) batches() error {
 				r.first = int(l.Int(0))
 			}
 		}
+	}
+	if t := r.p.training; t != nil && t.Rates > 0 && t.Rates < r.first+r.steps {
+		return fmt.Errorf("%s: train: the list of learning rates has %d, one per step, and this run ends with step %d: give it %d more, or --steps %d",
+			r.src.name(), t.Rates, r.first+r.steps, r.first+r.steps-t.Rates, max(0, t.Rates-r.first))
 	}
 	var err error
 	r.feed, err = newFeed(data, r.args, r.machine.params, r.first, r.steps)

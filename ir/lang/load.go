@@ -27,6 +27,7 @@ type Options struct {
 	Float64    bool // every float is an f64
 	Train      bool // what the train block asks for: a step of training, in which dropout drops
 	Grad       bool // in place of a step of training, the gradients of all parameters and floating-point inputs
+	Steps      int  // that a run takes in place of train.steps; 0 is train.steps
 	Library    bool // a program may lack a model, and then has no module
 }
 

@@ -64,6 +64,7 @@ const (
 	errSettingValue message = "%s: %s: want %s"
 	errSettingBody  message = "%s: %s takes no braces"
 	errSettingArg   message = "%s takes %s, by name"
+	errRates        message = "%s: %s: %s for %s"
 	errCustom       message = "remat = custom says for each name what becomes of it"
 	errCustomValue  message = "%s: want device, remat or offload"
 	errLoss         message = "train: model %s returns %s, want a float without axes: a loss"

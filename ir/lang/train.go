@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -13,6 +14,7 @@ import (
 type Training struct {
 	Steps      int    // updates
 	Accumulate int    // batches per update
+	Rates      int    // learning rates in a list, one per step; 0 where there is no list
 	Data       string // a file with batches on a leading axis, relative to the working folder; "" is synthetic
 }
 
@@ -158,6 +160,14 @@ func (p *program) checkRate(row *trainArg, x expr) {
 				return
 			}
 		}
+		steps := p.trainSteps()
+		if p.opts.Steps > 0 {
+			steps = p.opts.Steps
+		}
+		if len(list.items) < steps {
+			p.report(x.at(), "one rate per step: "+counted(steps-len(list.items), "rate")+" more, or steps = "+fmt.Sprint(len(list.items)), errRates,
+				row.of, row.name, counted(len(list.items), "rate"), counted(steps, "step"))
+		}
 		return
 	}
 	if c, ok := x.(*callExpr); ok {
@@ -194,6 +204,10 @@ func (p *program) loop() *Training {
 	}
 	t := &Training{Steps: p.trainSteps()}
 	t.Accumulate, _ = p.num("train", "gradient_accumulation")
+	_, args := callOf(p.values["train"]["optimizer"].value)
+	if list, ok := args["lr"].(*listLit); ok {
+		t.Rates = len(list.items)
+	}
 	if s := p.values["train"]["data"]; s != nil {
 		if file, ok := s.value.(*textLit); ok {
 			t.Data = file.text
