@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ppc/internal/diag"
 	"ppc/internal/spell"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -311,6 +312,10 @@ func names(ps []*port) []string {
 // few lists names, the first dozen of them.
 func few(names []string) string {
 	const n = 12
+	names = slices.Clone(names)
+	for i := range names {
+		names[i] = diag.Line(names[i])
+	}
 	switch {
 	case len(names) == 0:
 		return "nothing"

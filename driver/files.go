@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -153,11 +154,32 @@ func (s *Source) readAll(r io.Reader) ([]byte, error) {
 	if s.inPP() {
 		limit, kind = lang.MaxSource, "a .pp file"
 	}
+	tooLong := fmt.Errorf("it has more than %d bytes, the most that is read of %s", limit, kind)
+	if f, ok := r.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > int64(limit) {
+			return nil, tooLong
+		}
+	}
+	if !s.inPP() {
+		r = text{r}
+	}
 	data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err == nil && len(data) > limit {
-		return nil, fmt.Errorf("it has more than %d bytes, the most that is read of %s", limit, kind)
+		return nil, tooLong
 	}
 	return data, err
+}
+
+// A text is read up to the first byte that no text has: what is none, such as
+// the content of a device, ends there.
+type text struct{ io.Reader }
+
+func (t text) Read(b []byte) (int, error) {
+	n, err := t.Reader.Read(b)
+	if bytes.IndexByte(b[:n], 0) >= 0 {
+		return n, errors.New("it is no text: it has a byte 0x00")
+	}
+	return n, err
 }
 
 // inPP reports whether the program is a .pp file.
