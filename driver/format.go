@@ -19,6 +19,9 @@ func Check(ctx context.Context, srcs []*Source) error {
 			p.sayWarnings()
 		}
 		errs = append(errs, err)
+		if Stopped(err) {
+			break
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -44,6 +44,13 @@ func stopped(ctx context.Context) *StopError {
 	return &StopError{Stop: stop}
 }
 
+// Stopped reports whether err says that the command was stopped: then what is
+// left of it is not begun.
+func Stopped(err error) bool {
+	var stop *StopError
+	return errors.As(err, &stop)
+}
+
 // orStopped makes the end of the context the cause of an error that it caused.
 func orStopped(ctx context.Context, err error) error {
 	var bug *Bug

@@ -273,6 +273,9 @@ func (c *lintCmd) Run(std *streams) error {
 			err = errFound
 		}
 		failed.add(err)
+		if driver.Stopped(err) {
+			break
+		}
 	}
 	return failed.err()
 }
@@ -291,6 +294,9 @@ func (c *fmtCmd) Run(std *streams) error {
 			err = c.one(std, f)
 		}
 		failed.add(err)
+		if driver.Stopped(err) {
+			break
+		}
 	}
 	return failed.err()
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +163,11 @@ func TestOutputIsQuoted(t *testing.T) {
 			if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
 				t.Errorf("ppc %q says %q", args, said)
 				break
+			}
+		}
+		for line := range strings.Lines(stdout.String()) {
+			if slices.Contains(args, "--json") && !json.Valid([]byte(line)) {
+				t.Errorf("ppc %q: no JSON: %s", args, line)
 			}
 		}
 		for line := range strings.Lines(said) { // the lines of a source are indented

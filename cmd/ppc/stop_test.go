@@ -182,6 +182,17 @@ func readFile(t *testing.T, dir, name string) string {
 	return string(data)
 }
 
+// A program that takes long to compile is no exception.
+func TestStopCompiling(t *testing.T) {
+	for _, command := range []string{"lower", "lint", "run"} {
+		begin := time.Now()
+		code, stdout, stderr := exitOf(t, ppc(t, "../../examples", command, "llama2_7b.pp", "--timeout", "100ms"))
+		if took := time.Since(begin); code != 124 || stdout != "" || took > 3*time.Second {
+			t.Errorf("%s: exit status %d after %s: %s", command, code, took, stderr)
+		}
+	}
+}
+
 // Where nothing is saved, the run says that.
 func TestStopWithoutSaving(t *testing.T) {
 	dir := trainerIn(t)
