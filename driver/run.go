@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -50,8 +51,8 @@ func Run(ctx context.Context, src *Source, opts RunOptions) (*RunResult, error) 
 }
 
 func (o *RunOptions) validate() error {
-	if o.Steps != nil && *o.Steps < 0 {
-		return usage("--steps %d: want at least 0", *o.Steps)
+	if o.Steps != nil && (*o.Steps < 0 || *o.Steps > math.MaxInt32) {
+		return usage("--steps %d: want a number from 0 to %d", *o.Steps, math.MaxInt32)
 	}
 	if o.Steps != nil && *o.Steps > 0 && o.Grad {
 		return usage("--steps %d, --grad: gradients are those of one step without an update", *o.Steps)
@@ -216,7 +217,9 @@ func (r *runner) batches() error {
 				if err != nil {
 					return err
 				}
-				r.first = int(l.Int(0))
+				if r.first = int(l.Int(0)); r.first < 0 || r.first > math.MaxInt32 {
+					return fmt.Errorf("%s: %s is %d, want a number from 0 to %d: how many steps there were before", r.opts.Args, p.name, r.first, math.MaxInt32)
+				}
 			}
 		}
 	}
