@@ -11,7 +11,7 @@ import (
 // layers in sequence.
 func TestParallel(t *testing.T) {
 	set := []string{"axes.seq=16", "axes.embed=16", "axes.head=4", "axes.mlp=32", "axes.vocab=32", "pipeline.gather=per_repeat", "pipeline.remat=minimal"}
-	if _, err := driver.Run(t.Context(), &driver.Source{File: all(t), Set: set}, driver.RunOptions{Check: true, Grad: true}); err != nil {
+	if _, err := driver.Run(t.Context(), &driver.Source{File: all(t), Set: set, IncludeDirs: []string{"."}}, driver.RunOptions{Check: true, Grad: true}); err != nil {
 		t.Error(err)
 	}
 }
