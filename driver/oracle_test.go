@@ -24,7 +24,7 @@ type exported struct {
 
 func exportedPrograms(t *testing.T) map[string]exported {
 	t.Helper()
-	dir := filepath.Join(shared.Dir(t), "oracle", "stablehlo")
+	dir := shared.Dir(t, "oracle/stablehlo")
 	index, err := os.ReadFile(filepath.Join(dir, "index.tsv"))
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ const wholeStepLimit = 20 * time.Second
 // MaxText's whole step of Llama-2-7B, as JAX hands it to XLA, is propagated and
 // partitioned, and its custom calls are passed through.
 func TestWholeSteps(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(shared.Dir(t), "oracle", "tpu", "*.mlir"))
+	files, err := filepath.Glob(filepath.Join(shared.Dir(t, "oracle/tpu"), "*.mlir"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no programs: %v", err)
 	}

@@ -35,7 +35,7 @@ type recording struct {
 
 func record(t *testing.T, name string) *recording {
 	t.Helper()
-	f, err := tensorfile.Open(filepath.Join(shared.Dir(t), "oracle", "maxtext", name+".npz"))
+	f, err := tensorfile.Open(shared.Oracle(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}

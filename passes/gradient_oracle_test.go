@@ -25,7 +25,7 @@ type exported struct {
 
 func openExported(t *testing.T, name string) *exported {
 	t.Helper()
-	path := filepath.Join(shared.Dir(t), "oracle", "stablehlo", name)
+	path := filepath.Join(shared.Dir(t, "oracle/stablehlo"), name)
 	src, err := os.ReadFile(path + ".mlir")
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func (e *exported) central(t *testing.T, along []*ir.Literal) float64 {
 // Whatever JAX exported has the gradients that central differences say, also
 // what is a gradient already, but for what has none.
 func TestGradientsOfExports(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(shared.Dir(t), "oracle", "stablehlo", "*.mlir"))
+	files, err := filepath.Glob(filepath.Join(shared.Dir(t, "oracle/stablehlo"), "*.mlir"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no programs: %v", err)
 	}

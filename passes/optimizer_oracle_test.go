@@ -1,7 +1,6 @@
 package passes
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +14,6 @@ import (
 // rate 0, the first two have one gradient, which is recorded. Two updates by it
 // give the recorded norms and weights.
 func TestOptimizersLikeMaxText(t *testing.T) {
-	dir := filepath.Join(shared.Dir(t), "oracle", "maxtext")
 	adamw := func(clip float64, lr ir.Dict) ir.Dict {
 		return train("adamw", lr, append(adamArgs, num("weight_decay", 0.1), num("clip", clip))...)
 	}
@@ -25,7 +23,7 @@ func TestOptimizersLikeMaxText(t *testing.T) {
 		"train_mixtral_lb":        func(lr ir.Dict) ir.Dict { return adamw(1, lr) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, err := tensorfile.Open(filepath.Join(dir, name+".npz"))
+			file, err := tensorfile.Open(shared.Oracle(t, name))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -53,8 +53,8 @@ func TestProgramsLikeShardy(t *testing.T) {
 			}
 		}
 	}
-	exported, _ := filepath.Glob(filepath.Join(shared.Dir(t), "oracle", "stablehlo", "*.mlir"))
-	whole, _ := filepath.Glob(filepath.Join(shared.Dir(t), "oracle", "tpu", "*.mlir"))
+	exported, _ := filepath.Glob(filepath.Join(shared.Dir(t, "oracle/stablehlo"), "*.mlir"))
+	whole, _ := filepath.Glob(filepath.Join(shared.Dir(t, "oracle/tpu"), "*.mlir"))
 	if len(whole) == 0 {
 		t.Log("MaxText's whole steps are not there")
 	}

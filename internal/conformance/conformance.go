@@ -1,9 +1,12 @@
-// Package conformance reads the corpus of upstream compiler tests that lies
-// with the shared material. Only tests use it.
+// Package conformance runs what is tested against suites of other compilers:
+// it reads the manifest of such a suite and its files, holds what became of
+// each unit against a list of the units that are known to fail, and renders the
+// table. Only tests use it.
 package conformance
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,82 +14,147 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"ppc/internal/shared"
 )
 
-// A Unit is one runnable piece of a file of the corpus: a row of its manifest.
+// A Unit is one runnable piece of a file of a suite: a row of its manifest.
 type Unit struct {
-	Dir     string // of the corpus
-	Path    string // of the file, within Dir
+	Path    string // of the file, within the folder of the manifest
 	Segment int    // of the file, from 0
 	Kind    string
-	Ops     []string
-	DTypes  []string
-	Devices int
 	Notes   string
+
+	files *files
 }
 
-// Name is the unit's file and segment, as lists of units write it.
+// Name is the unit's file and segment.
 func (u Unit) Name() string { return fmt.Sprintf("%s#%d", u.Path, u.Segment) }
 
-// Units are the units of the given kinds, in the order of the manifest.
+// Units are the units of the given kinds, in the order of the manifest in the
+// folder conformance of the shared material; without it the test is skipped.
 func Units(t testing.TB, kinds ...string) []Unit {
 	t.Helper()
-	dir := filepath.Join(shared.Dir(t), "conformance")
-	data, err := os.ReadFile(filepath.Join(dir, "manifest.tsv"))
+	units, err := Read(filepath.Join(shared.Dir(t, "conformance"), "manifest.tsv"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var units []Unit
-	for line := range strings.Lines(string(data)) {
-		c := strings.Split(strings.TrimRight(line, "\n"), "\t")
-		if len(c) < 8 || !slices.Contains(kinds, c[2]) {
-			continue
-		}
-		u := Unit{Dir: dir, Path: c[0], Kind: c[2], Ops: strings.Split(c[3], ","), DTypes: strings.Split(c[4], ","), Notes: c[7]}
-		u.Segment, _ = strconv.Atoi(c[1])
-		u.Devices, _ = strconv.Atoi(c[5])
-		units = append(units, u)
-	}
-	return units
+	return slices.DeleteFunc(units, func(u Unit) bool { return !slices.Contains(kinds, u.Kind) })
 }
 
-// Source is the text of the unit, with check ops in generic form.
-func (u Unit) Source(t testing.TB) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(u.Dir, filepath.FromSlash(u.Path)))
+// columns are those of a manifest that are read, by name.
+var columns = []string{"path", "segment", "kind", "notes"}
+
+// Read reads a manifest: a table with tabs between its columns, which its first
+// line names, and a row for each unit. Files are beside it.
+func Read(manifest string) ([]Unit, error) {
+	data, err := os.ReadFile(manifest)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	segment := 0
+	header, rows, _ := strings.Cut(string(data), "\n")
+	names := strings.Split(strings.TrimRight(header, "\r"), "\t")
+	var at []int
+	for _, c := range columns {
+		i := slices.Index(names, c)
+		if i < 0 {
+			return nil, fmt.Errorf("%s:1: there is no column %s among %s", manifest, c, strings.Join(names, ", "))
+		}
+		at = append(at, i)
+	}
+	fs := &files{dir: filepath.Dir(manifest), segments: make(map[string][]string)}
+	var units []Unit
+	seen := make(map[Place]bool)
+	n := 1
+	for line := range strings.Lines(rows) {
+		n++
+		c := strings.Split(strings.TrimRight(line, "\r\n"), "\t")
+		if len(c) == 1 && c[0] == "" {
+			continue
+		}
+		if len(c) != len(names) {
+			return nil, fmt.Errorf("%s:%d: %d columns, want %d", manifest, n, len(c), len(names))
+		}
+		segment, err := strconv.Atoi(c[at[1]])
+		if err != nil || segment < 0 {
+			return nil, fmt.Errorf("%s:%d: %q is no segment", manifest, n, c[at[1]])
+		}
+		u := Unit{Path: c[at[0]], Segment: segment, Kind: c[at[2]], Notes: c[at[3]], files: fs}
+		if seen[u.Place()] {
+			return nil, fmt.Errorf("%s:%d: there are two rows for %s", manifest, n, u.Name())
+		}
+		seen[u.Place()] = true
+		units = append(units, u)
+	}
+	if len(units) == 0 {
+		return nil, fmt.Errorf("%s: there are no units", manifest)
+	}
+	return units, nil
+}
+
+// files are the files of a suite, each read once.
+type files struct {
+	dir      string
+	mu       sync.Mutex
+	segments map[string][]string // by path
+}
+
+func (f *files) segment(path string, i int) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	segments := f.segments[path]
+	if segments == nil {
+		data, err := os.ReadFile(filepath.Join(f.dir, filepath.FromSlash(path)))
+		if err != nil {
+			return "", fmt.Errorf("%s cannot be read", path)
+		}
+		segments = split(string(data))
+		f.segments[path] = segments
+	}
+	if i >= len(segments) {
+		return "", fmt.Errorf("%s has %d segments, there is no number %d", path, len(segments), i)
+	}
+	return segments[i], nil
+}
+
+// split cuts a file at its lines "// -----". Every segment but the first begins
+// with an empty line in place of that one.
+func split(text string) []string {
+	segments := []string{}
 	var b strings.Builder
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(text) {
 		if strings.TrimRight(line, "\r\n") == "// -----" {
-			segment++
+			segments = append(segments, b.String())
+			b.Reset()
 			line = "\n"
 		}
-		if segment == u.Segment {
-			b.WriteString(line)
-		}
+		b.WriteString(line)
 	}
-	return genericChecks(b.String())
+	return append(segments, b.String())
+}
+
+// Source is the text of the unit, with the ops of upstream's test dialects in
+// generic form; lines stay where they are.
+func (u Unit) Source() (string, error) {
+	text, err := u.files.segment(u.Path, u.Segment)
+	return genericChecks(text), err
 }
 
 // Parts are the texts of the files that the unit puts together, by name: those
 // that stand behind lines such as //--- part1.mlir.
-func (u Unit) Parts(t testing.TB) map[string]string {
-	t.Helper()
+func (u Unit) Parts() (map[string]string, error) {
+	source, err := u.Source()
 	parts := make(map[string]string)
 	name := ""
-	for line := range strings.Lines(u.Source(t)) {
+	for line := range strings.Lines(source) {
 		if n, ok := strings.CutPrefix(line, "//--- "); ok {
 			name, line = strings.TrimSpace(n), "\n"
 		}
 		parts[name] += line
 	}
-	return parts
+	return parts, err
 }
 
 // A Case is what a unit of HLO text is run with: the .json file beside it.
@@ -109,35 +177,55 @@ type Tensor struct {
 }
 
 // Case reads the .json file of the unit.
-func (u Unit) Case(t testing.TB) Case {
-	t.Helper()
-	file := strings.TrimSuffix(u.Path, filepath.Ext(u.Path)) + ".json"
-	data, err := os.ReadFile(filepath.Join(u.Dir, filepath.FromSlash(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+func (u Unit) Case() (Case, error) {
 	var c Case
-	if err := json.Unmarshal(data, &c); err != nil {
-		t.Fatal(err)
+	file := strings.TrimSuffix(u.Path, filepath.Ext(u.Path)) + ".json"
+	data, err := os.ReadFile(filepath.Join(u.files.dir, filepath.FromSlash(file)))
+	if err != nil {
+		return c, fmt.Errorf("%s cannot be read", file)
 	}
-	return c
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(c.Expected) == 0 {
+		return c, errors.New(file + ": nothing is expected")
+	}
+	return c, nil
 }
 
-// Skips reads a list of units that need not pass: on each line a name, a tab
-// and the reason. Lines that begin with // are comments.
-func Skips(t testing.TB, file string) map[string]string {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reasons := make(map[string]string)
-	for line := range strings.Lines(string(data)) {
-		if name, reason, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && !strings.HasPrefix(name, "//") {
-			reasons[name] = reason
+// An ExpectedError is an error that a unit says it has.
+type ExpectedError struct {
+	Line int // of the segment
+	Text string
+}
+
+func (e ExpectedError) String() string { return fmt.Sprintf("line %d: %s", e.Line, e.Text) }
+
+var expectedError = regexp.MustCompile(`//\s*expected-error(?:-re)?\s*(@(?:[+-]\d+|above|below))?\s*(?:\d+\s*)?\{\{(.*)\}\}`)
+
+// ExpectedErrors are the errors that the comments expected-error of a source
+// speak of.
+func ExpectedErrors(source string) []ExpectedError {
+	var es []ExpectedError
+	n := 0
+	for line := range strings.Lines(source) {
+		n++
+		for _, m := range expectedError.FindAllStringSubmatch(line, -1) {
+			at := n
+			switch m[1] {
+			case "":
+			case "@above":
+				at--
+			case "@below":
+				at++
+			default:
+				offset, _ := strconv.Atoi(m[1][1:])
+				at += offset
+			}
+			es = append(es, ExpectedError{at, m[2]})
 		}
 	}
-	return reasons
+	return es
 }
 
 const (
@@ -148,6 +236,8 @@ const (
 var (
 	constCheck = regexp.MustCompile(`check\.(expect_\w+_const) ` + valuePattern + `,\s*(dense<[^>]*>)\s*:\s*` + typePattern + `(?:\s*\{([^}]*)\})?`)
 	pairCheck  = regexp.MustCompile(`check\.(expect_\w+) ` + valuePattern + `,\s*` + valuePattern + `((?:,\s*\w+ = [\w.]+)*)\s*:\s*` + typePattern + `(?:,\s*` + typePattern + `)?`)
+	probe      = regexp.MustCompile(`interpreter\.probe ` + valuePattern + `,\s*(probe_id = "[^"]*")\s*:\s*` + typePattern)
+	probeCheck = regexp.MustCompile(`check\.expect_serialized_eq ` + valuePattern + `,\s*(probe_id = "[^"]*"(?:,\s*iter = \d+)?)\s*:\s*` + typePattern)
 )
 
 // genericChecks rewrites the pretty form of the check ops, whose dialect is
@@ -161,8 +251,10 @@ func genericChecks(src string) string {
 		}
 		return fmt.Sprintf("\"check.%s\"(%s) {%s} : (%s) -> ()", m[1], m[2], attrs, m[4])
 	})
-	return pairCheck.ReplaceAllStringFunc(src, func(s string) string {
+	src = pairCheck.ReplaceAllStringFunc(src, func(s string) string {
 		m := pairCheck.FindStringSubmatch(s)
 		return fmt.Sprintf("\"check.%s\"(%s, %s) {%s} : (%s, %s) -> ()", m[1], m[2], m[3], strings.TrimPrefix(m[4], ","), m[5], m[5])
 	})
+	src = probe.ReplaceAllString(src, `"interpreter.probe"($1) {$2} : ($3) -> $3`)
+	return probeCheck.ReplaceAllString(src, `"check.expect_serialized_eq"($1) {$2} : ($3) -> ()`)
 }

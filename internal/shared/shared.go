@@ -1,6 +1,7 @@
-// Package shared finds the material that several checkouts share, which is too
-// large for the repository: conformance suites, recorded oracles, tools. Only
-// tests use it.
+// Package shared finds what tests read: the files of the module, and the
+// material that several checkouts share, which is other people's text and not
+// part of the module: the suites of StableHLO, Shardy and XLA, and programs that
+// JAX exported. Only tests use it.
 package shared
 
 import (
@@ -9,22 +10,24 @@ import (
 	"testing"
 )
 
-// Dir returns the directory of shared material: PPC_SHARED, or the directory
-// shared beside the module. Where there is none it skips the test, or fails it
-// if CI=true, so that no check is lost unseen.
-func Dir(t testing.TB) string {
+// Dir returns a folder of the shared material, such as "conformance", below
+// PPC_SHARED or below the directory shared beside the module. Where it is not
+// there the test is skipped, or fails if CI=true, so that no check is lost
+// unseen.
+func Dir(t testing.TB, folder string) string {
 	t.Helper()
-	dir := os.Getenv("PPC_SHARED")
-	if dir == "" {
-		dir = filepath.Join(Root(t), "..", "shared")
+	root := os.Getenv("PPC_SHARED")
+	if root == "" {
+		root = filepath.Join(Root(t), "..", "shared")
 	}
+	dir := filepath.Join(root, filepath.FromSlash(folder))
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return dir
 	}
 	if os.Getenv("CI") == "true" {
-		t.Fatalf("no shared material in %s: set PPC_SHARED", dir)
+		t.Fatalf("there is no %s in %s: set PPC_SHARED", folder, root)
 	}
-	t.Skipf("no shared material in %s", dir)
+	t.Skipf("there is no %s in %s: set PPC_SHARED", folder, root)
 	return ""
 }
 
@@ -45,4 +48,10 @@ func Root(t testing.TB) string {
 		}
 		dir = parent
 	}
+}
+
+// Oracle returns the file of testdata/oracle that holds the arrays called name.
+func Oracle(t testing.TB, name string) string {
+	t.Helper()
+	return filepath.Join(Root(t), "testdata", "oracle", name+".npz")
 }

@@ -3,21 +3,57 @@ package eval
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"sync"
 
 	"ppc/ir"
 )
 
 // WithChecks is o for programs of StableHLO's own test suites: the ops check.*
 // compare their operands, and are errors where these differ;
-// interpreter.run_parallel runs functions as the processes of a grid.
+// interpreter.run_parallel runs functions as the processes of a grid; and
+// interpreter.probe keeps a value for check.expect_serialized_eq.
 func (o Options) WithChecks() Options {
-	o.foreign = checks
+	probes := &probes{values: make(map[string][]*tensor)}
+	o.foreign = maps.Clone(checks)
+	o.foreign["interpreter.probe"] = probes.keep
+	o.foreign["check.expect_serialized_eq"] = probes.expect
+	o.foreign["interpreter.print"] = func(*exec) ([]*tensor, error) { return nil, nil }
 	return o
 }
 
-// Checks reports whether name is an op that [Options.WithChecks] adds.
-func Checks(name string) bool { return checks[name] != nil }
+// A Grid runs functions of m as the processes of a grid, rows of replicas, on
+// the arguments of each process in the order of the rows, and returns the
+// results of each.
+type Grid func(m *ir.Module, rows [][]*ir.Func, args [][]*ir.Literal) ([][]*ir.Literal, error)
+
+// WithGrid is o, which has checks, with grid for interpreter.run_parallel.
+func (o Options) WithGrid(grid Grid) Options {
+	o.foreign = maps.Clone(o.foreign)
+	o.foreign["interpreter.run_parallel"] = func(e *exec) ([]*tensor, error) {
+		rows, in, err := e.processes()
+		if err != nil {
+			return nil, err
+		}
+		args := make([][]*ir.Literal, len(in))
+		for d, xs := range in {
+			for _, x := range xs {
+				args[d] = append(args[d], x.literal())
+			}
+		}
+		results, err := grid(e.p.w.m, rows, args)
+		var out []*tensor
+		for _, ls := range results {
+			for _, l := range ls {
+				out = append(out, fromLiteral(l, e.p.w.opts.elem(l.Type.Elem)))
+			}
+		}
+		return out, err
+	}
+	return o
+}
 
 // The ops of StableHLO's test dialects, which conformance programs compare
 // their results with. As custom calls they have other defaults.
@@ -28,6 +64,32 @@ var checks = map[string]func(*exec) ([]*tensor, error){
 	"check.expect_almost_eq_const": func(e *exec) ([]*tensor, error) { return nil, e.expect(e.almost()) },
 	"check.expect_close":           func(e *exec) ([]*tensor, error) { return nil, e.expect(e.ulps()) },
 	"interpreter.run_parallel":     runParallel,
+}
+
+// probes are the values that interpreter.probe has seen, by the id of the probe,
+// one after the other.
+type probes struct {
+	mu     sync.Mutex
+	values map[string][]*tensor
+}
+
+func (p *probes) keep(e *exec) ([]*tensor, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	id := e.op.Str("probe_id")
+	p.values[id] = append(p.values[id], e.in[0])
+	return e.in[:1], nil
+}
+
+func (p *probes) expect(e *exec) ([]*tensor, error) {
+	p.mu.Lock()
+	seen := p.values[e.op.Str("probe_id")]
+	p.mu.Unlock()
+	i := e.op.Int("iter")
+	if i < 0 || i >= len(seen) {
+		return nil, fmt.Errorf("probe %q has seen %d values, there is no number %d", e.op.Str("probe_id"), len(seen), i)
+	}
+	return nil, e.compare(e.in[0], seen[i], exact)
 }
 
 // A likeness compares two numbers, elements or parts of elements of type t.
@@ -46,17 +108,25 @@ func (e *exec) almost() likeness {
 	return func(t ir.DType, a, b float64) bool { return exact(t, a, b) || math.Abs(a-b) <= tolerance }
 }
 
+// ulps allows for a distance in units in the last place, at least one of two
+// bounds and at most the other. What is not finite is as far as can be from
+// everything else.
 func (e *exec) ulps() likeness {
-	low, high := e.op.Int("min_ulp_difference"), 3
+	low, high := uint64(e.op.Int("min_ulp_difference")), uint64(3)
 	if e.op.Attrs.Has("max_ulp_difference") {
-		high = e.op.Int("max_ulp_difference")
+		high = uint64(e.op.Int("max_ulp_difference"))
 	}
+	finite := func(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }
 	return func(t ir.DType, a, b float64) bool {
 		if exact(t, a, b) {
 			return low == 0
 		}
-		d := math.Abs(float64(ordinal(t, a) - ordinal(t, b)))
-		return d >= float64(low) && d <= float64(high)
+		d := uint64(math.MaxUint64)
+		if finite(a) && finite(b) {
+			x, y := ordinal(t, a), ordinal(t, b)
+			d = uint64(max(x, y)) - uint64(min(x, y))
+		}
+		return d >= low && d <= high
 	}
 }
 
@@ -81,11 +151,16 @@ func (e *exec) expect(alike likeness) error {
 	got := e.in[0]
 	var want *tensor
 	if l := e.op.Literal("value"); l != nil {
-		want = fromLiteral(l, l.Type.Elem)
+		want = fromLiteral(l, e.p.w.opts.elem(l.Type.Elem))
 	} else if len(e.in) == 2 {
 		want = e.in[1]
 	}
-	if want == nil || got.elem != want.elem || got.len() != want.len() {
+	return e.compare(got, want, alike)
+}
+
+// compare is an error where got is not like want.
+func (e *exec) compare(got, want *tensor, alike likeness) error {
+	if want == nil || got.elem != want.elem || !slices.Equal(got.shape, want.shape) {
 		return fmt.Errorf("%s cannot be compared", got)
 	}
 	for k := range got.len() {
@@ -104,26 +179,11 @@ func (e *exec) expect(alike likeness) error {
 // runParallel runs a grid of functions, rows of replicas: operands and results
 // are those of the processes one after the other.
 func runParallel(e *exec) ([]*tensor, error) {
-	rows, _ := e.op.Attrs.Get("programs").(ir.Array)
-	var fns []*ir.Func
-	var in [][]*tensor
-	at := 0
-	for _, r := range rows {
-		row, _ := r.(ir.Array)
-		for _, s := range row {
-			name, _ := s.(ir.Sym)
-			f := e.p.w.m.Func(string(name))
-			if f == nil {
-				return nil, fmt.Errorf("no function %s", s)
-			}
-			n := len(f.Params())
-			if at+n > len(e.in) {
-				return nil, errors.New("too few operands")
-			}
-			fns, in = append(fns, f), append(in, e.in[at:at+n])
-			at += n
-		}
+	rows, in, err := e.processes()
+	if err != nil {
+		return nil, err
 	}
+	fns := slices.Concat(rows...)
 	w := newWorld(e.p.w.m, e.p.w.opts, len(rows), len(fns))
 	defer w.close()
 	results, err := w.start(fns, in)
@@ -132,4 +192,38 @@ func runParallel(e *exec) ([]*tensor, error) {
 		out = append(out, xs...)
 	}
 	return out, err
+}
+
+// processes are the functions that interpreter.run_parallel names, by row, and
+// the operands of each.
+func (e *exec) processes() (rows [][]*ir.Func, in [][]*tensor, err error) {
+	if e.op.Attrs.Has("infeed") {
+		return nil, nil, errors.New("there is no infeed")
+	}
+	grid, _ := e.op.Attrs.Get("programs").(ir.Array)
+	rest := e.in
+	for _, r := range grid {
+		names, _ := r.(ir.Array)
+		var row []*ir.Func
+		for _, s := range names {
+			name, _ := s.(ir.Sym)
+			f := e.p.w.m.Func(string(name))
+			if f == nil {
+				return nil, nil, fmt.Errorf("no function %s", s)
+			}
+			n := len(f.Params())
+			if n > len(rest) {
+				return nil, nil, errors.New("too few operands")
+			}
+			row, in, rest = append(row, f), append(in, rest[:n]), rest[n:]
+		}
+		if len(rows) > 0 && len(row) != len(rows[0]) {
+			return nil, nil, errors.New("rows of different lengths")
+		}
+		rows = append(rows, row)
+	}
+	if len(rest) > 0 {
+		return nil, nil, errors.New("too many operands")
+	}
+	return rows, in, nil
 }

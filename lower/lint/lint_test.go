@@ -126,7 +126,7 @@ func TestTable(t *testing.T) {
 // over fsdp in each iteration of the backward loop, two of them together, all
 // but those two hidden in fusions.
 func TestTPU(t *testing.T) {
-	src, err := os.ReadFile(filepath.Join(shared.Dir(t), "oracle/tpu/llama2_7b_per_iteration.hlo"))
+	src, err := os.ReadFile(filepath.Join(shared.Dir(t, "oracle/tpu"), "llama2_7b_per_iteration.hlo"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestTPU(t *testing.T) {
 // backward pass, which is most of what it takes more than gathering in each
 // iteration: nine weights, each of 16 repeats, in float32.
 func TestWindowThatIsKept(t *testing.T) {
-	src, err := os.ReadFile(filepath.Join(shared.Dir(t), "oracle/tpu/llama2_7b_per_repeat.mlir"))
+	src, err := os.ReadFile(filepath.Join(shared.Dir(t, "oracle/tpu"), "llama2_7b_per_repeat.mlir"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,9 @@
 package mlir
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -47,7 +44,7 @@ func firstDifference(a, b string) string {
 // Programs that JAX printed print the same way.
 func TestOracle(t *testing.T) {
 	for _, dir := range []string{"oracle/stablehlo", "oracle/tpu"} {
-		files, err := filepath.Glob(filepath.Join(shared.Dir(t), dir, "*.mlir"))
+		files, err := filepath.Glob(filepath.Join(shared.Dir(t, dir), "*.mlir"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files in %s (%v)", dir, err)
 		}
@@ -69,61 +66,5 @@ func TestOracle(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// A unit is a module of the conformance corpus.
-type unit struct {
-	name, kind, notes string
-	src               []byte
-}
-
-// units are the modules of the given kinds.
-func units(t *testing.T, kinds ...string) []unit {
-	dir := filepath.Join(shared.Dir(t), "conformance")
-	f, err := os.Open(filepath.Join(dir, "manifest.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var us []unit
-	files := make(map[string][]string)
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		row := strings.Split(lines.Text(), "\t")
-		if len(row) < 8 || !slices.Contains(kinds, row[2]) {
-			continue
-		}
-		if files[row[0]] == nil {
-			src, err := os.ReadFile(filepath.Join(dir, row[0]))
-			if err != nil {
-				t.Fatal(err)
-			}
-			files[row[0]] = strings.Split("\n"+string(src), "\n// -----\n")
-		}
-		n, err := strconv.Atoi(row[1])
-		if err != nil || n >= len(files[row[0]]) {
-			t.Fatalf("%s has no segment %s", row[0], row[1])
-		}
-		us = append(us, unit{row[0] + "#" + row[1], row[2], row[7], []byte(files[row[0]][n])})
-	}
-	return us
-}
-
-// The modules of the conformance corpus are read and printed again.
-func TestCorpus(t *testing.T) {
-	for _, kind := range []string{"verify-ok", "sdy-parse", "interpret", "testdata"} {
-		t.Run(kind, func(t *testing.T) {
-			us := units(t, kind)
-			good := 0
-			for _, u := range us {
-				if err := stable(u.src); err != nil {
-					t.Errorf("%s: %v", u.name, err)
-				} else {
-					good++
-				}
-			}
-			t.Logf("%d of %d", good, len(us))
-		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,94 +17,20 @@ import (
 	"ppc/ir/mlir"
 )
 
-// mustPass is how many conformance units have passed at least once. It only
-// grows.
-const mustPass = 1800
-
-// A unit is a unit of the corpus that the evaluator may run.
-type unit struct{ conformance.Unit }
-
-// foreign returns why the evaluator need not know the unit, or "".
-func (u unit) foreign() string {
-	for _, name := range u.Ops {
-		if Checks(name) || name == "" || strings.HasPrefix(name, "check.custom_call.") {
-			continue
-		}
-		if ir.KindByName(name) == ir.Unknown {
-			return "has " + name
-		}
-	}
-	for _, d := range u.DTypes {
-		if d != "" && ir.DTypeByName(d) == ir.InvalidDType {
-			return "has elements of type " + d
-		}
-	}
-	if strings.Contains(u.Notes, "two-part") {
-		return "needs the partitioner"
-	}
-	return ""
-}
-
-// run evaluates the unit; its check ops fail it.
-func (u unit) run(t *testing.T) error {
-	m, err := mlir.Parse(u.Path, []byte(u.Source(t)))
-	if err != nil {
-		return err
-	}
-	f := m.Main()
-	if f == nil && len(m.Funcs) == 0 {
-		return nil // a comment
-	}
-	if f == nil {
-		f = m.Funcs[0]
-	}
-	_, err = Run(m, f, nil, Options{}.WithChecks())
-	return err
-}
-
-// Every unit whose ops and types the table has must pass, but for the listed
-// ones; what is listed must fail.
-func TestConformance(t *testing.T) {
-	reasons := conformance.Skips(t, filepath.Join("testdata", "conformance_skip.txt"))
-	var passed atomic.Int32
-	t.Run("units", func(t *testing.T) {
-		for _, row := range conformance.Units(t, "interpret", "testdata") {
-			u := unit{row}
-			if u.foreign() != "" {
-				continue
-			}
-			t.Run(u.Name(), func(t *testing.T) {
-				t.Parallel()
-				err := u.run(t)
-				reason, skipped := reasons[u.Name()]
-				switch {
-				case err == nil && skipped:
-					t.Errorf("passes, but is listed: %s", reason)
-				case err == nil:
-					passed.Add(1)
-				case !skipped:
-					t.Error(err)
-				}
-			})
-		}
-	})
-	t.Logf("%d units pass", passed.Load())
-	if passed.Load() < mustPass {
-		t.Errorf("%d units pass, want at least %d", passed.Load(), mustPass)
-	}
-}
-
 // What the verifier accepts gives results or an error.
 func TestVerifiedDoesNotPanic(t *testing.T) {
 	ran := 0
-	for _, row := range conformance.Units(t, "verify-ok", "sdy-parse", "sdy-partition", "sdy-collective") {
-		u := unit{row}
-		m, err := mlir.Parse(u.Path, []byte(u.Source(t)))
+	for _, u := range conformance.Units(t, "verify-ok", "sdy-parse", "sdy-partition", "sdy-collective") {
+		source, err := u.Source()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := mlir.Parse(u.Path, []byte(source))
 		if err != nil || ir.Verify(m) != nil {
 			continue
 		}
 		for _, f := range m.Funcs {
-			if u.evaluates(t, m, f) {
+			if evaluates(t, u.Name(), m, f) {
 				ran++
 			}
 		}
@@ -114,13 +39,13 @@ func TestVerifiedDoesNotPanic(t *testing.T) {
 }
 
 // evaluates reports whether f gives results for ones.
-func (u unit) evaluates(t *testing.T, m *ir.Module, f *ir.Func) bool {
+func evaluates(t *testing.T, name string, m *ir.Module, f *ir.Func) bool {
 	if f.Body == nil {
 		return false
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			t.Errorf("%s, %s: %v", u.Name(), f.Name, r)
+			t.Errorf("%s, %s: %v", name, f.Name, r)
 		}
 	}()
 	var args []*ir.Literal
@@ -176,7 +101,7 @@ var roughConstants = map[string]float64{"bf16_dot": 1e-2, "shapes": 1e-8, "while
 // What XLA computed, to its tolerance; and in float64, to 1e-12, what the same
 // program gave there.
 func TestOracle(t *testing.T) {
-	dir := filepath.Join(shared.Dir(t), "oracle", "stablehlo")
+	dir := shared.Dir(t, "oracle/stablehlo")
 	for _, o := range oracles(t, dir) {
 		if !o.known() {
 			continue

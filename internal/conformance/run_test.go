@@ -1,0 +1,397 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ppc/ir"
+	"ppc/ir/eval"
+	"ppc/ir/mlir"
+	"ppc/lower/hlo"
+	"ppc/passes"
+	"ppc/runtime"
+)
+
+// A machine runs programs: the reference evaluator, or the runtime.
+type machine interface {
+	// main runs f, a function of m without arguments but for args, and holds its checks.
+	main(ctx context.Context, m *ir.Module, f *ir.Func, args []*ir.Literal) error
+	// devices runs the main function of m, a program for each device.
+	devices(ctx context.Context, m *ir.Module, args [][]*ir.Literal) ([][]*ir.Literal, error)
+}
+
+// kindsOf are the kinds that a machine can be asked for.
+func kindsOf(on machine) []Kind {
+	parts := func(collective bool) func(context.Context, Unit) error {
+		return func(ctx context.Context, u Unit) error { return runParts(ctx, on, u, collective) }
+	}
+	run := func(ctx context.Context, u Unit) error {
+		if strings.Contains(u.Notes, "two-part") {
+			return runParts(ctx, on, u, false)
+		}
+		return runModule(ctx, on, u)
+	}
+	text := func(ctx context.Context, u Unit) error { return runText(ctx, on, u) }
+	return []Kind{
+		{"interpret", run}, {"testdata", run}, {"sdy-partition", parts(false)}, {"sdy-collective", parts(true)}, {"hlo-pipeline", text}, {"hlo-collective", text},
+	}
+}
+
+// runModule runs the main function of the unit, or its first.
+func runModule(ctx context.Context, on machine, u Unit) error {
+	m, err := parseMLIR(u)
+	if err != nil {
+		return err
+	}
+	f := m.Main()
+	if f == nil && len(m.Funcs) > 0 {
+		f = m.Funcs[0]
+	}
+	if f == nil {
+		return nil // a comment
+	}
+	args, err := argsOf(u)
+	if err != nil {
+		return err
+	}
+	return on.main(ctx, m, f, args)
+}
+
+var runArgs = regexp.MustCompile(`(?m)^// RUN: .*--args="\[(dense.*)\]"`)
+
+// argsOf are the arguments that a RUN line passes, if one does.
+func argsOf(u Unit) ([]*ir.Literal, error) {
+	source, err := u.Source()
+	found := runArgs.FindStringSubmatch(source)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	var b strings.Builder
+	b.WriteString("func.func @main() {\n")
+	for i, arg := range regexp.MustCompile(`dense<[^>]*> : tensor<[^>]*>`).FindAllString(found[1], -1) {
+		fmt.Fprintf(&b, "%%%d = stablehlo.constant %s\n", i, arg)
+	}
+	m, err := mlir.Parse("args", []byte(b.String()+"return\n}\n"))
+	if err != nil {
+		return nil, err
+	}
+	var args []*ir.Literal
+	for _, op := range m.Main().Body.Ops {
+		if l := op.Literal("value"); l != nil {
+			args = append(args, l)
+		}
+	}
+	return args, nil
+}
+
+// runText runs a unit of HLO text with the numbers in the file beside it, which
+// the evaluator does as it is, too, and not only without fusions.
+func runText(ctx context.Context, on machine, u Unit) error {
+	c, err := u.Case()
+	if err != nil {
+		return err
+	}
+	m, err := parseHLO(u)
+	if err != nil {
+		return err
+	}
+	args := make([][]*ir.Literal, len(c.Inputs))
+	for d, tensors := range c.Inputs {
+		for _, x := range tensors {
+			l, err := literal(x)
+			if err != nil {
+				return err
+			}
+			args[d] = append(args[d], l)
+		}
+	}
+	if c.Mode == "global" {
+		return runGlobal(ctx, on, m, c, args)
+	}
+	if c.Replicas > 1 {
+		m.Attrs.Set("mhlo.num_replicas", ir.Int{Value: c.Replicas, Type: ir.I32})
+	}
+	whole, err := hlo.Unfuse(m)
+	if err != nil {
+		return err
+	}
+	forms := []*ir.Module{whole}
+	if _, ok := on.(evaluator); ok {
+		forms = append(forms, m)
+	}
+	for _, m := range forms {
+		if err := ir.Verify(m); err != nil {
+			return err
+		}
+		got, err := on.devices(ctx, m, args)
+		if err != nil {
+			return err
+		}
+		if err := sameNumbers(c, got); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runGlobal partitions m over the devices, each of which the case gives the
+// global arguments, and compares global results.
+func runGlobal(ctx context.Context, on machine, m *ir.Module, c Case, args [][]*ir.Literal) error {
+	if err := hlo.ReadShardings(m); err != nil {
+		return err
+	}
+	if err := passes.Run(m, passes.Config{}); err != nil {
+		return err
+	}
+	f, mesh := m.Main(), m.Meshes[0]
+	local := make([][]*ir.Literal, mesh.Size())
+	for d := range local {
+		for i, p := range f.Params() {
+			s, _ := p.Attrs.Get("pp.sharding").(*ir.Sharding)
+			local[d] = append(local[d], ir.Cut(args[min(d, len(args)-1)][i], s, mesh, d))
+		}
+	}
+	got, err := on.devices(ctx, m, local)
+	if err != nil {
+		return err
+	}
+	for i, r := range f.Results {
+		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
+		parts := make([]*ir.Literal, len(got))
+		for d := range got {
+			parts[d] = got[d][i]
+		}
+		global := ir.Join(mesh, s, s.Global(r.Type, mesh), parts)
+		for d := range got {
+			got[d][i] = global
+		}
+	}
+	return sameNumbers(c, got)
+}
+
+// literal is the tensor x.
+func literal(x Tensor) (*ir.Literal, error) {
+	elem := ir.DTypeByHLO(x.DType)
+	if elem == ir.InvalidDType {
+		return nil, fmt.Errorf("%s is no type of elements", x.DType)
+	}
+	t := ir.Tensor(elem, x.Shape...)
+	vs := make([]float64, len(x.Data))
+	ints := make([]int, len(x.Data))
+	for i, v := range x.Data {
+		switch v := v.(type) {
+		case float64:
+			vs[i] = v
+		case bool:
+			if v {
+				vs[i] = 1
+			}
+		case string:
+			var err error
+			if vs[i], err = strconv.ParseFloat(v, 64); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, fmt.Errorf("%v is no number", v)
+		}
+		ints[i] = int(vs[i])
+	}
+	if t.Elem.IsFloat() {
+		return ir.Floats64(t, vs...), nil
+	}
+	return ir.Ints64(t, ints...), nil
+}
+
+// sameNumbers compares what the devices give with what XLA gave.
+func sameNumbers(c Case, got [][]*ir.Literal) error {
+	for d, results := range c.Expected {
+		if results == nil {
+			continue
+		}
+		if d >= len(got) || len(got[d]) != len(results) {
+			return fmt.Errorf("device %d: %d results are expected", d, len(results))
+		}
+		for i, x := range results {
+			want, err := literal(x)
+			if err != nil {
+				return err
+			}
+			if !want.Type.Equal(got[d][i].Type) {
+				return fmt.Errorf("device %d: result %d is %s, want %s", d, i, got[d][i].Type, want.Type)
+			}
+			for k := range want.Type.NumElements() {
+				a, b := want.Float(k), got[d][i].Float(k)
+				diff := math.Abs(a - b)
+				if a != b && !(math.IsNaN(a) && math.IsNaN(b)) && !(diff <= c.Tolerance.Abs) && !(diff <= c.Tolerance.Rel*math.Abs(a)) {
+					return fmt.Errorf("device %d, result %d, element %d: %v, want %v", d, i, k, b, a)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// An evaluator is the reference evaluator. With wide it keeps floating-point
+// numbers in float64: the suite of Shardy compares sums that have been split
+// for equality, which holds where every addition rounds, and here a sum rounds
+// once.
+type evaluator struct{ wide bool }
+
+func (e evaluator) kinds() []Kind { return kindsOf(e) }
+
+func (e evaluator) main(ctx context.Context, m *ir.Module, f *ir.Func, args []*ir.Literal) error {
+	_, err := eval.Run(m, f, args, eval.Options{Context: ctx, Float64: e.wide}.WithChecks())
+	return err
+}
+
+func (e evaluator) devices(ctx context.Context, m *ir.Module, args [][]*ir.Literal) ([][]*ir.Literal, error) {
+	return eval.RunDevices(m, m.Main(), args, eval.Options{Context: ctx})
+}
+
+// compiled is the runtime.
+type compiled struct{}
+
+func (c compiled) kinds() []Kind { return kindsOf(c) }
+
+func (compiled) devices(ctx context.Context, m *ir.Module, args [][]*ir.Literal) ([][]*ir.Literal, error) {
+	exe, err := runtime.Load(m)
+	if err != nil {
+		return nil, err
+	}
+	return exe.Run(ctx, args, runtime.PoisonBuffers())
+}
+
+// main runs f and returns what it checks. The checks are then held by the
+// evaluator. Where f itself runs a grid of processes, the evaluator runs f, and
+// the runtime the grid.
+func (c compiled) main(ctx context.Context, m *ir.Module, f *ir.Func, args []*ir.Literal) error {
+	m = m.Clone()
+	f = m.Func(f.Name)
+	if has(f, "interpreter.run_parallel") {
+		_, err := eval.Run(m, f, args, eval.Options{Context: ctx}.WithChecks().WithGrid(c.grid(ctx)))
+		return err
+	}
+	if m.Main() == nil {
+		f.Name = "main"
+	}
+	if err := expand(m); err != nil {
+		return err
+	}
+	checks := splitChecks(m)
+	got, err := c.devices(ctx, m, [][]*ir.Literal{args})
+	if err != nil {
+		return err
+	}
+	_, err = eval.Run(checks, checks.Main(), slices.Concat(args, got[0]), eval.Options{Context: ctx}.WithChecks())
+	return err
+}
+
+// expand runs the pass that leaves only ops of StableHLO, without calls, as
+// programs have been before they are run.
+func expand(m *ir.Module) error {
+	return passes.RunOne(passNamed("expand"), m)
+}
+
+func passNamed(name string) *passes.Pass {
+	i := slices.IndexFunc(passes.Table, func(p passes.Pass) bool { return p.Name == name })
+	return &passes.Table[i]
+}
+
+func has(f *ir.Func, name string) bool {
+	found := false
+	f.Body.Walk(func(op *ir.Op) { found = found || op.Name() == name })
+	return found
+}
+
+// isCheck reports whether op is one of those that the evaluator holds.
+func isCheck(op *ir.Op) bool {
+	return strings.HasPrefix(op.Name(), "check.") || strings.HasPrefix(op.Str("call_target_name"), "check.") || op.Name() == "interpreter.probe"
+}
+
+// splitChecks takes the checks out of the main function of m, which then
+// returns the values that they look at, and returns a module with a main
+// function of the checks alone: its parameters are those of the main function
+// of m and these values.
+func splitChecks(m *ir.Module) *ir.Module {
+	checks := m.Clone()
+	f, g := m.Main(), checks.Main()
+	sub := g.NewSubst()
+	g.Body.Ops = slices.DeleteFunc(g.Body.Ops, func(op *ir.Op) bool { return !isCheck(op) && !op.Kind.Has(ir.Terminator) })
+	own := make(map[ir.ID]bool) // of the checks: what a probe hands on
+	for _, op := range g.Body.Ops {
+		if !isCheck(op) {
+			op.Operands, g.Results = nil, nil
+			continue
+		}
+		for i, v := range op.Operands {
+			if !own[v.ID] && sub[v.ID] == nil {
+				sub[v.ID] = g.NewArg(g.Body, v.Type, "")
+			}
+			op.Operands[i] = sub.Of(v)
+		}
+		for _, v := range op.Results {
+			own[v.ID] = true
+		}
+	}
+	var values []*ir.Value
+	seen := make(map[ir.ID]bool)
+	handed := f.NewSubst()
+	f.Body.Ops = slices.DeleteFunc(f.Body.Ops, func(op *ir.Op) bool {
+		if !isCheck(op) {
+			return false
+		}
+		handed.Apply(op.Operands)
+		for _, v := range op.Operands {
+			if !seen[v.ID] {
+				seen[v.ID] = true
+				values = append(values, v)
+			}
+		}
+		if len(op.Results) == 1 {
+			handed[op.Result().ID] = op.Operands[0]
+		}
+		return true
+	})
+	handed.ApplyBlock(f.Body)
+	ret := f.Return()
+	ret.Operands, f.Results = values, nil
+	for _, v := range values {
+		f.Results = append(f.Results, ir.Result{Type: v.Type})
+	}
+	return checks
+}
+
+// grid runs functions as the processes of a grid. The runtime runs one program
+// on all devices.
+func (c compiled) grid(ctx context.Context) eval.Grid {
+	return func(m *ir.Module, rows [][]*ir.Func, args [][]*ir.Literal) ([][]*ir.Literal, error) {
+		f := rows[0][0]
+		for _, row := range rows {
+			for _, other := range row {
+				if other != f {
+					return nil, errors.New("the processes of the grid run different functions")
+				}
+			}
+		}
+		one := m.Clone()
+		one.Funcs = slices.DeleteFunc(one.Funcs, func(g *ir.Func) bool { return g.Name == "main" || has(g, "interpreter.run_parallel") })
+		for _, g := range one.Funcs {
+			if g.Body != nil {
+				g.Body.Ops = slices.DeleteFunc(g.Body.Ops, func(op *ir.Op) bool { return op.Name() == "interpreter.print" })
+			}
+		}
+		one.Func(f.Name).Name = "main"
+		one.Attrs.Set("mhlo.num_replicas", ir.Int{Value: len(rows), Type: ir.I32})
+		one.Attrs.Set("mhlo.num_partitions", ir.Int{Value: len(rows[0]), Type: ir.I32})
+		if err := expand(one); err != nil {
+			return nil, err
+		}
+		return c.devices(ctx, one, args)
+	}
+}
