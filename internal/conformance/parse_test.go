@@ -146,24 +146,30 @@ func (p *places) refuseMLIR(_ context.Context, u Unit) error {
 // unread says what of m the verifier does not look into.
 func unread(m *ir.Module) string {
 	what := make(map[string]bool)
-	value := func(v *ir.Value) {
-		if text := v.Type.String(); strings.Contains(text, "!quant.") {
+	typ := func(t *ir.Type) {
+		switch text := t.String(); {
+		case strings.Contains(text, "!quant."):
 			what["quantized types"] = true
+		case t.Kind == ir.OpaqueType:
+			what[text] = true
 		}
 	}
 	for _, f := range m.Funcs {
+		for _, r := range f.Results {
+			typ(r.Type)
+		}
 		if f.Body == nil {
 			continue
 		}
 		for _, v := range f.Params() {
-			value(v)
+			typ(v.Type)
 		}
 		f.Body.Walk(func(op *ir.Op) {
 			if op.Kind == ir.Unknown {
 				what[op.Name()] = true
 			}
 			for _, v := range op.Results {
-				value(v)
+				typ(v.Type)
 			}
 			for _, name := range []string{"sdy.sharding_rule", "sdy.propagation_edges", "sdy.result_propagation_edges", "sdy.block_arg_propagation_edges"} {
 				if op.Attrs.Has(name) {
