@@ -126,7 +126,11 @@ func (p *places) refuseMLIR(_ context.Context, u Unit) error {
 		err = ir.Verify(m)
 	}
 	if err == nil {
-		return fmt.Errorf("is accepted%s\nexpected: %v", unread(m), expected)
+		said := "is accepted" + unread(m)
+		for _, e := range expected {
+			said += "\nexpected at " + e.String()
+		}
+		return errors.New(said)
 	}
 	p.refused.Add(1)
 	lines := make(map[int]bool)
