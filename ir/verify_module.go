@@ -186,9 +186,6 @@ func pipelineFits(m *Module, op *Op) *Rule {
 		return broken(4, "%d stages x %d repeats x %d layers per stage are %d layers, %d of %d are in the pipeline",
 			s, number("repeats", 1), number("layers_per_stage", 1), n, inside, layers)
 	}
-	if mb%s != 0 {
-		return broken(4, "%d microbatches are no multiple of %d stages", mb, s)
-	}
 	if r := microbatchFits(f, op, mb); r != nil {
 		return r
 	}

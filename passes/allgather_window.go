@@ -12,13 +12,13 @@ import (
 // trailing stages are still on the repeat before; they take their weights from
 // the older buffer.
 //
-// M iterations make a repeat, of which the first D*(S-1) need both buffers.
+// N iterations make a repeat, of which the first D*(S-1) need both buffers.
 type window struct {
 	f       *ir.Func
 	b       *ir.Builder // where the loop stood
 	loop    *ir.Op
 	config  ir.Attrs
-	M, R    int
+	N, R, T int // iterations of a repeat, repeats, iterations of the loop
 	cross   int // D*(S-1): iterations in which some stage is on the repeat before
 	weights []windowed
 	at      map[*ir.Op]int // the gathers in the body, to the weight of each
@@ -39,8 +39,11 @@ type windowed struct {
 // With prefetch = head a repeat's weights are gathered when it begins:
 //
 //	older := nobody looks at it
-//	for r in 0..R-1   { newer := gather(r); D*(S-1) iterations on (older, newer); M - D*(S-1) iterations on newer; older := newer }
-//	D*(S-1) iterations on older: the drain
+//	for r in 0..R-1   { newer := gather(r); D*(S-1) iterations on (older, newer); N - D*(S-1) iterations on newer; older := newer }
+//	the iterations that are left on older: the drain
+//
+// A last repeat of fewer iterations than N, one microbatch and a delay of 2,
+// stands behind the loop.
 //
 // The iterations that need both buffers are a loop of their own: the others
 // read one weight and not two, and in the backward pass, where they come first,
@@ -50,7 +53,7 @@ type windowed struct {
 // before in which all stages are on the same repeat, so one buffer is free:
 //
 //	older := gather(0); D*(S-1) iterations on older
-//	for r in 0..R-2   { newer := gather(r+1) beside M - D*(S-1) iterations on older; D*(S-1) iterations on (older, newer); older := newer }
+//	for r in 0..R-2   { newer := gather(r+1) beside N - D*(S-1) iterations on older; D*(S-1) iterations on (older, newer); older := newer }
 //	M iterations on older, the drain among them
 func (p *gatherPlacer) window(b *ir.Builder, loop *ir.Op) ([]*ir.Value, error) {
 	w, err := newWindow(p.f, b, loop)
@@ -64,17 +67,13 @@ func (p *gatherPlacer) window(b *ir.Builder, loop *ir.Op) ([]*ir.Value, error) {
 }
 
 func newWindow(f *ir.Func, b *ir.Builder, loop *ir.Op) (*window, error) {
-	d, _ := loop.Attrs.Get("pp.config").(ir.Dict)
-	c := ir.Attrs(d)
-	S, D := c.Int("stages"), c.Int("delay")
-	w := &window{f: f, b: b, loop: loop, config: c, M: c.Int("microbatches"), R: c.Int("repeats"), cross: D * (S - 1), at: make(map[*ir.Op]int), choices: make(map[*ir.Op]bool)}
+	w := repeatsOf(f, b, loop)
+	w.at, w.choices = make(map[*ir.Op]int), make(map[*ir.Op]bool)
 	switch {
 	case w.R < 2:
 		return nil, errorf(loop, "pipeline: gather = per_repeat with repeats = %d: there is a window to slide with 2 or more; use once", w.R)
-	case w.M < D*S:
-		return nil, errorf(loop, "pipeline: gather = per_repeat with microbatches = %d: a repeat is shorter than the way through %d stages with a delay of %d; at least %d", w.M, S, D, D*S)
-	case loop.Int("trip_count") != w.M*w.R+w.cross || loop.Int("carries") != len(loop.Results) || loop.Bool("reverse"):
-		return nil, errorf(loop, "pipeline: gather = per_repeat in a loop that is not one of %d iterations", w.M*w.R+w.cross)
+	case loop.Int("trip_count") != w.T || loop.Int("carries") != len(loop.Results) || loop.Bool("reverse"):
+		return nil, errorf(loop, "pipeline: gather = per_repeat in a loop that is not one of %d iterations", w.T)
 	}
 	local := definedIn(loop.Regions[0])
 	for _, op := range loop.Regions[0].Ops {
@@ -92,6 +91,17 @@ func newWindow(f *ir.Func, b *ir.Builder, loop *ir.Op) (*window, error) {
 	return w, nil
 }
 
+// repeatsOf is the repeats of a loop over iterations, without weights.
+func repeatsOf(f *ir.Func, b *ir.Builder, loop *ir.Op) *window {
+	d, _ := loop.Attrs.Get("pp.config").(ir.Dict)
+	c := scheduleOf(d)
+	return &window{f: f, b: b, loop: loop, config: ir.Attrs(d), N: c.round(), R: c.R, T: c.iterations(), cross: c.D * (c.S - 1)}
+}
+
+// full is how many repeats have all their N iterations: all R, or all but the
+// last.
+func (w *window) full() int { return w.T / w.N }
+
 func perRepeat(op *ir.Op) bool {
 	return op.Kind == ir.PPGather && op.Attrs.Str("policy") == "per_repeat"
 }
@@ -105,13 +115,21 @@ func (w *window) head() []*ir.Value {
 		v.Def.Attrs.Set("pp.dont_care", ir.Unit{})
 		older = append(older, w.b.Constrain(v, x.whole))
 	}
-	state, older := w.repeats(w.R, w.loop.Operands, older, func(b *ir.Builder, r *ir.Value, state, older []*ir.Value) (next, newer []*ir.Value) {
-		newer = w.gather(b, r)
-		first := b.Mul(r, b.I32(w.M))
-		state = w.iterations(b, w.cross, first, state, &pair{older, newer, r})
-		return w.iterations(b, w.M-w.cross, b.Add(first, b.I32(w.cross)), state, &pair{newer: newer}), newer
-	})
-	return w.iterations(w.b, w.cross, w.b.I32(w.M*w.R), state, &pair{newer: older})
+	repeat := func(n int) func(b *ir.Builder, r *ir.Value, state, older []*ir.Value) (next, newer []*ir.Value) {
+		return func(b *ir.Builder, r *ir.Value, state, older []*ir.Value) (next, newer []*ir.Value) {
+			newer = w.gather(b, r)
+			first := b.Mul(r, b.I32(w.N))
+			state = w.iterations(b, w.cross, first, state, &pair{older, newer, r})
+			return w.iterations(b, n-w.cross, b.Add(first, b.I32(w.cross)), state, &pair{newer: newer}), newer
+		}
+	}
+	state, older := w.repeats(w.full(), w.loop.Operands, older, repeat(w.N))
+	rest := w.T - w.N*w.full()
+	if w.full() < w.R {
+		state, _ = repeat(rest)(w.b, w.b.I32(w.full()), state, older)
+		return state
+	}
+	return w.iterations(w.b, rest, w.b.I32(w.N*w.R), state, &pair{newer: older})
 }
 
 // ahead is the window whose newer buffer is filled during the repeat before.
@@ -121,12 +139,13 @@ func (w *window) ahead() []*ir.Value {
 	state, older = w.repeats(w.R-1, state, older, func(b *ir.Builder, r *ir.Value, state, older []*ir.Value) (next, newer []*ir.Value) {
 		following := b.Add(r, b.I32(1))
 		newer = w.gather(b, following)
-		boundary := b.Mul(following, b.I32(w.M))
-		first := b.Add(b.Mul(r, b.I32(w.M)), b.I32(w.cross))
-		state = w.iterations(b, w.M-w.cross, first, state, &pair{newer: older})
+		boundary := b.Mul(following, b.I32(w.N))
+		first := b.Add(b.Mul(r, b.I32(w.N)), b.I32(w.cross))
+		state = w.iterations(b, w.N-w.cross, first, state, &pair{newer: older})
 		return w.iterations(b, w.cross, boundary, state, &pair{older, newer, following}), newer
 	})
-	return w.iterations(w.b, w.M, w.b.I32(w.M*(w.R-1)+w.cross), state, &pair{newer: older})
+	done := w.N*(w.R-1) + w.cross
+	return w.iterations(w.b, w.T-done, w.b.I32(done), state, &pair{newer: older})
 }
 
 // repeats builds the loop over n repeats that carries the loop state and the
@@ -186,9 +205,9 @@ func (w *window) gather(b *ir.Builder, r *ir.Value) []*ir.Value {
 func (w *window) early(b *ir.Builder, r *ir.Value) *ir.Value {
 	c := w.config
 	t := ir.Tensor(ir.I32, c.Int("stages"))
-	now := b.Broadcast(b.Add(b.Mul(r, b.I32(w.M)), b.I32(1)), t.Shape)
+	now := b.Broadcast(b.Add(b.Mul(r, b.I32(w.N)), b.I32(1)), t.Shape)
 	lead := b.Sub(now, b.Mul(b.Iota(t, 0), b.Splat(t, float64(c.Int("delay")))))
-	repeat := b.Div(b.Binary(ir.Maximum, lead, b.Splat(t, 0)), b.Splat(t, float64(w.M)))
+	repeat := b.Div(b.Binary(ir.Maximum, lead, b.Splat(t, 0)), b.Splat(t, float64(w.N)))
 	return b.Binary(ir.Minimum, repeat, b.Splat(t, float64(w.R-1)))
 }
 

@@ -62,7 +62,9 @@ func TestNothingFromBubbles(t *testing.T) {
 	if len(want) < 3 {
 		t.Fatalf("%d gradients, want those of w, gain and x", len(want))
 	}
-	for _, set := range [][]string{nil, {"pipeline.rotate=slice_pad", "pipeline.gather=once"}, {"pipeline.microbatches=4"}, {"pipeline.delay=2"}, {"pipeline.checkpoint=layer"}, {"pipeline.gather=per_repeat"}, {"mesh.stage=8"}} {
+	for _, set := range [][]string{nil, {"pipeline.rotate=slice_pad", "pipeline.gather=once"}, {"pipeline.microbatches=4"}, {"pipeline.delay=2"}, {"pipeline.checkpoint=layer"}, {"pipeline.gather=per_repeat"}, {"mesh.stage=8"},
+		{"pipeline.microbatches=1", "pipeline.delay=2", "pipeline.gather=per_repeat"}, {"pipeline.microbatches=2", "pipeline.rotate=slice_pad"}, {"pipeline.microbatches=2", "pipeline.layers_per_stage=2"},
+		{"pipeline.microbatches=2", "pipeline.skip_bubbles=true"}, {"pipeline.microbatches=2", "mesh.stage=8", "pipeline.delay=2"}, {"pipeline.microbatches=8", "mesh.stage=3", "pipeline.layers=6"}} {
 		typed := load(false, set...)
 		m := typed.Clone()
 		if err := Run(m, Config{}); err != nil {

@@ -110,20 +110,19 @@ func (k *marker) repeats(op, around *ir.Op) ([]*ir.Op, error) {
 	if op.Kind != ir.PPScan || around != nil || op.Attrs.Str("pp.loop") != "iterations" || boundaryOf(op) != (boundary{what: "repeat"}) {
 		return []*ir.Op{op}, nil
 	}
-	c := ir.Attrs(configOf(op))
-	w := &window{f: k.f, loop: op, config: c, M: c.Int("microbatches"), R: c.Int("repeats"), cross: c.Int("delay") * (c.Int("stages") - 1)}
+	out := new(ir.Block)
+	w := repeatsOf(k.f, &ir.Builder{Func: k.f, Block: out, Origin: op.Origin}, op)
 	switch {
 	case w.R < 2:
 		return nil, errorf(op, "pipeline: checkpoint = repeat with repeats = %d: there is nothing to split; use checkpoint = iteration, or checkpoint_place = outside for the whole loop", w.R)
-	case op.Int("trip_count") != w.M*w.R+w.cross:
+	case op.Int("trip_count") != w.T:
 		return []*ir.Op{op}, nil // a part that gather = per_repeat left
 	}
-	out := new(ir.Block)
-	w.b = &ir.Builder{Func: k.f, Block: out, Origin: op.Origin}
-	state, _ := w.repeats(w.R, op.Operands, nil, func(b *ir.Builder, r *ir.Value, state, _ []*ir.Value) (next, newer []*ir.Value) {
-		return w.iterations(b, w.M, b.Mul(r, b.I32(w.M)), state, new(pair)), nil
+	state, _ := w.repeats(w.full(), op.Operands, nil, func(b *ir.Builder, r *ir.Value, state, _ []*ir.Value) (next, newer []*ir.Value) {
+		return w.iterations(b, w.N, b.Mul(r, b.I32(w.N)), state, new(pair)), nil
 	})
-	state = w.iterations(w.b, w.cross, w.b.I32(w.M*w.R), state, new(pair))
+	done := w.N * w.full()
+	state = w.iterations(w.b, w.T-done, w.b.I32(done), state, new(pair))
 	for i, v := range op.Results {
 		k.sub[v.ID] = state[i]
 	}

@@ -25,8 +25,7 @@ type iteration struct {
 func (it *iteration) build(aux []*ir.Value) (map[string]*ir.Value, []*ir.Value) {
 	skip := it.attrs.Bool("skip_bubbles") && it.S > 1
 	it.progress(len(aux) > 0 || it.trains() || skip)
-	m := it.M / it.S
-	slot := it.mod(it.t, m).Named("slot")
+	slot := it.mod(it.t, it.held()).Named("slot")
 	io := it.b.Index(it.in["state_io"], 1, slot).Named("io")
 	x := it.inputs(io)
 	args := []*ir.Value{it.real(x)}
@@ -53,9 +52,9 @@ func (it *iteration) mod(v *ir.Value, n int) *ir.Value {
 	return it.b.Binary(ir.Remainder, v, it.b.Splat(v.Type, float64(n)))
 }
 
-// progress computes where each stage is: stage s has processed
-// p = max(t - D*s, 0) microbatches, works on microbatch p % M in repeat p / M,
-// and on nothing when t < D*s or p >= M*R.
+// progress computes where each stage is: stage s has been at work for
+// p = max(t - D*s, 0) iterations, works on microbatch p % N in repeat p / N, and
+// on nothing when t < D*s, p % N >= M or p >= N*(R-1) + M.
 func (it *iteration) progress(needValid bool) {
 	b := it.b
 	t := ir.Tensor(ir.I32, it.S)
@@ -64,16 +63,28 @@ func (it *iteration) progress(needValid bool) {
 	lead := b.Sub(now, b.Mul(it.stage, b.Splat(t, float64(it.D))))
 	p := b.Binary(ir.Maximum, lead, b.Splat(t, 0))
 	if slices.ContainsFunc(it.sides, func(s side) bool { return s.cut }) {
-		it.micro = it.mod(p, it.M).Named("microbatch")
+		it.micro = it.turn(p)
+		if it.round() > it.M {
+			it.micro = b.Binary(ir.Minimum, it.micro, b.Splat(t, float64(it.M-1)))
+		}
+		it.micro = it.micro.Named("microbatch")
 	}
 	if it.R > 1 {
-		it.rep = b.Binary(ir.Minimum, b.Div(p, b.Splat(t, float64(it.M))), b.Splat(t, float64(it.R-1))).Named("repeat")
+		it.rep = b.Binary(ir.Minimum, b.Div(p, b.Splat(t, float64(it.round()))), b.Splat(t, float64(it.R-1))).Named("repeat")
 	}
 	if needValid {
 		started := b.Compare("GE", lead, b.Splat(t, 0))
-		it.valid = b.Binary(ir.And, started, b.Compare("LT", lead, b.Splat(t, float64(it.M*it.R)))).Named("valid")
+		if it.round() > it.M {
+			started = b.Binary(ir.And, started, b.Compare("LT", it.turn(p), b.Splat(t, float64(it.M))))
+		}
+		end := it.round()*(it.R-1) + it.M
+		it.valid = b.Binary(ir.And, started, b.Compare("LT", lead, b.Splat(t, float64(end)))).Named("valid")
 	}
 }
+
+// turn is which of a repeat's iterations p is, of N; the first M have a
+// microbatch.
+func (it *iteration) turn(p *ir.Value) *ir.Value { return it.mod(p, it.round()) }
 
 // where selects x for the stages at which [S] pred holds, y elsewhere.
 func (it *iteration) where(pred, x, y *ir.Value) *ir.Value {

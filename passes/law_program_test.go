@@ -22,7 +22,7 @@ type lawFactor struct {
 var lawFactors = []lawFactor{
 	{"stages", words("1 2 3 4 8")},
 	{"repeats", words("1 2 3 4")},
-	{"microbatches", words("1 2 3 4")}, // times the stages
+	{"microbatches", words("S 2S 4S 1 2 3 S-1 S+1 2S+1")}, // S stages
 	{"delay", words("1 2")},
 	{"layers_per_stage", words("1 2")},
 	{"outside", words("0 1")}, // layers after the pipeline
@@ -77,7 +77,7 @@ func drawn(r *rand.Rand) lawCase {
 
 // refused is what the error says with which c is refused, "" where c is legal.
 func (c lawCase) refused() string {
-	S, R, M := c.number("stages"), c.number("repeats"), c.microbatches()
+	R := c.number("repeats")
 	window := c.has("gather", "per_repeat")
 	boundary := c.is("checkpoint")
 	if c.is("remat") == "none" {
@@ -91,17 +91,27 @@ func (c lawCase) refused() string {
 		return "pipeline: gather = per_repeat with repeats = 1, but a window slides over 2 repeats or more"
 	case boundary == "repeat" && inside && R == 1:
 		return "pipeline: checkpoint = repeat with repeats = 1: there is one repeat, the whole loop"
-	case M < S*c.number("delay"):
-		return fmt.Sprintf("pipeline: %d microbatches are too few for delay = 2 on %d stages, want at least %d", M, S, 2*S)
 	}
 	return ""
 }
 
-func (c lawCase) microbatches() int { return c.number("microbatches") * c.number("stages") }
+// microbatches is M: so many times the stages, and so many more or fewer.
+func (c lawCase) microbatches() int {
+	times, more := 0, 0
+	fmt.Sscan(c.is("microbatches"), &more)
+	if head, tail, ok := strings.Cut(c.is("microbatches"), "S"); ok {
+		times, more = 1, 0
+		fmt.Sscan(head, &times)
+		fmt.Sscan(tail, &more)
+	}
+	return max(times*c.number("stages")+more, 1)
+}
 
-// iterations is the number of iterations, T.
+// iterations is the number of iterations, T: a repeat begins when every stage
+// has had all microbatches, and the first of them has come around.
 func (c lawCase) iterations() int {
-	return c.microbatches()*c.number("repeats") + c.number("delay")*(c.number("stages")-1)
+	S, M, R, D := c.number("stages"), c.microbatches(), c.number("repeats"), c.number("delay")
+	return max(M, D*S)*(R-1) + M + D*(S-1)
 }
 
 // layers is the number of layers, those outside of the pipeline among them.

@@ -13,8 +13,9 @@ import (
 // One iteration runs all stages, each on its own microbatch: the layer
 // function mapped over a leading stage dimension. Names follow the
 // mathematics: S stages, M microbatches, R repeats, L layers per stage and
-// repeat, D iterations of forwarding delay, m = M/S microbatches held by each
-// stage's slice of the input and output buffer, b rows in one microbatch.
+// repeat, D iterations of forwarding delay, N iterations from one repeat of a
+// stage to its next, m = M/S, rounded up, microbatches held by each stage's
+// slice of the input and output buffer, b rows in one microbatch.
 //
 // What stands afterwards: pp.scan loops marked with the configuration for the
 // passes that follow, pp.rotate for every move along the stage dimension, and
@@ -113,17 +114,18 @@ type schedule struct {
 	stage         []ir.AxisRef // the stage dimension's axes: none without such a mesh axis
 }
 
+// scheduleOf reads the configuration d.
+func scheduleOf(d ir.Dict) schedule {
+	a := ir.Attrs(d)
+	return schedule{S: a.Int("stages"), M: a.Int("microbatches"), R: a.Int("repeats"), L: a.Int("layers_per_stage"), D: a.Int("delay"), config: d, attrs: a}
+}
+
 func (s *stager) schedule(op *ir.Op) (schedule, error) {
 	d, _ := op.Attrs.Get("config").(ir.Dict)
-	a := ir.Attrs(d)
-	c := schedule{S: a.Int("stages"), M: a.Int("microbatches"), R: a.Int("repeats"), L: a.Int("layers_per_stage"), D: a.Int("delay"), config: d, attrs: a}
+	c, a := scheduleOf(d), ir.Attrs(d)
 	switch pipelined := a.Int("pipelined"); {
 	case c.S < 1 || c.M < 1 || c.R < 1 || c.L < 1 || c.D < 1 || c.D > 2:
 		return c, errorf(op, "pipeline: stages = %d, microbatches = %d, repeats = %d, layers_per_stage = %d, delay = %d: all at least 1, the delay 1 or 2", c.S, c.M, c.R, c.L, c.D)
-	case c.M%c.S != 0:
-		return c, errorf(op, "pipeline: %d microbatches are no multiple of %d stages", c.M, c.S)
-	case c.R > 1 && c.M < c.D*c.S || c.D == 2 && c.M < 2*c.S:
-		return c, errorf(op, "pipeline: %d microbatches are too few for %d stages with a delay of %d: at least %d", c.M, c.S, c.D, c.D*c.S)
 	case c.S*c.R*c.L != pipelined || pipelined > op.Int("layers"):
 		return c, errorf(op, "pipeline: %d stages x %d repeats x %d layers per stage do not make the %d layers in the pipeline (of %d)", c.S, c.R, c.L, pipelined, op.Int("layers"))
 	}
@@ -142,8 +144,28 @@ func (s *stager) schedule(op *ir.Op) (schedule, error) {
 	return c, nil
 }
 
+// round is N, the iterations from one repeat of a stage to its next: a
+// microbatch for each, and at least the D*S iterations that a microbatch takes
+// from stage 0 through all stages and back to it. Where there are fewer
+// microbatches than that, the rest of every repeat but the last is bubble.
+func (c schedule) round() int {
+	if c.R == 1 {
+		return c.M
+	}
+	return max(c.M, c.D*c.S)
+}
+
+// before is the iterations until microbatch 0 leaves the last stage of the last
+// repeat.
+func (c schedule) before() int { return c.round()*(c.R-1) + c.D*(c.S-1) }
+
 // iterations is the trip count T; the last D*(S-1) are the drain.
-func (c schedule) iterations() int { return c.M*c.R + c.D*(c.S-1) }
+func (c schedule) iterations() int { return c.before() + c.M }
+
+// held is m, the microbatches in each stage's slice of the input and output
+// buffer. Where M is no multiple of S, the buffer has S*m - M more than the
+// batch has.
+func (c schedule) held() int { return (c.M + c.S - 1) / c.S }
 
 // storage reports whether microbatches wait between repeats: the pipeline is
 // shorter than the microbatches are many.
@@ -319,6 +341,9 @@ func (l *loop) splitSides() error {
 		v, want := l.op.Operands[1+i], l.layer.Params()[1+i]
 		switch {
 		case v.Type.Equal(want.Type):
+			if l.M == 1 && l.S > 1 { // with the batch or without it
+				v = l.b.Constrain(v, want.Sharding)
+			}
 			l.sides = append(l.sides, side{v, false})
 		case v.Type.Rank() == want.Type.Rank() && want.Type.Rank() > 0 && v.Type.Shape[0] == l.M*want.Type.Shape[0]:
 			cut := l.b.Reshape(v, append([]int{l.M}, want.Type.Shape...)...).Named(v.Name)
@@ -370,9 +395,8 @@ type carry struct {
 // of the mathematics. All but state_io start with numbers that nobody looks at.
 func (l *loop) initial(x, micro *ir.Value) []carry {
 	b := l.b
-	m := l.M / l.S
 	inner := micro.Type.Shape
-	state := []carry{{"state_io", l.lay(b.Reshape(x, append([]int{l.S, m}, inner...)...), micro.Sharding, 1)}}
+	state := []carry{{"state_io", l.stream(x, micro)}}
 	buffer := func(name string, shape ...int) {
 		v := b.Broadcast(b.Splat(ir.Tensor(x.Type.Elem), 0), append(shape, inner...))
 		v.Def.Attrs.Set("pp.dont_care", ir.Unit{})
@@ -390,6 +414,55 @@ func (l *loop) initial(x, micro *ir.Value) []carry {
 		state = append(state, carry{"aux", b.Splat(l.layer.Results[i+1].Type.WithElem(r.Type.Elem), 0)})
 	}
 	return state
+}
+
+// stream is the batch x as the input and output buffer, [S, m, b, …], which
+// stage 0 takes microbatch after microbatch from. Behind the last microbatch,
+// where M is no multiple of S, it has zeros that nobody looks at.
+func (l *loop) stream(x, micro *ir.Value) *ir.Value {
+	inner, m := micro.Type.Shape, l.held()
+	if more := l.S*m - l.M; more > 0 {
+		none := l.b.Splat(ir.Tensor(x.Type.Elem), 0)
+		none.Def.Attrs.Set("pp.dont_care", ir.Unit{})
+		edge := make([]int, x.Type.Rank())
+		high := slices.Clone(edge)
+		high[0] = more * inner[0]
+		rows := statedSharding(x)
+		local := l.across(x.Type, rows)
+		x = l.b.Constrain(l.b.Pad(l.b.Constrain(x, local), none, edge, high, edge), local)
+		if local != nil {
+			x = l.b.Constrain(x, rows)
+		}
+	}
+	return l.lay(l.b.Reshape(x, append([]int{l.S, m}, inner...)...), micro.Sharding, 1)
+}
+
+// across is s, of a batch of type t, with the mesh axes of its rows on a later
+// dimension instead: where rows are added or left out, each device does so by
+// itself, and what it takes to get there and back is an all-to-all each. It is
+// nil where the rows are not sharded, or no dimension divides by their axes.
+func (l *loop) across(t *ir.Type, s *ir.Sharding) *ir.Sharding {
+	if s == nil || len(s.Dims[0].Axes) == 0 {
+		return nil
+	}
+	mesh := l.m.Meshes[0]
+	for d := 1; d < t.Rank(); d++ {
+		axes := slices.Concat(s.Dims[d].Axes, s.Dims[0].Axes)
+		if t.Shape[d]%mesh.RefsSize(axes) == 0 {
+			out := s.Clone()
+			out.Dims[0], out.Dims[d] = ir.DimSharding{}, ir.DimSharding{Axes: axes}
+			return out
+		}
+	}
+	return nil
+}
+
+// statedSharding is what the program says of v's sharding, nil if nothing.
+func statedSharding(v *ir.Value) *ir.Sharding {
+	if v.Sharding == nil && v.Def != nil && v.Def.Kind == ir.ShardingConstraint {
+		return v.Def.Attrs.Get("sharding").(*ir.Sharding)
+	}
+	return v.Sharding
 }
 
 // lay constrains v to have its stage dimension on the stage axis, then extra
@@ -452,13 +525,25 @@ func unrollAttr(config ir.Attrs, scan string, trips int) ir.Attr {
 	return nil
 }
 
-// realign undoes the rotation of the output: microbatch 0 leaves the last
-// repeat after M*(R-1) + D*(S-1) iterations, and stands in that slot modulo m.
+// realign undoes the rotation of the output: iteration t puts what leaves the
+// last stage in slot t mod m, behind what is there, and the last S*m iterations
+// fill the buffer. Those of the microbatches are the last M of them.
 func (l *loop) realign(io *ir.Value, t *ir.Type) *ir.Value {
-	m := l.M / l.S
-	k := (l.M*(l.R-1) + l.D*(l.S-1)) % m
+	m := l.held()
+	more := l.S*m - l.M
+	k := (l.before() - more%m + m) % m
 	if k > 0 {
 		io = l.b.Concat(1, l.b.SliceDim(io, 1, k, m), l.b.SliceDim(io, 1, 0, k))
+	}
+	if more > 0 {
+		b, rest := io.Type.Shape[2], io.Type.Shape[3:]
+		rows := statedSharding(l.op.Operands[0])
+		local := l.across(t, rows)
+		io = l.b.Reshape(io, append([]int{l.S * m * b}, rest...)...)
+		if local != nil {
+			io = l.b.Constrain(io, rows)
+		}
+		return l.b.Constrain(l.b.SliceDim(l.b.Constrain(io, local), 0, more*b, l.S*m*b), local)
 	}
 	return l.b.Reshape(io, t.Shape...)
 }

@@ -118,14 +118,6 @@ func (e *elab) microbatchesFit(at span, batch axis, rows cut, s *schedule) bool 
 	}
 	s.microbatches = m
 	where := p.place("microbatches", at)
-	if m%s.stages != 0 {
-		e.fail(where, "microbatches = "+around(m, s.stages), errMicrobatchStages, m, s.stages)
-		return false
-	}
-	if least := s.stages * s.delay; m < least {
-		e.fail(where, fmt.Sprintf("microbatches = %d, or delay = 1", least), errMicrobatchDelay, m, s.delay, s.stages, least)
-		return false
-	}
 	parts := e.devices(rows.mesh)
 	if batch.size%m != 0 {
 		e.fail(where, batchCure(batch.size, m, parts, s), errBatch, batch.name, batch.size, m)
@@ -151,22 +143,24 @@ func (e *elab) devices(mesh []string) int {
 	return n
 }
 
-// around is the multiples of k next to n.
-func around(n, k int) string {
-	if lo := n / k * k; lo > 0 {
-		return fmt.Sprintf("%d or %d", lo, lo+k)
-	}
-	return fmt.Sprint(k)
-}
-
 // maxTries bounds the search for numbers of microbatches.
 const maxTries = 4096
 
-// fitting are the numbers of microbatches, smallest first, that cut the batch
-// into rows for each of the parts.
+// fitting are the numbers of microbatches, smallest first, that split the batch
+// into rows for each of the parts: the multiples of the stages that keep all of
+// them at work in every repeat, or, where none of these fits, all that fit.
 func fitting(batch, parts int, s *schedule) []int {
+	if fit := splitting(batch, parts, s.stages*s.delay, s.stages); fit != nil {
+		return fit
+	}
+	return splitting(batch, parts, 1, 1)
+}
+
+// splitting are those of first, first + step, … that split the batch into rows
+// for each of the parts.
+func splitting(batch, parts, first, step int) []int {
 	var fit []int
-	n := s.stages * s.delay
+	n := first
 	for range maxTries {
 		if n > batch/parts {
 			break
@@ -174,7 +168,7 @@ func fitting(batch, parts int, s *schedule) []int {
 		if batch%(n*parts) == 0 {
 			fit = append(fit, n)
 		}
-		n += s.stages
+		n += step
 	}
 	return fit
 }

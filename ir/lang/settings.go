@@ -36,7 +36,7 @@ var remats = []string{"full", "none", "minimal", "minimal_with_context", "save_d
 
 // settingTable is every setting of the blocks that have fixed keys.
 var settingTable = []settingRow{
-	{block: "pipeline", key: "microbatches", kind: count, min: 1, doc: "parts that the batch is cut into; a multiple of the stages; without it, stages x delay"},
+	{block: "pipeline", key: "microbatches", kind: count, min: 1, doc: "parts that the batch is split into; without it, stages x delay"},
 	{block: "pipeline", key: "repeats", kind: count, min: 1, doc: "how often a microbatch goes through all stages; without it, what the layers give"},
 	{block: "pipeline", key: "layers_per_stage", kind: count, min: 1, def: 1, doc: "layers that a stage runs each time"},
 	{block: "pipeline", key: "layers", kind: count, min: 1, doc: "layers inside the pipeline, without it all; the others run after it"},

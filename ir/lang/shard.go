@@ -7,7 +7,8 @@ import (
 )
 
 // A layout says how logical axes lie on the mesh: the rules of one shard
-// block. The axis called batch, if any, is cut along lead before its own.
+// block. The axis called batch, if any, is sharded along lead before its own mesh
+// axes, where its size divides along both.
 type layout struct {
 	p     *program
 	rules []rule
@@ -91,6 +92,9 @@ func (l *layout) sharding(axes []axis, bad func(a axis, c cut, parts int)) *ir.S
 	s := ir.Replicated(l.p.mesh.Name, len(axes))
 	for d, c := range l.cuts(namesOf(axes)) {
 		refs := ir.Axs(c.mesh...)
+		if axes[d].size%l.p.mesh.RefsSize(refs) != 0 && axes[d].name == l.batch {
+			refs = slices.DeleteFunc(refs, func(r ir.AxisRef) bool { return slices.Contains(l.lead, r.Name) })
+		}
 		if n := l.p.mesh.RefsSize(refs); axes[d].size%n != 0 {
 			if bad != nil {
 				bad(axes[d], c, n)
