@@ -20,6 +20,7 @@ func TestLlama2(t *testing.T) {
 		"",
 		"mesh.fsdp=1 mesh.tensor=2",
 		"mesh.fsdp=1 mesh.context=2 pipeline.remat=none",
+		"mesh.context=2 pipeline.gather=per_repeat axes.queries=4 pipeline.microbatches=4",
 		"pipeline.remat=minimal_with_context pipeline.checkpoint=layer",
 		"pipeline.gather=once pipeline.unroll=2",
 		"pipeline.gather=per_repeat pipeline.checkpoint_place=outside",

@@ -202,25 +202,48 @@ func (e *elab) whole(t *tensor) *tensor {
 	return t.with(e.b.Constrain(t.v, g))
 }
 
-// gatheredOnce is t, which a loop is to see, whole along the axes that weights
-// are gathered along, if it follows from the model's own weights alone. So it is
-// gathered before the loop and its gradient is scattered behind it; left to who
-// uses it, both would be done in every iteration.
+// gatheredOnce is t, which every iteration of a loop reads, resharded before the
+// loop: what follows from the model's own weights alone is replicated along the
+// axes that weights are gathered along, anything else sharded as the activation
+// rules say of its axes. Keys and values, say, whose sequence no rule shards, are
+// gathered once. Their cotangents are summed over the iterations, unreduced, and
+// reduce-scattered after the loop. Left to who uses it, all that would be done in
+// every iteration, at the same peak of memory.
 func (e *elab) gatheredOnce(t *tensor) *tensor {
-	if e.model == nil || e.p.mesh == nil || e.p.explicit() || !ofWeights(t.v) {
+	if e.p.mesh == nil || e.p.explicit() {
 		return t
 	}
-	s := e.p.weightLayout(false).sharding(t.axes, nil).Without("stage")
-	if g := e.p.gathered(s, t.axes); !g.SameLayout(s) {
-		return t.with(e.b.Constrain(t.v, g))
+	var s *ir.Sharding
+	switch {
+	case !ofWeights(t.v):
+		s = e.act.sharding(t.axes, nil)
+	case e.model == nil: // who calls a layer has gathered its weights
+		return t
+	default:
+		stored := e.p.weightLayout(false).sharding(t.axes, nil).Without("stage")
+		if s = e.p.gathered(stored, t.axes); s.SameLayout(stored) {
+			return t
+		}
 	}
-	return t
+	if s.Equal(statedSharding(t.v)) {
+		return t
+	}
+	return t.with(e.b.Constrain(t.v, s))
 }
 
-// ofWeights reports whether v follows from parameters alone.
+// statedSharding is the sharding that v is declared with or constrained to, nil
+// without one.
+func statedSharding(v *ir.Value) *ir.Sharding {
+	if v.Def != nil && v.Def.Kind == ir.ShardingConstraint {
+		return v.Def.Attrs.Get("sharding").(*ir.Sharding)
+	}
+	return v.Sharding
+}
+
+// ofWeights reports whether v follows from weights alone, a model's or a layer's.
 func ofWeights(v *ir.Value) bool {
 	if v.Def == nil {
-		return v.Attrs.Str("pp.kind") == "param"
+		return v.Attrs.Str("pp.kind") == "param" || v.Attrs.Has("pp.gathered")
 	}
 	if len(v.Def.Regions) > 0 || len(v.Def.Operands) == 0 {
 		return v.Def.Kind == ir.Constant
