@@ -305,6 +305,11 @@ func (t *tape) why(v *ir.Value) ir.Dict {
 	if op := v.Def; placed(op) {
 		v = op.Operands[0]
 	}
+	if op := v.Def; op != nil && op.Kind == ir.PPScan && v.Index >= op.Int("carries") { // rows of a loop in the loop
+		if d, _ := residualsOf(op)[v.Index-op.Int("carries")].(ir.Dict); len(d) > 0 {
+			return d
+		}
+	}
 	if t.regionOf(v).saves(v.Def) {
 		return whySaved(v.Def)
 	}
