@@ -19,22 +19,22 @@ func (w *derivation) refusal(c *clash) *Error {
 	msg := ""
 	switch c.kind {
 	case clashDiffer:
-		msg = fmt.Sprintf("%s leaves open how %s lies: %s in %s, %s in %s", what, w.factorText(c.factor),
+		msg = fmt.Sprintf("%s leaves open how %s is sharded: %s in %s, %s in %s", what, w.factorText(c.factor),
 			w.along(w.axesOf(c.a, c.factor)), w.operandText(c.a), w.along(w.axesOf(c.b, c.factor)), w.operandText(c.b))
 	case clashTwice:
-		msg = fmt.Sprintf("%s leaves open what %s cuts: %s in %s, %s in %s", what, axesText(w.p.mesh, c.axes),
+		msg = fmt.Sprintf("%s leaves open what %s shards: %s in %s, %s in %s", what, axesText(w.p.mesh, c.axes),
 			w.factorText(c.factor), w.operandText(c.a), w.factorText(c.other), w.operandText(c.b))
 	case clashCarried:
 		msg = fmt.Sprintf("%s begins with %s %s in %s and goes on with it %s in %s", what, w.factorText(c.factor),
 			w.along(w.axesOf(c.a, c.factor)), w.operandText(c.a), w.along(w.axesOf(c.b, c.factor)), w.operandText(c.b))
 	case clashWhole:
-		msg = fmt.Sprintf("%s needs %s whole, which lies along %s in %s", what, w.dimText(c.a, c.d), axesText(w.p.mesh, c.axes), w.operandText(c.a))
+		msg = fmt.Sprintf("%s needs %s unsharded, which is sharded along %s in %s", what, w.dimText(c.a, c.d), axesText(w.p.mesh, c.axes), w.operandText(c.a))
 	case clashDivide:
-		msg = fmt.Sprintf("%s needs %s as it lies in %s, which %s does not divide", what, w.dimText(c.a, c.d), w.operandText(c.a), axesText(w.p.mesh, c.axes))
+		msg = fmt.Sprintf("%s needs %s sharded as in %s, which %s does not divide", what, w.dimText(c.a, c.d), w.operandText(c.a), axesText(w.p.mesh, c.axes))
 	case clashPartial:
-		msg = fmt.Sprintf("%s leaves open who has the sum over %s, which lies along %s in %s", what, w.factorText(c.factor), axesText(w.p.mesh, c.axes), w.operandText(c.a))
+		msg = fmt.Sprintf("%s leaves open who has the sum over %s, which is sharded along %s in %s", what, w.factorText(c.factor), axesText(w.p.mesh, c.axes), w.operandText(c.a))
 	case clashLost:
-		msg = fmt.Sprintf("%s makes a result that cannot lie along %s as %s does in %s", what, axesText(w.p.mesh, c.axes), w.factorText(c.factor), w.operandText(c.a))
+		msg = fmt.Sprintf("%s makes a result that cannot be sharded along %s as %s is in %s", what, axesText(w.p.mesh, c.axes), w.factorText(c.factor), w.operandText(c.a))
 	}
 	return errorOf(op, "%s%s; settle it with %s", msg, rulesText(w.p.mesh, w.dimsOf(c)...), strings.Join(w.cures(c), " or "))
 }
@@ -66,7 +66,7 @@ func (w *derivation) dimsOf(c *clash) []cutDim {
 // along is axes in words.
 func (w *derivation) along(axes []ir.AxisRef) string {
 	if len(axes) == 0 {
-		return "whole"
+		return "unsharded"
 	}
 	return "along " + axesText(w.p.mesh, axes)
 }

@@ -12,8 +12,8 @@ import (
 type Replication struct {
 	Value *ir.Value    // of the global program
 	By    string       // the op that needs it whole, "" where it is on its way to another sharding
-	Dim   int          // that By needs whole
-	Along []ir.AxisRef // that Dim is cut along
+	Dim   int          // that By needs unsharded
+	Along []ir.AxisRef // that Dim is sharded along
 	From  *ir.Sharding // of the value
 	To    *ir.Sharding // of what By makes of it, or of the value after
 	mesh  *ir.Mesh
@@ -24,11 +24,11 @@ func (r *Replication) String() string {
 		return fmt.Sprintf("%s is gathered on its way from %s to %s: no exchange leads from one to the other%s",
 			describe(r.Value), r.From, r.To, r.rules())
 	}
-	return fmt.Sprintf("%s is gathered: %s needs dimension %d whole, which lies along %s; it lies as %s, the result as %s%s",
+	return fmt.Sprintf("%s is gathered: %s needs dimension %d unsharded, which is sharded along %s; its sharding is %s, the result's %s%s",
 		describe(r.Value), r.By, r.Dim, axesText(r.mesh, r.Along), r.From, r.To, r.rules())
 }
 
-// rules says which rules of the source cut the value, before and after.
+// rules says which rules of the source shard the value, before and after.
 func (r *Replication) rules() string {
 	return rulesText(r.mesh, slices.Concat(cutDims(r.From), cutDims(r.To))...)
 }

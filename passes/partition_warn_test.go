@@ -27,8 +27,8 @@ func TestPartitionWarns(t *testing.T) {
       %p = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
       stablehlo.return %p : tensor<i1>
     }) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : (tensor<8xf32>) -> tensor<8xf32>`, ""},
-		{"an op that nobody knows", `stablehlo.custom_call @f(%a) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : (tensor<8xf32>) -> tensor<8xf32>`, "4:8: r: a: tensor of type tensor<8xf32> is gathered: stablehlo.custom_call needs dimension 0 whole, which lies along x=4; it lies as <@mesh, [{\"x\"}]>, the result as <@mesh, [{\"x\"}]>"},
-		{"windows that reach over all devices", sumOfWindows(15, 7, 7), "a: tensor of type tensor<8xf32> is gathered: stablehlo.reduce_window needs dimension 0 whole, which lies along x=4"},
+		{"an op that nobody knows", `stablehlo.custom_call @f(%a) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : (tensor<8xf32>) -> tensor<8xf32>`, "4:8: r: a: tensor of type tensor<8xf32> is gathered: stablehlo.custom_call needs dimension 0 unsharded, which is sharded along x=4; its sharding is <@mesh, [{\"x\"}]>, the result's <@mesh, [{\"x\"}]>"},
+		{"windows that reach over all devices", sumOfWindows(15, 7, 7), "a: tensor of type tensor<8xf32> is gathered: stablehlo.reduce_window needs dimension 0 unsharded, which is sharded along x=4"},
 		{"windows that reach to neighbours", sumOfWindows(3, 1, 1), ""},
 		{"elementwise", `stablehlo.tanh %a : tensor<8xf32>`, ""},
 		{"gathered on purpose", `sdy.reshard %a <@mesh, [{}]> : tensor<8xf32>`, ""},

@@ -96,7 +96,7 @@ func cutDims(s *ir.Sharding) []cutDim {
 }
 
 // rulesText says which rules of the source cut dims, each rule once: "; batch
-// is cut along data=2 by the rule at model.pp:12:3". It is empty where no rule
+// is sharded along data=2 by the rule at model.pp:12:3". It is empty where no rule
 // is known.
 func rulesText(mesh *ir.Mesh, dims ...cutDim) string {
 	var said []string
@@ -110,11 +110,11 @@ func rulesText(mesh *ir.Mesh, dims ...cutDim) string {
 			name, what = fmt.Sprintf("dimension %d", c.d), "sharding"
 		}
 		text := fmt.Sprintf("along %s by the %s at %s", axesText(mesh, c.axes), what, c.rule.Place())
-		if slices.Contains(said, text) || slices.Contains(said, name+" is cut "+text) {
+		if slices.Contains(said, text) || slices.Contains(said, name+" is sharded "+text) {
 			continue
 		}
 		if name != last {
-			text, last = name+" is cut "+text, name
+			text, last = name+" is sharded "+text, name
 		}
 		said = append(said, text)
 	}

@@ -1,7 +1,9 @@
 package lint
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"ppc/ir"
 	"ppc/lower"
@@ -18,7 +20,9 @@ func stageGathers(p *program) {
 		if !stages.joins(p, c.Op) || p.weights.Of[v] != nil || !v.Type.Elem.IsFloat() || c.Op.Result().Type.NumElements() <= c.Group {
 			return
 		}
-		p.at(c, Warning, "%s gives every stage what the others have: %s", over(c), each(c.Executions, c.Bytes))
+		f := p.at(c, Warning, "%s gives every stage what the others have: %s", over(c), each(c.Executions, c.Bytes))
+		p.cure(f, "keep it sharded along stage where it is read, or, if it is a side input of a pipeline, compute it in the layer",
+			"keep it sharded along the stages where it is read, or send it on with a collective_permute")
 	}, ir.AllGather)
 }
 
@@ -101,9 +105,24 @@ func common(a, b []int) int {
 	return n
 }
 
-// replications finds what is gathered only to be cut again: the warnings of the
+// agree is what makes the shardings before and after r agree, or says that they
+// are not to.
+func agree(r *passes.Replication) string {
+	switch {
+	case r == nil:
+		return ""
+	case r.By == "":
+		return "constrain it to one sharding before and after, or reshard it explicitly"
+	}
+	if rule := r.From.Dims[r.Dim].Rule; rule != nil && rule.Name != "" {
+		return fmt.Sprintf("shard another axis than %[1]s, or ask for it before the %[2]s with constrain(…, {%[1]s -> none})", rule.Name, strings.TrimPrefix(r.By, "stablehlo."))
+	}
+	return fmt.Sprintf("shard it along another dimension than %d, or reshard it explicitly before the %s", r.Dim, strings.TrimPrefix(r.By, "stablehlo."))
+}
+
+// replications finds what is gathered only to be sliced again: the warnings of the
 // partitioner, and, in a program that has been partitioned, all-gathers of
-// which each device reads its own part.
+// which each device reads its own shard.
 func replications(p *program) {
 	var warned []*passes.Error
 	if p.passed != nil {
@@ -111,6 +130,7 @@ func replications(p *program) {
 	}
 	for _, w := range warned {
 		f := &Finding{Lint: p.lint.Name, Severity: Warning, Executions: 1, Msg: w.Msg}
+		p.cure(f, agree(w.Replication), "")
 		if op := w.Op; op != nil {
 			f.Name, f.Op = stats.NameOf(op), op.Name()
 			if o := op.Origin; o != nil {
@@ -126,9 +146,11 @@ func replications(p *program) {
 		row := p.rowRead(v, dim)
 		switch {
 		case p.ownPart(v, dims):
-			p.at(c, Warning, "%s, %s, of which each device reads its own part: an all-to-all or a permute moves less", over(c), each(c.Executions, c.Bytes))
+			f := p.at(c, Warning, "%s, %s, of which each device reads its own shard", over(c), each(c.Executions, c.Bytes))
+			p.cure(f, "constrain it to one sharding where it is made and where it is read", "an all_to_all or a collective_permute in place of it moves less")
 		case row != nil && p.placedAt(row) && p.weights.Of[v] == nil:
-			p.at(c, Warning, "%s, %s, of which each device reads %s: %s", over(c), each(c.Executions, c.Bytes), size(row.Result().Type.Bytes()), instead)
+			f := p.at(c, Warning, "%s, %s, of which each device reads %s", over(c), each(c.Executions, c.Bytes), size(row.Result().Type.Bytes()))
+			p.cure(f, "", instead)
 		}
 	}, ir.AllGather)
 }
@@ -136,4 +158,4 @@ func replications(p *program) {
 // instead is what moves less than a gather of which a row is read that differs
 // between devices: a slice where it is the same within the group, an exchange
 // where it is not.
-const instead = "a slice before it, or an all-to-all, moves less"
+const instead = "a slice before it, or an all_to_all in place of it, moves less"

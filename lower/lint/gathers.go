@@ -26,11 +26,12 @@ func weightGathers(p *program) {
 			return
 		}
 		all := whole * c.Op.Result().Type.Elem.Size()
-		p.at(c, Note, "%s in %s: %s; once, all of it is %s%s", over(c), iterations(p.loops[loop]), each(c.Executions, c.Bytes), size(all), p.rules(w, c.Op))
+		f := p.at(c, Note, "%s in %s: %s; once, all of it is %s%s", over(c), iterations(p.loops[loop]), each(c.Executions, c.Bytes), size(all), p.rules(w, c.Op))
+		p.cure(f, outsideOfLoop+" gathers it outside of the loop", "gather it before the loop")
 	}, ir.AllGather)
 }
 
-// rules says which rules of the source cut the parameter w along the axes of
+// rules says which rules of the source shard the parameter w along the axes of
 // the collective op, as far as these are known.
 func (p *program) rules(w *ir.Value, op *ir.Op) string {
 	s, _ := w.Attrs.Get("pp.sharding").(*ir.Sharding)
@@ -80,11 +81,12 @@ func gatheredTwice(p *program) {
 			if !p.atHand(before.Op, c.Op) {
 				continue
 			}
-			severity, why := Warning, ""
+			severity, why, cure := Warning, "", "use that one's result"
 			if n.strict[c.Op.Operands[0]] != n.strict[before.Op.Operands[0]] {
-				severity, why = Note, ", on the other side of a barrier"
+				severity, why, cure = Note, ", on the other side of a barrier", "hand that one's result through the barrier"
 			}
-			p.at(c, severity, "%s again, %s: %s has the same%s", over(c), each(c.Executions, c.Bytes), p.place(before.Op), why)
+			f := p.at(c, severity, "%s again, %s: %s has the same%s", over(c), each(c.Executions, c.Bytes), p.place(before.Op), why)
+			p.cure(f, "", cure)
 			return
 		}
 		earlier[key] = append(earlier[key], c)
@@ -118,15 +120,15 @@ func gatheredUnread(p *program) {
 	needed := p.needed()
 	p.collectives(func(c *stats.Collective) {
 		if !needed[c.Op.Result()] {
-			p.at(c, Warning, "%s, %s, is never read", over(c), each(c.Executions, c.Bytes))
+			p.cure(p.at(c, Warning, "%s, %s, is never read", over(c), each(c.Executions, c.Bytes)), "", "leave it out")
 			return
 		}
 		if row := p.rowRead(c.Op.Result(), c.Op.Int("all_gather_dim")); row != nil && (!p.placedAt(row) || p.weights.Of[c.Op.Result()] != nil) {
-			moves := "the slice can be taken first"
+			cure := "take the slice before it"
 			if p.placedAt(row) {
-				moves = instead
+				cure = instead
 			}
-			p.at(c, Warning, "%s, %s, of which %s is read: %s", over(c), each(c.Executions, c.Bytes), size(row.Result().Type.Bytes()), moves)
+			p.cure(p.at(c, Warning, "%s, %s, of which %s is read", over(c), each(c.Executions, c.Bytes), size(row.Result().Type.Bytes())), "", cure)
 			return
 		}
 		loop := p.around(c.Op)
@@ -137,7 +139,8 @@ func gatheredUnread(p *program) {
 		if t := p.loops[loop].Trips; t != flow.Unknown {
 			n = fmt.Sprintf("the last of %s iterations", t)
 		}
-		p.at(c, Note, "%s: what %s of %q gathers, %s, is never read", over(c), n, p.loops[loop].Name, size(c.Bytes))
+		f := p.at(c, Note, "%s: what %s of %q gathers, %s, is never read", over(c), n, p.loops[loop].Name, size(c.Bytes))
+		p.cure(f, "", "take the last iteration out of the loop, without the gather")
 	}, ir.AllGather)
 }
 

@@ -49,7 +49,7 @@ type Finding struct {
 	Bytes      int        // of the value, on one device
 	Executions flow.Count // per step
 
-	Msg string // what is so, and what it costs
+	Msg string // what is so, what it costs, and what makes it go away
 }
 
 // String is f as one line: place, severity, name, message and lint.

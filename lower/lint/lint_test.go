@@ -24,7 +24,7 @@ const archives = "../../testdata/golden/lint"
 
 // read parses a program in any language; train asks for a step of training
 // where the program has one.
-func read(src string) (*ir.Module, error) {
+func read(src string, set ...string) (*ir.Module, error) {
 	switch {
 	case strings.HasPrefix(src, "HloModule"):
 		m, err := hlo.Parse("in.hlo", []byte(src))
@@ -40,7 +40,7 @@ func read(src string) (*ir.Module, error) {
 			}
 			return os.ReadFile(filepath.Join("../../examples", filepath.Base(name)))
 		}
-		p, err := lang.Load("in.pp", lang.Options{ReadFile: read, Train: true})
+		p, err := lang.Load("in.pp", lang.Options{ReadFile: read, Train: true, Set: set})
 		if err != nil {
 			return nil, err
 		}
@@ -71,16 +71,8 @@ func find(m *ir.Module) ([]*lint.Finding, error) {
 func TestGolden(t *testing.T) {
 	golden.Run(t, archives, map[string]golden.Stage{
 		"lint": func(t *testing.T, src string, _ []string) string {
-			m, err := read(src)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found, err := find(m)
-			if err != nil {
-				t.Fatal(err)
-			}
 			var b strings.Builder
-			for _, f := range found {
+			for _, f := range findings(t, src) {
 				fmt.Fprintln(&b, f)
 			}
 			return b.String()
@@ -119,6 +111,80 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: want an archive that triggers it and one, called %s_not, that does not", l.Name, l.Name)
 		}
 	}
+}
+
+// Every finding is cured: what its message ends with, done to the archive's
+// program, makes it go away and brings no warning that was not there. A setting
+// is a line "cure: pipeline.gather=once" of the archive's comment, and is named in
+// the message; a change of the program makes the file called cured.
+func TestCures(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(archives, "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		name, rest, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".txtar"), "_")
+		if strings.HasSuffix(rest, "not") {
+			continue
+		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			ar, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := findings(t, string(ar.Files[0].Data))
+			src, set := cured(ar)
+			if src == "" && set == nil {
+				t.Fatal("want a line \"cure: block.key=value\" above, or a file called cured with the program in which nothing is found")
+			}
+			known := make(map[string]bool)
+			for _, f := range before {
+				known[f.Lint] = true
+				for _, s := range set {
+					if _, key, _ := strings.Cut(s, "."); f.Lint == name && !strings.Contains(f.Msg, strings.Replace(key, "=", " = ", 1)) {
+						t.Errorf("the message does not name %s: %s", s, f)
+					}
+				}
+			}
+			if src == "" {
+				src = string(ar.Files[0].Data)
+			}
+			for _, f := range findings(t, src, set...) {
+				if f.Lint == name || f.Severity == lint.Warning || !known[f.Lint] {
+					t.Errorf("found in the cured program: %s", f)
+				}
+			}
+		})
+	}
+}
+
+// cured is the program in which what an archive shows does not happen, "" for
+// that of the archive, with the settings that see to it.
+func cured(ar *txtar.Archive) (src string, set []string) {
+	for line := range strings.Lines(string(ar.Comment)) {
+		if words, ok := strings.CutPrefix(line, "cure:"); ok {
+			set = strings.Fields(words)
+		}
+	}
+	for _, f := range ar.Files {
+		if strings.HasPrefix(f.Name, "cured.") {
+			src = string(f.Data)
+		}
+	}
+	return src, set
+}
+
+func findings(t *testing.T, src string, set ...string) []*lint.Finding {
+	t.Helper()
+	m, err := read(src, set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := find(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // MaxText's training step as XLA:TPU has scheduled it: nine weights are gathered

@@ -26,20 +26,22 @@ func reduceInLoop(p *program) {
 				continue
 			}
 			bytes := max(stats.BytesOf(v.Type), stats.BytesOf(c.Op.Operands[i].Type))
-			severity, once, until := Warning, stats.BytesOf(sum.Type), ""
+			severity, once, until, setting := Warning, stats.BytesOf(sum.Type), "", ""
 			if c.Op.Kind == ir.ReduceScatter || p.ownPart(v, nil) {
-				severity, once, until = Note, once*max(1, c.Group), ", the sum whole until then"
+				severity, once, until, setting = Note, once*max(1, c.Group), ", the sum unsharded until then", outsideOfLoop+" reduces it outside of the loop"
 			}
 			if trips := p.loops[loop].Trips; trips != flow.Unknown && int(trips.Times(flow.Count(bytes))) <= once {
 				continue
 			}
 			f := p.at(c, severity, "%s in %s, of what is only added up: %s, or %s once after the loop%s", over(c), iterations(p.loops[loop]),
 				each(c.Executions, bytes), size(once), until)
+			p.cure(f, setting, "add up what each device has, and reduce the sum after the loop")
 			f.Name, f.Bytes = cmp.Or(given(loop.Results[sum.Index].Name), given(sum.Name), p.user(v)), bytes
 			return
 		}
 		if _, axes := p.axesOf(c.Op); slices.ContainsFunc(axes, func(r ir.AxisRef) bool { return r.Name == "data" }) {
-			p.at(c, Note, "%s in %s: %s", over(c), iterations(p.loops[loop]), each(c.Executions, c.Bytes))
+			f := p.at(c, Note, "%s in %s: %s", over(c), iterations(p.loops[loop]), each(c.Executions, c.Bytes))
+			p.cure(f, "", "take it over the examples of each device, or outside of the loop")
 		}
 	}, ir.AllReduce, ir.ReduceScatter)
 }
@@ -146,11 +148,13 @@ func invariantCollective(p *program) {
 		if out == nil || len(c.Op.Operands) == 0 {
 			return
 		}
-		severity, cost := Warning, ""
+		severity, setting, cost := Warning, "", ""
 		if c.Op.Kind == ir.AllGather && p.weights.Of[c.Op.Operands[0]] != nil {
-			severity, cost = Note, fmt.Sprintf(", which would keep %s throughout", size(c.Bytes))
+			severity, cost = Note, fmt.Sprintf(", which keeps %s throughout", size(c.Bytes))
+			setting = "pipeline.gather = once gathers it before the loop" + cost
 		}
-		p.at(c, severity, "%s, the same in %s: %s; it can stand before the loop%s", over(c), iterations(p.loops[out]), each(c.Executions, c.Bytes), cost)
+		f := p.at(c, severity, "%s, the same in %s: %s", over(c), iterations(p.loops[out]), each(c.Executions, c.Bytes))
+		p.cure(f, setting, "move it before the loop"+cost)
 	}, ir.AllGather, ir.AllReduce, ir.AllToAll, ir.CollectiveBroadcast, ir.CollectivePermute, ir.ReduceScatter)
 }
 
@@ -178,14 +182,19 @@ func growingResiduals(p *program) {
 		switch gathered := p.weights.Gathered[row]; {
 		case gathered && r.Why == "save_gathered":
 			f = p.report(r.Op, row, Note, "gathered weights: %sas save_gathered asks", what)
+			p.cure(f, "pipeline.save_gathered = false gathers them again", "gather them again in the later loop")
 		case gathered:
-			f = p.report(r.Op, row, Warning, "gathered weights: %s%s; they can be gathered again", what, r.Why)
+			f = p.report(r.Op, row, Warning, "gathered weights: %s%s", what, r.Why)
+			p.cure(f, recomputed+" gathers them again", "gather them again in the later loop")
 		case p.weights.Of[row] != nil && p.fromCounter(row, r.While):
 			f = p.report(r.Op, row, Warning, "%s%s: a copy of what the weight itself has", what, r.Why)
+			p.cure(f, recomputed+" chooses it again", "choose it of the weight again in the later loop")
 		case p.fromCounter(row, r.While):
-			f = p.report(r.Op, row, Note, "%s%s; it follows from the number of the iteration and can be computed again", what, r.Why)
+			f = p.report(r.Op, row, Note, "%s%s, though it follows from the number of the iteration", what, r.Why)
+			p.cure(f, recomputed+" recomputes it", "recompute it in the later loop")
 		default:
 			f = p.report(r.Op, row, Note, "%s%s", what, r.Why)
+			p.cure(f, recomputed+" recomputes it", "recompute it in the later loop from what the iteration reads")
 		}
 		if p.users(row) == "" {
 			f.Name = cmp.Or(given(r.Name), f.Name)

@@ -24,15 +24,51 @@ func permuteCycles(p *program) {
 		}
 		split, zeros := p.rings(c.Op, all)
 		if split != "" {
-			p.at(c, Warning, "%s: %s", over(c), split)
+			p.cure(p.at(c, Warning, "%s: %s", over(c), split), "", "one shift by 1 along the axis joins its devices in one ring")
 		}
 		if zeros == "" {
 			return
 		}
 		if reader := p.reader(c.Op.Result(), masked[backward(c.Op)]); reader != nil {
-			p.at(c, Warning, "%s is no closed ring: %s, which %s reads", over(c), zeros, p.place(reader))
+			f := p.at(c, Warning, "%s is no closed ring: %s, which %s reads", over(c), zeros, p.place(reader))
+			p.cure(f, "", p.closed(c.Op)+", or select by device what stands in place of the zeros")
 		}
 	}, ir.CollectivePermute)
+}
+
+// closed says which pairs are missing for the rings of a permute to be closed.
+func (p *program) closed(op *ir.Op) string {
+	if s, ok := op.Attrs.Get("source_target_pairs").(ir.AxisShift); ok {
+		last := p.m.Mesh(s.Mesh).RefsSize(s.Axes) - 1
+		switch axis := named(s.Axes); s.Shift {
+		case 1:
+			return fmt.Sprintf("add the pair %s = %d → %d", axis, last, 0)
+		case -1:
+			return fmt.Sprintf("add the pair %s = %d → %d", axis, 0, last)
+		default:
+			return "add the pairs that wrap around " + axis
+		}
+	}
+	l, _ := op.Attrs.Get("source_target_pairs").(*ir.Literal)
+	if l == nil {
+		return "give every device a source"
+	}
+	const most = 4
+	var missing []string
+	for _, r := range ringsOf(lists(l)) {
+		if r.open {
+			missing = append(missing, fmt.Sprintf("%d → %d", r.devices[len(r.devices)-1], r.devices[0]))
+		}
+	}
+	switch n := len(missing); {
+	case n == 0:
+		return "give every device a source"
+	case n == 1:
+		return "add the pair " + missing[0]
+	case n > most:
+		missing = append(missing[:most], "…")
+	}
+	return "add the pairs " + strings.Join(missing, ", ")
 }
 
 // rings says in which rings a permute splits the devices of an axis, and who

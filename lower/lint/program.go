@@ -22,6 +22,8 @@ type program struct {
 	loops   map[*ir.Op]*stats.Loop // of each while
 	params  map[*ir.Value]string   // what the user calls the parameters
 
+	settings bool // the program was made from a .pp file, which has settings
+
 	constants map[*ir.Op]map[*ir.Value]bool // by loop: what is known of whether a value is the same in every iteration
 	differs   map[*ir.Value]bool            // between devices
 
@@ -40,6 +42,7 @@ func newProgram(m *ir.Module, s *stats.Stats) *program {
 		p.loops[l.Op] = l
 	}
 	for _, v := range p.main.Params() {
+		p.settings = p.settings || v.Attrs.Has("pp.logical")
 		p.params[v] = cmp.Or(hlo.UserName(v), v.Attrs.Str("pp.name"), v.Name, fmt.Sprintf("argument %d", v.Index))
 	}
 	return p
@@ -143,6 +146,23 @@ func (p *program) report(op *ir.Op, v *ir.Value, s Severity, format string, args
 	}
 	p.found = append(p.found, f)
 	return f
+}
+
+// What settings of a .pp program do about a finding.
+const (
+	outsideOfLoop = "pipeline.gather = once, or per_repeat with 2 repeats or more,"
+	recomputed    = "pipeline.remat = full with checkpoint = iteration"
+)
+
+// cure ends f with what makes it go away: the setting, where there is one and
+// the program was made from settings, else the change of the program's text.
+func (p *program) cure(f *Finding, setting, text string) {
+	if setting != "" && (p.settings || text == "") {
+		text = setting
+	}
+	if text != "" {
+		f.Msg += "; " + text
+	}
 }
 
 // at adds a finding at a collective, which has an operand and a result.
