@@ -22,7 +22,7 @@ type lawFactor struct {
 var lawFactors = []lawFactor{
 	{"stages", words("1 2 3 4 8")},
 	{"repeats", words("1 2 3 4")},
-	{"microbatches", words("S 2S 4S 1 2 3 S-1 S+1 2S+1")}, // S stages
+	{"microbatches", words("S 2S 4S 1 2 S-1 S+1 S+2 2S-1 2S+1")}, // S stages
 	{"delay", words("1 2")},
 	{"layers_per_stage", words("1 2")},
 	{"outside", words("0 1")}, // layers after the pipeline
