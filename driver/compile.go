@@ -17,6 +17,7 @@ import (
 	"ppc/lower/hlo"
 	"ppc/lower/stats"
 	"ppc/passes"
+	"ppc/runtime"
 )
 
 // A program is a program that has been read, and what its language says of it.
@@ -26,6 +27,7 @@ type program struct {
 	seed  uint64
 
 	files    *claims        // of the command
+	hlo      bool           // read from HLO text
 	training *lang.Training // nil where the program is no step of training
 
 	warnings diag.List              // what its language warns of, in source order
@@ -133,6 +135,31 @@ func (p *program) compile(ctx context.Context, after, dumpTo string) error {
 	return passBug(err, dumpTo)
 }
 
+// executable makes of HLO text, which XLA may have fused, the ops that run.
+func (p *program) executable() error {
+	if !p.hlo {
+		return nil
+	}
+	m, err := hlo.Runnable(p.m)
+	if err == nil {
+		p.m, err = m, ir.Verify(m)
+	}
+	return err
+}
+
+// loads compiles a program that has been read and reports everything for which
+// it would not run; arguments and memory aside.
+func (p *program) loads(ctx context.Context) error {
+	if err := p.executable(); err != nil {
+		return err
+	}
+	if err := p.compile(ctx, "", ""); err != nil {
+		return err
+	}
+	_, err := guard(ctx, "loading", moduleReproducer(p.m, "", "run", "ppc run %s"), func() (*runtime.Executable, error) { return runtime.Load(p.m) })
+	return err
+}
+
 // A dumper writes one numbered file for each pass that changed something.
 type dumper struct {
 	ctx       context.Context
@@ -201,5 +228,12 @@ func (p *program) text(ctx context.Context, opts LowerOptions) (string, error) {
 		return "", usage("%s --after=%s: %s", reading.flag, opts.After, reading.since)
 	}
 	r := moduleReproducer(p.m, opts.DumpTo, "emit", "ppc lower "+reading.flag+" %s")
-	return guard(ctx, "printing "+reading.flag, r, func() (string, error) { return reading.print(p.m) })
+	return guard(ctx, "printing "+reading.flag, r, func() (string, error) {
+		if opts.Emit == "stablehlo" { // which has nothing that is fused
+			if err := p.executable(); err != nil {
+				return "", err
+			}
+		}
+		return reading.print(p.m)
+	})
 }

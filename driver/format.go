@@ -9,14 +9,18 @@ import (
 	"ppc/ir/lang"
 )
 
-// Check reads the programs and checks everything about them that can be
-// checked without lowering. A .pp file may lack a model, for others to include.
+// Check reads the programs and reports everything for which they would not run,
+// whatever the arguments and the machine. A .pp file may lack a model, for
+// others to include.
 func Check(ctx context.Context, srcs []*Source) error {
 	var errs []error
 	for _, s := range srcs {
 		p, err := s.load(ctx, lang.Options{Library: true, Train: true})
 		if err == nil {
 			p.sayWarnings()
+		}
+		if err == nil && !p.named { // of a .pp file, all has been checked
+			err = p.loads(ctx)
 		}
 		errs = append(errs, err)
 		if Stopped(err) {

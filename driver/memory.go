@@ -20,6 +20,25 @@ import (
 type need struct {
 	devices   int // what all of them hold at their peak beside their arguments
 	arguments int // of all devices, each part once, and as they were read
+	constants int // of which all devices share each
+}
+
+func (n *need) all() int { return plus(plus(n.devices, n.arguments), n.constants) }
+
+// plus and times are the sum and the product of sizes; what is more than can be
+// counted is the largest number.
+func plus(a, b int) int {
+	if a > math.MaxInt-b {
+		return math.MaxInt
+	}
+	return a + b
+}
+
+func times(a, b int) int {
+	if b > 0 && a > math.MaxInt/b {
+		return math.MaxInt
+	}
+	return a * b
 }
 
 // needed is what a run of r takes, by the static measure of its program.
@@ -36,19 +55,64 @@ func (r *runner) needed() (*need, error) {
 	}
 	parts, devices := &s.Memory.Parts, len(r.machine.args)
 	own := s.Memory.Peak - parts[stats.Parameters] - parts[stats.OptimizerState] - parts[stats.GatheredWeights]
-	n := &need{devices: devices*(own+s.Memory.Host) + max(1, devices/group)*parts[stats.GatheredWeights]}
+	n := &need{devices: plus(times(devices, own+s.Memory.Host), times(max(1, devices/group), parts[stats.GatheredWeights])), constants: constants(r.p.m)}
 	whole := make(map[string]bool)
 	for _, p := range r.machine.params {
 		if p.mesh != nil || p.kind == "state" { // else all devices use what was read
-			n.arguments += p.global.Bytes()
+			n.arguments = plus(n.arguments, p.global.Bytes())
 		}
 		if p.kind != "state" && !whole[p.name] {
 			whole[p.name] = true
-			n.arguments += p.whole.Bytes()
+			n.arguments = plus(n.arguments, p.whole.Bytes())
 		}
 	}
 	return n, nil
 }
+
+// constants is what the constants of m take, all elements of each.
+func constants(m *ir.Module) int {
+	n := 0
+	for _, f := range m.Funcs {
+		if f.Body == nil {
+			continue
+		}
+		f.Body.Walk(func(op *ir.Op) {
+			if op.Kind == ir.Constant && op.Result().Type.IsTensor() {
+				n = plus(n, op.Result().Type.Bytes())
+			}
+		})
+	}
+	return n
+}
+
+// largest is the size of the largest value of m. Where it alone is too large,
+// nothing more needs to be counted, nor could be.
+func largest(m *ir.Module) int {
+	n := 0
+	see := func(vs []*ir.Value) {
+		for _, v := range vs {
+			if v.Type.IsTensor() && v.Type.IsStatic() {
+				n = max(n, v.Type.Bytes())
+			}
+		}
+	}
+	for _, f := range m.Funcs {
+		if f.Body == nil {
+			continue
+		}
+		see(f.Params())
+		f.Body.Walk(func(op *ir.Op) {
+			see(op.Results)
+			for _, r := range op.Regions {
+				see(r.Args)
+			}
+		})
+	}
+	return n
+}
+
+// uncountable is a size from which on sums of sizes may be more than an int has.
+const uncountable = 1 << 50
 
 // fits refuses to run what takes more memory than there is.
 func (r *runner) fits() error {
@@ -56,27 +120,51 @@ func (r *runner) fits() error {
 	if have == 0 {
 		have = availableMemory(os.DirFS("/"))
 	}
-	n, err := r.needed()
-	if err != nil || n.devices+n.arguments <= have {
-		return err
+	n := &need{devices: largest(r.p.m)}
+	if n.devices < uncountable {
+		var err error
+		if n, err = r.needed(); err != nil {
+			return err
+		}
+	}
+	if n.all() <= have {
+		return nil
 	}
 	cure := "a smaller program fits"
 	if r.p.named {
 		cure = "smaller sizes fit (--set axes.NAME=…)"
 	}
-	return fmt.Errorf("%s: a run takes %s of memory, %s is available: %s at the peak of %d devices and %s of arguments; %s, and ppc lower --stats says what takes it",
-		r.src.name(), sizeText(n.devices+n.arguments), sizeText(have), sizeText(n.devices), len(r.machine.args), sizeText(n.arguments), cure)
+	constants := ""
+	if n.constants > 0 {
+		constants = fmt.Sprintf(", %s of constants", sizeText(n.constants))
+	}
+	return fmt.Errorf("%s: a run takes %s of memory, %s is available: %s at the peak of %s%s and %s of arguments; %s, and ppc lower --stats says what takes it",
+		r.src.name(), sizeText(n.all()), sizeText(have), sizeText(n.devices), devicesText(len(r.machine.args)), constants, sizeText(n.arguments), cure)
+}
+
+func devicesText(n int) string {
+	if n == 1 {
+		return "1 device"
+	}
+	return fmt.Sprintf("%d devices", n)
 }
 
 func sizeText(n int) string { return strings.TrimSpace(stats.SizeText(n)) }
 
 // availableMemory is how many bytes can be had without swapping, by what Linux
-// says under /proc and what the control groups around this process allow; no
-// limit is known of other systems.
+// says under /proc, the limits of the process and what the control groups around
+// it allow; no limit is known of other systems.
 func availableMemory(root fs.FS) int {
 	least := math.MaxInt
 	if n, ok := field(root, "proc/meminfo", "MemAvailable:"); ok {
 		least = n << 10
+	}
+	for _, l := range limits {
+		limit, ok := field(root, "proc/self/limits", l.name)
+		used, _ := field(root, "proc/self/status", l.used)
+		if ok {
+			least = min(least, max(0, limit-used<<10))
+		}
 	}
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
 	for line := range strings.Lines(string(groups)) {
@@ -99,6 +187,13 @@ func availableMemory(root fs.FS) int {
 	return least
 }
 
+// limits are those of the process, as ulimit sets them: what each is called, and
+// the field that says how many KiB are in use of it.
+var limits = [...]struct{ name, used string }{
+	{"Max address space", "VmSize:"},
+	{"Max data size", "VmData:"},
+}
+
 // hierarchies are the two versions of control groups: where they stand, what
 // names them in a process' list, and which files and fields say what a group
 // may take and what it has taken for good.
@@ -107,15 +202,17 @@ var hierarchies = [...]struct{ root, controller, limit, used string }{
 	{"sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes", "total_rss"},
 }
 
-// field is the number that follows name at the beginning of a line of a file.
+// field is the number that follows name at the beginning of a line of a file; not
+// ok where none does, as in "unlimited".
 func field(root fs.FS, file, name string) (int, bool) {
 	data, err := fs.ReadFile(root, file)
 	if err != nil {
 		return 0, false
 	}
 	for line := range strings.Lines(string(data)) {
-		if words := strings.Fields(line); len(words) > 1 && words[0] == name {
-			n, err := strconv.Atoi(words[1])
+		rest, ok := strings.CutPrefix(line, name)
+		if words := strings.Fields(rest); ok && len(words) > 0 && strings.ContainsAny(rest[:1], " \t") {
+			n, err := strconv.Atoi(words[0])
 			return n, err == nil
 		}
 	}

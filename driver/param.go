@@ -158,7 +158,10 @@ func globalType(t *ir.Type, s *ir.Sharding, mesh *ir.Mesh) *ir.Type {
 // numDevices is how many devices run m: partitions times replicas, or those of
 // its mesh.
 func numDevices(m *ir.Module) int {
-	return m.NumDevices() * max(1, m.Attrs.Int("mhlo.num_replicas"))
+	if n := m.Attrs.Int("mhlo.num_replicas"); n > 1 { // whose meshes are of all replicas
+		return n * max(1, m.Attrs.Int("mhlo.num_partitions"))
+	}
+	return m.NumDevices()
 }
 
 // value returns the port's global value, given the whole one: the rows it

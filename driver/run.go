@@ -133,6 +133,10 @@ func (r *runner) run(ctx context.Context) (*RunResult, error) {
 // prepare opens and checks all that the run reads and writes, and compiles the
 // program for it.
 func (r *runner) prepare() (*runtime.Executable, error) {
+	exe, err := runtime.Load(r.p.m) // takes no memory yet
+	if err != nil {
+		return nil, err
+	}
 	r.machine = newMachine(r.p.m, r.p.named)
 	if err := r.fits(); err != nil {
 		return nil, err
@@ -140,15 +144,11 @@ func (r *runner) prepare() (*runtime.Executable, error) {
 	if err := r.start(); err != nil {
 		return nil, err
 	}
-	err := r.claim()
-	if err == nil {
-		var exe *runtime.Executable
-		if exe, err = runtime.Load(r.p.m); err == nil {
-			return exe, nil
-		}
+	if err := r.claim(); err != nil {
+		r.args.close()
+		return nil, err
 	}
-	r.args.close()
-	return nil, err
+	return exe, nil
 }
 
 // reading is how the program is read: as a step of training unless the steps
@@ -169,6 +169,9 @@ func (r *runner) load(ctx context.Context) error {
 	}
 	if r.opts.Grad && !r.p.named {
 		return usage("--grad: %s asks for what it computes itself; gradients are taken of .pp programs", r.src.name())
+	}
+	if err := r.p.executable(); err != nil {
+		return err
 	}
 	boundInputs(r.p.m)
 	r.tolerance = toleranceOf(r.p.m)

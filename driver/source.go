@@ -143,7 +143,11 @@ func loadMLIR(s *Source, name string, _ lang.Options) (*program, error) {
 
 // HLO text is always that of one device.
 func loadHLO(s *Source, name string, _ lang.Options) (*program, error) {
-	return s.parse(name, hlo.Parse, func(*ir.Module) bool { return true })
+	p, err := s.parse(name, hlo.Parse, func(*ir.Module) bool { return true })
+	if p != nil {
+		p.hlo = true
+	}
+	return p, err
 }
 
 func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, error), local func(*ir.Module) bool) (*program, error) {

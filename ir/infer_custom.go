@@ -3,6 +3,7 @@ package ir
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // inferCustomCall: what a custom call does is its target's business, but C1
@@ -31,6 +32,32 @@ func inferCustomCall(op *Op) ([]*Type, *Rule) {
 		}
 	}
 	return typesOf(op.Results), nil
+}
+
+// inferComposite: the name is that of an op in a dialect (4).
+func inferComposite(op *Op) ([]*Type, *Rule) {
+	if name := op.Str("name"); !namespaced(name) {
+		return nil, broken(4, "the name is %q, want that of an op in a dialect, such as my.op", name)
+	}
+	return inferGiven(op)
+}
+
+// namespaced reports whether name is words of letters, digits, _ and $, joined by
+// points, two at least, of which the first begins with a letter.
+func namespaced(name string) bool {
+	words := strings.Split(name, ".")
+	for i, w := range words {
+		for k, c := range w {
+			letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+			if !letter && (i == 0 && k == 0 || c != '_' && c != '$' && (c < '0' || c > '9')) {
+				return false
+			}
+		}
+		if w == "" {
+			return false
+		}
+	}
+	return len(words) > 1
 }
 
 // Placement is the memory to which op copies its operand, in the words of XLA's

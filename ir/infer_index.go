@@ -124,7 +124,24 @@ func inferGather(op *Op) ([]*Type, *Rule) {
 	if r := within(5, "offset_dims", g.OffsetDims, len(window)+len(batch)); r != nil {
 		return nil, r
 	}
-	return []*Type{t.WithShape(merge(window, batch, g.OffsetDims)...)}, nil
+	shape := merge(window, batch, g.OffsetDims)
+	if !slices.Contains(shape, 0) { // else nothing is taken
+		if r := first(occupied(9, sizes, g.CollapsedSliceDims), occupied(12, sizes, g.OperandBatchingDims)); r != nil {
+			return nil, r
+		}
+	}
+	return []*Type{t.WithShape(shape...)}, nil
+}
+
+// occupied checks that the slices, of which elements are taken, have one in the
+// dimensions dims.
+func occupied(n int, sizes, dims []int) *Rule {
+	for _, d := range dims {
+		if sizes[d] == 0 {
+			return broken(n, "slice size 0 of dimension %d, which the result does not have, although the result has elements: want 1", d)
+		}
+	}
+	return nil
 }
 
 // merge returns the sizes in and out of the dimensions at, each in order.

@@ -109,13 +109,19 @@ const (
 	SelectAndScatter
 	Sort
 
+	// Linear algebra.
+	Cholesky
+	TriangularSolve
+	FFT
+
 	// Control.
 	While
 	Case
 	If
 	Call
-	Return     // stablehlo.return
-	FuncReturn // func.return
+	CompositeCall // stablehlo.composite
+	Return        // stablehlo.return
+	FuncReturn    // func.return
 	OptimizationBarrier
 	CustomCall
 	TupleOp

@@ -67,6 +67,16 @@ func (l *Literal) Float(i int) float64 { return l.Type.Elem.GetFloat(l.at(i)) }
 // Int is element i as an integer; unsigned 64-bit numbers keep their bits.
 func (l *Literal) Int(i int) int64 { return l.Type.Elem.GetInt(l.at(i)) }
 
+// Index is element i, an integer, as an index: what is beyond the largest int is
+// that.
+func (l *Literal) Index(i int) int {
+	v := l.Int(i)
+	if l.Type.Elem == UI64 && v < 0 {
+		return math.MaxInt
+	}
+	return int(v)
+}
+
 // Complex is element i as a complex number.
 func (l *Literal) Complex(i int) complex128 {
 	b, p := l.at(i), l.Type.Elem.Part()

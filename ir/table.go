@@ -12,7 +12,7 @@ const (
 	Terminator                    // ends a block
 	Collective                    // every device of a group must execute it
 	Isolated                      // its regions see no value from outside
-	Pipeline                      // a pp op: lowered by a pass before the program is done
+	Pipeline                      // lowered by a pass before the program is done: a pp op, a call that has a decomposition
 	AllowsUnit                    // may have any number of results
 	Composite                     // a function made of other ops, which the pass expand puts in its place
 )
@@ -330,6 +330,17 @@ var table = [numKinds]opInfo{
   stablehlo.return %0 : tensor<i1>
 }) : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 
+	Cholesky: {name: "stablehlo.cholesky", doc: "of each matrix the triangular one that, multiplied by its adjoint, makes it; zeros in the other triangle", traits: Pure, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{opt("lower", BoolAttr)}, infer: inferCholesky, factors: choleskyFactors,
+		example: `%r = stablehlo.cholesky %m, lower = true : tensor<8x8xf32>`},
+	TriangularSolve: {name: "stablehlo.triangular_solve", doc: "x of each equation a x = b, or x a = b, whose a is triangular", traits: Pure, operands: exactly(2), results: exactly(1),
+		attrs: []AttrSpec{req("left_side", BoolAttr), req("lower", BoolAttr), req("unit_diagonal", BoolAttr), enum("transpose_a", "transpose", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")},
+		infer: inferTriangularSolve, factors: triangularFactors,
+		example: `%r = "stablehlo.triangular_solve"(%m, %a) <{left_side = false, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = false}> : (tensor<8x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>`},
+	FFT: {name: "stablehlo.fft", doc: "discrete Fourier transform along the last dimensions", traits: Pure, operands: exactly(1), results: exactly(1),
+		attrs: []AttrSpec{enum("fft_type", "fft_type", "FFT", "IFFT", "RFFT", "IRFFT"), req("fft_length", IntsAttr)}, infer: inferFFT, factors: fftFactors,
+		example: `%r = stablehlo.fft %a, type = RFFT, length = [8] : (tensor<4x8xf32>) -> tensor<4x5xcomplex<f32>>`},
+
 	While: {name: "stablehlo.while", doc: "the second region repeated while the first is true", traits: Pure, operands: atLeast(0), results: atLeast(0), regions: exactly(2), infer: inferWhile,
 		example: `%r:2 = stablehlo.while(%iterArg = %n, %iterArg_0 = %a) : tensor<i32>, tensor<4x8xf32>
 cond {
@@ -353,6 +364,9 @@ cond {
 }) : (tensor<i1>) -> tensor<4x8xf32>`},
 	Call: {name: "func.call", doc: "the results of a function", traits: Pure, operands: atLeast(0), results: atLeast(0), attrs: []AttrSpec{req("callee", SymAttr)}, infer: inferGiven, inModule: callFits,
 		example: `%r = call @whole(%a, %m) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>`},
+	CompositeCall: {name: "stablehlo.composite", doc: "an op that others may know, and here the function that it is made of", traits: Pure | Pipeline, operands: atLeast(0), results: atLeast(0),
+		attrs: []AttrSpec{req("name", StrAttr), opt("composite_attributes", DictAttr), req("decomposition", SymAttr), opt("version", IntAttr)}, infer: inferComposite, inModule: callFits,
+		example: `%r = stablehlo.composite "my.op" %a, %m {composite_attributes = {axis = 1 : i64}, decomposition = @whole} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>`},
 	Return: {name: "stablehlo.return", doc: "ends a region", traits: Terminator, operands: atLeast(0), infer: inferNothing,
 		example: `%r = "stablehlo.case"(%n) ({
   stablehlo.return %a : tensor<4x8xf32>

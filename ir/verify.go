@@ -452,7 +452,11 @@ func inferOp(op *Op) ([]*Type, *Rule) {
 }
 
 // unread reports whether op has a type that is carried through unread.
-func unread(op *Op) bool {
+func unread(op *Op) bool { return op.Unread() }
+
+// Unread reports whether an operand or a result of op has a type that is carried
+// through: its constraints have not been checked, so nothing follows from them.
+func (op *Op) Unread() bool {
 	opaque := func(v *Value) bool { return v.Type.Kind == OpaqueType }
 	return slices.ContainsFunc(op.Operands, opaque) || slices.ContainsFunc(op.Results, opaque)
 }

@@ -12,9 +12,9 @@ import (
 // callFits: C1 the function exists; C2 it takes and returns as many values; C3
 // of the same types.
 func callFits(m *Module, op *Op) *Rule {
-	f := m.Func(op.Sym("callee"))
+	f := m.Func(op.Callee())
 	if f == nil {
-		return broken(1, "there is no function %s", SymbolText(op.Sym("callee")))
+		return broken(1, "there is no function %s", SymbolText(op.Callee()))
 	}
 	in, out, known := f.signature()
 	if !known {
@@ -66,12 +66,23 @@ func signatureFits(n int, f *Func, in, out []*Type) *Rule {
 // callees are the functions that op runs.
 func callees(op *Op) []string {
 	var names []string
-	for _, a := range []Attr{op.Attrs.Get("callee"), op.Attrs.Get("layer"), configOf(op).Get("outside")} {
-		if s, ok := a.(Sym); ok {
+	for _, a := range []Attr{Sym(op.Callee()), op.Attrs.Get("layer"), configOf(op).Get("outside")} {
+		if s, ok := a.(Sym); ok && s != "" {
 			names = append(names, string(s))
 		}
 	}
 	return names
+}
+
+// Callee is the function that a call, or a composite, calls; "" for other ops.
+func (op *Op) Callee() string {
+	switch op.Kind {
+	case Call:
+		return op.Sym("callee")
+	case CompositeCall:
+		return op.Sym("decomposition")
+	}
+	return ""
 }
 
 func configOf(op *Op) Attrs {

@@ -66,6 +66,9 @@ func real1(f func(c *composer, x *ir.Value) *ir.Value) composition {
 
 // compose returns what op, which is [ir.Composite], is made of.
 func compose(b *ir.Builder, op *ir.Op) ([]*ir.Value, error) {
+	if op.Unread() {
+		return op.Results, errorf(op, "%s: elements of type %s are not computed with", op.Name(), op.Operands[0].Type)
+	}
 	c := &composer{b: b}
 	vs := compositions[op.Kind](c, op)
 	for i, v := range op.Results {
@@ -301,6 +304,7 @@ func (c *composer) lgamma(x *ir.Value) *ir.Value {
 	d := b.Sub(m, b.Unary(ir.Floor, m))
 	d = b.Select(c.compare("GT", d, 0.5), c.plus(c.neg(d), 1), d)
 	sine := b.Unary(ir.Log, b.Unary(ir.Sine, c.times(d, math.Pi)))
+	sine = b.Select(c.compare("LT", d, 1e-9), c.plus(b.Unary(ir.Log, d), math.Log(math.Pi)), sine) // that of a subnormal number times pi is not exact
 	finite := b.Unary(ir.IsFinite, sine)
 	mirror := b.Select(finite, b.Sub(c.plus(c.neg(sine), math.Log(math.Pi)), y), c.neg(sine))
 	v := b.Select(reflected, mirror, y)
@@ -326,7 +330,11 @@ func (c *composer) digamma(x *ir.Value) *ir.Value {
 func (c *composer) nextAfter(op *ir.Op) []*ir.Value {
 	b := c.b
 	x, y := op.Operands[0], op.Operands[1]
-	bits := map[int]ir.DType{8: ir.UI8, 16: ir.UI16, 32: ir.UI32, 64: ir.UI64}[x.Type.Elem.Bits()]
+	bits := map[int]ir.DType{4: ir.UI4, 8: ir.UI8, 16: ir.UI16, 32: ir.UI32, 64: ir.UI64}[x.Type.Elem.Bits()]
+	if bits == ir.InvalidDType {
+		c.err = errorf(op, "%s: there are no integers of the %d bits of %s", op.Name(), x.Type.Elem.Bits(), x.Type.Elem)
+		return []*ir.Value{x}
+	}
 	t := x.Type.WithElem(bits)
 	cast := func(v *ir.Value, t *ir.Type) *ir.Value {
 		return b.Emit(ir.BitcastConvert, []*ir.Value{v}, nil, nil, []*ir.Type{t}).Result()

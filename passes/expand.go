@@ -10,7 +10,8 @@ import (
 
 // expand leaves pure StableHLO with Shardy shardings:
 //
-//   - a call becomes the body of the function it calls;
+//   - a call becomes the body of the function it calls, a composite that of its
+//     decomposition;
 //   - pp.scan becomes a while over a counter, which indexes the per-iteration
 //     inputs and outputs;
 //   - pp.checkpoint becomes its region's ops, pp.name its operand;
@@ -18,10 +19,10 @@ import (
 //     collective;
 //   - a function of chlo becomes the ops that it is made of.
 //
-// Only the public functions remain.
+// Only the main function remains; of a module that has none, the public ones.
 func expand(m *ir.Module) error {
 	for _, f := range m.Funcs {
-		if f.Body == nil || f.Private {
+		if f.Body == nil || f.Private || m.Main() != nil && f != m.Main() {
 			continue
 		}
 		if err := inlineCalls(m, f); err != nil {
@@ -32,6 +33,9 @@ func expand(m *ir.Module) error {
 		if e.err != nil {
 			return e.err
 		}
+	}
+	if main := m.Main(); main != nil {
+		m.Funcs = []*ir.Func{main}
 	}
 	dropUnused(m)
 	return nil
@@ -59,7 +63,7 @@ func (in *inliner) block(b *ir.Block, active []string) error {
 				return err
 			}
 		}
-		if op.Kind != ir.Call {
+		if op.Callee() == "" {
 			out = append(out, op)
 			continue
 		}
@@ -74,7 +78,7 @@ func (in *inliner) block(b *ir.Block, active []string) error {
 }
 
 func (in *inliner) call(op *ir.Op, active []string) ([]*ir.Op, error) {
-	name := op.Sym("callee")
+	name := op.Callee()
 	callee := in.m.Func(name)
 	if callee == nil || callee.Body == nil {
 		return nil, errorf(op, "there is no body of @%s to put in place of its call", name)
@@ -132,6 +136,8 @@ func (e *expander) op(b *ir.Builder, op *ir.Op) {
 		return
 	}
 	switch op.Kind {
+	case ir.Unknown:
+		e.unknown(b, op)
 	case ir.PPName:
 		e.replace(op, op.Operands)
 	case ir.PPGather:
@@ -150,6 +156,27 @@ func (e *expander) op(b *ir.Builder, op *ir.Op) {
 	case ir.PPScan:
 		e.block(op.Regions[0])
 		e.replace(op, whileOf(b, op))
+	default:
+		for _, r := range op.Regions {
+			e.block(r)
+		}
+		b.Block.Ops = append(b.Block.Ops, op)
+	}
+}
+
+// unknown leaves an op that the table does not have where it is, but for those
+// of Shardy: the edge of a call, which is inlined, is its operand, and of others
+// nobody knows what they ask for.
+func (e *expander) unknown(b *ir.Builder, op *ir.Op) {
+	switch {
+	case op.Spelling == "sdy.func_data_flow_edge" && len(op.Operands) == 1 && len(op.Results) == 1:
+		v := op.Operands[0]
+		if s := op.Result().Sharding; s != nil {
+			v = b.Constrain(v, s)
+		}
+		e.replace(op, []*ir.Value{v})
+	case strings.HasPrefix(op.Spelling, "sdy.") || strings.HasPrefix(op.Spelling, "pp."):
+		e.err = cmp.Or(e.err, errorf(op, "%s: there is no such op here, and without it the program may mean something else", op.Spelling))
 	default:
 		for _, r := range op.Regions {
 			e.block(r)

@@ -139,7 +139,7 @@ func (w windows) component(v *ir.Value, i int) ([]int, bool) {
 		return nil, false
 	}
 	if l.IsSplat() {
-		return []int{int(l.Int(0))}, true
+		return []int{l.Index(0)}, true
 	}
 	var out []int
 	shape := w.indices.Type.Shape

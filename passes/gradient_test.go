@@ -247,9 +247,11 @@ var noGradients = map[ir.Kind]string{
 
 	ir.RngBitGenerator: "has no floating-point operand",
 
+	ir.Cholesky: "no model is made of linear algebra", ir.TriangularSolve: "likewise", ir.FFT: "complex numbers have no gradients",
+
 	ir.Return: "ends a region, whose op has the rule", ir.FuncReturn: "likewise", ir.SdyReturn: "likewise", ir.PPYield: "likewise",
 
-	ir.Call:         "is inlined before",
+	ir.Call: "is inlined before", ir.CompositeCall: "likewise",
 	ir.PPCheckpoint: "is opened before",
 	ir.PPPipeline:   "is a loop before",
 	ir.PPStack:      "is a loop before",

@@ -88,7 +88,7 @@ func updatedDims(op *ir.Op) []int {
 // updateStart is where the update of op begins in dimension d, which is known.
 func updateStart(op *ir.Op, d int) int {
 	last := op.Result().Type.Shape[d] - op.Operands[1].Type.Shape[d]
-	return int(min(max(constant(op.Operands[2+d]).Int(0), 0), int64(last)))
+	return min(max(constant(op.Operands[2+d]).Index(0), 0), last)
 }
 
 // movesCut reports whether an operand or the result of op is cut along d, or

@@ -150,6 +150,34 @@ func (g *programMaker) reduceOther() *ir.Value {
 	return g.tame(g.b.Reduce(op.kind, v, init, g.r.Perm(x.Type.Rank())[:1+g.r.IntN(x.Type.Rank()-1)]...))
 }
 
+// algebra factors, solves or transforms matrices with rows of numbers in them.
+func (g *programMaker) algebra() *ir.Value {
+	b, x := g.b, g.pick()
+	if g.r.IntN(3) == 0 {
+		length := x.Type.Shape[g.r.IntN(x.Type.Rank()):]
+		length = length[:min(len(length), 3)]
+		if len(length) < x.Type.Rank() && x.Type.Rank() > 3 {
+			return nil
+		}
+		attrs := ir.AttrsOf(named("fft_type", ir.HLOEnum("fft_type", "FFT")), named("fft_length", ir.Ints(slices.Clone(length))))
+		return g.tame(b.Emit(ir.FFT, []*ir.Value{b.Binary(ir.ComplexOp, x, g.pickLike(x))}, attrs, nil, nil).Result())
+	}
+	if x.Type.Rank() > 2 {
+		return nil
+	}
+	n := x.Type.Shape[x.Type.Rank()-1]
+	shape := append(slices.Clone(x.Type.Shape), n)
+	same := b.Compare("EQ", b.Iota(ir.Tensor(ir.I32, shape...), len(shape)-1), b.Iota(ir.Tensor(ir.I32, shape...), len(shape)-2))
+	stretched := b.Broadcast(x, shape, upTo(x.Type.Rank())...)
+	a := b.Add(stretched, b.Mul(b.Convert(same, ir.F64), b.Splat(stretched.Type, 64)))
+	lower := named("lower", ir.Bool(g.r.IntN(2) == 0))
+	if g.r.IntN(2) == 0 {
+		return g.tame(b.Emit(ir.Cholesky, []*ir.Value{a}, ir.AttrsOf(lower), nil, nil).Result())
+	}
+	attrs := ir.AttrsOf(lower, named("left_side", ir.Bool(g.r.IntN(2) == 0)), named("unit_diagonal", ir.Bool(false)), named("transpose_a", ir.HLOEnum("transpose", "TRANSPOSE")))
+	return g.tame(b.Emit(ir.TriangularSolve, []*ir.Value{a, b.Constrain(stretched, g.sharding(shape, true))}, attrs, nil, nil).Result())
+}
+
 // sortPairs sorts numbers together with others.
 func (g *programMaker) sortPairs() *ir.Value {
 	x := g.pick()

@@ -153,7 +153,7 @@ func (g *programMaker) ops(n int) {
 // randomOps make one op or a few each; nil where they cannot.
 func randomOps() []func(g *programMaker) *ir.Value {
 	return append(frontEndOps(), (*programMaker).reshard, (*programMaker).underName, (*programMaker).edge, (*programMaker).literals,
-		(*programMaker).annotated, (*programMaker).tuple, (*programMaker).explicitMove, (*programMaker).unreduced)
+		(*programMaker).annotated, (*programMaker).tuple, (*programMaker).explicitMove, (*programMaker).unreduced, (*programMaker).algebra)
 }
 
 // frontEndOps are those of randomOps that are in a program before any tool has

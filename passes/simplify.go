@@ -126,7 +126,7 @@ func onceOrNever(b *ir.Builder, op *ir.Op) []*ir.Value {
 }
 
 func (s *simplifier) first(b *ir.Builder, op *ir.Op) *ir.Value {
-	if len(op.Results) != 1 || !op.Kind.Has(ir.Pure) || op.Attrs.Has("pp.dont_care") {
+	if len(op.Results) != 1 || !op.Kind.Has(ir.Pure) || op.Attrs.Has("pp.dont_care") || op.Unread() {
 		return nil
 	}
 	for _, r := range s.rules[op.Kind] {
@@ -322,7 +322,7 @@ func staticSlice(b *ir.Builder, op *ir.Op) *ir.Value {
 			limit[d] = sizes[d]
 			continue
 		}
-		start[d] = min(max(int(l.Int(0)), 0), x.Type.Shape[d]-sizes[d])
+		start[d] = min(max(l.Index(0), 0), x.Type.Shape[d]-sizes[d])
 		limit[d] = start[d] + sizes[d]
 	}
 	return b.Slice(x, start, limit)

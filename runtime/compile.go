@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,7 +16,8 @@ type function struct {
 	body   *block
 
 	// frame and bubbles are what the slots hold when a call begins: the
-	// constants. In bubbles, those that are don't care are NaN.
+	// constants, from the first run on. In bubbles, those that are don't care
+	// are NaN.
 	frame, bubbles []*buffer
 }
 
@@ -174,12 +176,24 @@ func (c *compiler) constant(op *ir.Op) {
 		c.fail(op, err)
 		return
 	}
-	b := pinned(kernel.FromLiteral(op.Literal("value")))
-	c.fn.frame[v.ID], c.fn.bubbles[v.ID] = b, b
-	if op.Attrs.Has("pp.dont_care") && canPoison(v.Type.Elem) {
+	c.exe.constants = append(c.exe.constants, constant{c.fn, op})
+}
+
+// A constant is one of a function, to be put into its frames.
+type constant struct {
+	fn *function
+	op *ir.Op
+}
+
+// make puts the elements of c, where one may stand for all, into the frames.
+func (c constant) make() {
+	v, fn := c.op.Result(), c.fn
+	b := pinned(kernel.FromLiteral(c.op.Literal("value")))
+	fn.frame[v.ID], fn.bubbles[v.ID] = b, b
+	if c.op.Attrs.Has("pp.dont_care") && canPoison(v.Type.Elem) {
 		b := pinned(kernel.NewMem(v.Type.Bytes()))
 		kernel.Poison(b.mem, v.Type.Elem)
-		c.fn.bubbles[v.ID] = b
+		fn.bubbles[v.ID] = b
 	}
 }
 
@@ -198,7 +212,7 @@ func (c *compiler) step(op *ir.Op, dies func(*ir.Value) bool, last map[*ir.Value
 	}
 	compile := c.rows[op.Kind]
 	if compile == nil {
-		c.fail(op, fmt.Errorf("%s has no place in a program for one device", op.Name()))
+		c.fail(op, unable(op))
 		return s
 	}
 	for _, v := range op.Results {
@@ -226,6 +240,14 @@ func (c *compiler) step(op *ir.Op, dies func(*ir.Value) bool, last map[*ir.Value
 		}
 	}
 	return s
+}
+
+// unable says of an op without a row that it does not run.
+func unable(op *ir.Op) error {
+	if target := op.Str("custom_call_target"); target != "" { // in HLO's words
+		return fmt.Errorf("there is no implementation of the target %s", target)
+	}
+	return errors.New("this op can be printed, but not run: there is nothing here that computes it")
 }
 
 func (c *compiler) fail(op *ir.Op, err error) {

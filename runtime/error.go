@@ -18,8 +18,8 @@ type LoadError struct {
 
 func (e *LoadError) Error() string {
 	var b strings.Builder
-	if o := e.Op.Origin; o != nil && o.Pos.Line > 0 {
-		fmt.Fprintf(&b, "%s: ", o.Pos)
+	if o := e.Op.Origin; o != nil && o.Place().Line > 0 {
+		fmt.Fprintf(&b, "%s: ", o.Place())
 	}
 	fmt.Fprintf(&b, "in %s: ", ir.SymbolText(e.Func))
 	if text := e.Err.Error(); strings.HasPrefix(text, e.Op.Name()) {

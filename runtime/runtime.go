@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"ppc/ir"
 	"ppc/runtime/kernel"
 )
 
-// An Executable is a program ready to run. It never changes after Load.
+// An Executable is a program ready to run. It never changes after Load, which
+// takes no memory for its values: even its constants are made by the first run.
 type Executable struct {
 	main    *function
 	params  []*ir.Value
@@ -18,6 +20,9 @@ type Executable struct {
 	devices int
 	classes classes
 	colls   []*collective
+
+	constants []constant
+	made      sync.Once // the constants
 }
 
 // Load compiles the main function of m. It reports every op that cannot run.
@@ -36,12 +41,12 @@ func Load(m *ir.Module) (*Executable, error) {
 	exe := &Executable{params: f.Params(), results: f.Results, devices: g.size(), classes: classes{index: make(map[int]int)}}
 	for i, p := range exe.params {
 		if err := kernel.Check(p.Type); err != nil {
-			return nil, fmt.Errorf("parameter %s: %w", paramName(p, i), err)
+			return nil, signatureError(f, fmt.Errorf("parameter %s: %w", paramName(p, i), err))
 		}
 	}
 	for i, r := range exe.results {
 		if err := kernel.Check(r.Type); err != nil {
-			return nil, fmt.Errorf("result %d: %w", i, err)
+			return nil, signatureError(f, fmt.Errorf("result %d: %w", i, err))
 		}
 	}
 	c := &compiler{exe: exe, m: m, grid: g, rows: rows, funcs: make(map[string]*function)}
@@ -53,6 +58,14 @@ func Load(m *ir.Module) (*Executable, error) {
 		return nil, errors.Join(c.errs...)
 	}
 	return exe, nil
+}
+
+// signatureError is err, about a parameter or result of f, with its place.
+func signatureError(f *ir.Func, err error) error {
+	if p := f.Origin.Place(); p.Line > 0 {
+		return fmt.Errorf("%s: in %s: %w", p, ir.SymbolText(f.Name), err)
+	}
+	return fmt.Errorf("in %s: %w", ir.SymbolText(f.Name), err)
 }
 
 // Devices is the number of devices that the program runs on.
@@ -81,6 +94,11 @@ func (exe *Executable) Run(ctx context.Context, args [][]*ir.Literal, opts ...Op
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	exe.made.Do(func() {
+		for _, c := range exe.constants {
+			c.make()
+		}
+	})
 	r := newRun(exe, opts)
 	inputs := exe.bind(args)
 	results, err := r.do(ctx, inputs)

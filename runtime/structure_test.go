@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -284,6 +285,49 @@ var structureCases = []structureCase{
 		}
 		return append(out, b.Emit(ir.Sort, in[:1], ir.AttrsOf(attr("dimension", ir.I64Attr(1))), []*ir.Block{lessBody(b, "GT", e)}, nil).Result())
 	}},
+	{"cholesky", ir.Cholesky, fractional, shapes([]int{2, 5, 5}), func(b *ir.Builder, in values) (out values) {
+		a := positive(b, in[0])
+		for _, lower := range []bool{false, true} {
+			out = append(out, b.Emit(ir.Cholesky, values{a}, ir.AttrsOf(attr("lower", ir.Bool(lower))), nil, nil).Result())
+			out = append(out, b.Emit(ir.Cholesky, values{b.Unary(ir.Negate, a)}, ir.AttrsOf(attr("lower", ir.Bool(lower))), nil, nil).Result())
+		}
+		return out
+	}},
+	{"triangular solve", ir.TriangularSolve, fractional, shapes([]int{2, 3, 3}, []int{2, 3, 4}, []int{2, 4, 3}, []int{2, 3, 0}), func(b *ir.Builder, in values) (out values) {
+		a := positive(b, in[0])
+		for n := range 24 {
+			transpose := []string{"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"}[n/8]
+			x := values{in[2]}
+			if n&1 != 0 {
+				x = values{in[1], in[3]}
+			}
+			for _, x := range x {
+				out = append(out, b.Emit(ir.TriangularSolve, values{a, x}, ir.AttrsOf(attr("left_side", ir.Bool(n&1 != 0)), attr("lower", ir.Bool(n&2 != 0)),
+					attr("unit_diagonal", ir.Bool(n&4 != 0)), attr("transpose_a", ir.HLOEnum("transpose", transpose))), nil, nil).Result())
+			}
+		}
+		return out
+	}},
+	{"fft", ir.FFT, func(t ir.DType) bool { return t.IsComplex() }, shapes([]int{2, 12}, []int{3, 7, 1}, []int{3, 6, 10}, []int{2, 0}), func(b *ir.Builder, in values) (out values) {
+		transform := func(kind string, x *ir.Value, length ...int) *ir.Value {
+			v := b.Emit(ir.FFT, values{x}, ir.AttrsOf(attr("fft_type", ir.HLOEnum("fft_type", kind)), attr("fft_length", ir.Ints(slices.Clone(length)))), nil, nil).Result()
+			out = append(out, v)
+			return v
+		}
+		for _, x := range in {
+			for n := 1; n <= x.Type.Rank(); n++ {
+				length := slices.Clone(x.Type.Shape[x.Type.Rank()-n:])
+				transform("FFT", x, length...)
+				transform("IFFT", x, length...)
+				transform("IRFFT", transform("RFFT", b.Unary(ir.Real, x), length...), length...)
+				if last := len(length) - 1; length[last] > 1 {
+					length[last] = 2*length[last] - 1
+					transform("IRFFT", x, length...)
+				}
+			}
+		}
+		return out
+	}},
 	{"while", ir.While, summable, shapes([]int{3}), func(b *ir.Builder, in values) values {
 		return loop(b, 5, values{in[0], b.Add(in[0], in[0])}, func(in *ir.Builder, _ *ir.Value, args []*ir.Value) []*ir.Value {
 			return values{args[1], in.Binary(ir.Maximum, args[0], args[1])}
@@ -327,15 +371,35 @@ var structureCases = []structureCase{
 	}},
 }
 
+func fractional(t ir.DType) bool { return t.IsFloat() || t.IsComplex() }
+
+// positive makes of square matrices such that have a factor.
+func positive(b *ir.Builder, x *ir.Value) *ir.Value {
+	adjoint := x
+	if x.Type.Elem.IsComplex() {
+		adjoint = b.Binary(ir.ComplexOp, b.Unary(ir.Real, x), b.Unary(ir.Negate, b.Unary(ir.Imag, x)))
+	}
+	n := x.Type.Rank()
+	d := ir.Dot{LhsBatch: []int{0}, RhsBatch: []int{0}, LhsContract: []int{n - 1}, RhsContract: []int{n - 1}}
+	a := b.Emit(ir.DotGeneral, values{x, adjoint}, ir.AttrsOf(attr("dot_dimension_numbers", d)), nil, nil).Result()
+	square := x.Type.Shape[n-1]
+	same := b.Compare("EQ", b.Iota(ir.Tensor(ir.I32, square, square), 0), b.Iota(ir.Tensor(ir.I32, square, square), 1))
+	return b.Add(a, b.Convert(b.Broadcast(same, a.Type.Shape, 1, 2), x.Type.Elem))
+}
+
 // Every structural case on every element type agrees with the evaluator, and
 // none leaves a part of its result unwritten (buffers are poisoned).
 func TestStructure(t *testing.T) {
 	for i, c := range structureCases {
 		t.Run(c.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(2, uint64(i)))
+			tol := sums
+			if c.kind == ir.FFT { // whose sums are of other numbers than what they make, and larger ones
+				tol = map[ir.DType]float64{ir.F32: 4e-6, ir.C64: 4e-6, ir.F64: 1e-12, ir.C128: 1e-12}
+			}
 			for _, e := range computed() {
 				if c.only == nil || c.only(e) {
-					agree(t, e.String(), sums, rng, false, c.types(e), c.build)
+					agree(t, e.String(), tol, rng, false, c.types(e), c.build)
 				}
 			}
 		})

@@ -22,11 +22,6 @@ func acos(x float64) float64 {
 	return 2 * math.Atan2(math.Sqrt((1-x)*(1+x)), 1+x)
 }
 
-func lgamma(x float64) float64 {
-	v, _ := math.Lgamma(x)
-	return v
-}
-
 // digamma is far from zero the series log(x) - 1/(2x) - sum of B(2k)/(2k x^2k),
 // B the Bernoulli numbers; nearer, digamma(x) = digamma(x+1) - 1/x, and below
 // zero digamma(1-x) - pi/tan(pi x).

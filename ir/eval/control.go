@@ -42,7 +42,7 @@ func caseOp(e *exec) ([]*tensor, error) {
 }
 
 func call(e *exec) ([]*tensor, error) {
-	return e.p.call(e.p.w.m.Func(e.op.Sym("callee")), e.in)
+	return e.p.call(e.p.w.m.Func(e.op.Callee()), e.in)
 }
 
 func tuple(e *exec) *tensor           { return &tensor{parts: e.in} }

@@ -3,8 +3,8 @@ package eval
 import (
 	"math"
 	"math/bits"
-	"math/cmplx"
 
+	"ppc/internal/elementary"
 	"ppc/ir"
 )
 
@@ -38,8 +38,8 @@ var (
 		func(x, y complex128) complex128 { return x / y },
 	}
 	remainder = binaryOp{f: math.Mod, i: remainderInt}
-	power     = binaryOp{math.Pow, powerInt, cmplx.Pow}
-	atan2     = binaryOp{f: angle, c: atan2Complex}
+	power     = binaryOp{math.Pow, powerInt, elementary.Pow}
+	atan2     = binaryOp{f: elementary.Atan2, c: elementary.Atan2C}
 	maximum   = binaryOp{
 		func(x, y float64) float64 { return max(x, y) },
 		func(t ir.DType, x, y int64) int64 {
@@ -89,11 +89,11 @@ var (
 		func(_ ir.DType, x int64) int64 { return -x },
 		func(x complex128) complex128 { return -x },
 	}
-	sign                = unaryOp{signFloat, signInt, signComplex}
-	logistic            = unaryOp{f: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, c: func(x complex128) complex128 { return 1 / (1 + expComplex(-x)) }}
-	rsqrt               = unaryOp{f: func(x float64) float64 { return 1 / math.Sqrt(x) }, c: func(x complex128) complex128 { return 1 / sqrtComplex(x) }}
-	exponentialMinusOne = unaryOp{f: math.Expm1, c: expm1Complex}
-	logPlusOne          = unaryOp{f: math.Log1p, c: log1pComplex}
+	sign                = unaryOp{signFloat, signInt, elementary.Sign}
+	logistic            = unaryOp{f: elementary.Logistic, c: elementary.LogisticC}
+	rsqrt               = unaryOp{f: func(x float64) float64 { return 1 / math.Sqrt(x) }, c: elementary.Rsqrt}
+	exponentialMinusOne = unaryOp{f: math.Expm1, c: elementary.Expm1}
+	logPlusOne          = unaryOp{f: math.Log1p, c: elementary.Log1p}
 )
 
 // less orders integers of type t.
@@ -194,100 +194,4 @@ func signInt(t ir.DType, x int64) int64 {
 		return -1
 	}
 	return 1
-}
-
-func signComplex(x complex128) complex128 {
-	if x == 0 {
-		return 0
-	}
-	return x / complex(cmplx.Abs(x), 0)
-}
-
-// logFloat is math.Log, which on some machines is wrong for subnormal numbers.
-func logFloat(x float64) float64 {
-	if x > 0 && x < 0x1p-1000 {
-		return math.Log(x*0x1p200) - 200*math.Ln2
-	}
-	return math.Log(x)
-}
-
-// logComplex is log|z| + i angle. Near 1 the modulus is kept as the distance
-// from 1, far away it is scaled so as not to overflow.
-func logComplex(z complex128) complex128 {
-	x, y := real(z), imag(z)
-	var l float64
-	switch m := math.Hypot(x, y); {
-	case m > 0.5 && m < 2:
-		big, small := max(math.Abs(x), math.Abs(y)), min(math.Abs(x), math.Abs(y))
-		l = math.Log1p((big-1)*(big+1)+small*small) / 2
-	case math.IsInf(m, 1):
-		l = math.Log(math.Hypot(x/4, y/4)) + 2*math.Ln2
-	case m < 0x1p-900:
-		l = math.Log(math.Hypot(x*0x1p200, y*0x1p200)) - 200*math.Ln2
-	default:
-		l = math.Log(m)
-	}
-	return complex(l, angle(y, x))
-}
-
-// expComplex is exp(x) (cos(y) + i sin(y)), where exp(x) alone may be too large
-// for a float64.
-func expComplex(z complex128) complex128 {
-	x, y := real(z), imag(z)
-	if y == 0 {
-		return complex(math.Exp(x), y)
-	}
-	if e := math.Exp(x); !math.IsInf(e, 1) {
-		return complex(e*math.Cos(y), e*math.Sin(y))
-	}
-	h := math.Exp(x / 2)
-	return complex(h*math.Cos(y)*h, h*math.Sin(y)*h)
-}
-
-// angle is math.Atan2, which forgets the sign of y where y/x is too small for
-// a float64.
-func angle(y, x float64) float64 { return math.Copysign(math.Atan2(y, x), y) }
-
-// sqrtComplex is the root in the right half plane, on the side of z. Very
-// large and very small numbers are scaled by a power of 4 and back.
-func sqrtComplex(z complex128) complex128 {
-	x, y, scale := real(z), imag(z), 1.0
-	switch m := max(math.Abs(x), math.Abs(y)); {
-	case m == 0 || math.IsNaN(m) || math.IsInf(m, 1):
-		s := cmplx.Sqrt(z)
-		return complex(real(s), math.Copysign(imag(s), y))
-	case m > 0x1p1000:
-		x, y, scale = x*0x1p-200, y*0x1p-200, 0x1p100
-	case m < 0x1p-900:
-		x, y, scale = x*0x1p200, y*0x1p200, 0x1p-100
-	}
-	t := math.Sqrt((math.Abs(x)+math.Hypot(x, y))/2) * scale
-	u := math.Abs(imag(z)) / (2 * t)
-	if x < 0 {
-		t, u = u, t
-	}
-	return complex(t, math.Copysign(u, y))
-}
-
-// atan2Complex is the angle of (y, x) continued to complex numbers:
-// -i log((x + iy) / sqrt(x² + y²)).
-func atan2Complex(y, x complex128) complex128 {
-	return -1i * logComplex((x+1i*y)/sqrtComplex(x*x+y*y))
-}
-
-// expm1Complex keeps its accuracy near 0: with z = x + iy,
-// exp(z) - 1 = expm1(x) cos(y) - 2 sin²(y/2) + i exp(x) sin(y).
-func expm1Complex(z complex128) complex128 {
-	x, y := real(z), imag(z)
-	h := math.Sin(y / 2)
-	return complex(math.Expm1(x)*math.Cos(y)-2*h*h, math.Exp(x)*math.Sin(y))
-}
-
-// log1pComplex keeps its accuracy near 0: |1 + z|² = 1 + (2x + x² + y²).
-func log1pComplex(z complex128) complex128 {
-	x, y := real(z), imag(z)
-	if cmplx.Abs(z) > 0.5 {
-		return logComplex(1 + z)
-	}
-	return complex(math.Log1p(x*(2+x)+y*y)/2, angle(y, 1+x))
 }

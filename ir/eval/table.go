@@ -2,8 +2,8 @@ package eval
 
 import (
 	"math"
-	"math/cmplx"
 
+	"ppc/internal/elementary"
 	"ppc/ir"
 )
 
@@ -19,15 +19,15 @@ var table = map[ir.Kind]row{
 	ir.Unknown: {run: unknown},
 
 	ir.Abs:                 {each: absolute},
-	ir.Cbrt:                {each: unaryOp{f: math.Cbrt, c: func(x complex128) complex128 { return cmplx.Pow(x, 1.0/3) }}.each},
+	ir.Cbrt:                {each: unaryOp{f: math.Cbrt, c: elementary.Cbrt}.each},
 	ir.Ceil:                {each: unaryOp{f: math.Ceil}.each},
 	ir.CountLeadingZeros:   {each: countLeadingZeros.each},
-	ir.Cosine:              {each: unaryOp{f: math.Cos, c: cmplx.Cos}.each},
-	ir.Exponential:         {each: unaryOp{f: math.Exp, c: expComplex}.each},
+	ir.Cosine:              {each: unaryOp{f: math.Cos, c: elementary.Cos}.each},
+	ir.Exponential:         {each: unaryOp{f: elementary.ExpReal, c: elementary.Exp}.each},
 	ir.ExponentialMinusOne: {each: exponentialMinusOne.each},
 	ir.Floor:               {each: unaryOp{f: math.Floor}.each},
 	ir.IsFinite:            {each: isFinite},
-	ir.Log:                 {each: unaryOp{f: logFloat, c: logComplex}.each},
+	ir.Log:                 {each: unaryOp{f: elementary.LogReal, c: elementary.Log}.each},
 	ir.LogPlusOne:          {each: logPlusOne.each},
 	ir.Logistic:            {each: logistic.each},
 	ir.Negate:              {each: negate.each},
@@ -37,10 +37,10 @@ var table = map[ir.Kind]row{
 	ir.RoundNearestEven:    {each: unaryOp{f: math.RoundToEven}.each},
 	ir.Rsqrt:               {each: rsqrt.each},
 	ir.Sign:                {each: sign.each},
-	ir.Sine:                {each: unaryOp{f: math.Sin, c: cmplx.Sin}.each},
-	ir.Sqrt:                {each: unaryOp{f: math.Sqrt, c: sqrtComplex}.each},
-	ir.Tan:                 {each: unaryOp{f: math.Tan, c: cmplx.Tan}.each},
-	ir.Tanh:                {each: unaryOp{f: math.Tanh, c: cmplx.Tanh}.each},
+	ir.Sine:                {each: unaryOp{f: math.Sin, c: elementary.Sin}.each},
+	ir.Sqrt:                {each: unaryOp{f: math.Sqrt, c: elementary.Sqrt}.each},
+	ir.Tan:                 {each: unaryOp{f: math.Tan, c: elementary.Tan}.each},
+	ir.Tanh:                {each: unaryOp{f: math.Tanh, c: elementary.Tanh}.each},
 	ir.Convert:             {each: convert},
 	ir.BitcastConvert:      {one: bitcastConvert},
 	ir.Imag:                {each: partOf(func(x float64) float64 { return 0 }, func(x complex128) float64 { return imag(x) })},
@@ -67,14 +67,14 @@ var table = map[ir.Kind]row{
 	ir.Select:               {each: selectEach},
 	ir.Clamp:                {each: clamp},
 
-	ir.Acos:      {each: unaryOp{f: acos, c: cmplx.Acos}.each},
-	ir.Acosh:     {each: unaryOp{f: math.Acosh, c: cmplx.Acosh}.each},
-	ir.Asin:      {each: unaryOp{f: math.Asin, c: cmplx.Asin}.each},
-	ir.Asinh:     {each: unaryOp{f: math.Asinh, c: cmplx.Asinh}.each},
-	ir.Atan:      {each: unaryOp{f: math.Atan, c: cmplx.Atan}.each},
-	ir.Atanh:     {each: unaryOp{f: math.Atanh, c: cmplx.Atanh}.each},
-	ir.ChloTan:   {each: unaryOp{f: math.Tan, c: cmplx.Tan}.each},
-	ir.Cosh:      {each: unaryOp{f: math.Cosh, c: cmplx.Cosh}.each},
+	ir.Acos:      {each: unaryOp{f: acos, c: elementary.Acos}.each},
+	ir.Acosh:     {each: unaryOp{f: math.Acosh, c: elementary.Acosh}.each},
+	ir.Asin:      {each: unaryOp{f: math.Asin, c: elementary.Asin}.each},
+	ir.Asinh:     {each: unaryOp{f: math.Asinh, c: elementary.Asinh}.each},
+	ir.Atan:      {each: unaryOp{f: math.Atan, c: elementary.Atan}.each},
+	ir.Atanh:     {each: unaryOp{f: math.Atanh, c: elementary.Atanh}.each},
+	ir.ChloTan:   {each: unaryOp{f: math.Tan, c: elementary.Tan}.each},
+	ir.Cosh:      {each: unaryOp{f: elementary.CoshReal, c: elementary.Cosh}.each},
 	ir.Digamma:   {each: unaryOp{f: digamma}.each},
 	ir.Erf:       {each: unaryOp{f: math.Erf}.each},
 	ir.ErfInv:    {each: unaryOp{f: math.Erfinv}.each},
@@ -82,9 +82,9 @@ var table = map[ir.Kind]row{
 	ir.IsInf:     {each: isInfinite(0)},
 	ir.IsNegInf:  {each: isInfinite(-1)},
 	ir.IsPosInf:  {each: isInfinite(1)},
-	ir.Lgamma:    {each: unaryOp{f: lgamma}.each},
+	ir.Lgamma:    {each: unaryOp{f: elementary.Lgamma}.each},
 	ir.NextAfter: {each: nextAfter},
-	ir.Sinh:      {each: unaryOp{f: math.Sinh, c: cmplx.Sinh}.each},
+	ir.Sinh:      {each: unaryOp{f: elementary.SinhReal, c: elementary.Sinh}.each},
 	ir.Square:    {each: square.each},
 	ir.TopK:      {run: topK},
 
@@ -113,10 +113,15 @@ var table = map[ir.Kind]row{
 	ir.SelectAndScatter: {run: selectAndScatter},
 	ir.Sort:             {run: sortOp},
 
+	ir.Cholesky:        {one: cholesky},
+	ir.TriangularSolve: {one: triangularSolve},
+	ir.FFT:             {run: fft},
+
 	ir.While:               {run: while},
 	ir.Case:                {run: caseOp},
 	ir.If:                  {run: ifOp},
 	ir.Call:                {run: call},
+	ir.CompositeCall:       {run: call},
 	ir.OptimizationBarrier: {run: identity},
 	ir.CustomCall:          {run: customCall},
 	ir.TupleOp:             {one: tuple},

@@ -184,8 +184,7 @@ var syntaxTable = []syntax{
 		defaults: map[string]string{"has_side_effect": "false", "api_version": "1 : i32", "called_computations": "[]"}},
 	{name: "stablehlo.tuple", parts: []part{sp, args{}, dict{}, tupleType}},
 	{name: "stablehlo.get_tuple_element", parts: []part{sp, arg(0), text("["), number("index"), text("]"), dict{}, functionalTypes}},
-	{name: "stablehlo.composite", parts: []part{sp, quoted("name"), args{lead: " "}, dict{}, functionalTypes},
-		props: []string{"composite_attributes", "decomposition", "version"}},
+	{name: "stablehlo.composite", parts: []part{sp, quoted("name"), args{lead: " "}, dict{}, functionalTypes}},
 
 	{name: "stablehlo.rng", parts: []part{sp, arg(0), comma, arg(1), comma, arg(2), text(", distribution = "), word{"rng_distribution", "rng_distribution", ""}, dict{}, functionalTypes}},
 	{name: "stablehlo.rng_bit_generator", parts: []part{sp, arg(0), text(", algorithm = "), word{"rng_algorithm", "rng_algorithm", ""}, dict{}, functionalTypes},
@@ -204,7 +203,7 @@ var syntaxTable = []syntax{
 	genericOp("stablehlo.map", "dimensions"),
 	genericOp("stablehlo.dynamic_gather", "dimension_numbers", "indices_are_sorted"),
 	genericOp("stablehlo.dynamic_conv", "window_strides", "padding", "lhs_dilation", "rhs_dilation", "window_reversal", "dimension_numbers", "feature_group_count", "batch_group_count", "precision_config"),
-	genericOp("stablehlo.triangular_solve", "left_side", "lower", "unit_diagonal", "transpose_a"),
+	genericOp("stablehlo.triangular_solve"),
 	genericOp("stablehlo.batch_norm_inference", "epsilon", "feature_index"),
 	{name: "stablehlo.batch_norm_training", props: []string{"epsilon", "feature_index"}, results: []string{"output", "batch_mean", "batch_var"}},
 	{name: "stablehlo.batch_norm_grad", props: []string{"epsilon", "feature_index"}, results: []string{"grad_operand", "grad_scale", "grad_offset"}},

@@ -128,9 +128,13 @@ func (p *parser) origin(in *instrText) *ir.Origin {
 		}
 		break
 	}
-	line, col := p.place(in.at)
-	o.Text = ir.Pos{File: p.file, Line: line, Col: col}
+	o.Text = p.pos(in.at)
 	return o
+}
+
+func (p *parser) pos(at int) ir.Pos {
+	line, col := p.place(at)
+	return ir.Pos{File: p.file, Line: line, Col: col}
 }
 
 func (p *parser) setOrigin(o *ir.Origin, name, value string) {

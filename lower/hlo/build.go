@@ -149,23 +149,10 @@ func (b *body) known(in *instrText, operands []*node) *node {
 		return nil
 	}
 	results, ok := b.results(in, kind, values, attrs, regions)
-	if !ok || mixed(kind, values, attrs, regions) {
+	if !ok || mixed(b.f, kind, values, attrs, regions, results) {
 		return nil
 	}
 	return b.emit(in, kind, values, attrs, regions, results)
-}
-
-// mixed reports whether an instruction mixes floating-point types in a way that
-// XLA allows, as it does once it has optimised a module, and StableHLO does not.
-func mixed(kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regions []*ir.Block) bool {
-	first := slices.IndexFunc(operands, func(v *ir.Value) bool { return v.Type.IsTensor() && v.Type.Elem.IsFloat() })
-	if first < 0 || !slices.ContainsFunc(operands, func(v *ir.Value) bool {
-		return v.Type.IsTensor() && v.Type.Elem.IsFloat() && v.Type.Elem != operands[first].Type.Elem
-	}) {
-		return false
-	}
-	_, broken := ir.Infer(&ir.Op{Kind: kind, Operands: operands, Attrs: attrs, Regions: regions})
-	return broken != nil
 }
 
 // results are the types of what in computes: as written, or else as they
@@ -231,6 +218,9 @@ func (b *body) unknown(in *instrText, operands []*node) *node {
 		}
 	}
 	b.checkAsync(in, operands)
+	if in.opcode == "bitcast" {
+		b.bitcastLayouts(in, &attrs)
+	}
 	values := make([]*ir.Value, len(operands))
 	for i, n := range operands {
 		values[i] = b.value(n)

@@ -37,6 +37,9 @@ func (p *printer) computation(uses []int) *computation {
 
 // text is the computation without its name: signature and body.
 func (c *computation) text() string {
+	if c.err != nil {
+		return ""
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, " (%s) -> %s {\n", strings.Join(c.params, ", "), bareShape(c.result.typ))
 	for i, line := range c.lines {
@@ -176,7 +179,7 @@ func (c *computation) block(b *ir.Block) {
 func (c *computation) op(op *ir.Op) {
 	for _, v := range op.Results {
 		if !printable(v.Type) {
-			c.fail(op, "%s has no shape in HLO: every size must be known", v.Type)
+			c.fail(op, "%s has no shape in HLO", v.Type)
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package hlo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -93,6 +94,19 @@ func flag(name, attr string) field {
 	})
 }
 
+// yesNo is a flag that an op must have, and HLO has where it is true.
+func yesNo(name string) field {
+	f := absent(flag(name, name), name, ir.Bool(false))
+	parse := f.parse
+	f.parse = func(m *ir.Module, text string, as *ir.Attrs) error {
+		if text == "false" {
+			as.Set(name, ir.Bool(false))
+		}
+		return parse(m, text, as)
+	}
+	return f
+}
+
 // word is a word of one of StableHLO's sets.
 func word(name, attr, set string, words ...string) field {
 	return must(of(name, func(op *ir.Op) string { return op.Word(attr) },
@@ -158,14 +172,50 @@ func partNumber[T ir.Attr](name, attr string, at func(*T) *int) field {
 func compareType() field {
 	f := word("type", "compare_type", "comparison_type", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")
 	f.required = false
-	print := f.print
+	print, parse := f.print, f.parse
 	f.print = func(m *ir.Module, op *ir.Op) (string, error) {
 		if op.Word("compare_type") != "TOTALORDER" {
 			return "", nil
 		}
 		return print(m, op)
 	}
+	f.parse = func(m *ir.Module, text string, as *ir.Attrs) error { return cmp.Or(typedOnce(as), parse(m, text, as)) }
 	return f
+}
+
+// compareOrder is what newer versions of XLA have in the place of a type: by
+// which order of the numbers they are compared. Every version reads a type, so
+// that is what is printed.
+func compareOrder() field {
+	types := map[string]string{"TOTAL": "TOTALORDER", "PARTIAL": "FLOAT"}
+	return of("order", func(*ir.Op) string { return "" }, func(text string, as *ir.Attrs) error {
+		switch {
+		case text == "WEAK":
+			return errBeyond
+		case types[text] == "":
+			return fmt.Errorf("want one of PARTIAL, WEAK, TOTAL, found %s", text)
+		}
+		err := typedOnce(as)
+		as.Set("compare_type", ir.HLOEnum("comparison_type", types[text]))
+		return err
+	})
+}
+
+func typedOnce(as *ir.Attrs) error {
+	if as.Has("compare_type") {
+		return errors.New("a comparison has a type or an order, not both")
+	}
+	return nil
+}
+
+// orderFits drops the order of what is no floating-point number: there is one
+// only, whatever its name.
+func orderFits(as *ir.Attrs, operands []*ir.Value) bool {
+	t := operands[0].Type
+	if w := as.Word("compare_type"); t.IsTensor() && !t.Elem.IsFloat() && (w == "TOTALORDER" || w == "FLOAT" && !t.Elem.IsComplex()) {
+		as.Delete("compare_type")
+	}
+	return true
 }
 
 // padding is low_high_interior of each dimension, joined by x.

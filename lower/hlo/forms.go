@@ -67,6 +67,10 @@ func (c *computation) broadcast(op *ir.Op, row *row) {
 func (c *computation) level(op *ir.Op, row *row) {
 	t := op.Result().Type
 	operands := c.operands(op.Operands)
+	if ranks := ir.Types(op.Operands); !t.IsStatic() && slices.ContainsFunc(ranks, func(u *ir.Type) bool { return u.Rank() < t.Rank() }) {
+		c.fail(op, "a scalar is broadcast to %s, of which HLO must know every size", t)
+		return
+	}
 	for i, v := range op.Operands {
 		if v.Type.Rank() < t.Rank() {
 			operands[i] = c.emit("broadcast", t.WithElem(v.Type.Elem), "broadcast", operands[i:i+1], ", dimensions={}")
@@ -99,6 +103,10 @@ func (c *computation) allToAll(op *ir.Op, row *row) {
 		return
 	}
 	t := op.Operands[0].Type
+	if !t.IsStatic() {
+		c.fail(op, "%s is split along dimension %d and joined along %d, for which HLO must know every size", t, split, concat)
+		return
+	}
 	attrs := c.fields(op, row) + c.metadata(op)
 	in := c.emit(row.opcode, t, row.opcode, operands, attrs)
 	cut := slices.Clone(t.Shape)

@@ -264,10 +264,11 @@ func leaves(vs []*ir.Value) []*node {
 // A body is a computation that is being built into a block.
 type body struct {
 	*parser
-	f     *ir.Func
-	block *ir.Block
-	args  func(in *instrText, i int, t *ir.Type) *node // parameter i
-	env   map[string]*node
+	f       *ir.Func
+	block   *ir.Block
+	args    func(in *instrText, i int, t *ir.Type) *node // parameter i
+	env     map[string]*node
+	layouts map[string]string // of the instructions whose layout is not the default
 }
 
 // function is the function of computation c, which is built unless it has been.
@@ -279,7 +280,7 @@ func (p *parser) function(c *computationText) *ir.Func {
 		return f
 	}
 	f := ir.NewFunc(c.name)
-	f.Private = true
+	f.Private, f.Origin = true, &ir.Origin{Text: p.pos(c.at)}
 	p.funcs[c.name] = f
 	params := make(map[int]*ir.Value)
 	for _, in := range c.parameters() {
@@ -356,7 +357,7 @@ func (b *body) builder() *ir.Builder { return &ir.Builder{Func: b.f, Block: b.bl
 // computation builds the instructions of c and returns what its root is.
 func (b *body) computation(c *computationText) *node {
 	b.seen[c] = true
-	b.env = make(map[string]*node, len(c.instrs))
+	b.env, b.layouts = make(map[string]*node, len(c.instrs)), make(map[string]string)
 	none := leaf(b.f.NewValue(ir.Token(), ""))
 	if b.nested++; b.nested > maxDepth {
 		b.failAt(c.at, "computations are nested more than %d deep", maxDepth)
@@ -373,6 +374,9 @@ func (b *body) computation(c *computationText) *node {
 			return none
 		}
 		b.env[in.name] = n
+		if in.shape != nil && in.shape.layout() != "" {
+			b.layouts[in.name] = in.shape.layout()
+		}
 		if in == c.root {
 			root = n
 		}

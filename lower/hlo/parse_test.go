@@ -126,6 +126,8 @@ var broken = []struct{ name, src, want string }{
 	{"operand", "ENTRY e {\n  alpha = f32[] parameter(0)\n  ROOT y = f32[] add(alpha, alpka)\n}", "3:29: there is no instruction alpka before this one; did you mean alpha?"},
 	{"computation", "ENTRY e {\n  x = f32[2] parameter(0)\n  z = f32[] constant(0)\n  ROOT y = f32[] reduce(x, z), dimensions={0}, to_apply=sum\n}", "4:57: there is no computation sum"},
 	{"attribute", "ENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] copy(x), shardin={replicated}\n}", "3:36: shardin is no attribute of an instruction; did you mean sharding?"},
+	{"order and type", "ENTRY e {\n  x = f32[] parameter(0)\n  ROOT y = pred[] compare(x, x), direction=LT, order=TOTAL, type=FLOAT\n}", "3:66: type: a comparison has a type or an order, not both"},
+	{"order", "ENTRY e {\n  x = f32[] parameter(0)\n  ROOT y = pred[] compare(x, x), direction=LT, order=TOTALORDER\n}", "3:54: order: want one of PARTIAL, WEAK, TOTAL, found TOTALORDER"},
 	{"layout", "ENTRY e {\n  ROOT x = f32[2,3]{0,0} parameter(0)\n}", "2:20: layout {0,0} has dimension 0 twice"},
 	{"literal", "ENTRY e {\n  ROOT x = s8[2] constant({1, 300})\n}", "2:27: constant of type tensor<2xi8>: 300 is no number of type s8"},
 	{"twice", "ENTRY e {\n  x = f32[] parameter(0)\n  x = f32[] parameter(1)\n}", "3:3: there are two instructions called x"},
@@ -179,6 +181,17 @@ func TestGolden(t *testing.T) {
 			m, err := Unfuse(read(t, src))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if err := ir.Verify(m); err != nil {
+				t.Error(err)
+			}
+			m.Funcs = []*ir.Func{m.Main()}
+			return mlir.Print(m)
+		},
+		"runnable": func(t *testing.T, src string, _ []string) string {
+			m, err := Runnable(read(t, src))
+			if err != nil {
+				return err.Error() + "\n"
 			}
 			if err := ir.Verify(m); err != nil {
 				t.Error(err)

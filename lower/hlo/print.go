@@ -126,6 +126,9 @@ func aliases(main *ir.Func) string {
 func (p *printer) function(f *ir.Func, name string) string {
 	c := p.computation(f.Uses())
 	for i, v := range f.Params() {
+		if !printable(v.Type) && p.err == nil {
+			p.err = &ir.Error{Func: f, Rule: &ir.Rule{Label: "hlo", Msg: fmt.Sprintf("parameter %d is %s, which has no shape in HLO", i, v.Type)}}
+		}
 		c.parameter(v, i)
 	}
 	c.block(f.Body)
@@ -169,8 +172,8 @@ func (p *printer) reducer(region *ir.Block, uses []int) string {
 		return name
 	}
 	want := "reducer"
-	if row := rowOf(region.Ops[0].Kind); row != nil && len(region.Ops) == 2 {
-		want = row.opcode + "_" + region.Ops[0].Operands[0].Type.Elem.HLO()
+	if op := region.Ops[0]; rowOf(op.Kind) != nil && len(region.Ops) == 2 && len(op.Operands) > 0 {
+		want = rowOf(op.Kind).opcode + "_" + op.Operands[0].Type.Elem.HLO()
 	}
 	name := p.titles.unique(want)
 	p.reducers[body] = name

@@ -115,7 +115,7 @@ var table = map[ir.Kind]row{
 	ir.ShiftRightLogical:    simple("shift-right-logical"),
 	ir.Subtract:             simple("subtract"),
 	ir.Xor:                  simple("xor"),
-	ir.Compare:              simple("compare", word("direction", "comparison_direction", "comparison_direction", "EQ", "NE", "GE", "GT", "LE", "LT"), compareType()),
+	ir.Compare:              fitting(orderFits, simple("compare", word("direction", "comparison_direction", "comparison_direction", "EQ", "NE", "GE", "GT", "LE", "LT"), compareType(), compareOrder())),
 	ir.Select:               formed("select", leveled),
 	ir.Clamp:                formed("clamp", leveled),
 
@@ -162,6 +162,10 @@ var table = map[ir.Kind]row{
 	ir.ReduceWindow:     applied("reduce-window", window()),
 	ir.SelectAndScatter: row{opcode: "select-and-scatter", calls: []string{"select", "scatter"}, fields: []field{window()}},
 	ir.Sort:             applied("sort", sortDimension(), flag("is_stable", "is_stable")),
+
+	ir.Cholesky:        simple("cholesky", flag("lower", "lower")),
+	ir.TriangularSolve: simple("triangular-solve", yesNo("left_side"), yesNo("lower"), yesNo("unit_diagonal"), word("transpose_a", "transpose_a", "transpose", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")),
+	ir.FFT:             simple("fft", word("fft_type", "fft_type", "fft_type", "FFT", "IFFT", "RFFT", "IRFFT"), ints("fft_length", "fft_length")),
 
 	ir.While:               formed("while", loop),
 	ir.Case:                formed("conditional", branches),

@@ -24,13 +24,20 @@ import (
 //     where some collective of m names one.
 //
 // What calls itself, or would become longer than any program is, is an error.
-func Unfuse(m *ir.Module) (*ir.Module, error) {
+func Unfuse(m *ir.Module) (*ir.Module, error) { return unfuse(m, false) }
+
+// Runnable is Unfuse for running: a bitcast between layouts moves elements, so
+// that each stands where the numbers that it is read as do. What nothing calls
+// is gone; an instruction that has no numbers to run with is an error.
+func Runnable(m *ir.Module) (*ir.Module, error) { return unfuse(m, true) }
+
+func unfuse(m *ir.Module, exact bool) (*ir.Module, error) {
 	c := m.Clone()
 	main := c.Main()
 	if main == nil || main.Body == nil {
 		return c, nil
 	}
-	u := &unfuser{m: c, f: main, kinds: kindsByOpcode(), sub: make(map[*ir.Value]*ir.Value), tuples: make(map[*ir.Value][]*ir.Value)}
+	u := &unfuser{m: c, exact: exact, f: main, kinds: kindsByOpcode(), sub: make(map[*ir.Value]*ir.Value), tuples: make(map[*ir.Value][]*ir.Value)}
 	for _, f := range c.Funcs {
 		if f.Body != nil {
 			f.Body.Walk(func(*ir.Op) { u.limit += 10 })
@@ -44,7 +51,40 @@ func Unfuse(m *ir.Module) (*ir.Module, error) {
 	dropTuples(main)
 	nameGroups(c)
 	main.Renumber()
+	if exact {
+		dropUnreached(c)
+	}
 	return c, nil
+}
+
+// dropUnreached drops the functions that nothing in the main function comes to.
+func dropUnreached(m *ir.Module) {
+	reached := make(map[*ir.Func]bool)
+	var visit func(f *ir.Func)
+	name := func(a ir.Attr) {
+		if s, ok := a.(ir.Sym); ok {
+			visit(m.Func(string(s)))
+		}
+	}
+	visit = func(f *ir.Func) {
+		if f == nil || reached[f] {
+			return
+		}
+		reached[f] = true
+		if f.Body == nil {
+			return
+		}
+		f.Body.Walk(func(op *ir.Op) {
+			for _, a := range op.Attrs {
+				list, _ := a.Attr.(ir.Array)
+				for _, a := range append(list[:len(list):len(list)], a.Attr) {
+					name(a)
+				}
+			}
+		})
+	}
+	visit(m.Main())
+	m.Funcs = slices.DeleteFunc(m.Funcs, func(f *ir.Func) bool { return !reached[f] })
 }
 
 // maxUnfused bounds the ops of a program whose calls have been inlined, beyond
@@ -53,6 +93,7 @@ const maxUnfused = 200_000
 
 type unfuser struct {
 	m      *ir.Module
+	exact  bool // numbers count
 	f      *ir.Func
 	kinds  map[string]ir.Kind
 	out    *ir.Block
@@ -62,6 +103,12 @@ type unfuser struct {
 	ops    int
 	limit  int // of ops
 	err    error
+}
+
+func (u *unfuser) fail(op *ir.Op, format string, args ...any) {
+	if u.err == nil {
+		u.err = &ir.Error{Func: u.f, Op: op, Rule: &ir.Rule{Label: "hlo", Msg: fmt.Sprintf(format, args...)}}
+	}
 }
 
 func (u *unfuser) of(v *ir.Value) *ir.Value {
@@ -180,7 +227,7 @@ func (u *unfuser) call(op *ir.Op, name string) bool {
 		return false
 	}
 	for i, v := range op.Results {
-		u.sub[v] = vs[i]
+		u.sub[v] = u.as(op, vs[i], v.Type)
 	}
 	return true
 }
@@ -200,7 +247,7 @@ func (u *unfuser) inline(op *ir.Op, name string) []*ir.Value {
 	defer func() { u.active = u.active[:len(u.active)-1] }()
 	copies := make(map[*ir.Value]*ir.Value)
 	for i, p := range f.Params() {
-		copies[p] = op.Operands[i]
+		copies[p] = u.as(op, op.Operands[i], p.Type)
 	}
 	for _, o := range f.Body.Ops[:len(f.Body.Ops)-1] {
 		c := u.f.CopyOp(o, copies)
@@ -245,7 +292,9 @@ func (u *unfuser) unknown(op *ir.Op) bool {
 	case len(op.Operands) > 0 && slices.Contains(passed, opcode):
 		u.replace(op, op.Operands[0])
 	case opcode == "bitcast" && resizes(op):
-		u.replace(op, u.builder(op).Emit(ir.Reshape, op.Operands, nil, nil, []*ir.Type{t}).Result())
+		u.replace(op, u.bitcast(op))
+	case opcode == "constant" && u.exact:
+		u.fail(op, "the numbers of this constant were left out when the text was printed: print it with print_large_constants")
 	case opcode == "fusion":
 		return u.call(op, op.Sym("calls"))
 	case opcode == "all-to-all":
@@ -257,14 +306,9 @@ func (u *unfuser) unknown(op *ir.Op) bool {
 	case split && base != "send" && base != "recv":
 		return u.splitOp(op, base, strings.TrimPrefix(opcode, base))
 	default:
-		return false
+		return u.converted(op, opcode)
 	}
 	return true
-}
-
-func resizes(op *ir.Op) bool {
-	from, to := op.Operands[0].Type, op.Result().Type
-	return from.IsTensor() && to.IsTensor() && from.IsStatic() && to.IsStatic() && from.Elem == to.Elem && from.NumElements() == to.NumElements()
 }
 
 // splitOp puts one part of an operation that is split in time in its place:
@@ -381,14 +425,25 @@ func (u *unfuser) fitting(op *ir.Op, vs []*ir.Value, t *ir.Type) []*ir.Value {
 	if len(vs) != n {
 		return nil
 	}
+	vs = slices.Clone(vs)
+	for i, v := range vs {
+		if t.Kind == ir.TupleType {
+			vs[i] = u.as(op, v, t.Elems[i])
+		} else {
+			vs[i] = u.as(op, v, t)
+		}
+	}
 	return vs
 }
+
+// oneInstruction are the forms of ops that are one instruction each.
+var oneInstruction = [...]form{plain, exchange, stretched, leveled}
 
 // whole is the op of the given kind that op, a start, begins, its attributes
 // read by the row of the kind; nil where they say more than the row knows.
 func (u *unfuser) whole(op *ir.Op, kind ir.Kind, types []*ir.Type, t *ir.Type) *ir.Op {
 	row := rowOf(kind)
-	if !kind.NumOperands().Allows(len(op.Operands)) || !kind.NumResults().Allows(len(types)) || row.form != 0 && row.form != exchange {
+	if !kind.NumOperands().Allows(len(op.Operands)) || !kind.NumResults().Allows(len(types)) || !slices.Contains(oneInstruction[:], row.form) {
 		return nil
 	}
 	as, ok := u.attrs(op, row)

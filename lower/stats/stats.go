@@ -8,6 +8,7 @@ package stats
 
 import (
 	"fmt"
+	"strconv"
 
 	"ppc/ir"
 	"ppc/lower/flow"
@@ -106,10 +107,24 @@ func sized(m *ir.Module) error {
 			}
 		})
 		if bad != nil {
-			return fmt.Errorf("%s: value %q of type %s has no known size", ir.SymbolText(f.Name), bad.Name, bad.Type)
+			return unsizedError(f, bad)
 		}
 	}
 	return nil
+}
+
+// unsizedError says of a value in f that its size is not known, and where it is
+// made.
+func unsizedError(f *ir.Func, v *ir.Value) error {
+	what, place := "parameter "+strconv.Itoa(v.Index), f.Origin.Place()
+	if v.Def != nil {
+		what, place = v.Def.Name(), v.Def.Origin.Place()
+	}
+	at := ""
+	if place.Line > 0 {
+		at = place.String() + ": "
+	}
+	return fmt.Errorf("%sin %s: %s: %s has no known size", at, ir.SymbolText(f.Name), what, v.Type)
 }
 
 func unsized(vs []*ir.Value) *ir.Value {

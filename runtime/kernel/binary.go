@@ -2,8 +2,8 @@ package kernel
 
 import (
 	"math"
-	"math/cmplx"
 
+	"ppc/internal/elementary"
 	"ppc/ir"
 )
 
@@ -206,12 +206,6 @@ func complexMin(x, y complex128) complex128 {
 	return x
 }
 
-// complexAngle is the angle of (y, x) continued to complex numbers:
-// -i log((x + iy) / sqrt(x² + y²)).
-func complexAngle(y, x complex128) complex128 {
-	return -1i * logC((x+1i*y)/cmplx.Sqrt(x*x+y*y))
-}
-
 func complexProduct(x, y complex128) complex128 { return x * y }
 
 // binaries are the ops on two operands of one type. bf16 and f16 use f32's.
@@ -234,10 +228,10 @@ var binaries = map[ir.Kind]byType{
 	ir.Minimum: zipComplexes(complexMin).with(byType{ir.I1: and[uint8], ir.F32: minimum[float32], ir.F64: minimum[float64],
 		ir.I8: minimum[int8], ir.I16: minimum[int16], ir.I32: minimum[int32], ir.I64: minimum[int64],
 		ir.UI8: minimum[uint8], ir.UI16: minimum[uint16], ir.UI32: minimum[uint32], ir.UI64: minimum[uint64]}),
-	ir.Power: zipFloats(math.Pow).with(zipComplexes(cmplx.Pow)).with(byType{
+	ir.Power: zipFloats(math.Pow).with(zipComplexes(elementary.Pow)).with(byType{
 		ir.I8: intPower[int8], ir.I16: intPower[int16], ir.I32: intPower[int32], ir.I64: intPower[int64],
 		ir.UI8: intPower[uint8], ir.UI16: intPower[uint16], ir.UI32: intPower[uint32], ir.UI64: intPower[uint64]}),
-	ir.Atan2:             zipFloats(math.Atan2).with(zipComplexes(complexAngle)),
+	ir.Atan2:             zipFloats(elementary.Atan2).with(zipComplexes(elementary.Atan2C)),
 	ir.And:               ints(and[uint8], and[uint16], and[uint32], and[uint64]).with(byType{ir.I1: and[uint8]}),
 	ir.Or:                ints(or[uint8], or[uint16], or[uint32], or[uint64]).with(byType{ir.I1: or[uint8]}),
 	ir.Xor:               ints(xor[uint8], xor[uint16], xor[uint32], xor[uint64]).with(byType{ir.I1: xor[uint8]}),

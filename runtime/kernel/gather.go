@@ -115,8 +115,8 @@ func buildScatter(op *ir.Op, sub builder) (Func, error) {
 	for k, d := range free(t.Rank(), dn.InsertedWindowDims, dn.InputBatchingDims) {
 		s.box[d], s.from[d] = upd.Shape[window[k]], strides(upd.Shape)[window[k]]
 	}
-	empty := upd.NumElements() == 0
-	at := make([]int, 2*n+1) // the inputs accumulate; the indices stay
+	empty := upd.NumElements() == 0 || t.NumElements() == 0 // no place is within
+	at := make([]int, 2*n+1)                                // the inputs accumulate; the indices stay
 	for i := range n {
 		at[i], at[n+1+i] = i, n+i
 	}

@@ -179,13 +179,28 @@ func buildIota(op *ir.Op) (Func, error) {
 	n := t.Shape[op.Int("iota_dimension")]
 	inner := strides(t.Shape)[op.Int("iota_dimension")]
 	size := t.Elem.Size()
-	line := NewMem(size * n) // the numbers once
-	counts := NewMem(8 * n)
-	for i := range n {
-		View[int64](counts)[i] = int64(i)
-	}
-	converter(ir.I64, t.Elem)(new(Work), []Mem{line}, []Mem{counts})
-	outer := t.NumElements() / max(n*inner, 1)
-	c := NewCopy(size, []int{outer, n, inner}, []int{n * inner, inner, 1}, []int{0, 1, 0})
-	return func(_ *Work, dst, _ []Mem) { c.Run(dst[0], line, 0, 0) }, nil
+	to := converter(ir.I64, t.Elem)
+	return func(w *Work, dst, _ []Mem) {
+		row := size * n * inner
+		if row == 0 || len(dst[0]) == 0 {
+			return
+		}
+		depth := w.depth
+		counts, numbers := w.temp(8*tileLen), w.temp(size*tileLen)
+		for lo := 0; lo < n; lo += tileLen {
+			k := min(tileLen, n-lo)
+			for i := range k {
+				View[int64](counts)[i] = int64(lo + i)
+			}
+			w.apply(to, numbers[:size*k], counts[:8*k])
+			for i := range k {
+				at := (lo + i) * inner * size
+				Fill(dst[0][at:at+inner*size], numbers[i*size:(i+1)*size])
+			}
+		}
+		w.depth = depth
+		for at := row; at < len(dst[0]); at += row {
+			copy(dst[0][at:], dst[0][:row])
+		}
+	}, nil
 }

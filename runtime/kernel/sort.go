@@ -41,6 +41,9 @@ func (s *sorter) run(w *Work, dst, src []Mem) {
 	c := s.lambda.call(src[len(s.sizes):])
 	order, spare := make([]int, s.n), make([]int, s.n)
 	for line := range s.lines {
+		if w.stopped() {
+			return
+		}
 		first := line/s.stride*s.stride*s.n + line%s.stride
 		at := func(i int) int { return first + i*s.stride }
 		less := func(a, b int) bool {

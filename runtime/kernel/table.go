@@ -49,6 +49,10 @@ func makeTable() map[ir.Kind]row {
 		ir.ReduceWindow:     {region: buildReduceWindow},
 		ir.SelectAndScatter: {region: buildSelectAndScatter},
 		ir.Sort:             {region: buildSort},
+
+		ir.Cholesky:        {build: buildCholesky},
+		ir.TriangularSolve: {build: buildTriangularSolve},
+		ir.FFT:             {build: buildFFT},
 	}
 	for k := range unaries {
 		rows[k] = row{build: of(unaries), inPlace: []int{0}}

@@ -1,0 +1,68 @@
+package elementary
+
+import (
+	"math"
+	"testing"
+)
+
+// What the C standard's Annex G says of infinities, and of NaN. That of the
+// numbers is tested with the ops.
+func TestSpecial(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	zero := math.Copysign(0, -1)
+	for _, c := range []struct {
+		name    string
+		f       func(complex128) complex128
+		z, want complex128
+	}{
+		{"exp", Exp, complex(inf, inf), complex(inf, nan)},
+		{"exp", Exp, complex(inf, nan), complex(inf, nan)},
+		{"exp", Exp, complex(-inf, 1), complex(0, 0)},
+		{"exp", Exp, complex(inf, 0), complex(inf, 0)},
+		{"exp", Exp, complex(1, inf), complex(nan, nan)},
+		{"exp", Exp, complex(nan, 0), complex(nan, 0)},
+		{"log", Log, complex(zero, 0), complex(-inf, math.Pi)},
+		{"log", Log, complex(0, 0), complex(-inf, 0)},
+		{"log", Log, complex(-inf, inf), complex(inf, 3*math.Pi/4)},
+		{"log", Log, complex(nan, inf), complex(inf, nan)},
+		{"sqrt", Sqrt, complex(-3, inf), complex(inf, inf)},
+		{"sqrt", Sqrt, complex(nan, -inf), complex(inf, -inf)},
+		{"sqrt", Sqrt, complex(-inf, 1), complex(0, inf)},
+		{"sqrt", Sqrt, complex(inf, -1), complex(inf, zero)},
+		{"sqrt", Sqrt, complex(zero, zero), complex(0, zero)},
+		{"sinh", Sinh, complex(0, inf), complex(0, nan)},
+		{"sinh", Sinh, complex(inf, 0), complex(inf, 0)},
+		{"sinh", Sinh, complex(inf, inf), complex(inf, nan)},
+		{"cosh", Cosh, complex(0, inf), complex(nan, 0)},
+		{"cosh", Cosh, complex(-inf, inf), complex(inf, nan)},
+		{"cosh", Cosh, complex(inf, 1), complex(inf, inf)},
+		{"tanh", Tanh, complex(-inf, 1), complex(-1, 0)},
+		{"tanh", Tanh, complex(inf, inf), complex(1, 0)},
+		{"tanh", Tanh, complex(nan, 0), complex(nan, 0)},
+		{"asinh", Asinh, complex(inf, inf), complex(inf, math.Pi/4)},
+		{"asinh", Asinh, complex(1, inf), complex(inf, math.Pi/2)},
+		{"asinh", Asinh, complex(nan, -inf), complex(-inf, nan)},
+		{"acosh", Acosh, complex(-inf, inf), complex(inf, 3*math.Pi/4)},
+		{"acosh", Acosh, complex(0, 0), complex(0, math.Pi/2)},
+		{"acos", Acos, complex(0, 0), complex(math.Pi/2, zero)},
+		{"acos", Acos, complex(inf, 1), complex(0, -inf)},
+		{"atanh", Atanh, complex(1, 0), complex(inf, 0)},
+		{"atanh", Atanh, complex(inf, 1), complex(0, math.Pi/2)},
+		{"atanh", Atanh, complex(-1, inf), complex(zero, math.Pi/2)},
+	} {
+		got := c.f(c.z)
+		if !same(real(got), real(c.want)) || !same(imag(got), imag(c.want)) {
+			t.Errorf("%s(%v) is %v, want %v", c.name, c.z, got, c.want)
+		}
+	}
+	if got := Atan2(-1e-300, -1e300); got != -math.Pi {
+		t.Errorf("atan2(-1e-300, -1e300) is %v, want -pi", got)
+	}
+	if got := LogReal(5e-324); math.Abs(got+744.4400719213812) > 1e-12 {
+		t.Errorf("log(5e-324) is %v", got)
+	}
+}
+
+func same(a, b float64) bool {
+	return a == b && math.Signbit(a) == math.Signbit(b) || a != a && b != b || math.Abs(a-b) < 1e-15
+}

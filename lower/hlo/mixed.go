@@ -1,0 +1,97 @@
+package hlo
+
+import (
+	"slices"
+
+	"ppc/ir"
+)
+
+// mixed reports whether an instruction mixes floating-point types, among its
+// operands or of these and its results, in a way that XLA allows, as it does
+// once it has optimised a module, and StableHLO does not. [Unfuse] converts.
+func mixed(f *ir.Func, kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regions []*ir.Block, results []*ir.Type) bool {
+	floats := make(map[ir.DType]bool)
+	for _, t := range append(ir.Types(operands), results...) {
+		if t.IsTensor() && t.Elem.IsFloat() {
+			floats[t.Elem] = true
+		}
+	}
+	if len(floats) < 2 {
+		return false
+	}
+	op := &ir.Op{Kind: kind, Operands: operands, Attrs: attrs, Regions: regions}
+	for _, t := range results {
+		op.Results = append(op.Results, f.NewValue(t, ""))
+	}
+	types, broken := ir.Infer(op)
+	return broken != nil || !slices.EqualFunc(types, results, (*ir.Type).Equal)
+}
+
+// converted puts an op that mixes floating-point types in the place of the one
+// that computes with the widest of them, of operands that are converted to it,
+// and converts its results. It reports false where that is no op.
+func (u *unfuser) converted(op *ir.Op, opcode string) bool {
+	kind, ok := u.kinds[opcode]
+	t := op.Result().Type
+	if !ok || !t.IsTensor() {
+		return false
+	}
+	wide := ir.InvalidDType
+	for _, v := range append(slices.Clip(op.Operands), op.Result()) {
+		if e := v.Type.Elem; v.Type.IsTensor() && e.IsFloat() && e != wide {
+			wide = common(wide, e)
+		}
+	}
+	if wide == ir.InvalidDType {
+		return false
+	}
+	b, outer, before := u.builder(op), *op, len(u.out.Ops)
+	outer.Operands = slices.Clone(op.Operands)
+	for i, v := range op.Operands {
+		if v.Type.IsTensor() && v.Type.Elem.IsFloat() {
+			outer.Operands[i] = b.Convert(v, wide)
+		}
+	}
+	made := t
+	if t.Elem.IsFloat() {
+		made = t.WithElem(wide)
+	}
+	whole := u.whole(&outer, kind, []*ir.Type{made}, made)
+	if whole == nil || !infers(whole, made) {
+		u.out.Ops = u.out.Ops[:before]
+		return false
+	}
+	u.out.Ops = append(u.out.Ops, whole)
+	u.replace(op, b.Convert(whole.Result(), t.Elem))
+	return true
+}
+
+// infers reports whether op is sound and computes a value of type t.
+func infers(op *ir.Op, t *ir.Type) bool {
+	types, broken := ir.Infer(op)
+	return broken == nil && len(types) == 1 && types[0].Equal(t)
+}
+
+// common is the narrowest type that has the numbers of both t and e.
+func common(t, e ir.DType) ir.DType {
+	switch {
+	case t == ir.InvalidDType || t == e:
+		return e
+	case t == ir.F64 || e == ir.F64:
+		return ir.F64
+	}
+	return ir.F32
+}
+
+// as is v as a value of type t, of which XLA may have changed the precision on
+// the way into what op calls or out of it.
+func (u *unfuser) as(op *ir.Op, v *ir.Value, t *ir.Type) *ir.Value {
+	if !shapesAgree(v.Type, t) && (v.Type.Kind != t.Kind || !shapesAgree(v.Type.WithElem(t.Elem), t) || !v.Type.Elem.IsFloat() || !t.Elem.IsFloat()) {
+		u.fail(op, "what it calls has %s where it has %s", bareShape(v.Type), bareShape(t))
+		return v
+	}
+	if !v.Type.IsTensor() || v.Type.Elem == t.Elem {
+		return v
+	}
+	return u.builder(op).Convert(v, t.Elem)
+}

@@ -1,0 +1,374 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"slices"
+	"sync"
+
+	"ppc/ir"
+)
+
+// wide makes a Func of one that works on complex numbers in float64, which get
+// the operands and the room for the result: the elements of types are converted
+// to such and back. Linear algebra is sums of many terms that cancel.
+func wide(op *ir.Op, f func(w *Work, dst []complex128, src [][]complex128)) (Func, error) {
+	var read []func(dst []complex128, m Mem)
+	for _, v := range op.Operands {
+		r := readers[v.Type.Elem]
+		if r == nil {
+			return nil, fmt.Errorf("%s has no kernel for elements of type %s", op.Name(), v.Type.Elem)
+		}
+		read = append(read, r)
+	}
+	elem := op.Results[0].Type.Elem
+	write := writers[elem]
+	if write == nil {
+		return nil, fmt.Errorf("%s has no kernel for elements of type %s", op.Name(), elem)
+	}
+	n := op.Results[0].Type.NumElements()
+	return func(w *Work, dst, src []Mem) {
+		depth := w.depth
+		in := make([][]complex128, len(src))
+		for i, m := range src {
+			in[i] = View[complex128](w.temp(16 * op.Operands[i].Type.NumElements()))
+			read[i](in[i], m)
+		}
+		out := View[complex128](w.temp(16 * n))
+		f(w, out, in)
+		write(dst[0], out)
+		w.depth = depth
+	}, nil
+}
+
+func readReal[T float](dst []complex128, m Mem) {
+	for i, x := range View[T](m) {
+		dst[i] = complex(float64(x), 0)
+	}
+}
+
+func readComplex[T complexes](dst []complex128, m Mem) {
+	for i, x := range View[T](m) {
+		dst[i] = complex128(x)
+	}
+}
+
+func writeReal[T float](m Mem, src []complex128) {
+	d := View[T](m)
+	for i := range d {
+		d[i] = T(real(src[i]))
+	}
+}
+
+func writeComplex[T complexes](m Mem, src []complex128) {
+	d := View[T](m)
+	for i := range d {
+		d[i] = T(src[i])
+	}
+}
+
+func readHalf(widen func(uint16) float32) func([]complex128, Mem) {
+	return func(dst []complex128, m Mem) {
+		for i, x := range View[uint16](m) {
+			dst[i] = complex(float64(widen(x)), 0)
+		}
+	}
+}
+
+func writeHalf(narrow func(float64) uint16) func(Mem, []complex128) {
+	return func(m Mem, src []complex128) {
+		d := View[uint16](m)
+		for i := range d {
+			d[i] = narrow(real(src[i]))
+		}
+	}
+}
+
+var (
+	readers = [ir.Index + 1]func([]complex128, Mem){ir.F32: readReal[float32], ir.F64: readReal[float64], ir.C64: readComplex[complex64], ir.C128: readComplex[complex128],
+		ir.BF16: readHalf(ir.BF16ToFloat32), ir.F16: readHalf(ir.F16ToFloat32)}
+	writers = [ir.Index + 1]func(Mem, []complex128){ir.F32: writeReal[float32], ir.F64: writeReal[float64], ir.C64: writeComplex[complex64], ir.C128: writeComplex[complex128],
+		ir.BF16: writeHalf(ir.BF16FromFloat64), ir.F16: writeHalf(ir.F16FromFloat64)}
+)
+
+// A square is n by n numbers in a slice.
+type square struct {
+	at          []complex128
+	row, column int // distance of neighbours in a column, and in a row
+	conjugate   bool
+}
+
+func (m square) get(i, j int) complex128 {
+	v := m.at[i*m.row+j*m.column]
+	if m.conjugate {
+		return cmplx.Conj(v)
+	}
+	return v
+}
+
+// buildCholesky makes the factor column by column: each column is what is left of
+// the operand's after the columns before have been taken off.
+func buildCholesky(op *ir.Op) (Func, error) {
+	t := op.Results[0].Type
+	n, lower := t.Shape[t.Rank()-1], op.Bool("lower")
+	return wide(op, func(_ *Work, dst []complex128, src [][]complex128) {
+		copy(dst, src[0])
+		for at := 0; at < len(dst); at += n * n {
+			m := dst[at : at+n*n]
+			if !lower {
+				transpose(m, n)
+			}
+			if !choleskyFactor(m, n) {
+				for i := range m {
+					m[i] = cmplx.NaN()
+				}
+			}
+			if !lower {
+				transpose(m, n)
+			}
+		}
+	})
+}
+
+// transpose makes m, which is n by n, its adjoint.
+func transpose(m []complex128, n int) {
+	for i := range n {
+		for j := range i + 1 {
+			m[i*n+j], m[j*n+i] = cmplx.Conj(m[j*n+i]), cmplx.Conj(m[i*n+j])
+		}
+	}
+}
+
+// choleskyFactor puts the lower factor of m in its place, and reports whether it has one.
+func choleskyFactor(m []complex128, n int) bool {
+	for j := range n {
+		d := real(m[j*n+j])
+		if !(d > 0) {
+			return false
+		}
+		root := math.Sqrt(d)
+		m[j*n+j] = complex(root, 0)
+		for i := j + 1; i < n; i++ {
+			m[i*n+j] = complex(real(m[i*n+j])/root, imag(m[i*n+j])/root)
+			m[j*n+i] = 0
+		}
+		for i := j + 1; i < n; i++ {
+			for k := j + 1; k <= i; k++ {
+				m[i*n+k] -= m[i*n+j] * cmplx.Conj(m[k*n+j])
+			}
+		}
+	}
+	return true
+}
+
+// buildTriangularSolve takes, of each unknown once it is known, its share off
+// those that follow.
+func buildTriangularSolve(op *ir.Op) (Func, error) {
+	t := op.Results[0].Type
+	rank := t.Rank()
+	n, rows, columns := op.Operands[0].Type.Shape[rank-1], t.Shape[rank-2], t.Shape[rank-1]
+	left, unit, lower := op.Bool("left_side"), op.Bool("unit_diagonal"), op.Bool("lower")
+	word := op.Word("transpose_a")
+	a := square{row: n, column: 1, conjugate: word == "ADJOINT"}
+	if (word != "NO_TRANSPOSE") == left {
+		a.row, a.column, lower = 1, n, !lower
+	}
+	next, other, others := columns, 1, columns // between unknowns, between right sides, and how many of these
+	if !left {
+		next, other, others = 1, columns, rows
+	}
+	if t.NumElements() == 0 {
+		return func(*Work, []Mem, []Mem) {}, nil
+	}
+	return wide(op, func(_ *Work, dst []complex128, src [][]complex128) {
+		copy(dst, src[1])
+		for batch := range len(dst) / (rows * columns) {
+			x := dst[batch*rows*columns:]
+			a.at = src[0][batch*n*n:]
+			for s := range others {
+				for step := range n {
+					j, from, to := step, step+1, n
+					if !lower {
+						j = n - 1 - step
+						from, to = 0, j
+					}
+					at := s*other + j*next
+					if !unit {
+						x[at] /= a.get(j, j)
+					}
+					for i := from; i < to; i++ {
+						x[s*other+i*next] -= a.get(i, j) * x[at]
+					}
+				}
+			}
+		}
+	})
+}
+
+// buildFFT transforms along one dimension after the other.
+func buildFFT(op *ir.Op) (Func, error) {
+	in, out := op.Operands[0].Type, op.Results[0].Type
+	kind, length := op.Word("fft_type"), op.Ints("fft_length")
+	first := in.Rank() - len(length)
+	shape := slices.Concat(out.Shape[:first], length)
+	if kind != "IRFFT" && !slices.Equal(shape, in.Shape) {
+		return nil, fmt.Errorf("fft_length %v for %s: want the sizes of its last dimensions", length, in)
+	}
+	f := &fourier{shape: shape, first: first, inverse: kind == "IFFT" || kind == "IRFFT"}
+	f.plans = sync.OnceValue(func() (plans []*plan) {
+		for _, n := range shape[first:] {
+			plans = append(plans, newPlan(n, f.inverse))
+		}
+		return plans
+	})
+	last := length[len(length)-1]
+	return wide(op, func(w *Work, dst []complex128, src [][]complex128) {
+		depth := w.depth
+		v := View[complex128](w.temp(16 * sizeOf(shape)))
+		if kind == "IRFFT" {
+			f.mirror(v, src[0], in.Shape)
+		} else {
+			copy(v, src[0])
+		}
+		f.run(w, v)
+		w.depth = depth
+		if kind != "RFFT" {
+			copy(dst, v)
+			return
+		}
+		for at, to := 0, 0; at < len(v); at += last {
+			to += copy(dst[to:], v[at:at+last/2+1])
+		}
+	})
+}
+
+func sizeOf(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// A fourier transforms along the dimensions of shape from first on.
+type fourier struct {
+	shape   []int
+	first   int
+	inverse bool
+	plans   func() []*plan // by dimension from first on
+}
+
+func (f *fourier) run(w *Work, v []complex128) {
+	if len(v) == 0 {
+		return
+	}
+	st := strides(f.shape)
+	for i, p := range f.plans() {
+		d := f.first + i
+		n, step := f.shape[d], st[d]
+		depth := w.depth
+		line, result := View[complex128](w.temp(16*n)), View[complex128](w.temp(16*n))
+		for at := range len(v) / n {
+			start := at/step*step*n + at%step
+			for k := range n {
+				line[k] = v[start+k*step]
+			}
+			p.transform(result, line, 1)
+			for k := range n {
+				x := result[k]
+				if f.inverse {
+					x /= complex(float64(n), 0)
+				}
+				v[start+k*step] = x
+			}
+		}
+		w.depth = depth
+	}
+}
+
+// mirror fills v from the half that half, of shape from, is of it: the other half
+// is the conjugate, in reverse order along every dimension.
+func (f *fourier) mirror(v, half []complex128, from []int) {
+	last := len(f.shape) - 1
+	index := make([]int, len(f.shape))
+	own := strides(from)
+	for k := range v {
+		beyond, at := index[last] >= from[last], 0
+		for d, i := range index {
+			if beyond && d >= f.first && i > 0 {
+				i = f.shape[d] - i
+			}
+			at += i * own[d]
+		}
+		v[k] = half[at]
+		if beyond {
+			v[k] = cmplx.Conj(v[k])
+		}
+		for d := last; d >= 0; d-- {
+			if index[d]++; index[d] < f.shape[d] {
+				break
+			}
+			index[d] = 0
+		}
+	}
+}
+
+// A plan transforms n numbers: of n = p m, with p prime, it makes p transforms
+// of m numbers each, and of what these have in the same place one of p.
+type plan struct {
+	n, p  int
+	part  *plan        // of m numbers; nil where n is 1
+	roots []complex128 // exp(∓2πi k/n)
+}
+
+func newPlan(n int, inverse bool) *plan {
+	if n < 2 {
+		return &plan{n: n}
+	}
+	p := 2
+	for n%p != 0 && p*p < n {
+		p++
+	}
+	if n%p != 0 {
+		p = n
+	}
+	pl := &plan{n: n, p: p, part: newPlan(n/p, inverse), roots: make([]complex128, n)}
+	for k := range pl.roots {
+		s, c := math.Sincos(2 * math.Pi * float64(k) / float64(n))
+		if !inverse {
+			s = -s
+		}
+		pl.roots[k] = complex(c, s)
+	}
+	return pl
+}
+
+// transform makes out of every step-th number of in, n of them.
+func (pl *plan) transform(out, in []complex128, step int) {
+	if pl.n < 2 {
+		copy(out[:pl.n], in)
+		return
+	}
+	m := pl.n / pl.p
+	for r := range pl.p {
+		pl.part.transform(out[r*m:], in[r*step:], step*pl.p)
+	}
+	var few [8]complex128
+	terms := few[:min(pl.p, len(few))]
+	if pl.p > len(few) {
+		terms = make([]complex128, pl.p)
+	}
+	for k := range m {
+		for r := range terms {
+			terms[r] = out[r*m+k] * pl.roots[r*k]
+		}
+		for q := range pl.p {
+			var sum complex128
+			for r, t := range terms {
+				sum += t * pl.roots[r*q*m%pl.n]
+			}
+			out[q*m+k] = sum
+		}
+	}
+}
