@@ -131,6 +131,12 @@ func FuzzRun(f *testing.F)            { fuzzCommand(f, "run") }
 // What StableHLO's and Shardy's verifiers take goes through every command.
 func TestCommandsOnSuites(t *testing.T) {
 	for _, u := range conformance.Units(t, "verify-ok", "sdy-parse") {
-		t.Run(u.Name(), func(t *testing.T) { everyCommand(t, "mlir", u.Source()) })
+		t.Run(u.Name(), func(t *testing.T) {
+			text, err := u.Source()
+			if err != nil {
+				t.Fatal(err)
+			}
+			everyCommand(t, "mlir", text)
+		})
 	}
 }
