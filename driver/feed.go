@@ -14,8 +14,13 @@ import (
 // A feed is where the batches of a training run come from: a file that has
 // them on a leading axis, or the arguments, which are the same in every step,
 // or the seed, which makes up new ones.
+//
+// Batches have the types of the program that is run, also for a machine that
+// computes in wider ones: [machine.set] converts, so that every machine gets
+// the same numbers.
 type feed struct {
 	args   *arguments
+	inputs map[string]*port       // of the program that is run, by name
 	path   string                 // of the file; "" for none
 	first  int                    // step of the run
 	steps  int                    // of the run
@@ -25,7 +30,12 @@ type feed struct {
 // newFeed reads the file, if one is named, and checks that it has what steps
 // first to first+steps-1, counted from 0, take.
 func newFeed(path string, args *arguments, params []*port, first, steps int) (*feed, error) {
-	f := &feed{args: args, path: path, first: first, steps: steps, arrays: make(map[string]*ir.Literal)}
+	f := &feed{args: args, inputs: make(map[string]*port), path: path, first: first, steps: steps, arrays: make(map[string]*ir.Literal)}
+	for _, p := range params {
+		if p.kind == "input" {
+			f.inputs[p.name] = p
+		}
+	}
 	if path == "" {
 		return f, nil
 	}
@@ -131,7 +141,7 @@ func (f *feed) fill(m *machine, step int) error {
 		var err error
 		switch p.kind {
 		case "input":
-			value, err = f.input(p, step)
+			value, err = f.input(f.inputs[p.name], step)
 		case "step":
 			value = ir.Ints64(p.global, step)
 		default:
