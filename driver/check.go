@@ -8,117 +8,64 @@ import (
 	"strings"
 
 	"ppc/ir"
-	"ppc/ir/eval"
-	"ppc/passes"
+	"ppc/ir/lang"
 )
 
-// A tolerance is how far results of a program may be from the reference: the
-// largest difference of two elements, divided by the largest magnitude in the
-// reference. It follows from the least precise floating-point type of the
-// program.
-type tolerance struct {
-	dtype ir.DType
-	max   float64
-}
-
-// tolerances holds a row per floating-point type, the least precise first. A
-// bound is some hundred times the type's rounding error (2^-8, 2^-11, 2^-24,
-// 2^-53), which is what deep sums of a few thousand terms lose.
-var tolerances = [...]tolerance{
-	{ir.BF16, 5e-2},
-	{ir.F16, 1e-2},
-	{ir.F32, 1e-5},
-	{ir.F64, 1e-12},
-}
-
-// toleranceOf looks at every value of m; without floating-point values,
-// results must be equal.
-func toleranceOf(m *ir.Module) tolerance {
-	found := make(map[ir.DType]bool)
-	see := func(vs []*ir.Value) {
-		for _, v := range vs {
-			if v.Type.IsTensor() {
-				found[v.Type.Elem.Part()] = true
-			}
-		}
-	}
-	for _, f := range m.Funcs {
-		if f.Body == nil {
-			continue
-		}
-		see(f.Params())
-		f.Body.Walk(func(op *ir.Op) {
-			see(op.Results)
-			if d, ok := op.Attrs.Get("config").(ir.Dict); ok { // of a pipeline, which has yet to round its weights
-				found[ir.DTypeByName(ir.Attrs(d).Str("gather_dtype"))] = true
-			}
-		})
-	}
-	for _, t := range tolerances {
-		if found[t.dtype] {
-			return t
-		}
-	}
-	return tolerance{}
-}
-
-// A Comparison is one output held against the reference.
+// A Comparison is one output held against the reference. Distances are root
+// mean squares over the output, or over the part of one layer, the one for
+// which the distance is largest in comparison with what is allowed.
 type Comparison struct {
 	Name      string
-	MaxAbs    float64 // the largest difference
-	MaxRel    float64 // divided by the largest magnitude in the reference
-	Tolerance float64 // of MaxRel
+	MaxAbs    float64 // the largest difference of two elements
+	Rel       float64 // the distance in parts of the reference, or, of a new parameter, of its update
+	Tolerance float64 // of Rel
 	OK        bool
-	First     string // the first element beyond the tolerance, with both numbers
+	Worst     string // the element that is furthest away, with both numbers; "" where all are equal
 }
 
-// A Mismatch is outputs beyond their tolerance, and pipelines in which
-// microbatches go through other layers than they should.
+// Lost reports whether nothing can be said of the output: rounding to the
+// program's types moves it by as much as it is, with the layers in sequence too.
+func (c *Comparison) Lost() bool { return c.OK && c.Tolerance >= 1 }
+
+// A Mismatch is outputs beyond their tolerance, pipelines in which microbatches
+// go through other layers than they should, and what of the model depends on
+// the microbatches.
 type Mismatch struct {
-	Checks []*Comparison
-	Layers []string // what is wrong in a pipeline
+	Checks  []*Comparison
+	Layers  []string // what is wrong in a pipeline
+	Reasons []string // why the model itself may be what differs
 }
 
 func (e *Mismatch) Error() string {
 	bad := slices.Clone(e.Layers)
 	for _, c := range e.Checks {
 		if !c.OK {
-			bad = append(bad, fmt.Sprintf("%s differs from the reference by %.3g of its largest magnitude, more than %.3g; first at %s", c.Name, c.MaxRel, c.Tolerance, c.First))
+			bad = append(bad, fmt.Sprintf("%s differs from the reference by %.3g of its size, more than %.3g; most at %s", c.Name, c.Rel, c.Tolerance, c.Worst))
 		}
 	}
-	return strings.Join(bad, "\n")
+	return strings.Join(append(bad, e.Reasons...), "\n")
 }
 
-// loose is how much further from the reference results may be than outputs, by
-// kind. A gradient is a sum over all that its parameter touches, of numbers
-// that partly cancel, and norms are made of gradients. An update divides by
-// what it has seen of a gradient: where that is small, its rounding is not.
-var loose = map[string]float64{"gradient": 10, "metric": 10, "param": 100, "state": 100}
-
-func (t tolerance) of(v *named) float64 {
-	if f := loose[v.kind]; f > 0 {
-		return f * t.max
-	}
-	return t.max
-}
-
-// check computes the results in float64, without a pipeline, on the reference
-// evaluator and compares: those of the last run, and the scalars of every step.
+// check computes the results without a pipeline on the reference evaluator and
+// compares: those of the last run, and the scalars of every step.
 func (r *runner) check(ctx context.Context, values []*named) ([]*Comparison, error) {
-	last, history, err := r.reference(ctx, r.steps, false)
-	if err != nil {
-		return nil, orStopped(ctx, err)
+	if r.ref == nil {
+		ref, err := r.newReference(ctx)
+		if err == nil {
+			err = ref.run(ctx, r.steps)
+		}
+		if err != nil {
+			return nil, orStopped(ctx, err)
+		}
+		r.ref = ref
 	}
-	want := make(map[string]*ir.Literal)
-	for _, v := range last {
-		want[v.name] = v.literal
-	}
+	ref := r.ref
 	var checks []*Comparison
 	failed := false
 	for _, v := range values {
-		c := compare(v.name, v.literal, want[v.name], r.tolerance.of(v))
+		c := ref.compare(v)
 		for i := range r.history {
-			c.merge(fmt.Sprintf("step %d: ", r.first+i+1), scalarNamed(r.history[i], v.name), scalarNamed(history[i], v.name))
+			c.merge(i, ref.step(i, scalarNamed(r.history[i], v.name)))
 		}
 		checks = append(checks, c)
 		failed = failed || !c.OK
@@ -128,9 +75,21 @@ func (r *runner) check(ctx context.Context, values []*named) ([]*Comparison, err
 		return nil, orStopped(ctx, err)
 	}
 	if failed || len(stray) > 0 {
-		return checks, &Mismatch{checks, stray}
+		return checks, &Mismatch{Checks: checks, Layers: stray, Reasons: r.reasons()}
 	}
 	return checks, nil
+}
+
+// reasons are what the language warns of by which results differ from those of
+// the layers in sequence.
+func (r *runner) reasons() []string {
+	var reasons []string
+	for _, w := range r.p.warnings {
+		if i := slices.IndexFunc(lang.Warnings, func(row lang.Warning) bool { return row.Name == w.Warning }); i >= 0 && lang.Warnings[i].Differs {
+			reasons = append(reasons, fmt.Sprintf("a reason: %s: %s", PlaceText(ir.Pos{File: w.File, Line: w.Line, Col: w.Col}), w.Msg))
+		}
+	}
+	return reasons
 }
 
 // strayLayers looks at the program as it was read.
@@ -145,105 +104,64 @@ func (r *runner) strayLayers(ctx context.Context) ([]string, error) {
 	return strayLayers(ctx, p.m)
 }
 
-func scalarNamed(vs []*named, name string) *ir.Literal {
+func scalarNamed(vs []*named, name string) *named {
 	for _, v := range vs {
 		if v.name == name {
-			return v.literal
+			return v
 		}
 	}
 	return nil
 }
 
 // merge takes the same value of one step more into account.
-func (c *Comparison) merge(where string, got, want *ir.Literal) {
-	if got == nil {
+func (c *Comparison) merge(step int, s *Comparison) {
+	if s == nil {
 		return
 	}
-	step := compare(c.Name, got, want, c.Tolerance)
-	c.MaxAbs, c.MaxRel = max(c.MaxAbs, step.MaxAbs), max(c.MaxRel, step.MaxRel)
-	if !step.OK && (c.OK || !strings.HasPrefix(c.First, "step ")) {
-		c.OK, c.First = false, where+step.First
+	c.MaxAbs = max(c.MaxAbs, s.MaxAbs)
+	if step == 0 || s.worse(c) {
+		c.Rel, c.Tolerance, c.OK, c.Worst = s.Rel, s.Tolerance, s.OK, s.Worst
 	}
 }
 
-// reference takes steps on the reference evaluator and returns the results of
-// the last and the scalars of each. With trap it ends at the first op that
-// makes a NaN.
-func (r *runner) reference(ctx context.Context, steps int, trap bool) ([]*named, [][]*named, error) {
-	m := r.before
-	if m == nil {
-		opts := r.reading()
-		opts.Sequential, opts.Float64 = true, true
-		p, err := r.src.load(ctx, opts)
-		if err != nil {
-			return nil, nil, err
-		}
-		m = p.m
-	}
-	rep := moduleReproducer(m, "", "check", "ppc run --check %s")
-	if m.Attrs.Has("pp.gradient") {
-		_, err := guard(ctx, "compiling the reference", rep, func() (any, error) {
-			return nil, passBug(passes.Run(m, passes.Config{Context: ctx, After: "optimizer"}), "")
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	mc := newMachine(m, r.p.named)
-	eo := eval.Options{Float64: true, Context: ctx, NaN: trap}
-	mc.exec = func(_ context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) {
-		if !mc.global {
-			return eval.RunDevices(m, m.Main(), args, eo)
-		}
-		out, err := eval.Run(m, m.Main(), args[0], eo)
-		return [][]*ir.Literal{out}, err
-	}
-	var history [][]*named
-	_, err := guard(ctx, "evaluating the reference", rep, func() (any, error) {
-		if err := mc.bind(r.args); err != nil {
-			return nil, err
-		}
-		for i := range steps {
-			if err := r.feed.fill(mc, r.first+i); err != nil {
-				return nil, err
-			}
-			if err := mc.run(ctx); err != nil {
-				return nil, err
-			}
-			history = append(history, mc.scalars())
-		}
-		return nil, nil
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("reference: %w", err)
-	}
-	return mc.values(), history, nil
+// worse reports whether c is further away than d, in comparison with what is
+// allowed.
+func (c *Comparison) worse(d *Comparison) bool {
+	return c.Rel*d.Tolerance > d.Rel*c.Tolerance || c.Rel > 0 && c.Tolerance == 0
 }
 
-// compare holds got against want, element by element. NaN equals NaN, and an
-// infinity itself.
-func compare(name string, got, want *ir.Literal, tol float64) *Comparison {
-	c := &Comparison{Name: name, Tolerance: tol, OK: true}
-	if !got.Type.Elem.IsFloat() && !got.Type.Elem.IsComplex() {
-		c.Tolerance = 0
-	}
-	n := got.Type.NumElements()
-	scale := 0.0
-	for i := range n {
-		if v := math.Abs(number(want, i)); v > scale && !math.IsInf(v, 0) {
-			scale = v
+// compareParts holds got against want, where rounding moves each part as
+// measured. Of a part without a size, all of which is zero, the distance is
+// relative to what is allowed.
+func (y *yardstick) compareParts(v *named, want, own *ir.Literal, parts []extent) *Comparison {
+	c := &Comparison{Name: v.name, OK: true}
+	for i := range parts {
+		p := &parts[i]
+		far, at, wrong := 0.0, p.lo, false
+		for i := p.lo; i < p.hi; i++ {
+			d := difference(v.literal, want, i)
+			if math.IsInf(d, 0) && own != nil && difference(v.literal, own, i) == 0 { // the types do not hold the number
+				continue
+			}
+			wrong = wrong || math.IsInf(d, 0)
+			if d > far {
+				far, at = d, i
+			}
 		}
-	}
-	for i := range n {
-		d := difference(got, want, i)
-		c.MaxAbs = max(c.MaxAbs, d)
-		if c.OK && !(d <= c.Tolerance*scale) {
-			c.OK = false
-			c.First = fmt.Sprintf("%s: %s, the reference has %s", elementName(name, got.Type.Shape, i), elementText(got, i), elementText(want, i))
+		distance := norm(p.lo, p.hi, func(i int) float64 { return difference(v.literal, want, i) })
+		if wrong {
+			distance = math.Inf(1)
 		}
-	}
-	if c.MaxAbs > 0 {
-		c.MaxRel = c.MaxAbs / scale
+		allowed := y.allowed(p, v)
+		scale := p.scale
+		if scale == 0 {
+			scale = max(allowed, math.SmallestNonzeroFloat64)
+		}
+		one := &Comparison{MaxAbs: far, Rel: distance / scale, Tolerance: allowed / scale, OK: distance <= allowed}
+		if far > 0 {
+			one.Worst = fmt.Sprintf("%s: %s, the reference has %s", elementName(v.name, v.literal.Type.Shape, at), elementText(v.literal, at), elementText(want, at))
+		}
+		c.merge(i, one)
 	}
 	return c
 }

@@ -11,32 +11,37 @@ import (
 func TestCompare(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
-		name      string
-		got, want []float64
-		ok        bool
-		first     string
+		name           string
+		got, want, own []float64
+		ok             bool
+		worst          string
 	}{
-		{"equal", []float64{1, 2}, []float64{1, 2}, true, ""},
-		{"close", []float64{1e-7, -2}, []float64{0, -2}, true, ""},
-		{"far", []float64{1, 2.1}, []float64{1, 2}, false, "x[1]: 2.1, the reference has 2"},
-		{"not finite", []float64{nan, inf, -inf}, []float64{nan, inf, -inf}, true, ""},
-		{"NaN", []float64{1, nan}, []float64{1, 2}, false, "x[1]: NaN"},
-		{"no NaN", []float64{1, 2}, []float64{1, nan}, false, "x[1]: 2"},
-		{"infinite", []float64{inf, 2}, []float64{1, 2}, false, "x[0]: +Inf"},
-		{"zeros", []float64{0, 0}, []float64{0, 0}, true, ""},
-		{"only zeros wanted", []float64{0, 1e-30}, []float64{0, 0}, false, "x[1]"},
-		{"nothing", nil, nil, true, ""},
+		{"equal", []float64{1, 2}, []float64{1, 2}, []float64{1, 2}, true, ""},
+		{"close", []float64{1e-7, -2}, []float64{0, -2}, []float64{-1e-7, -2}, true, "x[0]: 1e-07, the reference has 0"},
+		{"far", []float64{1, 2.1}, []float64{1, 2}, []float64{1, 2.02}, false, "x[1]: 2.1, the reference has 2"},
+		{"as far as rounding goes", []float64{1.1, 2.1}, []float64{1, 2}, []float64{1.1, 2.1}, true, "1, the reference has"},
+		{"not finite", []float64{nan, inf, -inf}, []float64{nan, inf, -inf}, []float64{nan, inf, -inf}, true, ""},
+		{"NaN", []float64{1, nan}, []float64{1, 2}, []float64{1, 2}, false, "x[1]: NaN"},
+		{"no NaN", []float64{1, 2}, []float64{1, nan}, []float64{1, nan}, false, "x[1]: 2"},
+		{"infinite", []float64{inf, 2}, []float64{1, 2}, []float64{1, 2}, false, "x[0]: +Inf"},
+		{"infinite in these types", []float64{inf, 2}, []float64{1, 2}, []float64{inf, 2}, true, ""},
+		{"zeros", []float64{0, 0}, []float64{0, 0}, []float64{0, 0}, true, ""},
+		{"only zeros wanted", []float64{0, 1e-30}, []float64{0, 0}, []float64{0, 0}, false, "x[1]"},
+		{"zeros but for rounding", []float64{0, 1e-30}, []float64{0, 0}, []float64{1e-30, 0}, true, "x[1]"},
+		{"nothing", nil, nil, nil, true, ""},
 	} {
 		typ := ir.Tensor(ir.F32, len(c.got))
-		got := ir.Floats64(typ, c.got...)
-		want := ir.Floats64(typ.WithElem(ir.F64), c.want...)
-		r := compare("x", got, want, 1e-5)
-		if r.OK != c.ok || !strings.Contains(r.First, c.first) {
-			t.Errorf("%s: ok %t, first %q", c.name, r.OK, r.First)
+		got := &named{name: "x", literal: ir.Floats64(typ, c.got...)}
+		want, own := ir.Floats64(typ.WithElem(ir.F64), c.want...), ir.Floats64(typ.WithElem(ir.F64), c.own...)
+		y := &yardstick{scale: 1, unit: unitOf(ir.F32), sums: unitOf(ir.F32)}
+		r := y.compareParts(got, want, own, y.measures(want, own, nil, 0))
+		if r.OK != c.ok || !strings.Contains(r.Worst, c.worst) {
+			t.Errorf("%s: ok %t, worst %q", c.name, r.OK, r.Worst)
 		}
 	}
 	one, two := ir.Ints64(ir.Tensor(ir.I32, 1), 1<<30), ir.Ints64(ir.Tensor(ir.I32, 1), 1<<30+1)
-	if compare("x", one, two, 1e-5).OK {
+	y := new(yardstick)
+	if y.compareParts(&named{name: "n", literal: one}, two, two, y.measures(two, two, nil, 0)).OK {
 		t.Error("unequal integers are taken for equal")
 	}
 }
@@ -50,13 +55,18 @@ func TestElementName(t *testing.T) {
 	}
 }
 
-func TestTolerance(t *testing.T) {
+func TestRoundings(t *testing.T) {
 	f := ir.NewFunc("main")
 	m := &ir.Module{Funcs: []*ir.Func{f}}
-	for _, step := range []ir.DType{ir.I32, ir.F64, ir.F32, ir.BF16} {
+	for _, step := range []ir.DType{ir.I32, ir.F64, ir.F32, ir.F16, ir.BF16} {
 		f.NewArg(f.Body, ir.Tensor(step), "")
-		if got := toleranceOf(m); got.dtype != step && step != ir.I32 {
-			t.Errorf("with %s the tolerance is that of %s", step, got.dtype)
+		if got := roundings(m); step != ir.I32 && got[0] != step {
+			t.Errorf("with %s the least precise type is %s", step, got[0])
+		}
+	}
+	for dtype, want := range map[ir.DType]float64{ir.BF16: 0x1p-8, ir.F16: 0x1p-11, ir.F32: 0x1p-24, ir.F64: 0x1p-53} {
+		if got := unitOf(dtype); got != want {
+			t.Errorf("the unit of %s is %g, want %g", dtype, got, want)
 		}
 	}
 }

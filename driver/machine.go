@@ -109,6 +109,7 @@ func (m *machine) value(i int) *ir.Literal {
 type named struct {
 	name, kind string
 	state      bool // stands for a parameter of the next run
+	layers     int  // has a part for each layer on its first axis; 0 for one part
 	literal    *ir.Literal
 }
 
@@ -120,13 +121,13 @@ func (m *machine) values() []*named {
 	for i, p := range m.results {
 		l := m.value(i)
 		if p.rows == nil {
-			out = append(out, &named{p.name, p.kind, p.alias >= 0, l})
+			out = append(out, &named{p.name, p.kind, p.alias >= 0, p.layers(), l})
 			continue
 		}
 		n := byName[p.name]
 		if n == nil {
 			t := p.whole.WithElem(l.Type.Elem)
-			n = &named{p.name, p.kind, p.alias >= 0, &ir.Literal{Type: t, Data: make([]byte, t.Bytes())}}
+			n = &named{p.name, p.kind, p.alias >= 0, p.layers(), &ir.Literal{Type: t, Data: make([]byte, t.Bytes())}}
 			byName[p.name] = n
 			out = append(out, n)
 		}
@@ -141,7 +142,7 @@ func (m *machine) scalars() []*named {
 	var out []*named
 	for i, p := range m.results {
 		if p.alias < 0 && p.global.Rank() == 0 {
-			out = append(out, &named{p.name, p.kind, false, m.value(i)})
+			out = append(out, &named{p.name, p.kind, false, 0, m.value(i)})
 		}
 	}
 	return out

@@ -131,6 +131,15 @@ func (p *port) stack(attrs ir.Attrs) {
 	}
 }
 
+// layers is how many layers the whole value has on its first axis; 0 without
+// such an axis.
+func (p *port) layers() int {
+	if len(p.axes) > 0 && p.axes[0] == "layers" {
+		return p.whole.Shape[0]
+	}
+	return 0
+}
+
 // layerShape is the part of shape that belongs to one of n rows: its last rank
 // sizes, or, where the rank is not known, what follows when the leading sizes
 // have made n.

@@ -81,7 +81,9 @@ type runner struct {
 
 	p         *program
 	before    *ir.Module // as it was read, for a check of what has no reference of its own
-	tolerance tolerance
+	typed     *ir.Module // as it was read, for a check
+	roundings []ir.DType // of typed
+	ref       *reference // that results are held to, once it was evaluated
 	machine   *machine
 	args      *arguments
 	feed      *feed
@@ -95,6 +97,11 @@ func (r *runner) run(ctx context.Context) (*RunResult, error) {
 	if err := r.load(ctx); err != nil {
 		return nil, err
 	}
+	return r.compute(ctx)
+}
+
+// compute compiles and runs what was loaded.
+func (r *runner) compute(ctx context.Context) (*RunResult, error) {
 	if err := r.p.compile(ctx, "", ""); err != nil {
 		return nil, err
 	}
@@ -174,9 +181,11 @@ func (r *runner) load(ctx context.Context) error {
 		return err
 	}
 	boundInputs(r.p.m)
-	r.tolerance = toleranceOf(r.p.m)
-	if r.opts.Check && !r.p.named {
-		r.before = r.p.m.Clone()
+	if r.opts.Check {
+		r.typed, r.roundings = r.p.m.Clone(), roundings(r.p.m)
+		if !r.p.named {
+			r.before = r.typed
+		}
 	}
 	r.steps = 1
 	if t := r.p.training; t != nil {

@@ -108,7 +108,7 @@ func (r *runner) report(ctx context.Context, s *Step) error {
 // findNaN takes the same steps on the reference until an op makes a NaN, and
 // says which.
 func (r *runner) findNaN(ctx context.Context) string {
-	_, _, err := r.reference(ctx, len(r.history), true)
+	err := r.trapNaN(ctx, len(r.history))
 	if err == nil {
 		return "the reference has none, in float64: a number was too large for the types of the program"
 	}

@@ -133,10 +133,13 @@ func (s *streams) textResult(r *driver.RunResult) {
 	}
 	for _, c := range r.Checks {
 		verdict := "ok"
-		if !c.OK {
+		switch {
+		case !c.OK:
 			verdict = "differs"
+		case c.Lost():
+			verdict = "lost to rounding"
 		}
-		fmt.Fprintf(w, "check %s\tabs %.3g\trel %.3g\ttolerance %.3g\t%s\n", diag.Line(c.Name), c.MaxAbs, c.MaxRel, c.Tolerance, verdict)
+		fmt.Fprintf(w, "check %s\tabs %.3g\trel %.3g\ttolerance %.3g\t%s\n", diag.Line(c.Name), c.MaxAbs, c.Rel, c.Tolerance, verdict)
 	}
 	w.Flush()
 }
@@ -204,11 +207,12 @@ func (s *streams) jsonResult(r *driver.RunResult) {
 		s.json(struct {
 			Check     string `json:"check"`
 			MaxAbs    number `json:"max_abs"`
-			MaxRel    number `json:"max_rel"`
+			Rel       number `json:"rel"`
 			Tolerance number `json:"tolerance"`
 			OK        bool   `json:"ok"`
-			First     string `json:"first,omitempty"`
-		}{c.Name, number(c.MaxAbs), number(c.MaxRel), number(c.Tolerance), c.OK, c.First})
+			Lost      bool   `json:"lost,omitempty"`
+			Worst     string `json:"worst,omitempty"`
+		}{c.Name, number(c.MaxAbs), number(c.Rel), number(c.Tolerance), c.OK, c.Lost(), c.Worst})
 	}
 }
 

@@ -15,6 +15,8 @@ type Options struct {
 	// Float64 keeps every floating-point value in float64 (every complex one in
 	// complex128) from beginning to end; results have these types too.
 	Float64 bool
+	// Float32 does the same with float32 for every type that is wider than it.
+	Float32 bool
 	// Poison makes the floating-point results of ops with the attribute
 	// pp.dont_care NaN, so that a use of them is seen in the results.
 	Poison bool
@@ -150,13 +152,19 @@ func (o Options) elem(t ir.DType) ir.DType {
 		return ir.F64
 	case o.Float64 && t.IsComplex():
 		return ir.C128
+	case o.Float32 && t == ir.F64:
+		return ir.F32
+	case o.Float32 && t == ir.C128:
+		return ir.C64
 	}
 	return t
 }
 
 // elem is the element type with which p computes values of type t.
 func (p *process) elem(t ir.DType) ir.DType {
-	return Options{Float64: p.wide || p.w.opts.Float64}.elem(t)
+	o := p.w.opts
+	o.Float64 = o.Float64 || p.wide
+	return o.elem(t)
 }
 
 // A process executes one program: the only one, or that of a device.
@@ -223,7 +231,7 @@ func (p *process) is(x *tensor, t *ir.Type) bool {
 	if !t.IsTensor() {
 		return true
 	}
-	same := x.elem == p.elem(t.Elem) || p.wide && x.elem == t.Elem // a value from outside
+	same := x.elem == p.elem(t.Elem) || p.wide && x.elem == p.w.opts.elem(t.Elem) // a value from outside
 	return same && slices.Equal(x.shape, t.Shape)
 }
 

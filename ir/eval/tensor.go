@@ -153,6 +153,9 @@ func fromLiteral(l *ir.Literal, elem ir.DType) *tensor {
 			x.c[k] = l.Complex(k)
 		}
 	}
+	if l.Type.Elem != elem {
+		x.round()
+	}
 	if stored < n {
 		x.fill(x, 0)
 	}

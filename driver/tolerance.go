@@ -1,0 +1,285 @@
+package driver
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// A yardstick says how far results of the program may be from the reference:
+// it follows from the program's types, the length of its sums, and how far
+// rounding alone moves each result.
+//
+// The last is measured. The reference is evaluated a second time in the
+// program's own types, one rounding after each op; its distance from float64 is
+// what these types cost, whatever the model does. The pipelined program rounds
+// as often but adds up in another order, so its distance has the same size:
+// [timesMeasured] as much is allowed, plus what its sums may lose. A program in
+// float64 is measured in float32 and the distance scaled, for to first order a
+// rounding error is proportional to the unit of the type.
+//
+// Distances are root mean squares, of each layer where a value has one part per
+// layer, since wrong numbers are told from rounded ones by how many they are: a
+// microbatch too few changes every element of a gradient, by much less than
+// rounding may change one.
+type yardstick struct {
+	scale float64            // of a distance in the types of the measurement: 1, or that of float64 to float32
+	unit  float64            // of the least precise type
+	sums  float64            // what sums may lose within an op, relatively
+	parts float64            // what the sum of parts may lose, added up in the least precise type
+	usual map[string]float64 // relative distances of parts of results, by kind
+}
+
+const (
+	// timesMeasured is how many times the measured distance is allowed. No
+	// result of the programs that the tests run uses half of its tolerance.
+	timesMeasured = 4
+
+	// With fewer elements a distance may be small by chance; then at least that
+	// is allowed which is usual among results of the same kind.
+	fewElements = 64
+)
+
+// unitOf is the largest relative error of a number rounded to t.
+func unitOf(t ir.DType) float64 {
+	u := 0.5
+	for u > 0x1p-53 && t.Round(1+u) != 1 {
+		u /= 2
+	}
+	return u
+}
+
+// roundings returns the floating-point types of the values of m and those to
+// which its pipelines round weights, the least precise first.
+func roundings(m *ir.Module) []ir.DType {
+	var found []ir.DType
+	add := func(t ir.DType) {
+		if t.IsComplex() {
+			t = t.Part()
+		}
+		if t.IsFloat() && !slices.Contains(found, t) {
+			found = append(found, t)
+		}
+	}
+	see := func(vs []*ir.Value) {
+		for _, v := range vs {
+			if v.Type.IsTensor() {
+				add(v.Type.Elem)
+			}
+		}
+	}
+	for _, f := range m.Funcs {
+		if f.Body == nil {
+			continue
+		}
+		see(f.Params())
+		f.Body.Walk(func(op *ir.Op) {
+			see(op.Results)
+			if d, ok := op.Attrs.Get("config").(ir.Dict); ok {
+				add(ir.DTypeByName(ir.Attrs(d).Str("gather_dtype")))
+			}
+		})
+	}
+	slices.SortFunc(found, func(a, b ir.DType) int { return cmp.Compare(unitOf(b), unitOf(a)) })
+	return found
+}
+
+// newYardstick is the yardstick of program m, as it was read; sequential is its
+// reference, whose sums have all their terms.
+//
+// An op adds up in float32, or float64 where its values are that: the error of n
+// additions grows with the root of n. What microbatches, batches and devices
+// make is added up in the type of the value itself, the least precise there is.
+func newYardstick(m, sequential *ir.Module) *yardstick {
+	y := &yardstick{scale: 1, usual: make(map[string]float64)}
+	types := roundings(m)
+	if len(types) == 0 {
+		return y
+	}
+	y.unit = unitOf(types[0])
+	y.sums = min(y.unit, unitOf(ir.F32)) * math.Sqrt(longestSum(sequential))
+	y.parts = y.unit * math.Sqrt(float64(pieces(m)))
+	if types[0] == ir.F64 {
+		y.scale = unitOf(ir.F64) / unitOf(ir.F32)
+	}
+	return y
+}
+
+// longestSum is the largest number of terms of a sum in m.
+func longestSum(m *ir.Module) float64 {
+	longest := 1.0
+	for _, f := range m.Funcs {
+		if f.Body == nil {
+			continue
+		}
+		f.Body.Walk(func(op *ir.Op) {
+			rule, n := ir.FactorsOf(op), 1.0
+			if rule == nil {
+				return
+			}
+			for k, t := range rule.Types {
+				if t == ir.Reduction {
+					n *= float64(rule.Sizes[k])
+				}
+			}
+			longest = max(longest, n)
+		})
+	}
+	return longest
+}
+
+// pieces is in how many pieces m adds up what is one sum in the reference: those
+// of devices, of microbatches and of accumulated batches.
+func pieces(m *ir.Module) int {
+	microbatches := 1
+	for _, op := range m.Main().Body.Ops {
+		if d, ok := op.Attrs.Get("config").(ir.Dict); ok {
+			microbatches = max(microbatches, ir.Attrs(d).Int("microbatches"))
+		}
+	}
+	train, _ := m.Attrs.Get("pp.train").(ir.Dict)
+	return numDevices(m) * microbatches * max(1, ir.Attrs(train).Int("gradient_accumulation"))
+}
+
+// An extent is one part of a result, a layer's or all of it: how far the
+// reference in the program's own types is from that in float64.
+type extent struct {
+	lo, hi int     // its elements
+	scale  float64 // the norm of what it is relative to
+	own    float64 // the distance, as a norm
+	least  float64 // a distance that is allowed in any case
+}
+
+// measures measures a result part by part. Its size is that of what it is
+// relative to: itself, or, of a new parameter, the update.
+func (y *yardstick) measures(want, own, before *ir.Literal, layers int) []extent {
+	n := want.Type.NumElements()
+	ms := make([]extent, max(layers, 1))
+	for i := range ms {
+		m := &ms[i]
+		m.lo, m.hi = n/len(ms)*i, n/len(ms)*(i+1)
+		m.scale = norm(m.lo, m.hi, func(i int) float64 { return number(want, i) })
+		if before != nil {
+			if update := norm(m.lo, m.hi, func(i int) float64 { return difference(want, before, i) }); update > 0 {
+				m.scale = update
+			}
+		}
+		if own != nil {
+			m.own = y.scale * norm(m.lo, m.hi, func(i int) float64 { return difference(own, want, i) })
+		}
+	}
+	return ms
+}
+
+// norm is the root of the sum of the squares of the finite values among f(lo) …
+// f(hi-1).
+func norm(lo, hi int, f func(i int) float64) float64 {
+	sum := 0.0
+	for i := lo; i < hi; i++ {
+		if v := f(i); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			sum += v * v
+		}
+	}
+	return math.Sqrt(sum)
+}
+
+// learn notes which relative distances are usual among results of a kind: the
+// median over parts.
+func (y *yardstick) learn(kinds map[string][]extent) {
+	for kind, ms := range kinds {
+		var rel []float64
+		for _, m := range ms {
+			if m.scale > 0 {
+				rel = append(rel, m.own/m.scale)
+			}
+		}
+		if len(rel) > 0 {
+			slices.Sort(rel)
+			y.usual[kind] = rel[len(rel)/2]
+		}
+	}
+}
+
+// allowed is the distance that is allowed of a part of v, as a norm.
+func (y *yardstick) allowed(m *extent, v *named) float64 {
+	t := v.literal.Type.Elem
+	if !t.IsFloat() && !t.IsComplex() {
+		return timesMeasured * m.own
+	}
+	own := m.own
+	if m.hi-m.lo < fewElements && own > 2*unitOf(t)*m.scale {
+		own = max(own, y.usualOf(v)*m.scale)
+	}
+	parts := y.parts
+	if v.kind == "" {
+		parts *= unitOf(t) / y.unit
+	}
+	return max(timesMeasured*own, m.least) + (y.sums+parts)*m.scale
+}
+
+// usualOf is the relative distance that is usual among results like v. The
+// scalars of a step of training are functions of gradients.
+func (y *yardstick) usualOf(v *named) float64 {
+	if v.literal.Type.Rank() > 0 {
+		return y.usual[kindOf(v)]
+	}
+	if v.kind != "metric" {
+		return 0
+	}
+	for _, kind := range []string{"gradient", statePrefix + "m", statePrefix + "momentum", "param"} {
+		if usual, ok := y.usual[kind]; ok {
+			return usual
+		}
+	}
+	return 0
+}
+
+// kindOf is the kind of results whose distances are alike: opt.m of all
+// parameters, say.
+func kindOf(v *named) string {
+	switch v.kind {
+	case "state":
+		slot := strings.TrimPrefix(v.name, statePrefix)
+		slot, _, _ = strings.Cut(slot, ".")
+		return statePrefix + slot
+	case "":
+		return "output " + v.name
+	}
+	return v.kind
+}
+
+// uncertain is how far updates may be from one another that divide a gradient
+// by its own size, as those of Adam do. Where a gradient is no larger than its
+// error, such an update has either sign, and elsewhere its error is that of the
+// gradient. moment is the state that has the gradient's sign; rounding moves it
+// by as much as own is away from want, over a row; largest is the largest
+// update.
+//
+// The distance is a sum of squares, which may be larger than expected by
+// several standard deviations: where few elements make it up, by much.
+func (y *yardstick) uncertain(m *extent, moment, own *ir.Literal, largest float64) float64 {
+	const deviations = 6
+	row := 1
+	for d := moment.Type.Rank() - 1; d >= 0 && row < fewElements; d-- {
+		row *= moment.Type.Shape[d]
+	}
+	row = min(row, m.hi-m.lo)
+	squares, variance := 0.0, 0.0
+	for lo := m.lo; lo < m.hi; lo += row {
+		hi := min(lo+row, m.hi)
+		noise := timesMeasured / 2 * y.scale * norm(lo, hi, func(i int) float64 { return difference(own, moment, i) }) / math.Sqrt(float64(hi-lo))
+		if noise == 0 {
+			continue
+		}
+		for i := lo; i < hi; i++ {
+			q := noise / math.Abs(number(moment, i))
+			q = min(q*q, 2) // as often 0 as twice the update, if the sign is not known
+			squares += q
+			variance += 2 * q * q
+		}
+	}
+	return largest * math.Sqrt(squares+deviations*math.Sqrt(variance))
+}
