@@ -89,6 +89,7 @@ func (e *elab) mark(at span) {
 		return
 	}
 	e.b.Origin = &ir.Origin{Pos: at.pos(), Name: e.name, Layer: e.layer}
+	e.p.places[e.b.Origin] = at
 }
 
 // run executes statements; done says that one of them returned v.

@@ -17,8 +17,10 @@ type layerFunc struct {
 	elem    ir.DType
 	sides   []side
 	weights []weight
-	aux     int  // scalars after the activation
-	rows    bool // takes, as its last side input, the rows' numbers, and, as its last weight, the layer's and the step's
+	aux     int              // scalars after the activation
+	rows    bool             // takes, as its last side input, the rows' numbers, and, as its last weight, the layer's and the step's
+	known   map[string]value // arguments that were given when the layer was stacked
+	checked bool             // for what depends on microbatches
 	bad     bool
 }
 
@@ -86,7 +88,7 @@ func (e *elab) unique(name string) string {
 // buildLayer builds d for batches of one size: parameters are the activation,
 // the side inputs, the weights.
 func (p *program) buildLayer(d *funcDecl, batch int, lead []string, known map[string]value, rows bool) *layerFunc {
-	l := &layerFunc{fn: ir.NewFunc(d.name), decl: d, rows: rows}
+	l := &layerFunc{fn: ir.NewFunc(d.name), decl: d, rows: rows, known: known}
 	l.fn.Private = true
 	l.fn.Origin = &ir.Origin{Pos: d.pos(), Name: d.name, Layer: d.name}
 	l.batch = axis{d.params[0].typ.axes[0].name, batch}
@@ -427,6 +429,7 @@ func (e *elab) pipeline(x *callExpr, s *stackCall, ops []*tensor) value {
 	if l.bad {
 		return poison{}
 	}
+	e.p.checkRows(l, sched.microbatches)
 	outside, sidesOf := "", l
 	if sched.pipelined < s.layers {
 		whole := e.layerFor(s.decl, batch.size, []string{"stage"}, s.known)

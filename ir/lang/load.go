@@ -103,14 +103,16 @@ type program struct {
 	rules     map[string][]rule
 	values    map[string]map[string]*setting // by block and key
 	builtins  map[string]*builtin
-	undivided map[undivided]bool // what was reported
-	sources   int                // read so far
-	steps     int                // statements executed so far
+	undivided map[undivided]bool  // what was reported
+	places    map[*ir.Origin]span // that ops come from
+	means     map[*ir.Op]bool     // divisions of a sum by the number of its terms
+	sources   int                 // read so far
+	steps     int                 // statements executed so far
 }
 
 func newProgram(opts Options) *program {
 	return &program{builtins: newBuiltins(), opts: opts, seen: make(map[string]*file), fns: make(map[string]*funcDecl), rules: make(map[string][]rule),
-		values: make(map[string]map[string]*setting), undivided: make(map[undivided]bool), types: newTable[ir.DType](), axes: newTable[*axisDecl]()}
+		values: make(map[string]map[string]*setting), undivided: make(map[undivided]bool), places: make(map[*ir.Origin]span), means: make(map[*ir.Op]bool), types: newTable[ir.DType](), axes: newTable[*axisDecl]()}
 }
 
 // A table is named things in order.

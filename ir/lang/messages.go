@@ -158,5 +158,9 @@ const (
 
 // Warnings.
 const (
-	warnMeshAxis message = "nothing is sharded along mesh axis %s: its %d devices compute the same"
+	warnStatistics   message = "%s combines rows of %s within one of %d microbatches: what layer %s returns depends on how many there are"
+	warnAuxiliary    message = "%s: auxiliary scalar %d of layer %s is not linear in means over %s: its mean over %d microbatches is not its value for the whole batch"
+	warnAuxiliarySum message = "%s: auxiliary scalar %d of layer %s is a sum over %s: its mean over %d microbatches is not its value for the whole batch"
+	warnAccumulated  message = "%s: %s is not linear in means over %s: its mean over %d accumulated batches is not its value for all their examples"
+	warnMeshAxis     message = "nothing is sharded along mesh axis %s: its %d devices compute the same"
 )

@@ -50,6 +50,7 @@ func (p *program) build() *ir.Module {
 	if p.count == 0 {
 		p.checkNames(m)
 		p.markTraining(m, d, v)
+		p.checkAccumulated(m, d, e.act.batch)
 		if n, given := p.num("pipeline", "combine"); given {
 			m.Attrs.Set("pp.combine", ir.I64Attr(n))
 		}

@@ -55,7 +55,9 @@ func mean(e *elab, c *builtinCall) value {
 		n *= t.axes[d].size
 	}
 	s := e.reduce(e.cast(t, wide(t.elem())), ir.Add, 0, over)
-	return e.cast(s.with(e.b.Div(s.v, e.b.Splat(s.v.Type, float64(n)))), t.elem())
+	v := e.b.Div(s.v, e.b.Splat(s.v.Type, float64(n)))
+	e.p.means[v.Def] = true
+	return e.cast(s.with(v), t.elem())
 }
 
 // lowest is the number that a maximum (or, negated, a minimum) starts from.

@@ -7,19 +7,38 @@ type Warning struct {
 	Name    string // as in --skip; lower case, no spaces
 	Doc     string // one line
 	Explain string // a paragraph: what is warned of, what it costs, when it is right
+
+	// Differs says that results may differ from those of the layers in sequence.
+	Differs bool
 }
 
 // The names of the warnings.
 const (
-	unusedMeshAxis = "unused-mesh-axis"
+	unusedMeshAxis        = "unused-mesh-axis"
+	microbatchStatistics  = "microbatch-statistics"
+	auxiliaryMean         = "auxiliary-not-a-mean"
+	accumulatedStatistics = "accumulated-statistics"
 )
 
 // Warnings is every warning that the language gives of a program that it
 // takes.
 var Warnings = []Warning{
-	{unusedMeshAxis, "the devices along a mesh axis all compute the same",
-		`No rule shards anything along the mesh axis, so each device along it computes and stores what the others do: the program takes that
+	{Name: unusedMeshAxis, Doc: "the devices along a mesh axis all compute the same",
+		Explain: `No rule shards anything along the mesh axis, so each device along it computes and stores what the others do: the program takes that
 many times the devices for the same step time. Add the axis to a shard rule, or leave it out of the mesh.`},
+	{Name: microbatchStatistics, Doc: "a pipelined layer combines examples of a microbatch", Differs: true,
+		Explain: `A pipeline calls its layer on each microbatch by itself. What the layer computes over the batch axis, such as the mean in a batch norm, or
+from the place of an example in the batch, it computes of a microbatch: results depend on the number of microbatches, and differ from those of the
+layers in sequence on the whole batch. That is right where the statistics of a microbatch are what is wanted. Otherwise reduce over axes of each
+example, or use one microbatch.`},
+	{Name: auxiliaryMean, Doc: "an auxiliary scalar depends on the number of microbatches", Differs: true,
+		Explain: `The model gets the mean over microbatches of what a pipelined layer returns after its activation. That is the scalar of the whole batch
+where the scalar is a mean over examples, or linear in such means. A sum over the batch, a product of two means, the square or the logarithm of one
+are not: the numbers change with the number of microbatches. Take the function of each example first and the mean last.`},
+	{Name: accumulatedStatistics, Doc: "a result depends on how examples are put in accumulated batches",
+		Explain: `With gradient_accumulation each batch of a step is computed by itself, and the loss and the metrics of the step are the means of theirs. Where
+a result is not linear in means over examples, because it takes the square of a mean, say, or normalises by statistics of the batch, that is not what
+one batch of all the examples gives.`},
 }
 
 // checkMeshUse warns of mesh axes along which nothing is sharded.
