@@ -10,7 +10,8 @@ import (
 // differentiate makes main return, after its results, the gradient of its
 // first result with respect to its parameters, and, where the module's
 // attribute pp.gradient says "all" and not "params", to its floating-point
-// inputs. Without the attribute it changes nothing.
+// inputs. Without the attribute it changes nothing. A parameter with the
+// attribute pp.frozen has no gradient, and nothing is kept for one.
 //
 // It is reverse mode over the IR's regions. The backward ops stand after the
 // forward ones; a loop gets a loop in reverse:
@@ -117,7 +118,7 @@ func (d *differentiator) run(inputs bool) error {
 	f := d.f
 	var wrt []*ir.Value
 	for _, p := range f.Params() {
-		if p.Type.IsTensor() && p.Type.Elem.IsFloat() && (inputs || p.Attrs.Str("pp.kind") == "param") {
+		if p.Type.IsTensor() && p.Type.Elem.IsFloat() && !p.Attrs.Has("pp.frozen") && (inputs || p.Attrs.Str("pp.kind") == "param") {
 			wrt = append(wrt, p)
 		}
 	}

@@ -16,6 +16,12 @@ import (
 //     learning_rate;
 //   - every new parameter, then every new state.
 //
+// A parameter with the attribute pp.frozen, and one that is not of
+// floating-point numbers, is not trained: it has no gradient, no state and no
+// part in the norms, and is returned as it is. The attribute pp.update of a
+// parameter is what the optimizer does otherwise for it: lr_scale multiplies the
+// learning rate, weight_decay is in place of the optimizer's.
+//
 // A new parameter or state has the type of the old one and lies on the mesh as
 // that does, and may take its memory: the result has the attribute pp.alias,
 // the number of the parameter that it replaces, and the parameter, for readers
@@ -47,7 +53,9 @@ func optimizer(m *ir.Module) error {
 	s.ret = s.f.Return()
 	s.f.Body.Ops = s.f.Body.Ops[:len(s.f.Body.Ops)-1]
 	s.addState()
-	s.accumulate()
+	if err := s.accumulate(); err != nil {
+		return err
+	}
 	s.build()
 	return nil
 }
@@ -63,7 +71,8 @@ type step struct {
 	schedule *learningRate
 	slots    []string // the state that is kept per parameter
 	leaves   []*leaf
-	elem     ir.DType // of the numbers of the whole step
+	fixed    []*ir.Value // the parameters that are not trained
+	elem     ir.DType    // of the numbers of the whole step
 
 	ret     *ir.Op      // the return of main before
 	values  []*ir.Value // that main returns
@@ -79,7 +88,8 @@ type leaf struct {
 	name  string
 	own   int      // from which dimension on it is one layer's weight
 	elem  ir.DType // of the state and of the arithmetic
-	decay bool     // subject to weight decay
+	decay float64  // weight decay
+	scale float64  // of the learning rate
 
 	sharding *ir.Sharding // how the state lies
 	zero     string       // how that was chosen
@@ -130,11 +140,17 @@ func (s *step) takeGradients() error {
 	ret := s.f.Return()
 	s.values, s.results = slices.Clone(ret.Operands), slices.Clone(s.f.Results)
 	for _, p := range s.f.Params() {
-		if p.Attrs.Str("pp.kind") != "param" || !p.Type.IsTensor() || !p.Type.Elem.IsFloat() {
+		if p.Attrs.Str("pp.kind") != "param" {
+			continue
+		}
+		if !trained(p) {
+			s.fixed = append(s.fixed, p)
 			continue
 		}
 		l := &leaf{param: p, name: p.Attrs.Str("pp.name"), own: ownDims(p), elem: stateElem(p.Type.Elem)}
-		l.decay = p.Type.Rank()-l.own >= s.config.Int("decay_rank")
+		if err := s.configureLeaf(l); err != nil {
+			return err
+		}
 		i := slices.IndexFunc(s.results, func(r ir.Result) bool { return isGradientOf(r, p) })
 		if i < 0 {
 			return errorf(nil, "parameter %s has no gradient among the results: it cannot be trained", l.name)
@@ -149,13 +165,38 @@ func (s *step) takeGradients() error {
 		s.leaves = append(s.leaves, l)
 	}
 	if len(s.leaves) == 0 {
-		return errorf(nil, "there is nothing to train: main has no floating-point parameters")
+		return errorf(nil, "there is nothing to train: main has no floating-point parameters that are not frozen")
 	}
 	s.elem = stateElem(ir.DTypeByName(s.config.Str("accumulate_dtype")))
 	for _, l := range s.leaves {
 		if l.elem == ir.F64 {
 			s.elem = ir.F64
 		}
+	}
+	return nil
+}
+
+// trained reports whether parameter p, of kind param, is trained.
+func trained(p *ir.Value) bool {
+	return p.Type.IsTensor() && p.Type.Elem.IsFloat() && !p.Attrs.Has("pp.frozen")
+}
+
+// configureLeaf reads what pp.train and the parameter's own pp.update say of l.
+func (s *step) configureLeaf(l *leaf) error {
+	l.scale = 1
+	if l.param.Type.Rank()-l.own >= s.config.Int("decay_rank") {
+		l.decay = s.config.Float("weight_decay")
+	}
+	d, _ := l.param.Attrs.Get("pp.update").(ir.Dict)
+	own := ir.Attrs(d)
+	if own.Has("lr_scale") {
+		l.scale = own.Float("lr_scale")
+	}
+	if own.Has("weight_decay") {
+		l.decay = own.Float("weight_decay")
+	}
+	if l.decay != 0 && !s.method.decays {
+		return errorf(nil, "%s has no weight decay (%g for %s): adamw has", s.method.name, l.decay, l.name)
 	}
 	return nil
 }
@@ -207,6 +248,9 @@ func (s *step) addState() {
 	for _, l := range s.leaves {
 		l.param.Sharding = s.closed(l.param)
 		l.sharding, l.zero = s.shard(l)
+	}
+	for _, p := range s.fixed {
+		p.Sharding = s.closed(p)
 	}
 	for _, slot := range s.slots {
 		for _, l := range s.leaves {
@@ -263,6 +307,9 @@ func (s *step) build() {
 	}
 	for i, l := range s.leaves {
 		s.replace(l.param, weights[i], "param."+l.name)
+	}
+	for _, p := range s.fixed {
+		s.replace(p, p, "param."+p.Attrs.Str("pp.name"))
 	}
 	s.replace(s.count, next, "opt.step")
 	for k := range s.slots {
@@ -351,7 +398,11 @@ func (s *step) update() (weights []*ir.Value, states [][]*ir.Value) {
 	for _, l := range s.leaves {
 		l.weight = s.b.Convert(s.b.Constrain(l.param, l.sharding), l.elem)
 		by, next := s.method.update(s, l)
-		w := s.b.Sub(l.weight, s.scale(by, s.rate))
+		rate := s.rate
+		if l.scale != 1 {
+			rate = s.times(l.scale, rate)
+		}
+		w := s.b.Sub(l.weight, s.scale(by, rate))
 		l.weight = s.b.Constrain(s.b.Convert(w, l.param.Type.Elem), l.sharding).Named(l.name)
 		weights = append(weights, s.b.Constrain(l.weight, l.param.Sharding))
 		for i, v := range next {

@@ -73,11 +73,11 @@ func adam(s *step, l *leaf) (*ir.Value, []*ir.Value) {
 	return s.b.Div(up, down), []*ir.Value{m, v}
 }
 
-// adamw is adam plus weight_decay times the parameter.
+// adamw is adam plus the weight decay times the parameter.
 func adamw(s *step, l *leaf) (*ir.Value, []*ir.Value) {
 	by, next := adam(s, l)
-	if decay := s.config.Float("weight_decay"); l.decay && decay != 0 {
-		by = s.b.Add(by, s.times(decay, l.weight))
+	if l.decay != 0 {
+		by = s.b.Add(by, s.times(l.decay, l.weight))
 	}
 	return by, next
 }

@@ -354,7 +354,7 @@ func TestOptimizerErrors(t *testing.T) {
 			}},
 		{d: train("sgd", steady), want: "there is nothing to train: the module has no main function",
 			change: func(m *ir.Module) { m.Funcs = nil }},
-		{d: train("sgd", steady), want: "there is nothing to train: main has no floating-point parameters",
+		{d: train("sgd", steady), want: "there is nothing to train: main has no floating-point parameters that are not frozen",
 			change: func(m *ir.Module) {
 				for _, p := range m.Main().Params() {
 					p.Attrs.Set("pp.kind", ir.Str("input"))

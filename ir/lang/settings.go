@@ -71,6 +71,8 @@ var settingTable = []settingRow{
 	{block: "train", key: "data", kind: fileName, words: []string{"synthetic"}, def: "synthetic", doc: "synthetic, or an npz file with batches on a leading axis"},
 	{block: "train", key: "dtype", kind: word, words: []string{"f32", "f64", "bf16"}, def: "f32", doc: "in which gradients accumulate"},
 	{block: "train", key: "gradient_accumulation", kind: count, min: 1, def: 1, doc: "batches per update"},
+	{block: "train", key: "reduce_gradients", kind: word, words: []string{"per_step", "per_batch"}, def: "per_step",
+		doc: "when devices combine the gradients of accumulated batches: once per step, or in each batch; goes with shard_optimizer_over_data = true and gradient_accumulation above 1"},
 	{block: "train", key: "shard_optimizer_over_data", kind: flag, def: false, doc: "ZeRO-1: optimizer state cut along data too"},
 
 	{block: "hardware", key: "preset", kind: fileName, def: "", doc: "a chip by name: v5p, v5e, v4, h100"},
@@ -126,6 +128,23 @@ func (p *program) checkTogether() {
 		if s := p.values["pipeline"][key]; s != nil && gather != "per_repeat" && !slices.Contains([]string{"false", "none"}, p.word("pipeline", key)) {
 			p.report(s.span, "leave it out", errNoEffect, s.key, p.word("pipeline", key), "gather", gather, "per_repeat")
 		}
+	}
+	p.checkReduceGradients()
+}
+
+// checkReduceGradients refuses to reduce gradients in each batch where there is
+// one, or where that takes no less memory.
+func (p *program) checkReduceGradients() {
+	s := p.values["train"]["reduce_gradients"]
+	if s == nil || p.word("train", "reduce_gradients") != "per_batch" {
+		return
+	}
+	accumulate, _ := p.num("train", "gradient_accumulation")
+	switch {
+	case accumulate < 2:
+		p.report(s.span, "leave it out", errNoEffect, s.key, "per_batch", "gradient_accumulation", "1", "2 or more")
+	case !p.flag("train", "shard_optimizer_over_data"):
+		p.report(s.span, "leave it out", errNoEffect, s.key, "per_batch", "shard_optimizer_over_data", "false", "true")
 	}
 }
 

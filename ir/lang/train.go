@@ -253,6 +253,9 @@ func (p *program) trainAttr() ir.Dict {
 	}
 	accumulate, _ := p.num("train", "gradient_accumulation")
 	as.Set("gradient_accumulation", ir.I64Attr(accumulate))
+	if p.word("train", "reduce_gradients") == "per_batch" {
+		as.Set("reduce_gradients", ir.Str("per_batch"))
+	}
 	as.Set("accumulate_dtype", ir.Str(p.elem(ir.DTypeByName(p.word("train", "dtype"))).String()))
 	as.Set("shard_optimizer_over_data", ir.Bool(p.flag("train", "shard_optimizer_over_data")))
 	as.Set("seed", ir.I64Attr(p.seed()))

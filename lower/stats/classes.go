@@ -21,7 +21,11 @@ func classesOf(m *ir.Module, n *nests, f *ir.Func) []Class {
 	}
 	f.Body.Walk(func(op *ir.Op) {
 		if op.Kind == ir.While {
-			carryClasses(class, op, func(int) Class { return LoopBuffers })
+			of := LoopBuffers
+			if op.Attrs.Str("pp.loop") == "batches" {
+				of = GradientSums
+			}
+			carryClasses(class, op, func(int) Class { return of })
 		}
 	})
 	for v := range flow.WeightsOf(m, f).Gathered {

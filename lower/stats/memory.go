@@ -17,12 +17,13 @@ const (
 	OptimizerState               // arguments that say so
 	GatheredWeights              // all-gathers of a parameter or of a part of one, and what is chosen from them
 	ResidualStacks               // what a loop saves for a later one
+	GradientSums                 // what a loop over accumulated batches adds up
 	LoopBuffers                  // other carries of loops
 	Temporaries                  // all else
 	numClasses
 )
 
-var classNames = [numClasses]string{"parameters", "optimizer state", "gathered weights", "residuals", "loop buffers", "temporaries"}
+var classNames = [numClasses]string{"parameters", "optimizer state", "gathered weights", "residuals", "gradient sums", "loop buffers", "temporaries"}
 
 func (c Class) String() string { return classNames[c] }
 
