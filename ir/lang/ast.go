@@ -142,10 +142,11 @@ type stmt interface{ at() span }
 type (
 	weightStmt struct {
 		span
-		names []nameRef
-		typ   *typeExpr
-		init  expr     // nil without one
-		file  *textLit // nil without one
+		names  []nameRef
+		typ    *typeExpr
+		init   expr     // nil without one
+		frozen bool     // not trained
+		file   *textLit // nil without one
 	}
 	returnStmt struct {
 		span

@@ -126,7 +126,9 @@ func newBuiltins() map[string]*builtin {
 		"clip":        {args: []argSpec{need("x", tensorArg), need("low", numberArg), need("high", numberArg)}, run: clip, doc: "x held between two numbers"},
 		"full":        {args: []argSpec{need("value", numberArg), need("to", typeArg), may("axes", axesArg)}, run: full, doc: "a tensor of one number"},
 
-		"take":    {args: []argSpec{need("x", tensorArg), need("index", tensorArg), need("axis", axisArg)}, run: take, doc: "the elements of x at the indices along an axis"},
+		"take": {args: []argSpec{need("x", tensorArg), need("index", tensorArg), need("axis", axisArg)}, run: take, doc: "the elements of x at the indices along an axis"},
+		"normalized": {args: []argSpec{need("x", tensorArg), need("by", tensorArg)}, run: normalized,
+			doc: "x divided by a number of the batch, such as a count, which is taken as its mean over all accumulated batches, without a gradient; 0 where that is 0"},
 		"one_hot": {args: []argSpec{need("index", tensorArg), need("axis", axisArg), need("to", typeArg), may("size", numberArg)}, run: oneHot, doc: "1 where the index is, 0 elsewhere along a new axis"},
 		"top_k":   {args: []argSpec{need("x", tensorArg), need("over", axisArg), need("into", newArg), may("k", numberArg)}, run: topK, doc: "the k largest elements and their indices, along a new axis"},
 		"sort":    {args: []argSpec{need("x", tensorArg), need("over", axisArg), may("descending", boolArg)}, run: sortAxis, doc: "elements in order along an axis"},

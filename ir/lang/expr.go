@@ -41,7 +41,9 @@ func (e *elab) binary(x *binaryExpr) value {
 	_, tx := a.(*tensor)
 	_, ty := b.(*tensor)
 	if tx || ty {
-		return e.tensorOp(x, op, a, b)
+		v := e.tensorOp(x, op, a, b)
+		e.noteRatio(x, v, a, b)
+		return v
 	}
 	p, isBool := a.(boolean)
 	q, isBool2 := b.(boolean)

@@ -204,7 +204,7 @@ func (f *formatter) brace() string {
 }
 
 // columns says where a line aligns with its neighbours: param a: f32[b] = ones
-// at the type and the value, settings at the =, rules at the arrow.
+// at the type, the value and what follows it, settings at the =, rules at the arrow.
 func (f *formatter) columns(ts []token) (kind string, cuts []int) {
 	at := func(text string, after int) []int { // outside of brackets, after a token
 		var found []int
@@ -228,8 +228,8 @@ func (f *formatter) columns(ts []token) (kind string, cuts []int) {
 			cuts = append(cuts, colon[0]+1)
 			if eq := at("=", colon[0]); len(eq) > 0 {
 				cuts = append(cuts, eq[0])
-				if as := at("as", eq[0]); len(as) > 0 {
-					cuts = append(cuts, as[0])
+				if after := append(at("frozen", eq[0]), at("as", eq[0])...); len(after) > 0 {
+					cuts = append(cuts, after[0])
 				}
 			}
 		}

@@ -130,13 +130,15 @@ type stmtNode struct {
 	Sep    bool        `parser:"@';'?"`
 }
 
-// weightNode is param a, b: f32[embed] = ones as "name".
+// weightNode is param a, b: f32[embed] = ones frozen as "name". A variable may
+// be called frozen: what assigns to one is the next statement.
 type weightNode struct {
-	Pos   lexer.Position
-	Names []*nameNode `parser:"'param' @@ ( ',' @@ )*"`
-	Type  *typeNode   `parser:"':' @@"`
-	Init  *exprNode   `parser:"( '=' @@ )?"`
-	File  *nameNode   `parser:"( 'as' @@ )?"`
+	Pos    lexer.Position
+	Names  []*nameNode `parser:"'param' @@ ( ',' @@ )*"`
+	Type   *typeNode   `parser:"':' @@"`
+	Init   *exprNode   `parser:"( '=' @@ )?"`
+	Frozen bool        `parser:"( (?! 'frozen' ( '=' | ',' ) ) @'frozen' )?"`
+	File   *nameNode   `parser:"( 'as' @@ )?"`
 }
 
 type returnNode struct {

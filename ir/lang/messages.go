@@ -65,12 +65,21 @@ const (
 	errSettingBody  message = "%s: %s takes no braces"
 	errSettingArg   message = "%s takes %s, by name"
 	errRates        message = "%s: %s: %s for %s"
-	errCustom       message = "remat = custom says for each name what becomes of it"
-	errCustomValue  message = "%s: want device, remat or offload"
+	errCustom       message = "%s = custom says for each name what becomes of it"
+	errCustomValue  message = "%s: want %s"
 	errLoss         message = "train: model %s returns %s, want a float without axes: a loss"
 	errNoCheckpoint message = "no value of the model has the checkpoint name %s"
 	errNoCut        message = "without iteration_input and decoder_layer_input each iteration would keep the whole state of the loop instead: %s"
 	errNoEffect     message = "%s = %s has no effect while %s = %s; it goes with %s"
+)
+
+// Training.
+const (
+	errNoDecay        message = "train: %s has no weight_decay"
+	errParamsNone     message = "train: params: no parameter matches %q"
+	errParamsFrozen   message = "train: params: %q decides nothing: all that it matches is frozen where it is declared, such as %s"
+	errParamsDecided  message = "train: params: %q decides nothing: %q matches all of it before"
+	errNothingTrained message = "train: model %s has no parameter that can be trained"
 )
 
 // Pipelines.
@@ -154,6 +163,7 @@ const (
 	errSplit       message = "split: %s has size %d, the parts make %d"
 	errMerge       message = "merge: %s make %d, %s has size %d"
 	errRate        message = "dropout: a rate of %v is not within 0 and 1"
+	errNormalized  message = "normalized in %s: the batches of a step are known to the model alone"
 )
 
 // Warnings.
@@ -163,4 +173,6 @@ const (
 	warnAuxiliarySum message = "%s: auxiliary scalar %d of layer %s is a sum over %s: its mean over %d microbatches is not its value for the whole batch"
 	warnAccumulated  message = "%s: %s is not linear in means over %s: its mean over %d accumulated batches is not its value for all their examples"
 	warnMeshAxis     message = "nothing is sharded along mesh axis %s: its %d devices compute the same"
+	warnNoGradient   message = "%s has no gradient and is not trained: %s"
+	warnMeanOfMeans  message = "each of %d accumulated batches divides by its own %s: %s is the mean of their quotients, not the quotient of their sums"
 )

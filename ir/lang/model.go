@@ -13,6 +13,27 @@ type modelState struct {
 	params map[string]span       // parameter paths that are taken
 	layers map[string]*layerFunc // by everything that a layer function depends on
 	step   *ir.Value             // the parameter that random numbers depend on; nil without
+
+	declared []*declaredParam // the parameters of main, in order
+
+	batch   string      // the axis of the examples; "" where nothing has one
+	reduced []*ir.Value // what sums and the like over the examples give
+	ratios  []ratio     // quotients of tensors
+}
+
+// A declaredParam is a parameter of main and where it is declared.
+type declaredParam struct {
+	span
+	path  string
+	value *ir.Value
+}
+
+// A ratio is a quotient of tensors and where it stands.
+type ratio struct {
+	span
+	x, by   string // as the source has them
+	value   *ir.Value
+	divisor *ir.Value
 }
 
 // build makes the module of the program's model.
@@ -40,6 +61,12 @@ func (p *program) build() *ir.Module {
 	e.act = &layout{p: p, rules: p.rules["activations"], lead: []string{"stage"}}
 	e.act.batch, p.pipelined = p.batchAxis(d)
 	e.inputs(d)
+	e.model.batch = e.act.batch
+	for _, q := range d.params {
+		if e.model.batch == "" && q.typ != nil && len(q.typ.axes) > 0 {
+			e.model.batch = q.typ.axes[0].name
+		}
+	}
 	v, done := e.run(d.body)
 	if !done {
 		e.fail(d.span, "return loss", errNoReturn, "model", d.name)
@@ -49,8 +76,8 @@ func (p *program) build() *ir.Module {
 	m.Funcs = append([]*ir.Func{f}, m.Funcs...)
 	if p.count == 0 {
 		p.checkNames(m)
-		p.markTraining(m, d, v)
 		p.checkAccumulated(m, d, e.act.batch)
+		p.markTraining(e.model, d, v)
 		if n, given := p.num("pipeline", "combine"); given {
 			m.Attrs.Set("pp.combine", ir.I64Attr(n))
 		}
@@ -246,6 +273,8 @@ type weight struct {
 	axes []axis
 	init string
 	file string
+
+	frozen bool // not trained
 }
 
 // weights declares the names of one param statement.
@@ -262,7 +291,7 @@ func (e *elab) weights(s *weightStmt) []weight {
 			e.scope.set(n.name, poison{})
 			continue
 		}
-		w := weight{n.span, n.name, elem, axes, init, ""}
+		w := weight{span: n.span, name: n.name, elem: elem, axes: axes, init: init, frozen: s.frozen}
 		if s.file != nil {
 			if w.file = s.file.text; len(s.names) > 1 {
 				e.fail(s.file.span, "declare them one by one", errFileMany, s.file.text, len(s.names))
@@ -315,7 +344,11 @@ func (e *elab) parameter(at span, w weight, path string, layers int) *ir.Value {
 	if w.file != "" {
 		as = append(as, ir.NamedAttr{Name: "pp.file", Attr: ir.Str(w.file)})
 	}
+	if w.frozen {
+		as = append(as, ir.NamedAttr{Name: "pp.frozen", Attr: ir.Unit{}})
+	}
 	v.Attrs = ir.AttrsOf(as...)
+	e.model.declared = append(e.model.declared, &declaredParam{span: w.span, path: path, value: v})
 	return v
 }
 

@@ -408,7 +408,7 @@ func (c *converter) body(b *bodyNode) []stmt {
 }
 
 func (c *converter) weight(at span, w *weightNode) *weightStmt {
-	out := &weightStmt{span: at, typ: c.typ(w.Type)}
+	out := &weightStmt{span: at, typ: c.typ(w.Type), frozen: w.Frozen}
 	for _, n := range w.Names {
 		out.names = append(out.names, c.name(n))
 	}

@@ -21,7 +21,9 @@ func (e *elab) over(c *builtinCall, t *tensor) ([]string, bool) {
 // reduce combines t over axes; sums of 16-bit floats are taken in f32.
 func (e *elab) reduce(t *tensor, kind ir.Kind, init float64, over []string) *tensor {
 	zero := e.b.Splat(ir.Tensor(t.elem()), init)
-	return &tensor{e.b.Reduce(kind, t.v, zero, t.dims(over)...), without(t.axes, over...)}
+	out := &tensor{e.b.Reduce(kind, t.v, zero, t.dims(over)...), without(t.axes, over...)}
+	e.noteReduced(out, over)
+	return out
 }
 
 func (e *elab) sumOver(t *tensor, over []string) *tensor {
@@ -201,5 +203,6 @@ func dot(e *elab, c *builtinCall) value {
 		return e.fail(c.span, "", errTensorLarge, axesText(axes), maxElements)
 	}
 	out := &tensor{e.b.Dot(x.v, y.v, d), axes}
+	e.noteReduced(out, over)
 	return e.constrained(e.reorder(out, append(namesOf(without(x.axes, over...)), namesOf(right)...)))
 }

@@ -65,6 +65,7 @@ var settingTable = []settingRow{
 		doc: "a defect of others to be reproduced; goes with gather = per_repeat"},
 
 	{block: "train", key: "optimizer", kind: call, words: []string{"sgd", "adam", "adamw"}, def: "", doc: "how parameters are updated"},
+	{block: "train", key: "params", kind: call, words: []string{"custom"}, doc: "what becomes of parameters, by patterns of their paths"},
 	{block: "train", key: "clip_by_global_norm", kind: real, above: true, doc: "the largest norm of all gradients together"},
 	{block: "train", key: "steps", kind: count, min: 0, def: 1, doc: "how many updates; with 0 the program computes the loss alone"},
 	{block: "train", key: "seed", kind: count, min: 0, def: 0, doc: "of initial values, inputs and random numbers"},
@@ -213,6 +214,12 @@ func alternatives(words []string) string {
 	return strings.Join(words, "")
 }
 
+// customExample is what custom looks like, by setting.
+var customExample = map[string]string{
+	"remat":  "custom { query_proj = device, context = remat }",
+	"params": `custom { "*norm*" = update(weight_decay: 0), "table" = frozen }`,
+}
+
 // checkCall checks word, word(args) and word { key = value }.
 func (p *program) checkCall(row *settingRow, s *setting) {
 	fn, args := s.value, []arg(nil)
@@ -233,13 +240,17 @@ func (p *program) checkCall(row *settingRow, s *setting) {
 		return
 	}
 	if s.body == nil && n.name == "custom" {
-		p.report(s.span, "custom { query_proj = device, context = remat }", errCustom)
+		p.report(s.span, customExample[s.key], errCustom, s.key)
+		return
+	}
+	if s.key == "params" {
+		p.checkParams(s)
 		return
 	}
 	for _, e := range s.body {
 		how, ok := e.value.(*nameRef)
 		if !ok || !slices.Contains([]string{"device", "remat", "offload"}, how.name) {
-			p.report(e.value.at(), "", errCustomValue, e.key)
+			p.report(e.value.at(), "", errCustomValue, e.key, "device, remat or offload")
 		}
 	}
 	p.checkTrainCall(s.value.at(), n.name, args)

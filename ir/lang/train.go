@@ -50,6 +50,9 @@ var trainArgs = []trainArg{
 	{of: "adamw", name: "weight_decay", kind: real, def: 1e-4, doc: "of each parameter, times the learning rate"},
 	{of: "adamw", name: "decay_rank", kind: count, def: 0, doc: "parameters of fewer axes do not decay"},
 
+	{of: "update", name: "lr_scale", kind: real, def: 1.0, doc: "multiplies the learning rate"},
+	{of: "update", name: "weight_decay", kind: real, def: "the optimizer's", doc: "in place of the optimizer's, whatever `decay_rank` says"},
+
 	{of: "constant", name: "value", kind: real, doc: "the same in every step"},
 
 	{of: "linear", name: "peak", kind: real, doc: "reached after the warm-up"},
@@ -219,9 +222,11 @@ func (p *program) loop() *Training {
 	return t
 }
 
-// markTraining gives m, the module of model d, the attributes that ask for
-// gradients and an update. The first result, v, has to be a loss then.
-func (p *program) markTraining(m *ir.Module, d *funcDecl, v value) {
+// markTraining gives the module of model d the attributes that ask for gradients
+// and an update. The first result, v, has to be a loss then.
+func (p *program) markTraining(s *modelState, d *funcDecl, v value) {
+	m := s.module
+	p.applyParams(s)
 	switch {
 	case p.opts.Grad:
 		m.Attrs.Set("pp.gradient", ir.Str("all"))
@@ -236,6 +241,11 @@ func (p *program) markTraining(m *ir.Module, d *funcDecl, v value) {
 	}
 	if t, ok := v.(*tensor); ok && (len(t.axes) > 0 || !t.elem().IsFloat()) {
 		p.report(lastReturn(d.body).args[0].span, "mean(…) makes it one", errLoss, d.name, describe(v))
+		return
+	}
+	if p.trains() {
+		p.leaveUntrained(s)
+		p.checkMeanOfMeans(s)
 	}
 }
 

@@ -171,7 +171,7 @@ func TestRandom(t *testing.T) {
 		}
 	}
 	train := decls + "train { optimizer = sgd(lr: 1) }\n"
-	out := evalBody(t, train, "return sum(dropout(full(1, f32, [rows, cols]), 0.25))", Options{Train: true})
+	out := evalBody(t, train, "return sum(dropout(full(1, f32, [rows, cols]), 0.25))", Options{Grad: true})
 	kept := out[0] * 0.75
 	if share := kept / n; math.Abs(share-0.75) > 0.02 {
 		t.Errorf("dropout of 0.25 keeps %g", share)

@@ -18,6 +18,8 @@ const (
 	microbatchStatistics  = "microbatch-statistics"
 	auxiliaryMean         = "auxiliary-not-a-mean"
 	accumulatedStatistics = "accumulated-statistics"
+	noGradient            = "no-gradient"
+	meanOfMeans           = "mean-of-means"
 )
 
 // Warnings is every warning that the language gives of a program that it
@@ -39,6 +41,13 @@ are not: the numbers change with the number of microbatches. Take the function o
 		Explain: `With gradient_accumulation each batch of a step is computed by itself, and the loss and the metrics of the step are the means of theirs. Where
 a result is not linear in means over examples, because it takes the square of a mean, say, or normalises by statistics of the batch, that is not what
 one batch of all the examples gives.`},
+	{Name: noGradient, Doc: "a parameter that is trained has no gradient",
+		Explain: `The loss does not depend on the parameter, or through stop_gradient alone. All that an optimizer could do is decay it, so it is left as it
+is and has no optimizer state, as a parameter that is declared frozen. Say frozen where that is meant.`},
+	{Name: meanOfMeans, Doc: "accumulated batches divide by sums of their own",
+		Explain: `With gradient_accumulation the loss of a step is the mean of the losses of its batches. A loss that is a quotient of two sums over the
+examples, such as a masked mean, then weighs an example of a batch with few valid ones more than one of a batch with many, and depends on how examples
+are put in batches. normalized(sum, by: count) divides by the count of all batches. The quotient is right where every batch has the same count.`},
 }
 
 // checkMeshUse warns of mesh axes along which nothing is sharded.

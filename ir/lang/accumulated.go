@@ -1,0 +1,99 @@
+package lang
+
+import (
+	"slices"
+	"strings"
+
+	"ppc/internal/diag"
+	"ppc/ir"
+)
+
+// normalized is x divided by a number of the batch, which the optimizer makes the
+// mean over all batches of a step before any of them is differentiated.
+func normalized(e *elab, c *builtinCall) value {
+	x, by := c.tensor("x"), c.tensor("by")
+	switch {
+	case e.model == nil:
+		return e.fail(c.span, "return the sum and the count, and divide in the model", errNormalized, "a layer")
+	case e.inBlocks:
+		return e.fail(c.span, "return the blocks, and divide what they sum up to", errNormalized, "blocks")
+	case !x.elem().IsFloat():
+		return e.fail(c.span, "cast(x, f32)", errFloat, c.name, x)
+	case by.axis(e.model.batch) >= 0 || by.elem() == ir.I1:
+		return e.fail(c.span, "sum(…) makes it one", errWant, "normalized's by", "a number of the batch", describe(by))
+	case !e.need(c, "x", x, namesOf(by.axes)...):
+		return poison{}
+	}
+	elem := wide(x.elem())
+	attrs := ir.AttrsOf(ir.NamedAttr{Name: "name", Attr: ir.Str("")}, ir.NamedAttr{Name: "pp.stop_gradient", Attr: ir.Unit{}}, ir.NamedAttr{Name: "pp.over_batches", Attr: ir.Unit{}})
+	total := e.b.Emit(ir.PPName, []*ir.Value{e.cast(by, elem).v}, attrs, nil, nil).Results[0]
+	none := e.b.Compare("EQ", total, e.b.Splat(total.Type, 0))
+	some := e.b.Select(none, e.b.Splat(total.Type, 1), total)
+	wideX := e.cast(x, elem)
+	spread := func(v *ir.Value) *ir.Value { return e.align(&tensor{v, by.axes}, x.axes).v }
+	quotient := e.b.Div(wideX.v, spread(some))
+	return e.cast(wideX.with(e.b.Select(spread(none), e.b.Splat(quotient.Type, 0), quotient)), x.elem())
+}
+
+// noteReduced notes a value of the main function that is made of all examples:
+// by a reduction over their axis, or over all axes.
+func (e *elab) noteReduced(t *tensor, over []string) {
+	if e.model != nil && (len(t.axes) == 0 || slices.Contains(over, e.model.batch)) {
+		e.model.reduced = append(e.model.reduced, t.v)
+	}
+}
+
+// noteRatio notes v, which the main function computes as a / b, tensors.
+func (e *elab) noteRatio(x *binaryExpr, v, a, b value) {
+	q, ok := v.(*tensor)
+	divisor, isTensor := b.(*tensor)
+	if x.op != "/" || !ok || !isTensor || e.model == nil {
+		return
+	}
+	at, _ := e.where(x.span)
+	e.model.ratios = append(e.model.ratios, ratio{span: at, x: written(x.x.at(), "sum"), by: written(x.y.at(), "count"), value: q.v, divisor: divisor.v})
+}
+
+// written is the expression at a place as the source has it, or a name for it
+// where it is too long to repeat.
+func written(at span, name string) string {
+	const most = 40
+	if at.src == nil || at.len > most {
+		return name
+	}
+	line := []rune(diag.LineOf(at.src.text, at.line))
+	if at.col-1+at.len > len(line) {
+		return name
+	}
+	return strings.TrimSpace(string(line[at.col-1 : at.col-1+at.len]))
+}
+
+// checkMeanOfMeans warns of results that depend on a quotient whose divisor is
+// made of the examples of a batch, where a step has several batches: the results
+// of the step are means over those of its batches.
+func (p *program) checkMeanOfMeans(s *modelState) {
+	accumulate, _ := p.num("train", "gradient_accumulation")
+	if accumulate < 2 {
+		return
+	}
+	main := s.module.Main()
+	d := dependence{s.module, func(op *ir.Op) bool { return op.Kind == ir.PPName && op.Attrs.Has("pp.over_batches") }}
+	statistics := slices.DeleteFunc(slices.Clone(s.reduced), func(v *ir.Value) bool {
+		made := d.of(main, v)
+		return !slices.ContainsFunc(main.Params(), func(q *ir.Value) bool { return made[q] && q.Attrs.Str("pp.kind") == "input" })
+	})
+	said := make(map[span]bool)
+	for _, q := range s.ratios {
+		made := d.of(main, q.divisor)
+		if said[q.span] || !slices.ContainsFunc(statistics, func(v *ir.Value) bool { return made[v] }) {
+			continue
+		}
+		for i, v := range main.Return().Operands {
+			if v.Type.Rank() == 0 && v.Type.Elem.IsFloat() && d.of(main, v)[q.value] {
+				said[q.span] = true
+				p.warn(q.span, meanOfMeans, "normalized("+q.x+", by: "+q.by+")", warnMeanOfMeans, accumulate, q.by, main.Results[i].Attrs.Str("pp.name"))
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package lang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"ppc/internal/diag"
+	"ppc/ir"
+)
+
+// params is what train.params = custom { … } says of parameters by pattern.
+func (p *program) params() []setting {
+	if s := p.values["train"]["params"]; s != nil {
+		return s.body
+	}
+	return nil
+}
+
+// checkParams checks what each pattern is given: frozen, trained, or update(…).
+func (p *program) checkParams(s *setting) {
+	for _, e := range s.body {
+		switch x := e.value.(type) {
+		case *nameRef:
+			if x.name == "frozen" || x.name == "trained" {
+				continue
+			}
+		case *callExpr:
+			if n, ok := x.fn.(*nameRef); ok && n.name == "update" && e.body == nil {
+				p.checkUpdate(x)
+				continue
+			}
+		}
+		p.report(e.value.at(), "", errCustomValue, e.key, "frozen, trained or update(…)")
+	}
+}
+
+// checkUpdate checks update(lr_scale: …, weight_decay: …).
+func (p *program) checkUpdate(x *callExpr) {
+	if len(x.args) == 0 {
+		p.report(x.span, "trained leaves all to the optimizer", errSettingArg, "update", alternatives(argNames(trainArgsOf("update"))))
+		return
+	}
+	if !p.checkTrainCall(x.span, "update", x.args) {
+		return
+	}
+	_, args := callOf(x)
+	decays := slices.Contains(argNames(trainArgsOf(p.word("train", "optimizer"))), "weight_decay")
+	if a := args["weight_decay"]; a != nil && !decays && p.word("train", "optimizer") != "" {
+		p.report(a.at(), "optimizer = adamw(…) has it", errNoDecay, p.word("train", "optimizer"))
+	}
+}
+
+// applyParams gives each parameter what the first pattern says that matches its
+// path. A pattern that decides for none is refused.
+func (p *program) applyParams(s *modelState) {
+	decided := make(map[*declaredParam]string)
+	for _, e := range p.params() {
+		var matched, own []*declaredParam
+		for _, d := range s.declared {
+			if !matches(e.key, d.path) {
+				continue
+			}
+			matched = append(matched, d)
+			if decided[d] == "" && !d.value.Attrs.Has("pp.frozen") {
+				own = append(own, d)
+			}
+		}
+		key := keyOf(e)
+		switch {
+		case len(matched) == 0:
+			p.report(key, p.likePath(s, e.key), errParamsNone, e.key)
+		case len(own) == 0 && decided[matched[0]] == "":
+			p.report(key, "leave it out", errParamsFrozen, e.key, matched[0].path)
+		case len(own) == 0:
+			p.report(key, "the first pattern that matches counts: move it up, or leave it out", errParamsDecided, e.key, decided[matched[0]])
+		}
+		for _, d := range own {
+			decided[d] = e.key
+			d.apply(e.value)
+		}
+	}
+}
+
+// keyOf is where the key of a setting stands, quotes included.
+func keyOf(e setting) span {
+	at := e.span
+	at.len = utf8.RuneCountInString(e.key)
+	if line := []rune(diag.LineOf(at.src.text, at.line)); at.col <= len(line) && line[at.col-1] == '"' {
+		at.len += 2
+	}
+	return at
+}
+
+// apply gives the parameter what a pattern says.
+func (d *declaredParam) apply(x expr) {
+	if n, ok := x.(*nameRef); ok {
+		if n.name == "frozen" {
+			d.value.Attrs.Set("pp.frozen", ir.Unit{})
+		}
+		return
+	}
+	call, _ := x.(*callExpr)
+	_, args := callOf(call)
+	var update ir.Attrs
+	for _, name := range sortedKeys(args) {
+		v, _ := numberOf(args[name])
+		update.Set(name, ir.Float{Value: v, Type: ir.F64})
+	}
+	d.value.Attrs.Set("pp.update", ir.Dict(update))
+}
+
+// likePath is a hint at what a pattern was meant to match.
+func (p *program) likePath(s *modelState, pattern string) string {
+	var paths []string
+	for _, d := range s.declared {
+		paths = append(paths, d.path)
+	}
+	if hint := near(pattern, paths); hint != "" {
+		return hint
+	}
+	if hint := near(strings.Trim(pattern, "*."), paths); hint != "" {
+		return hint
+	}
+	const most = 8
+	if n := len(paths); n > most {
+		paths = append(paths[:most:most], fmt.Sprintf("and %d more", n-most))
+	}
+	return "there are " + strings.Join(paths, ", ")
+}
+
+// matches reports whether name is pattern, in which * is any run of characters.
+func matches(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == name
+	}
+	last := len(parts) - 1
+	if !strings.HasPrefix(name, parts[0]) || len(name) < len(parts[0])+len(parts[last]) || !strings.HasSuffix(name, parts[last]) {
+		return false
+	}
+	name = name[len(parts[0]) : len(name)-len(parts[last])]
+	for _, part := range parts[1:last] { // the first place is as good as any
+		_, after, ok := strings.Cut(name, part)
+		if !ok {
+			return false
+		}
+		name = after
+	}
+	return true
+}
+
+// leaveUntrained freezes the parameters that can have no gradient: weight decay
+// alone would change them. There must be others.
+func (p *program) leaveUntrained(s *modelState) {
+	main := s.module.Main()
+	loss := main.Return().Operands[0]
+	flows, depends := dependence{s.module, stopsGradient}.of(main, loss), dependence{module: s.module}.of(main, loss)
+	trained := 0
+	for _, d := range s.declared {
+		v := d.value
+		switch {
+		case !v.Type.Elem.IsFloat() || v.Attrs.Has("pp.frozen"):
+		case flows[v]:
+			trained++
+		default:
+			why := "the loss does not depend on it"
+			if depends[v] {
+				why = "the loss depends on it through stop_gradient alone"
+			}
+			v.Attrs.Set("pp.frozen", ir.Unit{})
+			p.warn(d.span, noGradient, "param "+d.name()+": … = … frozen, where that is meant", warnNoGradient, d.path, why)
+		}
+	}
+	if set := p.values["train"]["optimizer"]; trained == 0 {
+		p.report(set.span, "steps = 0 computes the loss alone", errNothingTrained, s.module.Name)
+	}
+}
+
+// name is how the parameter is declared.
+func (d *declaredParam) name() string { return d.path[strings.LastIndex(d.path, ".")+1:] }
+
+// A dependence finds what a value depends on, through layers and loops, but not
+// through ops for which ends, if it is not nil, holds.
+type dependence struct {
+	module *ir.Module
+	ends   func(*ir.Op) bool
+}
+
+func stopsGradient(op *ir.Op) bool { return op.Kind == ir.PPName && op.Attrs.Has("pp.stop_gradient") }
+
+// of is the values of f, those in regions included, that v, which f computes,
+// depends on.
+func (d dependence) of(f *ir.Func, v *ir.Value) map[*ir.Value]bool {
+	need := map[*ir.Value]bool{v: true}
+	d.block(f.Body, need)
+	return need
+}
+
+// block adds to need what the needed values of b depend on.
+func (d dependence) block(b *ir.Block, need map[*ir.Value]bool) {
+	for _, op := range slices.Backward(b.Ops) {
+		if !slices.ContainsFunc(op.Results, func(v *ir.Value) bool { return need[v] }) || d.ends != nil && d.ends(op) {
+			continue
+		}
+		switch {
+		case op.Kind == ir.PPPipeline || op.Kind == ir.PPStack:
+			d.layers(op, need)
+		case op.Kind == ir.PPScan:
+			d.loop(op, op.Regions[0].Args[1:], op.Int("carries"), need)
+		case op.Kind == ir.PPCheckpoint:
+			d.loop(op, op.Regions[0].Args, 0, need)
+		default:
+			for _, v := range slices.Concat(op.Operands, op.Captures()) {
+				need[v] = true
+			}
+		}
+	}
+}
+
+// loop is block for an op whose region yields its results and takes its operands
+// as args, the first n of them in turn.
+func (d dependence) loop(op *ir.Op, args []*ir.Value, n int, need map[*ir.Value]bool) {
+	yield := op.Regions[0].Terminator()
+	for again := true; again; {
+		again = false
+		for i, v := range op.Results {
+			if need[v] || i < n && need[args[i]] {
+				need[yield.Operands[i]] = true
+			}
+		}
+		d.block(op.Regions[0], need)
+		for i := range n {
+			if need[args[i]] && !need[yield.Operands[i]] {
+				again = true
+			}
+		}
+	}
+	for i, v := range args {
+		if i < len(op.Operands) && need[v] {
+			need[op.Operands[i]] = true
+		}
+	}
+}
+
+// layers is block for a layer that is applied again and again: its operands are
+// those of the layer's function, of which the first is the result of the layer
+// before.
+func (d dependence) layers(op *ir.Op, need map[*ir.Value]bool) {
+	f := d.module.Func(op.Sym("layer"))
+	inside := make(map[*ir.Value]bool)
+	params, results := f.Params(), f.Return().Operands
+	for i, v := range op.Results {
+		if need[v] {
+			inside[results[i]] = true
+		}
+	}
+	d.block(f.Body, inside)
+	if inside[params[0]] && !inside[results[0]] {
+		inside[results[0]] = true
+		d.block(f.Body, inside)
+	}
+	for i, v := range params {
+		if inside[v] {
+			need[op.Operands[i]] = true
+		}
+	}
+}
