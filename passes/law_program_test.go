@@ -41,7 +41,7 @@ var lawFactors = []lawFactor{
 	{"skip_bubbles", words("false true")},
 	{"mode", words("auto explicit")},
 	{"combine", words("0 1000000")},
-	{"step", []string{"grad", "train", "train zero", "train accumulate", "train zero accumulate"}},
+	{"step", []string{"grad", "train", "train zero", "train accumulate", "train zero accumulate", "train zero accumulate per_batch frozen", "train accumulate normalized rules", "grad frozen"}},
 	{"run", words("plain shuffled buffers bubbles")}, // of modes
 }
 
@@ -198,12 +198,28 @@ func (c lawCase) model() string {
 		if c.has("step", "zero") {
 			train += ", shard_optimizer_over_data = true"
 		}
+		if c.has("step", "per_batch") {
+			train += ", reduce_gradients = per_batch"
+		}
+		switch {
+		case c.has("step", "frozen"):
+			train += `, params = custom { "*.wo" = frozen }`
+		case c.has("step", "rules"):
+			train += `, params = custom { "*.w*" = update(lr_scale: 0.5), "scale" = frozen }`
+		}
 		train += " }\n"
+	}
+	frozen, side, loss := "", "", "mean(y * y * scale)"
+	if c.has("step", "frozen") {
+		frozen = " frozen"
+	}
+	if c.has("step", "normalized") {
+		side, loss = ", weight: f64[batch, seq]", "normalized(sum(y * y * scale * weight), by: sum(weight * weight))"
 	}
 	return fmt.Sprintf(`axes { batch = %d, seq = 2, kv_seq = seq, embed = 4, mlp = 4, experts = 4, routes = experts }
 
 layer block(x: f64[batch, seq, embed], gain: f64[batch, seq]) {
-  param norm: f64[embed]      = ones
+  param norm: f64[embed]      = ones%s
   param wi:   f64[embed, mlp] = normal(0.5)
   param wo:   f64[mlp, embed] = normal(0.5)%s
 
@@ -214,12 +230,12 @@ layer block(x: f64[batch, seq, embed], gain: f64[batch, seq]) {
   return checkpoint(x + y, "out_proj"), %s
 }
 
-model law(x: f64[batch, seq, embed]) {
+model law(x: f64[batch, seq, embed]%s) {
   param scale: f64[embed] = normal(1)
   y, aux = pipeline(block, layers: %d)(x, mean(x * scale, over: embed))
-  return mean(y * y * scale) + 0.1 * aux
+  return %s + 0.1 * aux
 }
-%s`, c.batch(), params, body, aux, c.layers(), train)
+%s`, c.batch(), frozen, params, body, aux, side, c.layers(), loss, train)
 }
 
 // lowering is how it is computed.

@@ -92,7 +92,7 @@ func everyCase(t *testing.T, cases func(yield func(lawCase) bool)) {
 
 // command is what runs the program of c and says by how much it is wrong.
 func (c lawCase) command() string {
-	if c.is("step") == "grad" {
+	if c.has("step", "grad") {
 		return "# ppc run law.pp --check --grad"
 	}
 	return "# ppc run law.pp --check --steps 1"

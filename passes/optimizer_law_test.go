@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/lang"
 	"ppc/runtime"
 )
 
@@ -231,5 +233,110 @@ func TestAccumulatedGradients(t *testing.T) {
 			t.Errorf("the input is %s with %s, want 4 batches", x.Type, x.Attrs)
 		}
 		sameSteps(t, trainOn(t, m, parts, whole), at, 3, 1e-12)
+	}
+}
+
+// countedLoss is the typed form of a program whose loss is a masked mean of
+// batches of so many rows, n of which make a step, plus beside times a mean.
+func countedLoss(t *testing.T, rows, n int, beside float64, lowering string) *ir.Module {
+	t.Helper()
+	text := fmt.Sprintf(`axes { batch = %d, embed = 4 }
+
+layer l(x: f64[batch, embed]) {
+  param w: f64[embed] = ones
+  return x + tanh(x * w)
+}
+
+model counted(x: f64[batch, embed], mask: f64[batch]) {
+  param scale: f64[embed] = ones
+  param fixed: f64[embed] = ones frozen
+  y = pipeline(l, layers: 4)(x * scale + fixed)
+  return normalized(sum(mean(y * y, over: embed) * mask), by: sum(mask)) + %g * mean(y)
+}
+
+shard weights     { embed -> fsdp }
+shard activations { batch -> data, fsdp }
+
+%s
+
+train {
+  optimizer = adamw(lr: 0.1, eps: 1e-3, weight_decay: 0.1), clip_by_global_norm = 0.5, dtype = f64, gradient_accumulation = %d
+  params    = custom { "scale" = update(lr_scale: 0.5, weight_decay: 0) }
+}
+`, rows, beside, lowering, n)
+	p, err := lang.Load("counted.pp", lang.Options{Train: true, ReadFile: func(string) ([]byte, error) { return []byte(text), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Module
+}
+
+// A loss that is normalized over the batches of a step is that of all their rows
+// at once, also where a batch counts none, and so is what a step makes of it. A
+// frozen parameter stays, and has no state.
+func TestNormalizedLoss(t *testing.T) {
+	for _, lowering := range []string{
+		"mesh { stage = 2 }; pipeline { microbatches = 2 }",
+		"mesh { stage = 2, data = 2, fsdp = 2 }; pipeline { microbatches = 2 }",
+		"mesh { stage = 2, data = 2 }; pipeline { microbatches = 4, repeats = 2, mode = explicit }; train { shard_optimizer_over_data = true }",
+	} {
+		whole, parts := countedLoss(t, 24, 1, 0.1, lowering), countedLoss(t, 8, 3, 0.1, lowering)
+		args := waves(whole)
+		mask := make([]float64, 24)
+		copy(mask, []float64{1, 1, 1, 0, 1, 1, 1, 1})
+		mask[20] = 1 // the second batch has none
+		args[1] = ir.Floats64(args[1].Type, mask...)
+		batches := slices.Clone(args)
+		batches[0] = &ir.Literal{Type: ir.Tensor(ir.F64, 3, 8, 4), Data: args[0].Data}
+		batches[1] = &ir.Literal{Type: ir.Tensor(ir.F64, 3, 8), Data: args[1].Data}
+		got, want := compiled(t, parts), compiled(t, whole)
+		sameSteps(t, trainOn(t, got, parts, batches), trainOn(t, want, whole, args), 3, 1e-12)
+		for _, p := range got.Main().Params() {
+			if name := p.Attrs.Str("pp.name"); strings.HasPrefix(name, "opt.") && strings.HasSuffix(name, ".fixed") {
+				t.Errorf("there is %s", name)
+			}
+		}
+		if outside, inside := collectives(got, ir.AllReduce, "data"); inside > 0 {
+			t.Errorf("%d all-reduces over data in loops, %d outside", inside, outside)
+		}
+	}
+}
+
+// Where no row of any batch counts, a normalized loss is 0 and has no gradient.
+func TestNothingCounts(t *testing.T) {
+	typed := countedLoss(t, 8, 2, 0, "mesh { data = 2 }")
+	args := waves(typed)
+	args[1] = ir.Floats64(args[1].Type, make([]float64, 8)...)
+	r := trainOn(t, compiled(t, typed), typed, args)
+	before := r.trained()
+	out := r.step()
+	near(t, "loss", out["loss"].Float(0), 0, 0)
+	near(t, "grad_norm", out["grad_norm"].Float(0), 0, 0)
+	if !slices.Equal(before["fixed"], r.trained()["fixed"]) {
+		t.Error("a frozen parameter has changed")
+	}
+}
+
+// compiled runs all passes over a copy of typed.
+func compiled(t *testing.T, typed *ir.Module) *ir.Module {
+	t.Helper()
+	m := typed.Clone()
+	if err := Run(m, Config{}); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// With reduce_gradients = per_batch the sums of gradients are as large as the
+// state, and scattered in every batch; without it once per step.
+func TestReduceGradients(t *testing.T) {
+	typed := perceptron(8)
+	for how, want := range map[string][2]int{"per_step": {3, 0}, "per_batch": {0, 3}} {
+		d := ir.Attrs(train("adamw", steady, append(adamArgs, num("weight_decay", 0.1), named("shard_optimizer_over_data", ir.Bool(true)), named("reduce_gradients", ir.Str(how)))...))
+		d.Set("gradient_accumulation", ir.I64Attr(4))
+		outside, inside := collectives(prepared(t, typed, ir.Dict(d)), ir.ReduceScatter, "data")
+		if outside != want[0] || inside != want[1] {
+			t.Errorf("%s: %d reduce-scatters over data outside of loops and %d inside, want %v", how, outside, inside, want)
+		}
 	}
 }

@@ -97,6 +97,46 @@ type reference struct {
 	steps  int
 }
 
+// setByName gives, if the configuration says so, parameters of the bowl rules of
+// their own: half the learning rate and another decay for w1; w3 is frozen.
+func setByName(config ir.Attrs, m *ir.Module) {
+	if !config.Bool("by name") {
+		return
+	}
+	for _, p := range m.Main().Params() {
+		switch own := ir.AttrsOf(num("lr_scale", 0.5)); p.Name {
+		case "w1":
+			if config.Has("weight_decay") {
+				own.Set("weight_decay", ir.Float{Value: 0.3, Type: ir.F64})
+			}
+			p.Attrs.Set("pp.update", ir.Dict(own))
+		case "w3":
+			p.Attrs.Set("pp.frozen", ir.Unit{})
+		}
+	}
+}
+
+// own is what multiplies the learning rate of parameter i, which has so many
+// axes, and its weight decay.
+func (r *reference) own(i, rank int) (scale, decay float64) {
+	scale = 1
+	if rank >= r.config.Int("decay_rank") {
+		decay = r.config.Float("weight_decay")
+	}
+	if i == 1 && r.config.Bool("by name") {
+		scale, decay = 0.5, 0.3
+	}
+	return scale, decay
+}
+
+// trained are those of the parameters, or of their gradients, that are trained.
+func (r *reference) trained(w [][]float64) [][]float64 {
+	if r.config.Bool("by name") {
+		return w[:3]
+	}
+	return w
+}
+
 func (r *reference) rate() float64 {
 	d, _ := r.config.Get("lr").(ir.Dict)
 	lr, c := ir.Attrs(d), float64(r.steps)
@@ -138,6 +178,7 @@ func (r *reference) update(w, g [][]float64, ranks []int) (gradNorm, lr float64)
 			r.m, r.v = append(r.m, make([]float64, len(x))), append(r.v, make([]float64, len(x)))
 		}
 	}
+	w, g = r.trained(w), r.trained(g)
 	lr, gradNorm = r.rate(), norm(g)
 	r.steps++
 	factor := 1.0
@@ -146,6 +187,7 @@ func (r *reference) update(w, g [][]float64, ranks []int) (gradNorm, lr float64)
 	}
 	b1, b2, mu := c.Float("b1"), c.Float("b2"), c.Float("momentum")
 	for i := range w {
+		scale, decay := r.own(i, ranks[i])
 		for k := range w[i] {
 			g := g[i][k] * factor
 			m, v := &r.m[i][k], &r.v[i][k]
@@ -164,11 +206,9 @@ func (r *reference) update(w, g [][]float64, ranks []int) (gradNorm, lr float64)
 					up = b1**m/(1-math.Pow(b1, t+1)) + (1-b1)*g/(1-math.Pow(b1, t))
 				}
 				by = up / (math.Sqrt(*v/(1-math.Pow(b2, t))+c.Float("eps_root")) + c.Float("eps"))
-				if ranks[i] >= c.Int("decay_rank") {
-					by += c.Float("weight_decay") * w[i][k]
-				}
+				by += decay * w[i][k]
 			}
-			w[i][k] -= lr * by
+			w[i][k] -= lr * scale * by
 		}
 	}
 	return gradNorm, lr
@@ -205,6 +245,8 @@ var (
 		{"adam under a root", train("adam", steady, append(adamArgs, num("eps_root", 1e-2))...)},
 		{"nadam", train("adam", steady, append(adamArgs, flag("nesterov"))...)},
 		{"adamw", train("adamw", steady, append(adamArgs, num("weight_decay", 0.1), num("clip", 0.5))...)},
+		{"adamw by name", train("adamw", steady, append(adamArgs, num("weight_decay", 0.1), integer("decay_rank", 2), flag("by name"))...)},
+		{"momentum by name", train("sgd", steady, num("momentum", 0.9), flag("by name"))},
 		{"adamw by rank", train("adamw", steady, append(adamArgs, num("weight_decay", 0.1), integer("decay_rank", 2))...)},
 		{"linear", train("sgd", rate("linear", num("peak", 0.2), num("end", 0.01), integer("warmup", 2), integer("decay", 4)))},
 		{"linear down", train("sgd", rate("linear", num("peak", 0.2), integer("warmup", 0), integer("decay", 5)))},
@@ -220,6 +262,7 @@ func TestOptimizers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := bowl(ir.F64)
 			m.Attrs.Set("pp.train", c.d)
+			setByName(ir.Attrs(c.d), m)
 			optimized(t, m)
 			r := &trainee{m: m}
 			r.run = func(args []*ir.Literal) []*ir.Literal {
@@ -253,7 +296,7 @@ func TestOptimizers(t *testing.T) {
 				out := r.step()
 				near(t, "learning_rate", out["learning_rate"].Float(0), lr, 1e-14)
 				near(t, "grad_norm", out["grad_norm"].Float(0), gradNorm, 1e-12)
-				near(t, "param_norm", out["param_norm"].Float(0), norm(w), 1e-12)
+				near(t, "param_norm", out["param_norm"].Float(0), norm(ref.trained(w)), 1e-12)
 				for i := range w {
 					for k, v := range numbersOf(r.args[1+i]) {
 						near(t, fmt.Sprintf("step %d: w%d[%d]", step, i, k), v, w[i][k], 1e-12)
