@@ -46,7 +46,7 @@ func (s *step) accumulate() error {
 		if s.config.Str("reduce_gradients") == "per_batch" {
 			at = l.sharding
 		}
-		a.sum(l.grad, l.elem, at, func(mean *ir.Value) { s.leaves[i].grad = mean })
+		a.sum(a.unreduced(terms(l.grad, a.partial(l.param.Sharding)), l.param.Sharding), l.elem, at, func(mean *ir.Value) { s.leaves[i].grad = mean })
 	}
 	for i, v := range s.values {
 		a.value(i, v)
@@ -120,11 +120,8 @@ func (a *accumulation) takeInputs() {
 // sum has v added up over the batches, sharded as at says and unreduced along the
 // other axes of the mesh; use gets the mean, of type elem.
 func (a *accumulation) sum(v *ir.Value, elem ir.DType, at *ir.Sharding, use func(*ir.Value)) {
-	partial := at
-	if at != nil {
-		partial = unreducedElsewhere(a.m.Meshes[0], at)
-	}
-	v = a.in.Constrain(terms(v, partial), partial)
+	v = a.unreduced(v, at)
+	partial := a.partial(at)
 	wide := widest(ir.F32, elem, v.Type.Elem, ir.DTypeByName(a.config.Str("accumulate_dtype")))
 	arg := a.f.NewValue(v.Type.WithElem(wide), v.Name)
 	arg.Sharding = at
@@ -133,6 +130,22 @@ func (a *accumulation) sum(v *ir.Value, elem ir.DType, at *ir.Sharding, use func
 		mean := a.out.Div(sum, a.out.Splat(sum.Type, float64(a.n)))
 		use(a.out.Convert(mean, elem).Named(v.Name))
 	}})
+}
+
+// unreduced is v, sharded as at says, with what it is the sum of not yet added up.
+func (a *accumulation) unreduced(v *ir.Value, at *ir.Sharding) *ir.Value {
+	if partial := a.partial(at); partial != nil && !partial.SameLayout(laidOut(v)) {
+		return a.in.Constrain(v, partial)
+	}
+	return v
+}
+
+// partial is at, unreduced along the axes that it does not use; nil where at is.
+func (a *accumulation) partial(at *ir.Sharding) *ir.Sharding {
+	if at == nil {
+		return nil
+	}
+	return unreducedElsewhere(a.m.Meshes[0], at)
 }
 
 // widest is the largest of the floating-point types among ts.
@@ -153,7 +166,7 @@ func (a *accumulation) value(i int, v *ir.Value) {
 	gradient := r.Attrs.Str("pp.kind") == "gradient"
 	for _, l := range a.leaves {
 		if isGradientOf(*r, l.param) {
-			a.sum(v, v.Type.Elem, l.param.Sharding, set)
+			a.sum(terms(v, a.partial(l.param.Sharding)), v.Type.Elem, l.param.Sharding, set)
 			return
 		}
 	}

@@ -82,9 +82,12 @@ func (p *program) addedUp(v *ir.Value, loop *ir.Op) *ir.Value {
 					other = op.Operands[1]
 				}
 				if carry := p.carryOf(other, loop); carry != nil {
-					sum = carry
+					if sum = carry; !seen[carry] { // the next iteration adds to it and does no more
+						seen[carry], work = true, append(work, carry)
+					}
 				}
-			case op.Kind == ir.DynamicUpdateSlice && op.Operands[1] == x && p.carryOf(op.Operands[0], loop) != nil:
+			case op.Kind == ir.DynamicUpdateSlice && (op.Operands[1] == x && p.carryOf(op.Operands[0], loop) != nil || x == sum && op.Operands[0] == x):
+			case op.Kind == ir.DynamicSlice && op.Operands[0] == sum: // a part of it that is added to
 			case p.linear(op, x, loop):
 			default:
 				return nil
@@ -143,14 +146,18 @@ func invariantCollective(p *program) {
 	p.collectives(func(c *stats.Collective) {
 		var out *ir.Op // the outermost loop that it could stand before
 		for loop := p.around(c.Op); loop != nil && p.sameAll(c.Op, loop); loop = p.around(loop) {
-			out = loop
+			if p.loops[loop].Trips != 1 {
+				out = loop
+			}
 		}
 		if out == nil || len(c.Op.Operands) == 0 {
 			return
 		}
 		severity, setting, cost := Warning, "", ""
-		if c.Op.Kind == ir.AllGather && p.weights.Of[c.Op.Operands[0]] != nil {
+		if c.Op.Kind != ir.AllReduce && c.Op.Kind != ir.ReduceScatter && p.weights.Of[c.Op.Operands[0]] != nil {
 			severity, cost = Note, fmt.Sprintf(", which keeps %s throughout", size(c.Bytes))
+		}
+		if cost != "" && c.Op.Kind == ir.AllGather {
 			setting = "pipeline.gather = once gathers it before the loop" + cost
 		}
 		f := p.at(c, severity, "%s, the same in %s: %s", over(c), iterations(p.loops[out]), each(c.Executions, c.Bytes))

@@ -87,7 +87,7 @@ func (p *program) ownPart(v *ir.Value, dims []bool) bool {
 	}
 	rs, ok := p.readings(v, dims)
 	return ok && !slices.ContainsFunc(rs, func(r reading) bool {
-		return !r.along || r.slice.Kind != ir.DynamicSlice || !p.fixed(r.slice, v) || !p.placedAt(r.slice)
+		return !r.along || r.slice.Kind != ir.DynamicSlice || !p.fixed(r.slice, v) || !p.placedAt(r.slice) || !slices.Equal(p.places(r.slice), p.places(rs[0].slice))
 	})
 }
 
@@ -115,6 +115,10 @@ func (p *program) rowRead(v *ir.Value, dim int) *ir.Op {
 }
 
 // placedAt reports whether op, a slice, is at another place on other devices.
-func (p *program) placedAt(op *ir.Op) bool {
-	return slices.ContainsFunc(op.Operands[1:], func(x *ir.Value) bool { return p.differs[x] })
+func (p *program) placedAt(op *ir.Op) bool { return len(p.places(op)) > 0 }
+
+// places are where op, a slice, begins along the dimensions in which that is
+// another place on other devices.
+func (p *program) places(op *ir.Op) []*ir.Value {
+	return slices.DeleteFunc(slices.Clone(op.Operands[1:]), func(x *ir.Value) bool { return !p.differs[x] })
 }
