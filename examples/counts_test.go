@@ -57,6 +57,8 @@ func TestCounts(t *testing.T) {
 		"gradient":  stage(true),
 		"policies":  policyTable,
 		"zero":      zeroTable,
+
+		"accumulated": accumulatedTable,
 	})
 }
 
