@@ -225,7 +225,10 @@ func (a *accumulation) totals() error {
 	}
 	for _, op := range marks {
 		v := copies[op.Operands[0]]
-		first.sum(v, v.Type.Elem, a.closed(v), func(mean *ir.Value) { sub[op.Result().ID] = mean.Named(op.Result().Name) })
+		at := a.closed(v)
+		first.sum(v, v.Type.Elem, at, func(mean *ir.Value) { // combined here, and not in every batch
+			sub[op.Result().ID] = a.out.Constrain(mean, at).Named(op.Result().Name)
+		})
 	}
 	first.loop()
 	a.body.Ops = slices.DeleteFunc(a.body.Ops, overBatches)

@@ -17,7 +17,7 @@ model llama2_adamw(
   logits = dot(rmsnorm(x, norm, over: embed), kernel, over: embed)
   loss = cross_entropy(logits, targets, axis: vocab)
   real = targets_segmentation != 0
-  return loss: sum(where(real, loss, 0)) / (sum(cast(real, act)) + 1e-8), logits
+  return loss: normalized(sum(where(real, loss, 0)), by: sum(cast(real, act)) + 1e-8), logits
 }
 
 mesh { stage = 4, fsdp = 2 }

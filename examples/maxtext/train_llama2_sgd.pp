@@ -17,7 +17,7 @@ model llama2_sgd(
   logits = dot(rmsnorm(x, norm, over: embed), kernel, over: embed)
   loss = cross_entropy(logits, targets, axis: vocab) + 0.001 * pow(logsumexp(logits, over: vocab), 2)
   real = targets_segmentation != 0
-  return loss: sum(where(real, loss, 0)) / (sum(cast(real, act)) + 1e-8), logits
+  return loss: normalized(sum(where(real, loss, 0)), by: sum(cast(real, act)) + 1e-8), logits
 }
 
 mesh { stage = 2, fsdp = 4 }

@@ -18,7 +18,7 @@ model mixtral_adamw(
   logits = dot(rmsnorm(x, norm, over: embed), kernel, over: embed)
   loss = cross_entropy(logits, targets, axis: vocab)
   real = targets_segmentation != 0
-  return loss: sum(where(real, loss, 0)) / (sum(cast(real, act)) + 1e-8) + 0.1 * balance / layers, logits
+  return loss: normalized(sum(where(real, loss, 0)), by: sum(cast(real, act)) + 1e-8) + 0.1 * balance / layers, logits
 }
 
 mesh { stage = 2, expert = 4 }
