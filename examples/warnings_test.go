@@ -117,7 +117,7 @@ func slow(file string, change []string) bool {
 // noWarnings lints an example with settings; it reports whether they are legal.
 func noWarnings(t *testing.T, file string, set []string) bool {
 	t.Helper()
-	found, err := driver.Lint(&driver.Source{File: file, Set: set}, driver.LintOptions{Severity: "warning"})
+	found, err := driver.Lint(t.Context(), &driver.Source{File: file, Set: set}, driver.LintOptions{Severity: "warning"})
 	if err != nil {
 		if set == nil {
 			t.Error(err)
