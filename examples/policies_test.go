@@ -74,19 +74,19 @@ func zeroTable(t *testing.T, src string, _ []string) string {
 func accumulatedTable(t *testing.T, src string, _ []string) string {
 	kinds := []string{"all_reduce", "reduce_scatter", "all_gather"}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-7s%-11s", "state", "gradients")
+	fmt.Fprintf(&b, "%-12s%-11s", "state", "gradients")
 	for _, kind := range kinds {
 		fmt.Fprintf(&b, "%16s", kind)
 	}
 	fmt.Fprintf(&b, "%16s", "gradient sums")
 	for _, row := range [][]string{
-		{"whole", "per_step"},
-		{"cut", "per_step", "train.shard_optimizer_over_data=true"},
-		{"cut", "per_batch", "train.shard_optimizer_over_data=true", "train.reduce_gradients=per_batch"},
+		{"replicated", "per_step"},
+		{"sharded", "per_step", "train.shard_optimizer_over_data=true"},
+		{"sharded", "per_batch", "train.shard_optimizer_over_data=true", "train.reduce_gradients=per_batch"},
 	} {
 		s := measure(t, src, lang.Options{Set: slices.Concat(zeroMesh, []string{"train.gradient_accumulation=4"}, row[2:]), Train: true})
 		counts := overData(s)
-		fmt.Fprintf(&b, "\n%-7s%-11s", row[0], row[1])
+		fmt.Fprintf(&b, "\n%-12s%-11s", row[0], row[1])
 		for _, kind := range kinds {
 			fmt.Fprintf(&b, "%16s", counts[kind])
 		}

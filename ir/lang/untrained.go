@@ -23,7 +23,7 @@ func (p *program) checkParams(s *setting) {
 	for _, e := range s.body {
 		switch x := e.value.(type) {
 		case *nameRef:
-			if x.name == "frozen" || x.name == "trained" {
+			if (x.name == "frozen" || x.name == "trained") && e.body == nil {
 				continue
 			}
 		case *callExpr:
