@@ -76,8 +76,8 @@ func (p *program) build() *ir.Module {
 	m.Funcs = append([]*ir.Func{f}, m.Funcs...)
 	if p.count == 0 {
 		p.checkNames(m)
-		p.checkAccumulated(m, d, e.act.batch)
 		p.markTraining(e.model, d, v)
+		p.checkAccumulated(m, d, e.act.batch)
 		if n, given := p.num("pipeline", "combine"); given {
 			m.Attrs.Set("pp.combine", ir.I64Attr(n))
 		}
