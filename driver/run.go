@@ -97,6 +97,7 @@ func (r *runner) run(ctx context.Context) (*RunResult, error) {
 	if err := r.load(ctx); err != nil {
 		return nil, err
 	}
+	r.p.sayWarnings()
 	return r.compute(ctx)
 }
 
