@@ -91,6 +91,9 @@ func runsLike(t *testing.T, name string, m *ir.Module, f *ir.Func) bool {
 		}
 		f.Name = "main" // which is what is run
 	}
+	if m.Main() != f {
+		return false
+	}
 	exe, err := runtime.Load(m)
 	if err != nil || exe.Devices() != 1 {
 		return false

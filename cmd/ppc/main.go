@@ -117,7 +117,7 @@ type commands struct {
 
 	Lower   lowerCmd   `cmd:"" help:"Lower a program and print it."`
 	Run     runCmd     `cmd:"" help:"Lower a program, run it and print its results."`
-	Check   checkCmd   `cmd:"" help:"Parse, type-check and validate every setting; no lowering."`
+	Check   checkCmd   `cmd:"" help:"Parse, type-check and validate every setting; find what would not run."`
 	Lint    lintCmd    `cmd:"" help:"Find transfers and memory that programs need not pay for; exit 1 if there are findings."`
 	Fmt     fmtCmd     `cmd:"" help:"Format .pp files; a formatted file stays as it is."`
 	Passes  passesCmd  `cmd:"" help:"Print the pass table: name, requires, ensures."`
