@@ -3,7 +3,6 @@ package driver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -33,7 +32,7 @@ var commands = []command{
 		return err
 	}},
 	{"run", func(ctx context.Context, _ *testing.T, src *Source) error {
-		_, err := Run(ctx, src, RunOptions{Memory: 1 << 28})
+		_, err := Run(ctx, src, RunOptions{Memory: 1 << 22})
 		return err
 	}},
 }
@@ -87,7 +86,8 @@ func everyCommand(t *testing.T, lang, text string) {
 	for _, c := range commands {
 		errs[c.name] = c.through(t, lang, text)
 	}
-	if (errs["check"] == nil) != (errs["run"] == nil) {
+	large := errs["run"] != nil && strings.Contains(errs["run"].Error(), "a run takes")
+	if (errs["check"] == nil) != (errs["run"] == nil) && !large {
 		t.Errorf("check says %v, run %v\n\n%s", errs["check"], errs["run"], text)
 	}
 }
@@ -118,7 +118,7 @@ func fuzzCommand(f *testing.F, name string) {
 			return
 		}
 	}
-	f.Fatal(fmt.Sprintf("there is no command %s", name))
+	f.Fatalf("there is no command %s", name)
 }
 
 func FuzzLowerIR(f *testing.F)        { fuzzCommand(f, "lower --emit=ir") }

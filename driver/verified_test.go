@@ -75,9 +75,7 @@ func (g *verifiedMaker) op() {
 		before := len(g.b.Block.Ops)
 		op := makersOf(kind)(g, kind)
 		if op != nil && g.sound(op) {
-			for _, v := range op.Results {
-				g.pool = append(g.pool, v)
-			}
+			g.pool = append(g.pool, op.Results...)
 			return
 		}
 		g.b.Block.Ops = g.b.Block.Ops[:before]
