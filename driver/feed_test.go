@@ -37,7 +37,7 @@ func everyBatch(n int) []tensorfile.Named {
 // The reference gets the numbers that the program gets, wherever these come
 // from, whatever type they have and however many batches a step takes.
 func TestReferenceGetsTheSameNumbers(t *testing.T) {
-	for _, weight := range []string{"f32", "f64"} {
+	for _, weight := range []string{"f32", "f64", "bf16"} {
 		dir := t.TempDir()
 		data := filepath.Join(dir, "data.npz")
 		if err := writeArrays(t.Context(), data, everyBatch(14)); err != nil {

@@ -168,22 +168,32 @@ func (y *yardstick) measures(want, own, before *ir.Literal, layers int) []extent
 			}
 		}
 		if own != nil {
-			m.own = y.scale * norm(m.lo, m.hi, func(i int) float64 { return difference(own, want, i) })
+			m.own = y.scale * norm(m.lo, m.hi, func(i int) float64 {
+				d := difference(own, want, i)
+				if math.IsInf(d, 0) && y.scale != 1 { // float32 does not hold the number
+					return number(want, i)
+				}
+				return d
+			})
 		}
 	}
 	return ms
 }
 
 // norm is the root of the sum of the squares of the finite values among f(lo) …
-// f(hi-1).
+// f(hi-1), which themselves may be too large or too small for float64.
 func norm(lo, hi int, f func(i int) float64) float64 {
-	sum := 0.0
+	sum, unit := 0.0, 0.0 // of the squares in parts of the square of unit, the largest so far
 	for i := lo; i < hi; i++ {
-		if v := f(i); !math.IsNaN(v) && !math.IsInf(v, 0) {
-			sum += v * v
+		switch v := math.Abs(f(i)); {
+		case v == 0 || math.IsNaN(v) || math.IsInf(v, 0):
+		case v > unit:
+			sum, unit = 1+sum*(unit/v)*(unit/v), v
+		default:
+			sum += v / unit * (v / unit)
 		}
 	}
-	return math.Sqrt(sum)
+	return unit * math.Sqrt(sum)
 }
 
 // learn notes which relative distances are usual among results of a kind: the

@@ -274,3 +274,32 @@ func TestCheckFindsNoFault(t *testing.T) {
 		}
 	}
 }
+
+// A float64 program is measured in float32 also where that has no such numbers.
+func TestCheckOfLargeNumbers(t *testing.T) {
+	file := write(t, "large.pp", `
+axes { batch = 8, embed = 4 }
+
+layer scale(x: f64[batch, embed]) {
+  param w: f64[embed] = normal(1e30)
+  return x * w + tanh(x)
+}
+
+model large(x: f64[batch, embed]) { return out: pipeline(scale, layers: 8)(x), small: mean(x * 1e-200) }
+
+mesh { stage = 4, data = 2 }
+
+shard activations { batch -> data }
+
+pipeline { microbatches = 4, repeats = 2 }
+`)
+	if _, err := checkEdited(t, &Source{File: file}, RunOptions{}, nil, "", nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := checkEdited(t, &Source{File: file}, RunOptions{}, nil, "", func(m *ir.Module) {
+		op, before := pipelineOf(m)
+		before(func(b *ir.Builder) { op.Operands[0] = b.Mul(op.Operands[0], b.Splat(op.Operands[0].Type, 1.0001)) })
+	}); err == nil {
+		t.Error("another input is not noticed")
+	}
+}

@@ -309,6 +309,9 @@ func (u *rowUse) combine(s *rowState) {
 			s.bent = either(s.bent, u.op)
 		}
 	}
+	if u.op.Kind == ir.Divide && u.in[1].stat != nil { // a quotient says more than how its divisor is made
+		s.bent = u.op
+	}
 	switch {
 	case u.mixed:
 		s.stat, s.bent = either(s.stat, u.op), either(s.bent, u.op)
