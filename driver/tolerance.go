@@ -132,16 +132,16 @@ func longestSum(m *ir.Module) float64 {
 }
 
 // pieces is in how many pieces m adds up what is one sum in the reference: those
-// of devices, of microbatches and of accumulated batches.
+// of the devices of a stage, of microbatches and of accumulated batches.
 func pieces(m *ir.Module) int {
-	microbatches := 1
+	microbatches, stages := 1, 1
 	for _, op := range m.Main().Body.Ops {
 		if d, ok := op.Attrs.Get("config").(ir.Dict); ok {
-			microbatches = max(microbatches, ir.Attrs(d).Int("microbatches"))
+			microbatches, stages = max(microbatches, ir.Attrs(d).Int("microbatches")), max(stages, ir.Attrs(d).Int("stages"))
 		}
 	}
 	train, _ := m.Attrs.Get("pp.train").(ir.Dict)
-	return numDevices(m) * microbatches * max(1, ir.Attrs(train).Int("gradient_accumulation"))
+	return numDevices(m) / stages * microbatches * max(1, ir.Attrs(train).Int("gradient_accumulation"))
 }
 
 // An extent is one part of a result, a layer's or all of it: how far the
