@@ -17,7 +17,9 @@ import (
 //   - pp.checkpoint becomes its region's ops, pp.name its operand;
 //   - pp.gather becomes a sharding constraint, which partition turns into the
 //     collective;
-//   - a function of chlo becomes the ops that it is made of.
+//   - a function of chlo becomes the ops that it is made of;
+//   - in regions that compute with scalars, Shardy's identities become their
+//     operands (see [expander.scalarRegion]).
 //
 // Only the main function remains; of a module that has none, the public ones.
 func expand(m *ir.Module) error {
@@ -158,7 +160,11 @@ func (e *expander) op(b *ir.Builder, op *ir.Op) {
 		e.replace(op, whileOf(b, op))
 	default:
 		for _, r := range op.Regions {
-			e.block(r)
+			if holdsTensors(op) {
+				e.block(r)
+			} else {
+				e.scalarRegion(op, r)
+			}
 		}
 		b.Block.Ops = append(b.Block.Ops, op)
 	}

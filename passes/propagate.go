@@ -33,14 +33,17 @@ import (
 // [propagator.follow].
 func propagate(m *ir.Module) error {
 	f := m.Main()
-	if f == nil || f.Body == nil || len(m.Meshes) == 0 {
+	if f == nil || f.Body == nil {
+		return nil
+	}
+	openNamed(f)
+	if len(m.Meshes) == 0 {
 		return nil
 	}
 	mesh, err := meshOf(m, f)
 	if err != nil {
 		return err
 	}
-	openNamed(f)
 	p := newPropagator(m, mesh, f)
 	if p.explicit {
 		if err := p.follow(); err != nil {
