@@ -23,8 +23,8 @@ import (
 //
 // Only the main function remains; of a module that has none, the public ones.
 func expand(m *ir.Module) error {
-	for _, f := range m.Funcs {
-		if f.Body == nil || f.Private || m.Main() != nil && f != m.Main() {
+	for _, f := range roots(m) {
+		if f.Body == nil {
 			continue
 		}
 		if err := inlineCalls(m, f); err != nil {

@@ -623,7 +623,16 @@ func whole(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Shardin
 	return b.Convert(out, v.Type.Elem)
 }
 
-// dropUnused removes the private functions that nothing refers to.
+// roots are the functions that m is there for: the one that the program is, or
+// the public ones where that is none of them.
+func roots(m *ir.Module) []*ir.Func {
+	if f := m.Main(); f != nil {
+		return []*ir.Func{f}
+	}
+	return slices.DeleteFunc(slices.Clone(m.Funcs), func(f *ir.Func) bool { return f.Private })
+}
+
+// dropUnused removes the functions that the roots do not come to refer to.
 func dropUnused(m *ir.Module) {
 	used := make(map[string]bool)
 	var visit func(f *ir.Func)
@@ -641,10 +650,8 @@ func dropUnused(m *ir.Module) {
 			}
 		})
 	}
-	for _, f := range m.Funcs {
-		if !f.Private {
-			visit(f)
-		}
+	for _, f := range roots(m) {
+		visit(f)
 	}
 	m.Funcs = slices.DeleteFunc(m.Funcs, func(f *ir.Func) bool { return !used[f.Name] })
 }

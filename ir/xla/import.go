@@ -1,0 +1,143 @@
+// Package xla reads what XLA's front ends say of a program beside its ops: in
+// attributes of modules, functions, values and ops, and in custom calls.
+//
+//   - Shardings of GSPMD (mhlo.sharding, the custom calls Sharding,
+//     SPMDFullToShardShape and SPMDShardToFullShape) become Shardy's, on a mesh
+//     that is derived from them.
+//   - Callbacks to the host that return nothing, such as those of
+//     jax.debug.print, are left out with a warning.
+//   - An attribute that changes what the program means and is not read is an
+//     error.
+//
+// The package imports ir alone and knows no text form.
+package xla
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"ppc/ir"
+)
+
+// Options say how a program is read.
+type Options struct {
+	Strict bool             // nothing is left out
+	Warn   func(msg string) // is told what is left out; may be nil
+}
+
+// Import makes m, a verified module, one that says all in ops and shardings of
+// the IR. What changes the meaning of m and cannot be read is an error for each
+// place, in source order.
+func Import(m *ir.Module, opts Options) error {
+	im := &importer{m: m, opts: opts}
+	im.each(im.attributes)
+	im.callbacks()
+	if len(im.errs) == 0 {
+		im.shardings()
+	}
+	dropMeshes(m)
+	return errors.Join(im.errs...)
+}
+
+type importer struct {
+	m    *ir.Module
+	opts Options
+	errs []error
+
+	texts map[string]*text
+	mesh  *ir.Mesh // of the shardings of GSPMD
+}
+
+func (im *importer) errorf(o *ir.Origin, format string, args ...any) {
+	im.errs = append(im.errs, errors.New(place(o)+fmt.Sprintf(format, args...)))
+}
+
+func (im *importer) warn(o *ir.Origin, format string, args ...any) {
+	if im.opts.Warn != nil {
+		im.opts.Warn(place(o) + fmt.Sprintf(format, args...))
+	}
+}
+
+func place(o *ir.Origin) string {
+	if o == nil || o.Pos.Line == 0 {
+		return ""
+	}
+	return o.Pos.String() + ": "
+}
+
+// each visits all attributes of the module: what has them, where it stands, and
+// the attributes.
+func (im *importer) each(visit func(what string, o *ir.Origin, as ir.Attrs)) {
+	visit("the module", nil, im.m.Attrs)
+	for _, f := range im.m.Funcs {
+		name := ir.SymbolText(f.Name)
+		visit(name, f.Origin, f.Attrs)
+		for i, v := range f.Params() {
+			visit(fmt.Sprintf("parameter %d of %s", i, name), f.Origin, v.Attrs)
+		}
+		for i, r := range f.Results {
+			visit(fmt.Sprintf("result %d of %s", i, name), f.Origin, r.Attrs)
+		}
+		if f.Body != nil {
+			f.Body.Walk(func(op *ir.Op) { visit(op.Name(), op.Origin, op.Attrs) })
+		}
+	}
+}
+
+// attributes reports the attributes that change what the program means and are
+// not read.
+func (im *importer) attributes(what string, o *ir.Origin, as ir.Attrs) {
+	for _, a := range as {
+		row := rowOf(a.Name)
+		if row.meaning == refused || row.meaning == unless && !isZero(a.Attr) {
+			im.errorf(o, "%s has the attribute %s: %s", what, a.Name, row.why)
+		}
+		if a.Name != "mhlo.frontend_attributes" {
+			continue
+		}
+		d, _ := a.Attr.(ir.Dict)
+		for _, e := range d {
+			if row := frontendRow(e.Name); row.meaning == refused {
+				im.errorf(o, "%s has the frontend attribute %s: %s", what, e.Name, row.why)
+			}
+		}
+	}
+}
+
+// dropMeshes removes the meshes without axes that nothing names any more.
+func dropMeshes(m *ir.Module) {
+	used := make(map[string]bool)
+	see := func(s *ir.Sharding) {
+		if s != nil {
+			used[s.Mesh] = true
+		}
+	}
+	for _, f := range m.Funcs {
+		for _, r := range f.Results {
+			see(r.Sharding)
+		}
+		for _, v := range f.Params() {
+			see(v.Sharding)
+		}
+		if f.Body == nil {
+			continue
+		}
+		f.Body.Walk(func(op *ir.Op) {
+			for _, v := range op.Results {
+				see(v.Sharding)
+			}
+			for _, a := range op.Attrs {
+				switch a := a.Attr.(type) {
+				case *ir.Sharding:
+					see(a)
+				case ir.PerValue:
+					for _, s := range a {
+						see(s)
+					}
+				}
+			}
+		})
+	}
+	m.Meshes = slices.DeleteFunc(m.Meshes, func(mesh *ir.Mesh) bool { return len(mesh.Axes) == 0 && !used[mesh.Name] })
+}

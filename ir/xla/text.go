@@ -1,0 +1,374 @@
+package xla
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ppc/ir"
+)
+
+// A text is what XLA's spelling of a sharding says: {replicated},
+// {maximal device=1}, {devices=[2,2]<=[4] last_tile_dim_replicate}, {manual},
+// or {{…}, {…}} of a tuple.
+type text struct {
+	spelling string
+	kind     textKind
+	tuple    []*text
+	device   int   // of maximal
+	tiles    []int // of tiled: how many along each dimension, then along each of subgroups
+	grid     []int // of tiled, in iota form: the devices as a grid
+	perm     []int // of the grid's dimensions
+	list     []int // of tiled, in the older form: the devices in the order of tiles
+	groups   []textKind
+	named    *ir.Sharding // of tiled, where it names axes
+	mesh     *ir.Mesh     // of named
+	manual   []ir.AxisRef // of named
+	alike    int          // the group whose values have one sharding, plus one; 0 is none
+}
+
+type textKind uint8
+
+const (
+	unknown textKind = iota // anything
+	replicated
+	maximal
+	manual
+	unreduced
+	tiled
+	tuple
+)
+
+var subgroups = map[string]textKind{"replicated": replicated, "manual": manual, "unreduced": unreduced}
+
+// maxDevices bounds the devices that a sharding numbers.
+const maxDevices = 1 << 20
+
+// parse reads a sharding. An error says what is wrong in it.
+func parse(s string) (t *text, err error) {
+	r := &reader{src: s}
+	defer func() {
+		if e := recover(); e != nil {
+			bad, ok := e.(badText)
+			if !ok {
+				panic(e)
+			}
+			t, err = nil, fmt.Errorf("%q: %s", s, string(bad))
+		}
+	}()
+	t = r.sharding(0)
+	if r.peek() != "" {
+		r.fail("%q after its end", r.peek())
+	}
+	return t, nil
+}
+
+// badText is what [parse] panics with, and catches.
+type badText string
+
+// A reader reads a sharding word by word.
+type reader struct {
+	src string
+	at  int
+}
+
+func (r *reader) fail(format string, args ...any) { panic(badText(fmt.Sprintf(format, args...))) }
+
+// peek is the next word: a name or number, <=, or one character; "" at the end.
+func (r *reader) peek() string {
+	for r.at < len(r.src) && (r.src[r.at] == ' ' || r.src[r.at] == '\n' || r.src[r.at] == '\t') {
+		r.at++
+	}
+	rest := r.src[r.at:]
+	n := strings.IndexFunc(rest, func(c rune) bool {
+		return !(c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z')
+	})
+	switch {
+	case n < 0:
+		return rest
+	case n > 0:
+		return rest[:n]
+	case strings.HasPrefix(rest, "<="):
+		return rest[:2]
+	case rest[0] == '\'' || rest[0] == '"':
+		if k := strings.IndexByte(rest[1:], rest[0]); k >= 0 {
+			return rest[:k+2]
+		}
+	}
+	return rest[:1]
+}
+
+func (r *reader) word() string {
+	w := r.peek()
+	r.at += len(w)
+	return w
+}
+
+func (r *reader) accept(w string) bool {
+	if r.peek() != w {
+		return false
+	}
+	r.at += len(w)
+	return true
+}
+
+func (r *reader) expect(w string) {
+	if !r.accept(w) {
+		r.fail("found %q, want %q", r.peek(), w)
+	}
+}
+
+func (r *reader) number() int {
+	w := r.word()
+	n, err := strconv.Atoi(w)
+	if err != nil || n < 0 || n > maxDevices {
+		r.fail("found %q, want a number of at most %d", w, maxDevices)
+	}
+	return n
+}
+
+// list reads what item reads, separated by commas, up to end.
+func (r *reader) list(end string, item func()) {
+	for !r.accept(end) {
+		item()
+		if !r.accept(",") && r.peek() != end {
+			r.fail("found %q, want %q", r.peek(), end)
+		}
+	}
+}
+
+func (r *reader) numbers(open, end string) []int {
+	out := []int{}
+	r.expect(open)
+	r.list(end, func() { out = append(out, r.number()) })
+	return out
+}
+
+func (r *reader) sharding(depth int) *text {
+	start := r.at
+	r.expect("{")
+	t := new(text)
+	if next := r.peek(); depth == 0 && (next == "{" || next == "}") {
+		t.kind = tuple
+		r.list("}", func() { t.tuple = append(t.tuple, r.sharding(1)) })
+		t.spelling = strings.TrimSpace(r.src[start:r.at])
+		return t
+	}
+	for !r.accept("}") {
+		r.part(t, r.word())
+		r.accept(",")
+	}
+	t.spelling = strings.TrimSpace(r.src[start:r.at])
+	if t.kind == tiled && t.named == nil {
+		r.tiling(t)
+	}
+	return t
+}
+
+// part reads what follows a word of a sharding.
+func (r *reader) part(t *text, word string) {
+	switch word {
+	case "replicated", "manual", "unreduced":
+		t.kind = subgroups[word]
+	case "unknown":
+	case "maximal":
+		t.kind = maximal
+	case "device":
+		r.expect("=")
+		t.device = r.number()
+	case "maximal_mesh":
+		t.kind = maximal
+		r.expect("[")
+		r.expect("device_id")
+		r.expect("=")
+		t.device = r.number()
+		r.expect("]")
+	case "devices":
+		t.kind = tiled
+		r.expect("=")
+		t.tiles = r.numbers("[", "]")
+		r.devices(t)
+	case "last_tile_dim_replicate":
+		t.groups = []textKind{replicated}
+	case "last_tile_dims":
+		r.expect("=")
+		r.expect("{")
+		r.list("}", func() {
+			k, ok := subgroups[r.peek()]
+			if !ok {
+				r.fail("last_tile_dims has %q, want replicated, manual or unreduced", r.peek())
+			}
+			r.word()
+			t.groups = append(t.groups, k)
+		})
+	case "shard_as", "shard_like":
+		t.alike = 1 + r.number()
+	case "metadata":
+		r.expect("=")
+		r.skip()
+	case "mesh":
+		r.named(t)
+	default:
+		r.fail("%q is not read, want replicated, maximal, manual, devices or mesh", word)
+	}
+}
+
+// skip passes over {…}.
+func (r *reader) skip() {
+	r.expect("{")
+	for depth := 1; depth > 0; {
+		switch r.word() {
+		case "{":
+			depth++
+		case "}":
+			depth--
+		case "":
+			r.fail("a brace is not closed")
+		}
+	}
+}
+
+// devices reads <=[2,2]T(1,0), or the older list.
+func (r *reader) devices(t *text) {
+	if !r.accept("<=") {
+		t.list = []int{r.number()}
+		for r.accept(",") {
+			t.list = append(t.list, r.number())
+		}
+		return
+	}
+	t.grid = r.numbers("[", "]")
+	if r.accept("T") {
+		t.perm = r.numbers("(", ")")
+		return
+	}
+	for i := range t.grid {
+		t.perm = append(t.perm, i)
+	}
+}
+
+// tiling checks that every device has one place among the tiles.
+func (r *reader) tiling(t *text) {
+	n := product(t.tiles)
+	if n < 1 || len(t.groups) > len(t.tiles) {
+		r.fail("%d tiles with %d kinds of last dimensions", n, len(t.groups))
+	}
+	if t.list != nil {
+		if !isPermutation(t.list, n) {
+			r.fail("%d tiles want the devices 0 to %d, each once", n, n-1)
+		}
+		return
+	}
+	if product(t.grid) != n || !isPermutation(t.perm, len(t.grid)) {
+		r.fail("%d tiles want a grid of as many devices, with each of its dimensions once", n)
+	}
+}
+
+func product(ns []int) int {
+	n := 1
+	for _, k := range ns {
+		if k < 1 || n > maxDevices/k {
+			return -1
+		}
+		n *= k
+	}
+	return n
+}
+
+func isPermutation(ns []int, n int) bool {
+	if len(ns) != n {
+		return false
+	}
+	seen := make([]bool, n)
+	for _, k := range ns {
+		if k < 0 || k >= n || seen[k] {
+			return false
+		}
+		seen[k] = true
+	}
+	return true
+}
+
+// named reads the form that names axes, after its first word:
+// mesh['a'=2,'b'=4], [{'a'}, {'b':(1)2, ?}], replicated={}, unreduced={'c'}.
+func (r *reader) named(t *text) {
+	t.kind, t.mesh, t.named = tiled, new(ir.Mesh), &ir.Sharding{Dims: []ir.DimSharding{}}
+	r.expect("[")
+	r.list("]", func() {
+		name := unquoted(r.word())
+		r.expect("=")
+		t.mesh.Axes = append(t.mesh.Axes, ir.MeshAxis{Name: name, Size: r.number()})
+	})
+	sizes := make([]int, len(t.mesh.Axes))
+	for i, a := range t.mesh.Axes {
+		sizes[i] = a.Size
+	}
+	if product(sizes) < 1 {
+		r.fail("the mesh has no devices, or more than %d", maxDevices)
+	}
+	for r.accept(",") {
+		switch word := r.word(); word {
+		case "[":
+			r.list("]", func() { t.named.Dims = append(t.named.Dims, r.dim()) })
+		case "replicated", "manual", "unreduced":
+			r.namedAxes(t, word)
+		case "device_ids":
+			r.fail("device_ids are not read; list the devices with devices=[…]")
+		default:
+			r.fail("%q is not read in a sharding that names axes", word)
+		}
+	}
+}
+
+func (r *reader) namedAxes(t *text, word string) {
+	if !r.accept("=") {
+		t.kind, t.named = subgroups[word], nil // of the whole value
+		return
+	}
+	by := ""
+	if w := r.peek(); word == "unreduced" && (w == "max" || w == "min") {
+		by = r.word()
+	}
+	axes := r.dim().Axes
+	switch word {
+	case "replicated":
+		t.named.Replicated = axes
+	case "manual":
+		t.manual = axes
+	case "unreduced":
+		t.named.Unreduced, t.named.ReducedBy = axes, by
+	}
+}
+
+// dim reads {'a', 'b':(1)2, ?}.
+func (r *reader) dim() ir.DimSharding {
+	d := ir.DimSharding{}
+	r.expect("{")
+	r.list("}", func() {
+		if r.accept("?") {
+			d.Open = true
+			return
+		}
+		a := ir.Ax(unquoted(r.word()))
+		if r.accept(":") {
+			r.expect("(")
+			a.Pre = r.number()
+			r.expect(")")
+			a.Size = r.number()
+		}
+		d.Axes = append(d.Axes, a)
+	})
+	return d
+}
+
+func unquoted(w string) string { return strings.Trim(w, `'"`) }
+
+// dims are the tiles along the dimensions of the value.
+func (t *text) dims() []int { return t.tiles[:len(t.tiles)-len(t.groups)] }
+
+// has reports whether t has a subgroup of a kind.
+func (t *text) has(k textKind) bool {
+	return t.kind == k || slices.Contains(t.groups, k) || k == manual && len(t.manual) > 0 ||
+		slices.ContainsFunc(t.tuple, func(e *text) bool { return e.has(k) })
+}
