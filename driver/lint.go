@@ -9,6 +9,7 @@ import (
 	"ppc/internal/spell"
 	"ppc/ir"
 	"ppc/ir/lang"
+	"ppc/ir/xla"
 	"ppc/lower/lint"
 	"ppc/passes"
 )
@@ -20,13 +21,16 @@ type Finding = lint.Finding
 type LintInfo struct{ Name, Doc, Explain string }
 
 // Lints returns the table of lints: those of the program per device, and what
-// the language warns of.
+// is warned of when a program is read.
 func Lints() []LintInfo {
 	var infos []LintInfo
 	for _, l := range lint.Table {
 		infos = append(infos, LintInfo{l.Name, l.Doc, l.Explain})
 	}
 	for _, w := range lang.Warnings {
+		infos = append(infos, LintInfo{w.Name, w.Doc, w.Explain})
+	}
+	for _, w := range xla.Warnings {
 		infos = append(infos, LintInfo{w.Name, w.Doc, w.Explain})
 	}
 	return infos

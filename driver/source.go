@@ -15,6 +15,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/lang"
 	"ppc/ir/mlir"
+	"ppc/ir/xla"
 	"ppc/lower/hlo"
 )
 
@@ -24,6 +25,7 @@ type Source struct {
 	Lang    string    // pp, mlir, hlo; "" goes by the extension, standard input is pp
 	Set     []string  // block.key=value, settings of a .pp file
 	Devices int       // for a mesh axis of size -1; 0 where nobody said
+	Strict  bool      // nothing of a program is left out
 	Stdin   io.Reader // what "-" reads
 
 	IncludeDirs []string    // folders that .pp files may include from, beside that of the program
@@ -141,7 +143,8 @@ func loadMLIR(s *Source, name string, _ lang.Options) (*program, error) {
 	return s.parse(name, mlir.Parse, perDevice)
 }
 
-// HLO text is always that of one device.
+// loadHLO reads HLO text as the program of one device, which it is once XLA has
+// partitioned it.
 func loadHLO(s *Source, name string, _ lang.Options) (*program, error) {
 	p, err := s.parse(name, hlo.Parse, func(*ir.Module) bool { return true })
 	if p != nil {
@@ -159,10 +162,30 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := ir.Verify(m); err != nil {
+		return nil, err
+	}
+	warnings, err := xla.Import(m, s.Strict)
+	if err != nil {
+		return nil, inText(err, string(src))
+	}
+	inText(warnings, string(src))
 	if local(m) {
 		m.Form |= ir.Expanded | ir.Local
 	}
-	return &program{m: m}, ir.Verify(m)
+	return &program{m: m, warnings: warnings}, ir.Verify(m)
+}
+
+// inText gives diagnostics the lines of the text that they are about.
+func inText(err error, src string) error {
+	if list, ok := err.(diag.List); ok {
+		for _, d := range list {
+			if d.Line > 0 {
+				d.Text = diag.LineOf(src, d.Line)
+			}
+		}
+	}
+	return err
 }
 
 func (s *Source) text(name string) ([]byte, error) {

@@ -56,10 +56,34 @@ func meshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
 			}
 		}
 	})
+	for _, mesh := range m.Meshes {
+		if found == nil && len(mesh.Axes) > 0 {
+			found = mesh
+		}
+	}
 	if found == nil && len(m.Meshes) > 0 {
-		found = m.Meshes[0]
+		found = allDevices(m)
 	}
 	return found, err
+}
+
+// allDevices is a mesh of one axis for a module that has meshes without axes
+// only, which name single devices: all devices there are. The module has it
+// from then on.
+func allDevices(m *ir.Module) *ir.Mesh {
+	n := max(1, m.Attrs.Int("mhlo.num_partitions"))
+	for _, mesh := range m.Meshes {
+		for _, id := range mesh.DeviceIDs {
+			n = max(n, id+1)
+		}
+	}
+	name := "devices"
+	for m.Mesh(name) != nil {
+		name += "_"
+	}
+	mesh := &ir.Mesh{Name: name, Axes: []ir.MeshAxis{{Name: name, Size: n}}}
+	m.Meshes = append(m.Meshes, mesh)
+	return mesh
 }
 
 // saidAt is the place in the source that says s, in brackets; "" if that is not

@@ -130,10 +130,11 @@ type settings struct {
 	Devices int      `placeholder:"N" help:"Number of devices, for a mesh axis of size -1."`
 	Lang    string   `enum:",pp,mlir,hlo" default:"" help:"Language of the program: pp, mlir or hlo, where the extension does not say."`
 	Include []string `name:"include-dir" sep:"none" placeholder:"DIR" help:"A folder that .pp files may include from, beside that of the program."`
+	Strict  bool     `help:"Refuse a program that calls the host, instead of leaving such calls out with a warning."`
 }
 
 func (s *settings) source(file string, std *streams) *driver.Source {
-	return &driver.Source{File: file, Lang: s.Lang, Set: s.Set, Devices: s.Devices, Stdin: std.stdin, Stdout: std.stdoutFile, Warn: std.warn, IncludeDirs: s.Include}
+	return &driver.Source{File: file, Lang: s.Lang, Set: s.Set, Devices: s.Devices, Strict: s.Strict, Stdin: std.stdin, Stdout: std.stdoutFile, Warn: std.warn, IncludeDirs: s.Include}
 }
 
 const fileHelp = "A .pp, .mlir or .hlo file; - is standard input."

@@ -74,11 +74,11 @@ func (c *callbacks) leftOut(op *ir.Op, name string) bool {
 			return false
 		}
 	}
-	if c.opts.Strict {
+	if c.strict {
 		c.errorf(op.Origin, "%s calls the host, which is not there when the program runs; without --strict it is left out", name)
 		return false
 	}
-	c.warn(op.Origin, "%s calls the host, which is not there when the program runs: it is left out", name)
+	c.warn(op.Origin, hostCallback, "%s calls the host, which is not there when the program runs: it is left out", name)
 	return true
 }
 

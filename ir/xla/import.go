@@ -13,57 +13,71 @@
 package xla
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
+	"ppc/internal/diag"
 	"ppc/ir"
 )
 
-// Options say how a program is read.
-type Options struct {
-	Strict bool             // nothing is left out
-	Warn   func(msg string) // is told what is left out; may be nil
+// A Warning is one row of [Warnings].
+type Warning struct {
+	Name    string // as in --skip; lower case, no spaces
+	Doc     string // one line
+	Explain string // a paragraph: what is warned of, what it costs, when it is right
+}
+
+const hostCallback = "host-callback"
+
+// Warnings is everything that is warned of when a program is read.
+var Warnings = []Warning{
+	{hostCallback, "a call to the host that returns nothing is left out",
+		`jax.debug.print, jax.debug.callback and io_callback call a function of the Python process. There is none when the program runs here, so a
+call whose results nobody needs is left out: the numbers are the same, and nothing is printed. A call whose results are used is an error. With
+--strict every call is.`},
 }
 
 // Import makes m, a verified module, one that says all in ops and shardings of
-// the IR. What changes the meaning of m and cannot be read is an error for each
-// place, in source order.
-func Import(m *ir.Module, opts Options) error {
-	im := &importer{m: m, opts: opts}
+// the IR, and returns what it warns of. What changes the meaning of m and
+// cannot be read is an error, a [diag.List]; where strict, so is what would
+// only be warned of.
+func Import(m *ir.Module, strict bool) (warnings diag.List, err error) {
+	im := &importer{m: m, strict: strict}
 	im.each(im.attributes)
 	im.callbacks()
 	if len(im.errs) == 0 {
 		im.shardings()
 	}
 	dropMeshes(m)
-	return errors.Join(im.errs...)
+	im.warnings.Sort()
+	im.errs.Sort()
+	return im.warnings, im.errs.Err()
 }
 
 type importer struct {
-	m    *ir.Module
-	opts Options
-	errs []error
+	m        *ir.Module
+	strict   bool
+	warnings diag.List
+	errs     diag.List
 
 	texts map[string]*text
 	mesh  *ir.Mesh // of the shardings of GSPMD
 }
 
 func (im *importer) errorf(o *ir.Origin, format string, args ...any) {
-	im.errs = append(im.errs, errors.New(place(o)+fmt.Sprintf(format, args...)))
+	im.errs = append(im.errs, diagnostic(o, "", format, args...))
 }
 
-func (im *importer) warn(o *ir.Origin, format string, args ...any) {
-	if im.opts.Warn != nil {
-		im.opts.Warn(place(o) + fmt.Sprintf(format, args...))
-	}
+func (im *importer) warn(o *ir.Origin, name, format string, args ...any) {
+	im.warnings = append(im.warnings, diagnostic(o, name, format, args...))
 }
 
-func place(o *ir.Origin) string {
-	if o == nil || o.Pos.Line == 0 {
-		return ""
+func diagnostic(o *ir.Origin, name, format string, args ...any) *diag.Diagnostic {
+	d := &diag.Diagnostic{Warning: name, Msg: fmt.Sprintf(format, args...)}
+	if o != nil && o.Pos.Line > 0 {
+		d.File, d.Line, d.Col = o.Pos.File, o.Pos.Line, o.Pos.Col
 	}
-	return o.Pos.String() + ": "
+	return d
 }
 
 // each visits all attributes of the module: what has them, where it stands, and

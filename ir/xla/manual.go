@@ -27,7 +27,7 @@ func (im *importer) manualRegions(f *ir.Func) {
 	block(f.Body)
 }
 
-// A bracket is the ops of one manual computation while they are gathered.
+// A bracket is what becomes one manual computation.
 type bracket struct {
 	ins, outs []*ir.Op // SPMDFullToShardShape, SPMDShardToFullShape
 	ops       []*ir.Op // in between
@@ -136,30 +136,16 @@ func (s *brackets) merge(a, b *bracket) *bracket {
 
 // make builds the manual computation of br.
 func (s *brackets) make(br *bracket) {
-	var manual []ir.AxisRef
 	body := new(ir.Block)
 	b := &ir.Builder{Func: s.f, Block: body}
 	sub := make(map[*ir.Value]*ir.Value)
-	var in, out ir.PerValue
-	operands := make([]*ir.Value, len(br.ins))
-	for i, op := range br.ins {
-		axes, err := s.manualOf(op)
-		if err == nil && i > 0 && !slices.Equal(axes, manual) {
-			err = fmt.Errorf("it is manual over %s, another part of the same computation over %s", axes, manual)
-		}
-		var d *ir.Sharding
-		if err == nil {
-			d, err = s.outside(op, op.Operands[0])
-		}
-		if err != nil {
-			s.errorf(op.Origin, "custom_call @%s: %v", toShard, err)
+	m := &manualOp{body: body}
+	for _, op := range br.ins {
+		if !s.side(m, op, op.Result(), op.Operands[0], &m.in) {
 			return
 		}
-		manual, operands[i], in = axes, op.Operands[0], append(in, d)
+		m.operands = append(m.operands, op.Operands[0])
 		sub[op.Result()] = s.f.NewArg(body, op.Result().Type, op.Result().Name)
-	}
-	if len(br.ins) == 0 {
-		manual = s.wholeMesh()
 	}
 	slices.SortStableFunc(br.ops, func(x, y *ir.Op) int { return s.at[x] - s.at[y] })
 	for _, op := range br.ops {
@@ -169,34 +155,61 @@ func (s *brackets) make(br *bracket) {
 		body.Ops = append(body.Ops, s.f.CopyOp(op, sub))
 	}
 	results := make([]*ir.Value, len(br.outs))
-	types := make([]*ir.Type, len(br.outs))
 	for i, op := range br.outs {
-		d, err := s.outside(op, op.Result())
-		if err != nil {
-			s.errorf(op.Origin, "custom_call @%s: %v", toFull, err)
+		if !s.side(m, op, op.Operands[0], op.Result(), &m.out) {
 			return
 		}
 		s.pull(b, op, op.Operands[0], sub)
-		results[i], types[i], out = sub[op.Operands[0]], op.Result().Type, append(out, d)
+		results[i] = sub[op.Operands[0]]
 	}
-	if len(s.errs) > 0 {
-		return
+	if len(s.errs) == 0 {
+		b.Emit(ir.SdyReturn, results, nil, nil, nil)
+		s.emit(br, m)
 	}
-	b.Emit(ir.SdyReturn, results, nil, nil, nil)
-	s.emit(br, operands, types, body, in, out, manual)
+}
+
+// A manualOp is a manual computation while it is built.
+type manualOp struct {
+	operands []*ir.Value
+	in, out  ir.PerValue
+	manual   []ir.AxisRef // nil where it is not known yet
+	body     *ir.Block
+}
+
+// side notes how a value is sharded that op hands in or out, of which each
+// device has part. It reports false after an error.
+func (s *brackets) side(m *manualOp, op *ir.Op, part, whole *ir.Value, to *ir.PerValue) bool {
+	d, around, err := s.outside(op, whole)
+	var manual []ir.AxisRef
+	if err == nil {
+		manual, err = s.manualOf(part)
+	}
+	manual = slices.DeleteFunc(manual, func(r ir.AxisRef) bool { return slices.Contains(around, r) })
+	if err == nil && m.manual != nil && !slices.Equal(manual, m.manual) {
+		err = fmt.Errorf("it is manual over %s, another part of the same computation over %s", manual, m.manual)
+	}
+	if err != nil {
+		s.errorf(op.Origin, "custom_call @%s: %v", op.Str("call_target_name"), err)
+		return false
+	}
+	m.manual, *to = manual, append(*to, d)
+	return true
 }
 
 // emit makes the op, whose results are those that the bracket hands out.
-func (s *brackets) emit(br *bracket, operands []*ir.Value, types []*ir.Type, body *ir.Block, in, out ir.PerValue, manual []ir.AxisRef) {
+func (s *brackets) emit(br *bracket, m *manualOp) {
 	var names ir.Array
-	for _, a := range manual {
+	for _, a := range m.manual {
 		names = append(names, ir.Str(a.Name))
 	}
+	var types []*ir.Type
+	for _, op := range br.outs {
+		types = append(types, op.Result().Type)
+	}
 	block := new(ir.Block)
-	made := &ir.Builder{Func: s.f, Block: block}
-	made.Origin = slices.Concat(br.ins, br.outs)[0].Origin
-	op := made.Emit(ir.ManualComputation, operands, ir.AttrsOf(ir.NamedAttr{Name: "in_shardings", Attr: in},
-		ir.NamedAttr{Name: "manual_axes", Attr: names}, ir.NamedAttr{Name: "out_shardings", Attr: out}), []*ir.Block{body}, types)
+	b := &ir.Builder{Func: s.f, Block: block, Origin: slices.Concat(br.ins, br.outs)[0].Origin}
+	op := b.Emit(ir.ManualComputation, m.operands, ir.AttrsOf(ir.NamedAttr{Name: "in_shardings", Attr: m.in},
+		ir.NamedAttr{Name: "manual_axes", Attr: names}, ir.NamedAttr{Name: "out_shardings", Attr: m.out}), []*ir.Block{m.body}, types)
 	for i, o := range br.outs {
 		v := o.Result() // keeps its uses
 		v.Def, v.Index = op, i
@@ -213,56 +226,72 @@ func (s *brackets) wholeMesh() []ir.AxisRef {
 	return axes
 }
 
-// manualOf are the axes along which the result of op is per device.
-func (s *brackets) manualOf(op *ir.Op) ([]ir.AxisRef, error) {
-	said, name := shardingOf(op.Attrs)
-	if name == "" {
-		return nil, fmt.Errorf("it has no sharding; want {manual}")
+// textOf is what the op that makes v says of how it is sharded, and that op.
+func (s *brackets) textOf(v *ir.Value) (*text, *ir.Op, error) {
+	if v.Def == nil {
+		return nil, nil, nil
 	}
-	t := s.texts[said]
-	if t.kind == manual {
+	said, name := shardingOf(v.Def.Attrs)
+	if name == "" {
+		return nil, v.Def, fmt.Errorf("%s, which makes it, has no sharding", v.Def.Name())
+	}
+	return s.texts[said], v.Def, nil
+}
+
+// manualOf are the axes along which v is per device, in the order of the mesh.
+func (s *brackets) manualOf(v *ir.Value) ([]ir.AxisRef, error) {
+	t, _, err := s.textOf(v)
+	if err != nil {
+		return nil, err
+	}
+	if t != nil && t.kind == manual {
 		return s.wholeMesh(), nil
 	}
-	if t.kind != tiled || !t.has(manual) {
-		return nil, fmt.Errorf("its sharding is %s, want {manual} or one with last_tile_dims={manual}", said)
+	if t == nil || t.kind != tiled || !t.has(manual) {
+		return nil, fmt.Errorf("the part that each device has wants the sharding {manual}, or one with last_tile_dims={manual}")
 	}
-	_, axes, err := t.sharding(s.mesh, op.Result().Type.Rank(), nil)
+	_, axes, err := t.sharding(s.mesh, v.Type.Rank(), nil)
+	return s.whole(t, axes, err)
+}
+
+// whole checks that axes, those of t that are manual, are whole axes of the
+// mesh, and sorts them.
+func (s *brackets) whole(t *text, axes []ir.AxisRef, err error) ([]ir.AxisRef, error) {
 	for _, a := range axes {
 		if a.Size != 0 && err == nil {
-			err = fmt.Errorf("%s is manual over a part of an axis of the mesh %s", said, meshText(s.mesh))
+			err = fmt.Errorf("%s is manual over a part of an axis of the mesh %s", t.spelling, meshText(s.mesh))
 		}
 	}
 	slices.SortFunc(axes, func(a, b ir.AxisRef) int { return s.mesh.Axis(a.Name) - s.mesh.Axis(b.Name) })
 	return axes, err
 }
 
-// outside is how v is sharded that op hands in or out: as the op itself says
-// where it hands out, else as where v comes from says.
-func (s *brackets) outside(op *ir.Op, v *ir.Value) (*ir.Sharding, error) {
-	says := v.Def
-	if says == nil {
-		if v.Sharding == nil {
-			return nil, fmt.Errorf("its operand has no sharding, so its parts are not known")
-		}
-		return v.Sharding.Clone(), nil
+// outside is how v is sharded that op hands in or out, and the axes along which
+// it is per device itself.
+func (s *brackets) outside(op *ir.Op, v *ir.Value) (d *ir.Sharding, around []ir.AxisRef, err error) {
+	t, says, err := s.textOf(v)
+	if err != nil {
+		return nil, nil, err
 	}
-	said, name := shardingOf(says.Attrs)
-	if name == "" {
-		return nil, fmt.Errorf("%s, which it takes or makes, has no sharding, so its parts are not known", says.Name())
+	if t == nil {
+		if v.Sharding == nil {
+			return nil, nil, fmt.Errorf("the parameter that it takes has no sharding, so its parts are not known")
+		}
+		return v.Sharding.Clone(), nil, nil
 	}
 	open, err := openDims(says)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	t := s.texts[said]
-	if t.kind == replicated {
-		return ir.Replicated(s.mesh.Name, v.Type.Rank()), nil
+	switch t.kind {
+	case replicated:
+		return opened(ir.Replicated(s.mesh.Name, v.Type.Rank()), open), nil, nil
+	case tiled:
+		d, around, err = t.sharding(s.mesh, v.Type.Rank(), open)
+		around, err = s.whole(t, around, err)
+		return d, around, err
 	}
-	if t.kind != tiled {
-		return nil, fmt.Errorf("the whole value has the sharding %s, want one that tiles it", said)
-	}
-	d, _, err := t.sharding(s.mesh, v.Type.Rank(), open)
-	return d, err
+	return nil, nil, fmt.Errorf("the whole value has the sharding %s, want one that tiles it", t.spelling)
 }
 
 // pull makes v, which op of a bracket uses and which is no part, in the region,
@@ -273,7 +302,7 @@ func (s *brackets) pull(b *ir.Builder, op *ir.Op, v *ir.Value, sub map[*ir.Value
 		return
 	}
 	def := v.Def
-	if def == nil || !def.Kind.Has(ir.Pure) && def.Kind != ir.PartitionID || len(def.Regions) > 0 {
+	if def == nil || !def.Kind.Has(ir.Pure) && def.Kind != ir.Call && !isCall(def, constrains) || len(def.Regions) > 0 {
 		s.errorf(op.Origin, "%s uses a value of the whole program among what one device has; hand it in by custom_call @%s", op.Name(), toShard)
 		return
 	}

@@ -280,12 +280,7 @@ func (t *text) sharding(mesh *ir.Mesh, rank int, open []int) (s *ir.Sharding, ma
 			}
 		}
 	}
-	for _, d := range open {
-		if d < rank {
-			s.Dims[d].Open = true
-		}
-	}
-	return s, manualAxes, nil
+	return opened(s, open), manualAxes, nil
 }
 
 func meshText(mesh *ir.Mesh) string {

@@ -192,7 +192,7 @@ func (im *importer) of(what string, o *ir.Origin, t *text, typ *ir.Type, open []
 	}
 	switch t.kind {
 	case replicated:
-		return ir.Replicated(im.mesh.Name, typ.Rank())
+		return opened(ir.Replicated(im.mesh.Name, typ.Rank()), open)
 	case maximal:
 		if n := im.mesh.Size(); t.device >= n {
 			im.errorf(o, "%s: %s names a device beyond the %d of the program", what, t.spelling, n)
@@ -215,6 +215,16 @@ func (im *importer) of(what string, o *ir.Origin, t *text, typ *ir.Type, open []
 		im.errorf(o, "%s: %s is of a tuple of %d, want one sharding", what, t.spelling, len(t.tuple))
 	}
 	return nil
+}
+
+// opened is s with dimensions that propagation may shard further.
+func opened(s *ir.Sharding, dims []int) *ir.Sharding {
+	for _, d := range dims {
+		if d < len(s.Dims) {
+			s.Dims[d].Open = true
+		}
+	}
+	return s
 }
 
 // maximal is the mesh that is one device alone.
