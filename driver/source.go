@@ -140,20 +140,23 @@ func loadPP(_ *Source, name string, opts lang.Options) (*program, error) {
 }
 
 func loadMLIR(s *Source, name string, _ lang.Options) (*program, error) {
-	return s.parse(name, mlir.Parse, perDevice)
+	return s.parse(name, mlir.Parse, func(m *ir.Module, strict bool) (diag.List, bool, error) {
+		warnings, err := xla.Import(m, strict)
+		return warnings, perDevice(m), err
+	})
 }
 
-// loadHLO reads HLO text as the program of one device, which it is once XLA has
-// partitioned it.
 func loadHLO(s *Source, name string, _ lang.Options) (*program, error) {
-	p, err := s.parse(name, hlo.Parse, func(*ir.Module) bool { return true })
+	p, err := s.parse(name, hlo.Parse, xla.ImportHLO)
 	if p != nil {
 		p.hlo = true
 	}
 	return p, err
 }
 
-func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, error), local func(*ir.Module) bool) (*program, error) {
+// parse reads a text, and by means of an importer what its front end says
+// beside the ops, and whether it is a program per device.
+func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, error), importer func(m *ir.Module, strict bool) (diag.List, bool, error)) (*program, error) {
 	src, err := s.text(name)
 	if err != nil {
 		return nil, err
@@ -165,24 +168,26 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 	if err := ir.Verify(m); err != nil {
 		return nil, err
 	}
-	warnings, err := xla.Import(m, s.Strict)
+	warnings, local, err := importer(m, s.Strict)
+	inText(warnings, name, string(src))
 	if err != nil {
-		return nil, inText(err, string(src))
+		return nil, inText(err, name, string(src))
 	}
-	inText(warnings, string(src))
-	if local(m) {
+	if local {
 		m.Form |= ir.Expanded | ir.Local
 	}
 	return &program{m: m, warnings: warnings}, ir.Verify(m)
 }
 
 // inText gives diagnostics the lines of the text that they are about.
-func inText(err error, src string) error {
-	if list, ok := err.(diag.List); ok {
-		for _, d := range list {
-			if d.Line > 0 {
-				d.Text = diag.LineOf(src, d.Line)
-			}
+func inText(err error, name, src string) error {
+	list, _ := err.(diag.List)
+	for _, d := range list {
+		if d.File == "" {
+			d.File = name
+		}
+		if d.File == name && d.Line > 0 {
+			d.Text = diag.LineOf(src, d.Line)
 		}
 	}
 	return err

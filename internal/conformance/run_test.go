@@ -13,6 +13,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/mlir"
+	"ppc/ir/xla"
 	"ppc/lower/hlo"
 	"ppc/passes"
 	"ppc/runtime"
@@ -143,7 +144,7 @@ func runText(ctx context.Context, on machine, u Unit) error {
 // runGlobal partitions m over the devices, each of which the case gives the
 // global arguments, and compares global results.
 func runGlobal(ctx context.Context, on machine, m *ir.Module, c Case, args [][]*ir.Literal) error {
-	if err := hlo.ReadShardings(m); err != nil {
+	if _, err := xla.Import(m, false); err != nil {
 		return err
 	}
 	if err := passes.Run(m, passes.Config{}); err != nil {

@@ -34,7 +34,7 @@ func (im *importer) callbacks() {
 		}
 		c := &callbacks{importer: im, uses: f.Uses(), sub: f.NewSubst()}
 		c.block(f.Body)
-		if f.Name == "main" {
+		if f == im.m.Main() {
 			dropTokens(f)
 		}
 	}

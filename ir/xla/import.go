@@ -15,6 +15,7 @@ package xla
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"ppc/internal/diag"
 	"ppc/ir"
@@ -44,6 +45,7 @@ call whose results nobody needs is left out: the numbers are the same, and nothi
 func Import(m *ir.Module, strict bool) (warnings diag.List, err error) {
 	im := &importer{m: m, strict: strict}
 	im.each(im.attributes)
+	im.targets()
 	im.callbacks()
 	if len(im.errs) == 0 {
 		im.shardings()
@@ -74,10 +76,22 @@ func (im *importer) warn(o *ir.Origin, name, format string, args ...any) {
 
 func diagnostic(o *ir.Origin, name, format string, args ...any) *diag.Diagnostic {
 	d := &diag.Diagnostic{Warning: name, Msg: fmt.Sprintf(format, args...)}
-	if o != nil && o.Pos.Line > 0 {
-		d.File, d.Line, d.Col = o.Pos.File, o.Pos.Line, o.Pos.Col
+	if at := place(o); at.Line > 0 {
+		d.File, d.Line, d.Col = at.File, at.Line, at.Col
 	}
 	return d
+}
+
+// place is where o stands in the text that was read; where that is not known,
+// in its source.
+func place(o *ir.Origin) ir.Pos {
+	switch {
+	case o == nil:
+		return ir.Pos{}
+	case o.Text.Line > 0:
+		return o.Text
+	}
+	return o.Pos
 }
 
 // each visits all attributes of the module: what has them, where it stands, and
@@ -107,6 +121,9 @@ func (im *importer) attributes(what string, o *ir.Origin, as ir.Attrs) {
 		if row.meaning == refused || row.meaning == unless && !isZero(a.Attr) {
 			im.errorf(o, "%s has the attribute %s: %s", what, a.Name, row.why)
 		}
+		if text, ok := a.Attr.(ir.Str); ok && a.Name == "hlo.frontend_attributes" && strings.Contains(string(text), "xla.sdy.sharding") && !as.Has("hlo.sharding") {
+			im.errorf(o, "%s has the frontend attribute xla.sdy.sharding: %s", what, frontendRow("xla.sdy.sharding").why)
+		}
 		if a.Name != "mhlo.frontend_attributes" {
 			continue
 		}
@@ -116,6 +133,20 @@ func (im *importer) attributes(what string, o *ir.Origin, as ir.Attrs) {
 				im.errorf(o, "%s has the frontend attribute %s: %s", what, e.Name, row.why)
 			}
 		}
+	}
+}
+
+// targets reports the custom calls in which XLA stores what Shardy says.
+func (im *importer) targets() {
+	for _, f := range im.m.Funcs {
+		if f.Body == nil {
+			continue
+		}
+		f.Body.Walk(func(op *ir.Op) {
+			if t := strings.TrimPrefix(op.Str("call_target_name"), "local_"); op.Kind == ir.CustomCall && strings.HasPrefix(t, "xla.sdy.") {
+				im.errorf(op.Origin, "custom_call @%s is an op of Shardy in the form in which XLA stores it; export the program as StableHLO with ops of Shardy", t)
+			}
+		})
 	}
 }
 

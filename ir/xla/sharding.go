@@ -153,12 +153,35 @@ func (im *importer) function(f *ir.Func) {
 		r := &f.Results[i]
 		r.Sharding = value(fmt.Sprintf("result %d of %s", i, ir.SymbolText(f.Name)), r.Type, &r.Attrs)
 	}
+	im.results(f)
 	if f.Body == nil {
 		return
 	}
 	im.manualRegions(f)
 	im.constraints(f)
 	f.Body.Walk(im.op)
+}
+
+// results takes the shardings of f's results from the attributes of f, where HLO
+// text has those of a tuple.
+func (im *importer) results(f *ir.Func) {
+	s, name := shardingOf(f.Attrs)
+	if name == "" {
+		return
+	}
+	f.Attrs.Delete(name)
+	t := im.texts[s]
+	if t.kind == tuple && len(t.tuple) != len(f.Results) {
+		im.errorf(f.Origin, "%s has %d results, its sharding %s is of %d", ir.SymbolText(f.Name), len(f.Results), s, len(t.tuple))
+		return
+	}
+	for i := range f.Results {
+		e := t
+		if t.kind == tuple {
+			e = t.tuple[i]
+		}
+		f.Results[i].Sharding = im.of(fmt.Sprintf("result %d of %s", i, ir.SymbolText(f.Name)), f.Origin, e, f.Results[i].Type, nil)
+	}
 }
 
 // op takes the sharding of op's results from its attributes.

@@ -71,6 +71,7 @@ func (p *parser) module(text *moduleText) {
 	p.header(text)
 	main := p.function(text.entry)
 	main.Private = false
+	p.resultSharding(text.entry, main)
 	for _, c := range text.computations {
 		if p.err == nil && !p.seen[c] {
 			p.unreached(c)
@@ -78,6 +79,19 @@ func (p *parser) module(text *moduleText) {
 	}
 	if p.err == nil {
 		p.aliases(text, main)
+	}
+}
+
+// resultSharding keeps the sharding of a root that is a tuple, which is no op of
+// its own, on the function whose results it has.
+func (p *parser) resultSharding(c *computationText, f *ir.Func) {
+	if p.err != nil || c.root == nil || c.root.opcode != "tuple" {
+		return
+	}
+	for _, a := range c.root.attrs {
+		if a.name == "sharding" {
+			f.Attrs.Set("hlo.sharding", ir.Str(a.text))
+		}
 	}
 }
 

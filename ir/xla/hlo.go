@@ -1,0 +1,94 @@
+package xla
+
+import (
+	"slices"
+	"strings"
+
+	"ppc/internal/diag"
+	"ppc/ir"
+)
+
+// ImportHLO is [Import] for what HLO text says, which is the program of all
+// devices or, once XLA has partitioned it, of one: perDevice is which. XLA's
+// partitioner gives the entry a name that ends in _spmd, and what is scheduled
+// has been partitioned; the sharding of a parameter then only says where the
+// part is from. A program that is neither and has both shardings over several
+// devices and collectives is an error.
+func ImportHLO(m *ir.Module, strict bool) (warnings diag.List, perDevice bool, err error) {
+	im := &importer{m: m, strict: strict}
+	if partitioned(m) || !im.distributed() {
+		dropShardings(m)
+		warnings, err = Import(m, strict)
+		return warnings, true, err
+	}
+	if op := collective(m.Main()); op != nil {
+		im.errorf(op.Origin, "%s is a collective of one device, but other ops have a sharding over several: the text is no program of all devices and none of one; "+
+			"of one, XLA's has an entry whose name ends in _spmd, or is_scheduled=true", op.Name())
+		return nil, false, im.errs
+	}
+	warnings, err = Import(m, strict)
+	return warnings, false, err
+}
+
+// partitioned reports whether XLA has partitioned m.
+func partitioned(m *ir.Module) bool {
+	f := m.Main()
+	return m.Attrs.Str("hlo.is_scheduled") == "true" || f != nil && strings.HasSuffix(f.Name, "_spmd")
+}
+
+// distributed reports whether a sharding of the program gives devices different
+// things. One that cannot be read does, for its error.
+func (im *importer) distributed() bool {
+	found := false
+	im.each(func(_ string, _ *ir.Origin, as ir.Attrs) {
+		if s, name := shardingOf(as); name != "" && !found {
+			t, err := parse(s)
+			found = err != nil || t.distributes()
+		}
+	})
+	return found || im.hasCalls()
+}
+
+func (t *text) distributes() bool {
+	switch t.kind {
+	case tiled:
+		return t.named != nil && t.mesh.Size() > 1 || product(t.tiles) > 1
+	case maximal:
+		return t.device > 0
+	case tuple:
+		return slices.ContainsFunc(t.tuple, (*text).distributes)
+	}
+	return t.kind == manual || t.kind == unreduced
+}
+
+// dropShardings removes what HLO text says of shardings.
+func dropShardings(m *ir.Module) {
+	drop := func(as *ir.Attrs) {
+		as.Delete("hlo.sharding")
+		if len(*as) == 0 {
+			*as = nil
+		}
+	}
+	for _, f := range m.Funcs {
+		drop(&f.Attrs)
+		for _, v := range f.Params() {
+			drop(&v.Attrs)
+		}
+		if f.Body != nil {
+			f.Body.Walk(func(op *ir.Op) { drop(&op.Attrs) })
+		}
+	}
+}
+
+// collective is the first collective of f; nil where there is none.
+func collective(f *ir.Func) *ir.Op {
+	var found *ir.Op
+	if f != nil && f.Body != nil {
+		f.Body.Walk(func(op *ir.Op) {
+			if found == nil && op.Kind.Has(ir.Collective) {
+				found = op
+			}
+		})
+	}
+	return found
+}
