@@ -226,6 +226,9 @@ func (p *port) part(d int) string {
 	for dim := range p.sharding.Dims {
 		fmt.Fprintf(&b, "%d.", p.sharding.Part(p.mesh, d, dim))
 	}
+	for _, r := range p.sharding.Unreduced {
+		fmt.Fprintf(&b, "%d.", p.mesh.Coordinate(d, r))
+	}
 	return b.String()
 }
 

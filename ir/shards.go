@@ -30,10 +30,14 @@ func (s *Sharding) partType(t *Type, m *Mesh) *Type {
 }
 
 // Cut returns what device holds of l when l lies on m as s says. Where axes do
-// not divide a size, the elements that the last parts lack are zeros. A nil s,
-// or one that cuts nothing, is l itself.
+// not divide a size, the elements that the last parts lack are zeros. Of a value
+// that is a sum along unreduced axes the first device along them holds all, and
+// the others zeros. A nil s, or one that says nothing, is l itself.
 func Cut(l *Literal, s *Sharding, m *Mesh, device int) *Literal {
 	t := s.partType(l.Type, m)
+	if s.neutralAt(m, device) {
+		return SplatOf(t, 0)
+	}
 	if l.IsSplat() || t.Equal(l.Type) {
 		return &Literal{Type: t, Data: l.Data}
 	}
@@ -45,9 +49,10 @@ func Cut(l *Literal, s *Sharding, m *Mesh, device int) *Literal {
 }
 
 // Join is the inverse of Cut: the tensor of type t that lies on m as s says
-// and of which device i holds parts[i]. Where devices hold the same part, it
-// is the first one's.
+// and of which device i holds parts[i], combined along unreduced axes. Where
+// devices hold the same part, it is the first one's.
 func Join(m *Mesh, s *Sharding, t *Type, parts []*Literal) *Literal {
+	parts = s.combined(m, parts)
 	if s.partType(t, m).Equal(t) {
 		return &Literal{Type: t, Data: parts[0].Data}
 	}

@@ -75,3 +75,48 @@ func TestTarget(t *testing.T) {
 		}
 	}
 }
+
+// A sum is whole on the first device along its unreduced axes, and what the
+// devices have is combined.
+func TestCutUnreduced(t *testing.T) {
+	mesh := &Mesh{Name: "mesh", Axes: []MeshAxis{{"x", 2}, {"y", 2}}}
+	for _, c := range []struct {
+		by   string
+		t    *Type
+		want []string
+	}{
+		{"", Tensor(F32, 2), []string{"dense<1.000000e+00>", "dense<0.000000e+00>", "dense<2.000000e+00>", "dense<0.000000e+00>"}},
+		{"max", Tensor(I32, 2), []string{"dense<1>", "dense<1>", "dense<2>", "dense<2>"}},
+		{"", Tensor(C64, 2), []string{"dense<(1.000000e+00,0.000000e+00)>", "dense<(0.000000e+00,0.000000e+00)>", "dense<(2.000000e+00,0.000000e+00)>", "dense<(0.000000e+00,0.000000e+00)>"}},
+	} {
+		l := &Literal{Type: c.t, Data: make([]byte, c.t.Bytes())}
+		for i := range 2 {
+			c.t.Elem.Part().PutFloat(l.Data[i*c.t.Elem.Size():], float64(i+1))
+		}
+		s := NewSharding("mesh", Axs("x"))
+		s.Unreduced, s.ReducedBy = Axs("y"), c.by
+		var parts []*Literal
+		for d := range 4 {
+			parts = append(parts, Cut(l, s, mesh, d))
+			if got := parts[d].Dense(); got != c.want[d] {
+				t.Errorf("%s: device %d has %s, want %s", c.t, d, got, c.want[d])
+			}
+		}
+		if got := Join(mesh, s, c.t, parts); got.Dense() != l.Dense() {
+			t.Errorf("%s: joined %s, want %s", c.t, got.Dense(), l.Dense())
+		}
+	}
+	s := NewSharding("mesh", nil)
+	s.Unreduced = Axs("x", "y")
+	var parts []*Literal
+	for d := range 4 {
+		parts = append(parts, Ints64(Tensor(UI8, 1), 60+d))
+	}
+	if got := Join(mesh, s, Tensor(UI8, 1), parts); got.Int(0) != 246 {
+		t.Errorf("the sum of 60 to 63 is %d", got.Int(0))
+	}
+	s.ReducedBy = "min"
+	if got := Join(mesh, s, Tensor(UI8, 1), parts); got.Int(0) != 60 {
+		t.Errorf("the least of 60 to 63 is %d", got.Int(0))
+	}
+}

@@ -208,7 +208,7 @@ func (g *programMaker) explicitSum() *ir.Value {
 	if len(axes) == 0 {
 		return nil
 	}
-	x = g.stated(x, s)
+	x = g.madeWhole(g.stated(x, s), s)
 	var v *ir.Value
 	switch g.r.IntN(3) {
 	case 0:
@@ -230,6 +230,23 @@ func (g *programMaker) explicitSum() *ir.Value {
 	}
 	v, _ = g.combineAll(v, &ir.Sharding{Mesh: g.mesh.Name, Dims: make([]ir.DimSharding, v.Type.Rank()), Unreduced: g.ordered(axes)}, v.Type.Shape)
 	return g.small(v)
+}
+
+// madeWhole is x, which lies as s says, or sometimes x gathered: nothing is left
+// to add up then.
+func (g *programMaker) madeWhole(x *ir.Value, s *ir.Sharding) *ir.Value {
+	whole := ir.Replicated(s.Mesh, len(s.Dims))
+	switch g.r.IntN(4) {
+	case 0:
+		axes := make([][]ir.AxisRef, len(s.Dims))
+		for d := range axes {
+			axes[d] = s.Axes(d)
+		}
+		return g.move(ir.SdyAllGather, x, whole, perDim("gathering_axes", axes))
+	case 1:
+		return g.b.Emit(ir.Reshard, []*ir.Value{x}, ir.AttrsOf(named("sharding", whole)), nil, nil).Result()
+	}
+	return x
 }
 
 // combineAll takes the sum along all of the unreduced axes of s.
@@ -274,13 +291,13 @@ func unreducedAlong(s *ir.Sharding, axes []ir.AxisRef) *ir.Sharding {
 	return c
 }
 
-// combineSame takes the maximum or minimum of what all devices have alike.
+// combineSame combines what all devices have alike, which changes nothing.
 func (g *programMaker) combineSame(v *ir.Value, s *ir.Sharding) *ir.Value {
 	axes := g.unused(s)
 	if len(axes) == 0 {
 		return nil
 	}
-	by := named("reduction_op", ir.Int{Value: 1 + g.r.IntN(2), Type: ir.I32})
+	by := named("reduction_op", ir.Int{Value: g.r.IntN(3), Type: ir.I32})
 	if next := s.Clone(); g.r.IntN(2) == 0 {
 		if more, any := g.got(next, v.Type.Shape, axes); any {
 			return g.move(ir.SdyReduceScatter, v, next, by, perDim("reduce_scatter_axes", more))

@@ -258,10 +258,12 @@ func (p *partitioner) meshParts(ls ...layout) []ir.AxisRef {
 }
 
 // sortedAxes is axes in the order of the mesh.
-func (p *partitioner) sortedAxes(axes []ir.AxisRef) []ir.AxisRef {
+func (p *partitioner) sortedAxes(axes []ir.AxisRef) []ir.AxisRef { return sortedAxes(p.mesh, axes) }
+
+func sortedAxes(mesh *ir.Mesh, axes []ir.AxisRef) []ir.AxisRef {
 	out := slices.Clone(axes)
 	slices.SortFunc(out, func(a, b ir.AxisRef) int {
-		if n := p.mesh.Axis(a.Name) - p.mesh.Axis(b.Name); n != 0 {
+		if n := mesh.Axis(a.Name) - mesh.Axis(b.Name); n != 0 {
 			return n
 		}
 		return a.Pre - b.Pre

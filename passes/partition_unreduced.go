@@ -6,6 +6,14 @@ import (
 	"ppc/ir"
 )
 
+// What a sum over axes means. Of the program of all devices, sdy.all_reduce and
+// sdy.reduce_scatter are the identity, as ir/eval has it: their operand is a
+// value, and what the devices have is parts of it that add up to it, or all of
+// it. They add up parts, where an op or a sharding has made parts, and leave
+// alone what every device has whole: copies are never added up. What a parameter
+// holds is not known here, so one that is summed along axes is a sum along them
+// (see [summedParams]). The largest or smallest of copies is the copy.
+//
 // A value with unreduced axes is what the devices along them have, combined.
 // The partitioner takes them as a permission: where partial results come up
 // along such axes they are left as they are until somebody needs the value.
@@ -144,20 +152,54 @@ func (p *partitioner) raw(v *ir.Value, at layout, axes []ir.AxisRef, by ir.Kind)
 	return valueCopy{at: at, v: p.get(v, at)}
 }
 
-// partitionReduction combines what the devices have. Where the operand is said
-// to be unreduced but is not, because it came up whole, there is nothing to
-// combine. A result that is to lie along axes that are summed, as one of a group
-// may, lies so afterwards.
+// partitionReduction combines the parts that devices have of the operand. A
+// result that is to lie along axes that are summed, as one of a group may, lies
+// so afterwards.
 func partitionReduction(p *partitioner, op *ir.Op) {
-	x, r, axes := op.Operands[0], op.Result(), reductionAxes(op)
-	c := p.raw(x, p.layoutOf(x).without(axes), axes, reductionOf(op))
+	x, r, axes, by := op.Operands[0], op.Result(), reductionAxes(op), reductionOf(op)
+	c := p.raw(x, p.layoutOf(x).without(axes), axes, by)
 	left := p.outside(c.partial, axes)
+	whole := p.outside(axes, c.partial)
+	if by != ir.Add {
+		whole = p.outside(unreducedOf(x.Sharding), c.partial)
+	}
 	v, next, at := c.v, c.at, p.layoutOf(r).without(left)
-	if sum := p.outside(axes, p.outside(unreducedOf(x.Sharding), c.partial)); len(sum) > 0 {
-		v, next = p.combine(reductionOf(op), v, r.Type, next, at, sum)
+	if combined := p.outside(axes, whole); len(combined) > 0 {
+		v, next = p.combine(by, v, r.Type, next, at, combined)
 	}
 	p.definePartial(r, at, p.reshard(v, r.Type, next, at, left...), left, c.by)
 	p.settle(op)
+}
+
+// summedParams makes the parameters of f that explicit collectives add up, one
+// after the other, unreduced along their axes.
+func summedParams(mesh *ir.Mesh, f *ir.Func) {
+	addsUp := func(op *ir.Op) bool {
+		return op != nil && (op.Kind == ir.SdyAllReduce || op.Kind == ir.SdyReduceScatter) && reductionOf(op) == ir.Add
+	}
+	f.Body.Walk(func(op *ir.Op) {
+		if !addsUp(op) {
+			return
+		}
+		v := op.Operands[0]
+		for addsUp(v.Def) {
+			v = v.Def.Operands[0]
+		}
+		if v.Block != f.Body || v.Sharding != nil && v.Sharding.ReducedBy != "" {
+			return
+		}
+		s := v.Sharding.Clone()
+		if s == nil {
+			s = ir.Replicated(mesh.Name, v.Type.Rank())
+		}
+		for _, r := range reductionAxes(op) {
+			if mesh.RefSize(r) > 1 && !s.Uses(r) && !overlapsAny(r, s.Unreduced) {
+				s.Unreduced = append(s.Unreduced, r)
+			}
+		}
+		s.Unreduced = sortedAxes(mesh, s.Unreduced)
+		v.Sharding = s
+	})
 }
 
 // partialAxes are the axes along which a value is partial that was so along some,

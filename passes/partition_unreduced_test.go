@@ -32,7 +32,7 @@ func TestPartitionExplicit(t *testing.T) {
 			[4][]float64{{1}, {2}, {3}, {4}}},
 		{"an unreduced parameter that is used", `[{"x"}], unreduced={"y"}`,
 			`%r = stablehlo.negate %a : tensor<4xf32>`, `[{"x"}]`,
-			[4][]float64{{-2, -4}, {-2, -4}, {-6, -8}, {-6, -8}}},
+			[4][]float64{{-1, -2}, {-1, -2}, {-3, -4}, {-3, -4}}},
 		{"the largest of an unreduced parameter", `[{"x"}], unreduced=max{"y"}`,
 			`%r = sdy.all_reduce max {"y"} %a out_sharding=<@mesh, [{"x"}]> : tensor<4xf32>`, `[{"x"}]`,
 			[4][]float64{{1, 2}, {1, 2}, {3, 4}, {3, 4}}},
@@ -42,6 +42,20 @@ func TestPartitionExplicit(t *testing.T) {
 			 %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [1] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
 			 %r = sdy.all_reduce {"y"} %1 out_sharding=<@mesh, [{}]> : tensor<2xf32>`, `[{}]`,
 			[4][]float64{{13, 17}, {13, 17}, {13, 17}, {13, 17}}},
+		{"a sum of copies", `[{"x"}]`,
+			`%0 = stablehlo.negate %a {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : tensor<4xf32>
+			 %r = sdy.all_reduce {"y"} %0 out_sharding=<@mesh, [{"x"}]> : tensor<4xf32>`, `[{"x"}]`,
+			[4][]float64{{-1, -2}, {-1, -2}, {-3, -4}, {-3, -4}}},
+		{"a sum over what has been gathered", `[{"x"}]`,
+			`%0 = sdy.all_gather [{"x"}] %a out_sharding=<@mesh, [{}]> : tensor<4xf32>
+			 %z = stablehlo.constant dense<0.0> : tensor<f32>
+			 %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+			 %2 = sdy.all_reduce {"x"} %1 out_sharding=<@mesh, []> : tensor<f32>
+			 %r = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f32>) -> tensor<4xf32>`, `[{"x", "y"}]`,
+			[4][]float64{{10}, {10}, {10}, {10}}},
+		{"a parameter that is summed is a sum", `[{"x"}]`,
+			`%r = sdy.all_reduce {"y"} %a out_sharding=<@mesh, [{"x"}]> : tensor<4xf32>`, `[{"x"}]`,
+			[4][]float64{{2, 4}, {2, 4}, {6, 8}, {6, 8}}},
 		{"parts in other places", `[{"x"}]`,
 			`%r = sdy.collective_permute %a out_sharding=<@mesh, [{"y"}]> : tensor<4xf32>`, `[{"y"}]`,
 			[4][]float64{{1, 2}, {3, 4}, {1, 2}, {3, 4}}},

@@ -44,6 +44,7 @@ func propagate(m *ir.Module) error {
 	if err != nil {
 		return err
 	}
+	summedParams(mesh, f)
 	p := newPropagator(m, mesh, f)
 	if p.explicit {
 		if err := p.follow(); err != nil {
