@@ -13,6 +13,7 @@ func meshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
 	var found *ir.Mesh
 	var first string // what lies on it, and where the source says so
 	var err error
+	var single oneDeviceValues
 	see := func(op *ir.Op, what func() string, s *ir.Sharding) {
 		if s == nil {
 			return
@@ -22,7 +23,10 @@ func meshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
 			return fmt.Sprintf("%s lies on mesh %s%s", what(), ir.SymbolText(mesh.Name), saidAt(s))
 		}
 		switch {
-		case mesh == nil || len(mesh.Axes) == 0:
+		case mesh == nil:
+			return
+		case len(mesh.Axes) == 0:
+			single = append(single, oneDeviceValues{{op, what(), mesh}}...)
 			return
 		case found == nil:
 			found, first = mesh, lies()
@@ -64,19 +68,43 @@ func meshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
 	if found == nil && len(m.Meshes) > 0 {
 		found = allDevices(m)
 	}
+	if err == nil && found != nil {
+		err = single.beyond(found)
+	}
 	return found, err
+}
+
+// oneDeviceValues is the shardings of a function that name one device, and what says
+// each.
+type oneDeviceValues []struct {
+	op   *ir.Op
+	what string
+	mesh *ir.Mesh
+}
+
+// beyond is an error about the first of them that is none of mesh's devices.
+func (s oneDeviceValues) beyond(mesh *ir.Mesh) error {
+	for _, x := range s {
+		if n := mesh.Size(); len(x.mesh.DeviceIDs) == 1 && x.mesh.DeviceIDs[0] >= n {
+			return errorf(x.op, "%s lies on device %d alone (mesh %s), but the program has the devices 0 to %d", x.what, x.mesh.DeviceIDs[0], ir.SymbolText(x.mesh.Name), n-1)
+		}
+	}
+	return nil
 }
 
 // allDevices is a mesh of one axis for a module that has meshes without axes
 // only, which name single devices: all devices there are. The module has it
 // from then on.
 func allDevices(m *ir.Module) *ir.Mesh {
-	n := max(1, m.Attrs.Int("mhlo.num_partitions"))
+	n := m.Attrs.Int("mhlo.num_partitions")
 	for _, mesh := range m.Meshes {
 		for _, id := range mesh.DeviceIDs {
-			n = max(n, id+1)
+			if !m.Attrs.Has("mhlo.num_partitions") {
+				n = max(n, id+1)
+			}
 		}
 	}
+	n = max(n, 1)
 	name := "devices"
 	for m.Mesh(name) != nil {
 		name += "_"

@@ -136,7 +136,8 @@ func (im *importer) attributes(what string, o *ir.Origin, as ir.Attrs) {
 	}
 }
 
-// targets reports the custom calls in which XLA stores what Shardy says.
+// targets reports the custom calls in which XLA stores what Shardy says, and
+// those that call functions of the program back, which may be sharded.
 func (im *importer) targets() {
 	for _, f := range im.m.Funcs {
 		if f.Body == nil {
@@ -145,6 +146,9 @@ func (im *importer) targets() {
 		f.Body.Walk(func(op *ir.Op) {
 			if t := strings.TrimPrefix(op.Str("call_target_name"), "local_"); op.Kind == ir.CustomCall && strings.HasPrefix(t, "xla.sdy.") {
 				im.errorf(op.Origin, "custom_call @%s is an op of Shardy in the form in which XLA stores it; export the program as StableHLO with ops of Shardy", t)
+			}
+			if list, _ := op.Attrs.Get("called_computations").(ir.Array); op.Kind == ir.CustomCall && len(list) > 0 {
+				im.errorf(op.Origin, "custom_call @%s calls %s: a call of a function by a custom call is not compiled; call the function itself", op.Str("call_target_name"), list[0])
 			}
 		})
 	}

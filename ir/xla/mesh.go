@@ -261,7 +261,7 @@ func (t *text) sharding(mesh *ir.Mesh, rank int, open []int) (s *ir.Sharding, ma
 		}
 	} else {
 		if len(t.dims()) != rank {
-			return nil, nil, fmt.Errorf("%s tiles %d dimensions, the value has %d", t.spelling, len(t.dims()), rank)
+			return nil, nil, fmt.Errorf("%s tiles %s, the value has %d", t.spelling, counted(len(t.dims()), "dimension"), rank)
 		}
 		l, ok := digitsOf(t, mesh.DeviceIDs)
 		if !ok {

@@ -117,6 +117,9 @@ func (im *importer) findMesh(o *ir.Origin, all []*text) *ir.Mesh {
 		im.errorf(o, "the program has %d replicas of %d partitions: only one replica is compiled; set mhlo.num_replicas to 1", replicas, n)
 		return nil
 	}
+	if n > 1 {
+		im.m.Attrs.Set("mhlo.num_partitions", ir.Int{Value: n, Type: ir.I32})
+	}
 	name := "mesh"
 	for i := 0; im.m.Mesh(name) != nil; i++ {
 		name = fmt.Sprintf("mesh_%d", i)
@@ -172,7 +175,7 @@ func (im *importer) results(f *ir.Func) {
 	f.Attrs.Delete(name)
 	t := im.texts[s]
 	if t.kind == tuple && len(t.tuple) != len(f.Results) {
-		im.errorf(f.Origin, "%s has %d results, its sharding %s is of %d", ir.SymbolText(f.Name), len(f.Results), s, len(t.tuple))
+		im.errorf(f.Origin, "%s has %s, its sharding %s is of %d", ir.SymbolText(f.Name), counted(len(f.Results), "result"), s, len(t.tuple))
 		return
 	}
 	for i := range f.Results {
@@ -196,7 +199,7 @@ func (im *importer) op(op *ir.Op) {
 		each = slices.Repeat([]*text{im.texts[s]}, len(op.Results))
 	}
 	if len(each) != len(op.Results) && len(op.Results) > 0 {
-		im.errorf(op.Origin, "%s has %d results, its sharding %s is of %d", op.Name(), len(op.Results), s, len(each))
+		im.errorf(op.Origin, "%s has %s, its sharding %s is of %d", op.Name(), counted(len(op.Results), "result"), s, len(each))
 		return
 	}
 	for i, v := range op.Results {
@@ -334,4 +337,11 @@ func openDims(op *ir.Op) ([]int, error) {
 		dims = append(dims, n)
 	}
 	return dims, nil
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -169,6 +169,8 @@ func (r *reader) sharding(depth int) *text {
 // part reads what follows a word of a sharding.
 func (r *reader) part(t *text, word string) {
 	switch word {
+	case "":
+		r.fail("a brace is not closed")
 	case "replicated", "manual", "unreduced":
 		t.kind = subgroups[word]
 	case "unknown":

@@ -1,0 +1,54 @@
+package xla_test
+
+import (
+	"strings"
+	"testing"
+
+	"ppc/internal/diag"
+	"ppc/internal/golden"
+	"ppc/ir"
+	"ppc/ir/mlir"
+	"ppc/ir/xla"
+	"ppc/lower/hlo"
+)
+
+func TestGolden(t *testing.T) {
+	golden.Run(t, "../../testdata/golden/xla", map[string]golden.Stage{
+		"out.mlir": imported(func(src string) (*ir.Module, error) { return mlir.Parse("in.mlir", []byte(src)) }, func(m *ir.Module) (diag.List, error) {
+			return xla.Import(m, false)
+		}),
+		"hlo.mlir": imported(func(src string) (*ir.Module, error) { return hlo.Parse("in.hlo", []byte(src)) }, func(m *ir.Module) (diag.List, error) {
+			warnings, local, err := xla.ImportHLO(m, false)
+			if local && err == nil {
+				m.Form |= ir.Expanded | ir.Local
+			}
+			return warnings, err
+		}),
+	})
+}
+
+// imported is the program that importing makes, after what is warned of, or the
+// errors.
+func imported(read func(src string) (*ir.Module, error), load func(*ir.Module) (diag.List, error)) golden.Stage {
+	return func(t *testing.T, src string, _ []string) string {
+		m, err := read(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ir.Verify(m); err != nil {
+			t.Fatal(err)
+		}
+		warnings, err := load(m)
+		if err != nil {
+			return err.Error() + "\n"
+		}
+		if err := ir.Verify(m); err != nil {
+			t.Fatalf("what is made is not right: %v", err)
+		}
+		var b strings.Builder
+		for _, w := range warnings {
+			b.WriteString("// " + w.String())
+		}
+		return b.String() + mlir.Print(m)
+	}
+}
