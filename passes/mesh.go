@@ -86,7 +86,7 @@ type oneDeviceValues []struct {
 func (s oneDeviceValues) beyond(mesh *ir.Mesh) error {
 	for _, x := range s {
 		if n := mesh.Size(); len(x.mesh.DeviceIDs) == 1 && x.mesh.DeviceIDs[0] >= n {
-			return errorf(x.op, "%s lies on device %d alone (mesh %s), but the program has the devices 0 to %d", x.what, x.mesh.DeviceIDs[0], ir.SymbolText(x.mesh.Name), n-1)
+			return errorf(x.op, "%s is on device %d alone (mesh %s), but the devices of the program are those below %d", x.what, x.mesh.DeviceIDs[0], ir.SymbolText(x.mesh.Name), n)
 		}
 	}
 	return nil

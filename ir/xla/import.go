@@ -46,6 +46,11 @@ func Import(m *ir.Module, strict bool) (warnings diag.List, err error) {
 	im := &importer{m: m, strict: strict}
 	im.each(im.attributes)
 	im.targets()
+	for _, f := range m.Funcs {
+		if f.Body != nil {
+			im.edges(f)
+		}
+	}
 	im.callbacks()
 	if len(im.errs) == 0 {
 		im.shardings()

@@ -1,0 +1,42 @@
+package xla
+
+import (
+	"strings"
+
+	"ppc/ir"
+)
+
+// edges makes the ops that Shardy puts on the parameters and call results of a
+// function while it propagates, which hand their operand on with a sharding,
+// constraints; one that says no sharding is its operand. Another op of Shardy
+// that the IR does not have is an error.
+func (im *importer) edges(f *ir.Func) {
+	sub := f.NewSubst()
+	var block func(b *ir.Block)
+	block = func(b *ir.Block) {
+		out := new(ir.Block)
+		for _, op := range b.Ops {
+			sub.Apply(op.Operands)
+			for _, r := range op.Regions {
+				block(r)
+			}
+			name := op.Name()
+			if op.Kind != ir.Unknown || !strings.HasPrefix(name, "sdy.") {
+				out.Ops = append(out.Ops, op)
+				continue
+			}
+			if name != "sdy.func_data_flow_edge" || len(op.Operands) != 1 || len(op.Results) != 1 {
+				im.errorf(op.Origin, "%s is no op of Shardy that is read", name)
+				continue
+			}
+			v := op.Operands[0]
+			if s := op.Result().Sharding; s != nil {
+				b := &ir.Builder{Func: f, Block: out, Origin: op.Origin}
+				v = b.Emit(ir.ShardingConstraint, []*ir.Value{v}, ir.AttrsOf(ir.NamedAttr{Name: "sharding", Attr: s}), nil, nil).Result()
+			}
+			sub[op.Result().ID] = v
+		}
+		b.Ops = out.Ops
+	}
+	block(f.Body)
+}
