@@ -1,6 +1,8 @@
 package xla_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +12,8 @@ import (
 	"ppc/ir/mlir"
 	"ppc/ir/xla"
 	"ppc/lower/hlo"
+
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
 func TestGolden(t *testing.T) {
@@ -51,4 +55,33 @@ func imported(read func(src string) (*ir.Module, error), load func(*ir.Module) (
 		}
 		return b.String() + mlir.Print(m)
 	}
+}
+
+// What is imported from a program that the verifier takes is a program that it
+// takes.
+func FuzzImport(f *testing.F) {
+	files, _ := filepath.Glob("../../testdata/golden/xla/*.txtar")
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, in := range txtar.Parse(data).Files {
+			if in.Name == "in.mlir" {
+				f.Add(string(in.Data))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		m, err := mlir.Parse("in.mlir", []byte(src))
+		if err != nil || ir.Verify(m) != nil {
+			return
+		}
+		if _, err := xla.Import(m, false); err != nil {
+			return
+		}
+		if err := ir.Verify(m); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -1,0 +1,105 @@
+package xla
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ppc/ir"
+)
+
+// What is read is a tiling of all devices, whatever the text; and a mesh that is
+// made of it gives every device the tile that the text does.
+func FuzzSharding(f *testing.F) {
+	for _, s := range []string{"{replicated}", "{manual}", "{maximal device=3}", "{devices=[2,2]<=[4]}", "{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}",
+		"{devices=[2,3]0,3,1,4,2,5}", "{{replicated}, {devices=[2]0,1}}", "{devices=[1,1,2,2]<=[4] last_tile_dims={manual, replicated}}",
+		"{mesh['a'=2,'b'=4], [{'a'}, {'b':(1)2, ?}], unreduced=max{'b':(2)2}}", "{unknown shard_as 1 metadata={op_name=\"x{\"}}", "{}", "{{}}"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := parse(s)
+		if err != nil {
+			return
+		}
+		if p.kind != tiled || p.named != nil || product(p.tiles) > 64 {
+			return
+		}
+		mesh, err := meshOf([]*text{p}, product(p.tiles), "mesh")
+		if err == nil {
+			sameTiles(t, mesh, p)
+		}
+	})
+}
+
+// sameTiles compares where devices stand by the sharding of p on mesh with where
+// p puts them.
+func sameTiles(t *testing.T, mesh *ir.Mesh, p *text) {
+	t.Helper()
+	rank := len(p.dims())
+	s, _, err := p.sharding(mesh, rank, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for device, place := range p.places() {
+		for d, n := range slices.Backward(p.tiles) {
+			if d < rank && s.Part(mesh, device, d) != place%n {
+				t.Fatalf("%s on %s: device %d has part %d of dimension %d, want %d", p.spelling, meshText(mesh), device, s.Part(mesh, device, d), d, place%n)
+			}
+			place /= n
+		}
+	}
+}
+
+// Random shardings over one random grid have a mesh, listed or not, in any
+// numbering of the devices.
+func TestMeshOfGrid(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		grid := []int{2, 3, 2, 4}[:1+r.IntN(4)]
+		n := product(grid)
+		order := r.Perm(n)
+		if seed%3 == 0 {
+			order = nil
+		}
+		var all []*text
+		for range 1 + r.IntN(3) {
+			all = append(all, gridText(r, grid, order))
+		}
+		mesh, err := meshOf(all, n, "mesh")
+		shown := slices.ContainsFunc(all, func(p *text) bool { return p.tiles[2] == 1 })
+		if order != nil && err != nil && !shown {
+			continue // groups of replicas do not show the order
+		}
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for _, p := range all {
+			sameTiles(t, mesh, p)
+		}
+	}
+}
+
+// gridText tiles two dimensions along dimensions of a grid, and leaves the rest
+// to replicas.
+func gridText(r *rand.Rand, grid, order []int) *text {
+	t := &text{kind: tiled, grid: grid, perm: r.Perm(len(grid)), tiles: []int{1, 1, 1}, groups: []textKind{replicated}}
+	at := 0
+	for _, d := range t.perm {
+		if at < 2 && r.IntN(2) == 0 {
+			at++
+		}
+		t.tiles[at] *= grid[d]
+	}
+	if order == nil && r.IntN(2) == 0 {
+		return t
+	}
+	list := make([]int, product(grid))
+	for i := range list {
+		list[i] = t.device0(i)
+		if order != nil {
+			list[i] = order[list[i]]
+		}
+	}
+	t.list, t.grid, t.perm = list, nil, nil
+	return t
+}
