@@ -39,6 +39,7 @@ func partitionWarning(m *ir.Module, warn func(*Error)) error {
 	if mesh == nil {
 		mesh = &ir.Mesh{Name: "mesh"}
 	}
+	summedParams(mesh, f)
 	divide(mesh, f)
 	p, err := learn(m, mesh, f, warn)
 	if err != nil {
