@@ -14,7 +14,7 @@ func normalized(e *elab, c *builtinCall) value {
 	x, by := c.tensor("x"), c.tensor("by")
 	switch {
 	case e.model == nil:
-		return e.fail(c.span, "return the sum and the count, and divide in the model", errNormalized, "a layer")
+		return e.fail(c.span, "return the means of both, and divide in the model", errNormalized, "a layer")
 	case e.inBlocks:
 		return e.fail(c.span, "return the blocks, and divide what they sum up to", errNormalized, "blocks")
 	case !x.elem().IsFloat():
