@@ -83,7 +83,7 @@ func (r *runner) evaluation(ctx context.Context, opts eval.Options) (*evaluation
 		}
 		e.m = p.m
 	}
-	if !e.m.Form.Has(ir.Local) {
+	if !e.m.Form.Has(ir.Local) || numDevices(e.m) == 1 {
 		exposeTerms(e.m)
 	}
 	if e.m.Attrs.Has("pp.gradient") || r.before == nil && !opts.Float64 {
@@ -263,8 +263,10 @@ func (o *observation) literal(name string) *ir.Literal {
 	return nil
 }
 
-// noise is the relative error of the sums that scalars are made of, as if the
-// errors of the examples, or other parts of the terms, were independent.
+// noise is the relative error of the sums that scalars are made of, in the types
+// of the measurement: what their terms have, as if the errors of the examples, or
+// other parts of the terms, were independent, and what the additions lose, which
+// is much where terms cancel.
 func (ref *reference) noise() map[string]float64 {
 	noise := make(map[string]float64)
 	if ref.own == nil {
@@ -275,11 +277,13 @@ func (ref *reference) noise() map[string]float64 {
 		n := want.Type.NumElements()
 		row := n / leadingRows(want.Type.Shape)
 		sum, squares := 0.0, 0.0
+		lost := ref.yardstick.sums / ref.yardstick.scale
 		for lo := 0; lo < n; lo += row {
 			off := 0.0
 			for k := lo; k < lo+row; k++ {
 				sum += want.Float(k)
 				off += own.Float(k) - want.Float(k)
+				squares += lost * want.Float(k) * lost * want.Float(k)
 			}
 			squares += off * off
 		}
