@@ -108,6 +108,8 @@ type differentiator struct {
 	rules    map[ir.Kind]gradRule
 	active   map[*ir.Value]bool // depends on what gradients are taken of
 	indices  map[*ir.Value]bool // integers made of active values, and numbers converted from them
+	// cotangents is the element types of cotangents that are not those of the values.
+	cotangents map[*ir.Value]ir.DType
 	err      error
 
 	channels int // the largest handle of a channel; 0 where they have not been looked at
@@ -123,6 +125,7 @@ func (d *differentiator) run(inputs bool) error {
 		}
 	}
 	d.activity(wrt)
+	d.cotangentTypes()
 	if loss := f.Return().Operands[0]; d.indices[loss] {
 		return errorf(loss.Def, "the loss is made of indices or counts, which have no gradient")
 	}
@@ -308,6 +311,9 @@ func (t *tape) wants(v *ir.Value) bool { return t.d.active[v] }
 func (t *tape) add(v, g *ir.Value) {
 	if g == nil || !t.wants(v) {
 		return
+	}
+	if elem := t.cotangentType(v).Elem; g.Type.Elem != elem {
+		g = t.b.Convert(g, elem)
 	}
 	switch old := t.begin(v); {
 	case old != nil:

@@ -220,7 +220,7 @@ func gradRsqrt(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 }
 
 func gradConvert(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
-	return t.b.Convert(ct, op.Operands[0].Type.Elem)
+	return t.b.Convert(ct, t.cotangentType(op.Operands[0]).Elem)
 }
 
 // The rounding counts as the identity; the cotangent is rounded like the value.

@@ -299,7 +299,7 @@ func gradConstraint(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 
 // gradGathered scatters the cotangent of a gathered weight as it is summed.
 func gradGathered(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
-	return t.b.Convert(t.summed(ct, op.Operands[0]), op.Operands[0].Type.Elem)
+	return t.summed(ct, op.Operands[0])
 }
 
 // gradAsOperand lets the cotangent lie as the operand does, where that is

@@ -183,7 +183,8 @@ func gradGather(t *tape, op *ir.Op, ct []*ir.Value) {
 	dims := ir.ScatterDims{UpdateWindowDims: g.OffsetDims, InsertedWindowDims: g.CollapsedSliceDims, InputBatchingDims: g.OperandBatchingDims,
 		ScatterIndicesBatchingDims: g.StartIndicesBatchingDims, ScatterDimsToOperandDims: g.StartIndexMap, IndexVectorDim: g.IndexVectorDim}
 	attrs := ir.AttrsOf(named("scatter_dimension_numbers", dims), named("indices_are_sorted", op.Attrs.Get("indices_are_sorted")))
-	t.add(x, t.b.Emit(ir.Scatter, []*ir.Value{t.zeros(x.Type), indices, ct[0]}, attrs, []*ir.Block{t.b.Combiner(ir.Add, x.Type.Elem)}, nil).Result())
+	elem := ct[0].Type.Elem
+	t.add(x, t.b.Emit(ir.Scatter, []*ir.Value{t.zeros(x.Type.WithElem(elem)), indices, ct[0]}, attrs, []*ir.Block{t.b.Combiner(ir.Add, elem)}, nil).Result())
 }
 
 // gradScatter has a gradient where windows are added or put in place of what

@@ -68,7 +68,7 @@ func (t *tape) needAll(vs []*ir.Value) []*ir.Value {
 
 func gradDynamicSlice(t *tape, op *ir.Op, ct []*ir.Value) {
 	if x := op.Operands[0]; t.wants(x) {
-		t.add(x, t.b.DynamicUpdateSlice(t.zeros(x.Type), ct[0], t.needAll(op.Operands[1:])))
+		t.add(x, t.b.DynamicUpdateSlice(t.zeros(x.Type.WithElem(ct[0].Type.Elem)), ct[0], t.needAll(op.Operands[1:])))
 	}
 }
 
@@ -138,7 +138,7 @@ func gradReverse(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 func gradSlice(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	in := op.Operands[0].Type
 	if ct.Type.NumElements() == 0 {
-		return t.zeros(in)
+		return t.zeros(in.WithElem(ct.Type.Elem))
 	}
 	start, strides := op.Ints("start_indices"), op.Ints("strides")
 	rank := in.Rank()
@@ -147,7 +147,7 @@ func gradSlice(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 		interior[d] = strides[d] - 1
 		high[d] = in.Shape[d] - (start[d] + (n-1)*strides[d] + 1)
 	}
-	return t.b.Pad(ct, t.b.Splat(ir.Tensor(in.Elem), 0), start, high, interior)
+	return t.b.Pad(ct, t.b.Splat(ir.Tensor(ct.Type.Elem), 0), start, high, interior)
 }
 
 func gradTranspose(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {

@@ -29,6 +29,7 @@ var lawFactors = []lawFactor{
 	{"mesh", []string{"", "data", "fsdp", "fsdp_transpose", "tensor", "context", "expert", "data fsdp", "fsdp fsdp_transpose", "fsdp tensor", "fsdp context", "fsdp expert", "data tensor", "data fsdp tensor", "fsdp tensor sequence", "data fsdp slices"}},
 	{"gather", []string{"per_iteration", "once", "per_repeat", "per_repeat save_gathered"}},
 	{"prefetch", words("head ahead")},
+	{"gather_dtype", words("none bf16")},
 	{"rotate", words("ppermute slice_pad")},
 	{"scan_iterations", words("true false")},
 	{"scan_repeats", words("true false")},
@@ -280,6 +281,9 @@ pipeline {
 	}
 	if c.has("gather", "per_repeat") || c.is("prefetch") == "ahead" {
 		set("prefetch", c.is("prefetch"))
+	}
+	if c.is("gather_dtype") != "none" {
+		set("gather_dtype", c.is("gather_dtype"))
 	}
 	for _, name := range words("repeats layers_per_stage delay rotate scan_iterations scan_repeats scan_layers unroll checkpoint checkpoint_place skip_bubbles mode combine") {
 		set(name, c.is(name))

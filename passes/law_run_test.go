@@ -42,6 +42,9 @@ func (l *lawReferences) results(c lawCase) (map[string][]float64, error) {
 	for _, same := range []string{", shard_optimizer_over_data = true", ", reduce_gradients = per_batch"} { // the numbers are
 		text = strings.Replace(text, same, "", 1)
 	}
+	if c.is("gather_dtype") != "none" { // others: the weights of all layers are rounded
+		text += fmt.Sprintf("\npipeline { gather_dtype = %s }\n", c.is("gather_dtype"))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if out := l.of[text]; out != nil {

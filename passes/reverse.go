@@ -45,7 +45,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 				continue
 			}
 			if g == nil {
-				g = t.zeros(op.Results[i].Type)
+				g = t.zeros(t.cotangentType(op.Results[i]))
 			}
 			a := f.NewValue(g.Type, "d."+body.Args[1+i].Name)
 			if gathered(v) {
@@ -62,7 +62,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 			continue
 		}
 		if g != nil {
-			a := f.NewValue(v.Type, "")
+			a := f.NewValue(in.cotangentType(v), "")
 			xs, slots = append(xs, g), append(slots, a)
 			in.add(v, a)
 		}
@@ -129,7 +129,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 // iterations before and what this one has given.
 func (t *tape) begin(v *ir.Value) *ir.Value {
 	if t.ct[v] == nil && t.scan != nil && !t.local[v] && t.wants(v) {
-		total := t.d.f.NewValue(v.Type, "d."+v.Name)
+		total := t.d.f.NewValue(t.cotangentType(v), "d."+v.Name)
 		total.Sharding = v.Sharding
 		t.sums, t.totals, t.ct[v] = append(t.sums, v), append(t.totals, total), total
 	}
@@ -227,7 +227,7 @@ func (t *tape) cotangent(v *ir.Value) *ir.Value {
 	if g := t.ct[v]; g != nil {
 		return g
 	}
-	return t.zeros(v.Type)
+	return t.zeros(t.cotangentType(v))
 }
 
 // replace makes g the cotangent of v, in place of what there is.

@@ -605,7 +605,10 @@ func whole(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Shardin
 	switch {
 	case !ok || leaf.Sharding == nil:
 		if rounded {
-			v = b.Convert(b.Convert(v, elem), v.Type.Elem)
+			own := v.Type.Elem
+			v = b.Convert(v, elem)
+			v.Def.Attrs.Set(reduceAttr, ir.Str(own.String()))
+			v = b.Convert(v, own)
 		}
 		return v
 	case g.SameLayout(leaf.Sharding) && !rounded:
@@ -617,6 +620,9 @@ func whole(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Shardin
 	attrs := ir.AttrsOf(named("sharding", g), named("policy", ir.Str(policy)))
 	if rounded {
 		attrs.Set("dtype", ir.Str(elem.String()))
+	}
+	if reduce := config.Get("reduce_dtype"); reduce != nil {
+		attrs.Set(reduceAttr, reduce)
 	}
 	out := b.Emit(ir.PPGather, []*ir.Value{v}, attrs, nil, nil).Results[0]
 	out.Name = v.Name

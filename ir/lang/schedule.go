@@ -207,7 +207,7 @@ func (s *schedule) attr(p *program, outside string) ir.Dict {
 	if !p.keeps(iterationInput) {
 		as = append(as, ir.NamedAttr{Name: "save_iteration_input", Attr: ir.Bool(false)})
 	}
-	for _, name := range []string{"compat", "gather_dtype"} {
+	for _, name := range []string{"compat", "gather_dtype", "reduce_dtype"} {
 		if p.word("pipeline", name) != "none" {
 			as = append(as, w(name))
 		}
@@ -232,8 +232,10 @@ func (p *program) stackAttr() ir.Dict {
 		ir.NamedAttr{Name: "checkpoint", Attr: ir.Str(p.boundary())}, ir.NamedAttr{Name: "remat", Attr: ir.Str(p.word("pipeline", "remat"))},
 		ir.NamedAttr{Name: "save_decoder_layer_input", Attr: ir.Bool(p.keeps(layerInput))}, ir.NamedAttr{Name: "save", Attr: stringArray(p.saved())},
 		ir.NamedAttr{Name: "offload", Attr: stringArray(p.hosted())}, ir.NamedAttr{Name: "checkpoint_place", Attr: ir.Str(p.word("pipeline", "checkpoint_place"))})
-	if t := p.word("pipeline", "gather_dtype"); t != "none" {
-		as.Set("gather_dtype", ir.Str(t))
+	for _, name := range []string{"gather_dtype", "reduce_dtype"} {
+		if t := p.word("pipeline", name); t != "none" {
+			as.Set(name, ir.Str(t))
+		}
 	}
 	return ir.Dict(as)
 }

@@ -46,6 +46,8 @@ var settingTable = []settingRow{
 	{block: "pipeline", key: "prefetch", kind: word, words: []string{"head", "ahead"}, def: "head", doc: "when a repeat's weights are gathered; goes with gather = per_repeat"},
 	{block: "pipeline", key: "gather_dtype", kind: word, words: []string{"none", "bf16", "f16", "f32"}, def: "none",
 		doc: "the element type that weights are rounded to before they are gathered, where theirs is wider"},
+	{block: "pipeline", key: "reduce_dtype", kind: word, words: []string{"none", "bf16", "f16", "f32"}, def: "none",
+		doc: "the element type in which gradients of gathered weights are summed over iterations and scattered, where theirs is wider; none is their own"},
 	{block: "pipeline", key: "rotate", kind: word, words: []string{"ppermute", "slice_pad"}, def: "ppermute", doc: "how activations move to the next stage"},
 	{block: "pipeline", key: "remat", kind: call, words: remats, def: "full", doc: "what the backward pass recomputes"},
 	{block: "pipeline", key: "save", kind: names, doc: "checkpoint names that are kept besides"},
