@@ -21,7 +21,7 @@ func allgatherPrefetch(m *ir.Module) error {
 			continue
 		}
 		p := &gatherPlacer{f: f, sub: f.NewSubst()}
-		if err := p.block(f.Body, nil); err != nil {
+		if err := p.block(f.Body, nil, nil); err != nil {
 			return err
 		}
 		p.sub.ApplyBlock(f.Body)
@@ -35,9 +35,9 @@ type gatherPlacer struct {
 	sub ir.Subst
 }
 
-// block places the gathers in b; before is where an op lands that moves out of
-// the outermost loop that b is in, nil outside of loops.
-func (p *gatherPlacer) block(b *ir.Block, before *[]*ir.Op) error {
+// block places the gathers in b, which is in the op around; before is where an op
+// lands that moves out of the outermost loop that b is in, nil outside of loops.
+func (p *gatherPlacer) block(b *ir.Block, around *ir.Op, before *[]*ir.Op) error {
 	var ops []*ir.Op
 	for _, op := range b.Ops {
 		at := before
@@ -45,7 +45,7 @@ func (p *gatherPlacer) block(b *ir.Block, before *[]*ir.Op) error {
 			at = &ops
 		}
 		for _, r := range op.Regions {
-			if err := p.block(r, at); err != nil {
+			if err := p.block(r, op, at); err != nil {
 				return err
 			}
 		}
@@ -72,7 +72,7 @@ func (p *gatherPlacer) block(b *ir.Block, before *[]*ir.Op) error {
 			case "once":
 				op.Attrs.Delete("policy")
 				if before != nil {
-					p.hoist(op, before)
+					p.hoist(op, around, before)
 					continue
 				}
 			default:
@@ -86,25 +86,32 @@ func (p *gatherPlacer) block(b *ir.Block, before *[]*ir.Op) error {
 }
 
 // hoist puts the gather g of chosen rows before the loop: the choice reads the
-// gathered weights instead.
-func (p *gatherPlacer) hoist(g *ir.Op, before *[]*ir.Op) {
+// gathered weights instead. A per-iteration input of the loop around is one row.
+func (p *gatherPlacer) hoist(g, around *ir.Op, before *[]*ir.Op) {
 	used := g.Operands[0]
 	s := g.Attrs.Get("sharding").(*ir.Sharding)
 	source := used
 	choice := used.Def
-	if choice != nil && choice.Kind == ir.Gather {
-		source = choice.Operands[0]
-		s = s.Prepend()
+	row := around.Kind == ir.PPScan && inputOf(around, used) != nil
+	switch {
+	case row:
+		source, s = inputOf(around, used), s.Prepend()
+	case choice != nil && choice.Kind == ir.Gather:
+		source, s = choice.Operands[0], s.Prepend()
 	}
 	out := &ir.Block{}
 	w := (&ir.Builder{Func: p.f, Block: out, Origin: g.Origin}).Emit(ir.PPGather, []*ir.Value{source}, attrsWith(g, named("sharding", s)), nil, nil).Results[0]
 	w.Name = source.Name
 	*before = append(*before, out.Ops...)
-	if source == used {
+	switch {
+	case row:
+		around.Operands[used.Index-1] = w
+	case source == used:
 		p.sub[g.Result().ID] = w
 		return
+	default:
+		choice.Operands[0] = w
 	}
-	choice.Operands[0] = w
 	used.Type, used.Sharding = g.Result().Type, g.Attrs.Get("sharding").(*ir.Sharding)
 	p.sub[g.Result().ID] = used
 }

@@ -166,7 +166,7 @@ func (w *window) repeats(n int, state, older []*ir.Value, body func(b *ir.Builde
 	in.Emit(ir.PPYield, append(slices.Clone(next), newer...), nil, nil, nil)
 	init := append(slices.Clone(state), older...)
 	attrs := ir.AttrsOf(named("carries", ir.I64Attr(len(init))), named("trip_count", ir.I64Attr(n)),
-		named("pp.loop", ir.Str("repeats")), named("pp.config", ir.Dict(w.config)), named("pp.unroll", unrollAttr(w.config, "scan_repeats", n)))
+		named("pp.loop", ir.Str("repeats")), named("pp.config", ir.Dict(w.config)), named("pp.unroll", unrollAttr(w.config, "scan_repeats", unrollOf(w.config), n)))
 	scan := w.b.Emit(ir.PPScan, init, attrs, []*ir.Block{block}, nil)
 	for i, v := range scan.Results {
 		v.Name = block.Args[1+i].Name
@@ -258,7 +258,7 @@ func (w *window) iterations(b *ir.Builder, n int, first *ir.Value, state []*ir.V
 	attrs := w.loop.Attrs
 	attrs.Set("trip_count", ir.I64Attr(n))
 	attrs.Delete("pp.unroll")
-	if a := unrollAttr(w.config, "scan_iterations", n); a != nil {
+	if a := unrollAttr(w.config, "scan_iterations", unrollOf(w.config), n); a != nil {
 		attrs.Set("pp.unroll", a)
 	}
 	scan := b.Emit(ir.PPScan, state, attrs, []*ir.Block{block}, nil)

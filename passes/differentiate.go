@@ -110,7 +110,7 @@ type differentiator struct {
 	indices  map[*ir.Value]bool // integers made of active values, and numbers converted from them
 	// cotangents is the element types of cotangents that are not those of the values.
 	cotangents map[*ir.Value]ir.DType
-	err      error
+	err        error
 
 	channels int // the largest handle of a channel; 0 where they have not been looked at
 }

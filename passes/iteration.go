@@ -234,7 +234,7 @@ func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 	}
 	in.b.Emit(ir.PPYield, out, nil, nil, nil)
 	attrs := ir.AttrsOf(named("carries", ir.I64Attr(len(init))), named("trip_count", ir.I64Attr(it.L)),
-		named("pp.loop", ir.Str("layers")), named("pp.config", it.config), named("pp.unroll", unrollAttr(it.attrs, "scan_layers", it.L)))
+		named("pp.loop", ir.Str("layers")), named("pp.config", it.config), named("pp.unroll", unrollAttr(it.attrs, "scan_layers", "", it.L)))
 	return it.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil).Results
 }
 

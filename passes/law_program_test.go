@@ -25,7 +25,8 @@ var lawFactors = []lawFactor{
 	{"microbatches", words("S 2S 4S 1 2 S-1 S+1 S+2 2S-1 2S+1")}, // S stages
 	{"delay", words("1 2")},
 	{"layers_per_stage", words("1 2")},
-	{"outside", words("0 1")}, // layers after the pipeline
+	{"outside", words("0 2")}, // layers after the pipeline
+	{"form", words("pipeline stack")},
 	{"mesh", []string{"", "data", "fsdp", "fsdp_transpose", "tensor", "context", "expert", "data fsdp", "fsdp fsdp_transpose", "fsdp tensor", "fsdp context", "fsdp expert", "data tensor", "data fsdp tensor", "fsdp tensor sequence", "data fsdp slices"}},
 	{"gather", []string{"per_iteration", "once", "per_repeat", "per_repeat save_gathered"}},
 	{"prefetch", words("head ahead")},
@@ -88,6 +89,8 @@ func (c lawCase) refused() string {
 	switch {
 	case !window && c.is("prefetch") == "ahead":
 		return fmt.Sprintf("prefetch = ahead has no effect while gather = %s; it goes with per_repeat", c.is("gather"))
+	case c.is("form") == "stack":
+		return ""
 	case window && R == 1:
 		return "pipeline: gather = per_repeat with repeats = 1, but a window slides over 2 repeats or more"
 	case boundary == "repeat" && inside && R == 1:
@@ -233,10 +236,10 @@ layer block(x: f64[batch, seq, embed], gain: f64[batch, seq]) {
 
 model law(x: f64[batch, seq, embed]%s) {
   param scale: f64[embed] = normal(1)
-  y, aux = pipeline(block, layers: %d)(x, mean(x * scale, over: embed))
+  y, aux = %s(block, layers: %d)(x, mean(x * scale, over: embed))
   return %s + 0.1 * aux
 }
-%s`, c.batch(), frozen, params, body, aux, side, c.layers(), loss, train)
+%s`, c.batch(), frozen, params, body, aux, side, c.is("form"), c.layers(), loss, train)
 }
 
 // lowering is how it is computed.
@@ -271,11 +274,16 @@ shard activations {
 }
 
 pipeline {
-  layers           = %d
-  microbatches     = %d
   gather           = %s
-`, mesh, sequence, c.layers()-c.number("outside"), c.microbatches(), words(c.is("gather"))[0])
+`, mesh, sequence, words(c.is("gather"))[0])
 	set := func(key, value string) { fmt.Fprintf(&b, "  %-16s = %s\n", key, value) }
+	if c.is("form") == "pipeline" {
+		set("layers", fmt.Sprint(c.layers()-c.number("outside")))
+		set("microbatches", fmt.Sprint(c.microbatches()))
+		for _, name := range words("repeats layers_per_stage delay rotate scan_iterations scan_repeats skip_bubbles") {
+			set(name, c.is(name))
+		}
+	}
 	if c.has("gather", "save_gathered") {
 		set("save_gathered", "true")
 	}
@@ -285,7 +293,7 @@ pipeline {
 	if c.is("gather_dtype") != "none" {
 		set("gather_dtype", c.is("gather_dtype"))
 	}
-	for _, name := range words("repeats layers_per_stage delay rotate scan_iterations scan_repeats scan_layers unroll checkpoint checkpoint_place skip_bubbles mode combine") {
+	for _, name := range words("scan_layers unroll checkpoint checkpoint_place mode combine") {
 		set(name, c.is(name))
 	}
 	fmt.Fprintf(&b, "  remat            = %s\n}\n", c.is("remat"))

@@ -505,7 +505,7 @@ func (l *loop) scan(state []carry) *ir.Op {
 	}
 	it.b.Emit(ir.PPYield, append(yield, sums...), nil, nil, nil)
 	attrs := ir.AttrsOf(named("carries", ir.I64Attr(len(state))), named("trip_count", ir.I64Attr(l.iterations())),
-		named("pp.loop", ir.Str("iterations")), named("pp.config", l.config), named("pp.unroll", unrollAttr(l.attrs, "scan_iterations", l.iterations())))
+		named("pp.loop", ir.Str("iterations")), named("pp.config", l.config), named("pp.unroll", unrollAttr(l.attrs, "scan_iterations", unrollOf(l.attrs), l.iterations())))
 	scan := l.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil)
 	for i, c := range state {
 		scan.Results[i].Name = c.name
@@ -513,16 +513,26 @@ func (l *loop) scan(state []carry) *ir.Op {
 	return scan
 }
 
-// unrollAttr is how often a loop body is to be repeated: whole where the
-// setting scan is off; nil for once.
-func unrollAttr(config ir.Attrs, scan string, trips int) ir.Attr {
+// unrollAttr is how often the body of a loop is to be repeated, which the setting
+// scan makes a loop: as often as it runs where that is off; nil for once. The
+// setting unroll is for the loop that the setting of makes one.
+func unrollAttr(config ir.Attrs, scan, of string, trips int) ir.Attr {
 	if config.Has(scan) && !config.Bool(scan) {
 		return ir.I64Attr(trips)
 	}
-	if k := config.Int("unroll"); k > 1 && scan == "scan_iterations" {
+	if k := config.Int("unroll"); k > 1 && scan == of {
 		return ir.I64Attr(k)
 	}
 	return nil
+}
+
+// unrollOf is the setting of the loop that the setting unroll is for: that over
+// iterations, which in a stack are its layers.
+func unrollOf(config ir.Attrs) string {
+	if of := config.Str("unroll_of"); of != "" {
+		return of
+	}
+	return "scan_iterations"
 }
 
 // realign undoes the rotation of the output: iteration t puts what leaves the
@@ -560,11 +570,19 @@ func (s *stager) stackOp(op *ir.Op) ([]*ir.Value, error) {
 
 // stack applies the layer function n times: a loop over layers that carries
 // the activation and the sums of the scalars, with the weights as
-// per-iteration inputs.
+// per-iteration inputs. Where a window of gathered weights is to slide over the
+// layers it is the pipeline of one stage that a stack is.
 func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []*ir.Value, n int) ([]*ir.Value, error) {
 	config := ir.Attrs(nil)
 	if d, ok := op.Attrs.Get("config").(ir.Dict); ok {
 		config = ir.Attrs(d)
+	}
+	policy := config.Str("gather")
+	switch {
+	case policy == "per_repeat" && n > 1 && slices.ContainsFunc(layer.Params()[1+len(sides):], func(leaf *ir.Value) bool { return isGathered(leaf, roundedTo(leaf, config)) }):
+		return s.windowedStack(op, layer, x, sides, weights, n)
+	case policy != "once":
+		policy = "per_iteration"
 	}
 	body := new(ir.Block)
 	b := s.b.In(body)
@@ -582,7 +600,7 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []
 	for i := range weights {
 		leaf := layer.Params()[1+len(sides)+i]
 		v := s.f.NewArg(body, leaf.Type, leaf.Attrs.Str("pp.name"))
-		args = append(args, whole(b, v, leaf, nil, "per_iteration", config))
+		args = append(args, whole(b, v, leaf, nil, policy, config))
 	}
 	out := slices.Clone(b.Call(layer, args...))
 	for i := range sums {
@@ -590,8 +608,32 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []
 	}
 	b.Emit(ir.PPYield, out, nil, nil, nil)
 	attrs := ir.AttrsOf(named("carries", ir.I64Attr(len(init))), named("trip_count", ir.I64Attr(n)),
-		named("pp.loop", ir.Str("layers")), named("pp.config", ir.Dict(config)), named("pp.unroll", unrollAttr(config, "scan_layers", n)))
+		named("pp.loop", ir.Str("layers")), named("pp.config", ir.Dict(config)), named("pp.unroll", unrollAttr(config, "scan_layers", "scan_layers", n)))
 	return s.b.Emit(ir.PPScan, append(init, weights...), attrs, []*ir.Block{body}, nil).Results, nil
+}
+
+// windowedStack is a stack as a pipeline of one stage: one microbatch, which is
+// the batch, goes through a layer in each repeat.
+func (s *stager) windowedStack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []*ir.Value, n int) ([]*ir.Value, error) {
+	of, _ := op.Attrs.Get("config").(ir.Dict)
+	config := slices.Clone(ir.Attrs(of))
+	for _, name := range []string{"stages", "microbatches", "layers_per_stage", "delay"} {
+		config.Set(name, ir.I64Attr(1))
+	}
+	config.Set("repeats", ir.I64Attr(n))
+	config.Set("pipelined", ir.I64Attr(n))
+	config.Set("scan_repeats", ir.Bool(!config.Has("scan_layers") || config.Bool("scan_layers")))
+	config.Set("scan_iterations", ir.Bool(false)) // one in each repeat
+	config.Set("unroll_of", ir.Str("scan_repeats"))
+	config.Set("skip_bubbles", ir.Bool(false))
+	config.Delete("compat")
+	if config.Str("checkpoint") == "layer" {
+		config.Set("checkpoint", ir.Str("iteration"))
+	}
+	attrs := attrsWith(op, named("layers", ir.I64Attr(n)))
+	one := &ir.Op{Kind: ir.PPPipeline, Attrs: attrs, Operands: slices.Concat([]*ir.Value{x}, sides, weights), Results: op.Results, Origin: op.Origin}
+	c := schedule{S: 1, M: 1, R: n, L: 1, D: 1, config: ir.Dict(config), attrs: config}
+	return (&loop{stager: s, schedule: c, op: one, layer: layer}).lower()
 }
 
 // whole is weight v with a pp.gather where leaf, the layer's parameter, is
@@ -599,26 +641,21 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []
 // the configuration's gather_dtype, to which it is rounded first. lift turns a
 // sharding of leaf into one of v. The result has v's type.
 func whole(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Sharding, policy string, config ir.Attrs) *ir.Value {
-	elem := ir.DTypeByName(config.Str("gather_dtype"))
-	rounded := elem.IsFloat() && v.Type.Elem.IsFloat() && elem.Bits() < v.Type.Elem.Bits()
-	g, ok := leaf.Attrs.Get("pp.gathered").(*ir.Sharding)
-	switch {
-	case !ok || leaf.Sharding == nil:
-		if rounded {
-			own := v.Type.Elem
+	elem, own := roundedTo(leaf, config), v.Type.Elem
+	if !isGathered(leaf, elem) {
+		if elem != own {
 			v = b.Convert(v, elem)
 			v.Def.Attrs.Set(reduceAttr, ir.Str(own.String()))
 			v = b.Convert(v, own)
 		}
 		return v
-	case g.SameLayout(leaf.Sharding) && !rounded:
-		return v
 	}
+	g := leaf.Attrs.Get("pp.gathered").(*ir.Sharding)
 	if lift != nil {
 		g = lift(g)
 	}
 	attrs := ir.AttrsOf(named("sharding", g), named("policy", ir.Str(policy)))
-	if rounded {
+	if elem != own {
 		attrs.Set("dtype", ir.Str(elem.String()))
 	}
 	if reduce := config.Get("reduce_dtype"); reduce != nil {
@@ -626,7 +663,25 @@ func whole(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Shardin
 	}
 	out := b.Emit(ir.PPGather, []*ir.Value{v}, attrs, nil, nil).Results[0]
 	out.Name = v.Name
-	return b.Convert(out, v.Type.Elem)
+	return b.Convert(out, own)
+}
+
+// roundedTo is the element type that a weight is rounded to before it is
+// gathered: its own, unless the configuration's gather_dtype is narrower.
+func roundedTo(leaf *ir.Value, config ir.Attrs) ir.DType {
+	elem := ir.DTypeByName(config.Str("gather_dtype"))
+	if own := leaf.Type.Elem; !elem.IsFloat() || !own.IsFloat() || elem.Bits() >= own.Bits() {
+		return own
+	}
+	return elem
+}
+
+// isGathered reports whether leaf, a weight of a layer that is rounded to elem,
+// has a pp.gather where it is used: it is stored in parts, or rounded on the way
+// to a sharding that the program states.
+func isGathered(leaf *ir.Value, elem ir.DType) bool {
+	g, ok := leaf.Attrs.Get("pp.gathered").(*ir.Sharding)
+	return ok && leaf.Sharding != nil && (!g.SameLayout(leaf.Sharding) || elem != leaf.Type.Elem)
 }
 
 // roots are the functions that m is there for: the one that the program is, or

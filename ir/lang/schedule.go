@@ -226,7 +226,9 @@ func stringArray(ns []string) ir.Array {
 	return out
 }
 
-// stackAttr is the settings of a plain stack.
+// stackAttr is the settings of a plain stack, as a pipeline of one stage has them
+// that runs a layer in each iteration: those that are not given are left out. In
+// the reference weights are gathered where they are used.
 func (p *program) stackAttr() ir.Dict {
 	as := ir.AttrsOf(ir.NamedAttr{Name: "scan_layers", Attr: ir.Bool(p.flag("pipeline", "scan_layers"))},
 		ir.NamedAttr{Name: "checkpoint", Attr: ir.Str(p.boundary())}, ir.NamedAttr{Name: "remat", Attr: ir.Str(p.word("pipeline", "remat"))},
@@ -236,6 +238,19 @@ func (p *program) stackAttr() ir.Dict {
 		if t := p.word("pipeline", name); t != "none" {
 			as.Set(name, ir.Str(t))
 		}
+	}
+	if p.opts.Sequential {
+		return ir.Dict(as)
+	}
+	if gather := p.word("pipeline", "gather"); gather != "per_iteration" {
+		as.Set("gather", ir.Str(gather))
+		if gather == "per_repeat" {
+			as.Set("prefetch", ir.Str(p.word("pipeline", "prefetch")))
+			as.Set("save_gathered", ir.Bool(p.flag("pipeline", "save_gathered")))
+		}
+	}
+	if k, _ := p.num("pipeline", "unroll"); k > 1 {
+		as.Set("unroll", ir.I64Attr(k))
 	}
 	return ir.Dict(as)
 }
