@@ -30,6 +30,7 @@ type program struct {
 	hlo      bool           // read from HLO text
 	training *lang.Training // nil where the program is no step of training
 
+	lang     *lang.Program          // of a .pp program
 	warnings diag.List              // what its language warns of, in source order
 	warn     func(*diag.Diagnostic) // who hears of warnings; may be nil
 	hear     func(w *passes.Error)  // what passes warn of; nil hands it to warn
@@ -45,8 +46,14 @@ func (p *program) sayWarnings() {
 	}
 }
 
-// passWarning is what a pass warns of as a diagnostic; its name is the pass's.
-func passWarning(w *passes.Error) *diag.Diagnostic {
+// passWarning is what a pass warns of as a diagnostic: at the setting that it is
+// about, where that was given, else at the op, with the pass's name.
+func (p *program) passWarning(w *passes.Error) *diag.Diagnostic {
+	if w.Setting != "" && p.lang != nil {
+		if d := p.lang.WarnSetting(w.Setting, w.Kept, w.Msg); d != nil {
+			return d
+		}
+	}
 	d := &diag.Diagnostic{Warning: w.Pass, Msg: w.Msg}
 	if name := w.Name(); name != "" {
 		d.Msg = name + ": " + d.Msg
@@ -122,7 +129,7 @@ func checkPass(name string) error {
 func (p *program) compile(ctx context.Context, after, dumpTo string) error {
 	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear}
 	if p.hear == nil && p.warn != nil {
-		cfg.Warn = func(w *passes.Error) { p.warn(passWarning(w)) }
+		cfg.Warn = func(w *passes.Error) { p.warn(p.passWarning(w)) }
 	}
 	if dumpTo != "" {
 		if err := os.MkdirAll(dumpTo, 0o777); err != nil {
@@ -132,7 +139,26 @@ func (p *program) compile(ctx context.Context, after, dumpTo string) error {
 		cfg.Each = d.dump
 	}
 	_, err := guard(ctx, "compiling", moduleReproducer(p.m, dumpTo, "compile", "ppc lower %s"), func() (any, error) { return nil, passes.Run(p.m, cfg) })
-	return passBug(err, dumpTo)
+	if err := passBug(err, dumpTo); err != nil {
+		return err
+	}
+	return p.checkMemory()
+}
+
+// checkMemory warns of a program per device that takes more memory than the
+// hardware block says a device has.
+func (p *program) checkMemory() error {
+	if p.lang == nil || p.warn == nil || !p.lang.LimitsMemory() || !p.m.Form.Has(ir.Local) {
+		return nil
+	}
+	s, err := measured(p.m)
+	if err != nil {
+		return err
+	}
+	if d := p.lang.WarnMemory(s.Memory.Peak, sizeText); d != nil {
+		p.warn(d)
+	}
+	return nil
 }
 
 // executable makes of HLO text, which XLA may have fused, the ops that run.

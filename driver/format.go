@@ -18,6 +18,7 @@ func Check(ctx context.Context, srcs []*Source) error {
 		p, err := s.load(ctx, lang.Options{Library: true, Train: true})
 		if err == nil {
 			p.sayWarnings()
+			err = p.tryGradient(ctx)
 		}
 		if err == nil && !p.named { // of a .pp file, all has been checked
 			err = p.loads(ctx)
@@ -28,6 +29,15 @@ func Check(ctx context.Context, srcs []*Source) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// tryGradient differentiates a program of which a gradient is asked, for what is
+// known of its settings only then.
+func (p *program) tryGradient(ctx context.Context) error {
+	if p.lang == nil || p.m == nil || !p.m.Attrs.Has("pp.gradient") {
+		return nil
+	}
+	return p.compile(ctx, "differentiate", "")
 }
 
 // A Formatted is a .pp file before and after formatting.

@@ -55,9 +55,10 @@ func Lint(ctx context.Context, src *Source, opts LintOptions) ([]*Finding, error
 		return nil, err
 	}
 	passed := lint.Before(p.m)
+	p.warn = func(d *diag.Diagnostic) { p.warnings = append(p.warnings, d) }
 	p.hear = func(w *passes.Error) {
-		if !passed.Warn(w) && p.warn != nil {
-			p.warn(passWarning(w))
+		if !passed.Warn(w) {
+			p.warn(p.passWarning(w))
 		}
 	}
 	if err := p.compile(ctx, "", ""); err != nil {

@@ -136,7 +136,7 @@ func loadPP(_ *Source, name string, opts lang.Options) (*program, error) {
 	if p.Module != nil {
 		boundInputs(p.Module)
 	}
-	return &program{m: p.Module, named: true, seed: uint64(p.Seed), training: p.Training, warnings: p.Warnings}, nil
+	return &program{m: p.Module, named: true, seed: uint64(p.Seed), training: p.Training, warnings: p.Warnings, lang: p}, nil
 }
 
 func loadMLIR(s *Source, name string, _ lang.Options) (*program, error) {

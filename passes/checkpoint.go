@@ -2,7 +2,6 @@ package passes
 
 import (
 	"slices"
-	"strings"
 
 	"ppc/ir"
 )
@@ -23,19 +22,12 @@ import (
 // computes again from the region's inputs; a forward run is not affected. A
 // region that holds loops runs them again as they are, and keeps what their
 // reverses need: it says so by loops = "keep".
-func checkpoint(m *ir.Module) error { return checkpointWarning(m, nil) }
-
-// checkpointWarning is checkpoint, and calls warn, if that is not nil, with what
-// a configuration asks for without effect.
-func checkpointWarning(m *ir.Module, warn func(*Error)) error {
-	if warn == nil || !m.Attrs.Has("pp.gradient") {
-		warn = func(*Error) {}
-	}
+func checkpoint(m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
 			continue
 		}
-		k := &marker{f: f, sub: f.NewSubst(), warn: warn}
+		k := &marker{f: f, sub: f.NewSubst()}
 		if err := k.block(f.Body, nil); err != nil {
 			return err
 		}
@@ -45,9 +37,8 @@ func checkpointWarning(m *ir.Module, warn func(*Error)) error {
 
 // A marker puts regions into one function.
 type marker struct {
-	f    *ir.Func
-	sub  ir.Subst
-	warn func(*Error)
+	f   *ir.Func
+	sub ir.Subst
 }
 
 // block marks the loops and layer calls of b; around is the innermost loop that
@@ -79,9 +70,6 @@ func (k *marker) block(b *ir.Block, around *ir.Op) error {
 func (k *marker) mark(op, around *ir.Op) (*ir.Op, error) {
 	switch {
 	case op.Kind == ir.Call && around != nil && boundaryOf(around).what == "layer":
-		if boundaryOf(around).outside {
-			k.warn(&Error{Op: op, Msg: "pipeline: checkpoint_place = outside has no effect with one layer per stage: there is no loop over layers to be around"})
-		}
 		return remat(k.f, op, configOf(around), false), nil
 	case op.Kind == ir.PPScan && boundaryOf(op).around(op, around):
 		return remat(k.f, op, configOf(op), true), nil
@@ -92,9 +80,6 @@ func (k *marker) mark(op, around *ir.Op) (*ir.Op, error) {
 	inner := around
 	if op.Kind == ir.PPScan {
 		inner = op
-		if around == nil {
-			k.unbounded(op)
-		}
 	}
 	for _, r := range op.Regions {
 		if err := k.block(r, inner); err != nil {
@@ -127,27 +112,6 @@ func (k *marker) repeats(op, around *ir.Op) ([]*ir.Op, error) {
 		k.sub[v.ID] = state[i]
 	}
 	return out.Ops, nil
-}
-
-// unbounded warns where loop has a policy and no boundary that it could be the
-// policy of.
-func (k *marker) unbounded(loop *ir.Op) {
-	c := ir.Attrs(configOf(loop))
-	if boundaryOf(loop).what != "none" {
-		return
-	}
-	asked := ""
-	for _, key := range []string{"offload", "save"} {
-		if names := wordsOf(c.Get(key)); len(names) > 0 {
-			asked = key + " = [" + strings.Join(names, ", ") + "]"
-		}
-	}
-	if policy := c.Str("remat"); policy != "" && policy != "full" && policy != "none" {
-		asked = "remat = " + policy
-	}
-	if asked != "" {
-		k.warn(&Error{Op: loop, Msg: "pipeline: " + asked + " has no effect with checkpoint = none: whatever the backward pass needs is kept"})
-	}
 }
 
 // A boundary is what a configuration asks for.

@@ -128,7 +128,11 @@ func (d *differentiator) warnOfNames(warn func(*Error)) {
 		policy := ir.Attrs(p)
 		for _, name := range wordsOf(policy.Get("asked")) {
 			if why := d.withoutEffect(name); why != "" {
-				warn(&Error{Op: region, Msg: "pipeline: to keep " + name + " has no effect: " + why})
+				key := "save"
+				if slices.Contains(wordsOf(policy.Get("offload")), name) {
+					key = "offload"
+				}
+				warn(&Error{Op: region, Setting: key, Kept: name, Msg: "pipeline: to " + key + " " + name + " has no effect: " + why})
 			}
 		}
 		names := append(wordsOf(policy.Get("save")), wordsOf(policy.Get("offload"))...)
@@ -149,7 +153,7 @@ func (d *differentiator) warnOfPolicy(warn func(*Error), region *ir.Op, word str
 			why = d.withoutEffect(name)
 		}
 	}
-	warn(&Error{Op: region, Msg: "pipeline: remat = " + word + " has no effect: " + why})
+	warn(&Error{Op: region, Setting: "remat", Msg: "pipeline: remat = " + word + " has no effect: " + why})
 }
 
 // withoutEffect is why no value of the given name is kept, "" if one is.

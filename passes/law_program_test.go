@@ -88,7 +88,7 @@ func (c lawCase) refused() string {
 	inside := c.is("checkpoint_place") == "inside"
 	switch {
 	case !window && c.is("prefetch") == "ahead":
-		return fmt.Sprintf("prefetch = ahead has no effect while gather = %s; it goes with per_repeat", c.is("gather"))
+		return "pipeline: prefetch = ahead has no effect: it goes with gather = per_repeat, and gather is " + c.is("gather")
 	case c.is("form") == "stack":
 		return ""
 	case window && R == 1:

@@ -76,6 +76,10 @@ type Error struct {
 	Msg  string
 
 	Replication *Replication // that a warning is about; nil if it is about something else
+
+	// Setting is the key of the pipeline block that a warning is about, "" if it is
+	// about something else; Kept is the checkpoint name that it speaks of there.
+	Setting, Kept string
 }
 
 func (e *Error) Error() string {

@@ -18,11 +18,9 @@ func TestRematWarnings(t *testing.T) {
 		{nil, nil},
 		{[]ir.NamedAttr{words("remat", "minimal"), named("save", strs("mlpwi", "mlpwo", "query_proj"))}, nil},
 		{[]ir.NamedAttr{words("remat", "save_out_proj"), named("save", strs("out_proj"))}, []string{"pipeline: remat = save_out_proj has no effect: no value has one of the names out_proj"}},
-		{[]ir.NamedAttr{words("remat", "custom"), named("save", strs("query_proj")), named("asked", strs("query_proj"))}, []string{"pipeline: to keep query_proj has no effect: no value that is computed again has the name query_proj"}},
+		{[]ir.NamedAttr{words("remat", "custom"), named("save", strs("query_proj")), named("asked", strs("query_proj"))}, []string{"pipeline: to save query_proj has no effect: no value that is computed again has the name query_proj"}},
 		{[]ir.NamedAttr{words("remat", "full"), named("save", strs("mlpwi")), named("asked", strs("mlpwi", "decoder_layer_input"))}, nil},
-		{[]ir.NamedAttr{words("checkpoint", "none"), words("remat", "minimal"), named("save", strs("mlpwi"))}, []string{"pipeline: remat = minimal has no effect with checkpoint = none: whatever the backward pass needs is kept"}},
-		{[]ir.NamedAttr{words("checkpoint", "none"), named("offload", strs("mlpwi"))}, []string{"pipeline: offload = [mlpwi] has no effect with checkpoint = none: whatever the backward pass needs is kept"}},
-		{[]ir.NamedAttr{words("checkpoint", "layer"), words("checkpoint_place", "outside")}, []string{"pipeline: checkpoint_place = outside has no effect with one layer per stage: there is no loop over layers to be around"}},
+		{[]ir.NamedAttr{words("remat", "full"), named("offload", strs("out_proj")), named("asked", strs("out_proj"))}, []string{"pipeline: to offload out_proj has no effect: no value that is computed again has the name out_proj"}},
 	} {
 		for _, trains := range []bool{true, false} {
 			g := model{S: 2, M: 2, R: 1, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute", remat: c.remat}

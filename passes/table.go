@@ -21,7 +21,7 @@ var Table = []Pass{
 	{
 		Name: "checkpoint", Doc: "puts remat regions around iterations, layers or repeats, or around their loops",
 		Requires: ir.Gathered, Ensures: ir.Checkpointed,
-		Run: checkpoint, Warns: checkpointWarning,
+		Run: checkpoint,
 	},
 	{
 		Name: "differentiate", Doc: "appends the gradient of the loss, by reverse mode over loops, if it is asked for",

@@ -190,6 +190,9 @@ func TestMessages(t *testing.T) {
 	for _, tt := range unreadable {
 		note(loadArgs(tt.src(), nil))
 	}
+	if p, err := loadArgs("hardware { memory = 16 }\nmodel m(x: f32) { return x }", nil); err == nil {
+		note(&Program{Warnings: diag.List{p.WarnMemory(17, strconv.Itoa)}}, nil)
+	}
 	note(Load("missing.pp", Options{ReadFile: inMemory("")}))
 	note(Load("0.pp", Options{ReadFile: func(name string) ([]byte, error) { // includes without end
 		n, _ := strconv.Atoi(strings.TrimSuffix(name, ".pp"))

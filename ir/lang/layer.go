@@ -403,6 +403,8 @@ func (e *elab) stack(x *callExpr, s *stackCall, ops []*tensor) value {
 	if l.bad {
 		return poison{}
 	}
+	e.p.use.stacks = append(e.p.use.stacks, s.layers)
+	e.p.use.seen(l)
 	values := e.operands(l, ops, l, s)
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "layer", Attr: ir.Sym(l.fn.Name)}, ir.NamedAttr{Name: "layers", Attr: ir.I64Attr(s.layers)},
 		ir.NamedAttr{Name: "sides", Attr: ir.I64Attr(l.numSides())}, ir.NamedAttr{Name: "config", Attr: e.p.stackAttr()})
@@ -437,7 +439,10 @@ func (e *elab) pipeline(x *callExpr, s *stackCall, ops []*tensor) value {
 			return poison{}
 		}
 		outside, sidesOf = whole.fn.Name, whole
+		e.p.use.stacks = append(e.p.use.stacks, s.layers-sched.pipelined)
 	}
+	e.p.use.schedules = append(e.p.use.schedules, sched)
+	e.p.use.seen(l)
 	values := e.operands(l, ops, sidesOf, s)
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "layer", Attr: ir.Sym(l.fn.Name)}, ir.NamedAttr{Name: "layers", Attr: ir.I64Attr(s.layers)},
 		ir.NamedAttr{Name: "sides", Attr: ir.I64Attr(l.numSides())}, ir.NamedAttr{Name: "config", Attr: sched.attr(e.p, outside)})

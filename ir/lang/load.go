@@ -42,6 +42,8 @@ type Program struct {
 	// Warnings are what the program says that has no effect, or that it probably
 	// does not mean, in source order.
 	Warnings diag.List
+
+	source *program
 }
 
 //go:embed std/*.pp
@@ -65,18 +67,23 @@ func Load(file string, opts Options) (*Program, error) {
 	}
 	p.declare()
 	m := p.build()
+	if p.count == 0 && m != nil {
+		p.checkEffects()
+	}
 	if p.count > 0 {
 		return nil, p.fail()
 	}
-	p.checkMeshUse()
+	if m != nil {
+		p.checkMeshUse()
+	}
 	p.warns.Sort()
 	if m == nil {
-		return &Program{Seed: p.seed(), Warnings: p.warns}, nil
+		return &Program{Seed: p.seed(), Warnings: p.warns, source: p}, nil
 	}
 	if err := ir.Verify(m); err != nil {
 		panic("lang: " + file + " makes a broken module: " + err.Error())
 	}
-	return &Program{Module: m, Model: m.Name, Seed: p.seed(), Training: p.loop(), Warnings: p.warns}, nil
+	return &Program{Module: m, Model: m.Name, Seed: p.seed(), Training: p.loop(), Warnings: p.warns, source: p}, nil
 }
 
 func (p *program) fail() error {
@@ -108,6 +115,7 @@ type program struct {
 	means     map[*ir.Op]bool     // divisions of a sum by the number of its terms
 	sources   int                 // read so far
 	steps     int                 // statements executed so far
+	use       use                 // what settings act on
 }
 
 func newProgram(opts Options) *program {

@@ -70,7 +70,7 @@ const (
 	errLoss         message = "train: model %s returns %s, want a float without axes: a loss"
 	errNoCheckpoint message = "no value of the model has the checkpoint name %s"
 	errNoCut        message = "without iteration_input and decoder_layer_input each iteration would keep the whole state of the loop instead: %s"
-	errNoEffect     message = "%s = %s has no effect while %s = %s; it goes with %s"
+	errNoEffect     message = "%s: %s %s: %s"
 )
 
 // Training.
@@ -172,6 +172,8 @@ const (
 	warnAuxiliary    message = "%s: auxiliary scalar %d of layer %s is not linear in means over %s: its mean over %d microbatches is not its value for the whole batch"
 	warnAuxiliarySum message = "%s: auxiliary scalar %d of layer %s is a sum over %s: its mean over %d microbatches is not its value for the whole batch"
 	warnAccumulated  message = "%s: %s is not linear in means over %s: its mean over %d accumulated batches is not its value for all their examples"
+	warnMemory       message = "hardware: a device takes %s at its peak and has %s"
+	warnNoEffect     message = "%s: %s %s: %s"
 	warnMeshAxis     message = "nothing is sharded along mesh axis %s: its %d devices compute the same"
 	warnNoGradient   message = "%s has no gradient and is not trained: %s"
 	warnMeanOfMeans  message = "each of %d accumulated batches divides by its own %s: %s is the mean of their quotients, not the quotient of their sums"

@@ -29,6 +29,7 @@ type settingRow struct {
 	words      []string // of word, file and call
 	def        any      // what holds where nothing is given; nil is derived
 	doc        string
+	acts       []string // the conditions under which it acts where it is other than def, in the order in which they are looked at
 }
 
 var remats = []string{"full", "none", "minimal", "minimal_with_context", "save_dot_with_context_except_mlp", "save_dot_except_mlp", "save_dot_except_mlpwi",
@@ -36,57 +37,83 @@ var remats = []string{"full", "none", "minimal", "minimal_with_context", "save_d
 
 // settingTable is every setting of the blocks that have fixed keys.
 var settingTable = []settingRow{
-	{block: "pipeline", key: "microbatches", kind: count, min: 1, doc: "parts that the batch is split into; without it, stages x delay"},
-	{block: "pipeline", key: "repeats", kind: count, min: 1, doc: "how often a microbatch goes through all stages; without it, what the layers give"},
-	{block: "pipeline", key: "layers_per_stage", kind: count, min: 1, def: 1, doc: "layers that a stage runs each time"},
-	{block: "pipeline", key: "layers", kind: count, min: 1, doc: "layers inside the pipeline, without it all; the others run after it"},
-	{block: "pipeline", key: "delay", kind: count, min: 1, def: 1, doc: "iterations from one stage to the next; 2 hides the transfer"},
+	{block: "pipeline", key: "microbatches", kind: count, min: 1, doc: "parts that the batch is split into; without it, stages x delay",
+		acts: []string{"pipeline"}},
+	{block: "pipeline", key: "repeats", kind: count, min: 1, doc: "how often a microbatch goes through all stages; without it, what the layers give",
+		acts: []string{"pipeline"}},
+	{block: "pipeline", key: "layers_per_stage", kind: count, min: 1, def: 1, doc: "layers that a stage runs each time",
+		acts: []string{"pipeline"}},
+	{block: "pipeline", key: "layers", kind: count, min: 1, doc: "layers inside the pipeline, without it all; the others run after it",
+		acts: []string{"pipeline"}},
+	{block: "pipeline", key: "delay", kind: count, min: 1, def: 1, doc: "iterations from one stage to the next; 2 hides the transfer",
+		acts: []string{"pipeline", "stages"}},
 	{block: "pipeline", key: "gather", kind: word, words: []string{"per_iteration", "once", "per_repeat"}, def: "per_iteration",
-		doc: "where sharded weights are made whole"},
-	{block: "pipeline", key: "prefetch", kind: word, words: []string{"head", "ahead"}, def: "head", doc: "when a repeat's weights are gathered; goes with gather = per_repeat"},
+		doc:  "where sharded weights are made whole",
+		acts: []string{"layers", "gathered", "several rows"}},
+	{block: "pipeline", key: "prefetch", kind: word, words: []string{"head", "ahead"}, def: "head", doc: "when a repeat's weights are gathered; goes with gather = per_repeat",
+		acts: []string{"window", "layers", "gathered"}},
 	{block: "pipeline", key: "gather_dtype", kind: word, words: []string{"none", "bf16", "f16", "f32"}, def: "none",
-		doc: "the element type that weights are rounded to before they are gathered, where theirs is wider"},
+		doc:  "the element type that weights are rounded to before they are gathered, where theirs is wider",
+		acts: []string{"layers", "wider", "rounded and gathered"}},
 	{block: "pipeline", key: "reduce_dtype", kind: word, words: []string{"none", "bf16", "f16", "f32"}, def: "none",
-		doc: "the element type in which gradients of gathered weights are summed over iterations and scattered, where theirs is wider; none is their own"},
-	{block: "pipeline", key: "rotate", kind: word, words: []string{"ppermute", "slice_pad"}, def: "ppermute", doc: "how activations move to the next stage"},
-	{block: "pipeline", key: "remat", kind: call, words: remats, def: "full", doc: "what the backward pass recomputes"},
-	{block: "pipeline", key: "save", kind: names, doc: "checkpoint names that are kept besides"},
-	{block: "pipeline", key: "offload", kind: names, doc: "checkpoint names that are kept in host memory"},
-	{block: "pipeline", key: "save_decoder_layer_input", kind: flag, def: true, doc: "whether each layer's input is kept"},
-	{block: "pipeline", key: "save_gathered", kind: flag, def: false, doc: "whether gathered weights are kept for the backward pass; goes with gather = per_repeat"},
-	{block: "pipeline", key: "checkpoint", kind: word, words: []string{"iteration", "layer", "repeat", "none"}, def: "iteration", doc: "what is recomputed as one"},
-	{block: "pipeline", key: "checkpoint_place", kind: word, words: []string{"inside", "outside"}, def: "inside", doc: "whether each body of the loop is recomputed by itself, or the loop as a whole"},
-	{block: "pipeline", key: "scan_iterations", kind: flag, def: true, doc: "whether iterations are a loop, or one after the other in the program"},
-	{block: "pipeline", key: "scan_repeats", kind: flag, def: true, doc: "whether repeats are a loop"},
-	{block: "pipeline", key: "scan_layers", kind: flag, def: true, doc: "whether the layers of a stage, and of a stack, are a loop"},
-	{block: "pipeline", key: "unroll", kind: count, min: 1, def: 1, doc: "iterations in one turn of the loop"},
-	{block: "pipeline", key: "skip_bubbles", kind: flag, def: false, doc: "whether stages without a microbatch do nothing, instead of computing what is dropped"},
-	{block: "pipeline", key: "combine", kind: count, min: 0, def: 0, doc: "bytes up to which collectives of one kind over the same devices become one"},
-	{block: "pipeline", key: "mode", kind: word, words: []string{"auto", "explicit"}, def: "auto", doc: "whether shardings that the program does not say are chosen, or must follow from those that it says"},
+		doc:  "the element type in which gradients of gathered weights are summed over iterations and scattered, where theirs is wider; none is their own",
+		acts: []string{"layers", "gathered", "wider"}},
+	{block: "pipeline", key: "rotate", kind: word, words: []string{"ppermute", "slice_pad"}, def: "ppermute", doc: "how activations move to the next stage",
+		acts: []string{"pipeline", "stages"}},
+	{block: "pipeline", key: "remat", kind: call, words: remats, def: "full", doc: "what the backward pass recomputes",
+		acts: []string{"layers", "boundary", "names"}},
+	{block: "pipeline", key: "save", kind: names, doc: "checkpoint names that are kept besides",
+		acts: []string{"layers", "boundary", "names"}},
+	{block: "pipeline", key: "offload", kind: names, doc: "checkpoint names that are kept in host memory",
+		acts: []string{"layers", "boundary", "names"}},
+	{block: "pipeline", key: "save_decoder_layer_input", kind: flag, def: true, doc: "whether each layer's input is kept",
+		acts: []string{"layers", "boundary", "names"}},
+	{block: "pipeline", key: "save_gathered", kind: flag, def: false, doc: "whether gathered weights are kept for the backward pass; goes with gather = per_repeat",
+		acts: []string{"window", "layers", "gathered"}},
+	{block: "pipeline", key: "checkpoint", kind: word, words: []string{"iteration", "layer", "repeat", "none"}, def: "iteration", doc: "what is recomputed as one",
+		acts: []string{"layers", "boundary"}},
+	{block: "pipeline", key: "checkpoint_place", kind: word, words: []string{"inside", "outside"}, def: "inside", doc: "whether each body of the loop is recomputed by itself, or the loop as a whole",
+		acts: []string{"layers", "boundary", "loop to surround"}},
+	{block: "pipeline", key: "scan_iterations", kind: flag, def: true, doc: "whether iterations are a loop, or one after the other in the program",
+		acts: []string{"loop of a pipeline"}},
+	{block: "pipeline", key: "scan_repeats", kind: flag, def: true, doc: "whether repeats are a loop",
+		acts: []string{"loop of a pipeline", "loop of repeats"}},
+	{block: "pipeline", key: "scan_layers", kind: flag, def: true, doc: "whether the layers of a stage, and of a stack, are a loop",
+		acts: []string{"layers", "loop of layers"}},
+	{block: "pipeline", key: "unroll", kind: count, min: 1, def: 1, doc: "iterations in one turn of the loop",
+		acts: []string{"layers", "loop to unroll"}},
+	{block: "pipeline", key: "skip_bubbles", kind: flag, def: false, doc: "whether stages without a microbatch do nothing, instead of computing what is dropped",
+		acts: []string{"pipeline", "stages"}},
+	{block: "pipeline", key: "combine", kind: count, min: 0, def: 0, doc: "bytes up to which collectives of one kind over the same devices become one",
+		acts: []string{"devices"}},
+	{block: "pipeline", key: "mode", kind: word, words: []string{"auto", "explicit"}, def: "auto", doc: "whether shardings that the program does not say are chosen, or must follow from those that it says",
+		acts: []string{"devices"}},
 	{block: "pipeline", key: "compat", kind: word, words: []string{"none", "maxtext_prefetch"}, def: "none",
-		doc: "a defect of others to be reproduced; goes with gather = per_repeat"},
+		doc:  "a defect of others to be reproduced; goes with gather = per_repeat",
+		acts: []string{"pipeline", "window", "gathered", "third stage"}},
 
 	{block: "train", key: "optimizer", kind: call, words: []string{"sgd", "adam", "adamw"}, def: "", doc: "how parameters are updated"},
-	{block: "train", key: "params", kind: call, words: []string{"custom"}, doc: "what becomes of parameters, by patterns of their paths"},
-	{block: "train", key: "clip_by_global_norm", kind: real, above: true, doc: "the largest norm of all gradients together"},
-	{block: "train", key: "steps", kind: count, min: 0, def: 1, doc: "how many updates; with 0 the program computes the loss alone"},
+	{block: "train", key: "params", kind: call, words: []string{"custom"}, doc: "what becomes of parameters, by patterns of their paths",
+		acts: []string{"optimizer"}},
+	{block: "train", key: "clip_by_global_norm", kind: real, above: true, doc: "the largest norm of all gradients together",
+		acts: []string{"optimizer"}},
+	{block: "train", key: "steps", kind: count, min: 0, def: 1, doc: "how many updates; with 0 the program computes the loss alone",
+		acts: []string{"optimizer"}},
 	{block: "train", key: "seed", kind: count, min: 0, def: 0, doc: "of initial values, inputs and random numbers"},
-	{block: "train", key: "data", kind: fileName, words: []string{"synthetic"}, def: "synthetic", doc: "synthetic, or an npz file with batches on a leading axis"},
-	{block: "train", key: "dtype", kind: word, words: []string{"f32", "f64", "bf16"}, def: "f32", doc: "in which gradients accumulate"},
-	{block: "train", key: "gradient_accumulation", kind: count, min: 1, def: 1, doc: "batches per update"},
+	{block: "train", key: "data", kind: fileName, words: []string{"synthetic"}, def: "synthetic", doc: "synthetic, or an npz file with batches on a leading axis",
+		acts: []string{"optimizer"}},
+	{block: "train", key: "dtype", kind: word, words: []string{"f32", "f64", "bf16"}, def: "f32", doc: "in which gradients accumulate",
+		acts: []string{"optimizer", "narrower sums"}},
+	{block: "train", key: "gradient_accumulation", kind: count, min: 1, def: 1, doc: "batches per update",
+		acts: []string{"optimizer"}},
 	{block: "train", key: "reduce_gradients", kind: word, words: []string{"per_step", "per_batch"}, def: "per_step",
-		doc: "when devices combine the gradients of accumulated batches: once per step, or in each batch; goes with shard_optimizer_over_data = true and gradient_accumulation above 1"},
-	{block: "train", key: "shard_optimizer_over_data", kind: flag, def: false, doc: "ZeRO-1: optimizer state cut along data too"},
+		doc:  "when devices combine the gradients of accumulated batches: once per step, or in each batch; goes with shard_optimizer_over_data = true and gradient_accumulation above 1",
+		acts: []string{"optimizer", "accumulation", "sharded state", "data"}},
+	{block: "train", key: "shard_optimizer_over_data", kind: flag, def: false, doc: "ZeRO-1: optimizer state cut along data too",
+		acts: []string{"optimizer", "data"}},
 
-	{block: "hardware", key: "preset", kind: fileName, def: "", doc: "a chip by name: v5p, v5e, v4, h100"},
-	{block: "hardware", key: "chips", kind: count, min: 1, doc: "how many"},
-	{block: "hardware", key: "memory", kind: real, min: 0, doc: "bytes per chip"},
-	{block: "hardware", key: "flops", kind: real, min: 0, doc: "floating-point operations per second and chip"},
-	{block: "hardware", key: "memory_bandwidth", kind: real, min: 0, doc: "bytes per second and chip"},
-	{block: "hardware", key: "ici_bandwidth", kind: real, min: 0, doc: "bytes per second and link inside a slice"},
-	{block: "hardware", key: "ici_latency", kind: real, min: 0, doc: "seconds per message inside a slice"},
-	{block: "hardware", key: "dcn_bandwidth", kind: real, min: 0, doc: "bytes per second and chip between slices"},
-	{block: "hardware", key: "dcn_latency", kind: real, min: 0, doc: "seconds per message between slices"},
+	{block: "hardware", key: "preset", kind: word, words: presetNames(), def: "", doc: "a chip by name, for its memory", acts: []string{"no memory"}},
+	{block: "hardware", key: "memory", kind: real, min: 0, above: true, doc: "bytes of a device; a program that takes more is warned of"},
 }
 
 func settingRowOf(block, key string) *settingRow {
@@ -120,34 +147,6 @@ func (p *program) checkSettings() {
 			}
 			p.checkSetting(row, s)
 		}
-	}
-	p.checkTogether()
-}
-
-// checkTogether refuses settings that have no effect as things stand.
-func (p *program) checkTogether() {
-	gather := p.word("pipeline", "gather")
-	for _, key := range []string{"prefetch", "save_gathered", "compat"} {
-		if s := p.values["pipeline"][key]; s != nil && gather != "per_repeat" && !slices.Contains([]string{"false", "none"}, p.word("pipeline", key)) {
-			p.report(s.span, "leave it out", errNoEffect, s.key, p.word("pipeline", key), "gather", gather, "per_repeat")
-		}
-	}
-	p.checkReduceGradients()
-}
-
-// checkReduceGradients refuses to reduce gradients in each batch where there is
-// one, or where that takes no less memory.
-func (p *program) checkReduceGradients() {
-	s := p.values["train"]["reduce_gradients"]
-	if s == nil || p.word("train", "reduce_gradients") != "per_batch" {
-		return
-	}
-	accumulate, _ := p.num("train", "gradient_accumulation")
-	switch {
-	case accumulate < 2:
-		p.report(s.span, "leave it out", errNoEffect, s.key, "per_batch", "gradient_accumulation", "1", "2 or more")
-	case !p.flag("train", "shard_optimizer_over_data"):
-		p.report(s.span, "leave it out", errNoEffect, s.key, "per_batch", "shard_optimizer_over_data", "false", "true")
 	}
 }
 

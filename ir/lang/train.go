@@ -26,29 +26,30 @@ type trainArg struct {
 	below    float64 // a number is less; 0 is no bound
 	def      any     // nil where it must be given
 	doc      string
+	with     string // the argument that it goes with: where that is 0 it has no effect
 }
 
 // trainArgs is every argument, with optax's defaults.
 var trainArgs = []trainArg{
 	{of: "sgd", name: "lr", kind: rate, doc: "learning rate"},
 	{of: "sgd", name: "momentum", kind: real, below: 1, def: 0.0, doc: "how much of the last update stays"},
-	{of: "sgd", name: "nesterov", kind: flag, def: false, doc: "looks ahead along the momentum"},
+	{of: "sgd", name: "nesterov", kind: flag, def: false, doc: "looks ahead along the momentum", with: "momentum"},
 
 	{of: "adam", name: "lr", kind: rate, doc: "learning rate"},
 	{of: "adam", name: "b1", kind: real, below: 1, def: 0.9, doc: "decay of the mean of gradients"},
 	{of: "adam", name: "b2", kind: real, below: 1, def: 0.999, doc: "decay of the mean of their squares"},
 	{of: "adam", name: "eps", kind: real, def: 1e-8, doc: "added to the root"},
 	{of: "adam", name: "eps_root", kind: real, def: 0.0, doc: "added under the root"},
-	{of: "adam", name: "nesterov", kind: flag, def: false, doc: "looks ahead along the mean"},
+	{of: "adam", name: "nesterov", kind: flag, def: false, doc: "looks ahead along the mean", with: "b1"},
 
 	{of: "adamw", name: "lr", kind: rate, doc: "learning rate"},
 	{of: "adamw", name: "b1", kind: real, below: 1, def: 0.9, doc: "decay of the mean of gradients"},
 	{of: "adamw", name: "b2", kind: real, below: 1, def: 0.999, doc: "decay of the mean of their squares"},
 	{of: "adamw", name: "eps", kind: real, def: 1e-8, doc: "added to the root"},
 	{of: "adamw", name: "eps_root", kind: real, def: 0.0, doc: "added under the root"},
-	{of: "adamw", name: "nesterov", kind: flag, def: false, doc: "looks ahead along the mean"},
+	{of: "adamw", name: "nesterov", kind: flag, def: false, doc: "looks ahead along the mean", with: "b1"},
 	{of: "adamw", name: "weight_decay", kind: real, def: 1e-4, doc: "of each parameter, times the learning rate"},
-	{of: "adamw", name: "decay_rank", kind: count, def: 0, doc: "parameters of fewer axes do not decay"},
+	{of: "adamw", name: "decay_rank", kind: count, def: 0, doc: "parameters of fewer axes do not decay", with: "weight_decay"},
 
 	{of: "update", name: "lr_scale", kind: real, def: 1.0, doc: "multiplies the learning rate"},
 	{of: "update", name: "weight_decay", kind: real, def: "the optimizer's", doc: "in place of the optimizer's, whatever `decay_rank` says"},
@@ -58,12 +59,12 @@ var trainArgs = []trainArg{
 	{of: "linear", name: "peak", kind: real, doc: "reached after the warm-up"},
 	{of: "linear", name: "warmup", kind: count, def: 0, doc: "steps from 0 to the peak"},
 	{of: "linear", name: "decay", kind: count, def: 0, doc: "steps from the peak to the end, none to stay at the peak; by default what the warm-up leaves of train.steps"},
-	{of: "linear", name: "end", kind: real, def: 0.0, doc: "from then on"},
+	{of: "linear", name: "end", kind: real, def: 0.0, doc: "from then on", with: "decay"},
 
 	{of: "cosine", name: "peak", kind: real, doc: "reached after the warm-up"},
 	{of: "cosine", name: "warmup", kind: count, def: 0, doc: "steps from 0 to the peak"},
 	{of: "cosine", name: "decay", kind: count, def: 0, doc: "steps from the peak to the end, none to stay at the peak; by default what the warm-up leaves of train.steps"},
-	{of: "cosine", name: "end", kind: real, def: 0.0, doc: "from then on"},
+	{of: "cosine", name: "end", kind: real, def: 0.0, doc: "from then on", with: "decay"},
 }
 
 var lrSchedules = []string{"constant", "linear", "cosine"}

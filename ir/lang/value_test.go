@@ -152,7 +152,8 @@ func TestThreefry(t *testing.T) {
 // Random numbers have the moments they should, differ between layers, and do
 // not depend on the schedule.
 func TestRandom(t *testing.T) {
-	const decls = "axes { rows = 512, cols = 16 }\nlayer noise(x: f32[rows, cols]) { return x + random_normal([rows, cols]) }\nmesh { stage = 2 }\npipeline { microbatches = 8 }\n"
+	const model = "axes { rows = 512, cols = 16 }\nlayer noise(x: f32[rows, cols]) { return x + random_normal([rows, cols]) }\nmesh { stage = 2 }\n"
+	const decls = model + "pipeline { microbatches = 8 }\n"
 	const body = "zero = full(0, f32, [rows, cols])\nreturn out: pipeline(noise, layers: 2)(zero)"
 	v := evalBody(t, decls, body, Options{Sequential: true})
 	var sum, squares float64
@@ -170,7 +171,7 @@ func TestRandom(t *testing.T) {
 			t.Fatalf("element %d is %g in sequence and %g in a pipeline", i, v[i], w[i])
 		}
 	}
-	train := decls + "train { optimizer = sgd(lr: 1) }\n"
+	train := model + "train { optimizer = sgd(lr: 1) }\n"
 	out := evalBody(t, train, "return sum(dropout(full(1, f32, [rows, cols]), 0.25))", Options{Grad: true})
 	kept := out[0] * 0.75
 	if share := kept / n; math.Abs(share-0.75) > 0.02 {

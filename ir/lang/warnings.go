@@ -20,6 +20,7 @@ const (
 	accumulatedStatistics = "accumulated-statistics"
 	noGradient            = "no-gradient"
 	meanOfMeans           = "mean-of-means"
+	unusedSetting         = "unused-setting"
 )
 
 // Warnings is every warning that the language gives of a program that it
@@ -48,6 +49,14 @@ is and has no optimizer state, as a parameter that is declared frozen. Say froze
 		Explain: `With gradient_accumulation the loss of a step is the mean of the losses of its batches. A loss that is a quotient of two sums over the
 examples, such as a masked mean, then weighs an example of a batch with few valid ones more than one of a batch with many, and depends on how examples
 are put in batches. normalized(sum, by: count) divides by the count of all batches. The quotient is right where every batch has the same count.`},
+	{Name: unusedSetting, Doc: "a setting has no effect on the program",
+		Explain: `A setting is given that acts on nothing in this program: weights are to be gathered in another way, and none is gathered; a loop is to be
+unrolled, and there is none. What was asked for does not happen. It costs nothing, and is right in a file that others include whose
+programs have what the setting is about.`},
+	{Name: DeviceMemory, Doc: "a device takes more memory than the hardware block says it has",
+		Explain: `The peak of what a device holds at a time, by ppc lower --stats, is more than hardware.memory, or the memory of hardware.preset: the
+program does not fit the device that it is meant for. Parameters and optimizer state shrink with more parts (fsdp, stage), residuals with
+remat, buffers with smaller microbatches.`},
 }
 
 // checkMeshUse warns of mesh axes along which nothing is sharded.

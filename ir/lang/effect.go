@@ -1,0 +1,378 @@
+package lang
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"ppc/ir"
+)
+
+// A use is what settings act on: what the model has, gathered while it is built.
+type use struct {
+	schedules []*schedule // of the pipelines
+	stacks    []int       // layers of each stack, those after a pipeline among them
+	elems     []ir.DType  // the element types of the weights of layers
+	gathered  bool        // some weight of a layer is stored in parts and gathered
+	named     []string    // checkpoint names of values in layers
+}
+
+// seen notes the layer function l, which stands in a pipeline or a stack.
+func (u *use) seen(l *layerFunc) {
+	for _, v := range l.fn.Params() {
+		if g, ok := v.Attrs.Get("pp.gathered").(*ir.Sharding); ok && !g.SameLayout(v.Sharding) {
+			u.gathered = true
+		}
+	}
+	for _, w := range l.weights {
+		u.elems = append(u.elems, w.elem)
+	}
+	l.fn.Body.Walk(func(op *ir.Op) {
+		if name := op.Str("name"); op.Kind == ir.PPName && name != "" {
+			u.named = append(u.named, name)
+		}
+	})
+}
+
+// anyStage reports whether some pipeline has what holds asks for.
+func (u *use) anyStage(holds func(*schedule) bool) bool {
+	return slices.ContainsFunc(u.schedules, holds)
+}
+
+// loopOfLayers reports whether some layers can be a loop: those that a stage runs
+// each time, or those of a stack.
+func (u *use) loopOfLayers() bool {
+	return u.anyStage(func(s *schedule) bool { return s.layersPerStage > 1 }) || slices.ContainsFunc(u.stacks, func(n int) bool { return n > 1 })
+}
+
+// A condition is what must hold for a setting to act. Of a setting that acts on
+// nothing it says why; refused says that no program means such a setting.
+type condition struct {
+	holds   func(p *program, s *setting) bool
+	why     func(p *program, s *setting) string
+	what    string // the setting does; "" is that it has no effect
+	cure    string
+	refused bool
+}
+
+func because(why string) func(*program, *setting) string {
+	return func(*program, *setting) string { return why }
+}
+
+// conditions are those of the settings, by the names that settingTable has for
+// them.
+var conditions = sync.OnceValue(func() map[string]*condition {
+	return map[string]*condition{
+		"pipeline": {
+			holds:   func(p *program, _ *setting) bool { return len(p.use.schedules) > 0 },
+			why:     because("the model has no pipeline()"),
+			cure:    "leave it out, or apply the layers with pipeline(…)",
+			refused: true,
+		},
+		"loop of a pipeline": {
+			holds:   func(p *program, _ *setting) bool { return len(p.use.schedules) > 0 },
+			why:     because("the model has no pipeline()"),
+			cure:    "scan_layers = false is for stacks",
+			refused: true,
+		},
+		"layers": {
+			holds: func(p *program, _ *setting) bool { return len(p.use.schedules)+len(p.use.stacks) > 0 },
+			why:   because("the model has neither pipeline() nor stack()"),
+			cure:  "leave it out, or apply layers with pipeline(…) or stack(…)",
+		},
+		"window": {
+			holds: func(p *program, _ *setting) bool { return p.word("pipeline", "gather") == "per_repeat" },
+			why: func(p *program, _ *setting) string {
+				return "it goes with gather = per_repeat, and gather is " + p.word("pipeline", "gather")
+			},
+			cure:    "leave it out",
+			refused: true,
+		},
+		"gathered": {
+			holds: func(p *program, _ *setting) bool { return p.use.gathered },
+			why:   because("no weight of a layer is sharded along " + alternatives(gatheredAxes)),
+			cure:  "shard weights { … -> fsdp }, or leave it out",
+		},
+		"rounded and gathered": {
+			holds: func(p *program, _ *setting) bool { return p.use.gathered },
+			what:  "rounds weights that are not gathered",
+			why:   because("none of a layer is sharded along " + alternatives(gatheredAxes)),
+			cure:  "shard weights { … -> fsdp }, or leave it out",
+		},
+		"several rows": {
+			holds: func(p *program, _ *setting) bool {
+				return p.word("pipeline", "gather") != "per_repeat" || len(p.use.schedules) > 0 || slices.ContainsFunc(p.use.stacks, func(n int) bool { return n > 1 })
+			},
+			why:  because("the stack has 1 layer, and a window slides over 2 or more"),
+			cure: "leave it out",
+		},
+		"wider": {
+			holds: func(p *program, s *setting) bool {
+				to := ir.DTypeByName(p.word("pipeline", s.key))
+				return slices.ContainsFunc(p.use.elems, func(t ir.DType) bool { return t.IsFloat() && t.Bits() > to.Bits() })
+			},
+			why: func(p *program, s *setting) string {
+				return "no weight of a layer is wider than " + p.word("pipeline", s.key)
+			},
+			cure: "leave it out",
+		},
+		"stages": {
+			holds: func(p *program, _ *setting) bool {
+				return p.use.anyStage(func(s *schedule) bool { return s.stages > 1 })
+			},
+			why:  because("there is 1 stage"),
+			cure: "mesh { stage = 2, … }, or leave it out",
+		},
+		"third stage": {
+			holds: func(p *program, _ *setting) bool {
+				return p.use.anyStage(func(s *schedule) bool { return s.stages > 2 })
+			},
+			why:  because("the stages that it is about are those from the third on"),
+			cure: "leave it out",
+		},
+		"loop of repeats": {
+			holds: func(p *program, _ *setting) bool {
+				return p.word("pipeline", "gather") == "per_repeat" && p.use.gathered || p.boundary() == "repeat" && p.use.anyStage(func(s *schedule) bool { return s.repeats > 1 })
+			},
+			why:  because("repeats are a loop of their own with gather = per_repeat or checkpoint = repeat"),
+			cure: "leave it out",
+		},
+		"loop of layers": {
+			holds: func(p *program, _ *setting) bool { return p.use.loopOfLayers() },
+			why:   because("a stage runs 1 layer each time, and no stack has more"),
+			cure:  "leave it out",
+		},
+		"loop to unroll": {
+			holds: func(p *program, _ *setting) bool {
+				return p.flag("pipeline", "scan_iterations") && len(p.use.schedules) > 0 || p.flag("pipeline", "scan_layers") && len(p.use.stacks) > 0
+			},
+			why: func(p *program, _ *setting) string {
+				if len(p.use.schedules) == 0 {
+					return "scan_layers = false leaves no loop to unroll"
+				}
+				return "scan_iterations = false leaves no loop to unroll"
+			},
+			cure: "leave one of them out",
+		},
+		"boundary": {
+			holds: func(p *program, s *setting) bool {
+				return p.boundary() != "none" || p.word("pipeline", s.key) == "none"
+			},
+			why: func(p *program, s *setting) string {
+				if p.word("pipeline", "remat") == "none" && s.key != "remat" {
+					return "with remat = none the backward pass recomputes nothing"
+				}
+				return "with checkpoint = none the backward pass recomputes nothing"
+			},
+			cure: "leave one of them out",
+		},
+		"loop to surround": {
+			holds: func(p *program, s *setting) bool {
+				return p.word("pipeline", "checkpoint") != "layer" || p.use.loopOfLayers()
+			},
+			why:  because("checkpoint = layer, and a stage runs 1 layer each time: there is no loop over layers to be around"),
+			cure: "checkpoint = iteration, or leave it out",
+		},
+		"names": {
+			holds: func(p *program, s *setting) bool {
+				asked, missing := p.askedBy(s), p.notInLayers(s)
+				return len(missing) == 0 || s.key == "remat" && len(missing) < len(asked)
+			},
+			why: func(p *program, s *setting) string {
+				return "no value of a layer has the checkpoint name " + alternatives(p.notInLayers(s))
+			},
+			cure: `checkpoint(x, "name") in the layer gives one`,
+		},
+		"devices": {
+			holds: func(p *program, _ *setting) bool { return p.mesh != nil && p.mesh.Size() > 1 },
+			why:   because("the program is for 1 device"),
+			cure:  "leave it out",
+		},
+
+		"optimizer": {
+			holds: func(p *program, _ *setting) bool { return p.word("train", "optimizer") != "" },
+			why:   because("there is no optimizer"),
+			cure:  "optimizer = adamw(lr: 1e-3), or leave it out",
+		},
+		"data": {
+			holds: func(p *program, _ *setting) bool { return p.meshAxisSize("data") > 1 },
+			why: func(p *program, _ *setting) string {
+				if p.mesh != nil && p.mesh.AxisSize("data") == 1 && slices.ContainsFunc(p.mesh.Axes, func(a ir.MeshAxis) bool { return a.Name == "data" }) {
+					return "mesh axis data has 1 device"
+				}
+				return "the mesh has no axis data"
+			},
+			cure: "mesh { data = 2, … }, or leave it out",
+		},
+		"accumulation": {
+			holds: func(p *program, _ *setting) bool {
+				n, _ := p.num("train", "gradient_accumulation")
+				return n > 1
+			},
+			why:     because("it goes with gradient_accumulation above 1"),
+			cure:    "leave it out",
+			refused: true,
+		},
+		"sharded state": {
+			holds:   func(p *program, _ *setting) bool { return p.flag("train", "shard_optimizer_over_data") },
+			why:     because("it goes with shard_optimizer_over_data = true"),
+			cure:    "leave it out",
+			refused: true,
+		},
+		"no memory": {
+			holds: func(p *program, _ *setting) bool { return p.values["hardware"]["memory"] == nil },
+			why:   because("memory is given besides"),
+			cure:  "leave one of them out",
+		},
+		"narrower sums": {
+			holds: func(p *program, _ *setting) bool { return p.word("train", "dtype") != "bf16" },
+			why:   because("gradients accumulate in f32 at least"),
+			cure:  "leave it out",
+		},
+	}
+})
+
+// askedBy are the checkpoint names that a setting speaks of: those that it lists,
+// or those of the policy that it names.
+func (p *program) askedBy(s *setting) []string {
+	switch s.key {
+	case "save_decoder_layer_input":
+		return []string{layerInput}
+	case "save", "offload":
+		return p.names("pipeline", s.key)
+	}
+	word := p.word("pipeline", "remat")
+	if word == "custom" {
+		var ns []string
+		for _, e := range s.body {
+			ns = append(ns, e.key)
+		}
+		return ns
+	}
+	return slices.Concat(policies[word], offloaded[word])
+}
+
+// notInLayers are the checkpoint names that a setting speaks of and that no value
+// of a layer has.
+func (p *program) notInLayers(s *setting) []string {
+	return slices.DeleteFunc(slices.Clone(p.askedBy(s)), func(name string) bool { return name == iterationInput || slices.Contains(p.use.named, name) })
+}
+
+// checkEffects refuses settings that act on nothing and that no program means,
+// and warns of others that act on nothing. What holds by default is not looked at,
+// nor what goes with a setting that was reported.
+func (p *program) checkEffects() {
+	if p.opts.Sequential {
+		return // another program: the reference
+	}
+	if s := p.values["train"]["optimizer"]; s != nil {
+		p.checkArguments(callOf(s.value))
+	}
+	for _, b := range []string{"pipeline", "train", "hardware"} {
+		for _, s := range p.ordered(b) {
+			row := settingRowOf(b, s.key)
+			if p.isDefault(row) {
+				continue
+			}
+			for _, name := range row.acts {
+				c := conditions()[name]
+				if c.holds(p, s) {
+					continue
+				}
+				what := cmp.Or(c.what, "has no effect")
+				if c.refused {
+					p.report(s.span, c.cure, errNoEffect, b, p.settingText(row), what, c.why(p, s))
+				} else {
+					p.warn(s.span, unusedSetting, c.cure, warnNoEffect, b, p.settingText(row), what, c.why(p, s))
+				}
+				break
+			}
+		}
+	}
+}
+
+// checkArguments warns of arguments of the optimizer and of the learning rate's
+// schedule that act on nothing: the one that they go with is 0.
+func (p *program) checkArguments(name string, args map[string]expr) {
+	rows := trainArgsOf(name)
+	number := func(key string) float64 {
+		for _, r := range rows {
+			if r.name == key && args[key] == nil {
+				return toFloat(p.derived(&r, args))
+			}
+		}
+		v, _ := numberOf(args[key])
+		return v
+	}
+	for _, r := range rows {
+		x := args[r.name]
+		if x == nil {
+			continue
+		}
+		if v, isNumber := numberOf(x); r.with != "" && number(r.with) == 0 && !(isNumber && v == toFloat(r.def)) && !isName(x, "false") {
+			p.warn(x.at(), unusedSetting, "leave it out, or let "+r.with+" be above 0", warnNoEffect, name, r.name, "has no effect", r.with+" is 0")
+		}
+		if c, ok := x.(*callExpr); ok {
+			p.checkArguments(callOf(c))
+		}
+	}
+}
+
+// derived is what holds for an argument that is not given.
+func (p *program) derived(row *trainArg, args map[string]expr) any {
+	if row.name != "decay" {
+		return row.def
+	}
+	warmup, _ := numberOf(args["warmup"])
+	return float64(max(p.trainSteps()-int(warmup), 0))
+}
+
+func toFloat(v any) float64 {
+	switch v := v.(type) {
+	case float64:
+		return v
+	case int:
+		return float64(v)
+	}
+	return 0
+}
+
+func isName(x expr, name string) bool {
+	n, ok := x.(*nameRef)
+	return ok && n.name == name
+}
+
+// isDefault reports whether a setting is what it is without being given.
+func (p *program) isDefault(row *settingRow) bool {
+	switch row.kind {
+	case count:
+		v, _ := p.num(row.block, row.key)
+		return row.def != nil && v == row.def
+	case flag:
+		return p.flag(row.block, row.key) == row.def
+	case word, call:
+		return p.word(row.block, row.key) == row.def
+	case names:
+		return len(p.names(row.block, row.key)) == 0
+	}
+	return false
+}
+
+// settingText is a setting as it was given, on one line.
+func (p *program) settingText(row *settingRow) string {
+	s := p.values[row.block][row.key]
+	switch v := s.value.(type) {
+	case *nameRef:
+		return s.key + " = " + v.name
+	case *textLit:
+		return s.key + " = " + strconv.Quote(v.text)
+	case *listLit:
+		return s.key + " = [" + strings.Join(p.names(row.block, row.key), ", ") + "]"
+	}
+	if v, ok := numberOf(s.value); ok {
+		return s.key + " = " + strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return s.key + " = " + p.word(row.block, row.key)
+}

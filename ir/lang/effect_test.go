@@ -1,0 +1,122 @@
+package lang
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"ppc/internal/diag"
+)
+
+// always are the settings that act on every program.
+var always = []string{"train.optimizer", "train.seed", "hardware.memory", "hardware.preset"}
+
+// bare is a program in which no setting but those of always has an effect.
+const bare = `axes { batch = 16, embed = 16 }
+
+model bare(x: f32[batch, embed]) {
+  param w: f32[embed] = ones
+  return mean(x * w)
+}
+`
+
+// rich is a program in which every setting has one.
+const rich = `axes { batch = 48, embed = 16, mlp = 32 }
+
+layer block(x: f32[batch, embed]) {
+  param w: f32[embed, mlp] = normal(1)
+  param v: f32[mlp, embed] = normal(1)
+  x = checkpoint(x, "decoder_layer_input")
+  return x + dot(checkpoint(tanh(dot(x, w, over: embed)), "mlpwi"), v, over: mlp)
+}
+
+model rich(x: f32[batch, embed]) {
+  return mean(pipeline(block, layers: 15)(x))
+}
+
+mesh { stage = 3, data = 2, fsdp = 2 }
+
+shard weights     { embed -> fsdp }
+shard activations { batch -> data, fsdp }
+`
+
+// besides are the settings that the rich program has, and those that a setting
+// goes with.
+var besides = map[string][]string{
+	"pipeline":                  {"microbatches = 6", "repeats = 2", "layers_per_stage = 2", "layers = 12"},
+	"train":                     {"optimizer = sgd(lr: 0.1)"},
+	"pipeline.prefetch":         {"gather = per_repeat"},
+	"pipeline.save_gathered":    {"gather = per_repeat"},
+	"pipeline.compat":           {"gather = per_repeat"},
+	"pipeline.scan_repeats":     {"checkpoint = repeat"},
+	"pipeline.checkpoint_place": {"checkpoint = layer"},
+}
+
+// other is a value of a setting that is not its default, for the rich program.
+func other(row *settingRow) string {
+	switch row.key {
+	case "save", "offload":
+		return "[mlpwi]"
+	case "microbatches":
+		return "6"
+	case "layers":
+		return "12"
+	case "remat":
+		return "minimal"
+	case "optimizer":
+		return "sgd(lr: 0.1)"
+	case "data":
+		return `"data.npz"`
+	}
+	switch row.kind {
+	case flag:
+		return fmt.Sprint(row.def != true)
+	case word:
+		return row.words[1]
+	}
+	return "2"
+}
+
+// program is text with the setting of row, and with the settings of others.
+func (row *settingRow) program(text string, others ...string) string {
+	others = slices.DeleteFunc(slices.Clone(others), func(s string) bool { return strings.HasPrefix(s, row.key+" =") })
+	return fmt.Sprintf("%s\n%s { %s }\n", text, row.block, strings.Join(append(others, row.key+" = "+other(row)), ", "))
+}
+
+// Every setting with a value of its own acts, or something is said of it where it
+// stands.
+func TestSettingsAct(t *testing.T) {
+	for i := range settingTable {
+		row := &settingTable[i]
+		name := row.block + "." + row.key
+		t.Run(name, func(t *testing.T) {
+			said, _ := saidOf(t, row.program(bare))
+			if want := !slices.Contains(always, name); said != want {
+				t.Errorf("in a program without anything that it is about, something is said of it: %v, want %v", said, want)
+			}
+			if said, what := saidOf(t, row.program(rich, slices.Concat(besides[row.block], besides[name])...)); said {
+				t.Errorf("in a program that has what it is about: %s", what)
+			}
+			for _, c := range row.acts {
+				if conditions()[c] == nil {
+					t.Errorf("there is no condition %q", c)
+				}
+			}
+		})
+	}
+}
+
+// saidOf reports whether something is said of a program, and what.
+func saidOf(t *testing.T, text string) (bool, string) {
+	t.Helper()
+	p, err := loadArgs(text, nil)
+	var list diag.List
+	if err == nil {
+		list = p.Warnings
+	} else if !errors.As(err, &list) {
+		t.Fatal(err)
+	}
+	return len(list) > 0, list.Error()
+}
