@@ -27,13 +27,14 @@ func files(t *testing.T) []string {
 // with the number of parameters, as llama2_7b.pp does.
 var ofFullSize = regexp.MustCompile(`_\d+b\.pp$`)
 
-// Every example is formatted, is right, and, where it has a model, computes
+// Every example is formatted, is right, means what it says, so that nothing is
+// warned of, and, where it has a model, computes
 // what its layers in sequence compute: its outputs, or a step of training.
 func TestExamples(t *testing.T) {
 	models := 0
 	for _, file := range files(t) {
 		t.Run(filepath.ToSlash(file), func(t *testing.T) {
-			src := &driver.Source{File: file}
+			src := &driver.Source{File: file, Warn: func(w *driver.Warning) { t.Error(w) }}
 			f, err := driver.Format(t.Context(), src)
 			if err != nil {
 				t.Fatal(err)

@@ -326,7 +326,7 @@ func constrain(e *elab, c *builtinCall) value {
 		return t
 	}
 	rules := c.args["rules"].(shardRules)
-	l := &layout{p: e.p, rules: rules}
+	l := &layout{p: e.p, of: "activations", rules: rules}
 	if e.act != nil { // outside of pipelines the batch lies along the stages too
 		l.batch, l.lead = e.act.batch, e.act.lead
 	}

@@ -94,7 +94,7 @@ func (p *program) buildLayer(d *funcDecl, batch int, lead []string, known map[st
 	l.batch = axis{d.params[0].typ.axes[0].name, batch}
 	e := &elab{p: p, b: ir.NewBuilder(l.fn), scope: newScope(), layer: d.name, sizes: map[string]int{l.batch.name: batch}, building: l}
 	e.b.Origin = l.fn.Origin
-	e.act = &layout{p: p, rules: p.rules["activations"], batch: l.batch.name, lead: lead}
+	e.act = &layout{p: p, of: "activations", rules: p.rules["activations"], batch: l.batch.name, lead: lead}
 	if !e.layerParams(l, known) {
 		return l
 	}

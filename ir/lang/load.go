@@ -116,11 +116,14 @@ type program struct {
 	sources   int                 // read so far
 	steps     int                 // statements executed so far
 	use       use                 // what settings act on
+	along     map[string]*axisUse
+	ruleUses  map[*rule]*ruleUse
+	rests     bool // what is built now stands outside of the program
 }
 
 func newProgram(opts Options) *program {
 	return &program{builtins: newBuiltins(), opts: opts, seen: make(map[string]*file), fns: make(map[string]*funcDecl), rules: make(map[string][]rule),
-		values: make(map[string]map[string]*setting), undivided: make(map[undivided]bool), places: make(map[*ir.Origin]span), means: make(map[*ir.Op]bool), types: newTable[ir.DType](), axes: newTable[*axisDecl]()}
+		values: make(map[string]map[string]*setting), undivided: make(map[undivided]bool), places: make(map[*ir.Origin]span), means: make(map[*ir.Op]bool), along: make(map[string]*axisUse), ruleUses: make(map[*rule]*ruleUse), types: newTable[ir.DType](), axes: newTable[*axisDecl]()}
 }
 
 // A table is named things in order.

@@ -177,4 +177,7 @@ const (
 	warnMeshAxis     message = "nothing is sharded along mesh axis %s: its %d devices compute the same"
 	warnNoGradient   message = "%s has no gradient and is not trained: %s"
 	warnMeanOfMeans  message = "each of %d accumulated batches divides by its own %s: %s is the mean of their quotients, not the quotient of their sums"
+	warnReplicas     message = "no activation is sharded along mesh axis %s, only weights are: its %d devices gather them and compute the same"
+	warnRuleAxis     message = "no %s has the axis %s: the rule applies to none"
+	warnRuleLate     message = "the rule applies to no %s: wherever one has the axis %s, %s"
 )

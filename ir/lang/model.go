@@ -58,7 +58,7 @@ func (p *program) build() *ir.Module {
 	f := ir.NewFunc("main")
 	f.Origin = &ir.Origin{Pos: d.pos(), Name: d.name}
 	e := &elab{p: p, b: ir.NewBuilder(f), scope: newScope(), model: &modelState{module: m, params: make(map[string]span), layers: make(map[string]*layerFunc)}}
-	e.act = &layout{p: p, rules: p.rules["activations"], lead: []string{"stage"}}
+	e.act = &layout{p: p, of: "activations", rules: p.rules["activations"], lead: []string{"stage"}}
 	e.act.batch, p.pipelined = p.batchAxis(d)
 	e.inputs(d)
 	e.model.batch = e.act.batch
@@ -87,6 +87,7 @@ func (p *program) build() *ir.Module {
 
 // checkUnused builds the layers that no model stacks, to see their errors.
 func (p *program) checkUnused(used map[string]*layerFunc) {
+	p.rests = true
 	built := make(map[*funcDecl]bool)
 	for _, l := range used {
 		built[l.decl] = true

@@ -11,6 +11,8 @@ import (
 // axes, where its size divides along both.
 type layout struct {
 	p     *program
+	of    string // weights or activations
+	layer bool   // of weights: those of a layer
 	rules []rule
 	batch string
 	lead  []string
@@ -90,7 +92,9 @@ func (l *layout) sharding(axes []axis, bad func(a axis, c cut, parts int)) *ir.S
 		return nil
 	}
 	s := ir.Replicated(l.p.mesh.Name, len(axes))
-	for d, c := range l.cuts(namesOf(axes)) {
+	cuts := l.cuts(namesOf(axes))
+	l.note(axes, cuts)
+	for d, c := range cuts {
 		refs := ir.Axs(c.mesh...)
 		if axes[d].size%l.p.mesh.RefsSize(refs) != 0 && axes[d].name == l.batch {
 			refs = slices.DeleteFunc(refs, func(r ir.AxisRef) bool { return slices.Contains(l.lead, r.Name) })
@@ -115,7 +119,7 @@ var gatheredAxes = []string{"fsdp", "fsdp_transpose", "context", "expert"}
 // weightLayout is how the weights of a layer lie, or a model's own. The stages
 // of a pipeline hold a layer's; a model's own can be cut along stage.
 func (p *program) weightLayout(layer bool) *layout {
-	l := &layout{p: p, rules: p.rules["weights"]}
+	l := &layout{p: p, of: "weights", layer: layer, rules: p.rules["weights"]}
 	if layer {
 		l.used = []string{"stage"}
 	}

@@ -1,7 +1,5 @@
 package lang
 
-import "slices"
-
 // A Warning is one row of [Warnings].
 type Warning struct {
 	Name    string // as in --skip; lower case, no spaces
@@ -20,6 +18,7 @@ const (
 	accumulatedStatistics = "accumulated-statistics"
 	noGradient            = "no-gradient"
 	meanOfMeans           = "mean-of-means"
+	unusedRule            = "unused-rule"
 	unusedSetting         = "unused-setting"
 )
 
@@ -27,8 +26,9 @@ const (
 // takes.
 var Warnings = []Warning{
 	{Name: unusedMeshAxis, Doc: "the devices along a mesh axis all compute the same",
-		Explain: `No rule shards anything along the mesh axis, so each device along it computes and stores what the others do: the program takes that
-many times the devices for the same step time. Add the axis to a shard rule, or leave it out of the mesh.`},
+		Explain: `No tensor is sharded along the mesh axis, or only weights are, which are gathered before they are used: each device along it computes
+what the others do, so the program takes that many times the devices for the same step time. Name the axis in a shard rule for an axis that
+activations have, or leave it out of the mesh. Where memory for weights is all that is wanted of the axis it is right.`},
 	{Name: microbatchStatistics, Doc: "a pipelined layer combines examples of a microbatch", Differs: true,
 		Explain: `A pipeline calls its layer on each microbatch by itself. What the layer computes over the batch axis, such as the mean in a batch norm, or
 from the place of an example in the batch, it computes of a microbatch: results depend on the number of microbatches, and differ from those of the
@@ -49,6 +49,9 @@ is and has no optimizer state, as a parameter that is declared frozen. Say froze
 		Explain: `With gradient_accumulation the loss of a step is the mean of the losses of its batches. A loss that is a quotient of two sums over the
 examples, such as a masked mean, then weighs an example of a batch with few valid ones more than one of a batch with many, and depends on how examples
 are put in batches. normalized(sum, by: count) divides by the count of all batches. The quotient is right where every batch has the same count.`},
+	{Name: unusedRule, Doc: "a shard rule applies to no tensor of the model",
+		Explain: `No tensor has the axis of the rule, or an earlier rule has sharded that axis, or uses the mesh axis, on every tensor that has it. The first
+rule that fits wins, so the order of rules is what to look at. It costs nothing by itself, and is right in rules that several models share.`},
 	{Name: unusedSetting, Doc: "a setting has no effect on the program",
 		Explain: `A setting is given that acts on nothing in this program: weights are to be gathered in another way, and none is gathered; a loop is to be
 unrolled, and there is none. What was asked for does not happen. It costs nothing, and is right in a file that others include whose
@@ -57,30 +60,4 @@ programs have what the setting is about.`},
 		Explain: `The peak of what a device holds at a time, by ppc lower --stats, is more than hardware.memory, or the memory of hardware.preset: the
 program does not fit the device that it is meant for. Parameters and optimizer state shrink with more parts (fsdp, stage), residuals with
 remat, buffers with smaller microbatches.`},
-}
-
-// checkMeshUse warns of mesh axes along which nothing is sharded.
-func (p *program) checkMeshUse() {
-	if p.mesh == nil {
-		return
-	}
-	for _, a := range p.mesh.Axes {
-		if a.Size == 1 || a.Name == "stage" && p.pipelined || p.ruled(a.Name) {
-			continue
-		}
-		s := p.values["mesh"][a.Name]
-		p.warn(s.span, unusedMeshAxis, "name it in a shard rule, or leave it out", warnMeshAxis, a.Name, a.Size)
-	}
-}
-
-// ruled reports whether a shard rule names the mesh axis.
-func (p *program) ruled(axis string) bool {
-	for _, rules := range p.rules {
-		for _, r := range rules {
-			if slices.ContainsFunc(r.mesh, func(n nameRef) bool { return n.name == axis }) {
-				return true
-			}
-		}
-	}
-	return false
 }
