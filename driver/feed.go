@@ -97,12 +97,15 @@ func (f *feed) enough(p *port, have int) error {
 	if have >= want {
 		return nil
 	}
-	from := ""
-	if f.first > 0 {
-		from = fmt.Sprintf(" after the %d that %d steps took before", f.first*p.batches, f.first)
+	from, take := "", "take"
+	if f.steps == 1 {
+		take = "takes"
 	}
-	return fmt.Errorf("%s: %q has %d batches, %d steps of %d take %d%s: want at least %d, or --steps %d", f.path, p.name,
-		have, f.steps, p.batches, f.steps*p.batches, from, want, max(0, have/p.batches-f.first))
+	if f.first > 0 {
+		from = fmt.Sprintf(" after the %d that %s took before", f.first*p.batches, ir.Counted(f.first, "step"))
+	}
+	return fmt.Errorf("%s: %q has %s, %s of %d %s %d%s: want at least %d, or --steps %d", f.path, p.name,
+		ir.Counted(have, "batch"), ir.Counted(f.steps, "step"), p.batches, take, f.steps*p.batches, from, want, max(0, have/p.batches-f.first))
 }
 
 // input is the global value of input p in a step.

@@ -139,14 +139,7 @@ func (r *runner) fits() error {
 		constants = fmt.Sprintf(", %s of constants", sizeText(n.constants))
 	}
 	return fmt.Errorf("%s: a run takes %s of memory, %s is available: %s at the peak of %s%s and %s of arguments; %s, and ppc lower --stats says what takes it",
-		r.src.name(), sizeText(n.all()), sizeText(have), sizeText(n.devices), devicesText(len(r.machine.args)), constants, sizeText(n.arguments), cure)
-}
-
-func devicesText(n int) string {
-	if n == 1 {
-		return "1 device"
-	}
-	return fmt.Sprintf("%d devices", n)
+		r.src.name(), sizeText(n.all()), sizeText(have), sizeText(n.devices), ir.Counted(len(r.machine.args), "device"), constants, sizeText(n.arguments), cure)
 }
 
 func sizeText(n int) string { return strings.TrimSpace(stats.SizeText(n)) }

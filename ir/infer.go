@@ -27,7 +27,7 @@ func first(rs ...*Rule) *Rule {
 func within(n int, what string, dims []int, rank int) *Rule {
 	for _, d := range dims {
 		if d < 0 || d >= rank {
-			return broken(n, "%d in %s is not one of %s", d, what, counted(rank, "dimension"))
+			return broken(n, "%d in %s is not one of %s", d, what, Counted(rank, "dimension"))
 		}
 	}
 	return nil
@@ -303,7 +303,7 @@ func inferRngBits(op *Op) ([]*Type, *Rule) {
 	}
 	n, algorithm := t.Shape[0], op.Word("rng_algorithm")
 	if n != Dynamic && n != 2 && (n != 3 || algorithm == "THREE_FRY") && algorithm != "DEFAULT" {
-		return nil, broken(2, "a state of %s is none of %s", counted(n, "number"), algorithm)
+		return nil, broken(2, "a state of %s is none of %s", Counted(n, "number"), algorithm)
 	}
 	return []*Type{t, op.Results[1].Type}, nil
 }

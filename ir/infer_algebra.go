@@ -64,7 +64,7 @@ func inferFFT(op *Op) ([]*Type, *Rule) {
 	t, length, kind := op.Operands[0].Type, op.Ints("fft_length"), op.Word("fft_type")
 	rank := t.Rank()
 	if n := len(length); n < 1 || n > 3 || n > rank {
-		return nil, broken(3, "fft_length has %s, want 1 to %d for %s", counted(n, "size"), min(rank, 3), t)
+		return nil, broken(3, "fft_length has %s, want 1 to %d for %s", Counted(n, "size"), min(rank, 3), t)
 	}
 	elem := t.Elem
 	switch parts := map[DType]DType{F32: C64, F64: C128}; {

@@ -59,7 +59,7 @@ func (n groupRules) devices(l *Literal) *Rule {
 	}
 	for id := range int64(len(seen)) {
 		if !seen[id] && !n.partial {
-			return broken(n.complete, "replica_groups have %s but not device %d: want 0 to %d", counted(len(seen), "device"), id, len(seen)-1)
+			return broken(n.complete, "replica_groups have %s but not device %d: want 0 to %d", Counted(len(seen), "device"), id, len(seen)-1)
 		}
 	}
 	return nil
@@ -81,7 +81,7 @@ func inferAllGather(op *Op) ([]*Type, *Rule) {
 		return nil, r
 	}
 	if len(op.Operands) != len(op.Results) {
-		return nil, broken(6, "%s and %s, want as many", counted(len(op.Operands), "operand"), counted(len(op.Results), "result"))
+		return nil, broken(6, "%s and %s, want as many", Counted(len(op.Operands), "operand"), Counted(len(op.Results), "result"))
 	}
 	dim := op.Int("all_gather_dim")
 	for i, v := range op.Operands {

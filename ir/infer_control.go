@@ -8,7 +8,7 @@ import "fmt"
 // the returned values.
 func carried(n int, what string, have, want []*Type) *Rule {
 	if len(have) != len(want) {
-		return broken(n, "%s: %s, want %d", what, counted(len(have), "value"), len(want))
+		return broken(n, "%s: %s, want %d", what, Counted(len(have), "value"), len(want))
 	}
 	for i := range have {
 		if !compatible(have[i], want[i]) {
@@ -56,7 +56,7 @@ func branches(op *Op, index *Type, args, results int) ([]*Type, *Rule) {
 	ts := returned(op.Regions[0])
 	for i, r := range op.Regions {
 		if len(r.Args) != 0 {
-			return nil, broken(args, "branch %d takes %s, want none", i, counted(len(r.Args), "value"))
+			return nil, broken(args, "branch %d takes %s, want none", i, Counted(len(r.Args), "value"))
 		}
 		if rule := carried(results, fmt.Sprintf("results of branch %d, against branch 0", i), returned(r), ts); rule != nil {
 			return nil, rule

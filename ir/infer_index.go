@@ -89,7 +89,7 @@ func without(shape []int, drop func(d int) bool) []int {
 // sizes; n is the number of the constraint on their count, n+1 on their sizes.
 func batchPairs(n int, operand, indices []int, t, idx *Type) *Rule {
 	if len(operand) != len(indices) {
-		return broken(n, "%s of the operand, %d of the indices", counted(len(operand), "batching dimension"), len(indices))
+		return broken(n, "%s of the operand, %d of the indices", Counted(len(operand), "batching dimension"), len(indices))
 	}
 	for i, d := range operand {
 		if a, b := t.Shape[d], idx.Shape[indices[i]]; !fits(a, b) {
@@ -165,7 +165,7 @@ func gatherDims(g GatherDims, t, idx *Type) *Rule {
 		return broken(2, "index_vector_dim is %d, the indices have rank %d", g.IndexVectorDim, idx.Rank())
 	}
 	if n := indexLen(idx, g.IndexVectorDim); !fits(n, len(g.StartIndexMap)) {
-		return broken(3, "start_index_map has %s, an index %d", counted(len(g.StartIndexMap), "number"), n)
+		return broken(3, "start_index_map has %s, an index %d", Counted(len(g.StartIndexMap), "number"), n)
 	}
 	if r := first(
 		ascending(4, "offset_dims", g.OffsetDims),
@@ -202,7 +202,7 @@ func inferScatter(op *Op) ([]*Type, *Rule) {
 	}
 	n := len(op.Operands) / 2
 	if len(op.Operands) != 2*n+1 || len(op.Results) != 0 && len(op.Results) != n {
-		return nil, broken(5, "%s and %s, want inputs, indices, and as many updates and results as inputs", counted(len(op.Operands), "operand"), counted(len(op.Results), "result"))
+		return nil, broken(5, "%s and %s, want inputs, indices, and as many updates and results as inputs", Counted(len(op.Operands), "operand"), Counted(len(op.Results), "result"))
 	}
 	ts := typesOf(op.Operands)
 	inputs, idx, updates := ts[:n], ts[n], ts[n+1:]
@@ -245,7 +245,7 @@ func scatterDims(g ScatterDims, t, idx, u *Type) *Rule {
 		return broken(22, "index_vector_dim is %d, the indices have rank %d", g.IndexVectorDim, idx.Rank())
 	}
 	if n := indexLen(idx, g.IndexVectorDim); !fits(n, len(g.ScatterDimsToOperandDims)) {
-		return broken(19, "scatter_dims_to_operand_dims has %s, an index %d", counted(len(g.ScatterDimsToOperandDims), "number"), n)
+		return broken(19, "scatter_dims_to_operand_dims has %s, an index %d", Counted(len(g.ScatterDimsToOperandDims), "number"), n)
 	}
 	if r := first(
 		ascending(7, "update_window_dims", g.UpdateWindowDims),

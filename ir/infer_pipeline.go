@@ -17,7 +17,7 @@ func inferStack(op *Op) ([]*Type, *Rule) {
 		return nil, broken(1, "%d layers, want at least 1", layers)
 	}
 	if sides < 0 || sides >= len(op.Operands) {
-		return nil, broken(1, "%s, but %s", counted(sides, "side input"), counted(len(op.Operands), "operand"))
+		return nil, broken(1, "%s, but %s", Counted(sides, "side input"), Counted(len(op.Operands), "operand"))
 	}
 	for i, v := range op.Operands[1+sides:] {
 		if !v.Type.IsTensor() || v.Type.Rank() == 0 || v.Type.Shape[0] != layers {
@@ -55,7 +55,7 @@ func inferGathered(op *Op) ([]*Type, *Rule) {
 func inferScan(op *Op) ([]*Type, *Rule) {
 	n, trips, b := op.Int("carries"), op.Int("trip_count"), op.Regions[0]
 	if n < 0 || n > len(op.Operands) || trips < 0 {
-		return nil, broken(1, "%d carries and %s, with %s", n, counted(trips, "iteration"), counted(len(op.Operands), "operand"))
+		return nil, broken(1, "%d carries and %s, with %s", n, Counted(trips, "iteration"), Counted(len(op.Operands), "operand"))
 	}
 	want := append([]*Type{Tensor(I32)}, typesOf(op.Operands[:n])...)
 	for i, v := range op.Operands[n:] {
@@ -70,7 +70,7 @@ func inferScan(op *Op) ([]*Type, *Rule) {
 	}
 	out := returned(b)
 	if len(out) < n {
-		return nil, broken(2, "the region yields %s, want %d carries first", counted(len(out), "value"), n)
+		return nil, broken(2, "the region yields %s, want %d carries first", Counted(len(out), "value"), n)
 	}
 	if r := carried(2, "carries yielded by the region", out[:n], want[1:1+n]); r != nil {
 		return nil, r
@@ -135,13 +135,13 @@ func inferManual(op *Op) ([]*Type, *Rule) {
 	region := op.Regions[0]
 	switch {
 	case len(in) != len(op.Operands):
-		return nil, broken(1, "%d in_shardings for %s", len(in), counted(len(op.Operands), "operand"))
+		return nil, broken(1, "%d in_shardings for %s", len(in), Counted(len(op.Operands), "operand"))
 	case len(out) != len(op.Results):
-		return nil, broken(1, "%d out_shardings for %s", len(out), counted(len(op.Results), "result"))
+		return nil, broken(1, "%d out_shardings for %s", len(out), Counted(len(op.Results), "result"))
 	case len(region.Args) != len(op.Operands):
-		return nil, broken(2, "the region takes %s, the op %d", counted(len(region.Args), "value"), len(op.Operands))
+		return nil, broken(2, "the region takes %s, the op %d", Counted(len(region.Args), "value"), len(op.Operands))
 	case len(returned(region)) != len(op.Results):
-		return nil, broken(2, "the region returns %s, the op %d", counted(len(returned(region)), "value"), len(op.Results))
+		return nil, broken(2, "the region returns %s, the op %d", Counted(len(returned(region)), "value"), len(op.Results))
 	}
 	for _, a := range op.Attrs.Get("manual_axes").(Array) {
 		if _, ok := a.(Str); !ok {

@@ -14,7 +14,7 @@ func inferDot(op *Op) ([]*Type, *Rule) {
 		return nil, rule
 	}
 	if p, ok := op.Attrs.Get("precision_config").(Array); ok && len(p) != 0 && len(p) != 2 {
-		return nil, broken(11, "%s, want one for each of 2 operands", counted(len(p), "precision"))
+		return nil, broken(11, "%s, want one for each of 2 operands", Counted(len(p), "precision"))
 	}
 	if r := algorithmFits(op.Attrs.Get("algorithm")); r != nil {
 		return nil, r
@@ -34,10 +34,10 @@ func inferDot(op *Op) ([]*Type, *Rule) {
 
 func dotDims(d Dot, l, r *Type) *Rule {
 	if len(d.LhsBatch) != len(d.RhsBatch) {
-		return broken(1, "%s on the left, %d on the right", counted(len(d.LhsBatch), "batching dimension"), len(d.RhsBatch))
+		return broken(1, "%s on the left, %d on the right", Counted(len(d.LhsBatch), "batching dimension"), len(d.RhsBatch))
 	}
 	if len(d.LhsContract) != len(d.RhsContract) {
-		return broken(2, "%s on the left, %d on the right", counted(len(d.LhsContract), "contracting dimension"), len(d.RhsContract))
+		return broken(2, "%s on the left, %d on the right", Counted(len(d.LhsContract), "contracting dimension"), len(d.RhsContract))
 	}
 	if bad := first(
 		unique(3, "left dimensions", slices.Concat(d.LhsBatch, d.LhsContract)),
@@ -98,11 +98,11 @@ func promotable(t, u DType) bool { return family(t) == family(u) && t.Bits() <= 
 // promoted. It returns those element types.
 func combiner(n int, b *Block, in []*Type) ([]DType, *Rule) {
 	if len(b.Args) != 2*len(in) {
-		return nil, broken(n, "the region takes %s, want %d", counted(len(b.Args), "value"), 2*len(in))
+		return nil, broken(n, "the region takes %s, want %d", Counted(len(b.Args), "value"), 2*len(in))
 	}
 	out := returned(b)
 	if len(out) != len(in) {
-		return nil, broken(n, "the region returns %s, want %d", counted(len(out), "value"), len(in))
+		return nil, broken(n, "the region returns %s, want %d", Counted(len(out), "value"), len(in))
 	}
 	elems := make([]DType, len(in))
 	for i, t := range out {
@@ -130,7 +130,7 @@ func inputsAndInits(op *Op, shapes, elems, count int) (inputs, inits []*Type, r 
 	}
 	n := len(op.Operands) / 2
 	if n == 0 || len(op.Operands) != 2*n || len(op.Results) != 0 && len(op.Results) != n {
-		return nil, nil, broken(count, "%s and %s, want as many initial values and results as inputs", counted(len(op.Operands), "operand"), counted(len(op.Results), "result"))
+		return nil, nil, broken(count, "%s and %s, want as many initial values and results as inputs", Counted(len(op.Operands), "operand"), Counted(len(op.Results), "result"))
 	}
 	inputs, inits = typesOf(op.Operands[:n]), typesOf(op.Operands[n:])
 	for i, t := range inputs {
@@ -209,7 +209,7 @@ func inferSort(op *Op) ([]*Type, *Rule) {
 	}
 	b := op.Regions[0]
 	if len(b.Args) != 2*len(op.Operands) {
-		return nil, broken(5, "the comparator takes %s, want %d", counted(len(b.Args), "value"), 2*len(op.Operands))
+		return nil, broken(5, "the comparator takes %s, want %d", Counted(len(b.Args), "value"), 2*len(op.Operands))
 	}
 	for i, a := range b.Args {
 		if want := Tensor(op.Operands[i/2].Type.Elem); !a.Type.Equal(want) {

@@ -29,7 +29,7 @@ func inferReduceWindow(op *Op) ([]*Type, *Rule) {
 // and n+1, that it is at least 1.
 func positive(n int, name string, list []int, rank int) *Rule {
 	if len(list) != rank {
-		return broken(n, "%s has %s, want %d, one for each dimension with windows", name, counted(len(list), "number"), rank)
+		return broken(n, "%s has %s, want %d, one for each dimension with windows", name, Counted(len(list), "number"), rank)
 	}
 	for d, v := range list {
 		if v < 1 {
@@ -82,7 +82,7 @@ func inferSelectAndScatter(op *Op) ([]*Type, *Rule) {
 	scalar := Tensor(t.Elem)
 	sel := op.Regions[0]
 	if len(sel.Args) != 2 || !sel.Args[0].Type.Equal(scalar) || !sel.Args[1].Type.Equal(scalar) {
-		return nil, broken(9, "the first region takes %s, want two of type %s", counted(len(sel.Args), "value"), scalar)
+		return nil, broken(9, "the first region takes %s, want two of type %s", Counted(len(sel.Args), "value"), scalar)
 	}
 	if r := carried(9, "result of the first region", returned(sel), []*Type{Tensor(I1)}); r != nil {
 		return nil, r
@@ -107,7 +107,7 @@ func inferConvolution(op *Op) ([]*Type, *Rule) {
 		return nil, bad
 	}
 	if p, ok := op.Attrs.Get("precision_config").(Array); ok && len(p) != 0 && len(p) != 2 {
-		return nil, broken(24, "%s, want one for each of 2 operands", counted(len(p), "precision"))
+		return nil, broken(24, "%s, want one for each of 2 operands", Counted(len(p), "precision"))
 	}
 	if family(l.Elem) != family(r.Elem) {
 		return nil, broken(27, "operands are %s and %s, want elements of one family", l, r)
@@ -147,7 +147,7 @@ func convDims(op *Op, d ConvDims, l, r *Type) *Rule {
 	for i, what := range []string{"input", "kernel", "output"} {
 		s := d.Sides()[i]
 		if n := len(s.Spatial); n != rank-2 {
-			return broken(numbers[i], "%s has %s, operands of rank %d have %d", what, counted(n, "spatial dimension"), rank, rank-2)
+			return broken(numbers[i], "%s has %s, operands of rank %d have %d", what, Counted(n, "spatial dimension"), rank, rank-2)
 		}
 		all := append([]int{s.First, s.Second}, s.Spatial...)
 		if bad := first(within(numbers[i]+1, what+" dimensions", all, rank), unique(numbers[i]+1, what+" dimensions", all)); bad != nil {
@@ -168,7 +168,7 @@ func convDims(op *Op, d ConvDims, l, r *Type) *Rule {
 		}
 	}
 	if rev, ok := op.Attrs.Get("window_reversal").(Bools); ok && len(rev) != n {
-		return broken(9, "window_reversal has %s, want %d", counted(len(rev), "boolean"), n)
+		return broken(9, "window_reversal has %s, want %d", Counted(len(rev), "boolean"), n)
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func convGroups(op *Op, d ConvDims, l, r *Type) *Rule {
 		return bad
 	}
 	if want := dividedBy(in, features); !fits(kernel, want) {
-		return broken(14, "the kernel's input feature dimension has size %d, want %d: the input's %d in %s", kernel, want, in, counted(features, "group"))
+		return broken(14, "the kernel's input feature dimension has size %d, want %d: the input's %d in %s", kernel, want, in, Counted(features, "group"))
 	}
 	return nil
 }

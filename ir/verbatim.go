@@ -93,7 +93,7 @@ func soundBounds(t *Type) *Rule {
 		return nil
 	}
 	if len(bounds) != len(t.Shape) {
-		return rule("type-7", "%s has %s for %s", t, counted(len(bounds), "bound"), counted(len(t.Shape), "dimension"))
+		return rule("type-7", "%s has %s for %s", t, Counted(len(bounds), "bound"), Counted(len(t.Shape), "dimension"))
 	}
 	for d, b := range bounds {
 		if b != Dynamic && t.Shape[d] != Dynamic {

@@ -21,12 +21,21 @@ func broken(n int, format string, args ...any) *Rule {
 	return rule(fmt.Sprintf("C%d", n), format, args...)
 }
 
-// counted is n of what noun says: 1 region, 2 regions.
-func counted(n int, noun string) string {
+// Counted is n of what noun says, one of them: 1 region, 2 regions, 2 batches. Of a
+// phrase the first word counts: 2 lists of axes.
+func Counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	head, rest, _ := strings.Cut(noun, " of ")
+	ending := "s"
+	if strings.HasSuffix(head, "ch") || strings.HasSuffix(head, "s") || strings.HasSuffix(head, "x") {
+		ending = "es"
+	}
+	if rest != "" {
+		ending += " of " + rest
+	}
+	return fmt.Sprintf("%d %s%s", n, head, ending)
 }
 
 // of completes the label of a constraint with the name of the op.
@@ -208,7 +217,7 @@ func (v *verifier) function() {
 		return // reported
 	}
 	if len(ret.Operands) != len(v.f.Results) {
-		v.errs.add(ret, rule("structure-6", "returns %s, the function has %s", counted(len(ret.Operands), "value"), counted(len(v.f.Results), "result")))
+		v.errs.add(ret, rule("structure-6", "returns %s, the function has %s", Counted(len(ret.Operands), "value"), Counted(len(v.f.Results), "result")))
 		return
 	}
 	for i, r := range v.f.Results {
@@ -389,7 +398,7 @@ func (v *verifier) rules(op *Op) {
 		return
 	}
 	if len(types) != len(op.Results) {
-		v.errs.add(op, rule("type-1", "has %s, its operands make %d", counted(len(op.Results), "result"), len(types)))
+		v.errs.add(op, rule("type-1", "has %s, its operands make %d", Counted(len(op.Results), "result"), len(types)))
 		return
 	}
 	ok := true
@@ -436,7 +445,7 @@ func inferOp(op *Op) ([]*Type, *Rule) {
 		arity Arity
 	}{{"operand", len(op.Operands), row.operands}, {"result", len(op.Results), row.results}, {"region", len(op.Regions), row.regions}} {
 		if !n.arity.Allows(n.have) {
-			return nil, rule("op-2", "has %s, want %s", counted(n.have, n.what), n.arity)
+			return nil, rule("op-2", "has %s, want %s", Counted(n.have, n.what), n.arity)
 		}
 	}
 	for i := range row.attrs {

@@ -71,7 +71,7 @@ func (s *explicitSide) lists(op *Op, name string) ([][]AxisRef, *Rule) {
 		}
 	}
 	if len(lists) != len(s.out.Dims) {
-		return nil, broken(4, "%s for a result of rank %d", counted(len(lists), "list of axes"), len(s.out.Dims))
+		return nil, broken(4, "%s for a result of rank %d", Counted(len(lists), "list of axes"), len(s.out.Dims))
 	}
 	return lists, s.axes(lists...)
 }
@@ -339,7 +339,7 @@ func edgeFits(m *Module, op *Op) *Rule {
 		uses += f.Body.usesOf(v, seen)
 	}
 	if uses > 1 {
-		return broken(2, "the operand has %s", counted(uses, "use"))
+		return broken(2, "the operand has %s", Counted(uses, "use"))
 	}
 	return nil
 }

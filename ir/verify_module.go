@@ -21,7 +21,7 @@ func callFits(m *Module, op *Op) *Rule {
 		return nil
 	}
 	if len(in) != len(op.Operands) || len(out) != len(op.Results) {
-		return broken(2, "%s takes %s and returns %d, not %d and %d", SymbolText(f.Name), counted(len(in), "value"), len(out), len(op.Operands), len(op.Results))
+		return broken(2, "%s takes %s and returns %d, not %d and %d", SymbolText(f.Name), Counted(len(in), "value"), len(out), len(op.Operands), len(op.Results))
 	}
 	return signatureFits(3, f, typesOf(op.Operands), typesOf(op.Results))
 }
@@ -48,7 +48,7 @@ func signatureFits(n int, f *Func, in, out []*Type) *Rule {
 	name := SymbolText(f.Name)
 	takes, returns, _ := f.signature()
 	if len(takes) != len(in) || len(returns) != len(out) {
-		return broken(n, "%s takes %s and returns %d, want %d and %d", name, counted(len(takes), "value"), len(returns), len(in), len(out))
+		return broken(n, "%s takes %s and returns %d, want %d and %d", name, Counted(len(takes), "value"), len(returns), len(in), len(out))
 	}
 	for i, t := range takes {
 		if !compatible(t, in[i]) {
@@ -204,7 +204,7 @@ func pipelineFits(m *Module, op *Op) *Rule {
 		return nil
 	}
 	if !config.Has("outside") {
-		return broken(5, "%s after the pipeline, and no function outside for them", counted(layers-inside, "layer"))
+		return broken(5, "%s after the pipeline, and no function outside for them", Counted(layers-inside, "layer"))
 	}
 	g, r := layerOf(m, "outside", config.Sym("outside"))
 	if r != nil {

@@ -111,7 +111,7 @@ func (v *verifier) unplaced(op *Op) {
 	}
 	per, ok := a.(PerValue)
 	if !ok || len(op.Results) > 0 || len(per) > 1 {
-		v.errs.add(op, rule("sharding-9", "%s is %s, want one sharding for each of %s", shardingName, a, counted(len(op.Results), "result")))
+		v.errs.add(op, rule("sharding-9", "%s is %s, want one sharding for each of %s", shardingName, a, Counted(len(op.Results), "result")))
 		return
 	}
 	for _, s := range per {
@@ -231,7 +231,7 @@ func fitsType(s *Sharding, mesh *Mesh, t *Type) *Rule {
 			return rule("sharding-2", "%s lies on %s, which has no dimensions", s, t)
 		}
 	case len(s.Dims) != t.Rank():
-		return rule("sharding-2", "%s has %s, %s has %d", s, counted(len(s.Dims), "dimension"), t, t.Rank())
+		return rule("sharding-2", "%s has %s, %s has %d", s, Counted(len(s.Dims), "dimension"), t, t.Rank())
 	}
 	return nil
 }

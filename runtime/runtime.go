@@ -117,11 +117,11 @@ func (exe *Executable) Run(ctx context.Context, args [][]*ir.Literal, opts ...Op
 
 func (exe *Executable) checkArgs(args [][]*ir.Literal) error {
 	if len(args) != exe.devices {
-		return fmt.Errorf("arguments for %d devices, the program runs on %d", len(args), exe.devices)
+		return fmt.Errorf("arguments for %s, the program runs on %d", ir.Counted(len(args), "device"), exe.devices)
 	}
 	for d, list := range args {
 		if len(list) != len(exe.params) {
-			return fmt.Errorf("device %d: %d arguments, the program takes %d", d, len(list), len(exe.params))
+			return fmt.Errorf("device %d: %s, the program takes %d", d, ir.Counted(len(list), "argument"), len(exe.params))
 		}
 		for i, l := range list {
 			if err := checkArg(l, exe.params[i].Type); err != nil {

@@ -183,7 +183,7 @@ func (e *elab) match(x *callExpr, name string, params []string) (slots []*arg, o
 			e.fail(a.name.span, near(a.name.name, params), errUnknownArg, name, a.name.name)
 			ok = false
 		case k >= len(params):
-			e.fail(a.span, name+"("+strings.Join(params, ", ")+")", errManyArgs, name, len(params))
+			e.fail(a.span, name+"("+strings.Join(params, ", ")+")", errManyArgs, name, ir.Counted(len(params), "argument"))
 			return slots, false
 		case slots[k] != nil:
 			e.fail(a.span, "", errArgTwice, name, params[k])

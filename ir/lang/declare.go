@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -31,7 +32,7 @@ func (p *program) declareTypes() {
 			if ok {
 				word = n.name
 			}
-			p.report(e.value.at(), near(word, elemTypes), errTypeValue, e.key, strings.Join(elemTypes, ", "))
+			p.report(e.value.at(), suggest(typeWord, word, elemTypes), errTypeValue, e.key, strings.Join(elemTypes, ", "))
 			p.types.set(e.key, p.elem(ir.F32))
 			continue
 		}
@@ -126,7 +127,7 @@ func (p *program) declareMesh() {
 		if e.override && !slices.Contains(knownMeshAxes, e.key) && !p.inFile("mesh", e.key) {
 			key := e.span
 			key.len = len(e.key)
-			p.report(key, near(e.key, append(meshNames(mesh), knownMeshAxes...)), errUnknownMesh, e.key, meshText(mesh))
+			p.report(key, suggest(meshWord, e.key, append(meshNames(mesh), knownMeshAxes...)), errUnknownMesh, e.key, meshText(mesh))
 			continue
 		}
 		size, outer, ok := p.meshSize(e)
@@ -180,7 +181,7 @@ func (p *program) fillMesh(mesh *ir.Mesh, entries []*setting, fill, product int)
 		mesh.Axes[fill].Size = n / product
 	case n != 0 && n != product:
 		last := entries[len(entries)-1]
-		p.report(last.span, "make one axis -1", errDevices, product, n)
+		p.report(last.span, "make one axis -1", errDevices, ir.Counted(product, "device"), n)
 	}
 }
 
@@ -249,6 +250,24 @@ func (p *program) checkRules() {
 	}
 }
 
+// checkStageAxis refuses a mesh whose axis of stages is called otherwise: no rule
+// has the axis, and there is no other for stages.
+func (p *program) checkStageAxis() {
+	if p.mesh == nil || p.mesh.Axis("stage") >= 0 {
+		return
+	}
+	for _, a := range p.mesh.Axes {
+		row := theirs(meshWord, a.Name)
+		ruled := slices.ContainsFunc(slices.Concat(p.rules["weights"], p.rules["activations"]), func(r rule) bool { return slices.Contains(namesOfRefs(r.mesh), a.Name) })
+		if row == nil || row.ours != "stage" || ruled {
+			continue
+		}
+		at := p.values["mesh"][a.Name].span
+		at.len = len(a.Name)
+		p.report(at, fmt.Sprintf("mesh { stage = %d }", a.Size), errStageName, a.Name)
+	}
+}
+
 func (p *program) checkMeshAxes(of string, r rule) {
 	for i, m := range r.mesh {
 		if m.name == "none" && len(r.mesh) == 1 {
@@ -264,6 +283,6 @@ func (p *program) checkMeshAxes(of string, r rule) {
 			}
 			continue
 		}
-		p.report(m.span, near(m.name, append(meshNames(p.mesh), knownMeshAxes...)), errUnknownMesh, m.name, meshText(p.mesh))
+		p.report(m.span, suggest(meshWord, m.name, append(meshNames(p.mesh), knownMeshAxes...)), errUnknownMesh, m.name, meshText(p.mesh))
 	}
 }

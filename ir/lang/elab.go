@@ -129,7 +129,7 @@ func (e *elab) assign(s *assignStmt) {
 	v := e.eval(s.value)
 	if len(s.names) == 1 {
 		if t, ok := v.(tuple); ok {
-			v = e.fail(s.value.at(), "", errTuple, len(t), 1)
+			v = e.fail(s.value.at(), "", errTuple, ir.Counted(len(t), "value"), "1 name")
 		}
 		e.bind(s.names[0], v)
 		return
@@ -137,7 +137,7 @@ func (e *elab) assign(s *assignStmt) {
 	t, ok := v.(tuple)
 	if !ok || len(t) != len(s.names) {
 		if !isPoison(v) {
-			e.fail(s.value.at(), "", errTuple, max(1, len(t)), len(s.names))
+			e.fail(s.value.at(), "", errTuple, ir.Counted(max(1, len(t)), "value"), ir.Counted(len(s.names), "name"))
 		}
 		t = make(tuple, len(s.names))
 		for i := range t {
@@ -254,7 +254,7 @@ func (e *elab) lookup(x *nameRef) value {
 	if d := e.p.fns[x.name]; d != nil && d.kind == "layer" {
 		return layerRef{d}
 	}
-	hint := near(x.name, e.visible())
+	hint := suggest(typeWord, x.name, e.visible())
 	if e.p.fns[x.name] != nil || e.p.builtins[x.name] != nil {
 		hint = "call it: " + x.name + "(…)"
 	}
@@ -350,7 +350,7 @@ func (e *elab) typ(t *typeExpr) (elem ir.DType, axes []axis, ok bool) {
 		if t.elem == "" {
 			e.fail(at, "write f32["+joinNames(t.axes)+"]", errNoElem)
 		} else {
-			e.fail(at, near(t.elem, e.p.typeNames()), errUnknownType, t.elem)
+			e.fail(at, suggest(typeWord, t.elem, e.p.typeNames()), errUnknownType, t.elem)
 		}
 		ok = false
 	}

@@ -261,11 +261,11 @@ func (p *program) readSets() {
 		p.seen["--set "+s] = &file{src: src}
 		kind, rest, ok := strings.Cut(s, ".")
 		if !ok || !strings.Contains(rest, "=") {
-			p.report(span{src, 1, 1, len(s)}, "--set pipeline.rotate=slice_pad", errSetForm, s)
+			p.report(span{src, 1, 1, len(s)}, p.setHint(s), errSetForm, s)
 			continue
 		}
 		if !slices.Contains(settingBlocks, kind) {
-			p.report(span{src, 1, 1, len(kind)}, near(kind, settingBlocks), errSetBlock, kind, strings.Join(settingBlocks, ", "))
+			p.report(span{src, 1, 1, len(kind)}, suggest(blockWord, kind, settingBlocks), errSetBlock, kind, strings.Join(settingBlocks, ", "))
 			continue
 		}
 		// The block's name becomes blanks, so that columns stay right.
@@ -278,6 +278,38 @@ func (p *program) readSets() {
 			p.sets = append(p.sets, setBlock{kind, e})
 		}
 	}
+}
+
+// setHint is the cure for a --set that is not block.key=value: the block that has
+// the key, where one does.
+func (p *program) setHint(set string) string {
+	key, value, ok := strings.Cut(set, "=")
+	key = strings.TrimSpace(key)
+	if !ok || strings.TrimSpace(value) == "" {
+		value = "…"
+	}
+	if _, inner, ok := strings.Cut(key, "."); ok {
+		key = inner
+	}
+	for _, b := range settingBlocks {
+		own := b == "axes" || b == "types" || b == "mesh"
+		if settingRowOf(b, key) != nil || own && p.inFile(b, key) || b == "mesh" && slices.Contains(knownMeshAxes, key) {
+			return "--set " + b + "." + key + "=" + value
+		}
+	}
+	if theirs(settingWord, key) != nil {
+		return suggest(settingWord, key, nil)
+	}
+	var keys []string
+	for _, r := range settingTable {
+		keys = append(keys, r.block+"."+r.key)
+	}
+	for _, k := range keys {
+		if _, name, _ := strings.Cut(k, "."); near(key, []string{name}) != "" {
+			return "did you mean --set " + k + "=" + value + "?"
+		}
+	}
+	return "--set pipeline.rotate=slice_pad"
 }
 
 // settingBlocks are the blocks whose entries --set may override.
@@ -303,6 +335,7 @@ func (p *program) declare() {
 	p.declareAxes()
 	p.declareMesh()
 	p.checkRules()
+	p.checkStageAxis()
 	p.checkSettings()
 }
 
@@ -399,7 +432,7 @@ func (p *program) override(s *setBlock) {
 	switch s.kind {
 	case "types":
 		if _, ok := p.types.of[e.key]; !ok {
-			p.report(key, near(e.key, p.types.names), errUnknownType, e.key)
+			p.report(key, suggest(typeWord, e.key, p.types.names), errUnknownType, e.key)
 			return
 		}
 	case "axes":

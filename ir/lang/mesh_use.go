@@ -163,6 +163,9 @@ var usual = map[string][]string{
 // the model that it usually shards and that divide, or, of an axis that is not
 // known, for the batch. stored says that weights are stored along it.
 func (p *program) ruleFor(mesh string, size int, stored bool) string {
+	if row := theirs(meshWord, mesh); row != nil && !slices.Contains(knownMeshAxes, mesh) {
+		return fmt.Sprintf("%s is %s here: mesh { %s = %d }; or leave it out", mesh, row.ours, row.ours, size)
+	}
 	batch, _ := p.batchAxis(p.models[0])
 	known, ok := usual[mesh]
 	if !ok {

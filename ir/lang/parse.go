@@ -174,7 +174,7 @@ func syntaxError(src *source, err error, r *reporter) {
 	want := wanted(unexpected)
 	hint := ""
 	if want == wantBlock {
-		hint = near(t.Value, blockWords)
+		hint = suggest(blockWord, t.Value, blockWords)
 	}
 	r.report(where, hint, errToken, shorten(strings.Trim(t.Value, `"`)), want)
 }

@@ -50,7 +50,7 @@ func (e *elab) layersFit(at span, n int, s *schedule) bool {
 	s.pipelined = n
 	if given {
 		if s.pipelined = subset; subset > n {
-			e.fail(p.place("layers", at), fmt.Sprintf("at most layers = %d", n), errSubset, subset, n)
+			e.fail(p.place("layers", at), fmt.Sprintf("at most layers = %d", n), errSubset, subset, ir.Counted(n, "layer"))
 			return false
 		}
 	}
@@ -59,7 +59,7 @@ func (e *elab) layersFit(at span, n int, s *schedule) bool {
 		s.repeats = repeats
 		if total := slot * repeats; total != s.pipelined {
 			e.fail(p.place("repeats", at), e.layersCure(s.pipelined, n, slot, total), errLayers,
-				counted(s.pipelined, "layer"), counted(s.stages, "stage"), counted(repeats, "repeat"), counted(s.layersPerStage, "layer"), total)
+				ir.Counted(s.pipelined, "layer"), ir.Counted(s.stages, "stage"), ir.Counted(repeats, "repeat"), ir.Counted(s.layersPerStage, "layer"), total)
 			return false
 		}
 		return true
@@ -71,18 +71,18 @@ func (e *elab) layersFit(at span, n int, s *schedule) bool {
 			where = p.place("layers", at)
 		}
 		e.fail(where, e.layersCure(s.pipelined, n, slot, 0), errLayersLeft,
-			counted(s.pipelined, "layer"), counted(s.stages, "stage"), counted(s.layersPerStage, "layer"), slot, s.pipelined%slot)
+			ir.Counted(s.pipelined, "layer"), ir.Counted(s.stages, "stage"), ir.Counted(s.layersPerStage, "layer"), slot, s.pipelined%slot)
 		return false
 	}
 	return true
 }
 
-// counted is a number of things: 1 layer, 2 layers.
-func counted(n int, thing string) string {
+// fits is that n things do.
+func fits(things string, n int) string {
 	if n == 1 {
-		return "1 " + thing
+		return things + " fits"
 	}
-	return fmt.Sprint(n, " ", thing, "s")
+	return things + " fit"
 }
 
 // layersCure says what would fit: other repeats, numbers of layers near by,
@@ -98,10 +98,10 @@ func (e *elab) layersCure(pipelined, n, slot, total int) string {
 	var cures []string
 	down, up := pipelined/slot*slot, (pipelined+slot-1)/slot*slot
 	if down == pipelined {
-		cures = append(cures, fmt.Sprintf("repeats = %d fits %d layers", pipelined/slot, pipelined))
+		cures = append(cures, fmt.Sprintf("repeats = %d fits %s", pipelined/slot, ir.Counted(pipelined, "layer")))
 		down = total
 	} else {
-		cures = append(cures, fmt.Sprintf("%d layers fit%s", up, repeats(up)))
+		cures = append(cures, fmt.Sprintf("%s%s", fits(ir.Counted(up, "layer"), up), repeats(up)))
 	}
 	if 0 < down && down < n {
 		cures = append(cures, fmt.Sprintf("layers = %d%s leaves %d outside", down, repeats(down), n-down))
@@ -120,16 +120,16 @@ func (e *elab) microbatchesFit(at span, batch axis, rows cut, s *schedule) bool 
 	where := p.place("microbatches", at)
 	parts := e.devices(rows.mesh)
 	if batch.size%m != 0 {
-		e.fail(where, batchCure(batch.size, m, parts, s), errBatch, batch.name, batch.size, m)
+		e.fail(where, batchCure(batch.size, m, parts, s), errBatch, batch.name, batch.size, ir.Counted(m, "microbatch"))
 		return false
 	}
 	b := batch.size / m
 	if b%parts != 0 {
-		hint := fmt.Sprintf("%s = %d gives each of %d parts a row", batch.name, m*parts, parts)
+		hint := fmt.Sprintf("%s = %d gives each of %s a row", batch.name, m*parts, ir.Counted(parts, "part"))
 		if fit := fitting(batch.size, parts, s); fit != nil {
 			hint = fmt.Sprintf("microbatches = %d fits; or %s", fit[len(fit)-1], hint)
 		}
-		e.fail(where, hint, errRows, counted(b, "row"), batch.name, batch.size, m, strings.Join(rows.mesh, " x "), parts)
+		e.fail(where, hint, errRows, ir.Counted(b, "row"), batch.name, batch.size, ir.Counted(m, "microbatch"), strings.Join(rows.mesh, " x "), parts)
 		return false
 	}
 	return true

@@ -134,6 +134,29 @@ func settingKeys(block string) []string {
 	return keys
 }
 
+// field is what a value of row that is a word is looked up as.
+func (row *settingRow) field() field {
+	switch {
+	case row.key == "remat":
+		return rematWord
+	case row.key == "optimizer":
+		return optimizerWord
+	case strings.HasSuffix(row.key, "dtype"):
+		return typeWord
+	}
+	return settingWord
+}
+
+// keyHint is the hint for a key that a block does not have.
+func keyHint(block, key string) string {
+	for _, b := range []string{"pipeline", "train", "hardware"} {
+		if b != block && settingRowOf(b, key) != nil {
+			return key + " is a setting of " + b
+		}
+	}
+	return suggest(settingWord, key, settingKeys(block))
+}
+
 // checkSettings checks each setting by its row.
 func (p *program) checkSettings() {
 	for _, b := range []string{"pipeline", "train", "hardware"} {
@@ -142,7 +165,7 @@ func (p *program) checkSettings() {
 			if row == nil {
 				key := s.span
 				key.len = len(s.key)
-				p.report(key, near(s.key, settingKeys(b)), errUnknownKey, b, s.key)
+				p.report(key, keyHint(b, s.key), errUnknownKey, b, s.key)
 				continue
 			}
 			p.checkSetting(row, s)
@@ -187,7 +210,7 @@ func (p *program) checkSetting(row *settingRow, s *setting) {
 		if !ok || !slices.Contains(row.words, n.name) {
 			hint := ""
 			if ok {
-				hint = near(n.name, row.words)
+				hint = suggest(row.field(), n.name, row.words)
 			}
 			p.report(s.value.at(), hint, errSettingValue, row.block, s.key, alternatives(row.words))
 			return
@@ -231,7 +254,7 @@ func (p *program) checkCall(row *settingRow, s *setting) {
 	if !ok || !slices.Contains(row.words, n.name) {
 		hint := ""
 		if ok {
-			hint = near(n.name, row.words)
+			hint = suggest(row.field(), n.name, row.words)
 		}
 		p.report(s.value.at(), hint, errSettingValue, row.block, s.key, alternatives(row.words))
 		return

@@ -91,12 +91,12 @@ func (p *program) checkTrainCall(at span, name string, args []arg) bool {
 		row := rowOf(rows, a, i)
 		switch {
 		case row == nil && len(rows) == 0:
-			p.report(a.span, "", errManyArgs, name, 0)
+			p.report(a.span, "", errManyArgs, name, "no arguments")
 			return false
 		case row == nil:
 			hint := ""
 			if a.name != nil {
-				hint = near(a.name.name, argNames(rows))
+				hint = suggest(argumentWord, a.name.name, argNames(rows))
 			}
 			p.report(a.span, hint, errSettingArg, name, alternatives(argNames(rows)))
 		case given[row.name]:
@@ -169,8 +169,8 @@ func (p *program) checkRate(row *trainArg, x expr) {
 			steps = p.opts.Steps
 		}
 		if len(list.items) < steps {
-			p.report(x.at(), "one rate per step: "+counted(steps-len(list.items), "rate")+" more, or steps = "+fmt.Sprint(len(list.items)), errRates,
-				row.of, row.name, counted(len(list.items), "rate"), counted(steps, "step"))
+			p.report(x.at(), "one rate per step: "+ir.Counted(steps-len(list.items), "rate")+" more, or steps = "+fmt.Sprint(len(list.items)), errRates,
+				row.of, row.name, ir.Counted(len(list.items), "rate"), ir.Counted(steps, "step"))
 		}
 		return
 	}

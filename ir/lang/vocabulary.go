@@ -1,0 +1,236 @@
+package lang
+
+import (
+	"slices"
+	"strings"
+)
+
+// A field is what a name of other systems is looked up as.
+type field uint8
+
+const (
+	settingWord   field = iota // a key of a block
+	meshWord                   // an axis of the mesh
+	typeWord                   // an element type
+	optimizerWord              // an optimizer
+	argumentWord               // an argument of an optimizer
+	rematWord                  // a policy of remat
+	blockWord                  // a block
+)
+
+// A foreign is a name that another system has for something, and ours.
+type foreign struct {
+	system string // that calls it so; "" is that many do
+	names  string // with blanks between them
+	ours   string
+}
+
+const (
+	maxText   = "MaxText"
+	titan     = "torchtitan"
+	megatron  = "Megatron-LM"
+	deepSpeed = "DeepSpeed"
+	praxis    = "praxis"
+)
+
+// vocabulary is the names that users of other systems know, by what they are
+// names of. Where ours is an entry of another block it is written with the block.
+var vocabulary = map[field][]foreign{
+	settingWord: slices.Concat(parallelisms(), []foreign{
+		{maxText, "num_pipeline_microbatches", "microbatches"},
+		{maxText, "num_pipeline_repeats", "repeats"},
+		{maxText, "num_layers_per_pipeline_stage", "layers_per_stage"},
+		{maxText, "pipeline_parallel_layers", "layers"},
+		{maxText, "pipeline_delay_activation_forwarding", "delay = 2"},
+		{maxText, "pipeline_fsdp_ag_once", "gather = once"},
+		{maxText, "pipeline_fsdp_ag_per_repeat", "gather = per_repeat"},
+		{maxText, "scan_pipeline_iterations", "scan_iterations"},
+		{maxText, "scan_pipeline_repeats", "scan_repeats"},
+		{maxText, "scan_layers_per_stage", "scan_layers"},
+		{maxText, "set_remat_policy_on_pipeline_iterations", "checkpoint = iteration"},
+		{maxText, "set_remat_policy_on_layers_per_stage", "checkpoint = layer"},
+		{maxText, "remat_policy", "remat"},
+		{maxText, "shard_mode", "mode"},
+		{maxText, "gradient_accumulation_steps", "train { gradient_accumulation = … }"},
+		{maxText, "gradient_clipping_threshold", "train { clip_by_global_norm = … }"},
+		{maxText, "opt_type", "train { optimizer = … }"},
+		{maxText, "adam_b1 adam_b2 adam_eps adam_eps_root adam_weight_decay", "an argument of train { optimizer = adamw(…) }"},
+		{maxText, "learning_rate_schedule_steps warmup_steps_fraction cosine_learning_rate_final_fraction", "an argument of train { optimizer = adamw(lr: cosine(…)) }"},
+		{maxText, "weight_dtype", "types { weight = … }"},
+		{maxText, "grad_dtype", "train { dtype = … }"},
+		{maxText, "per_device_batch_size global_batch_size_to_train_on", "axes { batch = … }"},
+		{maxText, "max_target_length", "axes { seq = … }"},
+		{maxText, "emb_dim base_emb_dim", "axes { embed = … }"},
+		{maxText, "mlp_dim base_mlp_dim", "axes { mlp = … }"},
+		{maxText, "base_num_query_heads num_query_heads", "axes { heads = … }"},
+		{maxText, "vocab_size", "axes { vocab = … }"},
+		{maxText, "base_num_decoder_layers num_decoder_layers", "pipeline(layer, layers: …)"},
+		{maxText, "init_weights_seed data_shuffle_seed", "train { seed = … }"},
+		{maxText, "dataset_path", "train { data = … }"},
+		{maxText, "logical_axis_rules", "shard weights { … } and shard activations { … }"},
+
+		{titan, "pipeline_parallel_degree", "mesh { stage = … }"},
+		{titan, "pipeline_parallel_layers_per_stage", "layers_per_stage"},
+		{titan, "pipeline_parallel_microbatch_size", "microbatches, which counts microbatches"},
+		{titan, "data_parallel_replicate_degree", "mesh { data = … }"},
+		{titan, "data_parallel_shard_degree", "mesh { fsdp = … }"},
+		{titan, "tensor_parallel_degree", "mesh { tensor = … }"},
+		{titan, "context_parallel_degree", "mesh { context = … }"},
+		{titan, "expert_parallel_degree", "mesh { expert = … }"},
+		{titan, "fsdp_reshard_after_forward reshard_after_forward", "gather"},
+		{titan, "mixed_precision_param param_dtype", "gather_dtype"},
+		{titan, "mixed_precision_reduce", "reduce_dtype"},
+		{titan, "activation_checkpoint activation_checkpointing", "remat"},
+		{titan, "local_batch_size", "axes { batch = … }"},
+		{titan, "max_norm", "train { clip_by_global_norm = … }"},
+
+		{megatron, "pipeline_model_parallel_size", "mesh { stage = … }"},
+		{megatron, "virtual_pipeline_model_parallel_size", "repeats"},
+		{megatron, "num_layers_per_virtual_pipeline_stage", "layers_per_stage"},
+		{megatron, "num_virtual_stages_per_pipeline_rank", "repeats"},
+		{megatron, "tensor_model_parallel_size", "mesh { tensor = … }"},
+		{megatron, "context_parallel_size", "mesh { context = … }"},
+		{megatron, "expert_model_parallel_size", "mesh { expert = … }"},
+		{megatron, "micro_batch_size", "microbatches, which counts microbatches"},
+		{megatron, "global_batch_size", "axes { batch = … }"},
+		{megatron, "recompute_granularity recompute_method", "remat and checkpoint"},
+		{megatron, "recompute_modules", "remat = custom { … }"},
+		{megatron, "recompute_num_layers", "checkpoint"},
+		{megatron, "overlap_p2p_comm", "delay = 2"},
+		{megatron, "use_distributed_optimizer", "train { shard_optimizer_over_data = true }"},
+		{megatron, "accumulate_allreduce_grads_in_fp32", "train { dtype = f32 }, which is so anyway"},
+		{megatron, "grad_reduce_in_bf16", "reduce_dtype = bf16"},
+		{megatron, "clip_grad", "train { clip_by_global_norm = … }"},
+		{megatron, "adam_beta1 adam_beta2", "an argument of train { optimizer = adamw(…) }"},
+		{megatron, "train_iters", "train { steps = … }"},
+		{megatron, "lr_warmup_iters lr_decay_iters min_lr", "an argument of train { optimizer = adamw(lr: cosine(…)) }"},
+		{megatron, "sequence_parallel", "shard activations { seq -> tensor }"},
+		{megatron, "num_layers", "pipeline(layer, layers: …)"},
+		{megatron, "params_dtype", "types { weight = … }"},
+
+		{deepSpeed, "train_micro_batch_size_per_gpu", "microbatches, which counts microbatches"},
+		{deepSpeed, "train_batch_size", "axes { batch = … }"},
+		{deepSpeed, "gradient_clipping", "train { clip_by_global_norm = … }"},
+		{deepSpeed, "zero_optimization zero_stage", "shard weights { embed -> fsdp }, or train { shard_optimizer_over_data = true } for stage 1"},
+		{deepSpeed, "activation_checkpoint_interval", "checkpoint"},
+		{deepSpeed, "partition_method", "layers_per_stage"},
+		{deepSpeed, "communication_data_type", "reduce_dtype"},
+
+		{praxis, "circular_repeat", "repeats"},
+		{praxis, "checkpoint_policy", "remat"},
+		{"", "num_microbatches n_microbatches chunks microbatch_count", "microbatches"},
+		{"", "stages num_stages pp_size pipeline_stages", "mesh { stage = … }"},
+		{"", "num_repeats rounds virtual_stages interleave", "repeats"},
+		{"", "learning_rate lr lr_schedule learning_rate_schedule", "train { optimizer = adamw(lr: …) }"},
+		{"", "weight_decay momentum beta1 beta2 betas epsilon b1 b2", "an argument of train { optimizer = adamw(…) }"},
+		{"", "warmup_steps", "train { optimizer = adamw(lr: cosine(…, warmup: …)) }"},
+		{"", "accumulation_steps grad_accumulation accumulate_grad_batches", "train { gradient_accumulation = … }"},
+		{"", "max_grad_norm grad_clip gradient_clip_norm clip_norm", "train { clip_by_global_norm = … }"},
+		{"", "num_steps num_train_steps max_steps", "train { steps = … }"},
+		{"", "batch_size", "axes { batch = … }"},
+		{"", "seq_len seq_length sequence_length max_seq_len", "axes { seq = … }"},
+		{"", "hidden_size d_model hidden_dim", "axes { embed = … }"},
+		{"", "rematerialization recompute gradient_checkpointing checkpointing", "remat"},
+		{"", "zero1 zero_1", "train { shard_optimizer_over_data = true }"},
+		{"", "flops chips memory_bandwidth ici_bandwidth dcn_bandwidth ici_latency dcn_latency", "not a setting: nothing depends on it. memory is what the hardware block says"},
+	}),
+	meshWord: {
+		{"", "pp pipe pipeline stages pipeline_parallel pipeline_parallelism pipeline_parallel_size num_stages", "stage"},
+		{titan, "dp_replicate", "data"},
+		{titan, "dp_shard dp_shard_cp", "fsdp"},
+		{"", "dp data_parallel data_parallelism replica replicas replicate ddp", "data"},
+		{"", "zero zero3 shard fully_sharded fsdp_parallelism", "fsdp"},
+		{"", "tp model mp mdl tensor_parallel tensor_parallelism model_parallel", "tensor"},
+		{"", "cp sp seq sequence context_parallel context_parallelism sequence_parallel", "context"},
+		{"", "ep experts expert_parallel expert_parallelism", "expert"},
+	},
+	typeWord: {
+		{"", "bfloat16 bfloat bf", "bf16"},
+		{"", "float16 half fp16", "f16"},
+		{"", "float32 float fp32 single tf32", "f32"},
+		{"", "float64 double fp64", "f64"},
+		{"", "bool pred boolean", "i1"},
+		{"", "int8 s8 char", "i8"}, {"", "int16 s16 short", "i16"}, {"", "int32 s32 int", "i32"}, {"", "int64 s64 long", "i64"},
+		{"", "uint8 u8 byte", "ui8"}, {"", "uint16 u16", "ui16"}, {"", "uint32 u32", "ui32"}, {"", "uint64 u64", "ui64"},
+	},
+	optimizerWord: {
+		{maxText, "adam_pax", "adam"},
+		{"", "nadam", "adam(…, nesterov: true)"},
+		{"", "nadamw", "adamw(…, nesterov: true)"},
+		{"", "momentum nesterov", "sgd(…, momentum: 0.9)"},
+		{"", "fused_adam fusedadam cpuadam cpu_adam distributed_adam", "adamw"},
+	},
+	argumentWord: {
+		{"", "learning_rate rate", "lr"},
+		{"", "beta1 beta_1 adam_beta1 adam_b1", "b1"},
+		{"", "beta2 beta_2 adam_beta2 adam_b2", "b2"},
+		{"", "betas", "b1 and b2"},
+		{"", "epsilon adam_eps", "eps"},
+		{"", "wd adam_weight_decay weight_decay", "weight_decay of adamw"},
+		{"", "warmup_steps lr_warmup_iters warmup_iters", "warmup"},
+		{"", "decay_steps lr_decay_iters", "decay"},
+		{"", "end_value min_lr final", "end"},
+		{"", "peak_value init_value max_lr", "peak"},
+	},
+	rematWord: {
+		{"", "nothing_saveable save_nothing true all", "full"},
+		{"", "everything_saveable save_everything false off", "none"},
+		{"", "dots_saveable checkpoint_dots dots_with_no_batch_dims_saveable save_dot", "minimal"},
+		{maxText, "minimal_flash", "minimal_with_context"},
+		{megatron, "selective", "custom { … }, or minimal"},
+		{megatron, "uniform block", "full, with checkpoint = layer"},
+	},
+	blockWord: {
+		{titan, "parallelism", "mesh"},
+		{"", "training optimizer", "train"},
+		{"", "sharding rules logical_axis_rules partition", "shard"},
+		{"", "parallel devices topology", "mesh"},
+		{"", "dtypes dtype precision", "types"},
+		{"", "def func function", "fn"},
+		{"", "module block class", "layer"},
+	},
+}
+
+// parallelisms are MaxText's sizes of mesh axes.
+func parallelisms() []foreign {
+	var out []foreign
+	for _, axis := range []struct{ theirs, ours string }{{"pipeline", "stage"}, {"data", "data"}, {"fsdp", "fsdp"}, {"fsdp_transpose", "fsdp_transpose"}, {"tensor", "tensor"},
+		{"tensor_sequence", "tensor_sequence"}, {"tensor_transpose", "tensor"}, {"sequence", "context"}, {"context", "context"}, {"context_autoregressive", "context_autoregressive"},
+		{"expert", "expert"}, {"autoregressive", "autoregressive"}, {"diloco", "diloco"}} {
+		out = append(out, foreign{maxText, "ici_" + axis.theirs + "_parallelism", "mesh { " + axis.ours + " = … }"},
+			foreign{maxText, "dcn_" + axis.theirs + "_parallelism", "mesh { " + axis.ours + " = dcn(…) }"})
+	}
+	return out
+}
+
+// theirs is the row of a name of other systems, in whatever case it is written;
+// nil where there is none.
+func theirs(f field, word string) *foreign {
+	word = strings.ReplaceAll(strings.ToLower(word), "-", "_")
+	for i, row := range vocabulary[f] {
+		if slices.Contains(strings.Fields(row.names), word) {
+			return &vocabulary[f][i]
+		}
+	}
+	return nil
+}
+
+// suggest is the hint for a name that is not known: what it is called here, if other
+// systems have it, or the candidate that is near.
+func suggest(f field, word string, candidates []string) string {
+	for _, c := range candidates {
+		if c != word && strings.EqualFold(c, word) {
+			return "did you mean " + c + "?"
+		}
+	}
+	row := theirs(f, word)
+	switch {
+	case row == nil || slices.Contains(candidates, word):
+		return near(word, candidates)
+	case row.system != "":
+		return row.system + "'s " + word + " is " + row.ours + " here"
+	case f == settingWord || strings.Contains(row.ours, " "):
+		return word + " is " + row.ours + " here"
+	}
+	return "did you mean " + row.ours + "?"
+}
