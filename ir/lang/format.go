@@ -15,7 +15,7 @@ import (
 // src cannot be read.
 func Format(file string, src []byte) ([]byte, error) {
 	var r reporter
-	s := &source{name: file, text: string(src)}
+	s := &source{name: file, text: withoutMark(src)}
 	parse(s, &r)
 	if len(r.list) > 0 {
 		r.list.Sort()

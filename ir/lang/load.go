@@ -164,7 +164,7 @@ var library = sync.OnceValue(func() []*file {
 
 func (p *program) source(name string, text []byte) *source {
 	p.sources++
-	return &source{name: name, text: string(text), rank: p.sources}
+	return &source{name: name, text: withoutMark(text), rank: p.sources}
 }
 
 func (p *program) readRoot(name string) {

@@ -16,6 +16,7 @@ const (
 	errCycle     message = "include cycle: %s"
 	errFiles     message = "more than %d files are included"
 	errUTF8      message = "byte 0x%02x is not UTF-8"
+	errCharacter message = "%s is %s"
 	errDepth     message = "brackets nest %d deep, at most %d are read"
 	errSize      message = "the file has %d bytes, at most %d are read"
 	errLong      message = "more than %d operators in a row"

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -80,15 +81,79 @@ func parse(src *source, r *reporter) *file {
 		r.blind = true
 		return f
 	}
-	root, err := fileParser.ParseString(src.name, src.text)
-	if err != nil {
+	text := src.text
+	for range maxSyntax {
+		root, err := fileParser.ParseString(src.name, text)
+		if err == nil {
+			newConverter(src, r).file(f, root)
+			break
+		}
 		r.blind = true
-		syntaxError(src, err, r)
-		return f
+		at := syntaxError(src, err, r)
+		if text = withoutBlock(text, at.line, at.col); text == "" {
+			break
+		}
 	}
-	c := newConverter(src, r)
-	c.file(f, root)
 	return f
+}
+
+// maxSyntax bounds how many blocks of a file are reported that cannot be parsed.
+const maxSyntax = 10
+
+// beginsBlock finds the lines with which a block begins, unless they are in one.
+var beginsBlock = regexp.MustCompile(`(?m)^(?:` + strings.Join(blockWords, "|") + `)\b`)
+
+// withoutBlock is text with blanks in place of the block that a place is in: from
+// the last line before it that begins a block outside of all braces, up to the
+// first line after it that looks as if it began one. So what is wrong in other
+// blocks is found as well. It is "" where the block has no beginning or no end.
+func withoutBlock(text string, line, col int) string {
+	from, place := -1, 0
+	for n := 1; n < line; n++ {
+		place += strings.IndexByte(text[place:], '\n') + 1
+	}
+	place = min(place+col-1, len(text)) // by bytes: of a line in other letters it is not far off
+	for _, at := range beginsBlock.FindAllStringIndex(text, -1) {
+		if at[0] > place {
+			if from < 0 {
+				return ""
+			}
+			blank := strings.Map(func(c rune) rune {
+				if c == '\n' {
+					return c
+				}
+				return ' '
+			}, text[from:at[0]])
+			return text[:from] + blank + text[at[0]:]
+		}
+		if braces(text[:at[0]]) == 0 {
+			from = at[0]
+		}
+	}
+	return ""
+}
+
+// braces is how many braces are open at the end of text.
+func braces(text string) int {
+	open := 0
+	for line := range strings.Lines(text) {
+		quoted := false
+	characters:
+		for i, c := range line {
+			switch {
+			case c == '"':
+				quoted = !quoted
+			case quoted:
+			case strings.HasPrefix(line[i:], "//"):
+				break characters
+			case c == '{':
+				open++
+			case c == '}':
+				open--
+			}
+		}
+	}
+	return open
 }
 
 // parseSetting reads one key = value, as --set has it after the block's name.
@@ -108,9 +173,17 @@ func parseSetting(src *source, r *reporter) (setting, bool) {
 // readable reports whether src is within the bounds that the parser asks for:
 // UTF-8, not too deep, not too long.
 func readable(src *source, r *reporter) bool {
-	depth, line, col := 0, 1, 1
-	comment, quoted := false, false
+	depth, line, col, odd := 0, 1, 1, 0
+	comment, quoted, opened := false, false, span{}
 	at := func() span { return span{src, line, col, 1} }
+	unclosed := func() bool {
+		if quoted {
+			text := []rune(strings.TrimRight(diag.LineOf(src.text, opened.line), " \t\r"))
+			opened.len = len(text) - opened.col + 1
+			r.report(opened, `end it with "`, errQuote)
+		}
+		return quoted
+	}
 	for i := 0; i < len(src.text); {
 		c, n := utf8.DecodeRuneInString(src.text[i:])
 		switch {
@@ -118,11 +191,18 @@ func readable(src *source, r *reporter) bool {
 			r.report(at(), "save the file as UTF-8", errUTF8, src.text[i])
 			return false
 		case c == '\n':
-			comment, quoted = false, false
+			if unclosed() {
+				return false
+			}
+			comment = false
 		case comment:
 		case c == '"':
-			quoted = !quoted
+			quoted, opened = !quoted, at()
 		case quoted:
+		case !isOurs(c):
+			if odd++; odd <= maxOdd {
+				r.character(at(), c)
+			}
 		case c == '/' && strings.HasPrefix(src.text[i:], "//"):
 			comment = true
 		case strings.ContainsRune("([{", c):
@@ -143,21 +223,24 @@ func readable(src *source, r *reporter) bool {
 			return false
 		}
 	}
-	return true
+	return !unclosed() && odd == 0
 }
 
-// syntaxError reports the parser's error in our words.
-func syntaxError(src *source, err error, r *reporter) {
+// maxOdd bounds how many characters of one source are reported.
+const maxOdd = 10
+
+// syntaxError reports the parser's error in our words; it returns the place.
+func syntaxError(src *source, err error, r *reporter) span {
 	var at participle.Error
 	var chain *chainError
 	if errors.As(err, &chain) {
 		r.report(span{src, chain.pos.Line, chain.pos.Column, 1}, "name the inner parts first: x = …", errLong, maxChain)
-		return
+		return span{src, chain.pos.Line, chain.pos.Column, 1}
 	}
 	var unexpected *participle.UnexpectedTokenError
 	if !errors.As(err, &at) || !errors.As(err, &unexpected) { // not by this grammar
 		r.report(span{src, 1, 1, 1}, err.Error(), errToken, "input", wantBlock)
-		return
+		return span{src, 1, 1, 1}
 	}
 	p := at.Position()
 	where := span{src, p.Line, p.Column, 1}
@@ -165,11 +248,7 @@ func syntaxError(src *source, err error, r *reporter) {
 	where.len = utf8.RuneCountInString(t.Value)
 	if t.EOF() {
 		r.report(where, "", errEnd, wanted(unexpected))
-		return
-	}
-	if strings.HasPrefix(t.Value, `"`) && len(t.Value) == 1 {
-		r.report(where, `end it with "`, errQuote)
-		return
+		return where
 	}
 	want := wanted(unexpected)
 	hint := ""
@@ -177,6 +256,7 @@ func syntaxError(src *source, err error, r *reporter) {
 		hint = suggest(blockWord, t.Value, blockWords)
 	}
 	r.report(where, hint, errToken, shorten(strings.Trim(t.Value, `"`)), want)
+	return where
 }
 
 // blockWords begin the blocks of a file.
