@@ -142,6 +142,7 @@ func (p *program) declareMesh() {
 				fill = len(mesh.Axes)
 			}
 		} else if product *= size; product > maxDevices {
+			p.badSetting = true
 			p.report(e.value.at(), "", errMeshLarge, product, maxDevices)
 			product = size
 		}
@@ -207,7 +208,8 @@ func (p *program) meshSize(e *setting) (size, outer int, ok bool) {
 		}
 		v, isWhole := n.whole()
 		if !isWhole || v < 1 && !(v == -1 && len(factors) == 1) || v > maxAxis {
-			p.report(x.at(), "", errMeshSize, e.key, n)
+			p.badSetting = true
+			p.report(x.at(), "", errMeshSize, e.key, n, maxAxis)
 			return 1, 1, false
 		}
 		if size *= v; half == "dcn" {
@@ -264,6 +266,7 @@ func (p *program) checkStageAxis() {
 		}
 		at := p.values["mesh"][a.Name].span
 		at.len = len(a.Name)
+		p.badSetting = true
 		p.report(at, fmt.Sprintf("mesh { stage = %d }", a.Size), errStageName, a.Name)
 	}
 }

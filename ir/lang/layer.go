@@ -212,6 +212,9 @@ func allIn(as, bs []axis) bool {
 	return !slices.ContainsFunc(as, func(a axis) bool { return !slices.Contains(bs, a) })
 }
 
+// maxLayers bounds how many layers are stacked.
+const maxLayers = 1 << 20
+
 // stacked is pipeline(layer, layers: n)(x, sides…) and the same with stack.
 func (e *elab) stacked(x, inner *callExpr, which *nameRef) value {
 	if e.model == nil || len(e.frames) > 0 {
@@ -281,8 +284,8 @@ func (e *elab) stackArgs(c *callExpr, which *nameRef) (*stackCall, bool) {
 			if !isNum {
 				return nil, false
 			}
-			if !isWhole || whole < 1 || whole > 1<<20 {
-				e.fail(a.span, "", errRange, which.name, "layers", n, 1, 1<<20)
+			if !isWhole || whole < 1 || whole > maxLayers {
+				e.fail(a.span, "", errRange, which.name, "layers", n, 1, maxLayers)
 				return nil, false
 			}
 			s.layers, s.at = whole, span{a.name.src, a.name.line, a.name.col, a.span.col + a.span.len - a.name.col}

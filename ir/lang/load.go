@@ -118,7 +118,10 @@ type program struct {
 	use       use                 // what settings act on
 	along     map[string]*axisUse
 	ruleUses  map[*rule]*ruleUse
-	rests     bool // what is built now stands outside of the program
+	// badSetting says that a setting or a size of the mesh is not what it may be: what
+	// follows from it alone is not reported.
+	badSetting bool
+	rests      bool // what is built now stands outside of the program
 }
 
 func newProgram(opts Options) *program {

@@ -50,7 +50,7 @@ const (
 	errMeshTwice   message = "mesh axis %s is used twice"
 	errStageName   message = "mesh axis %s: the axis of stages is called stage"
 	errStageAxis   message = "mesh axis stage is the pipeline's own"
-	errMeshSize    message = "mesh axis %s has size %v, want a whole number of at least 1"
+	errMeshSize    message = "mesh axis %s has size %v, want a whole number from 1 to %d"
 	errMeshLarge   message = "the mesh has %d devices, at most %d fit"
 	errFill        message = "mesh axis %s is -1 and the number of devices is not known"
 	errFillTwice   message = "mesh axes %s and %s are both -1"
@@ -86,7 +86,7 @@ const (
 
 // Pipelines.
 const (
-	errLayers       message = "pipeline: %s do not split into %s x %s x %s per stage (%d)"
+	errLayers       message = "pipeline: %s do not split into %s x %s x %s per stage (%s)"
 	errLayersLeft   message = "pipeline: %s do not split into %s x %s per stage (%d): %d left over"
 	errSubset       message = "pipeline: layers = %d is more than the %s of the model"
 	errOneRepeat    message = "pipeline: checkpoint = repeat with repeats = 1: there is one repeat, the whole loop"

@@ -2,6 +2,8 @@ package lang
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"ppc/ir"
@@ -18,6 +20,9 @@ type schedule struct {
 // as cut says.
 func (e *elab) schedule(at span, n int, batch axis, rows cut) (*schedule, bool) {
 	p := e.p
+	if p.badSetting {
+		return nil, false // of which something is reported
+	}
 	s := &schedule{stages: p.meshAxisSize("stage")}
 	s.layersPerStage, _ = p.num("pipeline", "layers_per_stage")
 	s.delay, _ = p.num("pipeline", "delay")
@@ -57,9 +62,9 @@ func (e *elab) layersFit(at span, n int, s *schedule) bool {
 	repeats, given := p.num("pipeline", "repeats")
 	if given {
 		s.repeats = repeats
-		if total := slot * repeats; total != s.pipelined {
+		if total, text := product(slot, repeats); total != s.pipelined {
 			e.fail(p.place("repeats", at), e.layersCure(s.pipelined, n, slot, total), errLayers,
-				ir.Counted(s.pipelined, "layer"), ir.Counted(s.stages, "stage"), ir.Counted(repeats, "repeat"), ir.Counted(s.layersPerStage, "layer"), total)
+				ir.Counted(s.pipelined, "layer"), ir.Counted(s.stages, "stage"), ir.Counted(repeats, "repeat"), ir.Counted(s.layersPerStage, "layer"), text)
 			return false
 		}
 		return true
@@ -75,6 +80,14 @@ func (e *elab) layersFit(at span, n int, s *schedule) bool {
 		return false
 	}
 	return true
+}
+
+// product is x * y, also as text; a number that is too large is the largest.
+func product(x, y int) (int, string) {
+	if y != 0 && x > math.MaxInt/y {
+		return math.MaxInt, number(float64(x) * float64(y)).String()
+	}
+	return x * y, strconv.Itoa(x * y)
 }
 
 // fits is that n things do.
@@ -125,7 +138,8 @@ func (e *elab) microbatchesFit(at span, batch axis, rows cut, s *schedule) bool 
 	}
 	b := batch.size / m
 	if b%parts != 0 {
-		hint := fmt.Sprintf("%s = %d gives each of %s a row", batch.name, m*parts, ir.Counted(parts, "part"))
+		_, all := product(m, parts)
+		hint := fmt.Sprintf("%s = %s gives each of %s a row", batch.name, all, ir.Counted(parts, "part"))
 		if fit := fitting(batch.size, parts, s); fit != nil {
 			hint = fmt.Sprintf("microbatches = %d fits; or %s", fit[len(fit)-1], hint)
 		}
@@ -181,7 +195,9 @@ func batchCure(batch, m, parts int, s *schedule) string {
 		words = append(words, fmt.Sprint(n))
 	}
 	if words == nil {
-		return fmt.Sprintf("a batch of %d fits", (batch/(m*parts)+1)*m*parts)
+		each, _ := product(m, parts)
+		_, fit := product(batch/each+1, each)
+		return "a batch of " + fit + " fits"
 	}
 	return "microbatches = " + alternatives(words[:min(4, len(words))])
 }

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ const (
 type settingRow struct {
 	block, key string
 	kind       settingKind
-	min        float64
+	min, max   float64  // of a number; no max is the largest size of an axis
 	above      bool     // of real: greater than min
 	words      []string // of word, file and call
 	def        any      // what holds where nothing is given; nil is derived
@@ -39,13 +40,13 @@ var remats = []string{"full", "none", "minimal", "minimal_with_context", "save_d
 var settingTable = []settingRow{
 	{block: "pipeline", key: "microbatches", kind: count, min: 1, doc: "parts that the batch is split into; without it, stages x delay",
 		acts: []string{"pipeline"}},
-	{block: "pipeline", key: "repeats", kind: count, min: 1, doc: "how often a microbatch goes through all stages; without it, what the layers give",
+	{block: "pipeline", key: "repeats", kind: count, min: 1, max: maxLayers, doc: "how often a microbatch goes through all stages; without it, what the layers give",
 		acts: []string{"pipeline"}},
-	{block: "pipeline", key: "layers_per_stage", kind: count, min: 1, def: 1, doc: "layers that a stage runs each time",
+	{block: "pipeline", key: "layers_per_stage", kind: count, min: 1, max: maxLayers, def: 1, doc: "layers that a stage runs each time",
 		acts: []string{"pipeline"}},
-	{block: "pipeline", key: "layers", kind: count, min: 1, doc: "layers inside the pipeline, without it all; the others run after it",
+	{block: "pipeline", key: "layers", kind: count, min: 1, max: maxLayers, doc: "layers inside the pipeline, without it all; the others run after it",
 		acts: []string{"pipeline"}},
-	{block: "pipeline", key: "delay", kind: count, min: 1, def: 1, doc: "iterations from one stage to the next; 2 hides the transfer",
+	{block: "pipeline", key: "delay", kind: count, min: 1, max: 2, def: 1, doc: "iterations from one stage to the next; 2 hides the transfer",
 		acts: []string{"pipeline", "stages"}},
 	{block: "pipeline", key: "gather", kind: word, words: []string{"per_iteration", "once", "per_repeat"}, def: "per_iteration",
 		doc:  "where sharded weights are made whole",
@@ -134,6 +135,30 @@ func settingKeys(block string) []string {
 	return keys
 }
 
+// most is the largest number that a setting may be.
+func (row *settingRow) most() float64 {
+	switch {
+	case row.max > 0:
+		return row.max
+	case row.kind == count:
+		return maxAxis
+	}
+	return math.MaxFloat64
+}
+
+// wanted is what a setting that is a number may be.
+func (row *settingRow) wanted() string {
+	switch {
+	case row.max > 0 && row.max == row.min+1:
+		return number(row.min).String() + " or " + number(row.max).String()
+	case row.kind == count:
+		return fmt.Sprintf("a whole number from %v to %d", row.min, int(row.most()))
+	case row.above:
+		return "a number above " + number(row.min).String()
+	}
+	return "a number of at least " + number(row.min).String()
+}
+
 // field is what a value of row that is a word is looked up as.
 func (row *settingRow) field() field {
 	switch {
@@ -179,25 +204,18 @@ func (p *program) checkSetting(row *settingRow, s *setting) {
 		return
 	}
 	bad := func(want string) {
+		p.badSetting = p.badSetting || row.kind == count && row.block == "pipeline"
 		p.report(s.value.at(), "", errSettingValue, row.block, s.key, want)
 	}
 	switch row.kind {
 	case count, real:
 		v, ok := numberOf(s.value)
-		if _, whole := number(v).whole(); !ok || v < row.min || v > maxAxis && row.kind == count || row.kind == count && !whole || math.IsInf(v, 0) {
-			what := "a number"
-			if row.kind == count {
-				what = "a whole number"
-			}
-			bad(what + " of at least " + number(row.min).String())
+		if _, whole := number(v).whole(); !ok || v < row.min || v > row.most() || row.kind == count && !whole || math.IsInf(v, 0) {
+			bad(row.wanted())
 			return
 		}
 		if row.above && v == row.min {
-			bad("a number above " + number(row.min).String())
-			return
-		}
-		if s.key == "delay" && v > 2 {
-			bad("1 or 2")
+			bad(row.wanted())
 			return
 		}
 	case flag:

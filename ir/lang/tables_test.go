@@ -195,8 +195,8 @@ func settingLine(name string) []string {
 	if row.above {
 		values = "a number above " + number(row.min).String()
 	}
-	if key == "delay" {
-		values = "`1` or `2`"
+	if row.max == row.min+1 {
+		values = code(number(row.min).String()) + " or " + code(number(row.max).String())
 	}
 	return []string{code(key), values, defaultOf(row.def), escape(row.doc)}
 }

@@ -141,7 +141,7 @@ func (p *program) checkTrainArg(row *trainArg, x expr) {
 		want, ok = "true or false", isName && (n.name == "true" || n.name == "false")
 	case count:
 		_, whole := number(v).whole()
-		want, ok = "a whole number of at least 0", isNumber && whole && v >= 0 && v <= math.MaxInt32
+		want, ok = fmt.Sprintf("a whole number from 0 to %d", math.MaxInt32), isNumber && whole && v >= 0 && v <= math.MaxInt32
 	case rate:
 		p.checkRate(row, x)
 	default:
