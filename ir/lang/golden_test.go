@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,6 +95,28 @@ func TestGolden(t *testing.T) {
 			return string(out)
 		},
 	})
+}
+
+// oneOfMany is a number of things that is not told as one.
+var oneOfMany = regexp.MustCompile(`(?:^|[^\w.])1 (?:layer|stage|repeat|microbatche|device|row|part|value|name|argument|element|step|axe|file|statement|byte)s\b`)
+
+// What is counted is told in the singular where it is one.
+func TestPlurals(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(goldenDir, "*.txtar"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal(len(paths), err)
+	}
+	for _, path := range paths {
+		ar, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range ar.Files {
+			if m := oneOfMany.FindString(string(f.Data)); m != "" && (f.Name == "errors" || f.Name == "warnings") {
+				t.Errorf("%s: %s", path, m)
+			}
+		}
+	}
 }
 
 // unreadable are inputs that no archive should hold.

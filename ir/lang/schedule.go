@@ -258,6 +258,9 @@ func (p *program) stackAttr() ir.Dict {
 	if p.opts.Sequential {
 		return ir.Dict(as)
 	}
+	if asked := p.asked(); len(asked) > 0 {
+		as.Set("asked", stringArray(asked))
+	}
 	if gather := p.word("pipeline", "gather"); gather != "per_iteration" {
 		as.Set("gather", ir.Str(gather))
 		if gather == "per_repeat" {
