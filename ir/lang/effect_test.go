@@ -47,6 +47,7 @@ shard activations { batch -> data, fsdp }
 var besides = map[string][]string{
 	"pipeline":                  {"microbatches = 6", "repeats = 2", "layers_per_stage = 2", "layers = 12"},
 	"train":                     {"optimizer = sgd(lr: 0.1)"},
+	"train.reduce_gradients":    {"gradient_accumulation = 2", "shard_optimizer_over_data = true"},
 	"pipeline.prefetch":         {"gather = per_repeat"},
 	"pipeline.save_gathered":    {"gather = per_repeat"},
 	"pipeline.compat":           {"gather = per_repeat"},
@@ -67,6 +68,8 @@ func other(row *settingRow) string {
 		return "minimal"
 	case "optimizer":
 		return "sgd(lr: 0.1)"
+	case "params":
+		return `custom { "*.v" = frozen }`
 	case "data":
 		return `"data.npz"`
 	}

@@ -225,6 +225,8 @@ func suggest(f field, word string, candidates []string) string {
 	}
 	row := theirs(f, word)
 	switch {
+	case row != nil && f == argumentWord && !slices.Contains(candidates, strings.Fields(row.ours)[0]) && !strings.Contains(row.ours, " "):
+		return near(word, candidates) // of another function
 	case row == nil || slices.Contains(candidates, word):
 		return near(word, candidates)
 	case row.system != "":
