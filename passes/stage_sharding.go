@@ -630,6 +630,9 @@ func (s *stager) windowedStack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, we
 	if config.Str("checkpoint") == "layer" {
 		config.Set("checkpoint", ir.Str("iteration"))
 	}
+	if explicitMode(s.m) {
+		x = s.b.Constrain(x, layer.Params()[0].Sharding)
+	}
 	attrs := attrsWith(op, named("layers", ir.I64Attr(n)))
 	one := &ir.Op{Kind: ir.PPPipeline, Attrs: attrs, Operands: slices.Concat([]*ir.Value{x}, sides, weights), Results: op.Results, Origin: op.Origin}
 	c := schedule{S: 1, M: 1, R: n, L: 1, D: 1, config: ir.Dict(config), attrs: config}
