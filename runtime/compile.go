@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"ppc/internal/spell"
 	"ppc/ir"
 	"ppc/runtime/kernel"
 )
@@ -247,7 +249,29 @@ func unable(op *ir.Op) error {
 	if target := op.Str("custom_call_target"); target != "" { // in HLO's words
 		return fmt.Errorf("there is no implementation of the target %s", target)
 	}
+	if near := nearOp(op); near != "" {
+		return fmt.Errorf("there is no such op; did you mean %s?", near)
+	}
 	return errors.New("this op can be printed, but not run: there is nothing here that computes it")
+}
+
+// nearOp is the op of the same dialect that one without a row in the table of ops
+// is a misspelling of, "" where there is none.
+func nearOp(op *ir.Op) string {
+	dialect, name, _ := strings.Cut(op.Name(), ".")
+	if op.Kind != ir.Unknown {
+		return ""
+	}
+	var names []string
+	for _, k := range ir.Kinds() {
+		if d, n, _ := strings.Cut(k.String(), "."); d == dialect {
+			names = append(names, n)
+		}
+	}
+	if near := spell.Nearest(name, names); near != "" {
+		return dialect + "." + near
+	}
+	return ""
 }
 
 func (c *compiler) fail(op *ir.Op, err error) {
