@@ -14,4 +14,5 @@ axes {
 pipeline {
   repeats      = 16
   gather_dtype = bf16
+  reduce_dtype = bf16
 }
