@@ -62,14 +62,6 @@ func (e *elab) fail(at span, hint string, text message, args ...any) value {
 	return poison{}
 }
 
-// warn reports a warning at a place, which it finds as fail does.
-func (e *elab) warn(at span, name, hint string, text message, args ...any) {
-	where, prefix := e.where(at)
-	if d := e.p.warn(where, name, hint, text, args...); d != nil {
-		d.Msg = prefix + d.Msg
-	}
-}
-
 func (e *elab) where(at span) (span, string) {
 	if at.src == nil || !at.src.std {
 		return at, ""
