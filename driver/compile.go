@@ -26,9 +26,10 @@ type program struct {
 	named bool // files have arguments and results by name, not by number
 	seed  uint64
 
-	files    *claims        // of the command
-	hlo      bool           // read from HLO text
-	training *lang.Training // nil where the program is no step of training
+	files    *claims                    // of the command
+	again    func() (*ir.Module, error) // makes m once more; nil where that is not known
+	hlo      bool                       // read from HLO text
+	training *lang.Training             // nil where the program is no step of training
 
 	lang     *lang.Program          // of a .pp program
 	warnings diag.List              // what its language warns of, in source order
@@ -127,7 +128,7 @@ func checkPass(name string) error {
 // compile runs the passes up to the one called after, or all. With a folder,
 // what each pass made is left there.
 func (p *program) compile(ctx context.Context, after, dumpTo string) error {
-	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear}
+	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear, Again: p.again}
 	if p.hear == nil && p.warn != nil {
 		cfg.Warn = func(w *passes.Error) { p.warn(p.passWarning(w)) }
 	}

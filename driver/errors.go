@@ -82,7 +82,9 @@ func passBug(err error, dir string) error {
 		return err
 	}
 	bug := &Bug{Stage: "pass " + broken.Pass, Cause: broken.Cause, Stack: broken.Stack}
-	bug.keep(moduleReproducer(broken.Before, dir, broken.Pass, "ppc lower --after="+broken.Pass+" %s"))
+	if broken.Before != nil {
+		bug.keep(moduleReproducer(broken.Before, dir, broken.Pass, "ppc lower --after="+broken.Pass+" %s"))
+	}
 	return bug
 }
 

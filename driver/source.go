@@ -107,6 +107,16 @@ func (s *Source) load(ctx context.Context, opts lang.Options) (*program, error) 
 		return nil, err
 	}
 	p.warn, p.files = s.Warn, &s.files
+	if name != "hlo" { // which may be rewritten before passes get it
+		p.again = func() (*ir.Module, error) {
+			q, err := languages[name].load(s, s.name(), opts)
+			if err != nil {
+				return nil, err
+			}
+			boundInputs(q.m)
+			return q.m, nil
+		}
+	}
 	if p.m == nil {
 		return p, nil // a library, where opts takes one
 	}

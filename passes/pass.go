@@ -10,6 +10,7 @@ package passes
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -54,10 +55,13 @@ type Config struct {
 	// probably does not mean, such as gathering a value that lies in parts
 	// before and after.
 	Warn func(*Error)
+	// Again, if not nil, makes the module once more as Run got it. It is called
+	// for a [Bug] alone, whose Before follows from it; otherwise Run keeps a copy.
+	Again func() (*ir.Module, error)
 }
 
 // A Bug is an error of ppc itself: a pass that panicked or broke the rules of
-// the IR. Before is the module as the pass got it.
+// the IR. Before is the module as the pass got it, nil where that is not known.
 type Bug struct {
 	Pass   string
 	Cause  error
@@ -178,6 +182,10 @@ func Run(m *ir.Module, cfg Config) error {
 	if err := ir.Verify(m); err != nil {
 		return err
 	}
+	if cfg.Again == nil {
+		first := m.Clone()
+		cfg.Again = func() (*ir.Module, error) { return first, nil }
+	}
 	seen := false
 	for i := range Table {
 		p := &Table[i]
@@ -191,6 +199,10 @@ func Run(m *ir.Module, cfg Config) error {
 			return &Error{Pass: p.Name, Msg: fmt.Sprintf("pass %s requires the form %q, the program has %q", p.Name, p.Requires, m.Form)}
 		}
 		if err := runOne(p, m, cfg.Warn); err != nil {
+			var bug *Bug
+			if errors.As(err, &bug) {
+				bug.Before = cfg.before(i)
+			}
 			return err
 		}
 		if cfg.Each != nil {
@@ -209,6 +221,31 @@ func Run(m *ir.Module, cfg Config) error {
 		return &Error{Pass: cfg.After, Msg: fmt.Sprintf("pass %s has already been run over this program (its form is %q)", cfg.After, m.Form)}
 	}
 	return nil
+}
+
+// before is the module that the pass at i gets: passes are deterministic, so
+// those before it make it again. It is nil where they do not.
+func (cfg *Config) before(i int) (m *ir.Module) {
+	defer func() {
+		if recover() != nil {
+			m = nil
+		}
+	}()
+	m, err := cfg.Again()
+	if err != nil {
+		return nil
+	}
+	for j := range i {
+		p := &Table[j]
+		if p.done(m.Form) {
+			continue
+		}
+		if err := p.Run(m); err != nil {
+			return nil
+		}
+		m.Form = p.after(m.Form)
+	}
+	return m
 }
 
 // laterOfSameName reports whether the pass at i stands in Table once more
@@ -238,14 +275,13 @@ func (p *Pass) done(f ir.Form) bool {
 	return false
 }
 
-// RunOne runs p over m and verifies what it made.
+// RunOne runs p over m and verifies what it made. A [*Bug] has no Before.
 func RunOne(p *Pass, m *ir.Module) error { return runOne(p, m, nil) }
 
 func runOne(p *Pass, m *ir.Module, warn func(*Error)) (err error) {
-	before := m.Clone()
 	defer func() {
 		if r := recover(); r != nil {
-			err = &Bug{Pass: p.Name, Cause: fmt.Errorf("panic: %v", r), Stack: debug.Stack(), Before: before}
+			err = &Bug{Pass: p.Name, Cause: fmt.Errorf("panic: %v", r), Stack: debug.Stack()}
 		}
 	}()
 	run := p.Run
@@ -270,7 +306,7 @@ func runOne(p *Pass, m *ir.Module, warn func(*Error)) (err error) {
 	}
 	m.Form = p.after(m.Form)
 	if err := ir.Verify(m); err != nil {
-		return &Bug{Pass: p.Name, Cause: err, Before: before}
+		return &Bug{Pass: p.Name, Cause: err}
 	}
 	return nil
 }
