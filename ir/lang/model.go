@@ -77,7 +77,7 @@ func (p *program) build() *ir.Module {
 	if p.count == 0 {
 		p.checkNames(m)
 		p.markTraining(e.model, d, v)
-		p.checkAccumulated(m, d, e.act.batch)
+		p.checkAccumulated(e.model, d)
 		if n, given := p.num("pipeline", "combine"); given {
 			m.Attrs.Set("pp.combine", ir.I64Attr(n))
 		}

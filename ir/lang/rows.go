@@ -411,11 +411,17 @@ func (p *program) checkRows(l *layerFunc, microbatches int) {
 
 // checkAccumulated warns of results that depend on how examples are put in the
 // batches of a step: those that are no linear function of means over the
-// examples. Quotients of two sums are warned of by name.
-func (p *program) checkAccumulated(m *ir.Module, d *funcDecl, batch string) {
+// examples. [program.checkMeanOfMeans] warns of quotients that the source
+// writes as such.
+func (p *program) checkAccumulated(model *modelState, d *funcDecl) {
 	n, _ := p.num("train", "gradient_accumulation")
+	m, batch := model.module, model.batch
 	if n < 2 || !p.trains() || batch == "" {
 		return
+	}
+	said := make(map[*ir.Op]bool)
+	for _, q := range model.ratios {
+		said[q.value.Def] = true
 	}
 	f := &rowFlow{m: m, means: p.means, states: make(map[*ir.Value]*rowState)}
 	for _, v := range m.Main().Params() {
@@ -424,10 +430,9 @@ func (p *program) checkAccumulated(m *ir.Module, d *funcDecl, batch string) {
 			f.states[v] = &rowState{pieces: []piece{{k, v.Type.Shape[k], 1, 1}}, varies: slices.Repeat([]bool{true}, len(axes))}
 		}
 	}
-	said := make(map[*ir.Op]bool)
 	for i, s := range f.block(m.Main().Body) {
 		r := &m.Main().Results[i]
-		if s.bent == nil || said[s.bent] || s.bent.Kind == ir.Divide || r.Type.Rank() > 0 || !r.Type.Elem.IsFloat() {
+		if s.bent == nil || said[s.bent] || r.Type.Rank() > 0 || !r.Type.Elem.IsFloat() {
 			continue
 		}
 		said[s.bent] = true
