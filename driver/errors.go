@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"ppc/internal/atomicfile"
 	"ppc/ir"
@@ -127,6 +128,15 @@ func fileError(err error) error {
 		return fmt.Errorf("%s: %w", filepath.ToSlash(p.Path), p.Err)
 	}
 	return err
+}
+
+// inFile begins err with the name of the file that it is about, unless it says a
+// place in that file already.
+func inFile(file string, err error) error {
+	if strings.HasPrefix(err.Error(), file+":") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }
 
 // writeError says which file could not be written and why.

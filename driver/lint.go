@@ -67,7 +67,7 @@ func Lint(ctx context.Context, src *Source, opts LintOptions) ([]*Finding, error
 	rep := moduleReproducer(p.m, "", "lint", "ppc lint %s")
 	found, err := guard(ctx, "linting "+src.name(), rep, func() ([]*Finding, error) { return lint.Of(p.m, passed) })
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", src.name(), err)
+		return nil, inFile(src.name(), err)
 	}
 	return wanted(append(languageFindings(p.warnings), found...), opts), nil
 }

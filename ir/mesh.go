@@ -22,6 +22,7 @@ type Mesh struct {
 	Axes      []MeshAxis
 	DeviceIDs []int // nil: 0, 1, 2, ...
 	Attrs     Attrs // carried through
+	Origin    *Origin
 }
 
 // Size is the number of devices.

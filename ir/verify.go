@@ -51,6 +51,7 @@ func (r *Rule) of(op *Op) *Rule {
 type Error struct {
 	Func *Func
 	Op   *Op
+	Mesh *Mesh // nil but for rules of a mesh
 	Rule *Rule
 }
 
@@ -76,6 +77,8 @@ func (e *Error) Pos() Pos {
 		return e.Op.Origin.Place()
 	case e.Op == nil && e.Func != nil && e.Func.Origin != nil:
 		return e.Func.Origin.Place()
+	case e.Mesh != nil:
+		return e.Mesh.Origin.Place()
 	}
 	return Pos{}
 }
@@ -88,7 +91,13 @@ type Errors struct {
 
 func (e *Errors) add(op *Op, r *Rule) {
 	if r != nil {
-		e.List = append(e.List, &Error{e.fn, op, r})
+		e.List = append(e.List, &Error{Func: e.fn, Op: op, Rule: r})
+	}
+}
+
+func (e *Errors) addMesh(mesh *Mesh, r *Rule) {
+	if r != nil {
+		e.List = append(e.List, &Error{Mesh: mesh, Rule: r})
 	}
 }
 
@@ -150,7 +159,7 @@ func verifyNames(m *Module, errs *Errors) bool {
 			return false
 		}
 		if seen[mesh.Name] {
-			errs.add(nil, rule("structure-1", "mesh %s is defined twice", SymbolText(mesh.Name)))
+			errs.addMesh(mesh, rule("structure-1", "mesh %s is defined twice", SymbolText(mesh.Name)))
 		}
 		seen[mesh.Name] = true
 		verifyMesh(mesh, errs)

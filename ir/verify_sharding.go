@@ -8,12 +8,12 @@ import (
 )
 
 func verifyMesh(mesh *Mesh, errs *Errors) {
-	errs.add(nil, soundAttrs(mesh.Attrs))
+	errs.addMesh(mesh, soundAttrs(mesh.Attrs))
 	r := soundMesh(mesh)
 	if r == nil {
 		r = deviceIDs(mesh)
 	}
-	errs.add(nil, r)
+	errs.addMesh(mesh, r)
 }
 
 // soundMesh checks that the axes have names of their own, and sizes whose

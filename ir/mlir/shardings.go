@@ -9,11 +9,12 @@ import (
 
 // mesh reads sdy.mesh @mesh = <["x"=2]>.
 func (s *parser) mesh() {
+	at := s.tok.start
 	s.next()
 	if s.tok.kind != symbolToken {
 		s.wanted("the mesh's name")
 	}
-	m := &ir.Mesh{Name: s.symbol()}
+	m := &ir.Mesh{Name: s.symbol(), Origin: s.place(at)}
 	s.expect("=")
 	s.meshBody(m)
 	if s.at("{") {

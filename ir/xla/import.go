@@ -39,11 +39,14 @@ call whose results nobody needs is left out: the numbers are the same, and nothi
 }
 
 // Import makes m, a verified module, one that says all in ops and shardings of
-// the IR, and returns what it warns of. What changes the meaning of m and
+// the IR, and returns what it warns of. A module that has a mesh or a sharding
+// is the program of all devices, and has a mesh afterwards if there are several,
+// even where only what is left out named it. What changes the meaning of m and
 // cannot be read is an error, a [diag.List]; where strict, so is what would
 // only be warned of.
 func Import(m *ir.Module, strict bool) (warnings diag.List, err error) {
 	im := &importer{m: m, strict: strict}
+	global := len(m.Meshes) > 0 || im.saysShardings()
 	im.each(im.attributes)
 	im.targets()
 	for _, f := range m.Funcs {
@@ -56,6 +59,9 @@ func Import(m *ir.Module, strict bool) (warnings diag.List, err error) {
 		im.shardings()
 	}
 	dropMeshes(m)
+	if n := m.Attrs.Int("mhlo.num_partitions"); global && len(m.Meshes) == 0 && n > 1 {
+		m.Meshes = []*ir.Mesh{{Name: "mesh", Axes: []ir.MeshAxis{{Name: "devices", Size: n}}}}
+	}
 	im.warnings.Sort()
 	im.errs.Sort()
 	return im.warnings, im.errs.Err()

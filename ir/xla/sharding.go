@@ -69,6 +69,16 @@ func (im *importer) shardings() {
 	}
 }
 
+// saysShardings reports whether anything in the program has a sharding of GSPMD.
+func (im *importer) saysShardings() bool {
+	found := false
+	im.each(func(_ string, _ *ir.Origin, as ir.Attrs) {
+		_, name := shardingOf(as)
+		found = found || name != ""
+	})
+	return found
+}
+
 func (im *importer) hasCalls() bool {
 	found := false
 	for _, f := range im.m.Funcs {

@@ -305,10 +305,11 @@ func (p *parser) function(c *computationText) *ir.Func {
 		v := f.NewArg(f.Body, in.shape.typ, in.name)
 		params[v.Index] = v
 	}
+	p.numbered(c)
 	b := &body{parser: p, f: f, block: f.Body, args: func(in *instrText, i int, t *ir.Type) *node {
 		v := params[i]
 		if v == nil {
-			p.failAt(in.argAt, "parameter numbers are not 0 to %d, each once", len(params)-1)
+			p.failAt(in.argAt, "parameter numbers are not 0, 1, 2 and so on, each once")
 			return leaf(f.NewValue(t, ""))
 		}
 		if l := in.shape.layout(); l != "" {
@@ -337,6 +338,25 @@ func (p *parser) function(c *computationText) *ir.Func {
 	return f
 }
 
+// numbered checks the numbers of the parameters of c.
+func (p *parser) numbered(c *computationText) {
+	known, n := make(map[*instrText]bool), 0
+	for _, in := range c.parameters() {
+		known[in] = true
+	}
+	for _, in := range c.instrs {
+		if in.opcode == "parameter" {
+			n++
+		}
+	}
+	for _, in := range c.instrs {
+		if in.opcode == "parameter" && !known[in] {
+			p.failAt(in.argAt, "parameter number %s of %s, want 0 to %d, each once", strings.TrimSpace(in.argument), c.name, n-1)
+			return
+		}
+	}
+}
+
 // parameters are the parameter instructions of c in order of their numbers,
 // those in the place of operands included.
 func (c *computationText) parameters() []*instrText {
@@ -352,7 +372,7 @@ func (c *computationText) parameters() []*instrText {
 			}
 		}
 	}
-	for _, in := range c.instrs {
+	for _, in := range slices.Backward(c.instrs) { // of two with one number the first counts
 		walk(in)
 	}
 	var out []*instrText
