@@ -58,6 +58,11 @@ func TestSpecial(t *testing.T) {
 	if got := Atan2(-1e-300, -1e300); got != -math.Pi {
 		t.Errorf("atan2(-1e-300, -1e300) is %v, want -pi", got)
 	}
+	for _, c := range [][3]float64{{5e-324, 0.1, 4.6706622762338734e-33}, {5e-324, -0.1, 2.141023993724369e+32}, {5e-324, 1e-9, 0.9999992555602052}, {5e-324, -1.5, math.Inf(1)}, {5e-324, math.Inf(-1), math.Inf(1)}, {0x1p-1050, 0.5, 0x1p-525}} {
+		if got := PowReal(c[0], c[1]); got != c[2] && !(math.Abs(got/c[2]-1) < 1e-14) {
+			t.Errorf("pow(%v, %v) = %v, want %v", c[0], c[1], got, c[2])
+		}
+	}
 	if got := LogReal(5e-324); math.Abs(got+744.4400719213812) > 1e-12 {
 		t.Errorf("log(5e-324) is %v", got)
 	}

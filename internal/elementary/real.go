@@ -16,6 +16,15 @@ func LogReal(x float64) float64 {
 	return math.Log(x)
 }
 
+// PowReal is math.Pow, which takes the logarithm of a subnormal number for a power
+// that is not whole.
+func PowReal(x, y float64) float64 {
+	if x > 0 && x < 0x1p-1022 && y != math.Trunc(y) {
+		return math.Pow(x*0x1p64, y) * math.Exp2(-64*y)
+	}
+	return math.Pow(x, y)
+}
+
 // ExpReal is math.Exp, which on some machines is infinite a little too early.
 func ExpReal(x float64) float64 {
 	if x > 700 && x < 710 {

@@ -38,7 +38,7 @@ var (
 		func(x, y complex128) complex128 { return x / y },
 	}
 	remainder = binaryOp{f: math.Mod, i: remainderInt}
-	power     = binaryOp{math.Pow, powerInt, elementary.Pow}
+	power     = binaryOp{elementary.PowReal, powerInt, elementary.Pow}
 	atan2     = binaryOp{f: elementary.Atan2, c: elementary.Atan2C}
 	maximum   = binaryOp{
 		func(x, y float64) float64 { return max(x, y) },

@@ -228,7 +228,7 @@ var binaries = map[ir.Kind]byType{
 	ir.Minimum: zipComplexes(complexMin).with(byType{ir.I1: and[uint8], ir.F32: minimum[float32], ir.F64: minimum[float64],
 		ir.I8: minimum[int8], ir.I16: minimum[int16], ir.I32: minimum[int32], ir.I64: minimum[int64],
 		ir.UI8: minimum[uint8], ir.UI16: minimum[uint16], ir.UI32: minimum[uint32], ir.UI64: minimum[uint64]}),
-	ir.Power: zipFloats(math.Pow).with(zipComplexes(elementary.Pow)).with(byType{
+	ir.Power: zipFloats(elementary.PowReal).with(zipComplexes(elementary.Pow)).with(byType{
 		ir.I8: intPower[int8], ir.I16: intPower[int16], ir.I32: intPower[int32], ir.I64: intPower[int64],
 		ir.UI8: intPower[uint8], ir.UI16: intPower[uint16], ir.UI32: intPower[uint32], ir.UI64: intPower[uint64]}),
 	ir.Atan2:             zipFloats(elementary.Atan2).with(zipComplexes(elementary.Atan2C)),
