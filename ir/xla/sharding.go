@@ -157,6 +157,10 @@ func (im *importer) function(f *ir.Func) {
 		if len(*as) == 0 {
 			*as = nil
 		}
+		if f == im.m.Main() && im.texts[s].has(manual) {
+			im.errorf(f.Origin, "%s: %s is of values between SPMDFullToShardShape and SPMDShardToFullShape, where the program is of one device; say how the whole value is sharded", what, s)
+			return nil
+		}
 		return im.of(what, f.Origin, im.texts[s], t, nil)
 	}
 	for i, v := range f.Params() {
