@@ -235,7 +235,7 @@ func measure(text func(*stats.Stats) string) func(m *ir.Module) (string, error) 
 		if err != nil {
 			return "", err
 		}
-		return text(s), nil
+		return diag.Printable(text(s)), nil
 	}
 }
 

@@ -125,18 +125,20 @@ func TestOutputIsQuoted(t *testing.T) {
 	const bad = "\x1b[31m\u202e\u009b\n\x7f"
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"a.pp":           "axes { a = 4, \x1b[31mb\x1b[2J = 2 }",
-		"b.pp":           "axes { a = 4 }\n// \x1b[2J\u202e\nmodel m(x: f32[a]) { return mean(x) + \"\x1b\" + relluu(x) }",
-		"c.pp":           "include \"\x1b[2J.pp\"\n",
-		bad + ".pp":      "axes { a = 4, a = 5 }",
-		"a.mlir":         "func.func @main(%a: tensor<f32>) -> tensor<f32> { \x1b[2J }",
-		"b.mlir":         "func.func @\"ma\u202ein\"(%a: tensor<f32>) -> tensor<f32> { %0 = \"stable\x1bhlo.add\"(%a) : (tensor<f32>) -> tensor<f64> return %0 : tensor<f32> }",
-		"a.hlo":          "HloModule \x1b[31mx\nENTRY main {\n \x1b[2J a = f32[] parameter(0)\n}",
-		bad + ".mlir":    "func.func @main() { return }\nfunc.func @main() { return }",
-		bad + ".npz":     "PK",
-		"k.safetensors":  safetensors("{\"tok\\u001b[2Jens\\n\u202e\":{\"dtype\":\"F\\u001b4\",\"shape\":[1],\"data_offsets\":[0,1]}}"),
-		"t.pp":           trainer,
-		"result.mlir":    "func.func @main(%a: tensor<f32>) -> (tensor<f32> {jax.result_info = \"\\1B[2J\\0A\"}) { return %a : tensor<f32> }",
+		"a.pp":          "axes { a = 4, \x1b[31mb\x1b[2J = 2 }",
+		"b.pp":          "axes { a = 4 }\n// \x1b[2J\u202e\nmodel m(x: f32[a]) { return mean(x) + \"\x1b\" + relluu(x) }",
+		"c.pp":          "include \"\x1b[2J.pp\"\n",
+		bad + ".pp":     "axes { a = 4, a = 5 }",
+		"a.mlir":        "func.func @main(%a: tensor<f32>) -> tensor<f32> { \x1b[2J }",
+		"b.mlir":        "func.func @\"ma\u202ein\"(%a: tensor<f32>) -> tensor<f32> { %0 = \"stable\x1bhlo.add\"(%a) : (tensor<f32>) -> tensor<f64> return %0 : tensor<f32> }",
+		"a.hlo":         "HloModule \x1b[31mx\nENTRY main {\n \x1b[2J a = f32[] parameter(0)\n}",
+		bad + ".mlir":   "func.func @main() { return }\nfunc.func @main() { return }",
+		bad + ".npz":    "PK",
+		"k.safetensors": safetensors("{\"tok\\u001b[2Jens\\n\u202e\":{\"dtype\":\"F\\u001b4\",\"shape\":[1],\"data_offsets\":[0,1]}}"),
+		"t.pp":          trainer,
+		"result.mlir":   "func.func @main(%a: tensor<f32>) -> (tensor<f32> {jax.result_info = \"\\1B[2J\\0A\"}) { return %a : tensor<f32> }",
+		"names.mlir": "module { sdy.mesh @m = <[\"x\\1B[2J\"=2]>\nfunc.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{\"x\\1B[2J\"}]>}) -> tensor<4xf32> {\n" +
+			"%b = \"my.op\\1B[2J\"(%a) : (tensor<4xf32>) -> tensor<4xf32> loc(\"f\\1B[2J.py\":1:2)\nreturn %b : tensor<4xf32> } }",
 		bad + "lints.pp": strings.Replace(trainer, "mesh { stage = 2 }", "mesh { stage = 2, data = 2 }", 1),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -152,6 +154,7 @@ func TestOutputIsQuoted(t *testing.T) {
 		{"run", "t.pp", "--args", "k.safetensors"}, {"run", "t.pp", "--out", bad + "/x.npz"}, {"lint", "t.pp", "--skip", bad}, {"lint", "--explain", bad},
 		{"check", "t.pp", "--include-dir", bad}, {"check", "t.pp", "--timeout", bad}, {"check", "--lang", bad, "t.pp"}, {"run", "t.pp", "--set", "train.data=\"" + bad + "\""},
 		{"fmt", "-d", bad + "none.pp"}, {"lint", bad + "lints.pp"}, {"lint", bad + "lints.pp", "--json"}, {"run", "result.mlir"}, {"run", "result.mlir", "--json"},
+		{"lower", "names.mlir", "--stats"}, {"lower", "names.mlir", "--stats", "--json"}, {"lower", "names.mlir", "--emit=ir"}, {"run", "names.mlir"},
 	} {
 		var stdout, stderr strings.Builder
 		run(t.Context(), args, strings.NewReader(""), &stdout, &stderr)

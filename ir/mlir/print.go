@@ -338,7 +338,7 @@ func (p *printer) functional(op *ir.Op) {
 
 // generic writes op in the form that every op has.
 func (p *printer) generic(op *ir.Op) {
-	p.print(`"`, op.Name(), `"`)
+	p.print(ir.QuoteText(op.Name()))
 	p.genericRest(op)
 }
 
