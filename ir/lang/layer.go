@@ -188,7 +188,11 @@ func (e *elab) layerResults(l *layerFunc, v value) {
 	x := l.decl.params[0].name
 	t, ok := vs[0].(*tensor)
 	if !ok || t.elem() != l.elem || len(t.axes) != len(l.x) || !allIn(t.axes, l.x) {
-		e.fail(at(0), "", errLayerType, l.decl.name, x, typeText(l.elem, l.x), describe(vs[0]))
+		to := describe(vs[0])
+		if ok {
+			to = e.sized(t, l.x)
+		}
+		e.fail(at(0), "", errLayerType, l.decl.name, x, typeText(l.elem, l.x), to)
 		return
 	}
 	out := []*ir.Value{e.constrained(e.align(t, l.x)).v}
