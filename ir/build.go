@@ -269,6 +269,15 @@ func (b *Builder) Return(vs ...*Value) {
 	}
 }
 
+// Stated is the sharding that v is declared with or constrained to; nil without
+// one.
+func (v *Value) Stated() *Sharding {
+	if v.Sharding == nil && v.Def != nil && v.Def.Kind == ShardingConstraint {
+		return v.Def.Attrs.Get("sharding").(*Sharding)
+	}
+	return v.Sharding
+}
+
 // Named sets the name of v and returns it.
 func (v *Value) Named(name string) *Value {
 	v.Name = name

@@ -427,7 +427,7 @@ func (l *loop) stream(x, micro *ir.Value) *ir.Value {
 		edge := make([]int, x.Type.Rank())
 		high := slices.Clone(edge)
 		high[0] = more * inner[0]
-		rows := statedSharding(x)
+		rows := x.Stated()
 		local := l.across(x.Type, rows)
 		x = l.b.Constrain(l.b.Pad(l.b.Constrain(x, local), none, edge, high, edge), local)
 		if local != nil {
@@ -455,14 +455,6 @@ func (l *loop) across(t *ir.Type, s *ir.Sharding) *ir.Sharding {
 		}
 	}
 	return nil
-}
-
-// statedSharding is what the program says of v's sharding, nil if nothing.
-func statedSharding(v *ir.Value) *ir.Sharding {
-	if v.Sharding == nil && v.Def != nil && v.Def.Kind == ir.ShardingConstraint {
-		return v.Def.Attrs.Get("sharding").(*ir.Sharding)
-	}
-	return v.Sharding
 }
 
 // lay constrains v to have its stage dimension on the stage axis, then extra
@@ -547,7 +539,7 @@ func (l *loop) realign(io *ir.Value, t *ir.Type) *ir.Value {
 	}
 	if more > 0 {
 		b, rest := io.Type.Shape[2], io.Type.Shape[3:]
-		rows := statedSharding(l.op.Operands[0])
+		rows := l.op.Operands[0].Stated()
 		local := l.across(t, rows)
 		io = l.b.Reshape(io, append([]int{l.S * m * b}, rest...)...)
 		if local != nil {

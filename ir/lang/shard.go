@@ -229,19 +229,10 @@ func (e *elab) gatheredOnce(t *tensor) *tensor {
 			return t
 		}
 	}
-	if s.Equal(statedSharding(t.v)) {
+	if s.Equal(t.v.Stated()) {
 		return t
 	}
 	return t.with(e.b.Constrain(t.v, s))
-}
-
-// statedSharding is the sharding that v is declared with or constrained to, nil
-// without one.
-func statedSharding(v *ir.Value) *ir.Sharding {
-	if v.Def != nil && v.Def.Kind == ir.ShardingConstraint {
-		return v.Def.Attrs.Get("sharding").(*ir.Sharding)
-	}
-	return v.Sharding
 }
 
 // ofWeights reports whether v follows from weights alone, a model's or a layer's.
