@@ -15,7 +15,7 @@ import (
 //     weight's own dimensions, the other along the repeat dimension;
 //   - per_repeat: the loop becomes one over repeats, around loops over the
 //     iterations of a repeat, and two repeats are whole at a time: see window.
-func allgatherPrefetch(m *ir.Module) error {
+func allgatherPrefetch(_ *Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
 			continue

@@ -22,7 +22,7 @@ import (
 // computes again from the region's inputs; a forward run is not affected. A
 // region that holds loops runs them again as they are, and keeps what their
 // reverses need: it says so by loops = "keep".
-func checkpoint(m *ir.Module) error {
+func checkpoint(_ *Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
 			continue

@@ -24,7 +24,7 @@ import (
 // where any op of the block, the one among them, would run with more than that
 // number of bytes, or some scalars, more alive beside it, so a program with loops d deep takes at
 // most d+1 times as many bytes more.
-func combine(m *ir.Module) error {
+func combine(_ *Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
 			continue

@@ -148,7 +148,7 @@ func TestCombineMemory(t *testing.T) {
 		m := typed.Clone()
 		m.Attrs.Set("pp.combine", ir.I64Attr(limit))
 		was := aliveBeside(m.Main())
-		if err := combine(m); err != nil {
+		if err := combine(nil, m); err != nil {
 			t.Fatal(err)
 		}
 		for op, n := range aliveBeside(m.Main()) {

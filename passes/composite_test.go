@@ -45,7 +45,7 @@ func TestCompositions(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", k, err)
 			}
-			if err := expand(m); err != nil {
+			if err := expand(nil, m); err != nil {
 				t.Fatalf("%s: %v", k, err)
 			}
 			m.Form |= ir.Expanded
@@ -90,7 +90,7 @@ func TestCompositeComplex(t *testing.T) {
 	b := ir.NewBuilder(f)
 	x := f.NewArg(f.Body, ir.Tensor(ir.C64, 3), "x")
 	b.Return(b.Unary(ir.Square, x), b.Unary(ir.Asinh, x))
-	err := expand(&ir.Module{Funcs: []*ir.Func{f}})
+	err := expand(nil, &ir.Module{Funcs: []*ir.Func{f}})
 	if err == nil || !strings.Contains(err.Error(), "chlo.asinh of complex numbers is not made of other ops") {
 		t.Errorf("got %v", err)
 	}

@@ -7,14 +7,21 @@ import (
 	"ppc/ir"
 )
 
-// countedLoops makes a pp.scan of every while in f that counts: one of its
+// countLoops makes a pp.scan of every while in main that counts: one of its
 // values begins at a constant, a constant is added to it in each iteration,
 // and the loop ends when it reaches another constant. The counter then follows
 // from the iteration number, and what no iteration changes is seen from
 // outside instead of carried, so neither need be kept for a backward pass.
-func countedLoops(f *ir.Func) {
+//
+// It does so for a program whose gradient is asked for.
+func countLoops(_ *Context, m *ir.Module) error {
+	if m.Attrs.Str("pp.gradient") == "" {
+		return nil
+	}
+	f := m.Main()
 	c := &counter{f: f, sub: f.NewSubst()}
 	c.block(f.Body)
+	return nil
 }
 
 type counter struct {

@@ -14,7 +14,7 @@ import (
 // that, never the other way round.
 //
 // Two collectives on one operand are one: every device executes the same text.
-func cse(m *ir.Module) error {
+func cse(_ *Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
 			continue

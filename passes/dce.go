@@ -9,7 +9,7 @@ import (
 // dce keeps the ops that a result of the function or an effect depends on, in
 // order. A loop loses the carries that neither its result nor, through it, any
 // live value needs; a carry that only feeds itself is dead.
-func dce(m *ir.Module) error {
+func dce(_ *Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
 			continue

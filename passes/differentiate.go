@@ -27,16 +27,14 @@ import (
 //   - the cotangent of a value from outside of the loop is a carry that is
 //     added to, never a stack.
 //
-// In explicit mode the forward program states how every value lies before
-// anything is appended, and a cotangent lies as what it is of.
+// In explicit mode every value of the forward program states its sharding, and a
+// cotangent is sharded as what it is of.
 //
 // Cotangents are added in the reverse order of their uses, so the bits do not
 // depend on anything but the program.
-func differentiate(m *ir.Module) error { return differentiateWarning(m, nil) }
-
-// differentiateWarning is differentiate, and calls warn, if that is not nil,
-// with the checkpoint names that a policy saves without effect.
-func differentiateWarning(m *ir.Module, warn func(*Error)) error {
+//
+// It warns of checkpoint names that a policy saves without effect.
+func differentiate(c *Context, m *ir.Module) error {
 	wrt := m.Attrs.Str("pp.gradient")
 	if wrt == "" {
 		return nil
@@ -46,24 +44,14 @@ func differentiateWarning(m *ir.Module, warn func(*Error)) error {
 	if !loss.Type.IsTensor() || loss.Type.Rank() != 0 || !loss.Type.Elem.IsFloat() {
 		return errorf(nil, "%s is %s: only a floating-point scalar, a loss, has gradients", resultName(f, 0), loss.Type)
 	}
-	if err := inlineCalls(m, f); err != nil {
-		return err
-	}
-	countedLoops(f)
 	d := &differentiator{m: m, f: f, regions: make(map[*ir.Op]*rematRegion), kept: make(map[*ir.Value]*ir.Value), keeps: make(map[*ir.Op][]keep), hosted: make(map[*ir.Value]*ir.Value), carried: make(map[string]bool), used: make(map[string]bool), rules: gradientRules()}
 	f.Body.Ops = d.flatten(f.Body.Ops, standing{})
-	if d.explicit = explicitMode(m); d.explicit {
-		if err := stateAll(m, f); err != nil {
-			return err
-		}
-	}
+	d.explicit = explicitMode(m)
 	if err := d.run(wrt == "all"); err != nil {
 		return err
 	}
 	dropUnused(m)
-	if warn != nil {
-		d.warnOfNames(warn)
-	}
+	d.warnOfNames(c)
 	return nil
 }
 

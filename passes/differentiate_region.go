@@ -122,7 +122,7 @@ func (d *differentiator) note(op *ir.Op) {
 
 // warnOfNames warns of policies none of whose names has an effect, and of names
 // without effect that were asked for one by one.
-func (d *differentiator) warnOfNames(warn func(*Error)) {
+func (d *differentiator) warnOfNames(c *Context) {
 	for _, region := range d.policies {
 		p, _ := region.Attrs.Get("policy").(ir.Dict)
 		policy := ir.Attrs(p)
@@ -132,18 +132,18 @@ func (d *differentiator) warnOfNames(warn func(*Error)) {
 				if slices.Contains(wordsOf(policy.Get("offload")), name) {
 					key = "offload"
 				}
-				warn(&Error{Op: region, Setting: key, Kept: name, Msg: "pipeline: to " + key + " " + name + " has no effect: " + why})
+				c.warn(&Error{Op: region, Setting: key, Kept: name, Msg: "pipeline: to " + key + " " + name + " has no effect: " + why})
 			}
 		}
 		names := append(wordsOf(policy.Get("save")), wordsOf(policy.Get("offload"))...)
 		if word := policy.Str("remat"); len(names) > 0 && word != "full" && word != "custom" && word != "" {
-			d.warnOfPolicy(warn, region, word, names)
+			d.warnOfPolicy(c, region, word, names)
 		}
 	}
 }
 
 // warnOfPolicy warns if the policy called word keeps none of names.
-func (d *differentiator) warnOfPolicy(warn func(*Error), region *ir.Op, word string, names []string) {
+func (d *differentiator) warnOfPolicy(c *Context, region *ir.Op, word string, names []string) {
 	why := "no value has one of the names " + strings.Join(names, ", ")
 	for _, name := range names {
 		if d.used[name] {
@@ -153,7 +153,7 @@ func (d *differentiator) warnOfPolicy(warn func(*Error), region *ir.Op, word str
 			why = d.withoutEffect(name)
 		}
 	}
-	warn(&Error{Op: region, Setting: "remat", Msg: "pipeline: remat = " + word + " has no effect: " + why})
+	c.warn(&Error{Op: region, Setting: "remat", Msg: "pipeline: remat = " + word + " has no effect: " + why})
 }
 
 // withoutEffect is why no value of the given name is kept, "" if one is.

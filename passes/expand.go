@@ -22,7 +22,7 @@ import (
 //     operands (see [expander.scalarRegion]).
 //
 // Only the main function remains; of a module that has none, the public ones.
-func expand(m *ir.Module) error {
+func expand(_ *Context, m *ir.Module) error {
 	for _, f := range roots(m) {
 		if f.Body == nil {
 			continue
@@ -113,6 +113,51 @@ func (in *inliner) call(op *ir.Op, active []string) ([]*ir.Op, error) {
 		in.sub[v.ID] = in.sub.Of(vs[i])
 	}
 	return body.Ops, nil
+}
+
+// inlineForGradient inlines the calls of main, if its gradient is asked for:
+// reverse mode works on one function.
+func inlineForGradient(_ *Context, m *ir.Module) error {
+	if m.Attrs.Str("pp.gradient") == "" {
+		return nil
+	}
+	if err := inlineCalls(m, m.Main()); err != nil {
+		return err
+	}
+	dropUnused(m)
+	return nil
+}
+
+// openCheckpoints puts the ops of checkpoint regions in place of the regions.
+func openCheckpoints(f *ir.Func) {
+	sub := f.NewSubst()
+	var open func(b *ir.Block)
+	open = func(b *ir.Block) {
+		var out []*ir.Op
+		for _, op := range b.Ops {
+			sub.Apply(op.Operands)
+			for i, r := range op.Regions {
+				if op.Kind == ir.PPCheckpoint {
+					for k, a := range r.Args {
+						sub[a.ID] = op.Operands[k]
+					}
+				}
+				open(op.Regions[i])
+			}
+			if op.Kind != ir.PPCheckpoint {
+				out = append(out, op)
+				continue
+			}
+			body := op.Regions[0].Ops
+			yield := body[len(body)-1]
+			for i, v := range op.Results {
+				sub[v.ID] = yield.Operands[i]
+			}
+			out = append(out, body[:len(body)-1]...)
+		}
+		b.Ops = out
+	}
+	open(f.Body)
 }
 
 type expander struct {

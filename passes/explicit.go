@@ -228,24 +228,34 @@ func wholeFactors(op *ir.Op) *ir.Factors {
 	return f
 }
 
-// stateAll follows f, which may have pp ops but no calls and checkpoints, and
-// writes into every value that is not free how it lies.
-func stateAll(m *ir.Module, f *ir.Func) error {
-	if len(m.Meshes) == 0 {
+// stateShardings writes into every value of a program in explicit mode the
+// sharding that follows for it, if a gradient is asked for: a cotangent is
+// sharded as what it is of. What any device can make any part of by itself
+// states none.
+func stateShardings(_ *Context, m *ir.Module) error {
+	if m.Attrs.Str("pp.gradient") == "" || !explicitMode(m) || len(m.Meshes) == 0 {
 		return nil
 	}
+	f := m.Main()
 	mesh, err := meshOf(m, f)
 	if err != nil {
 		return err
 	}
-	p := newPropagator(m, mesh, f)
+	// The rules know nothing of checkpoint regions: what they say is found in a
+	// copy without any.
+	copies := make(map[*ir.Value]*ir.Value)
+	open := &ir.Func{Name: f.Name, Results: f.Results, Attrs: f.Attrs}
+	open.Body = open.CopyBlock(f.Body, copies)
+	openCheckpoints(open)
+	p := newPropagator(m, mesh, open)
 	if err := p.follow(); err != nil {
 		return err
 	}
 	p.findRules()
 	set := func(vs []*ir.Value) {
 		for _, v := range vs {
-			if x := p.tensors[v.ID]; x != nil && v.Sharding == nil && !p.free[v.ID] && x.known {
+			c := copies[v]
+			if x := p.tensors[c.ID]; x != nil && v.Sharding == nil && !p.free[c.ID] && x.known {
 				v.Sharding = p.closedSharding(x)
 			}
 		}

@@ -66,7 +66,7 @@ func (e *exported) gradients(t *testing.T) map[string]*ir.Literal {
 	t.Helper()
 	m := e.m.Clone()
 	m.Attrs.Set("pp.gradient", ir.Str("all"))
-	if err := differentiate(m); err != nil {
+	if err := differentiated(m); err != nil {
 		t.Fatal(err)
 	}
 	if err := ir.Verify(m); err != nil {
@@ -178,7 +178,7 @@ const mustHave = 129
 func (e *exported) differentiable(t *testing.T, what string) bool {
 	m := e.m.Clone()
 	m.Attrs.Set("pp.gradient", ir.Str("all"))
-	if err := differentiate(m); err != nil {
+	if err := differentiated(m); err != nil {
 		t.Logf("%s: %v", what, err)
 		return false
 	}

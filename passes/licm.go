@@ -9,7 +9,7 @@ import "ppc/ir"
 //
 // Collectives stay where the configuration put them. Constants stay too; one
 // that a moved op needs is copied along.
-func licm(m *ir.Module) error {
+func licm(_ *Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
 			continue

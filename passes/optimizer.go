@@ -35,7 +35,7 @@ import (
 // norms and the learning rate, have the widest of these types. Sums over all
 // parameters go in the order of main, so the bits do not depend on anything
 // but the program.
-func optimizer(m *ir.Module) error {
+func optimizer(_ *Context, m *ir.Module) error {
 	d, ok := m.Attrs.Get("pp.train").(ir.Dict)
 	if !ok {
 		return nil

@@ -22,12 +22,10 @@ import (
 // and what is computed from them are made where they are used, as they are
 // used. Moves along a cut dimension (slice, pad, concatenate, reverse) wait
 // until their result is used: see [partitioner.moved].
-func partition(m *ir.Module) error { return partitionWarning(m, nil) }
-
-// partitionWarning is partition, and calls warn, if that is not nil, with every
-// value that it makes whole although the program wants it in parts before and
-// after.
-func partitionWarning(m *ir.Module, warn func(*Error)) error {
+//
+// It warns of every value that it gathers although the program wants it sharded
+// before and after.
+func partition(c *Context, m *ir.Module) error {
 	f := m.Main()
 	if f == nil || f.Body == nil {
 		return nil
@@ -41,7 +39,7 @@ func partitionWarning(m *ir.Module, warn func(*Error)) error {
 	}
 	summedParams(mesh, f)
 	divide(mesh, f)
-	p, err := learn(m, mesh, f, warn)
+	p, err := learn(c, m, mesh, f)
 	if err != nil {
 		return err
 	}

@@ -38,8 +38,8 @@ type takers [2]*ir.Op
 const maxRuns = 8
 
 // learn runs the partitioner until there is nothing new to learn, and returns
-// the last run. warn, if not nil, hears of that alone.
-func learn(m *ir.Module, mesh *ir.Mesh, f *ir.Func, warn func(*Error)) (*partitioner, error) {
+// the last run, of which alone it warns.
+func learn(c *Context, m *ir.Module, mesh *ir.Mesh, f *ir.Func) (*partitioner, error) {
 	var known lessons
 	plans := make(map[string]*reshardPlan)
 	for run := 1; ; run++ {
@@ -50,7 +50,7 @@ func learn(m *ir.Module, mesh *ir.Mesh, f *ir.Func, warn func(*Error)) (*partiti
 			p.learned.partial = make(map[*ir.Value][]ir.AxisRef)
 		}
 		var warnings []*Error
-		if warn != nil {
+		if c.wants() {
 			p.warn = func(e *Error) { warnings = append(warnings, e) }
 		}
 		if err := p.run(); err != nil {
@@ -58,7 +58,7 @@ func learn(m *ir.Module, mesh *ir.Mesh, f *ir.Func, warn func(*Error)) (*partiti
 		}
 		if run == maxRuns || p.learned.equal(known) {
 			for _, e := range warnings {
-				warn(e)
+				c.warn(e)
 			}
 			return p, nil
 		}

@@ -542,7 +542,7 @@ func partitionedBy(m *ir.Module, args []*ir.Literal, spoil func(*ir.Module)) (*i
 	local := m.Clone()
 	for _, step := range []struct {
 		name string
-		run  func(*ir.Module) error
+		run  func(*Context, *ir.Module) error
 		form ir.Form
 	}{{"expand", expand, ir.Expanded}, {"propagate", propagate, ir.Sharded}, {"partition", partition, ir.Local}} {
 		if err := caught(step.run, local); err != nil {
@@ -585,13 +585,13 @@ func partitionedBy(m *ir.Module, args []*ir.Literal, spoil func(*ir.Module)) (*i
 }
 
 // caught is the error of a pass, or its panic as one, so that it shrinks too.
-func caught(run func(*ir.Module) error, m *ir.Module) (err error) {
+func caught(run func(*Context, *ir.Module) error, m *ir.Module) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	return run(m)
+	return run(nil, m)
 }
 
 // reduced is s without unreduced axes.

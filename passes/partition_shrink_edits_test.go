@@ -46,7 +46,7 @@ func (c failing) sites() []site {
 
 // cleaned is c without what nothing uses.
 func (c failing) cleaned() failing {
-	if dce(c.m) != nil {
+	if dce(nil, c.m) != nil {
 		return failing{}
 	}
 	c.m.Main().Renumber()

@@ -7,36 +7,16 @@ import (
 	"ppc/ir"
 )
 
-// A Replication is a tensor that every device has all of at some time though
-// the program wants it in parts before and after.
-type Replication struct {
-	Value *ir.Value    // of the global program
-	By    string       // the op that needs it whole, "" where it is on its way to another sharding
-	Dim   int          // that By needs unsharded
-	Along []ir.AxisRef // that Dim is sharded along
-	From  *ir.Sharding // of the value
-	To    *ir.Sharding // of what By makes of it, or of the value after
-	mesh  *ir.Mesh
-}
-
-func (r *Replication) String() string {
-	if r.By == "" {
-		return fmt.Sprintf("%s is gathered on its way from %s to %s: no exchange leads from one to the other%s",
-			describe(r.Value), r.From, r.To, r.rules())
-	}
-	return fmt.Sprintf("%s is gathered: %s needs dimension %d unsharded, which is sharded along %s; its sharding is %s, the result's %s%s",
-		describe(r.Value), r.By, r.Dim, axesText(r.mesh, r.Along), r.From, r.To, r.rules())
-}
-
-// rules says which rules of the source shard the value, before and after.
-func (r *Replication) rules() string {
-	return rulesText(r.mesh, slices.Concat(cutDims(r.From), cutDims(r.To))...)
-}
-
 // replicates warns of r, which happens at op.
 func (p *partitioner) replicates(op *ir.Op, r *Replication) {
-	r.mesh = p.mesh
-	p.warn(&Error{Op: op, Msg: r.String(), Replication: r})
+	rules := rulesText(p.mesh, slices.Concat(cutDims(r.From), cutDims(r.To))...)
+	text := fmt.Sprintf("%s is gathered: %s needs dimension %d unsharded, which is sharded along %s; its sharding is %s, the result's %s%s",
+		describe(r.Value), r.By, r.Dim, axesText(p.mesh, r.Along), r.From, r.To, rules)
+	if r.By == "" {
+		text = fmt.Sprintf("%s is gathered on its way from %s to %s: no exchange leads from one to the other%s",
+			describe(r.Value), r.From, r.To, rules)
+	}
+	p.warn(&Error{Op: op, Msg: text, Replication: r})
 }
 
 // shardingOf is the sharding of what lies as at says, by the rules by which the

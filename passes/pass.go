@@ -32,11 +32,26 @@ type Pass struct {
 	Ensures  ir.Form // holds after
 	Breaks   ir.Form // may hold no more after
 
-	Run func(*ir.Module) error
-	// Warns, if not nil, is Run for a caller who wants to hear of what the
-	// program probably does not mean.
-	Warns func(m *ir.Module, warn func(*Error)) error
+	Run func(*Context, *ir.Module) error
 }
+
+// A Context is what a pass may ask of its caller. A nil Context has no wishes.
+type Context struct {
+	// Warn, if not nil, is called with what a pass does that the program
+	// probably does not mean, such as gathering a value that is sharded before
+	// and after.
+	Warn func(*Error)
+}
+
+// warn tells the caller of e.
+func (c *Context) warn(e *Error) {
+	if c.wants() {
+		c.Warn(e)
+	}
+}
+
+// wants reports whether the caller wants to hear of warnings.
+func (c *Context) wants() bool { return c != nil && c.Warn != nil }
 
 // after is the Form of a Module of Form f once p has run.
 func (p *Pass) after(f ir.Form) ir.Form { return f&^p.Breaks | p.Ensures }
@@ -51,9 +66,7 @@ type Config struct {
 	// Each, if not nil, is called with every pass that has run, and its place
 	// in the order, from 1.
 	Each func(n int, p *Pass, m *ir.Module) error
-	// Warn, if not nil, is called with what a pass does that the program
-	// probably does not mean, such as gathering a value that lies in parts
-	// before and after.
+	// Warn, if not nil, is called with the warnings of passes.
 	Warn func(*Error)
 	// Again, if not nil, makes the module once more as Run got it. It is called
 	// for a [Bug] alone, whose Before follows from it; otherwise Run keeps a copy.
@@ -124,6 +137,17 @@ func opUserName(op *ir.Op) string {
 		}
 	}
 	return ""
+}
+
+// A Replication is a tensor that every device has all of at some time though
+// the program wants it sharded before and after.
+type Replication struct {
+	Value *ir.Value    // of the global program
+	By    string       // the op that needs it unsharded, "" where it is on its way to another sharding
+	Dim   int          // that By needs unsharded
+	Along []ir.AxisRef // that Dim is sharded along
+	From  *ir.Sharding // of the value
+	To    *ir.Sharding // of what By makes of it, or of the value after
 }
 
 func errorf(op *ir.Op, format string, args ...any) error { return errorOf(op, format, args...) }
@@ -240,7 +264,7 @@ func (cfg *Config) before(i int) (m *ir.Module) {
 		if p.done(m.Form) {
 			continue
 		}
-		if err := p.Run(m); err != nil {
+		if err := p.Run(nil, m); err != nil {
 			return nil
 		}
 		m.Form = p.after(m.Form)
@@ -284,16 +308,14 @@ func runOne(p *Pass, m *ir.Module, warn func(*Error)) (err error) {
 			err = &Bug{Pass: p.Name, Cause: fmt.Errorf("panic: %v", r), Stack: debug.Stack()}
 		}
 	}()
-	run := p.Run
-	if p.Warns != nil && warn != nil {
-		run = func(m *ir.Module) error {
-			return p.Warns(m, func(w *Error) {
-				w.Pass = p.Name
-				warn(w)
-			})
+	var c Context
+	if warn != nil {
+		c.Warn = func(w *Error) {
+			w.Pass = p.Name
+			warn(w)
 		}
 	}
-	if err := run(m); err != nil {
+	if err := p.Run(&c, m); err != nil {
 		switch e := err.(type) {
 		case *Error:
 			e.Pass = p.Name

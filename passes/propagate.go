@@ -31,7 +31,7 @@ import (
 //
 // Where the module asks for explicit mode nothing spreads: see
 // [propagator.follow].
-func propagate(m *ir.Module) error {
+func propagate(_ *Context, m *ir.Module) error {
 	f := m.Main()
 	if f == nil || f.Body == nil {
 		return nil

@@ -84,7 +84,7 @@ func TestProgramsLikeShardy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := propagate(m); err != nil {
+		if err := propagate(nil, m); err != nil {
 			t.Fatal(err)
 		}
 		explained(m, theirs.Main())

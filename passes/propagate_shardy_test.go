@@ -61,7 +61,7 @@ func TestPropagateLikeShardy(t *testing.T) {
 	from, to := seedsOf(t, shardyPrograms)
 	for seed := from; seed < to; seed++ {
 		m, _ := randomProgramOf(frontEndOps(), 4*seed, meshes[seed%2], 1+int(seed%12))
-		if err := dce(m); err != nil {
+		if err := dce(nil, m); err != nil {
 			t.Fatal(err)
 		}
 		tag(m.Main())
@@ -88,7 +88,7 @@ func TestPropagateLikeShardy(t *testing.T) {
 		}
 		m := programs[seed]
 		held := m.Clone()
-		if err := propagate(m); err != nil {
+		if err := propagate(nil, m); err != nil {
 			t.Fatalf("seed %d: %v", 4*seed, err)
 		}
 		switch diffs := shardingDiffs(m.Main(), theirs.Main()); {
@@ -97,7 +97,7 @@ func TestPropagateLikeShardy(t *testing.T) {
 		case cutsUnevenly(m.Meshes[0], theirs.Main()), hasOwnReshard(theirs.Main()), scattersWindows(m.Main()), cutsPlaces(m.Main()), dropsParts(m.Main(), theirs.Main()):
 			explained++
 		case holdWindows(held.Main()):
-			if err := propagate(held); err != nil {
+			if err := propagate(nil, held); err != nil {
 				t.Fatalf("seed %d, windows held: %v", 4*seed, err)
 			}
 			if held := shardingDiffs(held.Main(), theirs.Main()); len(held) > 0 {

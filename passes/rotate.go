@@ -16,7 +16,7 @@ import (
 //
 // A fill is selected by the stage index afterwards, the same in both, and both
 // give the same bits. A single stage needs no move at all.
-func rotate(m *ir.Module) error {
+func rotate(_ *Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
 			continue

@@ -119,7 +119,7 @@ func shardedUnit(m *ir.Module, mesh *ir.Mesh, g *programMaker) error {
 			dropShardings(h)
 		}
 	}
-	if err := expand(whole); err != nil { // into functions as exact as the type of their elements
+	if err := expand(nil, whole); err != nil { // into functions as exact as the type of their elements
 		return err
 	}
 	want, err := eval.Run(whole, whole.Main(), args, eval.Options{Float64: true})

@@ -17,7 +17,7 @@ const maxRounds = 50
 
 // simplify applies the identities below, each from left to right, and folds
 // small integer constants, until nothing changes.
-func simplify(m *ir.Module) error {
+func simplify(_ *Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
 			continue

@@ -27,7 +27,7 @@ import (
 // the truth value: it is the same along every mesh axis but stage. One over the
 // stage axis stays outside; where it stands between the ops of a layer, the
 // layer cannot be left out by some stages alone, and that is an error.
-func skipBubbles(m *ir.Module) error {
+func skipBubbles(_ *Context, m *ir.Module) error {
 	if !m.Attrs.Has("pp.skip_bubbles") {
 		return nil
 	}

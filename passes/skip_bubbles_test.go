@@ -140,7 +140,7 @@ func TestSkipBubblesAcrossStages(t *testing.T) {
 			}
 		}
 		got := ""
-		if err := skipBubbles(m); err != nil {
+		if err := skipBubbles(nil, m); err != nil {
 			got = err.Error()
 		}
 		if !strings.HasSuffix(got, want) || want == "" && got != "" {

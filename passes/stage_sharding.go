@@ -20,7 +20,7 @@ import (
 // What stands afterwards: pp.scan loops marked with the configuration for the
 // passes that follow, pp.rotate for every move along the stage dimension, and
 // pp.gather at the use of each weight that is stored in parts.
-func stageSharding(m *ir.Module) error {
+func stageSharding(_ *Context, m *ir.Module) error {
 	for _, f := range slices.Clone(m.Funcs) {
 		if f.Body == nil || f.Private {
 			continue

@@ -23,10 +23,13 @@ var Table = []Pass{
 		Requires: ir.Gathered, Ensures: ir.Checkpointed,
 		Run: checkpoint,
 	},
+	{Name: "inline", Doc: "puts functions in place of their calls, if a gradient is asked for", Requires: ir.Checkpointed, Run: inlineForGradient},
+	{Name: "count-loops", Doc: "makes a loop over a range of every while that counts, if a gradient is asked for", Requires: ir.Checkpointed, Run: countLoops},
+	{Name: "state-shardings", Doc: "writes down the sharding that every value has in explicit mode, if a gradient is asked for", Requires: ir.Checkpointed, Run: stateShardings},
 	{
 		Name: "differentiate", Doc: "appends the gradient of the loss, by reverse mode over loops, if it is asked for",
 		Requires: ir.Checkpointed, Ensures: ir.Differentiated,
-		Run: differentiate, Warns: differentiateWarning,
+		Run: differentiate,
 	},
 	{
 		Name: "optimizer", Doc: "makes the program a step of training: state, update, new parameters in place of the old, if it is asked for",
@@ -55,7 +58,7 @@ var Table = []Pass{
 	{
 		Name: "partition", Doc: "makes the program one per device: local shapes, explicit collectives",
 		Requires: ir.Sharded, Ensures: ir.Local, Breaks: ir.Sharded,
-		Run: partition, Warns: partitionWarning,
+		Run: partition,
 	},
 	{Name: "simplify", Doc: "applies algebraic identities and folds small constants", Run: simplify},
 	{Name: "licm", Doc: "moves out of loops what is the same in every iteration and takes no memory", Run: licm},

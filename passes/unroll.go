@@ -5,7 +5,7 @@ import "ppc/ir"
 // unroll repeats the body of every pp.scan marked with pp.unroll = k: k
 // iterations become one, what is left over stands after the loop. A loop that
 // is unrolled as often as it runs is no loop any more.
-func unroll(m *ir.Module) error {
+func unroll(_ *Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
 			continue
