@@ -65,8 +65,7 @@ func (g *programMaker) unused(s *ir.Sharding) []ir.AxisRef {
 
 // ordered is axes in the order of the mesh, with parts that are one as one.
 func (g *programMaker) ordered(axes []ir.AxisRef) []ir.AxisRef {
-	p := &partitioner{mesh: g.mesh}
-	return g.mesh.JoinAxes(nil, p.sortedAxes(axes))
+	return g.mesh.JoinAxes(nil, sortedAxes(g.mesh, axes))
 }
 
 // fits reports whether dimension d of shape can be cut along one more axis.
