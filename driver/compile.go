@@ -17,6 +17,7 @@ import (
 	"ppc/lower/hlo"
 	"ppc/lower/stats"
 	"ppc/passes"
+	"ppc/passes/pass"
 	"ppc/runtime"
 )
 
@@ -34,7 +35,7 @@ type program struct {
 	lang     *lang.Program          // of a .pp program
 	warnings diag.List              // what its language warns of, in source order
 	warn     func(*diag.Diagnostic) // who hears of warnings; may be nil
-	hear     func(w *passes.Error)  // what passes warn of; nil hands it to warn
+	hear     func(w *pass.Error)    // what passes warn of; nil hands it to warn
 }
 
 // sayWarnings hands on what the language warns of.
@@ -49,7 +50,7 @@ func (p *program) sayWarnings() {
 
 // passWarning is what a pass warns of as a diagnostic: at the setting that it is
 // about, where that was given, else at the op, with the pass's name.
-func (p *program) passWarning(w *passes.Error) *diag.Diagnostic {
+func (p *program) passWarning(w *pass.Error) *diag.Diagnostic {
 	if w.Setting != "" && p.lang != nil {
 		if d := p.lang.WarnSetting(w.Setting, w.Kept, w.Msg); d != nil {
 			return d
@@ -130,7 +131,7 @@ func checkPass(name string) error {
 func (p *program) compile(ctx context.Context, after, dumpTo string) error {
 	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear, Again: p.again}
 	if p.hear == nil && p.warn != nil {
-		cfg.Warn = func(w *passes.Error) { p.warn(p.passWarning(w)) }
+		cfg.Warn = func(w *pass.Error) { p.warn(p.passWarning(w)) }
 	}
 	if dumpTo != "" {
 		if err := os.MkdirAll(dumpTo, 0o777); err != nil {
@@ -194,7 +195,7 @@ type dumper struct {
 	dir, last string
 }
 
-func (d *dumper) dump(n int, p *passes.Pass, m *ir.Module) error {
+func (d *dumper) dump(n int, p *pass.Pass, m *ir.Module) error {
 	text := mlir.Print(m)
 	if text == d.last {
 		return nil

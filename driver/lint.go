@@ -11,7 +11,7 @@ import (
 	"ppc/ir/lang"
 	"ppc/ir/xla"
 	"ppc/lower/lint"
-	"ppc/passes"
+	"ppc/passes/pass"
 )
 
 // A Finding is one place where a lint applies.
@@ -56,7 +56,7 @@ func Lint(ctx context.Context, src *Source, opts LintOptions) ([]*Finding, error
 	}
 	passed := lint.Before(p.m)
 	p.warn = func(d *diag.Diagnostic) { p.warnings = append(p.warnings, d) }
-	p.hear = func(w *passes.Error) {
+	p.hear = func(w *pass.Error) {
 		if !passed.Warn(w) {
 			p.warn(p.passWarning(w))
 		}

@@ -176,13 +176,7 @@ func Kinds() []Kind {
 	return ks
 }
 
-var kindByName = func() map[string]Kind {
-	m := make(map[string]Kind)
-	for k := Unknown + 1; k < numKinds; k++ {
-		m[table[k].name] = k
-	}
-	return m
-}()
+var kindByName = make(map[string]Kind)
 
 // KindByName returns the op with the full name (stablehlo.add), or Unknown.
 func KindByName(name string) Kind {

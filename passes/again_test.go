@@ -6,6 +6,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/lang"
 	"ppc/ir/mlir"
+	"ppc/passes/pass"
 )
 
 // What a pass got can be made again from what the first pass got.
@@ -23,7 +24,7 @@ func TestAgain(t *testing.T) {
 	}
 	cfg := Config{Again: load}
 	last := mlir.Print(m)
-	cfg.Each = func(n int, p *Pass, m *ir.Module) error {
+	cfg.Each = func(n int, p *pass.Pass, m *ir.Module) error {
 		if before := cfg.before(n - 1); before == nil || mlir.Print(before) != last {
 			t.Errorf("%s got something else than what was made again", p.Name)
 		}

@@ -12,7 +12,9 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/facts"
 	"ppc/ir/mlir"
+	"ppc/passes/combine"
 )
 
 // sameOnDevices evaluates two per-device programs on n devices, each with
@@ -83,7 +85,7 @@ func TestCombineDimensions(t *testing.T) {
 	channel := 0
 	emit := func(k ir.Kind, x *ir.Value, to *ir.Type, regions []*ir.Block, attrs ...ir.NamedAttr) {
 		channel++
-		as := ir.AttrsOf(append(attrs, named("channel_handle", ir.Channel{Handle: channel, Type: 1}))...)
+		as := ir.AttrsOf(append(attrs, facts.Named("channel_handle", ir.Channel{Handle: channel, Type: 1}))...)
 		out = append(out, b.Emit(k, []*ir.Value{x}, as, regions, []*ir.Type{to}).Result())
 	}
 	// scaled is the type of x with n times as much along dimension d, and less along e.
@@ -94,19 +96,19 @@ func TestCombineDimensions(t *testing.T) {
 		return x.Type.WithShape(s...)
 	}
 	for _, a := range mesh.Axes {
-		groups, ids := named("replica_groups", ir.MeshAxes{Mesh: "mesh", Axes: ir.Axs(a.Name)}), named("use_global_device_ids", ir.Unit{})
+		groups, ids := facts.Named("replica_groups", ir.MeshAxes{Mesh: "mesh", Axes: ir.Axs(a.Name)}), facts.Named("use_global_device_ids", ir.Unit{})
 		for d := range shape {
-			emit(ir.ReduceScatter, x, scaled(d, 1, d, a.Size), []*ir.Block{b.Combiner(ir.Add, ir.F32)}, groups, ids, named("scatter_dimension", ir.I64Attr(d)))
+			emit(ir.ReduceScatter, x, scaled(d, 1, d, a.Size), []*ir.Block{b.Combiner(ir.Add, ir.F32)}, groups, ids, facts.Named("scatter_dimension", ir.I64Attr(d)))
 			for range 2 {
-				emit(ir.AllGather, x, scaled(d, a.Size, d, 1), nil, groups, ids, named("all_gather_dim", ir.I64Attr(d)))
+				emit(ir.AllGather, x, scaled(d, a.Size, d, 1), nil, groups, ids, facts.Named("all_gather_dim", ir.I64Attr(d)))
 			}
 			for e := range shape {
-				emit(ir.AllToAll, x, scaled(e, a.Size, d, a.Size), nil, groups, named("split_dimension", ir.I64Attr(d)), named("concat_dimension", ir.I64Attr(e)), named("split_count", ir.I64Attr(a.Size)))
+				emit(ir.AllToAll, x, scaled(e, a.Size, d, a.Size), nil, groups, facts.Named("split_dimension", ir.I64Attr(d)), facts.Named("concat_dimension", ir.I64Attr(e)), facts.Named("split_count", ir.I64Attr(a.Size)))
 			}
 		}
 		for range 2 {
 			pairs := ir.AxisShift{Mesh: "mesh", Axes: ir.Axs(a.Name), Shift: 1, Wrap: true}
-			emit(ir.CollectivePermute, b.Unary(ir.Negate, x), x.Type, nil, named("source_target_pairs", pairs))
+			emit(ir.CollectivePermute, b.Unary(ir.Negate, x), x.Type, nil, facts.Named("source_target_pairs", pairs))
 		}
 	}
 	b.Return(out...)
@@ -144,11 +146,11 @@ func TestCombineMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	fewest := math.MaxInt
-	for _, limit := range []int{smallBytes, 100, 300, 1000, 10000} {
+	for _, limit := range []int{facts.SmallBytes, 100, 300, 1000, 10000} {
 		m := typed.Clone()
 		m.Attrs.Set("pp.combine", ir.I64Attr(limit))
 		was := aliveBeside(m.Main())
-		if err := combine(nil, m); err != nil {
+		if err := combine.Combine(nil, m); err != nil {
 			t.Fatal(err)
 		}
 		for op, n := range aliveBeside(m.Main()) {
@@ -184,7 +186,7 @@ func aliveBeside(f *ir.Func) map[*ir.Op]int {
 	for at, op := range f.Body.Ops {
 		for _, v := range op.Results {
 			for _, beside := range f.Body.Ops[at : last[v]+1] {
-				alive[beside] += bytesOf(v.Type)
+				alive[beside] += facts.BytesOf(v.Type)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"ppc/internal/golden"
 	"ppc/ir"
 	"ppc/ir/lang"
+	"ppc/passes/pass"
 )
 
 // Every error of explicit mode names constraints that settle it: with each of
@@ -56,7 +57,7 @@ func TestExplicitRandom(t *testing.T) {
 		m, args := randomProgram(seed, mesh, 1+int(seed%8))
 		m.Attrs.Set("pp.mode", ir.Str("explicit"))
 		err := partitionedEqual(m, args)
-		var is *Error
+		var is *pass.Error
 		switch {
 		case err == nil:
 			accepted++

@@ -5,6 +5,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/passes/pass"
 	"ppc/runtime"
 )
 
@@ -106,7 +107,7 @@ func TestEveryForm(t *testing.T) {
 			}
 			want := evaluate(t, typed, typed, args, eval.Options{})
 			m := typed.Clone()
-			err := Run(m, Config{Each: func(_ int, p *Pass, m *ir.Module) error {
+			err := Run(m, Config{Each: func(_ int, p *pass.Pass, m *ir.Module) error {
 				for _, poison := range []bool{false, true} {
 					got := evaluate(t, m, typed, args, eval.Options{Poison: poison})
 					for i := range want {

@@ -6,6 +6,7 @@ import (
 	"ppc/internal/golden"
 	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/passes/pass"
 )
 
 func TestGolden(t *testing.T) {
@@ -35,7 +36,7 @@ func after(t *testing.T, src string, names []string) string {
 	return mlir.Print(m)
 }
 
-func byName(name string) *Pass {
+func byName(name string) *pass.Pass {
 	for i := range Table {
 		if Table[i].Name == name {
 			return &Table[i]

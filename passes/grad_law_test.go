@@ -5,6 +5,8 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/facts"
+	"ppc/passes/pass"
 )
 
 // withLoss makes a typed form of the model return sum(y * y) + aux alone.
@@ -18,7 +20,7 @@ func withLoss(m *ir.Module) *ir.Module {
 	zero := b.Splat(ir.Tensor(ir.F64), 0)
 	loss := b.Add(b.Reduce(ir.Add, b.Mul(y, y), zero, 0, 1), aux)
 	b.Return(loss)
-	f.Results[0].Attrs = ir.AttrsOf(named("pp.name", ir.Str("loss")))
+	f.Results[0].Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str("loss")))
 	m.Attrs.Set("pp.gradient", ir.Str("all"))
 	return m
 }
@@ -81,7 +83,7 @@ func TestGradients(t *testing.T) {
 			along := c.args(typed)
 			want := central(t, typed, args, along)
 			m := typed.Clone()
-			err := Run(m, Config{Each: func(_ int, p *Pass, m *ir.Module) error {
+			err := Run(m, Config{Each: func(_ int, p *pass.Pass, m *ir.Module) error {
 				if !m.Form.Has(ir.Differentiated) {
 					return nil
 				}

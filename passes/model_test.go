@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 )
 
 // A model describes a small pipelined program for tests: layers of
@@ -60,7 +61,7 @@ func (c model) layer(name string, rows int, axes []ir.AxisRef) *ir.Func {
 	w2 := c.weight(f, "w2", c.h, c.e, ir.NewSharding("mesh", tensor, fsdp))
 	b := ir.NewBuilder(f)
 	checkpoint := func(v *ir.Value, name string) *ir.Value {
-		return b.Emit(ir.PPName, []*ir.Value{v}, ir.AttrsOf(named("name", ir.Str(name))), nil, nil).Result().Named(v.Name)
+		return b.Emit(ir.PPName, []*ir.Value{v}, ir.AttrsOf(facts.Named("name", ir.Str(name))), nil, nil).Result().Named(v.Name)
 	}
 	x = checkpoint(x, "decoder_layer_input")
 	dot := ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}
@@ -83,7 +84,7 @@ func (c model) layer(name string, rows int, axes []ir.AxisRef) *ir.Func {
 func (c model) weight(f *ir.Func, name string, rows, cols int, s *ir.Sharding) *ir.Value {
 	w := f.NewArg(f.Body, ir.Tensor(ir.F64, rows, cols), name)
 	w.Sharding = s
-	w.Attrs = ir.AttrsOf(named("pp.name", ir.Str(name)))
+	w.Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str(name)))
 	if c.fsdp > 1 {
 		w.Attrs.Set("pp.gathered", s.Without("fsdp"))
 	}
@@ -102,16 +103,16 @@ func (c model) module() *ir.Module {
 	B := c.M * c.b
 	x := f.NewArg(f.Body, ir.Tensor(ir.F64, B, c.e), "x")
 	x.Sharding = ir.NewSharding("mesh", outer, nil)
-	x.Attrs = ir.AttrsOf(named("pp.name", ir.Str("x")), named("pp.kind", ir.Str("input")))
+	x.Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str("x")), facts.Named("pp.kind", ir.Str("input")))
 	pos := f.NewArg(f.Body, ir.Tensor(ir.I32, B), "pos")
 	pos.Sharding = ir.NewSharding("mesh", outer)
-	pos.Attrs = ir.AttrsOf(named("pp.name", ir.Str("pos")), named("pp.kind", ir.Str("input")))
+	pos.Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str("pos")), facts.Named("pp.kind", ir.Str("input")))
 	operands := []*ir.Value{x, pos}
 	layer := c.layer("layer", c.b, inner)
 	for _, p := range layer.Params()[2:] {
 		w := f.NewArg(f.Body, p.Type.WithShape(append([]int{c.layers()}, p.Type.Shape...)...), p.Name)
 		w.Sharding = p.Sharding.Prepend()
-		w.Attrs = ir.AttrsOf(named("pp.name", ir.Str("layer."+p.Name)), named("pp.kind", ir.Str("param")), named("pp.layers", ir.I64Attr(c.layers())))
+		w.Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str("layer."+p.Name)), facts.Named("pp.kind", ir.Str("param")), facts.Named("pp.layers", ir.I64Attr(c.layers())))
 		operands = append(operands, w)
 	}
 	b := ir.NewBuilder(f)
@@ -127,12 +128,12 @@ func (c model) module() *ir.Module {
 	for _, a := range c.remat {
 		config.Set(a.Name, a.Attr)
 	}
-	attrs := ir.AttrsOf(named("layer", ir.Sym("layer")), named("layers", ir.I64Attr(c.layers())), named("sides", ir.I64Attr(1)), named("config", ir.Dict(config)))
+	attrs := ir.AttrsOf(facts.Named("layer", ir.Sym("layer")), facts.Named("layers", ir.I64Attr(c.layers())), facts.Named("sides", ir.I64Attr(1)), facts.Named("config", ir.Dict(config)))
 	op := b.Emit(ir.PPPipeline, operands, attrs, nil, []*ir.Type{x.Type, ir.Tensor(ir.F64)})
 	op.Results[0].Sharding = x.Sharding
 	b.Return(op.Results[0].Named("y"), op.Results[1].Named("aux"))
-	f.Results[0].Attrs = ir.AttrsOf(named("pp.name", ir.Str("y")))
-	f.Results[1].Attrs = ir.AttrsOf(named("pp.name", ir.Str("aux")))
+	f.Results[0].Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str("y")))
+	f.Results[1].Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str("aux")))
 	m.Funcs = []*ir.Func{f, layer, c.layer("layer_outside", B, outer)}
 	return m
 }

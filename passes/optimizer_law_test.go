@@ -9,6 +9,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/facts"
 	"ppc/ir/lang"
 	"ppc/runtime"
 )
@@ -144,7 +145,7 @@ func perceptron(rows int) *ir.Module {
 	arg := func(name, kind string, axes [][]ir.AxisRef, shape ...int) *ir.Value {
 		v := f.NewArg(f.Body, ir.Tensor(ir.F64, shape...), name)
 		v.Sharding = ir.NewSharding("mesh", axes...)
-		v.Attrs = ir.AttrsOf(named("pp.name", ir.Str(name)), named("pp.kind", ir.Str(kind)))
+		v.Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str(name)), facts.Named("pp.kind", ir.Str(kind)))
 		return v
 	}
 	batch, fsdp := ir.Axs("data", "fsdp"), ir.Axs("fsdp")
@@ -160,7 +161,7 @@ func perceptron(rows int) *ir.Module {
 	y = b.Constrain(b.Dot(y, whole(w2), dot), x.Sharding)
 	loss := b.Reduce(ir.Add, b.Mul(y, y), b.Splat(ir.Tensor(ir.F64), 0), 0, 1)
 	b.Return(b.Div(loss, b.Splat(loss.Type, float64(y.Type.NumElements()))))
-	f.Results[0].Attrs = ir.AttrsOf(named("pp.name", ir.Str("loss")))
+	f.Results[0].Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str("loss")))
 	m := &ir.Module{Name: "perceptron", Meshes: []*ir.Mesh{mesh}, Funcs: []*ir.Func{f}}
 	m.Attrs.Set("pp.gradient", ir.Str("params"))
 	return m
@@ -222,7 +223,7 @@ func TestAccumulatedGradients(t *testing.T) {
 	typed := perceptron(16)
 	args := waves(typed)
 	for _, zero := range []bool{false, true} {
-		d := ir.Attrs(train("adamw", steady, append(adamArgs, num("weight_decay", 0.1), num("clip", 0.01), named("shard_optimizer_over_data", ir.Bool(zero)))...))
+		d := ir.Attrs(train("adamw", steady, append(adamArgs, num("weight_decay", 0.1), num("clip", 0.01), facts.Named("shard_optimizer_over_data", ir.Bool(zero)))...))
 		at := trainOn(t, prepared(t, typed, ir.Dict(d)), typed, args)
 		d.Set("gradient_accumulation", ir.I64Attr(4))
 		parts := perceptron(4)
@@ -332,7 +333,7 @@ func compiled(t *testing.T, typed *ir.Module) *ir.Module {
 func TestReduceGradients(t *testing.T) {
 	typed := perceptron(8)
 	for how, want := range map[string][2]int{"per_step": {3, 0}, "per_batch": {0, 3}} {
-		d := ir.Attrs(train("adamw", steady, append(adamArgs, num("weight_decay", 0.1), named("shard_optimizer_over_data", ir.Bool(true)), named("reduce_gradients", ir.Str(how)))...))
+		d := ir.Attrs(train("adamw", steady, append(adamArgs, num("weight_decay", 0.1), facts.Named("shard_optimizer_over_data", ir.Bool(true)), facts.Named("reduce_gradients", ir.Str(how)))...))
 		d.Set("gradient_accumulation", ir.I64Attr(4))
 		outside, inside := collectives(prepared(t, typed, ir.Dict(d)), ir.ReduceScatter, "data")
 		if outside != want[0] || inside != want[1] {

@@ -8,6 +8,7 @@ import (
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/facts"
 )
 
 // The recorded training runs of MaxText: as the first step has the learning
@@ -46,7 +47,7 @@ func TestOptimizersLikeMaxText(t *testing.T) {
 				}
 			}
 			m := givenGradients(leaves, array)
-			m.Attrs.Set("pp.train", recipe(rate("table", named("values", values))))
+			m.Attrs.Set("pp.train", recipe(rate("table", facts.Named("values", values))))
 			optimized(t, m)
 			r := &trainee{m: m}
 			for _, p := range m.Main().Params() {
@@ -88,14 +89,14 @@ func givenGradients(leaves []string, array func(string) *ir.Literal) *ir.Module 
 	f := ir.NewFunc("main")
 	arg := func(key, kind string) *ir.Value {
 		v := f.NewArg(f.Body, array(key).Type, "")
-		v.Attrs = ir.AttrsOf(named("pp.name", ir.Str(key)), named("pp.kind", ir.Str(kind)))
+		v.Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str(key)), facts.Named("pp.kind", ir.Str(kind)))
 		return v
 	}
 	var gs []*ir.Value
 	for _, leaf := range leaves {
 		w, g := arg("w0/"+leaf, "param"), arg("g0/"+leaf, "input")
 		gs = append(gs, g)
-		f.Results = append(f.Results, ir.Result{Type: w.Type, Attrs: ir.AttrsOf(named("pp.name", ir.Str("grad.w0/"+leaf)), named("pp.kind", ir.Str("gradient")))})
+		f.Results = append(f.Results, ir.Result{Type: w.Type, Attrs: ir.AttrsOf(facts.Named("pp.name", ir.Str("grad.w0/"+leaf)), facts.Named("pp.kind", ir.Str("gradient")))})
 	}
 	ir.NewBuilder(f).Return(gs...)
 	return &ir.Module{Name: "given", Funcs: []*ir.Func{f}, Form: ir.Staged | ir.Gathered | ir.Checkpointed | ir.Differentiated}

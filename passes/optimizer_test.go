@@ -8,6 +8,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/facts"
 )
 
 // train is the attribute pp.train of a test: name=value, numbers as they are.
@@ -18,11 +19,13 @@ func train(optimizer string, lr ir.Dict, entries ...ir.NamedAttr) ir.Dict {
 	return ir.Dict(as)
 }
 
-func num(name string, v float64) ir.NamedAttr { return named(name, ir.Float{Value: v, Type: ir.F64}) }
+func num(name string, v float64) ir.NamedAttr {
+	return facts.Named(name, ir.Float{Value: v, Type: ir.F64})
+}
 
-func integer(name string, v int) ir.NamedAttr { return named(name, ir.I64Attr(v)) }
+func integer(name string, v int) ir.NamedAttr { return facts.Named(name, ir.I64Attr(v)) }
 
-func flag(name string) ir.NamedAttr { return named(name, ir.Bool(true)) }
+func flag(name string) ir.NamedAttr { return facts.Named(name, ir.Bool(true)) }
 
 func rate(kind string, entries ...ir.NamedAttr) ir.Dict {
 	as := ir.AttrsOf(entries...)
@@ -36,20 +39,20 @@ func rate(kind string, entries ...ir.NamedAttr) ir.Dict {
 func bowl(elem ir.DType) *ir.Module {
 	f := ir.NewFunc("main")
 	x := f.NewArg(f.Body, ir.Tensor(elem), "x")
-	x.Attrs = ir.AttrsOf(named("pp.name", ir.Str("x")), named("pp.kind", ir.Str("input")))
+	x.Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str("x")), facts.Named("pp.kind", ir.Str("input")))
 	b := ir.NewBuilder(f)
 	loss := b.Splat(ir.Tensor(elem), 0)
 	var gs []*ir.Value
-	results := []ir.Result{{Type: loss.Type, Attrs: ir.AttrsOf(named("pp.name", ir.Str("loss")))}}
+	results := []ir.Result{{Type: loss.Type, Attrs: ir.AttrsOf(facts.Named("pp.name", ir.Str("loss")))}}
 	for i, shape := range [][]int{{}, {4}, {3, 4}, {2, 3}} {
 		w := f.NewArg(f.Body, ir.Tensor(elem, shape...), fmt.Sprint("w", i))
-		w.Attrs = ir.AttrsOf(named("pp.name", ir.Str(w.Name)), named("pp.kind", ir.Str("param")))
+		w.Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str(w.Name)), facts.Named("pp.kind", ir.Str("param")))
 		if i == 2 {
 			w.Attrs.Set("pp.layers", ir.I64Attr(3))
 			w.Attrs.Set("pp.logical", ir.Array{ir.Str("embed")})
 		}
 		d := b.Sub(w, b.Broadcast(x, shape))
-		loss = b.Add(loss, b.Reduce(ir.Add, b.Mul(d, d), b.Splat(ir.Tensor(elem), 0), upTo(len(shape))...))
+		loss = b.Add(loss, b.Reduce(ir.Add, b.Mul(d, d), b.Splat(ir.Tensor(elem), 0), facts.UpTo(len(shape))...))
 		gs = append(gs, b.Mul(b.Splat(d.Type, float64(i+1)), d))
 		attrs := w.Attrs
 		attrs.Set("pp.name", ir.Str("grad."+w.Name))
@@ -251,7 +254,7 @@ var (
 		{"linear", train("sgd", rate("linear", num("peak", 0.2), num("end", 0.01), integer("warmup", 2), integer("decay", 4)))},
 		{"linear down", train("sgd", rate("linear", num("peak", 0.2), integer("warmup", 0), integer("decay", 5)))},
 		{"cosine", train("adam", rate("cosine", num("peak", 0.2), num("end", 0.02), integer("warmup", 3), integer("decay", 4)), adamArgs...)},
-		{"table", train("sgd", rate("table", named("values", ir.Array{ir.Float{Value: 0.3, Type: ir.F64}, ir.Float{Value: 0.1, Type: ir.F64}, ir.Float{Value: 0.05, Type: ir.F64}})))},
+		{"table", train("sgd", rate("table", facts.Named("values", ir.Array{ir.Float{Value: 0.3, Type: ir.F64}, ir.Float{Value: 0.1, Type: ir.F64}, ir.Float{Value: 0.05, Type: ir.F64}})))},
 	}
 )
 
@@ -356,7 +359,7 @@ func TestAccumulatedDraws(t *testing.T) {
 	m := bowl(ir.F64)
 	f := m.Main()
 	number := f.NewArg(f.Body, ir.Tensor(ir.I32), "step")
-	number.Attrs = ir.AttrsOf(named("pp.name", ir.Str("pp.step")), named("pp.kind", ir.Str("step")))
+	number.Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str("pp.step")), facts.Named("pp.kind", ir.Str("step")))
 	ret := f.Return()
 	f.Body.Ops = f.Body.Ops[:len(f.Body.Ops)-1]
 	ret.Operands[0] = ir.NewBuilder(f).Convert(number, ir.F64)
@@ -384,7 +387,7 @@ func TestOptimizerErrors(t *testing.T) {
 		{d: train("adagrad", steady), want: `there is no optimizer "adagrad": want sgd, adam, adamw`},
 		{d: train("sgd", rate("step")), want: `there is no learning rate "step": want constant, linear, cosine, table`},
 		{d: train("sgd", rate("table")), want: "the table of learning rates is empty: want one for each step, of which the last one stays"},
-		{d: train("sgd", rate("table", named("values", ir.Array{ir.Str("x")}))), want: `learning rate 0 of the table is "x", want a number`},
+		{d: train("sgd", rate("table", facts.Named("values", ir.Array{ir.Str("x")}))), want: `learning rate 0 of the table is "x", want a number`},
 		{d: train("sgd", rate("linear", integer("decay", -1))), want: "the learning rate has decay = -1 steps: want at least 0"},
 		{d: train("sgd", steady, num("clip", 0)), want: "gradients cannot be clipped to the norm 0: want a positive one, or no clipping"},
 		{d: train("adam", steady, num("weight_decay", 0.1)), want: "adam has no weight decay (0.1): adamw has"},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 )
 
 // windowsAt says for a random tensor of indices how windows of x lie at them.
@@ -97,12 +98,12 @@ func (g *programMaker) takeWindows() *ir.Value {
 	x := g.pick()
 	w := g.windowsOf(x)
 	return g.b.Emit(ir.Gather, []*ir.Value{x, w.indices}, ir.AttrsOf(
-		named("dimension_numbers", ir.GatherDims{OffsetDims: w.offset, CollapsedSliceDims: w.dropped, OperandBatchingDims: w.batch,
+		facts.Named("dimension_numbers", ir.GatherDims{OffsetDims: w.offset, CollapsedSliceDims: w.dropped, OperandBatchingDims: w.batch,
 			StartIndicesBatchingDims: w.along, StartIndexMap: w.moved, IndexVectorDim: w.vector}),
-		named("slice_sizes", ir.Ints(w.sizes))), nil, nil).Result()
+		facts.Named("slice_sizes", ir.Ints(w.sizes))), nil, nil).Result()
 }
 
-// scatterWindows is a scatter of windows.
+// ScatterWindows is a scatter of windows.
 func (g *programMaker) scatterWindows() *ir.Value {
 	x := g.pick()
 	w := g.windowsOf(x)
@@ -112,7 +113,7 @@ func (g *programMaker) scatterWindows() *ir.Value {
 	}
 	k := []ir.Kind{ir.Add, ir.Maximum}[g.r.IntN(2)]
 	return g.small(g.b.Emit(ir.Scatter, []*ir.Value{x, w.indices, updates}, ir.AttrsOf(
-		named("scatter_dimension_numbers", ir.ScatterDims{UpdateWindowDims: w.offset, InsertedWindowDims: w.dropped, InputBatchingDims: w.batch,
+		facts.Named("scatter_dimension_numbers", ir.ScatterDims{UpdateWindowDims: w.offset, InsertedWindowDims: w.dropped, InputBatchingDims: w.batch,
 			ScatterIndicesBatchingDims: w.along, ScatterDimsToOperandDims: w.moved, IndexVectorDim: w.vector})),
 		[]*ir.Block{g.b.Combiner(k, ir.F64)}, nil).Result())
 }
@@ -143,12 +144,12 @@ func (g *programMaker) cumulative() *ir.Value {
 	if g.r.IntN(2) == 0 {
 		low[d], high[d] = 0, n-1
 	}
-	attrs := ir.AttrsOf(named("window_dimensions", size), named("padding", paddingAttr(low, high)))
+	attrs := ir.AttrsOf(facts.Named("window_dimensions", size), facts.Named("padding", facts.PaddingAttr(low, high)))
 	if g.r.IntN(4) == 0 {
 		return g.foldPlaces(ir.ReduceWindow, x, d, attrs)
 	}
 	k := []ir.Kind{ir.Add, ir.Maximum, ir.Minimum, ir.Multiply}[g.r.IntN(4)]
-	init := g.b.Const(neutral(k, ir.F64))
+	init := g.b.Const(facts.Neutral(k, ir.F64))
 	return g.small(g.b.Emit(ir.ReduceWindow, []*ir.Value{x, init}, attrs, []*ir.Block{g.b.Combiner(k, ir.F64)}, nil).Result())
 }
 

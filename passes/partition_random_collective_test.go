@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 	"ppc/lower"
+	"ppc/passes/partition"
 )
 
 // collectiveGroups says among which devices a collective works: n each.
@@ -74,8 +76,8 @@ func (g *programMaker) collective(names []string, all bool) *ir.Value {
 	rank := xs[0].Type.Rank()
 	c := &collectiveMaker{g: g, xs: xs, groups: groups, shape: slices.Clone(xs[0].Type.Shape), from: g.r.IntN(rank), to: g.r.IntN(rank)}
 	g.channels++
-	c.channel = named("channel_handle", ir.Channel{Handle: g.channels, Type: 1})
-	c.attrs = ir.AttrsOf(c.channel, named("replica_groups", groups.attr))
+	c.channel = facts.Named("channel_handle", ir.Channel{Handle: g.channels, Type: 1})
+	c.attrs = ir.AttrsOf(c.channel, facts.Named("replica_groups", groups.attr))
 	kinds := []func(*collectiveMaker) *ir.Value{(*collectiveMaker).gather, (*collectiveMaker).reduce, (*collectiveMaker).scatter, (*collectiveMaker).exchange,
 		(*collectiveMaker).broadcast, (*collectiveMaker).permute}
 	if v := kinds[g.r.IntN(len(kinds))](c); v != nil {
@@ -108,7 +110,9 @@ func (c *collectiveMaker) emit(k ir.Kind, attrs ir.Attrs, regions ...*ir.Block) 
 	return op.Results[c.g.r.IntN(len(c.xs))]
 }
 
-func (c *collectiveMaker) global() ir.Attrs { return with(c.attrs, "use_global_device_ids", ir.Unit{}) }
+func (c *collectiveMaker) global() ir.Attrs {
+	return partition.With(c.attrs, "use_global_device_ids", ir.Unit{})
+}
 
 func (c *collectiveMaker) combiner() *ir.Block {
 	return c.g.b.Combiner([]ir.Kind{ir.Add, ir.Maximum, ir.Minimum}[c.g.r.IntN(3)], ir.F64)
@@ -117,7 +121,7 @@ func (c *collectiveMaker) combiner() *ir.Block {
 func (c *collectiveMaker) gather() *ir.Value {
 	d := c.from
 	c.shape[d] *= c.groups.n
-	return c.emit(ir.AllGather, with(c.global(), "all_gather_dim", ir.I64Attr(d)))
+	return c.emit(ir.AllGather, partition.With(c.global(), "all_gather_dim", ir.I64Attr(d)))
 }
 
 func (c *collectiveMaker) reduce() *ir.Value {
@@ -135,7 +139,7 @@ func (c *collectiveMaker) scatter() *ir.Value {
 	}
 	c.xs = c.xs[:1]
 	c.shape[d] /= c.groups.n
-	return c.g.small(c.emit(ir.ReduceScatter, with(c.global(), "scatter_dimension", ir.I64Attr(d)), c.combiner()))
+	return c.g.small(c.emit(ir.ReduceScatter, partition.With(c.global(), "scatter_dimension", ir.I64Attr(d)), c.combiner()))
 }
 
 func (c *collectiveMaker) exchange() *ir.Value {
@@ -145,8 +149,8 @@ func (c *collectiveMaker) exchange() *ir.Value {
 	}
 	c.shape[d] /= n
 	c.shape[e] *= n
-	attrs := with(with(c.attrs, "split_dimension", ir.I64Attr(d)), "concat_dimension", ir.I64Attr(e))
-	return c.emit(ir.AllToAll, with(attrs, "split_count", ir.I64Attr(n)))
+	attrs := partition.With(partition.With(c.attrs, "split_dimension", ir.I64Attr(d)), "concat_dimension", ir.I64Attr(e))
+	return c.emit(ir.AllToAll, partition.With(attrs, "split_count", ir.I64Attr(n)))
 }
 
 func (c *collectiveMaker) broadcast() *ir.Value {
@@ -174,6 +178,6 @@ func (c *collectiveMaker) permute() *ir.Value {
 		}
 		pairs = lower.Dense(rows, 2)
 	}
-	moved := c.emit(ir.CollectivePermute, ir.AttrsOf(named("source_target_pairs", pairs), c.channel))
+	moved := c.emit(ir.CollectivePermute, ir.AttrsOf(facts.Named("source_target_pairs", pairs), c.channel))
 	return c.g.b.Add(c.xs[0], moved)
 }

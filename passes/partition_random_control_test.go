@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 )
 
 // maxDepth bounds loops and branches in one another.
@@ -171,7 +172,7 @@ func (g *programMaker) manually() *ir.Value {
 	if len(whole.Unreduced) > 0 {
 		whole.ReducedBy = []string{"", "max", "min"}[g.r.IntN(3)]
 	}
-	return g.b.Emit(ir.ManualComputation, []*ir.Value{x}, ir.AttrsOf(named("in_shardings", ir.PerValue{s}), named("out_shardings", ir.PerValue{whole}), named("manual_axes", attr)),
+	return g.b.Emit(ir.ManualComputation, []*ir.Value{x}, ir.AttrsOf(facts.Named("in_shardings", ir.PerValue{s}), facts.Named("out_shardings", ir.PerValue{whole}), facts.Named("manual_axes", attr)),
 		[]*ir.Block{body}, []*ir.Type{out.Type.WithShape(t...)}).Result()
 }
 
@@ -185,7 +186,7 @@ func (g *programMaker) underName() *ir.Value {
 		out = g.pool[len(g.pool)-1]
 		g.b.Emit(ir.SdyReturn, []*ir.Value{out}, nil, nil, nil)
 	})
-	attrs := ir.AttrsOf(named("name", ir.Str("block")))
+	attrs := ir.AttrsOf(facts.Named("name", ir.Str("block")))
 	if g.r.IntN(2) == 0 {
 		attrs.Set("in_shardings", ir.PerValue{g.sharding(x.Type.Shape, true)})
 		attrs.Set("out_shardings", ir.PerValue{g.sharding(out.Type.Shape, true)})
@@ -195,7 +196,7 @@ func (g *programMaker) underName() *ir.Value {
 
 // barrier lets shardings through in one direction, or none.
 func (g *programMaker) barrier() *ir.Value {
-	attrs := ir.AttrsOf(named("allowed_direction", ir.Int{Value: g.r.IntN(3), Type: ir.I32}))
+	attrs := ir.AttrsOf(facts.Named("allowed_direction", ir.Int{Value: g.r.IntN(3), Type: ir.I32}))
 	return g.b.Emit(ir.PropagationBarrier, []*ir.Value{g.pick()}, attrs, nil, nil).Result()
 }
 
@@ -205,7 +206,7 @@ func (g *programMaker) group() *ir.Value {
 	if y := g.pickLike(x); y != x && (g.wild || x.Sharding == nil && y.Sharding == nil) {
 		g.groups++
 		for _, v := range []*ir.Value{x, y} {
-			g.b.Emit(ir.ShardingGroup, []*ir.Value{v}, ir.AttrsOf(named("group_id", ir.I64Attr(g.groups))), nil, nil)
+			g.b.Emit(ir.ShardingGroup, []*ir.Value{v}, ir.AttrsOf(facts.Named("group_id", ir.I64Attr(g.groups))), nil, nil)
 		}
 	}
 	return nil
@@ -218,12 +219,12 @@ func (g *programMaker) optimizationBarrier() *ir.Value {
 // annotated goes through a call that says something of its operand.
 func (g *programMaker) annotated() *ir.Value {
 	x := g.pick()
-	return g.b.Emit(ir.CustomCall, []*ir.Value{x}, ir.AttrsOf(named("call_target_name", ir.Str("Sharding"))), nil, []*ir.Type{x.Type}).Result()
+	return g.b.Emit(ir.CustomCall, []*ir.Value{x}, ir.AttrsOf(facts.Named("call_target_name", ir.Str("Sharding"))), nil, []*ir.Type{x.Type}).Result()
 }
 
 func (g *programMaker) tuple() *ir.Value {
 	both := g.b.Emit(ir.TupleOp, []*ir.Value{g.pick(), g.pick()}, nil, nil, nil).Result()
-	return g.b.Emit(ir.GetTupleElement, []*ir.Value{both}, ir.AttrsOf(named("index", ir.Int{Value: g.r.IntN(2), Type: ir.I32})), nil, nil).Result()
+	return g.b.Emit(ir.GetTupleElement, []*ir.Value{both}, ir.AttrsOf(facts.Named("index", ir.Int{Value: g.r.IntN(2), Type: ir.I32})), nil, nil).Result()
 }
 
 func (g *programMaker) constrain() *ir.Value {
@@ -233,16 +234,16 @@ func (g *programMaker) constrain() *ir.Value {
 
 func (g *programMaker) reshard() *ir.Value {
 	x := g.pick()
-	return g.b.Emit(ir.Reshard, []*ir.Value{x}, ir.AttrsOf(named("sharding", g.sharding(x.Type.Shape, false))), nil, nil).Result()
+	return g.b.Emit(ir.Reshard, []*ir.Value{x}, ir.AttrsOf(facts.Named("sharding", g.sharding(x.Type.Shape, false))), nil, nil).Result()
 }
 
 // edge is a value where it flows to, which is its one use.
 func (g *programMaker) edge() *ir.Value {
 	v := g.b.Unary(ir.Negate, g.pick())
-	return g.b.Emit(ir.DataFlowEdge, []*ir.Value{v}, ir.AttrsOf(named("sharding", g.sharding(v.Type.Shape, true))), nil, nil).Result()
+	return g.b.Emit(ir.DataFlowEdge, []*ir.Value{v}, ir.AttrsOf(facts.Named("sharding", g.sharding(v.Type.Shape, true))), nil, nil).Result()
 }
 
 // literals is a constant that has a sharding for each use.
 func (g *programMaker) literals() *ir.Value {
-	return g.b.Emit(ir.SdyConstant, nil, ir.AttrsOf(named("value", g.literal(g.pick().Type))), nil, nil).Result()
+	return g.b.Emit(ir.SdyConstant, nil, ir.AttrsOf(facts.Named("value", g.literal(g.pick().Type))), nil, nil).Result()
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/facts"
+	"ppc/passes/layout"
 )
 
 // stated is a value that lies as s says, whatever the rest of the program says.
@@ -16,9 +18,9 @@ func (g *programMaker) stated(v *ir.Value, s *ir.Sharding) *ir.Value {
 	return g.b.Constrain(v, s)
 }
 
-// move emits an explicit collective.
+// Move emits an explicit collective.
 func (g *programMaker) move(k ir.Kind, x *ir.Value, out *ir.Sharding, attrs ...ir.NamedAttr) *ir.Value {
-	return g.b.Emit(k, []*ir.Value{x}, ir.AttrsOf(append(attrs, named("out_sharding", out.Clone()))...), nil, nil).Result()
+	return g.b.Emit(k, []*ir.Value{x}, ir.AttrsOf(append(attrs, facts.Named("out_sharding", out.Clone()))...), nil, nil).Result()
 }
 
 // perDim are the axes of each dimension, and onlyRefs are axes, as an explicit
@@ -28,11 +30,11 @@ func perDim(name string, axes [][]ir.AxisRef) ir.NamedAttr {
 	for d := range axes {
 		parts[d] = refList(axes[d])
 	}
-	return named(name, ir.Verbatim("#sdy<list_of_axis_ref_lists["+strings.Join(parts, ", ")+"]>"))
+	return facts.Named(name, ir.Verbatim("#sdy<list_of_axis_ref_lists["+strings.Join(parts, ", ")+"]>"))
 }
 
 func onlyRefs(name string, axes []ir.AxisRef) ir.NamedAttr {
-	return named(name, ir.Verbatim("#sdy<axis_ref_list"+refList(axes)+">"))
+	return facts.Named(name, ir.Verbatim("#sdy<axis_ref_list"+refList(axes)+">"))
 }
 
 func refList(axes []ir.AxisRef) string {
@@ -124,18 +126,18 @@ func (g *programMaker) moveExchange(x *ir.Value, s *ir.Sharding) *ir.Value {
 	if parts == nil {
 		return g.moveGather(x, s)
 	}
-	return g.move(ir.SdyAllToAll, x, s, named("params", ir.Verbatim("#sdy<all_to_all_param_list["+strings.Join(parts, ", ")+"]>")))
+	return g.move(ir.SdyAllToAll, x, s, facts.Named("params", ir.Verbatim("#sdy<all_to_all_param_list["+strings.Join(parts, ", ")+"]>")))
 }
 
 // movePlaces cuts each dimension into as many parts as it has, along any axes.
 func (g *programMaker) movePlaces(x *ir.Value, s *ir.Sharding) *ir.Value {
-	var primes layout
+	var primes layout.Layout
 	for _, a := range g.mesh.Axes {
 		if !slices.Contains(g.manual, a.Name) {
 			primes = append(primes, ir.Axs(a.Name))
 		}
 	}
-	axes := slices.Concat((&planSearch{mesh: g.mesh}).fine(primes)...)
+	axes := slices.Concat((&layout.PlanSearch{Mesh: g.mesh}).Fine(primes)...)
 	g.r.Shuffle(len(axes), func(i, j int) { axes[i], axes[j] = axes[j], axes[i] })
 	out := ir.Replicated(s.Mesh, len(s.Dims))
 	for d := range s.Dims {
@@ -244,7 +246,7 @@ func (g *programMaker) madeWhole(x *ir.Value, s *ir.Sharding) *ir.Value {
 		}
 		return g.move(ir.SdyAllGather, x, whole, perDim("gathering_axes", axes))
 	case 1:
-		return g.b.Emit(ir.Reshard, []*ir.Value{x}, ir.AttrsOf(named("sharding", whole)), nil, nil).Result()
+		return g.b.Emit(ir.Reshard, []*ir.Value{x}, ir.AttrsOf(facts.Named("sharding", whole)), nil, nil).Result()
 	}
 	return x
 }
@@ -268,14 +270,14 @@ func (g *programMaker) combineSome(v *ir.Value, s *ir.Sharding, shape []int) (*i
 	if g.wild {
 		k = 1 + g.r.IntN(k)
 	}
-	by := named("reduction_op", ir.Int{Value: map[string]int{"": 0, "max": 1, "min": 2}[s.ReducedBy], Type: ir.I32})
+	by := facts.Named("reduction_op", ir.Int{Value: map[string]int{"": 0, "max": 1, "min": 2}[s.ReducedBy], Type: ir.I32})
 	s.Unreduced = g.ordered(axes[k:])
 	if g.r.IntN(2) == 0 {
 		next := s.Clone()
 		more, any := g.got(next, shape, axes[:k])
 		if any {
 			gone := slices.Concat(more...)
-			next.Unreduced = g.ordered(slices.DeleteFunc(axes, func(r ir.AxisRef) bool { return overlapsAny(r, gone) }))
+			next.Unreduced = g.ordered(slices.DeleteFunc(axes, func(r ir.AxisRef) bool { return layout.OverlapsAny(r, gone) }))
 			return g.move(ir.SdyReduceScatter, v, unreducedAlong(next, next.Unreduced), by, perDim("reduce_scatter_axes", more)), next
 		}
 	}
@@ -297,7 +299,7 @@ func (g *programMaker) combineSame(v *ir.Value, s *ir.Sharding) *ir.Value {
 	if len(axes) == 0 {
 		return nil
 	}
-	by := named("reduction_op", ir.Int{Value: g.r.IntN(3), Type: ir.I32})
+	by := facts.Named("reduction_op", ir.Int{Value: g.r.IntN(3), Type: ir.I32})
 	if next := s.Clone(); g.r.IntN(2) == 0 {
 		if more, any := g.got(next, v.Type.Shape, axes); any {
 			return g.move(ir.SdyReduceScatter, v, next, by, perDim("reduce_scatter_axes", more))

@@ -7,6 +7,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/facts"
 )
 
 // A tableOp is an op of the table that computes element by element, and the
@@ -128,7 +129,7 @@ func (g *programMaker) random() *ir.Value {
 	state := g.b.Const(ir.Ints64(ir.Tensor(ir.UI64, 2), g.r.IntN(100), g.r.IntN(100)))
 	state.Sharding = nil
 	t := g.pick().Type
-	op := g.b.Emit(ir.RngBitGenerator, []*ir.Value{state}, ir.AttrsOf(named("rng_algorithm", ir.HLOEnum("rng_algorithm", "THREE_FRY"))), nil,
+	op := g.b.Emit(ir.RngBitGenerator, []*ir.Value{state}, ir.AttrsOf(facts.Named("rng_algorithm", ir.HLOEnum("rng_algorithm", "THREE_FRY"))), nil,
 		[]*ir.Type{state.Type, t.WithElem(ir.UI32)})
 	return g.small(g.b.Convert(op.Results[1], ir.F64))
 }
@@ -159,7 +160,7 @@ func (g *programMaker) algebra() *ir.Value {
 		if len(length) < x.Type.Rank() && x.Type.Rank() > 3 {
 			return nil
 		}
-		attrs := ir.AttrsOf(named("fft_type", ir.HLOEnum("fft_type", "FFT")), named("fft_length", ir.Ints(slices.Clone(length))))
+		attrs := ir.AttrsOf(facts.Named("fft_type", ir.HLOEnum("fft_type", "FFT")), facts.Named("fft_length", ir.Ints(slices.Clone(length))))
 		return g.tame(b.Emit(ir.FFT, []*ir.Value{b.Binary(ir.ComplexOp, x, g.pickLike(x))}, attrs, nil, nil).Result())
 	}
 	if x.Type.Rank() > 2 {
@@ -168,13 +169,13 @@ func (g *programMaker) algebra() *ir.Value {
 	n := x.Type.Shape[x.Type.Rank()-1]
 	shape := append(slices.Clone(x.Type.Shape), n)
 	same := b.Compare("EQ", b.Iota(ir.Tensor(ir.I32, shape...), len(shape)-1), b.Iota(ir.Tensor(ir.I32, shape...), len(shape)-2))
-	stretched := b.Broadcast(x, shape, upTo(x.Type.Rank())...)
+	stretched := b.Broadcast(x, shape, facts.UpTo(x.Type.Rank())...)
 	a := b.Add(stretched, b.Mul(b.Convert(same, ir.F64), b.Splat(stretched.Type, 64)))
-	lower := named("lower", ir.Bool(g.r.IntN(2) == 0))
+	lower := facts.Named("lower", ir.Bool(g.r.IntN(2) == 0))
 	if g.r.IntN(2) == 0 {
 		return g.tame(b.Emit(ir.Cholesky, []*ir.Value{a}, ir.AttrsOf(lower), nil, nil).Result())
 	}
-	attrs := ir.AttrsOf(lower, named("left_side", ir.Bool(g.r.IntN(2) == 0)), named("unit_diagonal", ir.Bool(false)), named("transpose_a", ir.HLOEnum("transpose", "TRANSPOSE")))
+	attrs := ir.AttrsOf(lower, facts.Named("left_side", ir.Bool(g.r.IntN(2) == 0)), facts.Named("unit_diagonal", ir.Bool(false)), facts.Named("transpose_a", ir.HLOEnum("transpose", "TRANSPOSE")))
 	return g.tame(b.Emit(ir.TriangularSolve, []*ir.Value{a, b.Constrain(stretched, g.sharding(shape, true))}, attrs, nil, nil).Result())
 }
 
@@ -189,7 +190,7 @@ func (g *programMaker) sortPairs() *ir.Value {
 	}
 	in := g.b.In(r)
 	in.Emit(ir.Return, []*ir.Value{in.Compare("GT", a[0], a[1])}, nil, nil, nil)
-	attrs := ir.AttrsOf(named("dimension", ir.I64Attr(g.r.IntN(x.Type.Rank()))), named("is_stable", ir.Bool(true)))
+	attrs := ir.AttrsOf(facts.Named("dimension", ir.I64Attr(g.r.IntN(x.Type.Rank()))), facts.Named("is_stable", ir.Bool(true)))
 	return g.b.Emit(ir.Sort, []*ir.Value{x, y}, attrs, []*ir.Block{r}, nil).Results[1]
 }
 

@@ -11,6 +11,12 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/facts"
+	"ppc/passes/expand"
+	"ppc/passes/layout"
+	"ppc/passes/partition"
+	"ppc/passes/pass"
+	"ppc/passes/propagate"
 )
 
 // A programMaker makes random programs: DAGs over the op table with random
@@ -297,7 +303,7 @@ func (g *programMaker) concat() *ir.Value {
 	return g.b.Concat(g.r.IntN(x.Type.Rank()), x, g.pickLike(x))
 }
 
-// rotate moves a dimension by slices, pads and concatenations.
+// Rotate moves a dimension by slices, pads and concatenations.
 func (g *programMaker) rotate() *ir.Value {
 	x := g.pick()
 	d := g.r.IntN(x.Type.Rank())
@@ -439,7 +445,7 @@ func (g *programMaker) sort() *ir.Value {
 func (g *programMaker) argmax() *ir.Value {
 	x := g.pick()
 	d := g.r.IntN(x.Type.Rank())
-	return g.foldPlaces(ir.Reduce, x, d, ir.AttrsOf(named("dimensions", ir.Ints{d})))
+	return g.foldPlaces(ir.Reduce, x, d, ir.AttrsOf(facts.Named("dimensions", ir.Ints{d})))
 }
 
 // foldPlaces is the numbers, of what op folds, that are the largest, with their
@@ -542,9 +548,9 @@ func partitionedBy(m *ir.Module, args []*ir.Literal, spoil func(*ir.Module)) (*i
 	local := m.Clone()
 	for _, step := range []struct {
 		name string
-		run  func(*Context, *ir.Module) error
+		run  func(*pass.Context, *ir.Module) error
 		form ir.Form
-	}{{"expand", expand, ir.Expanded}, {"propagate", propagate, ir.Sharded}, {"partition", partition, ir.Local}} {
+	}{{"expand", expand.Expand, ir.Expanded}, {"propagate", propagate.Propagate, ir.Sharded}, {"partition", partition.Partition, ir.Local}} {
 		if err := caught(step.run, local); err != nil {
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
@@ -585,7 +591,7 @@ func partitionedBy(m *ir.Module, args []*ir.Literal, spoil func(*ir.Module)) (*i
 }
 
 // caught is the error of a pass, or its panic as one, so that it shrinks too.
-func caught(run func(*Context, *ir.Module) error, m *ir.Module) (err error) {
+func caught(run func(*pass.Context, *ir.Module) error, m *ir.Module) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
@@ -596,7 +602,7 @@ func caught(run func(*Context, *ir.Module) error, m *ir.Module) (err error) {
 
 // reduced is s without unreduced axes.
 func reduced(s *ir.Sharding) *ir.Sharding {
-	if len(unreducedOf(s)) == 0 {
+	if len(layout.UnreducedOf(s)) == 0 {
 		return s
 	}
 	s = s.Clone()
@@ -607,7 +613,7 @@ func reduced(s *ir.Sharding) *ir.Sharding {
 // share is what a device has of part: all of it, or what combines to it along
 // the axes that s leaves unreduced.
 func share(mesh *ir.Mesh, s *ir.Sharding, part *ir.Literal, device int) *ir.Literal {
-	if len(unreducedOf(s)) == 0 {
+	if len(layout.UnreducedOf(s)) == 0 {
 		return part
 	}
 	place, n := 0, mesh.RefsSize(s.Unreduced)
@@ -617,7 +623,7 @@ func share(mesh *ir.Mesh, s *ir.Sharding, part *ir.Literal, device int) *ir.Lite
 	vs := make([]float64, part.Type.NumElements())
 	for k := range vs {
 		x, holds := part.Float(k), k%n == place
-		switch by := combinerOf(s); {
+		switch by := layout.CombinerOf(s); {
 		case by == ir.Maximum && !holds:
 			x--
 		case by == ir.Minimum && !holds:
@@ -636,7 +642,7 @@ func share(mesh *ir.Mesh, s *ir.Sharding, part *ir.Literal, device int) *ir.Lite
 // or the minimum of what the devices along the axes have that s leaves unreduced.
 func combined(mesh *ir.Mesh, s *ir.Sharding, got [][]*ir.Literal, device, i, k int) float64 {
 	out := got[device][i].Float(k)
-	if len(unreducedOf(s)) == 0 {
+	if len(layout.UnreducedOf(s)) == 0 {
 		return out
 	}
 	row := func(device int) int {
@@ -650,7 +656,7 @@ func combined(mesh *ir.Mesh, s *ir.Sharding, got [][]*ir.Literal, device, i, k i
 		if other == device || row(other) != row(device) {
 			continue
 		}
-		switch x := got[other][i].Float(k); combinerOf(s) {
+		switch x := got[other][i].Float(k); layout.CombinerOf(s) {
 		case ir.Add:
 			out += x
 		case ir.Maximum:

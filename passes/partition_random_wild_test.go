@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/ir/facts"
+	"ppc/passes/layout"
 )
 
 // wildProgram is a random program whose shardings are whatever a program may
@@ -57,7 +59,7 @@ func (g *programMaker) unused(s *ir.Sharding) []ir.AxisRef {
 		}
 	}
 	axes = slices.DeleteFunc(g.cutUp(axes), func(r ir.AxisRef) bool {
-		return s.Uses(r) || overlapsAny(r, s.Replicated) || overlapsAny(r, s.Unreduced)
+		return s.Uses(r) || layout.OverlapsAny(r, s.Replicated) || layout.OverlapsAny(r, s.Unreduced)
 	})
 	g.r.Shuffle(len(axes), func(i, j int) { axes[i], axes[j] = axes[j], axes[i] })
 	return axes
@@ -65,7 +67,7 @@ func (g *programMaker) unused(s *ir.Sharding) []ir.AxisRef {
 
 // ordered is axes in the order of the mesh, with parts that are one as one.
 func (g *programMaker) ordered(axes []ir.AxisRef) []ir.AxisRef {
-	return g.mesh.JoinAxes(nil, sortedAxes(g.mesh, axes))
+	return g.mesh.JoinAxes(nil, layout.SortedAxes(g.mesh, axes))
 }
 
 // fits reports whether dimension d of shape can be cut along one more axis.
@@ -136,7 +138,7 @@ func (g *programMaker) chain() *ir.Value {
 		if g.r.IntN(2) == 0 {
 			v = g.b.Constrain(v, g.stating(x.Type.Shape))
 		} else {
-			v = g.b.Emit(ir.Reshard, []*ir.Value{v}, ir.AttrsOf(named("sharding", g.sharding(x.Type.Shape, false))), nil, nil).Result()
+			v = g.b.Emit(ir.Reshard, []*ir.Value{v}, ir.AttrsOf(facts.Named("sharding", g.sharding(x.Type.Shape, false))), nil, nil).Result()
 		}
 		all = append(all, v)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 )
 
 // keyedBits are random bits as numbers, and the state after them.
@@ -17,7 +18,7 @@ func (g *programMaker) keyedBits() *ir.Value {
 	elem := []ir.DType{ir.UI8, ir.UI32, ir.UI64}[g.r.IntN(3)]
 	t := g.pick().Type.WithElem(elem)
 	op := g.b.Emit(ir.RngBitGenerator, []*ir.Value{g.b.Const(ir.Ints64(ir.Tensor(ir.UI64, len(state)), state...))},
-		ir.AttrsOf(named("rng_algorithm", ir.HLOEnum("rng_algorithm", word))), nil, []*ir.Type{ir.Tensor(ir.UI64, len(state)), t})
+		ir.AttrsOf(facts.Named("rng_algorithm", ir.HLOEnum("rng_algorithm", word))), nil, []*ir.Type{ir.Tensor(ir.UI64, len(state)), t})
 	number := func(v *ir.Value) *ir.Value {
 		return g.b.Convert(g.b.Binary(ir.Remainder, v, g.b.Splat(v.Type, 17)), ir.F64)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/passes/tidy"
 )
 
 // edits make a program smaller, those that may take much away first. They take
@@ -46,7 +47,7 @@ func (c failing) sites() []site {
 
 // cleaned is c without what nothing uses.
 func (c failing) cleaned() failing {
-	if dce(nil, c.m) != nil {
+	if tidy.Dce(nil, c.m) != nil {
 		return failing{}
 	}
 	c.m.Main().Renumber()
@@ -190,13 +191,13 @@ func (c failing) withoutCarry(i int) (failing, bool) {
 		for _, r := range op.Regions {
 			if loop {
 				sub[r.Args[i].ID] = sub[op.Results[i].ID]
-				r.Args = drop(r.Args, i)
+				r.Args = tidy.Drop(r.Args, i)
 			}
 			if ret := r.Terminator(); !loop || r != op.Regions[0] {
 				ret.Operands = slices.Delete(slices.Clone(ret.Operands), i, i+1)
 			}
 		}
-		op.Results = drop(op.Results, i)
+		op.Results = tidy.Drop(op.Results, i)
 		sub.ApplyBlock(f.Body)
 		return c.cleaned(), true
 	}
@@ -253,7 +254,7 @@ func (c failing) withoutParameter(i int) (failing, bool) {
 	if f.Uses()[f.Params()[i].ID] > 0 {
 		return failing{}, true
 	}
-	f.Body.Args, c.args = drop(f.Body.Args, i), slices.Delete(c.args, i, i+1)
+	f.Body.Args, c.args = tidy.Drop(f.Body.Args, i), slices.Delete(c.args, i, i+1)
 	return c.cleaned(), true
 }
 

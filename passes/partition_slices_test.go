@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 )
 
 // A program on a mesh over slices computes the same numbers partitioned as it
@@ -11,7 +12,7 @@ import (
 func TestPartitionSlices(t *testing.T) {
 	mesh := func(x, y, slicesX, slicesY int) *ir.Mesh {
 		return &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "x", Size: x}, {Name: "y", Size: y}},
-			Attrs: ir.AttrsOf(named(ir.DCN, ir.Ints([]int{slicesX, slicesY})))}
+			Attrs: ir.AttrsOf(facts.Named(ir.DCN, ir.Ints([]int{slicesX, slicesY})))}
 	}
 	meshes := []*ir.Mesh{mesh(2, 4, 1, 2), mesh(4, 2, 2, 2), mesh(4, 4, 2, 2), mesh(2, 6, 1, 3)}
 	for seed := range uint64(160) {

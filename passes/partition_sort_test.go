@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 )
 
 // A sort along the one dimension there is computes on parts what it does on the
@@ -79,5 +80,5 @@ func (g *programMaker) sortAlong(x, y *ir.Value, d int) []*ir.Value {
 	before := b.Compare([]string{"LT", "GT"}[g.r.IntN(2)], k, l)
 	before.Def.Attrs.Set("compare_type", ir.HLOEnum("comparison_type", []string{"FLOAT", "TOTALORDER"}[g.r.IntN(2)]))
 	b.Emit(ir.Return, []*ir.Value{before}, nil, nil, nil)
-	return g.b.Emit(ir.Sort, in, ir.AttrsOf(named("dimension", ir.I64Attr(d)), named("is_stable", ir.Bool(g.r.IntN(2) == 0))), []*ir.Block{r}, nil).Results
+	return g.b.Emit(ir.Sort, in, ir.AttrsOf(facts.Named("dimension", ir.I64Attr(d)), facts.Named("is_stable", ir.Bool(g.r.IntN(2) == 0))), []*ir.Block{r}, nil).Results
 }

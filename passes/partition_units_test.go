@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 )
 
 // bigPad pads by up to more than the operand has, or takes away, in any
@@ -37,14 +38,14 @@ func (g *programMaker) anySlice() *ir.Value {
 			limit[d], strides[d] = start[d]+1+g.r.IntN(n-start[d]), 1+g.r.IntN(3)
 		}
 	}
-	return g.b.Emit(ir.Slice, []*ir.Value{x}, ir.AttrsOf(named("start_indices", start), named("limit_indices", limit), named("strides", strides)), nil, nil).Result()
+	return g.b.Emit(ir.Slice, []*ir.Value{x}, ir.AttrsOf(facts.Named("start_indices", start), facts.Named("limit_indices", limit), facts.Named("strides", strides)), nil, nil).Result()
 }
 
 // reverses reverses several dimensions.
 func (g *programMaker) reverses() *ir.Value {
 	x := g.pick()
 	dims := g.r.Perm(x.Type.Rank())[:1+g.r.IntN(x.Type.Rank())]
-	return g.b.Emit(ir.Reverse, []*ir.Value{x}, ir.AttrsOf(named("dimensions", ir.Ints(dims))), nil, nil).Result()
+	return g.b.Emit(ir.Reverse, []*ir.Value{x}, ir.AttrsOf(facts.Named("dimensions", ir.Ints(dims))), nil, nil).Result()
 }
 
 // regroup puts the elements of a value, or of what is left of it where sizes
@@ -137,7 +138,7 @@ func unitProgram(seed uint64, mesh *ir.Mesh, ops ...func(*programMaker) *ir.Valu
 		if v.Sharding == nil && v.Def != nil {
 			v.Sharding = g.sharding(v.Type.Shape, false)
 		}
-		whole := g.b.Emit(ir.Reshard, []*ir.Value{v}, ir.AttrsOf(named("sharding", ir.Replicated(mesh.Name, v.Type.Rank()))), nil, nil).Result()
+		whole := g.b.Emit(ir.Reshard, []*ir.Value{v}, ir.AttrsOf(facts.Named("sharding", ir.Replicated(mesh.Name, v.Type.Rank()))), nil, nil).Result()
 		g.pool, results = []*ir.Value{v}, []*ir.Value{v, whole}
 	}
 	g.b.Return(results...)

@@ -7,6 +7,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/passes/pass"
 )
 
 // sumOfWindows is a sum over windows of a, cut like it.
@@ -46,7 +47,7 @@ func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}
 			}
 			m.Form = ir.Expanded
 			var got []string
-			if err := Run(m, Config{Warn: func(w *Error) { got = append(got, w.Pass+": "+w.Error()) }}); err != nil {
+			if err := Run(m, Config{Warn: func(w *pass.Error) { got = append(got, w.Pass+": "+w.Error()) }}); err != nil {
 				t.Fatal(err)
 			}
 			text := strings.Join(got, "\n")

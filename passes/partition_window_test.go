@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 )
 
 // stridedSlice takes every other element or so of each dimension.
@@ -18,7 +19,7 @@ func (g *programMaker) stridedSlice() *ir.Value {
 		start[d], strides[d] = g.r.IntN(min(n, 3)), 1+g.r.IntN(3)
 		limit[d] = n - g.r.IntN(min(n-start[d], 3))
 	}
-	return g.b.Emit(ir.Slice, []*ir.Value{x}, ir.AttrsOf(named("start_indices", start), named("limit_indices", limit), named("strides", strides)), nil, nil).Result()
+	return g.b.Emit(ir.Slice, []*ir.Value{x}, ir.AttrsOf(facts.Named("start_indices", start), facts.Named("limit_indices", limit), facts.Named("strides", strides)), nil, nil).Result()
 }
 
 // interiorPad pads between the elements, too.
@@ -80,7 +81,7 @@ func (g *programMaker) windowAttrs(shape []int, gaps bool) (ir.Attrs, []ir.Windo
 		size, strides, base, dilation = append(size, w.Size), append(strides, w.Stride), append(base, w.Base), append(dilation, w.Dilation)
 		low, high, ws = append(low, w.Low), append(high, w.High), append(ws, w)
 	}
-	attrs := ir.AttrsOf(named("window_dimensions", size), named("window_strides", strides), named("padding", paddingAttr(low, high)))
+	attrs := ir.AttrsOf(facts.Named("window_dimensions", size), facts.Named("window_strides", strides), facts.Named("padding", facts.PaddingAttr(low, high)))
 	if gaps {
 		attrs.Set("base_dilations", base)
 		attrs.Set("window_dilations", dilation)
@@ -152,9 +153,9 @@ func (g *programMaker) convolution() *ir.Value {
 	if g.r.IntN(2) == 0 {
 		kernel = g.b.Constrain(kernel, g.sharding(shape, true))
 	}
-	return g.small(g.b.Emit(ir.Convolution, []*ir.Value{x, kernel}, ir.AttrsOf(named("dimension_numbers", d), named("feature_group_count", ir.I64Attr(features)),
-		named("batch_group_count", ir.I64Attr(batches)), named("window_strides", strides), named("lhs_dilation", base), named("rhs_dilation", dilation),
-		named("padding", paddingAttr(low, high)), named("window_reversal", reversed)), nil, nil).Result())
+	return g.small(g.b.Emit(ir.Convolution, []*ir.Value{x, kernel}, ir.AttrsOf(facts.Named("dimension_numbers", d), facts.Named("feature_group_count", ir.I64Attr(features)),
+		facts.Named("batch_group_count", ir.I64Attr(batches)), facts.Named("window_strides", strides), facts.Named("lhs_dilation", base), facts.Named("rhs_dilation", dilation),
+		facts.Named("padding", facts.PaddingAttr(low, high)), facts.Named("window_reversal", reversed)), nil, nil).Result())
 }
 
 // Ops that move windows compute on parts what they compute on the whole, for

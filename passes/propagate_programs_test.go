@@ -12,6 +12,7 @@ import (
 	"ppc/ir/lang"
 	"ppc/ir/mlir"
 	"ppc/lower"
+	"ppc/passes/propagate"
 )
 
 // Shardy gives every value of the examples, forward and as steps of training,
@@ -84,7 +85,7 @@ func TestProgramsLikeShardy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := propagate(nil, m); err != nil {
+		if err := propagate.Propagate(nil, m); err != nil {
 			t.Fatal(err)
 		}
 		explained(m, theirs.Main())

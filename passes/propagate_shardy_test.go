@@ -11,6 +11,9 @@ import (
 	"ppc/ir"
 	"ppc/ir/mlir"
 	"ppc/lower"
+	"ppc/passes/layout"
+	"ppc/passes/propagate"
+	"ppc/passes/tidy"
 )
 
 // shardyPrograms is how many random programs Shardy sees.
@@ -61,7 +64,7 @@ func TestPropagateLikeShardy(t *testing.T) {
 	from, to := seedsOf(t, shardyPrograms)
 	for seed := from; seed < to; seed++ {
 		m, _ := randomProgramOf(frontEndOps(), 4*seed, meshes[seed%2], 1+int(seed%12))
-		if err := dce(nil, m); err != nil {
+		if err := tidy.Dce(nil, m); err != nil {
 			t.Fatal(err)
 		}
 		tag(m.Main())
@@ -88,7 +91,7 @@ func TestPropagateLikeShardy(t *testing.T) {
 		}
 		m := programs[seed]
 		held := m.Clone()
-		if err := propagate(nil, m); err != nil {
+		if err := propagate.Propagate(nil, m); err != nil {
 			t.Fatalf("seed %d: %v", 4*seed, err)
 		}
 		switch diffs := shardingDiffs(m.Main(), theirs.Main()); {
@@ -97,7 +100,7 @@ func TestPropagateLikeShardy(t *testing.T) {
 		case cutsUnevenly(m.Meshes[0], theirs.Main()), hasOwnReshard(theirs.Main()), scattersWindows(m.Main()), cutsPlaces(m.Main()), dropsParts(m.Main(), theirs.Main()):
 			explained++
 		case holdWindows(held.Main()):
-			if err := propagate(nil, held); err != nil {
+			if err := propagate.Propagate(nil, held); err != nil {
 				t.Fatalf("seed %d, windows held: %v", 4*seed, err)
 			}
 			if held := shardingDiffs(held.Main(), theirs.Main()); len(held) > 0 {
@@ -153,7 +156,7 @@ func shardingDiffs(f, g *ir.Func) []string {
 	for i, r := range f.Results {
 		compare(fmt.Sprint("result ", i), r.Type, r.Sharding, g.Results[i].Sharding)
 	}
-	free, others := freeValues(f, false), tagged(g)
+	free, others := layout.FreeValues(f, false), tagged(g)
 	f.Body.Walk(func(op *ir.Op) {
 		o := others[op.Attrs.Int(tagName)]
 		for i, v := range op.Results {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 	"ppc/ir/lang"
 	"ppc/lower/stats"
 	"ppc/runtime"
@@ -101,7 +102,7 @@ func TestBoundariesByHighWaterMark(t *testing.T) {
 	c := model{S: 4, M: 16, R: 2, L: 1, D: 1, b: 2, e: 8, h: 64, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute"}
 	last := 0
 	for _, boundary := range [][2]string{{"iteration", "inside"}, {"iteration", "outside"}} {
-		c.remat = []ir.NamedAttr{named("checkpoint", ir.Str(boundary[0])), named("checkpoint_place", ir.Str(boundary[1]))}
+		c.remat = []ir.NamedAttr{facts.Named("checkpoint", ir.Str(boundary[0])), facts.Named("checkpoint_place", ir.Str(boundary[1]))}
 		typed := withLoss(c.module())
 		m := typed.Clone()
 		if err := Run(m, Config{}); err != nil {

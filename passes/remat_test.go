@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 )
 
 // far is the largest difference between two lists of numbers relative to the
@@ -40,11 +41,11 @@ func strs(words ...string) ir.Array {
 // rematPolicies are what a region may save.
 var rematPolicies = map[string][]ir.NamedAttr{
 	"full":           nil,
-	"no layer input": {named("save_decoder_layer_input", ir.Bool(false))},
-	"products":       {named("save", strs("mlpwi", "mlpwo"))},
-	"offload":        {named("offload", strs("mlpwi")), named("save", strs("mlpwo"))},
-	"input on host":  {named("save_iteration_input", ir.Bool(false)), named("offload", strs("decoder_layer_input"))},
-	"no cut":         {named("save_iteration_input", ir.Bool(false)), named("save_decoder_layer_input", ir.Bool(false))},
+	"no layer input": {facts.Named("save_decoder_layer_input", ir.Bool(false))},
+	"products":       {facts.Named("save", strs("mlpwi", "mlpwo"))},
+	"offload":        {facts.Named("offload", strs("mlpwi")), facts.Named("save", strs("mlpwo"))},
+	"input on host":  {facts.Named("save_iteration_input", ir.Bool(false)), facts.Named("offload", strs("decoder_layer_input"))},
+	"no cut":         {facts.Named("save_iteration_input", ir.Bool(false)), facts.Named("save_decoder_layer_input", ir.Bool(false))},
 }
 
 // rematBoundaries are where a region may be.
@@ -61,7 +62,7 @@ var rematModels = []model{
 
 // rematAt says what is recomputed as one, and what of it is kept.
 func rematAt(boundary [2]string, policy string) []ir.NamedAttr {
-	return append([]ir.NamedAttr{named("checkpoint", ir.Str(boundary[0])), named("checkpoint_place", ir.Str(boundary[1]))}, rematPolicies[policy]...)
+	return append([]ir.NamedAttr{facts.Named("checkpoint", ir.Str(boundary[0])), facts.Named("checkpoint_place", ir.Str(boundary[1]))}, rematPolicies[policy]...)
 }
 
 // Whatever is kept for the backward pass, no weight is kept for each iteration.

@@ -11,6 +11,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/mlir"
+	"ppc/passes/expand"
 )
 
 // Every unit for one device that has a dimension of 4 or more, with random
@@ -119,7 +120,7 @@ func shardedUnit(m *ir.Module, mesh *ir.Mesh, g *programMaker) error {
 			dropShardings(h)
 		}
 	}
-	if err := expand(nil, whole); err != nil { // into functions as exact as the type of their elements
+	if err := expand.Expand(nil, whole); err != nil { // into functions as exact as the type of their elements
 		return err
 	}
 	want, err := eval.Run(whole, whole.Main(), args, eval.Options{Float64: true})

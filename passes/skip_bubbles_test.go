@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 	"ppc/ir/mlir"
+	"ppc/passes/bubbles"
 	"ppc/runtime"
 )
 
@@ -24,7 +26,7 @@ func TestSkipBubbles(t *testing.T) {
 			policy := keysOf(rematPolicies)[(i+k)%len(rematPolicies)]
 			c.gather = []string{"per_iteration", "once"}[k%2]
 			c.rotate = []string{"ppermute", "slice_pad"}[k%2]
-			c.remat = append(rematAt(boundary, policy), named("skip_bubbles", ir.Bool(true)))
+			c.remat = append(rematAt(boundary, policy), facts.Named("skip_bubbles", ir.Bool(true)))
 			m := withLoss(c.module())
 			if err := Run(m, Config{}); err != nil {
 				t.Fatalf("%s: %v", c, err)
@@ -58,7 +60,7 @@ func TestSkipBubblesUnrolled(t *testing.T) {
 func TestSkippedWork(t *testing.T) {
 	gathers := make(map[bool]int)
 	for _, skip := range []bool{false, true} {
-		c := model{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_iteration", rotate: "ppermute", remat: []ir.NamedAttr{named("skip_bubbles", ir.Bool(skip))}}
+		c := model{S: 4, M: 8, R: 2, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 2, tensor: 1, gather: "per_iteration", rotate: "ppermute", remat: []ir.NamedAttr{facts.Named("skip_bubbles", ir.Bool(skip))}}
 		typed := c.module()
 		m := typed.Clone()
 		if err := Run(m, Config{}); err != nil {
@@ -76,7 +78,7 @@ func TestSkippedWork(t *testing.T) {
 
 // Where all stages are on one device, there is always work.
 func TestSkipBubblesOnOneDevice(t *testing.T) {
-	c := model{S: 4, M: 4, R: 1, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute", remat: []ir.NamedAttr{named("skip_bubbles", ir.Bool(true))}}
+	c := model{S: 4, M: 4, R: 1, L: 1, D: 1, b: 2, e: 4, h: 4, data: 1, fsdp: 1, tensor: 1, gather: "per_iteration", rotate: "ppermute", remat: []ir.NamedAttr{facts.Named("skip_bubbles", ir.Bool(true))}}
 	m := c.module()
 	m.Meshes[0].Axes[0].Size = 1
 	err := Run(m, Config{})
@@ -140,7 +142,7 @@ func TestSkipBubblesAcrossStages(t *testing.T) {
 			}
 		}
 		got := ""
-		if err := skipBubbles(nil, m); err != nil {
+		if err := bubbles.SkipBubbles(nil, m); err != nil {
 			got = err.Error()
 		}
 		if !strings.HasSuffix(got, want) || want == "" && got != "" {

@@ -1,71 +1,86 @@
+// Package passes turns a model into one program per device, one pass at a time.
+// [Table] is the one list of the passes and their order; [Run] runs them, with
+// the verifier between. Each pass is in the folder of its name or kind:
+// pipeline, gradient, optimizer, expand, propagate, partition, bubbles, combine,
+// tidy.
 package passes
 
 import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/passes/bubbles"
+	"ppc/passes/combine"
+	"ppc/passes/expand"
+	"ppc/passes/gradient"
+	"ppc/passes/optimizer"
+	"ppc/passes/partition"
+	"ppc/passes/pass"
+	"ppc/passes/pipeline"
+	"ppc/passes/propagate"
+	"ppc/passes/tidy"
 )
 
 // Table holds every pass in the order in which the compiler runs them.
-var Table = []Pass{
+var Table = []pass.Pass{
 	{
 		Name: "stage-sharding", Doc: "turns pipelines and stacks into loops over iterations and layers, stages as a sharded dimension",
 		Ensures: ir.Staged,
-		Run:     stageSharding,
+		Run:     pipeline.StageSharding,
 	},
 	{
 		Name: "allgather-prefetch", Doc: "places the gathers of pipelined weights: in every iteration, once per repeat, or once before the loop",
 		Requires: ir.Staged, Ensures: ir.Gathered,
-		Run: allgatherPrefetch,
+		Run: pipeline.AllgatherPrefetch,
 	},
 	{
 		Name: "checkpoint", Doc: "puts remat regions around iterations, layers or repeats, or around their loops",
 		Requires: ir.Gathered, Ensures: ir.Checkpointed,
-		Run: checkpoint,
+		Run: pipeline.Checkpoint,
 	},
-	{Name: "inline", Doc: "puts functions in place of their calls, if a gradient is asked for", Requires: ir.Checkpointed, Run: inlineForGradient},
-	{Name: "count-loops", Doc: "makes a loop over a range of every while that counts, if a gradient is asked for", Requires: ir.Checkpointed, Run: countLoops},
-	{Name: "state-shardings", Doc: "writes down the sharding that every value has in explicit mode, if a gradient is asked for", Requires: ir.Checkpointed, Run: stateShardings},
+	{Name: "inline", Doc: "puts functions in place of their calls, if a gradient is asked for", Requires: ir.Checkpointed, Run: gradient.Inline},
+	{Name: "count-loops", Doc: "makes a loop over a range of every while that counts, if a gradient is asked for", Requires: ir.Checkpointed, Run: gradient.CountLoops},
+	{Name: "state-shardings", Doc: "writes down the sharding that every value has in explicit mode, if a gradient is asked for", Requires: ir.Checkpointed, Run: propagate.StateShardings},
 	{
 		Name: "differentiate", Doc: "appends the gradient of the loss, by reverse mode over loops, if it is asked for",
 		Requires: ir.Checkpointed, Ensures: ir.Differentiated,
-		Run: differentiate,
+		Run: gradient.Differentiate,
 	},
 	{
 		Name: "optimizer", Doc: "makes the program a step of training: state, update, new parameters in place of the old, if it is asked for",
 		Requires: ir.Differentiated, Ensures: ir.Optimized,
-		Run: optimizer,
+		Run: optimizer.Optimizer,
 	},
 	{
 		Name: "rotate", Doc: "lowers moves along the stage dimension to a permute per device, or to slices and pads",
 		Requires: ir.Optimized, Ensures: ir.Rotated,
-		Run: rotate,
+		Run: pipeline.Rotate,
 	},
-	{Name: "unroll", Doc: "repeats the bodies of loops as often as the configuration asks", Requires: ir.Rotated, Run: unroll},
+	{Name: "unroll", Doc: "repeats the bodies of loops as often as the configuration asks", Requires: ir.Rotated, Run: pipeline.Unroll},
 	{
 		Name: "expand", Doc: "expands what is left of the pp ops and functions of chlo, and inlines calls: pure StableHLO with shardings",
 		Requires: ir.Rotated, Ensures: ir.Expanded,
-		Run: expand,
+		Run: expand.Expand,
 	},
-	{Name: "simplify", Doc: "applies algebraic identities and folds small constants", Requires: ir.Expanded, Run: simplify},
-	{Name: "cse", Doc: "merges values that compute the same thing", Run: cse},
-	{Name: "dce", Doc: "removes values and loop carries that nothing uses", Run: dce},
+	{Name: "simplify", Doc: "applies algebraic identities and folds small constants", Requires: ir.Expanded, Run: tidy.Simplify},
+	{Name: "cse", Doc: "merges values that compute the same thing", Run: tidy.Cse},
+	{Name: "dce", Doc: "removes values and loop carries that nothing uses", Run: tidy.Dce},
 	{
 		Name: "propagate", Doc: "gives every value a sharding, from those that the program states",
 		Requires: ir.Expanded, Ensures: ir.Sharded,
-		Run: propagate,
+		Run: propagate.Propagate,
 	},
 	{
 		Name: "partition", Doc: "makes the program one per device: local shapes, explicit collectives",
 		Requires: ir.Sharded, Ensures: ir.Local, Breaks: ir.Sharded,
-		Run: partition,
+		Run: partition.Partition,
 	},
-	{Name: "simplify", Doc: "applies algebraic identities and folds small constants", Run: simplify},
-	{Name: "licm", Doc: "moves out of loops what is the same in every iteration and takes no memory", Run: licm},
-	{Name: "cse", Doc: "merges values that compute the same thing", Run: cse},
-	{Name: "dce", Doc: "removes values and loop carries that nothing uses", Run: dce},
-	{Name: "skip-bubbles", Doc: "leaves out the work of stages that have no microbatch, if it is asked for", Requires: ir.Local, Run: skipBubbles},
-	{Name: "combine", Doc: "makes one collective of several alike, up to a size, and of those whose results are added up", Requires: ir.Local, Run: combine},
+	{Name: "simplify", Doc: "applies algebraic identities and folds small constants", Run: tidy.Simplify},
+	{Name: "licm", Doc: "moves out of loops what is the same in every iteration and takes no memory", Run: tidy.Licm},
+	{Name: "cse", Doc: "merges values that compute the same thing", Run: tidy.Cse},
+	{Name: "dce", Doc: "removes values and loop carries that nothing uses", Run: tidy.Dce},
+	{Name: "skip-bubbles", Doc: "leaves out the work of stages that have no microbatch, if it is asked for", Requires: ir.Local, Run: bubbles.SkipBubbles},
+	{Name: "combine", Doc: "makes one collective of several alike, up to a size, and of those whose results are added up", Requires: ir.Local, Run: combine.Combine},
 }
 
 // Names returns the names of the passes, each once, in order.

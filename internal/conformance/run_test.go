@@ -16,6 +16,7 @@ import (
 	"ppc/ir/xla"
 	"ppc/lower/hlo"
 	"ppc/passes"
+	"ppc/passes/pass"
 	"ppc/runtime"
 )
 
@@ -299,8 +300,8 @@ func expand(m *ir.Module) error {
 	return passes.RunOne(passNamed("expand"), m)
 }
 
-func passNamed(name string) *passes.Pass {
-	i := slices.IndexFunc(passes.Table, func(p passes.Pass) bool { return p.Name == name })
+func passNamed(name string) *pass.Pass {
+	i := slices.IndexFunc(passes.Table, func(p pass.Pass) bool { return p.Name == name })
 	return &passes.Table[i]
 }
 

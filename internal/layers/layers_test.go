@@ -14,6 +14,7 @@ import (
 // allowed says which packages of ppc each package may import outside of its
 // tests; internal/* is open to all. What is not here may import none.
 //
+//	ir <- ir/facts <- passes/pass, passes/rewrite, passes/layout <- the rooms of passes <- passes
 //	ir <- ir/mlir, ir/lang, ir/eval, ir/xla <- passes <- lower, lower/hlo, lower/flow, lower/stats, lower/lint <- driver <- cmd/ppc
 //	ir <- runtime/kernel, runtime <- driver
 var allowed = map[string][]string{
@@ -22,17 +23,36 @@ var allowed = map[string][]string{
 	"ir/eval": {"ir"},
 	"ir/xla":  {"ir"},
 
-	"passes":      {"ir", "ir/mlir", "ir/eval"},
-	"lower":       {"ir", "ir/mlir", "passes"},
+	"ir/facts": {"ir"},
+
+	"passes/pass":    {"ir"},
+	"passes/rewrite": {"ir", "ir/facts", "passes/pass"},
+	"passes/layout":  {"ir", "ir/facts", "passes/pass"},
+
+	"passes/pipeline":  {"ir", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
+	"passes/gradient":  {"ir", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
+	"passes/optimizer": {"ir", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
+	"passes/expand":    {"ir", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
+	"passes/bubbles":   {"ir", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
+	"passes/combine":   {"ir", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
+	"passes/propagate": {"ir", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
+	"passes/partition": {"ir", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
+	"passes/tidy":      {"ir", "ir/eval", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
+
+	"passes": {
+		"ir", "passes/pass", "passes/pipeline", "passes/gradient", "passes/optimizer", "passes/expand",
+		"passes/bubbles", "passes/combine", "passes/propagate", "passes/partition", "passes/tidy",
+	},
+	"lower":       {"ir", "ir/mlir"},
 	"lower/hlo":   {"ir", "ir/mlir", "lower"},
 	"lower/flow":  {"ir"},
 	"lower/stats": {"ir", "lower/flow"},
-	"lower/lint":  {"ir", "passes", "lower", "lower/flow", "lower/hlo", "lower/stats"},
+	"lower/lint":  {"ir", "passes/pass", "passes/propagate", "lower", "lower/flow", "lower/hlo", "lower/stats"},
 
 	"runtime/kernel": {"ir"},
 	"runtime":        {"ir", "runtime/kernel"},
 
-	"driver": {"ir", "ir/mlir", "ir/lang", "ir/eval", "ir/xla", "passes", "lower", "lower/hlo", "lower/lint", "lower/stats", "runtime"},
+	"driver": {"ir", "ir/mlir", "ir/lang", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/lint", "lower/stats", "runtime"},
 
 	"cmd/ppc": {"driver"},
 }

@@ -8,7 +8,7 @@ import (
 	"ppc/ir"
 	"ppc/lower"
 	"ppc/lower/stats"
-	"ppc/passes"
+	"ppc/passes/pass"
 )
 
 // stageGathers finds all-gathers over the stages of what is no weight: every
@@ -107,7 +107,7 @@ func common(a, b []int) int {
 
 // agree is what makes the shardings before and after r agree, or says that they
 // are not to.
-func agree(r *passes.Replication) string {
+func agree(r *pass.Replication) string {
 	switch {
 	case r == nil:
 		return ""
@@ -124,7 +124,7 @@ func agree(r *passes.Replication) string {
 // partitioner, and, in a program that has been partitioned, all-gathers of
 // which each device reads its own shard.
 func replications(p *program) {
-	var warned []*passes.Error
+	var warned []*pass.Error
 	if p.passed != nil {
 		warned = p.passed.Warned
 	}

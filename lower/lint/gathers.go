@@ -7,7 +7,7 @@ import (
 	"ppc/ir"
 	"ppc/lower/flow"
 	"ppc/lower/stats"
-	"ppc/passes"
+	"ppc/passes/propagate"
 )
 
 // weightGathers finds all-gathers in loops by which more elements of a weight
@@ -39,7 +39,7 @@ func (p *program) rules(w *ir.Value, op *ir.Op) string {
 	if !ok || s == nil || p.m.Mesh(s.Mesh) == nil {
 		return ""
 	}
-	return passes.RulesAlong(p.m.Mesh(s.Mesh), s, groups.Axes)
+	return propagate.RulesAlong(p.m.Mesh(s.Mesh), s, groups.Axes)
 }
 
 // parts is how many times larger gathers between the weight w and v, which is

@@ -21,7 +21,7 @@ import (
 	"ppc/lower/flow"
 	"ppc/lower/hlo"
 	"ppc/lower/stats"
-	"ppc/passes"
+	"ppc/passes/pass"
 )
 
 // A Severity says how sure it is that a finding is not meant.
@@ -100,7 +100,7 @@ func Named(name string) *Lint {
 
 // Passed is what is known of a program that passes have made.
 type Passed struct {
-	Warned []*passes.Error // by the passes
+	Warned []*pass.Error // by the passes
 	// Permutes are the places of the permutes that the user wrote: the others
 	// are right by construction.
 	Permutes map[ir.Pos]bool
@@ -127,7 +127,7 @@ func Before(m *ir.Module) *Passed {
 }
 
 // Warn keeps w if it is a finding of a lint, and reports whether it is.
-func (p *Passed) Warn(w *passes.Error) bool {
+func (p *Passed) Warn(w *pass.Error) bool {
 	if p == nil || w.Pass != "partition" {
 		return false
 	}

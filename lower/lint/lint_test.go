@@ -18,6 +18,7 @@ import (
 	"ppc/lower/hlo"
 	"ppc/lower/lint"
 	"ppc/passes"
+	"ppc/passes/pass"
 )
 
 const archives = "../../testdata/golden/lint"
@@ -61,7 +62,7 @@ func read(src string, set ...string) (*ir.Module, error) {
 func find(m *ir.Module) ([]*lint.Finding, error) {
 	passed := lint.Before(m)
 	if passed != nil {
-		if err := passes.Run(m, passes.Config{Warn: func(w *passes.Error) { passed.Warn(w) }}); err != nil {
+		if err := passes.Run(m, passes.Config{Warn: func(w *pass.Error) { passed.Warn(w) }}); err != nil {
 			return nil, err
 		}
 	}

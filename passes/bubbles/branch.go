@@ -1,0 +1,327 @@
+package bubbles
+
+import (
+	"slices"
+
+	"ppc/ir"
+	"ppc/ir/facts"
+	"ppc/passes/pass"
+	"ppc/passes/rewrite"
+)
+
+// A branch is the work of one block that is left out where a truth value is
+// false. It is done in turns, each of which becomes an if: what depends on what
+// leaves a turn is of a later one.
+type branch struct {
+	*sequence
+	pred   *ir.Value
+	leaves []*member // through whose operand 1 work leaves the branch, unless they are in it
+	work   []*member // what is in the branch, in order
+	stays  []*member // would be in the branch if it could be moved
+}
+
+// skip moves the work that counts only where p holds into ifs.
+func (q *sequence) skip(p predicate) error {
+	w := &branch{sequence: q, pred: p.truth, leaves: slices.Concat(p.selects, q.rows)}
+	w.leaves = slices.DeleteFunc(w.leaves, func(l *member) bool { return q.members[l.at] != l })
+	slices.SortFunc(w.leaves, inOrder)
+	w.choose()
+	for turn, work := range w.turns() {
+		if !w.worthwhile(turn, work) {
+			for _, x := range work {
+				x.in = nil
+			}
+			continue
+		}
+		if op := w.together(); op != nil {
+			return pass.Errorf(op, "pipeline: skip_bubbles = true: layer %s has a %s over the mesh axis stage, in which all stages take part, those in a bubble, too; leave skip_bubbles out", op.Origin.Layer, op.Name())
+		}
+		w.build(turn, work)
+	}
+	return nil
+}
+
+// choose finds the ops whose every reader is in the branch, or a leaf.
+func (w *branch) choose() {
+	for _, l := range w.leaves {
+		w.read(l.op.Operands[1])
+	}
+	for i := 0; i < len(w.work); i++ {
+		x := w.work[i]
+		for k, v := range x.reads {
+			if k != 1 || !w.leaf(x) {
+				w.read(v)
+			}
+		}
+	}
+	slices.SortFunc(w.work, inOrder)
+	slices.SortFunc(w.stays, inOrder)
+}
+
+// leaf reports whether work that is left out may leave through operand 1 of x:
+// what is selected where the predicate holds, and the row of a residual. A row
+// of several iterations, as an unrolled loop or a loop over repeats writes, has
+// some that count where the predicate of one does not hold.
+func (w *branch) leaf(x *member) bool { return x.truth == w.pred || x.row }
+
+// read notes that a leaf or an op of the branch reads v.
+func (w *branch) read(v *ir.Value) {
+	x := w.maker(v)
+	if x == nil || x.op.Kind == ir.Constant {
+		return
+	}
+	x.meet(w)
+	if x.left--; x.left > 0 {
+		return
+	}
+	pure := x.op.Kind.Has(ir.Pure) || x.op.Kind.Has(ir.Collective) || facts.IsPlacement(x.op) || x.op.Kind == ir.OptimizationBarrier
+	if !pure || w.exchanges(x.op, w.stage()) {
+		w.stays = append(w.stays, x)
+		return
+	}
+	x.in = w
+	w.work = append(w.work, x)
+}
+
+// turns is the work of each turn.
+func (w *branch) turns() (turns [][]*member) {
+	w.earliest()
+	w.latest()
+	for _, x := range w.work {
+		for len(turns) <= x.turn {
+			turns = append(turns, nil)
+		}
+		turns[x.turn] = append(turns[x.turn], x)
+	}
+	return turns
+}
+
+// earliest finds in which turn each op of the branch can be done, and after how
+// many turns the ops between the first leaf and the last can.
+func (w *branch) earliest() {
+	first, last := len(w.members), -1
+	for _, l := range w.leaves {
+		if x := w.leavesBy(l); x != nil {
+			first, last = min(first, l.at), l.at
+		}
+	}
+	if x := w.maker(w.pred); x != nil {
+		last = max(last, x.at)
+	}
+	for at := first; at <= last; at++ {
+		x := w.members[at]
+		if x == nil {
+			continue
+		}
+		x.meet(w)
+		for _, v := range x.reads {
+			y := w.maker(v)
+			switch {
+			case y == nil || y.seen != w:
+			case y.in == w && x.in != w:
+				x.turn = max(x.turn, y.turn+1)
+			default:
+				x.turn = max(x.turn, y.turn)
+			}
+		}
+	}
+}
+
+// latest puts off what only later turns read to the first of those: it takes no
+// memory between the turns, and what is computed again is not computed early.
+func (w *branch) latest() {
+	for _, l := range w.leaves {
+		if x := w.leavesBy(l); x != nil {
+			x.until = x.turn
+		}
+	}
+	for _, x := range slices.Backward(w.work) {
+		x.turn = x.until
+		for _, v := range x.reads {
+			if y := w.maker(v); y != nil && y.in == w {
+				y.until = min(y.until, x.turn)
+			}
+		}
+	}
+}
+
+// leavesBy is what leaves the branch through l; nil if nothing does.
+func (w *branch) leavesBy(l *member) *member {
+	if x := w.maker(l.op.Operands[1]); l.in != w && x != nil && x.in == w {
+		return x
+	}
+	return nil
+}
+
+// waits reports whether what makes v depends on what leaves the given turn.
+func (w *branch) waits(v *ir.Value, turn int) bool {
+	x := w.maker(v)
+	return x != nil && x.seen == w && x.turn > turn
+}
+
+// worthwhile reports whether the work of a turn is worth a branch, and can be one.
+func (w *branch) worthwhile(turn int, work []*member) bool {
+	if x := w.maker(w.pred); x != nil && x.in == w || w.waits(w.pred, turn) {
+		return false
+	}
+	return slices.ContainsFunc(work, func(x *member) bool {
+		return x.op.Kind == ir.DotGeneral || x.op.Kind == ir.While || x.op.Kind.Has(ir.Collective)
+	})
+}
+
+// together is an op of a layer that all stages have to execute together; nil
+// for none.
+func (w *branch) together() *ir.Op {
+	for _, x := range w.stays {
+		if w.exchanges(x.op, w.stage()) && x.op.Origin != nil && x.op.Origin.Layer != "" {
+			return x.op
+		}
+	}
+	return nil
+}
+
+// A leaving is a result of an if: v, or else other, which may be anything where
+// it is nil. It is what a select gave, or else for readers of v.
+type leaving struct {
+	v, other *ir.Value
+	by       *member // the select, which it makes superfluous
+}
+
+// leaving is what leaves a turn, each value once unless several selects need it,
+// and who else is to read it from the if.
+func (w *branch) leaving(turn int) (out []leaving, readers []*member) {
+	left := make(map[*ir.Value]bool)
+	for _, l := range w.leaves {
+		if x := w.leavesBy(l); x == nil || x.turn != turn {
+			continue
+		}
+		if l.truth == nil || w.waits(l.op.Operands[2], turn) {
+			readers = append(readers, l)
+			continue
+		}
+		out = append(out, leaving{l.op.Operands[1], l.op.Operands[2], l})
+		left[l.op.Operands[1]] = true
+	}
+	for _, x := range w.work {
+		if x.turn > turn {
+			readers = append(readers, x)
+		}
+	}
+	for _, x := range readers {
+		for _, v := range x.reads {
+			if y := w.maker(v); y != nil && y.in == w && y.turn == turn && !left[v] {
+				out = append(out, leaving{v: v})
+				left[v] = true
+			}
+		}
+	}
+	return out, readers
+}
+
+// build puts the work of a turn into an if, behind what it depends on and
+// before what depends on it.
+func (w *branch) build(turn int, work []*member) {
+	out, readers := w.leaving(turn)
+	then, otherwise, head := new(ir.Block), new(ir.Block), new(ir.Block)
+	for _, x := range work {
+		then.Ops = append(then.Ops, x.ops...)
+	}
+	b := &ir.Builder{Func: w.f, Block: head, Origin: then.Ops[0].Origin}
+	pred, in := b.Reshape(w.pred), b.In(otherwise)
+	var types []*ir.Type
+	var yes, no []*ir.Value
+	for _, l := range out {
+		yes, no, types = append(yes, l.v), append(no, l.other), append(types, l.v.Type)
+		if l.other == nil {
+			v := in.Broadcast(in.Splat(ir.Tensor(l.v.Type.Elem), 0), l.v.Type.Shape)
+			v.Def.Attrs.Set("pp.dont_care", ir.Unit{})
+			no[len(no)-1] = v
+		}
+	}
+	in.Emit(ir.Return, no, nil, nil, nil)
+	b.In(then).Emit(ir.Return, yes, nil, nil, nil)
+	x := &member{q: w.sequence, op: b.Emit(ir.If, []*ir.Value{pred}, nil, []*ir.Block{then, otherwise}, types), ops: head.Ops, seen: w, turn: turn}
+	w.connect(x, work, out, readers)
+	w.arrange(x, work, out)
+}
+
+// connect makes x, the if of some work, read what the work read, and others read
+// x where they read the work.
+func (w *branch) connect(x *member, work []*member, out []leaving, readers []*member) {
+	x.reads = []*ir.Value{w.pred}
+	if y := w.maker(w.pred); y != nil {
+		y.uses++
+	}
+	for _, y := range work {
+		for _, v := range y.reads {
+			if z := w.maker(v); z != nil && (z.in != w || z.turn != x.turn) {
+				x.reads = append(x.reads, v)
+			}
+		}
+	}
+	result := make(map[*ir.Value]*ir.Value)
+	for i, l := range out {
+		if l.by != nil {
+			rewrite.Adopt(x.op, i, l.by.op.Result())
+			x.reads = append(x.reads, l.other)
+			x.uses += l.by.uses
+			if y := w.maker(l.by.op.Operands[0]); y != nil {
+				y.uses--
+			}
+		}
+		r := x.op.Results[i]
+		r.Name = l.v.Name
+		w.define(r, x)
+		if result[l.v] == nil {
+			result[l.v] = r
+		}
+	}
+	replace := func(vs []*ir.Value) {
+		for i, v := range vs {
+			if r := result[v]; r != nil {
+				vs[i] = r
+			}
+		}
+	}
+	for _, y := range readers {
+		for _, v := range y.reads {
+			if result[v] != nil {
+				x.uses++
+			}
+		}
+		replace(y.reads)
+		(&ir.Block{Ops: y.ops}).Walk(func(op *ir.Op) { replace(op.Operands) })
+	}
+}
+
+// arrange puts x in the place of work. Up to the last of what x reads, what
+// depends on x moves behind it.
+func (w *branch) arrange(x *member, work []*member, out []leaving) {
+	lo, hi := work[0].at, work[len(work)-1].at
+	if y := w.maker(w.pred); y != nil {
+		hi = max(hi, y.at)
+	}
+	for _, l := range out {
+		if l.by == nil {
+			continue
+		}
+		w.members[l.by.at] = nil
+		if y := w.maker(l.other); y != nil {
+			hi = max(hi, y.at)
+		}
+	}
+	var before, after []*member
+	for _, y := range w.members[lo : hi+1] {
+		switch {
+		case y == nil || y.in == w && y.turn == x.turn:
+		case y.seen == w && y.turn > x.turn:
+			after = append(after, y)
+		default:
+			before = append(before, y)
+		}
+	}
+	clear(w.members[lo : hi+1])
+	for i, y := range slices.Concat(before, []*member{x}, after) {
+		w.members[lo+i], y.at = y, lo+i
+	}
+}

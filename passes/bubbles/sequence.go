@@ -1,0 +1,118 @@
+package bubbles
+
+import (
+	"math"
+	"slices"
+
+	"ppc/ir"
+)
+
+// A sequence is the ops of one block, while branches take the place of some.
+type sequence struct {
+	*skipper
+	members []*member // in order; nil where one has left
+	rows    []*member // those that write a row of a residual
+}
+
+// A member is an op of a sequence.
+type member struct {
+	q     *sequence
+	op    *ir.Op
+	ops   []*ir.Op // op, and before it what only op reads
+	at    int      // its place in the sequence
+	reads []*ir.Value
+	uses  int       // how often its results are read in the sequence
+	truth *ir.Value // by which it selects all elements, if it does
+	row   bool
+
+	// As the branch that was the last to see it has it.
+	seen  *branch
+	in    *branch // that it is in, or is gone into
+	left  int     // uses that are neither in the branch nor leaves
+	turn  int     // of the branch in which it is done, or after how many of them
+	until int     // the first turn that reads it
+}
+
+// A predicate is a truth value, and the selects of a block by it.
+type predicate struct {
+	truth   *ir.Value
+	selects []*member
+}
+
+// predicates are those of b that may differ from stage to stage, and along no
+// other mesh axis.
+func (s *skipper) predicates(b *ir.Block) (preds []*predicate) {
+	found := make(map[*ir.Value]bool)
+	for _, op := range b.Ops {
+		if p := truth(op); p != nil && !found[p] && s.onWhich(p) == s.stage() {
+			found[p] = true
+			preds = append(preds, &predicate{truth: p})
+		}
+	}
+	return preds
+}
+
+// sequenceOf is the ops of b; preds learn their selects.
+func (s *skipper) sequenceOf(b *ir.Block, preds []*predicate) *sequence {
+	q := &sequence{skipper: s}
+	by := make(map[*ir.Value]*predicate)
+	for _, p := range preds {
+		by[p.truth] = p
+	}
+	for i, op := range b.Ops {
+		x := &member{q: q, op: op, ops: b.Ops[i : i+1 : i+1], at: i, reads: op.Operands, truth: truth(op)}
+		if len(op.Regions) > 0 {
+			x.reads = slices.Concat(op.Operands, op.Captures())
+		}
+		if x.row = op.Kind == ir.DynamicUpdateSlice && op.Attrs.Has("pp.iteration"); x.row {
+			q.rows = append(q.rows, x)
+		}
+		if p := by[x.truth]; p != nil {
+			p.selects = append(p.selects, x)
+		}
+		for _, v := range x.reads {
+			if y := q.maker(v); y != nil {
+				y.uses++
+			}
+		}
+		for _, v := range op.Results {
+			q.define(v, x)
+		}
+		q.members = append(q.members, x)
+	}
+	return q
+}
+
+// ops is what the sequence has become.
+func (q *sequence) ops() (ops []*ir.Op) {
+	for _, x := range q.members {
+		if x != nil {
+			ops = append(ops, x.ops...)
+		}
+	}
+	return ops
+}
+
+// maker is the member that makes v; nil if v comes from outside.
+func (q *sequence) maker(v *ir.Value) *member {
+	if int(v.ID) < len(q.def) && q.def[v.ID] != nil && q.def[v.ID].q == q {
+		return q.def[v.ID]
+	}
+	return nil
+}
+
+func (q *sequence) define(v *ir.Value, x *member) {
+	if n := int(v.ID) + 1 - len(q.def); n > 0 {
+		q.def = append(q.def, make([]*member, n)...)
+	}
+	q.def[v.ID] = x
+}
+
+// meet makes x ready for the branch w.
+func (x *member) meet(w *branch) {
+	if x.seen != w {
+		x.seen, x.left, x.turn, x.until = w, x.uses, 0, math.MaxInt
+	}
+}
+
+func inOrder(x, y *member) int { return x.at - y.at }

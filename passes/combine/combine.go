@@ -1,0 +1,336 @@
+package combine
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+	"ppc/ir/facts"
+	"ppc/passes/pass"
+)
+
+// Combine makes one collective of several that do the same:
+//
+//   - those whose results are added up are one of the sum of their operands
+//     (combine_sums.go);
+//   - collectives of one block that are alike in kind, groups, element type and
+//     reducer, and of which none needs another, are one with as many operands:
+//     of single numbers always, of others while operands or results together
+//     take no more bytes than the module's attribute pp.combine says;
+//   - permutes along lists of pairs that have no source and no target in common
+//     are one along all of the pairs (combine_pairs.go).
+//
+// The one stands where the last of the several stood. What needs one of them
+// and stood before moves behind; nothing leaves its block. That is given up
+// where any op of the block, the one among them, would run with more than that
+// number of bytes, or some scalars, more alive beside it, so a program with loops d deep takes at
+// most d+1 times as many bytes more.
+func Combine(_ *pass.Context, m *ir.Module) error {
+	for _, f := range m.Funcs {
+		if f.Body == nil {
+			continue
+		}
+		j := &joiner{m: m, f: f, limit: m.Attrs.Int("pp.combine"), uses: f.Uses()}
+		j.block(f.Body)
+	}
+	return nil
+}
+
+// A joiner combines the collectives of a function.
+type joiner struct {
+	m     *ir.Module
+	f     *ir.Func
+	limit int
+	uses  []int // by ID, before anything changed
+
+	// Of the block at hand, up to some op.
+	line  []*inLine
+	bytes int   // that are alive
+	size  []int // by ID, bytes of what it defines; 0 for what it only looks at
+	left  []int // by ID, how many reads are to come
+
+	walks int
+	after []int // by ID, the last walk that came to what depends on what it joins
+}
+
+// An inLine is an op of a block while others move around it.
+type inLine struct {
+	op    *ir.Op
+	gives []*ir.Value
+	reads []*ir.Value // in its regions too
+	most  int         // bytes that may be alive beside it
+	key   string      // by which it may be joined
+	done  bool        // others have been looked for
+}
+
+func (j *joiner) block(b *ir.Block) {
+	for _, op := range b.Ops {
+		for _, r := range op.Regions {
+			j.block(r)
+		}
+	}
+	j.sums(b)
+	j.line = nil
+	for _, how := range []joining{j.alike(), j.disjoint()} {
+		if !slices.ContainsFunc(b.Ops, func(op *ir.Op) bool { return how.key(op) != "" }) {
+			continue
+		}
+		if j.line == nil {
+			for _, op := range b.Ops {
+				j.line = append(j.line, j.newInLine(op))
+			}
+			j.begin(b)
+			for _, x := range j.line {
+				x.most = j.run(x) + max(j.limit, facts.SmallBytes)
+			}
+		}
+		j.begin(b)
+		for _, x := range j.line {
+			x.key, x.done = how.key(x.op), false
+		}
+		for i := 0; i < len(j.line); {
+			x := j.line[i]
+			if !x.done && x.key != "" {
+				x.done = true
+				j.join(i, how)
+				continue // another op may stand here now
+			}
+			j.run(x)
+			i++
+		}
+		b.Ops = b.Ops[:0]
+		for _, x := range j.line {
+			b.Ops = append(b.Ops, x.op)
+		}
+	}
+}
+
+func (j *joiner) newInLine(op *ir.Op) *inLine {
+	x := &inLine{op: op, gives: op.Results, reads: op.Operands, most: math.MaxInt}
+	if len(op.Regions) > 0 {
+		x.reads = slices.Concat(op.Operands, op.Captures())
+	}
+	if n := j.f.NumIDs() - len(j.size); n > 0 {
+		j.size, j.left, j.after = append(j.size, make([]int, n)...), append(j.left, make([]int, n)...), append(j.after, make([]int, n)...)
+	}
+	for _, v := range op.Results {
+		j.size[v.ID] = facts.BytesOf(v.Type)
+	}
+	return x
+}
+
+// begin goes to the begin of b, of which no read is to come. The function's
+// parameters are always there.
+func (j *joiner) begin(b *ir.Block) {
+	for _, x := range j.line {
+		for _, v := range x.reads {
+			j.left[v.ID]++
+		}
+	}
+	j.bytes = 0
+	if b != j.f.Body {
+		for _, v := range b.Args {
+			j.size[v.ID] = facts.BytesOf(v.Type)
+			if j.left[v.ID] > 0 {
+				j.bytes += j.size[v.ID]
+			}
+		}
+	}
+}
+
+// run goes past x and returns what was alive beside it: what is needed by it or
+// after it.
+func (j *joiner) run(x *inLine) (alive int) {
+	for _, v := range x.gives {
+		j.bytes += j.size[v.ID]
+	}
+	alive = j.bytes
+	for _, v := range x.reads {
+		if j.left[v.ID]--; j.left[v.ID] == 0 {
+			j.bytes -= j.size[v.ID]
+		}
+	}
+	for _, v := range x.gives {
+		if j.left[v.ID] == 0 {
+			j.bytes -= j.size[v.ID]
+		}
+	}
+	return alive
+}
+
+// back undoes run for xs.
+func (j *joiner) back(xs []*inLine) {
+	for _, x := range slices.Backward(xs) {
+		for _, v := range x.gives {
+			if j.left[v.ID] != 0 {
+				j.bytes -= j.size[v.ID]
+			}
+		}
+		for _, v := range x.reads {
+			if j.left[v.ID]++; j.left[v.ID] == 1 {
+				j.bytes += j.size[v.ID]
+			}
+		}
+	}
+}
+
+// A joining is a way in which collectives become one.
+type joining struct {
+	key  func(op *ir.Op) string           // ops of one key may be joined; "" for none
+	fits func(g []*ir.Op, op *ir.Op) bool // whether op may join g, ops of its key
+	make func(b *ir.Builder, g []*ir.Op)  // appends the one, which defines the results of all of g
+}
+
+// join joins as many ops as it can with the one at i. It walks to the end of
+// the block once: what depends on those found so far is late, what does not
+// stays ahead of them.
+func (j *joiner) join(i int, how joining) {
+	one := j.line[i]
+	j.walks++
+	comesAfter := func(x *inLine) {
+		for _, v := range x.gives {
+			j.after[v.ID] = j.walks
+		}
+	}
+	comesAfter(one)
+	g, all := []*ir.Op{one.op}, one
+	var kept, late, found []*inLine // found is what is kept and late up to last
+	last, ahead := i, 0
+	for k := i + 1; k < len(j.line)-1; k++ {
+		x := j.line[k]
+		needs := slices.ContainsFunc(x.reads, func(v *ir.Value) bool { return j.after[v.ID] == j.walks })
+		if !needs && x.key == one.key && how.fits(g, x.op) {
+			both := &inLine{gives: slices.Concat(all.gives, x.gives), reads: slices.Concat(all.reads, x.reads), most: min(all.most, x.most)}
+			if j.cheap(both, late) {
+				g, all = append(g, x.op), both
+				found, last, ahead = slices.Concat(kept, late), k, len(kept)
+				comesAfter(x)
+				continue
+			}
+		}
+		if !needs {
+			kept = append(kept, x)
+			if j.run(x) > x.most {
+				break // whatever is joined from here on stands behind x
+			}
+			continue
+		}
+		if hasEffects(x.op) {
+			break
+		}
+		late = append(late, x)
+		comesAfter(x)
+	}
+	j.back(kept)
+	if len(g) == 1 {
+		return
+	}
+	for _, v := range all.reads {
+		j.left[v.ID]--
+	}
+	out := &ir.Block{}
+	how.make(&ir.Builder{Func: j.f, Block: out, Origin: one.op.Origin}, g)
+	var made []*inLine
+	for _, op := range out.Ops {
+		x := j.newInLine(op)
+		x.key = how.key(op)
+		if op == one.op {
+			x.most, x.done = all.most, true
+		}
+		for _, v := range x.reads {
+			j.left[v.ID]++
+		}
+		made = append(made, x)
+	}
+	j.line = slices.Replace(j.line, i, last+1, slices.Concat(found[:ahead], made, found[ahead:])...)
+}
+
+// cheap reports whether x may stand here, and late behind it.
+func (j *joiner) cheap(x *inLine, late []*inLine) bool {
+	order := append([]*inLine{x}, late...)
+	n := 0
+	for n < len(order) && j.run(order[n]) <= order[n].most {
+		n++
+	}
+	j.back(order[:min(n+1, len(order))])
+	return n == len(order)
+}
+
+// hasEffects reports whether the order of op among others like it matters.
+func hasEffects(op *ir.Op) bool {
+	if len(op.Regions) == 0 || op.Kind.Has(ir.Pure) {
+		return !op.Kind.Has(ir.Pure)
+	}
+	return slices.ContainsFunc(op.Regions, func(r *ir.Block) bool {
+		return slices.ContainsFunc(r.Ops, func(op *ir.Op) bool { return !op.Kind.Has(ir.Terminator) && hasEffects(op) })
+	})
+}
+
+// alike joins collectives that differ in their operands only.
+func (j *joiner) alike() joining {
+	return joining{
+		key: func(op *ir.Op) string {
+			way, ok := ways[op.Kind]
+			if !ok || way.rows != nil && len(op.Operands) != 1 {
+				return ""
+			}
+			key := alikeKey(op, way.dims)
+			if key == "" || movedBytes(op) > j.limit {
+				return ""
+			}
+			return key
+		},
+		fits: func(g []*ir.Op, op *ir.Op) bool { return movedBytes(append(slices.Clip(g), op)...) <= j.limit },
+		make: func(b *ir.Builder, g []*ir.Op) { ways[g[0].Kind].join(b, g) },
+	}
+}
+
+// movedBytes is the size of the operands of ops, or of the results, whichever
+// are larger, leaving out single numbers.
+func movedBytes(ops ...*ir.Op) int {
+	size := func(vs []*ir.Value) (n int) {
+		for _, v := range vs {
+			if v.Type.NumElements() > 1 {
+				n += facts.BytesOf(v.Type)
+			}
+		}
+		return n
+	}
+	in, out := 0, 0
+	for _, op := range ops {
+		in, out = in+size(op.Operands), out+size(op.Results)
+	}
+	return max(in, out)
+}
+
+// alikeKey says what op, a collective, does, but for its operands, its channel
+// and the attributes in but; "" where that is not all that there is.
+func alikeKey(op *ir.Op, but []string) string {
+	t := op.Operands[0].Type
+	for _, v := range slices.Concat(op.Operands, op.Results) {
+		if !v.Type.IsTensor() || !v.Type.IsStatic() || v.Type.Elem != t.Elem || v.Type.NumElements() == 0 {
+			return ""
+		}
+	}
+	var b strings.Builder
+	b.WriteString(op.Name() + " " + t.Elem.String())
+	if channelled(op) {
+		b.WriteString(" channel")
+	}
+	for _, a := range op.Attrs {
+		if a.Name != "channel_handle" && !slices.Contains(but, a.Name) {
+			facts.WriteAttr(&b, a)
+		}
+	}
+	for _, r := range op.Regions {
+		facts.WriteRegion(&b, r, func(*ir.Value) string { return "?" })
+	}
+	return b.String()
+}
+
+// channelled reports whether op has a channel: its groups are of partitions then.
+func channelled(op *ir.Op) bool {
+	c, _ := op.Attrs.Get("channel_handle").(ir.Channel)
+	return c.Handle > 0
+}

@@ -1,0 +1,120 @@
+package combine
+
+import (
+	"slices"
+
+	"ppc/ir"
+	"ppc/passes/rewrite"
+)
+
+// A way says how several collectives of a kind become one. An op that takes
+// several operands takes those of all: nothing is copied. Otherwise every
+// operand is made a matrix with a row for each device that gets a part of it,
+// or with one row; matrices side by side are one operand, and the columns of
+// the result are cut apart and made what each op alone would have made.
+type way struct {
+	dims []string // attributes that name dimensions; of a matrix they are 0
+	rows func(b *ir.Builder, op *ir.Op) *ir.Value
+	// back makes what op gives of its columns of the result; nil where they are
+	// that, in another shape.
+	back func(b *ir.Builder, op *ir.Op, columns *ir.Value) *ir.Value
+	// height is the number of rows of the result.
+	height func(op *ir.Op) int
+}
+
+// ways has the collectives that can be joined. An all-to-all of several
+// operands means another thing in HLO than in StableHLO, and the others take
+// one.
+var ways = map[ir.Kind]way{
+	ir.AllReduce: {},
+	ir.AllGather: {},
+	ir.ReduceScatter: {
+		dims: []string{"scatter_dimension"},
+		rows: func(b *ir.Builder, op *ir.Op) *ir.Value {
+			d := op.Int("scatter_dimension")
+			return matrixOf(b, op.Operands[0], d, op.Operands[0].Type.Shape[d]/op.Result().Type.Shape[d])
+		},
+		height: func(*ir.Op) int { return 1 },
+	},
+	ir.AllToAll: {
+		dims: []string{"split_dimension", "concat_dimension"},
+		rows: func(b *ir.Builder, op *ir.Op) *ir.Value {
+			return matrixOf(b, op.Operands[0], op.Int("split_dimension"), op.Int("split_count"))
+		},
+		back:   exchanged,
+		height: func(op *ir.Op) int { return op.Int("split_count") },
+	},
+	ir.CollectivePermute: {
+		rows:   func(b *ir.Builder, op *ir.Op) *ir.Value { return matrixOf(b, op.Operands[0], 0, 1) },
+		height: func(*ir.Op) int { return 1 },
+	},
+}
+
+// join appends the one op that stands for all of g. It is the first of them,
+// with its channel and its reducer.
+func (w way) join(b *ir.Builder, g []*ir.Op) {
+	one := g[0]
+	if w.rows == nil {
+		for _, op := range g[1:] {
+			one.Operands = append(one.Operands, op.Operands...)
+			for _, v := range op.Results {
+				one.Results = append(one.Results, nil)
+				rewrite.Adopt(one, len(one.Results)-1, v)
+			}
+		}
+		b.Block.Ops = append(b.Block.Ops, one)
+		return
+	}
+	matrices, width := make([]*ir.Value, len(g)), 0
+	for i, op := range g {
+		matrices[i] = w.rows(b.At(op.Origin), op)
+		width += matrices[i].Type.Shape[1]
+	}
+	attrs := slices.Clone(one.Attrs)
+	for _, name := range w.dims {
+		attrs.Set(name, ir.I64Attr(0))
+	}
+	t := ir.Tensor(one.Result().Type.Elem, w.height(one), width)
+	all := b.Emit(one.Kind, []*ir.Value{b.Concat(1, matrices...)}, attrs, one.Regions, []*ir.Type{t}).Result()
+	at := 0
+	for i, op := range g {
+		in, n := b.At(op.Origin), matrices[i].Type.Shape[1]
+		v := in.SliceDim(all, 1, at, at+n)
+		at += n
+		if w.back != nil {
+			v = w.back(in, op, v)
+		}
+		v = in.Reshape(v, op.Result().Type.Shape...)
+		rewrite.Adopt(v.Def, 0, op.Result())
+	}
+}
+
+// matrixOf cuts x into n parts along dimension d: a row each.
+func matrixOf(b *ir.Builder, x *ir.Value, d, n int) *ir.Value {
+	shape := x.Type.Shape
+	if outer := product(shape[:d]); outer > 1 && n > 1 {
+		x = b.Transpose(b.Reshape(x, outer, n, product(shape[d:])/n), 1, 0, 2)
+	}
+	return b.Reshape(x, n, product(shape)/n)
+}
+
+// exchanged joins what the devices sent to this one, a row each, along the
+// dimension in which the all-to-all op does.
+func exchanged(b *ir.Builder, op *ir.Op, rows *ir.Value) *ir.Value {
+	n, d := op.Int("split_count"), op.Int("concat_dimension")
+	part := slices.Clone(op.Result().Type.Shape)
+	part[d] /= n
+	outer := product(part[:d])
+	if outer == 1 {
+		return rows
+	}
+	return b.Transpose(b.Reshape(rows, n, outer, product(part[d:])), 1, 0, 2)
+}
+
+func product(ns []int) int {
+	p := 1
+	for _, n := range ns {
+		p *= n
+	}
+	return p
+}

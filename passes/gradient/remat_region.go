@@ -1,0 +1,260 @@
+package gradient
+
+import (
+	"slices"
+	"strings"
+
+	"ppc/ir"
+	"ppc/ir/facts"
+	"ppc/passes/pass"
+)
+
+// A rematRegion is the policy of one pp.checkpoint.
+type rematRegion struct {
+	save    map[string]bool
+	offload map[string]bool // of those, the ones that are kept in host memory
+	loops   bool            // its loops run again as they are, and keep what their reverses need
+}
+
+func newRematRegion(op *ir.Op) *rematRegion {
+	d, _ := op.Attrs.Get("policy").(ir.Dict)
+	policy := ir.Attrs(d)
+	r := &rematRegion{save: make(map[string]bool), offload: make(map[string]bool), loops: policy.Str("loops") == "keep"}
+	for _, name := range []string{"iteration_input", "decoder_layer_input"} {
+		if key := "save_" + name; !policy.Has(key) || policy.Bool(key) {
+			r.save[name] = true
+		}
+	}
+	for _, name := range facts.WordsOf(policy.Get("save")) {
+		r.save[name] = true
+	}
+	for _, name := range facts.WordsOf(policy.Get("offload")) {
+		r.save[name], r.offload[name] = true, true
+	}
+	return r
+}
+
+// saves reports whether op names a value that the policy of r saves.
+func (r *rematRegion) saves(op *ir.Op) bool {
+	return r != nil && op != nil && op.Kind == ir.PPName && r.save[op.Str("name")]
+}
+
+// A standing is the regions that an op stands in: the outermost one that
+// computes it again, nil for none, and the one whose policy holds.
+type standing struct{ again, policy *rematRegion }
+
+// inLoop is where the body of a loop stands that stands at s.
+func (s standing) inLoop() standing {
+	if s.again != nil && s.again.loops {
+		s.again = nil
+	}
+	return s
+}
+
+// flatten puts the ops of checkpoint regions in place of the regions, and
+// remembers where they stood. An op in nested regions belongs to the outermost.
+func (d *differentiator) flatten(ops []*ir.Op, at standing) []*ir.Op {
+	var out []*ir.Op
+	sub := d.f.NewSubst()
+	for _, op := range ops {
+		sub.Apply(op.Operands)
+		for _, r := range op.Regions {
+			sub.ApplyBlock(r)
+		}
+		if op.Kind == ir.PPCheckpoint {
+			inner := at
+			if inner.again == nil {
+				r := newRematRegion(op)
+				inner = standing{r, r}
+				d.note(op)
+			}
+			for i, a := range op.Regions[0].Args {
+				sub[a.ID] = op.Operands[i]
+			}
+			sub.ApplyBlock(op.Regions[0])
+			body := d.flatten(op.Regions[0].Ops, inner)
+			yield := body[len(body)-1]
+			for i, v := range op.Results {
+				sub[v.ID] = yield.Operands[i]
+			}
+			out = append(out, body[:len(body)-1]...)
+			continue
+		}
+		if at.again != nil {
+			d.regions[op] = at.again
+		}
+		if op.Kind == ir.PPName && at.policy != nil {
+			d.carried[op.Str("name")] = true
+		}
+		inner := at
+		if op.Kind == ir.PPScan {
+			inner = at.inLoop()
+		}
+		for _, r := range op.Regions {
+			if !facts.Reducer(op) {
+				r.Ops = d.flatten(r.Ops, inner)
+			}
+		}
+		out = append(out, op)
+		if op.Kind == ir.PPScan && at.policy != nil {
+			out = append(out, d.expose(op, at)...)
+		}
+	}
+	return out
+}
+
+// note remembers the policy of the region op.
+func (d *differentiator) note(op *ir.Op) {
+	same := func(other *ir.Op) bool { return other.Attrs.Get("policy").String() == op.Attrs.Get("policy").String() }
+	if !slices.ContainsFunc(d.policies, same) {
+		d.policies = append(d.policies, op)
+	}
+}
+
+// warnOfNames warns of policies none of whose names has an effect, and of names
+// without effect that were asked for one by one.
+func (d *differentiator) warnOfNames(c *pass.Context) {
+	for _, region := range d.policies {
+		p, _ := region.Attrs.Get("policy").(ir.Dict)
+		policy := ir.Attrs(p)
+		for _, name := range facts.WordsOf(policy.Get("asked")) {
+			if why := d.withoutEffect(name); why != "" {
+				key := "save"
+				if slices.Contains(facts.WordsOf(policy.Get("offload")), name) {
+					key = "offload"
+				}
+				c.Warn(&pass.Error{Op: region, Setting: key, Kept: name, Msg: "pipeline: to " + key + " " + name + " has no effect: " + why})
+			}
+		}
+		names := append(facts.WordsOf(policy.Get("save")), facts.WordsOf(policy.Get("offload"))...)
+		if word := policy.Str("remat"); len(names) > 0 && word != "full" && word != "custom" && word != "" {
+			d.warnOfPolicy(c, region, word, names)
+		}
+	}
+}
+
+// warnOfPolicy warns if the policy called word keeps none of names.
+func (d *differentiator) warnOfPolicy(c *pass.Context, region *ir.Op, word string, names []string) {
+	why := "no value has one of the names " + strings.Join(names, ", ")
+	for _, name := range names {
+		if d.used[name] {
+			return
+		}
+		if d.carried[name] {
+			why = d.withoutEffect(name)
+		}
+	}
+	c.Warn(&pass.Error{Op: region, Setting: "remat", Msg: "pipeline: remat = " + word + " has no effect: " + why})
+}
+
+// withoutEffect is why no value of the given name is kept, "" if one is.
+func (d *differentiator) withoutEffect(name string) string {
+	switch {
+	case d.used[name]:
+		return ""
+	case d.carried[name]:
+		return "the backward pass does not need " + name
+	}
+	return "no value that is computed again has the name " + name
+}
+
+// A keep is a value in the body of a loop that stands in a region and whose
+// name the policy saves: the loop hands out its rows, under the same name. A
+// copy of the loop takes the rows and does not compute the value again.
+type keep struct{ v, rows *ir.Value }
+
+// expose has the loop op, which stands at at, hand out the rows of its saved
+// values. It returns the ops that name them.
+func (d *differentiator) expose(op *ir.Op, at standing) []*ir.Op {
+	b := &ir.Builder{Func: d.f, Block: new(ir.Block), Origin: op.Origin}
+	for _, named := range slices.Clone(op.Regions[0].Ops) {
+		if !at.policy.saves(named) {
+			continue
+		}
+		v := named.Result()
+		row := v
+		if h := d.onHost(v, at.policy, op.Regions[0]); h != nil {
+			row = h
+		}
+		stacked := stack(d.f, op, row, whySaved(named))
+		out := b.At(named.Origin).Emit(ir.PPName, []*ir.Value{stacked}, named.Attrs, nil, nil)
+		rows := out.Result().Named(v.Name)
+		rows.Sharding = stacked.Sharding
+		if at.again != nil {
+			d.regions[out] = at.again
+		}
+		if _, ok := d.hosted[v]; ok {
+			d.hosted[rows] = nil // they are there already
+		}
+		d.kept[v], d.kept[row] = rows, rows
+		d.keeps[op] = append(d.keeps[op], keep{v, rows})
+	}
+	return b.Block.Ops
+}
+
+// feed gives c, a copy of the loop op, the rows of op's saved values. sub maps
+// the values of op to those of c; of a saved one it learns the row.
+func (d *differentiator) feed(c, op *ir.Op, sub map[*ir.Value]*ir.Value, rows func(*ir.Value) *ir.Value) {
+	keeps := d.keeps[op]
+	if len(keeps) == 0 {
+		return
+	}
+	body := c.Regions[0]
+	c.Operands = slices.Clone(c.Operands)
+	head := &ir.Builder{Func: d.f, Block: new(ir.Block), Origin: op.Origin}
+	args := make(map[*ir.Value]*ir.Value)
+	old := make([]*ir.Value, len(keeps))
+	for i, k := range keeps {
+		c.Operands = append(c.Operands, rows(k.rows))
+		arg := d.f.NewArg(body, k.v.Type, k.v.Name)
+		arg.Sharding = k.v.Sharding
+		args[k.v] = arg
+		row := arg
+		if d.hosted[k.v] != nil {
+			row = place(head, arg, deviceMemory)
+		}
+		old[i], sub[k.v] = sub[k.v], row
+	}
+	replaced := d.f.NewSubst()
+	for i, k := range keeps {
+		replaced[old[i].ID] = sub[k.v]
+	}
+	replaced.ApplyBlock(body)
+	body.Ops = append(head.Block.Ops, body.Ops...)
+	for _, inner := range op.Regions[0].Ops {
+		if inner.Kind == ir.PPScan && len(d.keeps[inner]) > 0 {
+			d.feed(sub[inner.Results[0]].Def, inner, sub, func(v *ir.Value) *ir.Value { return args[v] })
+		}
+	}
+}
+
+// Where a value may be, in the words of XLA's host offloading.
+const (
+	hostMemory   = "pinned_host"
+	deviceMemory = "device"
+)
+
+// place copies v to memory of the given kind.
+func place(b *ir.Builder, v *ir.Value, memory string) *ir.Value {
+	attrs := ir.AttrsOf(facts.Named("call_target_name", ir.Str(facts.Placement)),
+		facts.Named("mhlo.frontend_attributes", ir.Dict(ir.AttrsOf(facts.Named("_xla_buffer_placement", ir.Str(memory))))))
+	out := b.Emit(ir.CustomCall, []*ir.Value{v}, attrs, nil, []*ir.Type{v.Type}).Result()
+	out.Name, out.Sharding = v.Name, v.Sharding
+	return out
+}
+
+// onHost is v, a value of the block b, in host memory, if the policy of r wants
+// it there.
+func (d *differentiator) onHost(v *ir.Value, r *rematRegion, b *ir.Block) *ir.Value {
+	if h, ok := d.hosted[v]; ok {
+		return h
+	}
+	if !r.saves(v.Def) || !r.offload[v.Def.Str("name")] {
+		return nil
+	}
+	at := slices.Index(b.Ops, v.Def) + 1
+	moved := &ir.Builder{Func: d.f, Block: new(ir.Block), Origin: v.Def.Origin}
+	d.hosted[v] = place(moved, v, hostMemory)
+	b.Ops = slices.Concat(b.Ops[:at], moved.Block.Ops, b.Ops[at:])
+	return d.hosted[v]
+}

@@ -1,0 +1,205 @@
+package gradient
+
+import (
+	"strings"
+
+	"ppc/ir"
+	"ppc/ir/facts"
+)
+
+// A replay is a carry of a loop whose next value f(t) follows from the
+// iteration number t and from outside of the loop: in iteration t the carry is
+// f(t-1). A loop in reverse that needs the carry does not have it saved for
+// every iteration; it computes f(t-1), and hands it on to the iteration that
+// comes next, t-1, where it is f(t). So each f(t) is computed once, and two of
+// them live at a time.
+//
+// This is how the weights of two repeats slide backward.
+type replay struct {
+	index int       // of the carry
+	next  *ir.Value // f(t) in the forward body
+	init  *ir.Value // before the first iteration
+
+	newer *ir.Value // f(t) in the backward body, a carry of it; nil where nothing needs it
+	older *ir.Value // f(t-1) in the backward body; nil as long as nothing needs it
+}
+
+// replays finds the carries of t's loop that its body looks at and that can be
+// replayed.
+func (t *tape) replays() []*replay {
+	body := t.scan.Regions[0]
+	used := make(map[*ir.Value]bool)
+	body.Walk(func(op *ir.Op) {
+		for _, v := range op.Operands {
+			used[v] = used[v] || op != body.Terminator()
+		}
+	})
+	var out []*replay
+	for i, v := range body.Terminator().Operands[:t.scan.Int("carries")] {
+		if used[body.Args[1+i]] && t.local[v] && (t.light(v) || saved(v) && t.light(v.Def.Operands[0])) {
+			out = append(out, &replay{index: i, next: v, init: t.scan.Operands[i]})
+		}
+	}
+	return out
+}
+
+// saved reports whether v is a gathered weight that is kept for the backward pass.
+func saved(v *ir.Value) bool {
+	return v.Def != nil && v.Def.Kind == ir.PPGather && v.Def.Attrs.Has("pp.save")
+}
+
+// replayed is the forward value v in the backward body if it is the carry of a
+// replay or what becomes it.
+func (t *tape) replayed(v *ir.Value) *ir.Value {
+	for _, p := range t.replaying {
+		switch v {
+		case t.scan.Regions[0].Args[1+p.index]:
+			return t.older(p)
+		case p.next:
+			if p.newer == nil {
+				p.newer = t.d.f.NewValue(v.Type, v.Name)
+				p.newer.Sharding = v.Sharding
+			}
+			return p.newer
+		}
+	}
+	return nil
+}
+
+// older is f(t-1). In the first iteration that is the initial value, unless f
+// gives the same, or nobody looks at it.
+func (t *tape) older(p *replay) *ir.Value {
+	if p.older != nil {
+		return p.older
+	}
+	now := t.memo[t.scan.Regions[0].Args[0]]
+	before := t.b.Sub(now, t.b.Splat(now.Type, 1))
+	var v *ir.Value
+	if saved(p.next) {
+		v = t.b.Index(t.outer.stacked(t.scan, p.next), 0, before)
+	} else {
+		v = t.again(p.next, map[*ir.Value]*ir.Value{t.scan.Regions[0].Args[0]: before})
+	}
+	if !t.continues(p) && !dontCare(p.init) {
+		first := t.b.Compare("EQ", now, t.b.Splat(now.Type, 0))
+		v = t.b.Select(first, t.outer.need(p.init), v)
+	}
+	if v.Name == "" {
+		v.Name = p.next.Name
+	}
+	p.older = v
+	return v
+}
+
+// again computes v in the backward body, with the values of iterations other
+// than its own in sub.
+func (t *tape) again(v *ir.Value, sub map[*ir.Value]*ir.Value) *ir.Value {
+	if w := sub[v]; w != nil {
+		return w
+	}
+	if !t.local[v] {
+		return t.outer.need(v)
+	}
+	if rows := facts.InputOf(t.scan, v); rows != nil {
+		return t.b.Index(t.outer.need(rows), 0, sub[t.scan.Regions[0].Args[0]])
+	}
+	for _, x := range v.Def.Operands {
+		sub[x] = t.again(x, sub)
+	}
+	t.shield(v.Def, sub)
+	t.b.Block.Ops = append(t.b.Block.Ops, t.d.f.CopyOp(v.Def, sub))
+	return sub[v]
+}
+
+// shield makes the copy of a gather in a loop read its operand, in sub, through
+// a barrier: where the loops are unrolled, nothing merges it with the gather of
+// the forward loop.
+func (t *tape) shield(op *ir.Op, sub map[*ir.Value]*ir.Value) {
+	if op.Kind != ir.PPGather || t.outer == nil {
+		return
+	}
+	sub[op.Operands[0]] = t.waiting(sub[op.Operands[0]])
+}
+
+// waiting is x behind a barrier, and with it whatever is made of x alone: it is
+// not merged with the same of the forward pass, and not begun before the
+// cotangents are there that the block has come to. Without the second a compiler
+// may compute again early, and keep what it has computed.
+func (t *tape) waiting(x *ir.Value) *ir.Value {
+	operands := []*ir.Value{x}
+	if t.after != nil {
+		operands = append(operands, t.after)
+	}
+	y := t.b.Emit(ir.OptimizationBarrier, operands, nil, nil, ir.Types(operands)).Results[0]
+	y.Name, y.Sharding = x.Name, x.Sharding
+	return y
+}
+
+// continues reports whether the initial value of p is f(-1), so that f gives it too.
+func (t *tape) continues(p *replay) bool {
+	return !saved(p.next) && t.sameAt(p.init, p.next, -1)
+}
+
+// sameAt reports whether x, from outside of t's loop, is computed as y of its
+// body is in iteration number n.
+func (t *tape) sameAt(x, y *ir.Value, n int) bool {
+	if x == y {
+		return true
+	}
+	if want, ok := t.numberAt(y, n); ok {
+		l := facts.Constant(x)
+		return l != nil && l.Type.Equal(y.Type) && l.Int(0) == int64(want)
+	}
+	if x.Def == nil || y.Def == nil || !t.local[y] || x.Index != y.Index || len(y.Def.Regions) > 0 {
+		return false
+	}
+	any := func(*ir.Value) string { return "" }
+	var a, b strings.Builder
+	facts.WriteKey(&a, x.Def, any)
+	facts.WriteKey(&b, y.Def, any)
+	if a.String() != b.String() {
+		return false
+	}
+	for i, v := range y.Def.Operands {
+		if !t.sameAt(x.Def.Operands[i], v, n) {
+			return false
+		}
+	}
+	return true
+}
+
+// numberAt is the integer that the scalar v of the body is in iteration number
+// n, if it follows from that by sums and products.
+func (t *tape) numberAt(v *ir.Value, n int) (int, bool) {
+	if v == t.scan.Regions[0].Args[0] {
+		return n, true
+	}
+	if v.Type.Rank() != 0 || !v.Type.Elem.IsInt() || v.Def == nil {
+		return 0, false
+	}
+	if l := facts.Constant(v); l != nil {
+		return int(l.Int(0)), true
+	}
+	if len(v.Def.Operands) != 2 || !t.local[v] {
+		return 0, false
+	}
+	x, okX := t.numberAt(v.Def.Operands[0], n)
+	y, okY := t.numberAt(v.Def.Operands[1], n)
+	switch v.Def.Kind {
+	case ir.Add:
+		return x + y, okX && okY
+	case ir.Subtract:
+		return x - y, okX && okY
+	case ir.Multiply:
+		return x * y, okX && okY
+	}
+	return 0, false
+}
+
+// dontCare reports whether nobody looks at the numbers in v.
+func dontCare(v *ir.Value) bool {
+	for v.Def != nil && v.Def.Kind == ir.ShardingConstraint {
+		v = v.Def.Operands[0]
+	}
+	return v.Def != nil && v.Def.Attrs.Has("pp.dont_care")
+}

@@ -1,0 +1,306 @@
+package gradient
+
+import (
+	"slices"
+
+	"ppc/ir"
+	"ppc/ir/facts"
+	"ppc/passes/layout"
+)
+
+// reverse differentiates a pp.scan: the loop in reverse, whose carries are the
+// cotangents of the forward loop's carries and the sums of the cotangents of
+// what the forward loop took from outside. A sum goes on from what other uses
+// have given: it is added to in place, and the bits are those of one sum over
+// the iterations of all loops, however they are split.
+//
+// The body's backward half is built first; only then is it known which forward
+// values it needs. Those become residuals: per-iteration outputs of the
+// forward loop, and of its copy where the forward loop itself is computed
+// again.
+func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
+	n, body := op.Int("carries"), op.Regions[0]
+	f := t.d.f
+	block := new(ir.Block)
+	in := &tape{
+		d: t.d, b: &ir.Builder{Func: f, Block: block, Origin: op.Origin}, outer: t, scan: op,
+		ct: make(map[*ir.Value]*ir.Value), memo: make(map[*ir.Value]*ir.Value),
+		local: facts.DefinedIn(body), lights: make(map[*ir.Value]bool),
+	}
+	if i := slices.IndexFunc(ct[:n], func(g *ir.Value) bool { return g != nil }); i >= 0 {
+		t.after = ct[i]
+	}
+	yield := body.Terminator()
+	iteration := f.NewValue(ir.Tensor(ir.I32), body.Args[0].Name)
+	in.memo[body.Args[0]] = iteration
+	in.replaying = in.replays()
+
+	var carries, args, xs, slots []*ir.Value // initial cotangents and their arguments; per-iteration cotangents and theirs
+	var carried []int                        // which carry each is of
+	for i, v := range yield.Operands {
+		if !in.wants(v) && !(i < n && t.wants(op.Results[i])) {
+			continue
+		}
+		g := ct[i]
+		if i < n {
+			if !in.wants(body.Args[1+i]) {
+				continue
+			}
+			if g == nil {
+				g = t.zeros(t.cotangentType(op.Results[i]))
+			}
+			a := f.NewValue(g.Type, "d."+body.Args[1+i].Name)
+			if gathered(v) {
+				g = t.summed(g, v)
+				in.add(v, in.summed(a, v))
+			} else {
+				g = t.b.Constrain(g, facts.Stated(op.Operands[i]))
+				in.add(v, a)
+			}
+			carries, args, carried = append(carries, g), append(args, a), append(carried, i)
+			if in.after == nil {
+				in.after = a
+			}
+			continue
+		}
+		if g != nil {
+			a := f.NewValue(in.cotangentType(v), "")
+			xs, slots = append(xs, g), append(slots, a)
+			in.add(v, a)
+		}
+	}
+	in.backward(in.late(body.Ops[:len(body.Ops)-1]))
+	if t.d.err != nil {
+		return
+	}
+
+	var next []*ir.Value
+	for _, i := range carried {
+		next = append(next, in.cotangent(body.Args[1+i]))
+	}
+	for k, v := range in.sums { // sums over the iterations
+		t.begin(v)
+		carries, args, next = append(carries, t.summed(t.cotangent(v), v)), append(args, in.totals[k]), append(next, in.ct[v])
+	}
+	kept := slices.DeleteFunc(in.replaying, func(p *replay) bool { return p.newer == nil })
+	for _, p := range kept {
+		carries, args, next = append(carries, t.need(op.Results[p.index])), append(args, p.newer), append(next, in.older(p))
+	}
+	outs := in.inputCotangents(op, n)
+	for _, x := range outs {
+		next = append(next, in.cotangent(body.Args[1+x]))
+	}
+	in.b.Emit(ir.PPYield, next, nil, nil, nil)
+
+	for _, r := range in.residuals {
+		xs, slots = append(xs, t.stacked(op, r.v)), append(slots, r.arg)
+	}
+	block.Args = slices.Concat([]*ir.Value{iteration}, args, slots)
+	for i, a := range block.Args {
+		a.Block, a.Index = block, i
+	}
+	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(carries))), facts.Named("trip_count", ir.I64Attr(op.Int("trip_count"))), facts.Named("reverse", ir.Unit{}))
+	for _, name := range []string{"pp.loop", "pp.unroll"} {
+		if a := op.Attrs.Get(name); a != nil {
+			attrs.Set(name, a)
+		}
+	}
+	back := t.b.At(op.Origin).Emit(ir.PPScan, append(carries, xs...), attrs, []*ir.Block{block}, nil)
+	for k, v := range in.sums { // these began with what there was
+		t.replace(v, t.summed(back.Results[len(carried)+k].Named("d."+v.Name), v))
+	}
+	for k, i := range carried {
+		g := back.Results[k].Named("d." + body.Args[1+i].Name)
+		if v := yield.Operands[i]; gathered(v) {
+			g = t.summed(g, v)
+		}
+		t.add(op.Operands[i], g)
+	}
+	for k, p := range kept {
+		if in.continues(p) {
+			t.memo[p.init] = back.Results[len(carried)+len(in.sums)+k]
+		}
+	}
+	for k, x := range outs {
+		t.add(op.Operands[x], back.Results[len(carries)+k])
+	}
+}
+
+// begin is the cotangent of v so far, for more to be added to it, nil where there
+// is none. In a loop's body, where v is from outside, that is the sum over the
+// iterations before and what this one has given.
+func (t *tape) begin(v *ir.Value) *ir.Value {
+	if t.ct[v] == nil && t.scan != nil && !t.local[v] && t.wants(v) {
+		total := t.d.f.NewValue(t.cotangentType(v), "d."+v.Name)
+		total.Sharding = v.Sharding
+		t.sums, t.totals, t.ct[v] = append(t.sums, v), append(t.totals, total), total
+	}
+	return t.ct[v]
+}
+
+// gathered reports whether v is a weight made whole: its cotangent is a sum over
+// the iterations that use it.
+func gathered(v *ir.Value) bool { return v.Def != nil && v.Def.Kind == ir.PPGather }
+
+// summed lets g, a sum of cotangents of v, lie as v does, and stay partial along
+// the other axes of the mesh: the devices combine it when the sum is complete.
+func (t *tape) summed(g, v *ir.Value) *ir.Value {
+	s := facts.Stated(v)
+	if s == nil || len(t.d.m.Meshes) == 0 {
+		return g
+	}
+	return t.b.Constrain(g, layout.UnreducedElsewhere(t.d.m.Meshes[0], s))
+}
+
+// late is ops, of the loop's body, each op that makes something light right before
+// the first that reads it: a weight of an iteration is chosen, gathered and
+// converted where a layer needs it. In reverse, its cotangent is added to the sum
+// as soon as it is known.
+func (t *tape) late(ops []*ir.Op) []*ir.Op {
+	var out []*ir.Op
+	done := make(map[*ir.Op]bool)
+	isLight := func(op *ir.Op) bool { return len(op.Results) > 0 && t.local[op.Results[0]] && t.light(op.Results[0]) }
+	var place func(op *ir.Op)
+	place = func(op *ir.Op) {
+		if done[op] {
+			return
+		}
+		done[op] = true
+		for _, v := range slices.Concat(op.Operands, op.Captures()) {
+			if v.Def != nil && t.local[v] && isLight(v.Def) {
+				place(v.Def)
+			}
+		}
+		out = append(out, op)
+	}
+	for _, op := range ops {
+		if !isLight(op) {
+			place(op)
+		}
+	}
+	for _, op := range ops { // what the next iteration reads
+		place(op)
+	}
+	return out
+}
+
+// cotangent is that of a value of the body, zeros where it has none.
+func (t *tape) cotangent(v *ir.Value) *ir.Value {
+	if g := t.ct[v]; g != nil {
+		return g
+	}
+	return t.zeros(t.cotangentType(v))
+}
+
+// replace makes g the cotangent of v, in place of what there is.
+func (t *tape) replace(v, g *ir.Value) {
+	if t.ct[v] == nil {
+		t.add(v, g)
+		return
+	}
+	t.ct[v] = g
+}
+
+// inputCotangents are the indices among op's operands of the per-iteration
+// inputs that want a cotangent.
+func (t *tape) inputCotangents(op *ir.Op, n int) []int {
+	var out []int
+	for i := n; i < len(op.Operands); i++ {
+		if t.wants(op.Regions[0].Args[1+i]) && t.wants(op.Operands[i]) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// stacked is value v of the body of op, one row per iteration, as the block of
+// t has it: the loop's input, a new output, or one that it has already.
+func (t *tape) stacked(op *ir.Op, v *ir.Value) *ir.Value {
+	f := t.d.f
+	if rows := facts.InputOf(op, v); rows != nil {
+		return t.need(rows)
+	}
+	if rows := t.d.kept[v]; rows != nil {
+		return t.need(rows)
+	}
+	if t.d.regions[op] != nil || t.scan == nil && t.local[t.anyResult(op)] {
+		// The loop is computed again: have that done, then give the copy the
+		// output.
+		made := t.need(t.anyResult(op))
+		if c := made.Def; c != nil && c.Kind == ir.PPScan && c != op {
+			return stack(f, c, t.copied(v), t.why(v))
+		}
+	}
+	rows := stack(f, op, v, t.why(v))
+	if t.local[t.anyResult(op)] {
+		t.local[rows] = true
+	}
+	return t.need(rows)
+}
+
+// copied is v, a value in a loop that t has copied, in the copy. What a loop in
+// there has been made to hand out since, its copy hands out from now on, too.
+func (t *tape) copied(v *ir.Value) *ir.Value {
+	if w := t.memo[v]; w != nil {
+		return w
+	}
+	row := v.Def.Regions[0].Terminator().Operands[v.Index]
+	w := stack(t.d.f, t.memo[v.Def.Results[0]].Def, t.copied(row), t.why(row))
+	t.memo[v] = w
+	return w
+}
+
+// anyResult is a result of op, which has one.
+func (t *tape) anyResult(op *ir.Op) *ir.Value { return op.Results[0] }
+
+// why says for people what v is kept for: under which name, and on whose word.
+func (t *tape) why(v *ir.Value) ir.Dict {
+	if op := v.Def; facts.IsPlacement(op) {
+		v = op.Operands[0]
+	}
+	if op := v.Def; op != nil && op.Kind == ir.PPScan && v.Index >= op.Int("carries") { // rows of a loop in the loop
+		if d, _ := facts.ResidualsOf(op)[v.Index-op.Int("carries")].(ir.Dict); len(d) > 0 {
+			return d
+		}
+	}
+	if t.regionOf(v).saves(v.Def) {
+		return whySaved(v.Def)
+	}
+	why := "needed by the backward pass"
+	if saved(v) {
+		why = "save_gathered"
+	}
+	return ir.Dict(ir.AttrsOf(facts.Named("name", ir.Str(v.Name)), facts.Named("why", ir.Str(why))))
+}
+
+// whySaved is why for the value that op gives a name.
+func whySaved(op *ir.Op) ir.Dict {
+	return ir.Dict(ir.AttrsOf(facts.Named("name", ir.Str(op.Str("name"))), facts.Named("why", ir.Str("named by the policy"))))
+}
+
+// stack makes v, a value of op's body, a per-iteration output of op. The
+// attribute pp.residuals says why each output is there; it stays with the op
+// that writes the rows, as pp.residual.
+func stack(f *ir.Func, op *ir.Op, v *ir.Value, why ir.Dict) *ir.Value {
+	yield := op.Regions[0].Terminator()
+	n := op.Int("carries")
+	reasons := facts.ResidualsOf(op)
+	for i, y := range yield.Operands[n:] {
+		if y == v {
+			if d, _ := reasons[i].(ir.Dict); len(d) == 0 {
+				reasons[i] = why
+				op.Attrs.Set("pp.residuals", reasons)
+			}
+			return op.Results[n+i]
+		}
+	}
+	yield.Operands = append(slices.Clone(yield.Operands), v)
+	r := f.NewValue(v.Type.WithShape(append([]int{op.Int("trip_count")}, v.Type.Shape...)...), v.Name)
+	r.Def, r.Index = op, len(op.Results)
+	if v.Sharding != nil {
+		r.Sharding = v.Sharding.Prepend()
+	}
+	op.Results = append(op.Results, r)
+	op.Attrs.Set("pp.residuals", append(reasons, why))
+	return r
+}

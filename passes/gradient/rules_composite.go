@@ -1,0 +1,76 @@
+package gradient
+
+import (
+	"math"
+
+	"ppc/ir"
+	"ppc/ir/facts"
+)
+
+// The rules of functions of the dialect chlo.
+
+// factor is the part of an op whose derivative by its operand x is d(x, y), y
+// its result.
+func factor(d func(t *tape, x, y *ir.Value) *ir.Value) part {
+	return func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
+		return t.b.Mul(ct, d(t, op.Operands[0], op.Result()))
+	}
+}
+
+// overRoot is the part of an op whose derivative is sign / sqrt(x² times square
+// + one).
+func overRoot(sign, square, one float64) part {
+	return func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
+		x := t.need(op.Operands[0])
+		s := t.b.Add(t.b.Mul(t.b.Mul(x, x), t.fill(x.Type, square)), t.fill(x.Type, one))
+		return t.b.Mul(ct, t.b.Mul(t.fill(x.Type, sign), t.b.Unary(ir.Rsqrt, s)))
+	}
+}
+
+// overSum is the part of an op whose derivative is 1 / (1 + x² times square).
+func overSum(square float64) part {
+	return func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
+		x := t.need(op.Operands[0])
+		return t.b.Div(ct, t.b.Add(t.b.Mul(t.b.Mul(x, x), t.fill(x.Type, square)), t.fill(x.Type, 1)))
+	}
+}
+
+// gaussian is the part of an op whose derivative is k exp(-x²).
+func gaussian(k float64) part {
+	return factor(func(t *tape, x, _ *ir.Value) *ir.Value {
+		v := t.need(x)
+		return t.b.Mul(t.fill(v.Type, k), t.b.Unary(ir.Exponential, t.b.Unary(ir.Negate, t.b.Mul(v, v))))
+	})
+}
+
+// erf_inv(x)' = sqrt(pi)/2 exp(y²)
+func gradErfInv(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
+	y := t.need(op.Result())
+	return t.b.Mul(ct, t.b.Mul(t.fill(y.Type, math.Sqrt(math.Pi)/2), t.b.Unary(ir.Exponential, t.b.Mul(y, y))))
+}
+
+// of is the part of an op whose derivative is the op k of its operand.
+func of(k ir.Kind) part {
+	return factor(func(t *tape, x, _ *ir.Value) *ir.Value { return t.b.Unary(k, t.need(x)) })
+}
+
+// (x²)' = 2 x
+func gradSquare(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
+	x := t.need(op.Operands[0])
+	return t.b.Mul(ct, t.b.Mul(t.fill(x.Type, 2), x))
+}
+
+// gradTopK gives each of the largest elements its cotangent back, where the
+// result says that it stood.
+func gradTopK(t *tape, op *ir.Op, ct []*ir.Value) {
+	x := op.Operands[0]
+	if ct[0] == nil || !t.wants(x) {
+		return
+	}
+	b, rank := t.b, x.Type.Rank()
+	shape := append(append([]int{}, ct[0].Type.Shape...), x.Type.Shape[rank-1]) // [..., k, n]
+	full := x.Type.WithShape(shape...)
+	here := b.Compare("EQ", b.Iota(full.WithElem(ir.I32), rank), b.Broadcast(t.need(op.Results[1]), shape, facts.UpTo(rank)...))
+	spread := b.Select(here, b.Broadcast(ct[0], shape, facts.UpTo(rank)...), t.zeros(full))
+	t.add(x, t.sum(spread, rank-1))
+}

@@ -1,0 +1,141 @@
+package layout
+
+import (
+	"fmt"
+
+	"ppc/ir"
+	"ppc/ir/facts"
+	"ppc/passes/pass"
+)
+
+// MeshOf is the mesh that the shardings of f are of; the module's first where
+// there is no sharding, nil where there is no mesh. Meshes that differ in name
+// alone are one; a mesh without axes names one device and stands beside any.
+func MeshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
+	var found *ir.Mesh
+	var first string // what lies on it, and where the source says so
+	var err error
+	var single oneDeviceValues
+	see := func(op *ir.Op, what func() string, s *ir.Sharding) {
+		if s == nil {
+			return
+		}
+		mesh := m.Mesh(s.Mesh)
+		lies := func() string {
+			return fmt.Sprintf("%s lies on mesh %s%s", what(), ir.SymbolText(mesh.Name), saidAt(s))
+		}
+		switch {
+		case mesh == nil:
+			return
+		case len(mesh.Axes) == 0:
+			single = append(single, oneDeviceValues{{op, what(), mesh}}...)
+			return
+		case found == nil:
+			found, first = mesh, lies()
+		case err == nil && !found.SameDevices(mesh):
+			err = pass.Errorf(op, "%s, but %s: %s is partitioned over one mesh; state all shardings over that", first, lies(), ir.SymbolText(f.Name))
+		}
+		if a, b, clash := s.Clash(); clash && err == nil {
+			err = pass.Errorf(op, "%s lies along %s and %s%s: no grid of the %d devices along the axis has both; state parts of which each begins where another ends",
+				what(), a, b, saidAt(s), mesh.AxisSize(a.Name))
+		}
+	}
+	for _, v := range f.Params() {
+		see(nil, func() string { return facts.Describe(v) }, v.Sharding)
+	}
+	for i, r := range f.Results {
+		see(nil, func() string { return facts.ResultName(f, i) }, r.Sharding)
+	}
+	f.Body.Walk(func(op *ir.Op) {
+		for _, v := range op.Results {
+			see(op, func() string { return facts.Describe(v) }, v.Sharding)
+		}
+		for _, a := range op.Attrs {
+			what := func() string { return a.Name + " of " + op.Name() }
+			switch a := a.Attr.(type) {
+			case *ir.Sharding:
+				see(op, what, a)
+			case ir.PerValue:
+				for _, s := range a {
+					see(op, what, s)
+				}
+			}
+		}
+	})
+	for _, mesh := range m.Meshes {
+		if found == nil && len(mesh.Axes) > 0 {
+			found = mesh
+		}
+	}
+	if found == nil && len(m.Meshes) > 0 {
+		found = allDevices(m)
+	}
+	if err == nil && found != nil {
+		err = single.beyond(found)
+	}
+	return found, err
+}
+
+// oneDeviceValues is the shardings of a function that name one device, and what says
+// each.
+type oneDeviceValues []struct {
+	op   *ir.Op
+	what string
+	mesh *ir.Mesh
+}
+
+// beyond is an error about the first of them that is none of mesh's devices.
+func (s oneDeviceValues) beyond(mesh *ir.Mesh) error {
+	for _, x := range s {
+		if n := mesh.Size(); len(x.mesh.DeviceIDs) == 1 && x.mesh.DeviceIDs[0] >= n {
+			return pass.Errorf(x.op, "%s is on device %d alone (mesh %s), but the devices of the program are those below %d", x.what, x.mesh.DeviceIDs[0], ir.SymbolText(x.mesh.Name), n)
+		}
+	}
+	return nil
+}
+
+// allDevices is a mesh of one axis for a module that has meshes without axes
+// only, which name single devices: all devices there are. The module has it
+// from then on.
+func allDevices(m *ir.Module) *ir.Mesh {
+	n := m.Attrs.Int("mhlo.num_partitions")
+	for _, mesh := range m.Meshes {
+		for _, id := range mesh.DeviceIDs {
+			if !m.Attrs.Has("mhlo.num_partitions") {
+				n = max(n, id+1)
+			}
+		}
+	}
+	n = max(n, 1)
+	name := "devices"
+	for m.Mesh(name) != nil {
+		name += "_"
+	}
+	mesh := &ir.Mesh{Name: name, Axes: []ir.MeshAxis{{Name: name, Size: n}}}
+	m.Meshes = append(m.Meshes, mesh)
+	return mesh
+}
+
+// saidAt is the place in the source that says s, in brackets; "" if that is not
+// known.
+func saidAt(s *ir.Sharding) string {
+	for _, d := range s.Dims {
+		if d.Rule.Place().Line > 0 {
+			return " (" + d.Rule.Place().String() + ")"
+		}
+	}
+	return ""
+}
+
+// OnOneDevice reports whether s says that one device alone has the value, and
+// which one.
+func OnOneDevice(m *ir.Module, s *ir.Sharding) (int, bool) {
+	if s == nil {
+		return 0, false
+	}
+	mesh := m.Mesh(s.Mesh)
+	if mesh == nil || len(mesh.Axes) > 0 || len(mesh.DeviceIDs) != 1 {
+		return 0, false
+	}
+	return mesh.DeviceIDs[0], true
+}

@@ -1,0 +1,64 @@
+package partition
+
+import (
+	"slices"
+
+	"ppc/internal/rng"
+	"ppc/ir"
+)
+
+// Random bits follow from a key and a counter, so a device that knows where the
+// counters of its part begin makes that part alone: the bits are those that the
+// whole has there. The state after them is counted on, on every device.
+
+// randomFactors is the rule of a rng_bit_generator: any part of the bits that
+// follows on another can be made alone.
+func randomFactors(op *ir.Op) *ir.Factors {
+	f := &ir.Factors{Operands: [][][]int{make([][]int, 1)}, Results: [][][]int{make([][]int, 1), nil}}
+	for d, size := range op.Results[1].Type.Shape {
+		f.Sizes, f.Types = append(f.Sizes, size), append(f.Types, ir.PassThrough)
+		f.Results[1] = append(f.Results[1], []int{d})
+	}
+	return f
+}
+
+// mayCutRandom: factor k is dimension k of the bits.
+func mayCutRandom(p *partitioner, op *ir.Op, _ *ir.Factors, k int, axes []ir.AxisRef) bool {
+	t := op.Results[1].Type
+	return rng.Splits(op.Word("rng_algorithm"), t.Shape, t.Elem.Bits(), k, p.mesh.RefsSize(axes))
+}
+
+// emitRandom makes this device's part of the bits, and the state after all.
+func (p *partitioner) emitRandom(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+	axes := slices.Concat(a.results[1]...) // of one dimension
+	if len(axes) == 0 {
+		return p.emitAs(op, a, in, op.Attrs)
+	}
+	b, t, algorithm := &p.build, op.Results[1].Type, op.Word("rng_algorithm")
+	part := p.local(t, a.results[1])
+	perPart := rng.Counters(algorithm, part.Shape, t.Elem.Bits())
+	state := p.counted(in[0], b.Mul(b.Convert(p.coord(axes), ir.UI64), counters(b, perPart)), algorithm == "PHILOX")
+	bits := b.Emit(op.Kind, []*ir.Value{state}, op.Attrs, nil, []*ir.Type{state.Type, part}).Results[1]
+	after := p.counted(in[0], counters(b, rng.Counters(algorithm, t.Shape, t.Elem.Bits())), false)
+	return []*ir.Value{after.Named(op.Results[0].Name), bits.Named(op.Results[1].Name)}
+}
+
+// counters is a number of counters.
+func counters(b *ir.Builder, n int) *ir.Value { return b.Const(ir.Ints64(ir.Tensor(ir.UI64), n)) }
+
+// counted is state, by counters further on: its second number, and its third by
+// what is carried from there. Of two numbers, the first is the key and the upper
+// half of the counter as well; the carry is lost then, unless a state with both
+// halves is wanted.
+func (p *partitioner) counted(state, by *ir.Value, both bool) *ir.Value {
+	b := &p.build
+	at := func(i int) *ir.Value { return b.SliceDim(state, 0, i, i+1) }
+	by = b.Reshape(by, 1)
+	low := b.Add(at(1), by)
+	n := state.Type.Shape[0]
+	if n == 2 && !both {
+		return b.Concat(0, at(0), low)
+	}
+	upper := at(n % 2 * 2)
+	return b.Concat(0, at(0), low, b.Add(upper, b.Convert(b.Compare("LT", low, by), ir.UI64)))
+}

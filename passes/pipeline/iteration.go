@@ -1,0 +1,328 @@
+package pipeline
+
+import (
+	"slices"
+
+	"ppc/ir"
+	"ppc/ir/facts"
+)
+
+// An iteration builds the body of a pipeline's loop: what all stages do at
+// iteration t.
+type iteration struct {
+	*loop
+	b  *ir.Builder
+	t  *ir.Value
+	in map[string]*ir.Value // the loop state before
+
+	stage *ir.Value // [S]: 0, 1, …
+	micro *ir.Value // [S]: the microbatch that each stage works on
+	rep   *ir.Value // [S]: the repeat that it is in; nil without repeats
+	valid *ir.Value // [S]: false where the work is bubble
+}
+
+// build returns the loop state after the iteration, by name, and the sums of
+// the layers' scalars.
+func (it *iteration) build(aux []*ir.Value) (map[string]*ir.Value, []*ir.Value) {
+	skip := it.attrs.Bool("skip_bubbles") && it.S > 1
+	it.progress(len(aux) > 0 || it.trains() || skip)
+	slot := it.mod(it.t, it.held()).Named("slot")
+	io := it.b.Index(it.in["state_io"], 1, slot).Named("io")
+	x := it.inputs(io)
+	args := []*ir.Value{it.real(x)}
+	for _, s := range it.sides {
+		v := it.side(s)
+		if it.staged(s) {
+			v = it.real(v)
+		}
+		args = append(args, v)
+	}
+	out := slices.Clone(it.compute(args))
+	if skip {
+		out[0] = it.skipped(out[0])
+	}
+	next := it.rotate(out[0].Named("out"), io, slot)
+	return next, it.sum(aux, out[1:])
+}
+
+// mod is v mod n, for v >= 0.
+func (it *iteration) mod(v *ir.Value, n int) *ir.Value {
+	if n == 1 {
+		return it.b.Splat(v.Type, 0)
+	}
+	return it.b.Binary(ir.Remainder, v, it.b.Splat(v.Type, float64(n)))
+}
+
+// progress computes where each stage is: stage s has been at work for
+// p = max(t - D*s, 0) iterations, works on microbatch p % N in repeat p / N, and
+// on nothing when t < D*s, p % N >= M or p >= N*(R-1) + M.
+func (it *iteration) progress(needValid bool) {
+	b := it.b
+	t := ir.Tensor(ir.I32, it.S)
+	it.stage = b.Iota(t, 0).Named("stage")
+	now := b.Broadcast(it.t, []int{it.S})
+	lead := b.Sub(now, b.Mul(it.stage, b.Splat(t, float64(it.D))))
+	p := b.Binary(ir.Maximum, lead, b.Splat(t, 0))
+	if slices.ContainsFunc(it.sides, func(s side) bool { return s.cut }) {
+		it.micro = it.turn(p)
+		if it.round() > it.M {
+			it.micro = b.Binary(ir.Minimum, it.micro, b.Splat(t, float64(it.M-1)))
+		}
+		it.micro = it.micro.Named("microbatch")
+	}
+	if it.R > 1 {
+		it.rep = b.Binary(ir.Minimum, b.Div(p, b.Splat(t, float64(it.round()))), b.Splat(t, float64(it.R-1))).Named("repeat")
+	}
+	if needValid {
+		started := b.Compare("GE", lead, b.Splat(t, 0))
+		if it.round() > it.M {
+			started = b.Binary(ir.And, started, b.Compare("LT", it.turn(p), b.Splat(t, float64(it.M))))
+		}
+		end := it.round()*(it.R-1) + it.M
+		it.valid = b.Binary(ir.And, started, b.Compare("LT", lead, b.Splat(t, float64(end)))).Named("valid")
+	}
+}
+
+// turn is which of a repeat's iterations p is, of N; the first M have a
+// microbatch.
+func (it *iteration) turn(p *ir.Value) *ir.Value { return it.mod(p, it.round()) }
+
+// where selects x for the stages at which [S] pred holds, y elsewhere.
+func (it *iteration) where(pred, x, y *ir.Value) *ir.Value {
+	return it.b.Select(it.b.Broadcast(pred, x.Type.Shape, 0), x, y)
+}
+
+// trains reports whether the program is going to be differentiated.
+func (l *loop) trains() bool { return l.m.Attrs.Has("pp.gradient") }
+
+// staged reports whether a side input has a stage dimension: where each stage
+// takes its own microbatch of it, and where one that all share has a cotangent,
+// of which the stages' shares must be told apart to leave out the bubbles'.
+func (l *loop) staged(s side) bool { return s.cut || l.trains() && s.v.Type.Elem.IsFloat() }
+
+// real is v, which has a stage dimension, with a cotangent only from the stages
+// whose work counts: elsewhere the value is the same, cut off. What a bubble's
+// arithmetic makes of don't-care numbers, infinities and NaN included, is
+// selected away where it would reach a weight or another stage.
+func (it *iteration) real(v *ir.Value) *ir.Value {
+	if !it.trains() || !v.Type.Elem.IsFloat() {
+		return v
+	}
+	cut := it.b.Emit(ir.PPName, []*ir.Value{v}, ir.AttrsOf(facts.Named("name", ir.Str("")), facts.Named("pp.stop_gradient", ir.Unit{})), nil, nil).Results[0]
+	cut.Sharding = v.Sharding
+	out := it.where(it.valid, v, cut).Named(v.Name)
+	out.Sharding = v.Sharding
+	return out
+}
+
+// skipped is v, a result of all stages, with no number of a bubble in it.
+func (it *iteration) skipped(v *ir.Value) *ir.Value {
+	none := it.b.Broadcast(it.b.Splat(ir.Tensor(v.Type.Elem), 0), v.Type.Shape)
+	none.Def.Attrs.Set("pp.dont_care", ir.Unit{})
+	out := it.where(it.valid, v, none)
+	if s := it.layer.Params()[0].Sharding; s != nil {
+		out.Sharding = s.Prepend(it.stageAxes()...)
+	}
+	return out
+}
+
+// inputs: stage 0 takes the next input microbatch while there is one, then
+// what the last stage has sent back; every other stage takes its neighbour's.
+func (it *iteration) inputs(io *ir.Value) *ir.Value {
+	b := it.b
+	first := io
+	if it.R > 1 {
+		back := it.in["shift"]
+		if it.storage() {
+			back = b.Index(it.in["circ_storage"], 1, it.mod(it.t, it.M)).Named("circ")
+		}
+		fresh := b.Compare("LT", it.t, b.I32(it.M))
+		first = b.Select(fresh, io, back)
+	}
+	isFirst := b.Compare("EQ", it.stage, b.Splat(it.stage.Type, 0))
+	x := it.where(isFirst, first, it.in["shift"]).Named("stages_in")
+	if s := it.layer.Params()[0].Sharding; s != nil {
+		x = b.Constrain(x, s.Prepend(it.loop.stageAxes()...))
+	}
+	name := b.Emit(ir.PPName, []*ir.Value{x}, ir.AttrsOf(facts.Named("name", ir.Str("iteration_input"))), nil, nil).Results[0]
+	return name.Named("stages_in")
+}
+
+func (l *loop) stageAxes() []ir.AxisRef { return l.schedule.stage }
+
+// spread repeats v, which all stages share, along a stage dimension.
+func (it *iteration) spread(v *ir.Value) *ir.Value {
+	dims := make([]int, v.Type.Rank())
+	for d := range dims {
+		dims[d] = d + 1
+	}
+	out := it.b.Broadcast(v, append([]int{it.S}, v.Type.Shape...), dims...).Named(v.Name)
+	if v.Sharding != nil {
+		out.Sharding = v.Sharding.Prepend(it.stageAxes()...)
+	}
+	return out
+}
+
+// side is the slice of a side input for the microbatch that each stage works on.
+func (it *iteration) side(s side) *ir.Value {
+	switch {
+	case !it.staged(s):
+		return s.v
+	case !s.cut:
+		return it.spread(s.v)
+	}
+	return rowsOf(it.b, s.v, it.micro, false).Named(s.v.Name)
+}
+
+// rowsOf takes row index[s] of v for each stage s: v is [n, …], or [n, S, …]
+// where each stage takes it from its own part. The result is [S, …].
+func rowsOf(b *ir.Builder, v, index *ir.Value, own bool) *ir.Value {
+	g := ir.GatherDims{CollapsedSliceDims: []int{0}, StartIndexMap: []int{0}, IndexVectorDim: 1}
+	if own {
+		g.OperandBatchingDims, g.StartIndicesBatchingDims = []int{1}, []int{0}
+	}
+	return gatherRows(b, v, b.Reshape(index, index.Type.Shape[0], 1), g)
+}
+
+// gatherRows takes of v the places that index has along the dimensions of g's
+// start indices, and all of the others.
+func gatherRows(b *ir.Builder, v, index *ir.Value, g ir.GatherDims) *ir.Value {
+	sizes := slices.Clone(v.Type.Shape)
+	for d := range sizes {
+		if slices.Contains(g.CollapsedSliceDims, d) || slices.Contains(g.OperandBatchingDims, d) {
+			sizes[d] = 1
+		} else {
+			g.OffsetDims = append(g.OffsetDims, len(g.OffsetDims)+1)
+		}
+	}
+	attrs := ir.AttrsOf(facts.Named("dimension_numbers", g), facts.Named("slice_sizes", ir.Ints(sizes)))
+	return b.Emit(ir.Gather, []*ir.Value{v, index}, attrs, nil, nil).Results[0]
+}
+
+// compute runs the L layers of every stage. With several, they are a loop over
+// positions whose body is one layer of all stages. Weights that are gathered in
+// every iteration are chosen and gathered in that loop: one layer is whole at a
+// time, and what it gives to the gradient is added to that of all layers in place.
+// With skip_bubbles they are chosen before: in reverse, nothing but the weights'
+// cotangents must then leave the loop, so that it can be left out.
+func (it *iteration) compute(args []*ir.Value) []*ir.Value {
+	if it.L == 1 {
+		return slices.Clone(it.b.Call(it.stages, append(args, it.chosen(it.used, it.ofRepeat)...)...))
+	}
+	body := new(ir.Block)
+	in := *it
+	in.b = it.b.In(body)
+	pos := it.f.NewArg(body, ir.Tensor(ir.I32), "position")
+	var ws []*ir.Value
+	if it.attrs.Str("gather") == "per_iteration" && !it.attrs.Bool("skip_bubbles") {
+		ws = in.chosen(it.used, func(w *ir.Value) *ir.Value { return in.ofLayer(w, pos) })
+	} else {
+		all := it.chosen(func(s *ir.Sharding) *ir.Sharding { return it.used(s.Prepend()) }, it.ofRepeat)
+		for _, w := range all {
+			ws = append(ws, in.b.Index(w, 1, pos).Named(w.Name))
+		}
+	}
+	init := []*ir.Value{args[0]}
+	inner := append([]*ir.Value{it.f.NewArg(body, args[0].Type, "x")}, args[1:]...)
+	var sums []*ir.Value
+	for _, r := range it.stages.Results[1:] {
+		init = append(init, it.b.Splat(r.Type, 0))
+		sums = append(sums, it.f.NewArg(body, r.Type, "aux"))
+	}
+	out := slices.Clone(in.b.Call(it.stages, append(inner, ws...)...))
+	for i := range sums {
+		out[i+1] = in.b.Add(sums[i], out[i+1])
+	}
+	in.b.Emit(ir.PPYield, out, nil, nil, nil)
+	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(it.L)),
+		facts.Named("pp.loop", ir.Str("layers")), facts.Named("pp.config", it.config), facts.Named("pp.unroll", unrollAttr(it.attrs, "scan_layers", "", it.L)))
+	return it.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil).Results
+}
+
+// chosen is the weights of this iteration, which choose takes from those of all
+// repeats, gathered where they are stored in parts. lift turns a sharding of a
+// layer's weight into one of what is chosen.
+func (it *iteration) chosen(lift func(*ir.Sharding) *ir.Sharding, choose func(w *ir.Value) *ir.Value) []*ir.Value {
+	var ws []*ir.Value
+	first := 1 + len(it.sides)
+	for i, w := range it.weights {
+		leaf := it.layer.Params()[first+i]
+		v := choose(w)
+		if leaf.Sharding != nil {
+			v.Sharding = lift(leaf.Sharding)
+		}
+		ws = append(ws, it.real(whole(it.b, v, leaf, lift, it.attrs.Str("gather"), it.attrs)))
+	}
+	return ws
+}
+
+// ofRepeat is what each stage has of w in its repeat: [S, (L,) …w].
+func (it *iteration) ofRepeat(w *ir.Value) *ir.Value {
+	if it.R == 1 {
+		return w
+	}
+	return rowsOf(it.b, w, it.rep, true).Named(w.Name)
+}
+
+// ofLayer is what each stage has of w in its repeat, at position pos: [S, …w].
+func (it *iteration) ofLayer(w, pos *ir.Value) *ir.Value {
+	b := it.b
+	if it.R == 1 {
+		return b.Index(w, 1, pos).Named(w.Name)
+	}
+	index := b.Concat(1, b.Reshape(it.rep, it.S, 1), b.Broadcast(pos, []int{it.S, 1}))
+	return gatherRows(b, w, index, ir.GatherDims{CollapsedSliceDims: []int{0, 2}, StartIndexMap: []int{0, 2}, IndexVectorDim: 1,
+		OperandBatchingDims: []int{1}, StartIndicesBatchingDims: []int{0}}).Named(w.Name)
+}
+
+// used is the sharding of a layer's weight at its use by all stages: [S, …w].
+func (it *iteration) used(leaf *ir.Sharding) *ir.Sharding { return leaf.Prepend(it.stageAxes()...) }
+
+// Rotate moves the results on: to the next stage, to the waiting microbatches
+// of the next repeat, and out.
+func (it *iteration) rotate(out, io, slot *ir.Value) map[string]*ir.Value {
+	b := it.b
+	next := make(map[string]*ir.Value)
+	send := out
+	if it.D == 2 {
+		send = it.in["prev_outputs"]
+		next["prev_outputs"] = out
+	}
+	edge := "zero"
+	if it.R > 1 && !it.storage() {
+		edge = "wrap"
+	}
+	next["shift"] = it.move(edge, 1, send).Named("shift")
+	if it.storage() {
+		// The mover lags by one iteration, so that its transfer hides behind the compute.
+		arrived := it.move("wrap", 1, it.in["circ_storage_mover"])
+		lag := it.D*(it.S-1) + 1
+		at := it.mod(b.Add(it.t, b.I32((it.M-lag%it.M)%it.M)), it.M)
+		next["circ_storage"] = b.SetIndex(it.in["circ_storage"], 1, at, arrived)
+		next["circ_storage_mover"] = out
+	}
+	stream := it.move("fill", -1, io, out)
+	next["state_io"] = b.SetIndex(it.in["state_io"], 1, slot, stream)
+	return next
+}
+
+func (it *iteration) move(edge string, shift int, vs ...*ir.Value) *ir.Value {
+	attrs := ir.AttrsOf(facts.Named("shift", ir.I64Attr(shift)), facts.Named("edge", ir.Str(edge)), facts.Named("lowering", ir.Str(it.attrs.Str("rotate"))))
+	v := it.b.Emit(ir.PPRotate, vs, attrs, nil, nil).Results[0]
+	if s := it.layer.Params()[0].Sharding; s != nil {
+		v.Sharding = s.Prepend(it.stageAxes()...)
+	}
+	return v
+}
+
+// sum adds the scalars of the stages whose work counts.
+func (it *iteration) sum(aux, out []*ir.Value) []*ir.Value {
+	var sums []*ir.Value
+	for i, v := range out {
+		zero := it.b.Splat(v.Type, 0)
+		kept := it.b.Select(it.valid, v, zero)
+		total := it.b.Reduce(ir.Add, kept, it.b.Splat(ir.Tensor(v.Type.Elem), 0), 0)
+		sums = append(sums, it.b.Add(aux[i], total).Named("aux"))
+	}
+	return sums
+}

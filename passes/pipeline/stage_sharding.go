@@ -1,0 +1,682 @@
+package pipeline
+
+import (
+	"slices"
+
+	"ppc/ir"
+	"ppc/ir/facts"
+	"ppc/passes/layout"
+	"ppc/passes/pass"
+	"ppc/passes/rewrite"
+)
+
+// StageSharding turns every pp.pipeline of main into a loop over iterations
+// whose state is sharded over the mesh axis stage, and every pp.stack into a
+// loop over layers.
+//
+// One iteration runs all stages, each on its own microbatch: the layer
+// function mapped over a leading stage dimension. Names follow the
+// mathematics: S stages, M microbatches, R repeats, L layers per stage and
+// repeat, D iterations of forwarding delay, N iterations from one repeat of a
+// stage to its next, m = M/S, rounded up, microbatches held by each stage's
+// slice of the input and output buffer, b rows in one microbatch.
+//
+// What stands afterwards: pp.scan loops marked with the configuration for the
+// passes that follow, pp.rotate for every move along the stage dimension, and
+// pp.gather at the use of each weight that is stored in parts.
+func StageSharding(_ *pass.Context, m *ir.Module) error {
+	for _, f := range slices.Clone(m.Funcs) {
+		if f.Body == nil || f.Private {
+			continue
+		}
+		if err := (&stager{m: m, f: f, mapped: make(map[string]*ir.Func)}).run(); err != nil {
+			return err
+		}
+	}
+	rewrite.DropUnused(m)
+	for _, f := range m.Funcs {
+		useGathered(f)
+	}
+	return nil
+}
+
+// useGathered makes the weights of a layer function lie as they are used: who
+// calls it gathers them.
+func useGathered(f *ir.Func) {
+	if f.Body == nil {
+		return
+	}
+	for _, p := range f.Params() {
+		if g, ok := p.Attrs.Get("pp.gathered").(*ir.Sharding); ok {
+			p.Sharding = g
+			p.Attrs.Delete("pp.gathered")
+		}
+	}
+}
+
+// A stager lowers the pipelines and stacks of one function.
+type stager struct {
+	m      *ir.Module
+	f      *ir.Func
+	b      *ir.Builder
+	sub    ir.Subst
+	mapped map[string]*ir.Func // layer functions mapped over stages, by name
+
+	params []*ir.Value // the parameters to come
+}
+
+func (s *stager) run() error {
+	ops := s.f.Body.Ops
+	s.sub = s.f.NewSubst()
+	s.params = slices.Clone(s.f.Params())
+	body := new(ir.Block)
+	s.b = &ir.Builder{Func: s.f, Block: body}
+	for _, op := range ops {
+		s.b.Origin = op.Origin
+		s.sub.Apply(op.Operands)
+		for _, r := range op.Regions {
+			s.sub.ApplyBlock(r)
+		}
+		var out []*ir.Value
+		var err error
+		switch op.Kind {
+		case ir.PPPipeline:
+			out, err = s.pipeline(op)
+		case ir.PPStack:
+			out, err = s.stackOp(op)
+		default:
+			body.Ops = append(body.Ops, op)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i, v := range op.Results {
+			s.sub[v.ID] = out[i]
+			out[i].Name = v.Name
+			if out[i].Sharding == nil {
+				out[i].Sharding = v.Sharding
+			}
+		}
+	}
+	body.Args = s.params
+	for i, p := range body.Args {
+		p.Block, p.Index = body, i
+	}
+	s.f.Body = body
+	return nil
+}
+
+// A schedule is the configuration of one pipeline, in the symbols of the
+// mathematics.
+type schedule struct {
+	S, M, R, L, D int
+	config        ir.Dict
+	attrs         ir.Attrs
+	stage         []ir.AxisRef // the stage dimension's axes: none without such a mesh axis
+}
+
+// scheduleOf reads the configuration d.
+func scheduleOf(d ir.Dict) schedule {
+	a := ir.Attrs(d)
+	return schedule{S: a.Int("stages"), M: a.Int("microbatches"), R: a.Int("repeats"), L: a.Int("layers_per_stage"), D: a.Int("delay"), config: d, attrs: a}
+}
+
+func (s *stager) schedule(op *ir.Op) (schedule, error) {
+	d, _ := op.Attrs.Get("config").(ir.Dict)
+	c, a := scheduleOf(d), ir.Attrs(d)
+	switch pipelined := a.Int("pipelined"); {
+	case c.S < 1 || c.M < 1 || c.R < 1 || c.L < 1 || c.D < 1 || c.D > 2:
+		return c, pass.Errorf(op, "pipeline: stages = %d, microbatches = %d, repeats = %d, layers_per_stage = %d, delay = %d: all at least 1, the delay 1 or 2", c.S, c.M, c.R, c.L, c.D)
+	case c.S*c.R*c.L != pipelined || pipelined > op.Int("layers"):
+		return c, pass.Errorf(op, "pipeline: %d stages x %d repeats x %d layers per stage do not make the %d layers in the pipeline (of %d)", c.S, c.R, c.L, pipelined, op.Int("layers"))
+	}
+	if len(s.m.Meshes) > 0 && s.m.Meshes[0].AxisSize(facts.StageAxis) > 1 {
+		c.stage = ir.Axs(facts.StageAxis)
+		if n := s.m.Meshes[0].AxisSize(facts.StageAxis); n != c.S {
+			return c, pass.Errorf(op, "pipeline: %d stages on a mesh axis of size %d", c.S, n)
+		}
+	}
+	if a.Bool("skip_bubbles") && c.S > 1 {
+		if len(c.stage) == 0 {
+			return c, pass.Errorf(op, "pipeline: skip_bubbles = true with all %d stages on one device, which has work in every iteration; leave it out", c.S)
+		}
+		s.m.Attrs.Set("pp.skip_bubbles", ir.Unit{})
+	}
+	return c, nil
+}
+
+// round is N, the iterations from one repeat of a stage to its next: a
+// microbatch for each, and at least the D*S iterations that a microbatch takes
+// from stage 0 through all stages and back to it. Where there are fewer
+// microbatches than that, the rest of every repeat but the last is bubble.
+func (c schedule) round() int {
+	if c.R == 1 {
+		return c.M
+	}
+	return max(c.M, c.D*c.S)
+}
+
+// before is the iterations until microbatch 0 leaves the last stage of the last
+// repeat.
+func (c schedule) before() int { return c.round()*(c.R-1) + c.D*(c.S-1) }
+
+// iterations is the trip count T; the last D*(S-1) are the drain.
+func (c schedule) iterations() int { return c.before() + c.M }
+
+// held is m, the microbatches in each stage's slice of the input and output
+// buffer. Where M is no multiple of S, the buffer has S*m - M more than the
+// batch has.
+func (c schedule) held() int { return (c.M + c.S - 1) / c.S }
+
+// storage reports whether microbatches wait between repeats: the pipeline is
+// shorter than the microbatches are many.
+func (c schedule) storage() bool { return c.R > 1 && c.M > c.S*c.D }
+
+func (s *stager) pipeline(op *ir.Op) ([]*ir.Value, error) {
+	c, err := s.schedule(op)
+	if err != nil {
+		return nil, err
+	}
+	layer := s.m.Func(op.Sym("layer"))
+	if layer == nil {
+		return nil, pass.Errorf(op, "there is no layer function @%s", op.Sym("layer"))
+	}
+	l := &loop{stager: s, schedule: c, op: op, layer: layer}
+	out, err := l.lower()
+	if err != nil {
+		return nil, err
+	}
+	if rest := op.Int("layers") - c.S*c.R*c.L; rest > 0 {
+		outside := s.m.Func(c.attrs.Sym("outside"))
+		if outside == nil {
+			return nil, pass.Errorf(op, "there is no layer function @%s for the %d layers after the pipeline", c.attrs.Sym("outside"), rest)
+		}
+		sides := op.Operands[1 : 1+op.Int("sides")]
+		after, err := s.stack(op, outside, out[0], sides, l.rest, rest)
+		if err != nil {
+			return nil, err
+		}
+		out[0] = after[0]
+		for i := range out[1:] {
+			out[i+1] = s.b.Add(out[i+1], after[i+1])
+		}
+	}
+	return out, nil
+}
+
+// A loop is the lowering of one pipeline.
+type loop struct {
+	*stager
+	schedule
+	op    *ir.Op
+	layer *ir.Func
+
+	weights []*ir.Value // [R, S, (L,) …w], R and L only where more than 1
+	rest    []*ir.Value // rows for the layers after the pipeline
+	sides   []side
+	stages  *ir.Func // the layer function, mapped
+}
+
+// A side is a side input: cut into microbatches, [M, b, …], or shared by all.
+type side struct {
+	v   *ir.Value
+	cut bool
+}
+
+func (l *loop) lower() ([]*ir.Value, error) {
+	l.splitWeights()
+	if err := l.splitSides(); err != nil {
+		return nil, err
+	}
+	if err := l.mapLayer(); err != nil {
+		return nil, err
+	}
+	x := l.op.Operands[0]
+	micro := l.layer.Params()[0]
+	b := micro.Type.Shape[0]
+	if x.Type.Shape[0] != l.M*b {
+		return nil, pass.Errorf(l.op, "pipeline: a batch of %d does not make %d microbatches of %d", x.Type.Shape[0], l.M, b)
+	}
+	state := l.initial(x, micro)
+	scan := l.scan(state)
+	var out *ir.Value
+	for i, c := range state {
+		if c.name == "state_io" {
+			out = l.realign(scan.Results[i], x.Type)
+		}
+	}
+	if out.Sharding = l.op.Results[0].Sharding; out.Sharding != nil {
+		out = l.b.Constrain(out, out.Sharding)
+	}
+	results := []*ir.Value{out}
+	for i := range l.op.Results[1:] {
+		sum := scan.Results[len(state)-len(l.op.Results[1:])+i]
+		if len(l.m.Meshes) > 0 { // the devices add up once, after the loop
+			sum = l.b.Constrain(sum, layout.UnreducedElsewhere(l.m.Meshes[0], ir.Replicated(l.m.Meshes[0].Name, 0)))
+		}
+		results = append(results, l.b.Div(sum, l.b.Splat(sum.Type, float64(l.M))))
+	}
+	return results, nil
+}
+
+// splitWeights gives each stacked weight its pipelined shape. A weight that is
+// a parameter used only here becomes one parameter for the pipeline and one
+// for the layers after it, so that each can lie on the mesh as it is used.
+func (l *loop) splitWeights() {
+	first := 1 + l.op.Int("sides")
+	piped, total := l.S*l.R*l.L, l.op.Int("layers")
+	uses := l.f.Uses()
+	for i, w := range l.op.Operands[first:] {
+		leaf := l.layer.Params()[first+i]
+		shape := l.stacked(leaf.Type.Shape)
+		sharding := l.stackedSharding(leaf.Sharding)
+		if w.Block == l.f.Body && uses[w.ID] == 1 {
+			pipe := l.param(w, w.Type.WithShape(shape...), sharding, 0, piped)
+			parts := []*ir.Value{pipe}
+			if piped < total {
+				rest := l.param(w, w.Type.WithShape(append([]int{total - piped}, leaf.Type.Shape...)...), l.unstaged(w.Sharding), piped, total)
+				parts = append(parts, rest)
+				l.rest = append(l.rest, rest)
+			}
+			at := slices.Index(l.params, w)
+			l.params = slices.Replace(l.params, at, at+1, parts...)
+			l.weights = append(l.weights, pipe)
+			continue
+		}
+		if piped < total {
+			l.rest = append(l.rest, l.b.SliceDim(w, 0, piped, total))
+		}
+		v := l.b.Reshape(l.b.SliceDim(w, 0, 0, piped), shape...).Named(w.Name)
+		l.weights = append(l.weights, l.b.Constrain(v, sharding))
+	}
+}
+
+// param is a new parameter that holds the rows lo to hi of the stacked w.
+func (l *loop) param(w *ir.Value, t *ir.Type, s *ir.Sharding, lo, hi int) *ir.Value {
+	v := l.f.NewValue(t, w.Name)
+	v.Sharding, v.Attrs = s, w.Attrs
+	v.Attrs.Set("pp.rows", ir.Ints{lo, hi})
+	return v
+}
+
+// stacked is the pipelined shape of a weight: [R, S, (L,) …w].
+func (c schedule) stacked(w []int) []int {
+	var shape []int
+	if c.R > 1 {
+		shape = append(shape, c.R)
+	}
+	shape = append(shape, c.S)
+	if c.L > 1 {
+		shape = append(shape, c.L)
+	}
+	return append(shape, w...)
+}
+
+func (c schedule) stackedSharding(w *ir.Sharding) *ir.Sharding {
+	if w == nil {
+		return nil
+	}
+	s := w.Clone()
+	if c.L > 1 {
+		s = s.Prepend()
+	}
+	s = s.Prepend(c.stage...)
+	if c.R > 1 {
+		s = s.Prepend()
+	}
+	return s
+}
+
+// unstaged is s without the stage axis: the layers after a pipeline are not
+// spread over stages.
+func (l *loop) unstaged(s *ir.Sharding) *ir.Sharding {
+	if s == nil {
+		return nil
+	}
+	return s.Without(facts.StageAxis)
+}
+
+// splitSides cuts the side inputs that have the batch into microbatches.
+func (l *loop) splitSides() error {
+	for i := range l.op.Int("sides") {
+		v, want := l.op.Operands[1+i], l.layer.Params()[1+i]
+		switch {
+		case v.Type.Equal(want.Type):
+			if l.M == 1 && l.S > 1 { // with the batch or without it
+				v = l.b.Constrain(v, want.Sharding)
+			}
+			l.sides = append(l.sides, side{v, false})
+		case v.Type.Rank() == want.Type.Rank() && want.Type.Rank() > 0 && v.Type.Shape[0] == l.M*want.Type.Shape[0]:
+			cut := l.b.Reshape(v, append([]int{l.M}, want.Type.Shape...)...).Named(v.Name)
+			if want.Sharding != nil {
+				cut = l.b.Constrain(cut, want.Sharding.Prepend())
+			}
+			l.sides = append(l.sides, side{cut, true})
+		default:
+			return pass.Errorf(l.op, "side input %d is %s, the layer takes %s for one of %d microbatches", i, v.Type, want.Type, l.M)
+		}
+	}
+	return nil
+}
+
+// mapLayer maps the layer function over the stages: the activation, the staged
+// side inputs and the weights have a stage dimension.
+func (l *loop) mapLayer() error {
+	batched := make([]bool, len(l.layer.Params()))
+	for i := range batched {
+		side := i - 1
+		batched[i] = side < 0 || side >= len(l.sides) || l.staged(l.sides[side])
+	}
+	name := l.layer.Name + ".stages"
+	if g := l.mapped[name]; g != nil {
+		l.stages = g
+		return nil
+	}
+	flat := l.layer.Clone()
+	useGathered(flat)
+	if err := rewrite.InlineCalls(l.m, flat); err != nil {
+		return err
+	}
+	g, err := Vmap(flat, name, batched, l.S, l.stage)
+	if err != nil {
+		return err
+	}
+	l.m.Funcs = append(l.m.Funcs, g)
+	l.mapped[name], l.stages = g, g
+	return nil
+}
+
+// A carry is one buffer of the loop state.
+type carry struct {
+	name string
+	init *ir.Value
+}
+
+// initial makes the loop state: see the buffers and their shapes in the order
+// of the mathematics. All but state_io start with numbers that nobody looks at.
+func (l *loop) initial(x, micro *ir.Value) []carry {
+	b := l.b
+	inner := micro.Type.Shape
+	state := []carry{{"state_io", l.stream(x, micro)}}
+	buffer := func(name string, shape ...int) {
+		v := b.Broadcast(b.Splat(ir.Tensor(x.Type.Elem), 0), append(shape, inner...))
+		v.Def.Attrs.Set("pp.dont_care", ir.Unit{})
+		state = append(state, carry{name, l.lay(v, micro.Sharding, len(shape)-1)})
+	}
+	buffer("shift", l.S)
+	if l.D == 2 {
+		buffer("prev_outputs", l.S)
+	}
+	if l.storage() {
+		buffer("circ_storage", l.S, l.M)
+		buffer("circ_storage_mover", l.S)
+	}
+	for i, r := range l.op.Results[1:] {
+		state = append(state, carry{"aux", b.Splat(l.layer.Results[i+1].Type.WithElem(r.Type.Elem), 0)})
+	}
+	return state
+}
+
+// stream is the batch x as the input and output buffer, [S, m, b, …], which
+// stage 0 takes microbatch after microbatch from. Behind the last microbatch,
+// where M is no multiple of S, it has zeros that nobody looks at.
+func (l *loop) stream(x, micro *ir.Value) *ir.Value {
+	inner, m := micro.Type.Shape, l.held()
+	if more := l.S*m - l.M; more > 0 {
+		none := l.b.Splat(ir.Tensor(x.Type.Elem), 0)
+		none.Def.Attrs.Set("pp.dont_care", ir.Unit{})
+		edge := make([]int, x.Type.Rank())
+		high := slices.Clone(edge)
+		high[0] = more * inner[0]
+		rows := x.Stated()
+		local := l.across(x.Type, rows)
+		x = l.b.Constrain(l.b.Pad(l.b.Constrain(x, local), none, edge, high, edge), local)
+		if local != nil {
+			x = l.b.Constrain(x, rows)
+		}
+	}
+	return l.lay(l.b.Reshape(x, append([]int{l.S, m}, inner...)...), micro.Sharding, 1)
+}
+
+// across is s, of a batch of type t, with the mesh axes of its rows on a later
+// dimension instead: where rows are added or left out, each device does so by
+// itself, and what it takes to get there and back is an all-to-all each. It is
+// nil where the rows are not sharded, or no dimension divides by their axes.
+func (l *loop) across(t *ir.Type, s *ir.Sharding) *ir.Sharding {
+	if s == nil || len(s.Dims[0].Axes) == 0 {
+		return nil
+	}
+	mesh := l.m.Meshes[0]
+	for d := 1; d < t.Rank(); d++ {
+		axes := slices.Concat(s.Dims[d].Axes, s.Dims[0].Axes)
+		if t.Shape[d]%mesh.RefsSize(axes) == 0 {
+			out := s.Clone()
+			out.Dims[0], out.Dims[d] = ir.DimSharding{}, ir.DimSharding{Axes: axes}
+			return out
+		}
+	}
+	return nil
+}
+
+// lay constrains v to have its stage dimension on the stage axis, then extra
+// dimensions that are whole, then those of one microbatch.
+func (l *loop) lay(v *ir.Value, micro *ir.Sharding, extra int) *ir.Value {
+	if micro == nil {
+		return v
+	}
+	s := micro.Clone()
+	for range extra {
+		s = s.Prepend()
+	}
+	return l.b.Constrain(v, s.Prepend(l.stage...))
+}
+
+// scan builds the loop over iterations.
+func (l *loop) scan(state []carry) *ir.Op {
+	body := new(ir.Block)
+	t := l.f.NewArg(body, ir.Tensor(ir.I32), "t")
+	in := make(map[string]*ir.Value)
+	var init, aux []*ir.Value
+	for _, c := range state {
+		v := l.f.NewArg(body, c.init.Type, c.name)
+		init = append(init, c.init)
+		if in[c.name] = v; c.name == "aux" {
+			aux = append(aux, v)
+		}
+	}
+	it := &iteration{loop: l, b: l.b.In(body), t: t, in: in}
+	next, sums := it.build(aux)
+	var yield []*ir.Value
+	for _, c := range state {
+		if c.name != "aux" {
+			v := next[c.name]
+			if v.Name == "" {
+				v.Name = c.name
+			}
+			yield = append(yield, v)
+		}
+	}
+	it.b.Emit(ir.PPYield, append(yield, sums...), nil, nil, nil)
+	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(state))), facts.Named("trip_count", ir.I64Attr(l.iterations())),
+		facts.Named("pp.loop", ir.Str("iterations")), facts.Named("pp.config", l.config), facts.Named("pp.unroll", unrollAttr(l.attrs, "scan_iterations", unrollOf(l.attrs), l.iterations())))
+	scan := l.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil)
+	for i, c := range state {
+		scan.Results[i].Name = c.name
+	}
+	return scan
+}
+
+// unrollAttr is how often the body of a loop is to be repeated, which the setting
+// scan makes a loop: as often as it runs where that is off; nil for once. The
+// setting unroll is for the loop that the setting of makes one.
+func unrollAttr(config ir.Attrs, scan, of string, trips int) ir.Attr {
+	if config.Has(scan) && !config.Bool(scan) {
+		return ir.I64Attr(trips)
+	}
+	if k := config.Int("unroll"); k > 1 && scan == of {
+		return ir.I64Attr(k)
+	}
+	return nil
+}
+
+// unrollOf is the setting of the loop that the setting unroll is for: that over
+// iterations, which in a stack are its layers.
+func unrollOf(config ir.Attrs) string {
+	if of := config.Str("unroll_of"); of != "" {
+		return of
+	}
+	return "scan_iterations"
+}
+
+// realign undoes the rotation of the output: iteration t puts what leaves the
+// last stage in slot t mod m, behind what is there, and the last S*m iterations
+// fill the buffer. Those of the microbatches are the last M of them.
+func (l *loop) realign(io *ir.Value, t *ir.Type) *ir.Value {
+	m := l.held()
+	more := l.S*m - l.M
+	k := (l.before() - more%m + m) % m
+	if k > 0 {
+		io = l.b.Concat(1, l.b.SliceDim(io, 1, k, m), l.b.SliceDim(io, 1, 0, k))
+	}
+	if more > 0 {
+		b, rest := io.Type.Shape[2], io.Type.Shape[3:]
+		rows := l.op.Operands[0].Stated()
+		local := l.across(t, rows)
+		io = l.b.Reshape(io, append([]int{l.S * m * b}, rest...)...)
+		if local != nil {
+			io = l.b.Constrain(io, rows)
+		}
+		return l.b.Constrain(l.b.SliceDim(l.b.Constrain(io, local), 0, more*b, l.S*m*b), local)
+	}
+	return l.b.Reshape(io, t.Shape...)
+}
+
+// stackOp lowers a pp.stack.
+func (s *stager) stackOp(op *ir.Op) ([]*ir.Value, error) {
+	layer := s.m.Func(op.Sym("layer"))
+	if layer == nil {
+		return nil, pass.Errorf(op, "there is no layer function @%s", op.Sym("layer"))
+	}
+	k := 1 + op.Int("sides")
+	return s.stack(op, layer, op.Operands[0], op.Operands[1:k], op.Operands[k:], op.Int("layers"))
+}
+
+// stack applies the layer function n times: a loop over layers that carries
+// the activation and the sums of the scalars, with the weights as
+// per-iteration inputs. Where a window of gathered weights is to slide over the
+// layers it is the pipeline of one stage that a stack is.
+func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []*ir.Value, n int) ([]*ir.Value, error) {
+	config := ir.Attrs(nil)
+	if d, ok := op.Attrs.Get("config").(ir.Dict); ok {
+		config = ir.Attrs(d)
+	}
+	policy := config.Str("gather")
+	switch {
+	case policy == "per_repeat" && n > 1 && slices.ContainsFunc(layer.Params()[1+len(sides):], func(leaf *ir.Value) bool { return isGathered(leaf, roundedTo(leaf, config)) }):
+		return s.windowedStack(op, layer, x, sides, weights, n)
+	case policy != "once":
+		policy = "per_iteration"
+	}
+	body := new(ir.Block)
+	b := s.b.In(body)
+	s.f.NewArg(body, ir.Tensor(ir.I32), "layer")
+	if facts.ExplicitMode(s.m) {
+		x = s.b.Constrain(x, layer.Params()[0].Sharding)
+	}
+	init := []*ir.Value{x}
+	args := append([]*ir.Value{s.f.NewArg(body, x.Type, "x")}, sides...)
+	var sums []*ir.Value
+	for _, r := range layer.Results[1:] {
+		init = append(init, s.b.Splat(r.Type, 0))
+		sums = append(sums, s.f.NewArg(body, r.Type, "aux"))
+	}
+	for i := range weights {
+		leaf := layer.Params()[1+len(sides)+i]
+		v := s.f.NewArg(body, leaf.Type, leaf.Attrs.Str("pp.name"))
+		args = append(args, whole(b, v, leaf, nil, policy, config))
+	}
+	out := slices.Clone(b.Call(layer, args...))
+	for i := range sums {
+		out[i+1] = b.Add(sums[i], out[i+1])
+	}
+	b.Emit(ir.PPYield, out, nil, nil, nil)
+	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(n)),
+		facts.Named("pp.loop", ir.Str("layers")), facts.Named("pp.config", ir.Dict(config)), facts.Named("pp.unroll", unrollAttr(config, "scan_layers", "scan_layers", n)))
+	return s.b.Emit(ir.PPScan, append(init, weights...), attrs, []*ir.Block{body}, nil).Results, nil
+}
+
+// windowedStack is a stack as a pipeline of one stage: one microbatch, which is
+// the batch, goes through a layer in each repeat.
+func (s *stager) windowedStack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []*ir.Value, n int) ([]*ir.Value, error) {
+	of, _ := op.Attrs.Get("config").(ir.Dict)
+	config := slices.Clone(ir.Attrs(of))
+	for _, name := range []string{"stages", "microbatches", "layers_per_stage", "delay"} {
+		config.Set(name, ir.I64Attr(1))
+	}
+	config.Set("repeats", ir.I64Attr(n))
+	config.Set("pipelined", ir.I64Attr(n))
+	config.Set("scan_repeats", ir.Bool(!config.Has("scan_layers") || config.Bool("scan_layers")))
+	config.Set("scan_iterations", ir.Bool(false)) // one in each repeat
+	config.Set("unroll_of", ir.Str("scan_repeats"))
+	config.Set("skip_bubbles", ir.Bool(false))
+	config.Delete("compat")
+	if config.Str("checkpoint") == "layer" {
+		config.Set("checkpoint", ir.Str("iteration"))
+	}
+	if facts.ExplicitMode(s.m) {
+		x = s.b.Constrain(x, layer.Params()[0].Sharding)
+	}
+	attrs := rewrite.AttrsWith(op, facts.Named("layers", ir.I64Attr(n)))
+	one := &ir.Op{Kind: ir.PPPipeline, Attrs: attrs, Operands: slices.Concat([]*ir.Value{x}, sides, weights), Results: op.Results, Origin: op.Origin}
+	c := schedule{S: 1, M: 1, R: n, L: 1, D: 1, config: ir.Dict(config), attrs: config}
+	return (&loop{stager: s, schedule: c, op: one, layer: layer}).lower()
+}
+
+// whole is weight v with a pp.gather where leaf, the layer's parameter, is
+// used whole over axes that it is stored in parts over, or has more bits than
+// the configuration's gather_dtype, to which it is rounded first. lift turns a
+// sharding of leaf into one of v. The result has v's type.
+func whole(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Sharding, policy string, config ir.Attrs) *ir.Value {
+	elem, own := roundedTo(leaf, config), v.Type.Elem
+	if !isGathered(leaf, elem) {
+		if elem != own {
+			v = b.Convert(v, elem)
+			v.Def.Attrs.Set(facts.ReduceAttr, ir.Str(own.String()))
+			v = b.Convert(v, own)
+		}
+		return v
+	}
+	g := leaf.Attrs.Get("pp.gathered").(*ir.Sharding)
+	if lift != nil {
+		g = lift(g)
+	}
+	attrs := ir.AttrsOf(facts.Named("sharding", g), facts.Named("policy", ir.Str(policy)))
+	if elem != own {
+		attrs.Set("dtype", ir.Str(elem.String()))
+	}
+	if reduce := config.Get("reduce_dtype"); reduce != nil {
+		attrs.Set(facts.ReduceAttr, reduce)
+	}
+	out := b.Emit(ir.PPGather, []*ir.Value{v}, attrs, nil, nil).Results[0]
+	out.Name = v.Name
+	return b.Convert(out, own)
+}
+
+// roundedTo is the element type that a weight is rounded to before it is
+// gathered: its own, unless the configuration's gather_dtype is narrower.
+func roundedTo(leaf *ir.Value, config ir.Attrs) ir.DType {
+	elem := ir.DTypeByName(config.Str("gather_dtype"))
+	if own := leaf.Type.Elem; !elem.IsFloat() || !own.IsFloat() || elem.Bits() >= own.Bits() {
+		return own
+	}
+	return elem
+}
+
+// isGathered reports whether leaf, a weight of a layer that is rounded to elem,
+// has a pp.gather where it is used: it is stored in parts, or rounded on the way
+// to a sharding that the program states.
+func isGathered(leaf *ir.Value, elem ir.DType) bool {
+	g, ok := leaf.Attrs.Get("pp.gathered").(*ir.Sharding)
+	return ok && leaf.Sharding != nil && (!g.SameLayout(leaf.Sharding) || elem != leaf.Type.Elem)
+}

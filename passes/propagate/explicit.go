@@ -1,0 +1,270 @@
+package propagate
+
+import (
+	"slices"
+
+	"ppc/ir"
+	"ppc/ir/facts"
+	"ppc/passes/layout"
+	"ppc/passes/pass"
+	"ppc/passes/rewrite"
+)
+
+// follow is propagation in explicit mode. What the program says stays, as ever;
+// every other value lies as its operands say, by the rule of the op that makes
+// it, in one walk forward. Nothing spreads backward or sideways, and nothing is
+// chosen: an op whose operands leave a choice is an error, unless its result
+// says how it lies. See [derivation] for the rule.
+//
+//   - A loop carries what it begins with. Where that is a constant, it carries
+//     what one iteration makes of it.
+//   - Branches make a value that lies alike in all of them.
+//   - A constant, or what is computed from constants alone, lies as each use
+//     has it; a dimension along which a value is only repeated, as the first
+//     use to which it matters.
+//
+// All errors are found: how the results of an op at fault lie stays open, unless
+// the program says it, and ops that use what is open are not looked at.
+func (p *propagator) follow() error {
+	for _, x := range p.all {
+		x.grown = make([]bool, len(x.shape))
+		if x.seed == nil || x.free {
+			continue
+		}
+		for d, s := range x.seed.Dims {
+			x.dims[d] = s.Axes
+		}
+		x.known = true
+	}
+	for _, v := range p.f.Params() {
+		if x := p.tensors[v.ID]; x != nil {
+			x.known = true
+		}
+	}
+	p.reachBack()
+	root := p.loop
+	root.edges = len(p.nodes)
+	p.followBody(root)
+	for _, n := range p.results {
+		p.followNode(n)
+	}
+	return pass.SortedErrors(p.refused)
+}
+
+// refuse notes err of n and leaves open how the results of n lie.
+func (p *propagator) refuse(n *propNode, err *pass.Error) {
+	p.refused = append(p.refused, err)
+	n.refused = true
+	n.leaveOpen()
+}
+
+// leaveOpen leaves open how the results of n lie of which the program says
+// nothing.
+func (n *propNode) leaveOpen() {
+	for _, r := range n.results {
+		if r.propTensor != nil && r.seed == nil {
+			r.open = true
+		}
+	}
+}
+
+// onOpen reports whether n uses what an error has left open.
+func (n *propNode) onOpen() bool {
+	return slices.ContainsFunc(n.operands, func(r propRef) bool { return r.propTensor != nil && r.open })
+}
+
+// reachBack finds for each tensor what the program says of it afterwards: in a
+// constraint that is its only use, or in one of what its only use makes of it
+// along the same factors: of its transpose, of a sum that it is a term of.
+func (p *propagator) reachBack() {
+	for _, n := range slices.Backward(p.nodes) {
+		if n.op == nil || len(n.results) != 1 || n.results[0].propTensor == nil {
+			continue
+		}
+		said := n.results[0].said
+		if s := n.results[0].seed; s != nil {
+			said = s
+		}
+		if said == nil {
+			continue
+		}
+		factors := make([]layout.FactorAxes, len(n.rule.Sizes))
+		for d, ks := range n.rule.Results[0] {
+			layout.ProjectDim(p.mesh, said.Axes(d), ks, n.rule.Sizes, factors)
+		}
+		pr := &projection{mesh: p.mesh, sizes: n.rule.Sizes}
+		for i, r := range n.operands {
+			elsewhere := func(k int) bool {
+				return n.rule.Types[k] != ir.PassThrough || !slices.Contains(slices.Concat(n.rule.Results[0]...), k)
+			}
+			if r.propTensor == nil || r.free || p.uses[n.op.Operands[i].ID] != 1 || slices.ContainsFunc(slices.Concat(n.rule.Operands[i]...), elsewhere) {
+				continue
+			}
+			r.said = ir.Replicated(p.mesh.Name, len(r.shape))
+			for d, ks := range n.rule.Operands[i] {
+				r.said.Dims[d].Axes = pr.dimAxes(&projected{factors: factors}, ks)
+			}
+		}
+	}
+}
+
+// followBody follows the nodes of a loop's body in order.
+func (p *propagator) followBody(l *propLoop) {
+	nodes := func(from, to int) {
+		for _, n := range p.nodes[from:to] {
+			p.followNode(n)
+		}
+	}
+	at := l.first
+	for _, in := range l.inner {
+		nodes(at, in.first)
+		p.followLoop(in)
+		at = in.end
+	}
+	nodes(at, l.edges)
+}
+
+// followLoop follows a loop. A carry that begins as a constant is not known
+// until the body has been followed, which is done again then; each time some
+// carry has become known.
+func (p *propagator) followLoop(l *propLoop) {
+	edges := p.nodes[l.edges:l.end]
+	for _, n := range edges {
+		x, init := n.results[0].propTensor, n.operands[0].propTensor
+		if x.seed != nil {
+			continue
+		}
+		if x.open = init.open; x.open {
+			continue
+		}
+		if x.known = !init.free && init.known; x.known {
+			p.lie(x, init.dims)
+		}
+	}
+	for again := true; again; {
+		p.followBody(l)
+		again = p.becomeKnown(edges)
+	}
+	for _, n := range edges {
+		if !n.refused && !n.onOpen() {
+			p.carriedAlike(n)
+			newDerivation(p, n).fill()
+		}
+	}
+}
+
+// becomeKnown lets the carries of edges that are not known lie as an iteration
+// leaves them, and reports whether there were any. What no iteration gives a
+// place is whole.
+func (p *propagator) becomeKnown(edges []*propNode) bool {
+	some, left := false, false
+	for _, n := range edges {
+		x, next := n.results[0].propTensor, n.operands[1].propTensor
+		if x.open = x.open || !x.known && next.open && x.seed == nil; x.known || x.open {
+			continue
+		}
+		if !next.free && next.known {
+			p.lie(x, next.dims)
+			x.known, some = true, true
+			continue
+		}
+		left = true
+	}
+	if some || !left {
+		return some
+	}
+	for _, n := range edges {
+		if x := n.results[0].propTensor; !x.known && !x.open {
+			p.lie(x, make([][]ir.AxisRef, len(x.shape)))
+			x.known = true
+		}
+	}
+	return true
+}
+
+// lie makes x lie along axes.
+func (p *propagator) lie(x *propTensor, dims [][]ir.AxisRef) {
+	for d := range x.dims {
+		x.dims[d] = slices.Clone(dims[d])
+	}
+	clear(x.grown)
+	if p.grouped(x) && x.seed == nil {
+		x.seed = p.closedSharding(x)
+	}
+}
+
+// grouped reports whether x is the tensor of a group of values that lie alike:
+// the first of them says how.
+func (p *propagator) grouped(x *propTensor) bool {
+	for _, g := range p.groups {
+		if g.tensor == x {
+			return true
+		}
+	}
+	return false
+}
+
+// wholeFactors is the rule of an op that has none: it needs its operands whole.
+func wholeFactors(op *ir.Op) *ir.Factors {
+	f := new(ir.Factors)
+	dims := func(vs []*ir.Value, relate bool) [][][]int {
+		var out [][][]int
+		for _, v := range vs {
+			var ds [][]int
+			if v.Type.IsTensor() {
+				ds = make([][]int, v.Type.Rank())
+			}
+			for d := range ds {
+				if relate {
+					ds[d] = []int{len(f.Sizes)}
+					f.Sizes, f.Types = append(f.Sizes, v.Type.Shape[d]), append(f.Types, ir.NeedReplication)
+				}
+			}
+			out = append(out, ds)
+		}
+		return out
+	}
+	f.Operands, f.Results = dims(op.Operands, true), dims(op.Results, false)
+	return f
+}
+
+// StateShardings writes into every value of a program in explicit mode the
+// sharding that follows for it, if a gradient is asked for: a cotangent is
+// sharded as what it is of. What any device can make any part of by itself
+// states none.
+func StateShardings(_ *pass.Context, m *ir.Module) error {
+	if m.Attrs.Str("pp.gradient") == "" || !facts.ExplicitMode(m) || len(m.Meshes) == 0 {
+		return nil
+	}
+	f := m.Main()
+	mesh, err := layout.MeshOf(m, f)
+	if err != nil {
+		return err
+	}
+	// The rules know nothing of checkpoint regions: what they say is found in a
+	// copy without any.
+	copies := make(map[*ir.Value]*ir.Value)
+	open := &ir.Func{Name: f.Name, Results: f.Results, Attrs: f.Attrs}
+	open.Body = open.CopyBlock(f.Body, copies)
+	rewrite.OpenCheckpoints(open)
+	p := newPropagator(m, mesh, open)
+	if err := p.follow(); err != nil {
+		return err
+	}
+	p.findRules()
+	set := func(vs []*ir.Value) {
+		for _, v := range vs {
+			c := copies[v]
+			if x := p.tensors[c.ID]; x != nil && v.Sharding == nil && !p.free[c.ID] && x.known {
+				v.Sharding = p.closedSharding(x)
+			}
+		}
+	}
+	f.Body.Walk(func(op *ir.Op) {
+		set(op.Results)
+		if op.Kind == ir.PPScan {
+			set(op.Regions[0].Args)
+		}
+	})
+	return nil
+}

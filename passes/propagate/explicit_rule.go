@@ -1,0 +1,443 @@
+package propagate
+
+import (
+	"slices"
+
+	"ppc/ir"
+	"ppc/passes/layout"
+)
+
+// A derivation is how one op is computed by where its operands lie, along each factor
+// of its rule (see [ir.Factors]):
+//
+//   - The operands that have a factor agree if each is cut along it as the
+//     finest is, or coarser, or not at all: the others take their parts of what
+//     they have, and nothing moves.
+//   - A mesh axis cuts one factor.
+//   - What must be whole is whole.
+//   - A sum over a factor that is cut is partial. A reduction is completed; a
+//     contraction or lookup could as well leave each device a part of its
+//     result, so somebody has to say which.
+//   - The result is cut along the factors that it has, as far as they can be
+//     written as axes of its dimensions and sizes divide.
+//
+// Where this leaves a choice, or cannot be, there is a [clash]. If the program
+// says how the result lies, by a sharding of it or a constraint that is its only
+// use, a clash about the result is settled and the result lies so: what has to
+// move for it was asked for. Otherwise what the program says counts where it
+// cuts the result further than the operands do, since that takes no more than
+// leaving work out.
+type derivation struct {
+	p    *propagator
+	n    *propNode
+	pr   *projection
+	axes [][]ir.AxisRef // by factor
+	from []int          // by factor: the operand that is cut so, -1 for none
+	some bool           // an operand is known
+	all  bool           // no operand is still to be known
+}
+
+// A clash is why an op cannot be computed where its operands lie, or could be in two ways.
+type clash struct {
+	kind   clashKind
+	factor int
+	other  int // another factor, of clashTwice
+	a, b   int // operands: the one at fault, or the two that disagree
+	d      int // a dimension of operand a
+	axes   []ir.AxisRef
+}
+
+type clashKind uint8
+
+const (
+	clashDiffer  clashKind = iota // a and b are cut differently along factor
+	clashTwice                    // the axes cut factor and other
+	clashWhole                    // factor must be whole, a is cut along it
+	clashDivide                   // the size of dimension d of a does not divide
+	clashPartial                  // a sum over factor: who has it?
+	clashLost                     // the result cannot be cut along the axes of factor
+	clashCarried                  // a loop begins with a and goes on with b, which is cut further along factor
+)
+
+// ofResult reports whether what the program says of the result settles c.
+func (c *clash) ofResult(w *derivation) bool {
+	has := func(k int) bool { return slices.Contains(slices.Concat(w.n.rule.Results[0]...), k) }
+	switch c.kind {
+	case clashDiffer:
+		return has(c.factor)
+	case clashTwice:
+		return has(c.factor) || has(c.other)
+	case clashPartial, clashLost:
+		return true
+	}
+	return false
+}
+
+func newDerivation(p *propagator, n *propNode) *derivation {
+	w := &derivation{p: p, n: n, axes: make([][]ir.AxisRef, len(n.rule.Sizes)), from: make([]int, len(n.rule.Sizes)), all: true}
+	w.pr = &projection{mesh: p.mesh, sizes: n.rule.Sizes, inputs: len(n.operands)}
+	for k := range w.from {
+		w.from[k] = -1
+	}
+	return w
+}
+
+// followNode lets the results of n follow from its operands.
+func (p *propagator) followNode(n *propNode) {
+	if n.refused {
+		return
+	}
+	if n.onOpen() {
+		n.leaveOpen()
+		return
+	}
+	w := newDerivation(p, n)
+	c := w.join()
+	if n.op != nil && n.op.Kind == ir.ShardingConstraint {
+		c = nil
+	}
+	said := w.stated()
+	if c == nil && w.some {
+		c = w.check()
+	}
+	if c != nil && (said == nil || !c.ofResult(w)) {
+		p.refuse(n, w.refusal(c))
+		return
+	}
+	if c != nil {
+		w.settle(said)
+	} else {
+		w.settle(nil)
+	}
+	w.fill()
+}
+
+// stated is what the program says of the result, nil if nothing.
+func (w *derivation) stated() *ir.Sharding {
+	r := w.n.results[0].propTensor
+	switch {
+	case r == nil:
+		return nil
+	case r.seed != nil && !slices.ContainsFunc(r.seed.Dims, func(d ir.DimSharding) bool { return d.Open }):
+		return r.seed
+	}
+	return r.said
+}
+
+// join finds the axes of each factor.
+func (w *derivation) join() *clash {
+	for i, r := range w.n.operands {
+		if r.propTensor == nil || r.free {
+			w.pr.tensors = append(w.pr.tensors, projected{factors: make([]layout.FactorAxes, len(w.axes))})
+			continue
+		}
+		w.all = w.all && r.known
+		if !r.known {
+			w.pr.tensors = append(w.pr.tensors, projected{factors: make([]layout.FactorAxes, len(w.axes))})
+			continue
+		}
+		w.some = true
+		t := w.p.projectTensor(r, w.n.rule.Operands[i], w.n.rule.Sizes)
+		w.pr.tensors = append(w.pr.tensors, t)
+	}
+	var found *clash
+	note := func(c *clash) {
+		if found == nil || found.ofResult(w) && !c.ofResult(w) {
+			found = c
+		}
+	}
+	for k := range w.axes {
+		for i := range w.n.operands {
+			f := &w.pr.tensors[i].factors[k]
+			switch {
+			case !f.Present || len(f.Axes) == 0 && len(f.Overflow) == 0:
+			case len(f.Overflow) > 0:
+				note(&clash{kind: clashLost, factor: k, a: i, axes: f.Overflow})
+			case w.n.rule.Types[k] == ir.NeedReplication:
+				note(&clash{kind: clashWhole, factor: k, a: i, d: w.dimOf(i, k), axes: f.Axes})
+			case w.from[k] < 0 || w.pr.strictPrefix(w.axes[k], f.Axes):
+				w.axes[k], w.from[k] = f.Axes, i
+			case slices.Equal(w.axes[k], f.Axes) || w.pr.strictPrefix(f.Axes, w.axes[k]):
+			default:
+				note(&clash{kind: clashDiffer, factor: k, a: w.from[k], b: i})
+			}
+		}
+	}
+	if found == nil || found.ofResult(w) {
+		for i, r := range w.n.operands {
+			if d := w.misfit(i, r); d >= 0 {
+				note(&clash{kind: clashDivide, a: i, d: d, axes: r.dims[d]})
+			}
+		}
+	}
+	return found
+}
+
+// misfit is a dimension of operand i whose axes do not divide it, or that the
+// op relates to nothing although it is cut; -1 if there is none. Moves may have
+// moves of such sizes as operands.
+func (w *derivation) misfit(i int, r propRef) int {
+	if r.propTensor == nil || r.free || !r.known {
+		return -1
+	}
+	moves := w.n.op != nil && w.n.results[0].propTensor != nil && w.n.results[0].ghost != nil
+	for d, axes := range r.dims {
+		divides := r.shape[d]%w.p.mesh.RefsSize(axes) == 0
+		if len(axes) > 0 && (len(w.n.rule.Operands[i][d]) == 0 || !divides && !moves) {
+			return d
+		}
+	}
+	return -1
+}
+
+// dimOf is a dimension of operand i that has factor k.
+func (w *derivation) dimOf(i, k int) int {
+	return slices.IndexFunc(w.n.rule.Operands[i], func(ks []int) bool { return slices.Contains(ks, k) })
+}
+
+// check finds what is wrong with the axes that join has found.
+func (w *derivation) check() *clash {
+	var found *clash
+	for k := range w.axes {
+		for j := range k {
+			i := slices.IndexFunc(w.axes[k], func(r ir.AxisRef) bool { return layout.OverlapsAny(r, w.axes[j]) })
+			if i < 0 {
+				continue
+			}
+			c := &clash{kind: clashTwice, factor: j, other: k, a: w.from[j], b: w.from[k], axes: w.axes[k][i : i+1]}
+			if found == nil || found.ofResult(w) && !c.ofResult(w) {
+				found = c
+			}
+		}
+	}
+	if found != nil {
+		return found
+	}
+	for i, r := range w.n.results {
+		if r.propTensor == nil {
+			continue
+		}
+		for d, ks := range w.n.rule.Results[i] {
+			axes := w.dim(ks)
+			for _, k := range ks {
+				if !slices.Equal(w.p.mesh.JoinAxes(slices.Clone(axes), w.axes[k]), axes) && !w.covers(axes, w.axes[k]) {
+					return &clash{kind: clashLost, factor: k, a: w.from[k], axes: w.axes[k]}
+				}
+			}
+			ghost := r.ghost != nil && r.ghost[d]
+			if n := r.shape[d] * w.p.mesh.RefsSize(r.manualAxes(d)); n%w.p.mesh.RefsSize(axes) != 0 && !ghost {
+				return &clash{kind: clashLost, factor: ks[0], a: w.from[ks[0]], axes: axes}
+			}
+		}
+	}
+	return w.partial()
+}
+
+// covers reports whether every axis of part is in axes.
+func (w *derivation) covers(axes, part []ir.AxisRef) bool {
+	for _, r := range part {
+		if !slices.ContainsFunc(axes, func(a ir.AxisRef) bool { return w.p.mesh.Contains(a, r) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// partial finds a sum of which nobody says who has it. A number is not cut, and
+// an op whose region says how to combine asks for all of it.
+func (w *derivation) partial() *clash {
+	if w.n.op == nil || len(w.n.op.Regions) > 0 || w.n.results[0].propTensor == nil {
+		return nil
+	}
+	for k, axes := range w.axes {
+		if w.n.rule.Types[k] == ir.Reduction && len(axes) > 0 {
+			return &clash{kind: clashPartial, factor: k, a: w.from[k], axes: axes}
+		}
+	}
+	return nil
+}
+
+// factors are the axes of all factors as projections hold them.
+func (w *derivation) factors() *projected {
+	t := &projected{factors: make([]layout.FactorAxes, len(w.axes))}
+	for k, axes := range w.axes {
+		t.factors[k] = layout.FactorAxes{Present: true, Axes: axes}
+	}
+	return t
+}
+
+// dim is how a dimension with factors ks is cut.
+func (w *derivation) dim(ks []int) []ir.AxisRef { return w.pr.dimAxes(w.factors(), ks) }
+
+// settle writes into the results how they lie: as said, if that is given, else
+// as follows from the operands.
+func (w *derivation) settle(said *ir.Sharding) {
+	for i, r := range w.n.results {
+		x := r.propTensor
+		if x == nil || x.seed != nil && !w.opens(x) {
+			continue
+		}
+		dims := make([][]ir.AxisRef, len(x.shape))
+		for d, ks := range w.n.rule.Results[i] {
+			if said != nil {
+				dims[d] = said.Axes(d)
+				continue
+			}
+			axes := w.dim(ks)
+			if rest, ok := w.p.withoutPrefix(axes, r.manualAxes(d)); ok {
+				dims[d] = rest
+			}
+		}
+		w.refine(dims, x.said)
+		if x.seed != nil {
+			w.refineOpen(dims, x)
+		}
+		w.p.lie(x, dims)
+		x.maker = w.n
+		for d, ks := range w.n.rule.Results[i] {
+			x.grown[d] = x.seed == nil && len(dims[d]) == 0 && len(ks) == 1 && w.grows(ks[0])
+		}
+		x.known = x.seed != nil || w.some || w.all
+	}
+}
+
+func (w *derivation) opens(x *propTensor) bool {
+	return slices.ContainsFunc(x.seed.Dims, func(d ir.DimSharding) bool { return d.Open })
+}
+
+// refine cuts dims further where said does, along axes that nothing else is cut
+// along.
+func (w *derivation) refine(dims [][]ir.AxisRef, said *ir.Sharding) {
+	if said == nil {
+		return
+	}
+	for d, axes := range dims {
+		more := said.Axes(d)
+		if !w.pr.strictPrefix(axes, more) {
+			continue
+		}
+		free := true
+		for other, theirs := range dims {
+			for _, r := range more {
+				free = free && (other == d || !layout.OverlapsAny(r, theirs))
+			}
+		}
+		if free {
+			dims[d] = more
+		}
+	}
+}
+
+// refineOpen makes dims what the open sharding of x says, with what they have in
+// addition along axes that it uses for nothing else.
+func (w *derivation) refineOpen(dims [][]ir.AxisRef, x *propTensor) {
+	found := slices.Clone(dims)
+	taken := slices.Concat(x.seed.Replicated, x.seed.Unreduced, x.barred)
+	for d, s := range x.seed.Dims {
+		dims[d] = s.Axes
+		taken = append(taken, s.Axes...)
+	}
+	for d, s := range x.seed.Dims {
+		more, _ := w.p.withoutPrefix(found[d], s.Axes)
+		if s.Open && !slices.ContainsFunc(more, func(r ir.AxisRef) bool { return layout.OverlapsAny(r, taken) }) {
+			dims[d] = w.p.mesh.JoinAxes(slices.Clone(s.Axes), more)
+			taken = append(taken, more...)
+		}
+	}
+}
+
+// grows reports whether no operand has elements along factor k but such as are
+// repeated along it or free.
+func (w *derivation) grows(k int) bool {
+	if w.n.rule.Types[k] != ir.PassThrough {
+		return false
+	}
+	for i, r := range w.n.operands {
+		if d := w.dimOf(i, k); d >= 0 && !r.free && !(r.known && r.grown[d]) {
+			return false
+		}
+	}
+	return true
+}
+
+// fill lets free operands lie as the op needs them. So do operands along
+// dimensions in which they repeat what they are made of: the first use to which
+// it matters has them as it likes.
+func (w *derivation) fill() {
+	factors := w.factors()
+	for i, r := range w.n.results {
+		if r.propTensor == nil || !r.known {
+			continue
+		}
+		for d, ks := range w.n.rule.Results[i] {
+			layout.ProjectDim(w.p.mesh, w.p.mesh.JoinAxes(slices.Clone(r.manualAxes(d)), r.dims[d]), ks, w.pr.sizes, factors.factors)
+		}
+	}
+	for i, r := range w.n.operands {
+		if r.propTensor != nil && !r.free && r.known && w.all {
+			w.grow(r.propTensor, w.n.rule.Operands[i], factors)
+		}
+		if r.propTensor == nil || !r.free {
+			continue
+		}
+		var used []ir.AxisRef
+		for d, ks := range w.n.rule.Operands[i] {
+			axes := w.pr.dimAxes(factors, ks)
+			if slices.ContainsFunc(axes, func(a ir.AxisRef) bool { return layout.OverlapsAny(a, used) }) || r.shape[d]%w.p.mesh.RefsSize(axes) != 0 {
+				axes = nil
+			}
+			used = append(used, axes...)
+			r.dims[d] = axes
+		}
+	}
+}
+
+// grow lets x, an operand with dimensions of factors dims, lie as factors say in
+// the dimensions in which it is repeated, and what it is made of as well.
+func (w *derivation) grow(x *propTensor, dims [][]int, factors *projected) {
+	more := false
+	for d, ks := range dims {
+		if !x.grown[d] || len(ks) != 1 {
+			continue
+		}
+		axes := w.pr.dimAxes(factors, ks)
+		x.grown[d] = len(axes) == 0 && w.growsOn(ks[0])
+		taken := slices.ContainsFunc(axes, func(r ir.AxisRef) bool { return layout.OverlapsAny(r, slices.Concat(x.dims...)) })
+		if len(axes) > 0 && !taken && x.shape[d]%w.p.mesh.RefsSize(axes) == 0 {
+			x.dims[d], more = slices.Clone(axes), true
+		}
+	}
+	if more && x.maker != nil {
+		newDerivation(w.p, x.maker).fill()
+	}
+}
+
+// growsOn reports whether a result is repeated along factor k still.
+func (w *derivation) growsOn(k int) bool {
+	for i, r := range w.n.results {
+		for d, ks := range w.n.rule.Results[i] {
+			if r.propTensor != nil && slices.Equal(ks, []int{k}) && r.grown[d] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// carriedAlike checks that what an iteration leaves can go on as what the loop
+// carries without a move.
+func (p *propagator) carriedAlike(n *propNode) {
+	x, next := n.results[0], n.operands[1]
+	if next.free || !next.known {
+		return
+	}
+	pr := &projection{mesh: p.mesh}
+	for d, axes := range next.dims {
+		if !slices.Equal(axes, x.dims[d]) && !pr.strictPrefix(axes, x.dims[d]) {
+			w := newDerivation(p, n)
+			w.join()
+			p.refuse(n, w.refusal(&clash{kind: clashCarried, factor: d, a: 0, b: 1}))
+			return
+		}
+	}
+}

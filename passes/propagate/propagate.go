@@ -1,0 +1,420 @@
+package propagate
+
+import (
+	"slices"
+
+	"ppc/ir"
+	"ppc/ir/facts"
+	"ppc/passes/layout"
+	"ppc/passes/pass"
+)
+
+// Propagate gives every tensor of @main a closed sharding on the module's
+// mesh, regions included. What the program says stays: shardings of parameters
+// and results, constraints, the in and out shardings of manual computations.
+// From there shardings spread along the factors of each op's rule (see
+// [ir.Factors]), forward and backward, with Shardy's semantics:
+//
+//   - dimensions of lower user priority numbers spread first, and among equals
+//     the ops of the earlier round of propRounds;
+//   - along a factor, tensors that disagree keep their common major axes; an
+//     axis cuts a tensor once; a closed dimension takes no axis;
+//   - what a loop carries lies alike in all iterations: an edge relates the
+//     operand and the yielded value to the argument and the result;
+//   - a constant, or what is computed from constants alone, spreads nothing:
+//     each use has it as it likes.
+//
+// Beyond Shardy's, an axis cuts only what its size divides. The exception is
+// what slice, pad and concatenate make on the way to a tensor that divides:
+// such a dimension hands axes on and is whole in the end.
+//
+// Each step adds an axis to a tensor and only then looks at its neighbours
+// again, so the work is linear in the program times the number of axes, and
+// does not depend on the axes' sizes.
+//
+// Where the module asks for explicit mode nothing spreads: see
+// [propagator.follow].
+func Propagate(_ *pass.Context, m *ir.Module) error {
+	f := m.Main()
+	if f == nil || f.Body == nil {
+		return nil
+	}
+	openNamed(f)
+	if len(m.Meshes) == 0 {
+		return nil
+	}
+	mesh, err := layout.MeshOf(m, f)
+	if err != nil {
+		return err
+	}
+	layout.SummedParams(mesh, f)
+	p := newPropagator(m, mesh, f)
+	if p.explicit {
+		if err := p.follow(); err != nil {
+			return err
+		}
+		dropAxes(f)
+	} else {
+		p.applyConstraints()
+		p.run()
+	}
+	p.assign()
+	return nil
+}
+
+// A propTensor is one sharding that propagation works on: of one value, of
+// all values that a loop carries as one, of one use of a constant, or of one
+// result of the function. Axes are only ever added at the minor end of a
+// dimension.
+type propTensor struct {
+	shape  []int
+	single *ir.Sharding // that says which one device has it
+	seed   *ir.Sharding // what the program says, nil if nothing
+	dims   [][]ir.AxisRef
+	closed []bool
+	ghost  []bool       // by dimension: axes need not divide it; nil is none
+	barred []ir.AxisRef // must cut no dimension
+	nodes  []*propNode  // that read or write it, definition first
+	rules  []*ir.Origin // by dimension: see findRules
+
+	free  bool         // one use of a free value
+	known bool         // in explicit mode: dims are how it lies
+	open  bool         // in explicit mode: an error has left open how it lies
+	grown []bool       // in explicit mode, by dimension: repeated along it, and not used yet where it matters how it lies
+	maker *propNode    // in explicit mode: the node whose result it is
+	said  *ir.Sharding // in explicit mode: what a constraint that is its only use says
+}
+
+// A propRef is a tensor as one op sees it. Outside of a manual computation its
+// arguments and results are cut along manual axes as well: manual are these,
+// by dimension, major to what the tensor says.
+type propRef struct {
+	*propTensor
+	manual [][]ir.AxisRef
+}
+
+// A propNode relates tensors by a rule: an op, or an edge of the data flow.
+type propNode struct {
+	op                *ir.Op    // nil for an edge
+	at                *ir.Op    // op, or the op that the edge belongs to; nil for a result of the function
+	barred            direction // in which axes may not spread
+	rule              *ir.Factors
+	operands, results []propRef // without a tensor where that is a scalar
+	oneUse            bool      // nobody else uses the operands
+	queued            bool
+	refused           bool // in explicit mode: there is an error of it
+}
+
+// refs are the operands, then the results.
+func (n *propNode) refs() []propRef { return slices.Concat(n.operands, n.results) }
+
+func (n *propNode) elementwise() bool { return n.op != nil && n.op.Kind.Has(ir.Elementwise) }
+
+// A direction is a set of ways in which axes may spread through a node.
+type direction uint8
+
+const (
+	forward  direction = 1 << iota // from operands
+	backward                       // from results
+	both     = forward | backward
+)
+
+// propRounds are the rounds of propagation by kind of op: each says in which
+// direction axes spread along a factor of a node. A later round includes the
+// earlier ones, which makes the ops of the earlier ones the stronger.
+var propRounds = [...]func(n *propNode, factor int) direction{
+	func(n *propNode, _ int) direction {
+		if !n.oneUse {
+			return 0
+		}
+		return passesThrough(n)
+	},
+	func(n *propNode, _ int) direction { return passesThrough(n) },
+	func(n *propNode, factor int) direction {
+		if n.rule.Types[factor] != ir.PassThrough {
+			return 0
+		}
+		return exceptBroadcast(n)
+	},
+	func(n *propNode, _ int) direction { return exceptBroadcast(n) },
+	func(*propNode, int) direction { return both },
+}
+
+// passesThrough: ops that keep every element as it is, or as it lies.
+func passesThrough(n *propNode) direction {
+	switch {
+	case n.op == nil, n.elementwise(), n.op.Kind == ir.Reshape, n.op.Kind == ir.Transpose:
+		return both
+	case n.op.Kind == ir.DynamicSlice, n.op.Kind == ir.DynamicUpdateSlice:
+		return forward
+	}
+	return 0
+}
+
+func exceptBroadcast(n *propNode) direction {
+	if n.op != nil && n.op.Kind == ir.BroadcastInDim {
+		return backward
+	}
+	return both
+}
+
+// A propagator is the state of one propagation.
+type propagator struct {
+	m       *ir.Module
+	mesh    *ir.Mesh
+	groups  map[ir.ID]*propGroup // of the values that lie alike
+	f       *ir.Func
+	uses    []int         // by ID
+	free    []bool        // by ID: computed from constants alone, or one scalar broadcast
+	tensors []*propTensor // by ID; nil for scalars and free values
+	manual  []ir.AxisRef  // of the manual computation being entered
+	inUse   []*propTensor // by ID: of the first use of a free value
+	wanted  map[*ir.Op][]propRef
+	nodes   []*propNode
+	results []*propNode // edges to the results of the function
+	all     []*propTensor
+	stack   []*propNode
+
+	explicit bool          // the module asks for explicit mode
+	refused  []*pass.Error // in explicit mode
+	at       *ir.Op        // the op whose nodes are made
+	loop     *propLoop     // the innermost loop around it; the whole function at the top
+}
+
+// A propLoop is which nodes are those of a loop's body, inner loops included,
+// and which are the edges to its carries.
+type propLoop struct {
+	first, edges, end int // nodes[first:edges] and nodes[edges:end]
+	inner             []*propLoop
+}
+
+// enter begins a loop inside of the current one.
+func (p *propagator) enter() (l, outer *propLoop) {
+	l, outer = &propLoop{first: len(p.nodes)}, p.loop
+	outer.inner = append(outer.inner, l)
+	p.loop = l
+	return l, outer
+}
+
+func newPropagator(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *propagator {
+	n := f.NumIDs()
+	p := &propagator{
+		m: m, mesh: mesh, f: f, uses: f.Uses(), free: layout.FreeValues(f, false), groups: groupsOf(f),
+		tensors: make([]*propTensor, n), inUse: make([]*propTensor, n), wanted: make(map[*ir.Op][]propRef),
+		explicit: facts.ExplicitMode(m), loop: new(propLoop),
+	}
+	for id := range p.groups {
+		p.free[id] = false
+	}
+	f.Body.Walk(func(op *ir.Op) { // from where an explicit collective moves its operand
+		if op.Kind.Has(ir.Elementwise | ir.Collective) {
+			p.free[op.Operands[0].ID] = false
+		}
+	})
+	for _, v := range f.Params() {
+		p.define(v, v.Sharding)
+	}
+	p.block(f.Body)
+	p.at = nil
+	for i, v := range f.Return().Operands {
+		r := p.tensor(v.Type, f.Results[i].Sharding)
+		p.edge([]*ir.Value{v}, propRef{propTensor: r})
+		if r != nil {
+			p.results = append(p.results, p.nodes[len(p.nodes)-1])
+			p.nodes = p.nodes[:len(p.nodes)-1]
+		}
+	}
+	return p
+}
+
+// tensor returns a new tensor, nil for what has no dimensions.
+func (p *propagator) tensor(t *ir.Type, seed *ir.Sharding) *propTensor {
+	if !t.IsTensor() || t.Rank() == 0 {
+		return nil
+	}
+	x := &propTensor{shape: t.Shape, dims: make([][]ir.AxisRef, t.Rank()), closed: make([]bool, t.Rank())}
+	if _, ok := layout.OnOneDevice(p.m, seed); ok {
+		x.single, seed = seed, ir.Replicated(p.mesh.Name, t.Rank())
+	}
+	if seed != nil && len(seed.Dims) == t.Rank() {
+		x.seed = p.withoutUnits(seed)
+	}
+	x.barred = slices.Clone(p.manual)
+	p.all = append(p.all, x)
+	return x
+}
+
+// withoutUnits is s without axes of one device.
+func (p *propagator) withoutUnits(s *ir.Sharding) *ir.Sharding {
+	c := s.Clone()
+	c.Mesh = p.mesh.Name
+	unit := func(r ir.AxisRef) bool { return p.mesh.RefSize(r) == 1 }
+	for i := range c.Dims {
+		c.Dims[i].Axes = slices.DeleteFunc(c.Dims[i].Axes, unit)
+	}
+	c.Replicated, c.Unreduced = slices.DeleteFunc(c.Replicated, unit), slices.DeleteFunc(c.Unreduced, unit)
+	return c
+}
+
+// define gives v its tensor, that of its group where it has one. What two of a
+// group say stays, where it is not the same, but for what a constraint says.
+func (p *propagator) define(v *ir.Value, seed *ir.Sharding) *propTensor {
+	g := p.groups[v.ID]
+	if g == nil || g.tensor == nil || !slices.Equal(g.tensor.shape, v.Type.Shape) || !constrained(v) && !agree(seed, g.tensor.seed) {
+		p.tensors[v.ID] = p.tensor(v.Type, seed)
+		if g != nil && g.tensor == nil {
+			g.tensor = p.tensors[v.ID]
+		}
+		return p.tensors[v.ID]
+	}
+	p.tensors[v.ID] = g.tensor
+	if g.tensor.seed == nil && seed != nil {
+		g.tensor.seed = p.withoutUnits(seed)
+	}
+	return g.tensor
+}
+
+func constrained(v *ir.Value) bool { return v.Def != nil && v.Def.Kind == ir.ShardingConstraint }
+
+// agree reports whether one value may lie as both a and b say: where they differ
+// in a dimension, the shorter one is open. What says nothing agrees.
+func agree(a, b *ir.Sharding) bool {
+	if a == nil || b == nil {
+		return true
+	}
+	for d := range a.Dims {
+		n := layout.SamePrefix(a.Axes(d), b.Axes(d))
+		if n < len(a.Axes(d)) && (n < len(b.Axes(d)) || !b.Dims[d].Open) || n < len(b.Axes(d)) && !a.Dims[d].Open {
+			return false
+		}
+	}
+	return slices.Equal(a.Unreduced, b.Unreduced) && a.ReducedBy == b.ReducedBy
+}
+
+// use returns the tensor of v for one use.
+func (p *propagator) use(v *ir.Value) propRef {
+	if !p.free[v.ID] {
+		return propRef{propTensor: p.tensors[v.ID]}
+	}
+	x := p.tensor(v.Type, v.Sharding)
+	if x != nil {
+		x.free = true
+	}
+	if p.inUse[v.ID] == nil {
+		p.inUse[v.ID] = x
+	}
+	return propRef{propTensor: x}
+}
+
+func (p *propagator) block(b *ir.Block) {
+	defer func(at *ir.Op) { p.at = at }(p.at)
+	for _, op := range b.Ops {
+		p.at = op
+		if build := propBuilder(op.Kind); build != nil {
+			build(p, op)
+			continue
+		}
+		for _, v := range op.Results {
+			if !p.free[v.ID] {
+				p.define(v, v.Sharding)
+			}
+		}
+		p.op(op)
+	}
+}
+
+// propBuilder is what makes the nodes of an op whose tensors are related in
+// other ways than by a rule; nil for the others.
+func propBuilder(k ir.Kind) func(*propagator, *ir.Op) {
+	switch k {
+	case ir.While:
+		return whileNodes
+	case ir.PPScan:
+		return scanNodes
+	case ir.Case, ir.If:
+		return branchNodes
+	case ir.OptimizationBarrier:
+		return barrierNodes
+	case ir.ShardingConstraint, ir.Reshard, ir.PPGather:
+		return constraintNodes
+	case ir.DataFlowEdge:
+		return edgeNodes
+	case ir.PropagationBarrier:
+		return barredNodes
+	case ir.ShardingGroup:
+		return func(*propagator, *ir.Op) {}
+	case ir.SdyAllGather, ir.SdyAllSlice, ir.SdyAllToAll, ir.SdyCollectivePermute, ir.SdyAllReduce, ir.SdyReduceScatter,
+		ir.ReplicatedToUnreduced, ir.ShardedToUnreduced:
+		return explicitNodes
+	case ir.ManualComputation:
+		return manualNodes
+	}
+	return nil
+}
+
+func (p *propagator) op(op *ir.Op) {
+	rule := ir.FactorsOf(op)
+	if rule == nil && p.explicit {
+		rule = wholeFactors(op)
+	}
+	if rule == nil || len(op.Results) == 0 || p.free[op.Results[0].ID] {
+		return
+	}
+	n := &propNode{op: op, rule: rule, oneUse: true}
+	for _, v := range op.Operands {
+		n.operands = append(n.operands, p.use(v))
+		n.oneUse = n.oneUse && (p.uses[v.ID] == 1 || p.free[v.ID] || v.Type.Rank() == 0)
+	}
+	for i, v := range op.Results {
+		n.results = append(n.results, propRef{propTensor: p.tensors[v.ID]})
+		p.ghosts(op, rule.Results[i], p.tensors[v.ID])
+	}
+	p.add(n)
+}
+
+// ghosts marks the dimensions that op moves along, if another move may follow.
+func (p *propagator) ghosts(op *ir.Op, dims [][]int, x *propTensor) {
+	if x == nil || op.Kind != ir.Slice && op.Kind != ir.Pad && op.Kind != ir.Concatenate {
+		return
+	}
+	x.ghost = make([]bool, len(dims))
+	for d, ks := range dims {
+		x.ghost[d] = len(ks) == 1 && ir.FactorsOf(op).Types[ks[0]] == ir.Permutation
+	}
+}
+
+func (p *propagator) add(n *propNode) {
+	n.at = p.at
+	p.nodes = append(p.nodes, n)
+	for _, r := range n.refs() {
+		if r.propTensor != nil && (len(r.nodes) == 0 || r.nodes[len(r.nodes)-1] != n) {
+			r.nodes = append(r.nodes, n)
+		}
+	}
+}
+
+// edge relates values that flow into a target: they are one value.
+func (p *propagator) edge(sources []*ir.Value, target propRef) {
+	if target.propTensor == nil {
+		return
+	}
+	n := &propNode{rule: new(ir.Factors), results: []propRef{target}, oneUse: true}
+	dims := make([][]int, len(target.shape))
+	for d, size := range target.shape {
+		n.rule.Sizes, n.rule.Types = append(n.rule.Sizes, size*p.mesh.RefsSize(target.manualAxes(d))), append(n.rule.Types, ir.PassThrough)
+		dims[d] = []int{d}
+	}
+	n.rule.Results = [][][]int{dims}
+	for _, v := range sources {
+		n.operands = append(n.operands, p.use(v))
+		n.rule.Operands = append(n.rule.Operands, dims)
+	}
+	p.add(n)
+}
+
+func (r propRef) manualAxes(d int) []ir.AxisRef {
+	if r.manual == nil {
+		return nil
+	}
+	return r.manual[d]
+}

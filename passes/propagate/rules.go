@@ -1,0 +1,83 @@
+package propagate
+
+import (
+	"slices"
+
+	"ppc/ir"
+	"ppc/passes/layout"
+)
+
+// findRules finds, for every dimension of every tensor, the rule of the source
+// that cuts it: its own, or that of the nearest tensor with a rule that is cut
+// along the same axes and related to it by factors, as axes have spread. One
+// walk from all rules at once, in the order of the program, reaches each
+// dimension once.
+func (p *propagator) findRules() {
+	type dim struct {
+		*propTensor
+		d int
+	}
+	var work []dim
+	reach := func(x *propTensor, d int, rule *ir.Origin) {
+		if x.rules[d] == nil && rule != nil && len(x.dims[d]) > 0 {
+			x.rules[d] = rule
+			work = append(work, dim{x, d})
+		}
+	}
+	for _, x := range p.all {
+		x.rules = make([]*ir.Origin, len(x.dims))
+	}
+	for _, x := range p.all {
+		if x.seed == nil {
+			continue
+		}
+		for d, s := range x.seed.Dims {
+			if len(s.Axes) > 0 {
+				reach(x, d, s.Rule)
+			}
+		}
+	}
+	for ; len(work) > 0; work = work[1:] {
+		from := work[0]
+		for _, n := range from.nodes {
+			n.eachDim(func(x *propTensor, d int, ks []int) {
+				if x != from.propTensor || d != from.d {
+					return
+				}
+				n.eachDim(func(y *propTensor, e int, theirs []int) {
+					related := slices.ContainsFunc(theirs, func(k int) bool { return slices.Contains(ks, k) })
+					if related && slices.ContainsFunc(y.dims[e], func(r ir.AxisRef) bool { return layout.OverlapsAny(r, from.dims[from.d]) }) {
+						reach(y, e, from.rules[from.d])
+					}
+				})
+			})
+		}
+	}
+}
+
+// eachDim calls visit with every dimension of the tensors of n that has
+// factors, operands first.
+func (n *propNode) eachDim(visit func(x *propTensor, d int, ks []int)) {
+	for i, r := range n.refs() {
+		dims := n.rule.Operands
+		if i >= len(n.operands) {
+			dims, i = n.rule.Results, i-len(n.operands)
+		}
+		if r.propTensor == nil {
+			continue
+		}
+		for d, ks := range dims[i] {
+			if len(ks) > 0 {
+				visit(r.propTensor, d, ks)
+			}
+		}
+	}
+}
+
+// RulesAlong says, as the end of a message, which rules of the source cut what
+// lies as s along the given axes; it is empty where no rule is known.
+func RulesAlong(mesh *ir.Mesh, s *ir.Sharding, axes []ir.AxisRef) string {
+	return layout.RulesText(mesh, slices.DeleteFunc(layout.ShardedDims(s), func(c layout.ShardedDim) bool {
+		return !slices.ContainsFunc(c.Axes, func(r ir.AxisRef) bool { return layout.OverlapsAny(r, axes) })
+	})...)
+}

@@ -1,0 +1,391 @@
+package propagate
+
+import (
+	"slices"
+
+	"ppc/ir"
+	"ppc/passes/layout"
+)
+
+// applyConstraints lets a closed sharding constraint say how its operand lies
+// too, where nothing else does. For what flows around a loop it says so to the
+// other uses only, since all that flows in would be bound as well.
+func (p *propagator) applyConstraints() {
+	flows := make(map[*propTensor]bool)
+	said := make(map[*propTensor]*ir.Sharding) // by constraints
+	clash := make(map[*propTensor]bool)
+	var constraints []*propNode
+	for _, n := range p.nodes {
+		if n.op == nil {
+			flows[n.results[0].propTensor] = true
+			continue
+		}
+		if n.op.Kind != ir.ShardingConstraint {
+			continue
+		}
+		x, s := n.operands[0].propTensor, n.op.Attrs.Get("sharding").(*ir.Sharding)
+		if x == nil {
+			continue
+		}
+		constraints = append(constraints, n)
+		if said[x] != nil && !said[x].Equal(s) {
+			clash[x] = true
+		}
+		said[x] = s
+	}
+	for _, n := range constraints {
+		x, s := n.operands[0].propTensor, n.op.Attrs.Get("sharding").(*ir.Sharding)
+		closed := !slices.ContainsFunc(s.Dims, func(d ir.DimSharding) bool { return d.Open })
+		if x.seed != nil && !saysNothing(x.seed) || clash[x] || !closed {
+			continue
+		}
+		if flows[x] {
+			p.redirect(n, x)
+		} else {
+			x.seed = p.withoutUnits(s)
+		}
+	}
+}
+
+// saysNothing reports whether s leaves all to propagation, from the first
+// priority on.
+func saysNothing(s *ir.Sharding) bool {
+	return len(s.Replicated) == 0 && len(s.Unreduced) == 0 && !slices.ContainsFunc(s.Dims, func(d ir.DimSharding) bool {
+		return !d.Open || len(d.Axes) > 0 || d.Priority > 0
+	})
+}
+
+// redirect makes the other ops that use x use the result of the constraint c.
+func (p *propagator) redirect(c *propNode, x *propTensor) {
+	to := c.results[0].propTensor
+	keep := x.nodes[:0]
+	for _, n := range x.nodes {
+		if n == c || slices.ContainsFunc(n.results, func(r propRef) bool { return r.propTensor == x }) {
+			keep = append(keep, n)
+			continue
+		}
+		for i := range n.operands {
+			if n.operands[i].propTensor == x {
+				n.operands[i].propTensor = to
+			}
+		}
+		to.nodes = append(to.nodes, n)
+	}
+	x.nodes = keep
+}
+
+// run lets shardings spread until nothing changes: for each user priority, for
+// each round.
+func (p *propagator) run() {
+	priorities := p.plant()
+	for i := 0; ; i++ {
+		for r := range propRounds {
+			p.round(r)
+		}
+		if i == len(priorities) {
+			return
+		}
+		for _, x := range p.all {
+			p.plantPriority(x, priorities[i])
+		}
+	}
+}
+
+// plant puts into the tensors what the program says with priority 0, and
+// returns the other priorities there are, in order. Axes of a later priority
+// are kept free for it.
+func (p *propagator) plant() []int {
+	var later []int
+	for _, x := range p.all {
+		if x.seed == nil {
+			continue
+		}
+		x.barred = slices.Concat(x.barred, x.seed.Replicated, x.seed.Unreduced)
+		for d, s := range x.seed.Dims {
+			if s.Priority == 0 || len(s.Axes) == 0 && !s.Open {
+				x.dims[d], x.closed[d] = s.Axes, !s.Open
+				continue
+			}
+			x.closed[d] = true
+			x.barred = slices.Concat(x.barred, s.Axes)
+			if !slices.Contains(later, s.Priority) {
+				later = append(later, s.Priority)
+			}
+		}
+	}
+	slices.Sort(later)
+	return later
+}
+
+func (p *propagator) plantPriority(x *propTensor, priority int) {
+	if x.seed == nil {
+		return
+	}
+	for d, s := range x.seed.Dims {
+		if s.Priority != priority {
+			continue
+		}
+		x.dims[d], x.closed[d] = s.Axes, !s.Open
+		x.barred = slices.DeleteFunc(slices.Clone(x.barred), func(r ir.AxisRef) bool { return slices.Contains(s.Axes, r) })
+	}
+}
+
+// round lets shardings spread through the nodes of the first rounds, last
+// changed first, as MLIR's worklists do: so conflicts end as in Shardy.
+func (p *propagator) round(last int) {
+	p.step(p.results, func(*propNode, int) direction { return both })
+	for _, n := range slices.Backward(p.nodes) {
+		n.queued = true
+		p.stack = append(p.stack, n)
+	}
+	dir := func(n *propNode, factor int) direction {
+		var d direction
+		for _, allowed := range propRounds[:last+1] {
+			d |= allowed(n, factor)
+		}
+		return d
+	}
+	for len(p.stack) > 0 {
+		n := p.stack[len(p.stack)-1]
+		p.stack = p.stack[:len(p.stack)-1]
+		n.queued = false
+		p.step([]*propNode{n}, dir)
+	}
+	p.step(p.results, func(*propNode, int) direction { return both })
+	p.stack = p.stack[:0]
+	for _, n := range p.nodes {
+		n.queued = false
+	}
+}
+
+// step lets axes spread through nodes and queues the neighbours of what
+// changed. Where an op has a tensor as two operands that want different axes, the
+// later one has its way, as in Shardy.
+func (p *propagator) step(nodes []*propNode, dir func(*propNode, int) direction) {
+	for _, n := range nodes {
+		if !slices.ContainsFunc(n.refs(), func(r propRef) bool { return r.propTensor != nil && r.cut() }) {
+			continue
+		}
+		pr := p.project(n)
+		pr.spread(n, func(k int) direction { return dir(n, k) &^ n.barred })
+		refs := n.refs()
+		before := make([][][]ir.AxisRef, len(refs)) // of a tensor that stands further on again
+		for i, r := range refs {
+			dims := n.rule.Operands
+			at := i
+			if i >= pr.inputs {
+				dims, at = n.rule.Results, i-pr.inputs
+			}
+			if r.propTensor == nil {
+				continue
+			}
+			now := r.dims
+			if first := refIndex(refs, r); first < i {
+				r.dims = slices.Clone(before[first])
+			} else if refIndex(refs[i+1:], r) >= 0 {
+				before[i] = slices.Clone(r.dims)
+			}
+			if p.extend(r, pr, &pr.tensors[i], dims[at]) {
+				p.wake(r.propTensor, n)
+			} else {
+				r.dims = now
+			}
+		}
+	}
+}
+
+// refIndex is where refs first have the tensor of r; -1 where they do not.
+func refIndex(refs []propRef, r propRef) int {
+	return slices.IndexFunc(refs, func(o propRef) bool { return o.propTensor == r.propTensor })
+}
+
+// cut reports whether some axis cuts r.
+func (r propRef) cut() bool {
+	for d := range r.dims {
+		if len(r.dims[d]) > 0 || len(r.manualAxes(d)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// extend makes r what pr says and reports whether that is more than it was.
+func (p *propagator) extend(r propRef, pr *projection, t *projected, dims [][]int) bool {
+	changed := false
+	for d, ks := range dims {
+		if len(ks) == 0 {
+			continue
+		}
+		axes := pr.dimAxes(t, ks)
+		axes, ok := p.withoutPrefix(axes, r.manualAxes(d))
+		if ok && pr.strictPrefix(r.dims[d], axes) {
+			r.dims[d] = slices.Clone(axes)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// withoutPrefix is axes without prefix at its front.
+func (p *propagator) withoutPrefix(axes, prefix []ir.AxisRef) ([]ir.AxisRef, bool) {
+	if len(prefix) > len(axes) || !slices.Equal(axes[:len(prefix)], prefix) {
+		return nil, false
+	}
+	return axes[len(prefix):], true
+}
+
+// wake queues the nodes of x, but for the one that changed it.
+func (p *propagator) wake(x *propTensor, by *propNode) {
+	for _, late := range []bool{true, false} { // barriers come last
+		for _, n := range slices.Backward(x.nodes) {
+			if n != by && !n.queued && late == (n.barred != 0) {
+				n.queued = true
+				p.stack = append(p.stack, n)
+			}
+		}
+	}
+}
+
+// assign writes what was found into the module.
+func (p *propagator) assign() {
+	p.findRules()
+	shardings := make(map[*propTensor]*ir.Sharding)
+	for _, x := range p.all {
+		shardings[x] = p.closedSharding(x)
+	}
+	set := func(v *ir.Value) {
+		switch x := p.tensors[v.ID]; {
+		case !v.Type.IsTensor():
+			v.Sharding = nil
+		case x != nil:
+			v.Sharding = shardings[x]
+		case p.inUse[v.ID] != nil:
+			if v.Sharding = shardings[p.inUse[v.ID]]; v.Sharding == nil {
+				v.Sharding = p.closedSharding(p.inUse[v.ID])
+			}
+		default:
+			v.Sharding = ir.Replicated(p.mesh.Name, v.Type.Rank())
+		}
+	}
+	p.setBlock(p.f.Body, set)
+	for i, v := range p.f.Return().Operands {
+		if v.Type.IsTensor() {
+			p.f.Results[i].Sharding = ir.Replicated(p.mesh.Name, v.Type.Rank())
+		}
+	}
+	k := 0
+	for i, v := range p.f.Return().Operands {
+		if v.Type.IsTensor() && v.Type.Rank() > 0 {
+			p.f.Results[i].Sharding = shardings[p.results[k].results[0].propTensor]
+			k++
+		}
+	}
+}
+
+// setBlock gives the values of b, and of the regions that hold tensors, their
+// shardings. It walks backward, so that a free value which only free values
+// use can take after the first of these.
+func (p *propagator) setBlock(b *ir.Block, set func(*ir.Value)) {
+	for _, op := range slices.Backward(b.Ops) {
+		for _, v := range op.Results {
+			set(v)
+		}
+		switch op.Kind {
+		case ir.While, ir.Case, ir.If, ir.ManualComputation:
+			for _, r := range op.Regions {
+				p.setBlock(r, set)
+			}
+		case ir.ShardingConstraint:
+			if op.Result().Type.Rank() == 0 { // nothing to find: unreduced axes are all that it can say
+				op.Result().Sharding = p.withoutUnits(op.Attrs.Get("sharding").(*ir.Sharding))
+			}
+			op.Attrs.Set("sharding", op.Result().Sharding)
+		}
+		if op.Kind == ir.ManualComputation {
+			p.setManual(op)
+		}
+		if len(op.Results) == 1 && p.free[op.Result().ID] {
+			p.wish(op)
+		}
+	}
+	for _, v := range b.Args {
+		set(v)
+	}
+}
+
+// wish lets the operands of a free op, which are free themselves, lie as its
+// result needs them, if no other use has said so.
+func (p *propagator) wish(op *ir.Op) {
+	rule := ir.FactorsOf(op)
+	s := op.Result().Sharding
+	if rule == nil || s.IsReplicated() {
+		return
+	}
+	factors := make([]layout.FactorAxes, len(rule.Sizes))
+	for d, ks := range rule.Results[0] {
+		layout.ProjectDim(p.mesh, s.Axes(d), ks, rule.Sizes, factors)
+	}
+	pr := &projection{mesh: p.mesh, sizes: rule.Sizes}
+	for i, v := range op.Operands {
+		if !p.free[v.ID] || p.inUse[v.ID] != nil {
+			continue
+		}
+		x := &propTensor{shape: v.Type.Shape, dims: make([][]ir.AxisRef, v.Type.Rank())}
+		t := &projected{factors: factors}
+		for d, ks := range rule.Operands[i] {
+			x.dims[d] = pr.dimAxes(t, ks)
+		}
+		p.inUse[v.ID] = x
+	}
+}
+
+// setManual writes into a manual computation how its operands and results lie.
+func (p *propagator) setManual(op *ir.Op) {
+	refs := p.wanted[op]
+	for _, part := range []struct {
+		attr string
+		refs []propRef
+	}{{"in_shardings", refs[:len(op.Operands)]}, {"out_shardings", refs[len(op.Operands):]}} {
+		given := op.Attrs.Get(part.attr).(ir.PerValue)
+		found := make(ir.PerValue, len(given))
+		for i, r := range part.refs {
+			found[i] = given[i].Clone()
+			if r.propTensor == nil {
+				continue
+			}
+			inner := p.closedSharding(r.propTensor)
+			for d := range found[i].Dims {
+				found[i].Dims[d] = ir.DimSharding{Axes: p.mesh.JoinAxes(slices.Clone(r.manualAxes(d)), inner.Dims[d].Axes)}
+			}
+		}
+		op.Attrs.Set(part.attr, found)
+	}
+}
+
+// closedSharding is how x lies in the end: axes that do not divide a ghost
+// dimension are dropped.
+func (p *propagator) closedSharding(x *propTensor) *ir.Sharding {
+	if x.single != nil {
+		return x.single.Clone()
+	}
+	s := ir.Replicated(p.mesh.Name, len(x.shape))
+	if x.seed != nil {
+		s.Unreduced, s.ReducedBy = x.seed.Unreduced, x.seed.ReducedBy
+	}
+	for d, axes := range x.dims {
+		n := 1
+		for i, r := range axes {
+			n *= p.mesh.RefSize(r)
+			said := x.seed != nil && i < len(x.seed.Axes(d))
+			if x.ghost != nil && x.ghost[d] && x.shape[d]%n != 0 && !said {
+				axes = axes[:i]
+				break
+			}
+		}
+		s.Dims[d].Axes = slices.Clone(axes)
+		if x.rules != nil && len(axes) > 0 {
+			s.Dims[d].Rule = x.rules[d]
+		}
+	}
+	return s
+}

@@ -1,0 +1,3 @@
+// Package rewrite has the edits that several passes make: inlining, copying a
+// region, dropping functions that nothing refers to.
+package rewrite

@@ -1,0 +1,162 @@
+package passes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"ppc/ir"
+	"ppc/passes/pass"
+)
+
+// A Config says how to run passes.
+type Config struct {
+	// Context ends the run between two passes; nil never does.
+	Context context.Context
+	// After stops the run after the first pass of this name that follows the
+	// form the module has; "" runs all.
+	After string
+	// Each, if not nil, is called with every pass that has run, and its place
+	// in the order, from 1.
+	Each func(n int, p *pass.Pass, m *ir.Module) error
+	// Warn, if not nil, is called with the warnings of passes.
+	Warn func(*pass.Error)
+	// Again, if not nil, makes the module once more as Run got it. It is called
+	// for a [Bug] alone, whose Before follows from it; otherwise Run keeps a copy.
+	Again func() (*ir.Module, error)
+}
+
+// Run runs the passes of Table over m, in order, from the first that m's form
+// has not yet behind it. The verifier runs before the first pass and after
+// each; what a pass breaks is a [*Bug].
+func Run(m *ir.Module, cfg Config) error {
+	if err := ir.Verify(m); err != nil {
+		return err
+	}
+	if cfg.Again == nil {
+		first := m.Clone()
+		cfg.Again = func() (*ir.Module, error) { return first, nil }
+	}
+	seen := false
+	for i := range Table {
+		p := &Table[i]
+		if done(p, m.Form) {
+			continue
+		}
+		if cfg.Context != nil && cfg.Context.Err() != nil {
+			return cfg.Context.Err()
+		}
+		if !m.Form.Has(p.Requires) {
+			return &pass.Error{Pass: p.Name, Msg: fmt.Sprintf("pass %s requires the form %q, the program has %q", p.Name, p.Requires, m.Form)}
+		}
+		if err := runOne(p, m, cfg.Warn); err != nil {
+			var bug *Bug
+			if errors.As(err, &bug) {
+				bug.Before = cfg.before(i)
+			}
+			return err
+		}
+		if cfg.Each != nil {
+			if err := cfg.Each(i+1, p, m); err != nil {
+				return err
+			}
+		}
+		if p.Name == cfg.After {
+			seen = true
+			if !laterOfSameName(i) {
+				break
+			}
+		}
+	}
+	if cfg.After != "" && !seen {
+		return &pass.Error{Pass: cfg.After, Msg: fmt.Sprintf("pass %s has already been run over this program (its form is %q)", cfg.After, m.Form)}
+	}
+	return nil
+}
+
+// before is the module that the pass at i gets: passes are deterministic, so
+// those before it make it again. It is nil where they do not.
+func (cfg *Config) before(i int) (m *ir.Module) {
+	defer func() {
+		if recover() != nil {
+			m = nil
+		}
+	}()
+	m, err := cfg.Again()
+	if err != nil {
+		return nil
+	}
+	for j := range i {
+		p := &Table[j]
+		if done(p, m.Form) {
+			continue
+		}
+		if err := p.Run(nil, m); err != nil {
+			return nil
+		}
+		m.Form = p.After(m.Form)
+	}
+	return m
+}
+
+// laterOfSameName reports whether the pass at i stands in Table once more
+// before the form changes: --after names the last of them.
+func laterOfSameName(i int) bool {
+	for j := i + 1; j < len(Table); j++ {
+		if Table[j].Ensures != 0 {
+			return false
+		}
+		if Table[j].Name == Table[i].Name {
+			return true
+		}
+	}
+	return false
+}
+
+// done reports whether a module of form f has p behind it: it has what p
+// ensures, or what a later pass does.
+func done(p *pass.Pass, f ir.Form) bool {
+	later := false
+	for i := range Table {
+		later = later || &Table[i] == p
+		if later && Table[i].Ensures != 0 && f.Has(Table[i].Ensures) {
+			return true
+		}
+	}
+	return false
+}
+
+// RunOne runs p over m and verifies what it made. A [*Bug] has no Before.
+func RunOne(p *pass.Pass, m *ir.Module) error { return runOne(p, m, nil) }
+
+func runOne(p *pass.Pass, m *ir.Module, warn func(*pass.Error)) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &Bug{Pass: p.Name, Cause: fmt.Errorf("panic: %v", r), Stack: debug.Stack()}
+		}
+	}()
+	var c pass.Context
+	if warn != nil {
+		c.OnWarning = func(w *pass.Error) {
+			w.Pass = p.Name
+			warn(w)
+		}
+	}
+	if err := p.Run(&c, m); err != nil {
+		switch e := err.(type) {
+		case *pass.Error:
+			e.Pass = p.Name
+		case pass.Errors:
+			for _, e := range e {
+				e.Pass = p.Name
+			}
+		}
+		return err
+	}
+	m.Form = p.After(m.Form)
+	if err := ir.Verify(m); err != nil {
+		return &Bug{Pass: p.Name, Cause: err}
+	}
+	return nil
+}

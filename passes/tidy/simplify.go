@@ -1,0 +1,455 @@
+package tidy
+
+import (
+	"fmt"
+	"slices"
+
+	"ppc/ir"
+	"ppc/ir/eval"
+	"ppc/ir/facts"
+	"ppc/passes/pass"
+	"ppc/passes/rewrite"
+)
+
+// An identity returns what to use in place of op's only result, or nil. It may
+// append ops to b; it must not change op. Its result must cost no more than op.
+type identity func(b *ir.Builder, op *ir.Op) *ir.Value
+
+// maxRounds is far more than the identities need; reaching it is a bug in one.
+const maxRounds = 50
+
+// Simplify applies the identities below, each from left to right, and folds
+// small integer constants, until nothing changes.
+func Simplify(_ *pass.Context, m *ir.Module) error {
+	for _, f := range m.Funcs {
+		if f.Body == nil {
+			continue
+		}
+		for round := 0; ; round++ {
+			s := &simplifier{f: f, sub: f.NewSubst(), rules: identities(f.Uses(), homes(f))}
+			s.block(f.Body)
+			if !s.changed {
+				break
+			}
+			if round == maxRounds {
+				return fmt.Errorf("identities still apply after %d rounds", maxRounds)
+			}
+		}
+	}
+	return nil
+}
+
+// homes is, by ID, the block in which an op computes a value.
+func homes(f *ir.Func) []*ir.Block {
+	home := make([]*ir.Block, f.NumIDs())
+	var walk func(b *ir.Block)
+	walk = func(b *ir.Block) {
+		for _, op := range b.Ops {
+			for _, v := range op.Results {
+				home[v.ID] = b
+			}
+			for _, r := range op.Regions {
+				walk(r)
+			}
+		}
+	}
+	walk(f.Body)
+	return home
+}
+
+type simplifier struct {
+	f       *ir.Func
+	sub     ir.Subst
+	rules   map[ir.Kind][]identity
+	changed bool
+}
+
+func (s *simplifier) block(b *ir.Block) {
+	out := &ir.Block{}
+	for _, op := range b.Ops {
+		s.sub.Apply(op.Operands)
+		for _, r := range op.Regions {
+			s.block(r)
+		}
+		build := &ir.Builder{Func: s.f, Block: out, Origin: op.Origin}
+		if vs := onceOrNever(build, op); vs != nil {
+			for i, v := range op.Results {
+				s.sub[v.ID], s.changed = vs[i], true
+				if vs[i].Name == "" {
+					vs[i].Name = v.Name
+				}
+			}
+			continue
+		}
+		if v := s.first(build, op); v != nil {
+			old := op.Result()
+			s.sub[old.ID], s.changed = v, true
+			if v.Name == "" {
+				v.Name = old.Name
+			}
+			if v.Sharding == nil && v.Def != nil {
+				v.Sharding = old.Sharding
+			}
+			continue // op is unused; kept, it would match again for ever
+		}
+		out.Ops = append(out.Ops, op)
+	}
+	b.Ops = out.Ops
+}
+
+// A while whose body runs once is its body, and one whose body never runs is
+// what goes in. onceOrNever returns what to use in place of the results of op,
+// or nil. The loops of a pipeline stay: their order bounds what is alive.
+func onceOrNever(b *ir.Builder, op *ir.Op) []*ir.Value {
+	if op.Kind != ir.While || op.Attrs.Has("pp.loop") {
+		return nil
+	}
+	c, ok := facts.CountOf(op)
+	if !ok || c.Trips > 1 {
+		return nil
+	}
+	in := make([]*ir.Value, len(op.Operands))
+	for i, v := range op.Operands {
+		r := op.Results[i]
+		if r.Sharding != nil && !v.Sharding.SameLayout(r.Sharding) {
+			v = b.Constrain(v, r.Sharding)
+			v.Sharding = r.Sharding
+		}
+		in[i] = v
+	}
+	if c.Trips == 0 {
+		return in
+	}
+	body := op.Regions[1]
+	sub := make(map[*ir.Value]*ir.Value)
+	for i, a := range body.Args {
+		sub[a] = in[i]
+	}
+	return rewrite.CopyBody(b, body, sub)
+}
+
+func (s *simplifier) first(b *ir.Builder, op *ir.Op) *ir.Value {
+	if len(op.Results) != 1 || !op.Kind.Has(ir.Pure) || op.Attrs.Has("pp.dont_care") || op.Unread() {
+		return nil
+	}
+	for _, r := range s.rules[op.Kind] {
+		if v := r(b, op); v != nil {
+			return v
+		}
+	}
+	return fold(b, op)
+}
+
+// identities are the rules of each op, in the order in which they are tried.
+// uses counts by ID how often the values that there are have been used; home is
+// where they are computed.
+func identities(uses []int, home []*ir.Block) map[ir.Kind][]identity {
+	return map[ir.Kind][]identity{
+		ir.Add:                append([]identity{unit(0)}, sums(uses, home)...),
+		ir.Subtract:           {rightUnit(0)},
+		ir.Multiply:           {unit(1)},
+		ir.Divide:             {rightUnit(1)},
+		ir.And:                {unit(1)},
+		ir.Or:                 {unit(0)},
+		ir.Remainder:          {remainderOfOne},
+		ir.Convert:            {noChange},
+		ir.Reshape:            {noChange, partOfSplat, reshapeOfReshape},
+		ir.BroadcastInDim:     {broadcastOfNothing},
+		ir.Transpose:          {transposeOfNothing, partOfSplat, transposeOfTranspose},
+		ir.Slice:              {noChange, partOfSplat},
+		ir.Pad:                {noPadding},
+		ir.Concatenate:        {concatOfOne},
+		ir.DynamicSlice:       {noChange, partOfSplat, staticSlice, sliceOfSlice},
+		ir.DynamicUpdateSlice: {updateOfAll},
+		ir.Select:             {selectConstant, selectSame},
+		ir.Gather:             {gatherOfOne},
+		ir.Scatter:            {scatterOfOne},
+		ir.Negate:             {involution},
+		ir.Not:                {involution},
+	}
+}
+
+// exact reports whether x op n is x for the bits of every x of v's type: a
+// negative zero plus zero is zero, so a float keeps its sum.
+func exact(op *ir.Op, n float64) bool {
+	t := op.Result().Type.Elem
+	switch {
+	case t.IsInt():
+		return op.Kind != ir.And && op.Kind != ir.Or || n == 0 // 1 is not all ones
+	case t == ir.I1:
+		return true
+	}
+	return n == 1
+}
+
+// unit: x op n = x, and n op x = x.
+func unit(n float64) identity {
+	return func(b *ir.Builder, op *ir.Op) *ir.Value {
+		for i, v := range op.Operands {
+			if l := facts.Constant(v); l != nil && l.IsAll(n) && exact(op, n) {
+				return op.Operands[1-i]
+			}
+		}
+		return nil
+	}
+}
+
+// rightUnit: x op n = x.
+func rightUnit(n float64) identity {
+	return func(b *ir.Builder, op *ir.Op) *ir.Value {
+		if l := facts.Constant(op.Operands[1]); l != nil && l.IsAll(n) && (exact(op, n) || n == 0 && op.Kind == ir.Subtract) {
+			return op.Operands[0]
+		}
+		return nil
+	}
+}
+
+// x rem 1 = 0, of integers.
+func remainderOfOne(b *ir.Builder, op *ir.Op) *ir.Value {
+	if l := facts.Constant(op.Operands[1]); l != nil && op.Result().Type.Elem.IsInt() && l.IsAll(1) {
+		return b.Splat(op.Result().Type, 0)
+	}
+	return nil
+}
+
+// An op that leaves the type as it is, and only could change the type, leaves
+// the value: convert, reshape, a slice of everything.
+func noChange(b *ir.Builder, op *ir.Op) *ir.Value {
+	if op.Operands[0].Type.Equal(op.Result().Type) {
+		return op.Operands[0]
+	}
+	return nil
+}
+
+// A part of one number everywhere, in whatever shape or order, is that number
+// everywhere.
+func partOfSplat(b *ir.Builder, op *ir.Op) *ir.Value {
+	x := op.Operands[0].Def
+	if x == nil || x.Kind != ir.BroadcastInDim || x.Attrs.Has("pp.dont_care") || x.Operands[0].Type.Rank() > 0 {
+		return nil
+	}
+	return b.Broadcast(x.Operands[0], op.Result().Type.Shape)
+}
+
+// reshape(reshape(x)) = reshape(x)
+func reshapeOfReshape(b *ir.Builder, op *ir.Op) *ir.Value {
+	inner := op.Operands[0].Def
+	if inner == nil || inner.Kind != ir.Reshape || inner.Result().Sharding != nil {
+		return nil
+	}
+	return b.Reshape(inner.Operands[0], op.Result().Type.Shape...)
+}
+
+// broadcast(x) to x's own shape, dimensions in order = x
+func broadcastOfNothing(b *ir.Builder, op *ir.Op) *ir.Value {
+	if op.Operands[0].Type.Equal(op.Result().Type) && isIdentity(op.Ints("broadcast_dimensions")) {
+		return op.Operands[0]
+	}
+	return nil
+}
+
+func isIdentity(perm []int) bool {
+	for i, p := range perm {
+		if i != p {
+			return false
+		}
+	}
+	return true
+}
+
+// transpose(x) by the identity = x
+func transposeOfNothing(b *ir.Builder, op *ir.Op) *ir.Value {
+	if isIdentity(op.Ints("permutation")) {
+		return op.Operands[0]
+	}
+	return nil
+}
+
+// transpose(transpose(x)) = transpose(x)
+func transposeOfTranspose(b *ir.Builder, op *ir.Op) *ir.Value {
+	inner := op.Operands[0].Def
+	if inner == nil || inner.Kind != ir.Transpose {
+		return nil
+	}
+	p, q := inner.Ints("permutation"), op.Ints("permutation")
+	r := make([]int, len(q))
+	for i, d := range q {
+		r[i] = p[d]
+	}
+	return b.Transpose(inner.Operands[0], r...)
+}
+
+// pad(x) by nothing = x
+func noPadding(b *ir.Builder, op *ir.Op) *ir.Value {
+	for _, name := range []string{"edge_padding_low", "edge_padding_high", "interior_padding"} {
+		if slices.ContainsFunc(op.Ints(name), func(n int) bool { return n != 0 }) {
+			return nil
+		}
+	}
+	return op.Operands[0]
+}
+
+// concatenate(x) = x
+func concatOfOne(b *ir.Builder, op *ir.Op) *ir.Value {
+	if len(op.Operands) == 1 {
+		return op.Operands[0]
+	}
+	return nil
+}
+
+// dynamic_slice(x, constants) = slice(x)
+func staticSlice(b *ir.Builder, op *ir.Op) *ir.Value {
+	x, sizes := op.Operands[0], op.Ints("slice_sizes")
+	start, limit := make([]int, len(sizes)), make([]int, len(sizes))
+	for d, v := range op.Operands[1:] {
+		l := facts.Constant(v)
+		if l == nil {
+			if sizes[d] != x.Type.Shape[d] {
+				return nil
+			}
+			limit[d] = sizes[d]
+			continue
+		}
+		start[d] = min(max(l.Index(0), 0), x.Type.Shape[d]-sizes[d])
+		limit[d] = start[d] + sizes[d]
+	}
+	return b.Slice(x, start, limit)
+}
+
+// dynamic_update_slice(x, u) with u as large as x = u
+func updateOfAll(b *ir.Builder, op *ir.Op) *ir.Value {
+	if op.Operands[1].Type.Equal(op.Result().Type) {
+		return op.Operands[1]
+	}
+	return nil
+}
+
+// select(true, x, y) = x; select(false, x, y) = y
+func selectConstant(b *ir.Builder, op *ir.Op) *ir.Value {
+	l := facts.Constant(op.Operands[0])
+	switch {
+	case l == nil:
+		return nil
+	case l.IsAll(1):
+		return op.Operands[1]
+	case l.IsAll(0):
+		return op.Operands[2]
+	}
+	return nil
+}
+
+// select(p, x, x) = x
+func selectSame(b *ir.Builder, op *ir.Op) *ir.Value {
+	if op.Operands[1] == op.Operands[2] {
+		return op.Operands[1]
+	}
+	return nil
+}
+
+// not(not(x)) = x, negate(negate(x)) = x
+func involution(b *ir.Builder, op *ir.Op) *ir.Value {
+	if inner := op.Operands[0].Def; inner != nil && inner.Kind == op.Kind {
+		return inner.Operands[0]
+	}
+	return nil
+}
+
+// A gather with one index = a dynamic_slice at that index: what is left of the
+// choice of a repeat or a microbatch on a device that holds one stage.
+func gatherOfOne(b *ir.Builder, op *ir.Op) *ir.Value {
+	g := op.Attrs.Get("dimension_numbers").(ir.GatherDims)
+	x, idx := op.Operands[0], op.Operands[1]
+	for d, n := range idx.Type.Shape {
+		if d != g.IndexVectorDim && n != 1 {
+			return nil
+		}
+	}
+	sizes := op.Ints("slice_sizes")
+	start := facts.GatherWindows(op, idx).Start(b, len(sizes))
+	// What the gather does not collapse stands in the result in order, with
+	// index dimensions of size 1 between: a reshape.
+	return b.Reshape(b.DynamicSlice(x, start, sizes...), op.Result().Type.Shape...)
+}
+
+// foldLimit is the number of elements up to which constants are folded.
+const foldLimit = 64
+
+// fold computes op where its operands are small constants of integers and
+// booleans. Floating-point arithmetic is left to who runs the program, so that
+// folding changes no bit.
+func fold(b *ir.Builder, op *ir.Op) *ir.Value {
+	if len(op.Operands) == 0 || len(op.Regions) > 0 || op.Kind.Has(ir.Collective) || op.Kind.Has(ir.Pipeline) || op.Kind == ir.Call {
+		return nil
+	}
+	if !foldable(op.Result().Type) || op.Kind == ir.ShardingConstraint || op.Result().Sharding != nil {
+		return nil
+	}
+	f := ir.NewFunc("fold")
+	sub := make(map[*ir.Value]*ir.Value)
+	var args []*ir.Literal
+	for _, v := range op.Operands {
+		l := facts.Constant(v)
+		if l == nil || !foldable(v.Type) {
+			return nil
+		}
+		if op.Kind == ir.BroadcastInDim && l.IsSplat() && op.Result().Type.NumElements() > 1 {
+			return nil // a broadcast of a scalar is as good as a constant
+		}
+		if sub[v] == nil {
+			sub[v] = f.NewArg(f.Body, v.Type, "")
+			args = append(args, l)
+		}
+	}
+	c := f.CopyOp(op, sub)
+	f.Body.Ops = append(f.Body.Ops, c)
+	ir.NewBuilder(f).Return(c.Results...)
+	out, err := eval.Run(&ir.Module{Funcs: []*ir.Func{f}}, f, args, eval.Options{})
+	if err != nil {
+		return nil
+	}
+	return b.Const(out[0])
+}
+
+func foldable(t *ir.Type) bool {
+	return t.IsTensor() && t.IsStatic() && (t.Elem.IsInt() || t.Elem == ir.I1) && t.NumElements() <= foldLimit && t.NumElements() > 0
+}
+
+// sliceOfSlice: x[a][b] = x[a, b], where the first slice has one element or all
+// of each dimension. So a loop within a loop reads from the whole, and what the
+// outer one would take of it for all of the inner is never there.
+func sliceOfSlice(b *ir.Builder, op *ir.Op) *ir.Value {
+	of, sizes := op.Operands[0], op.Result().Type.Shape
+	outer := of.Def
+	if outer != nil && outer.Kind == ir.Reshape {
+		outer = outer.Operands[0].Def
+	}
+	if outer == nil || outer.Kind != ir.DynamicSlice {
+		return nil
+	}
+	x, start := outer.Operands[0], slices.Clone(outer.Operands[1:])
+	whole := make([]int, len(start))
+	at := 0 // the dimension of op's that comes next
+	for d, n := range outer.Result().Type.Shape {
+		switch {
+		case n == 1: // wherever it is taken from, op takes it
+			whole[d] = 1
+		case n != x.Type.Shape[d]:
+			return nil
+		default:
+			for at < len(sizes) && of.Type.Shape[at] == 1 {
+				at++
+			}
+			if at == len(sizes) || of.Type.Shape[at] != n {
+				return nil
+			}
+			start[d], whole[d] = op.Operands[1+at], sizes[at]
+			at++
+		}
+	}
+	for _, v := range start {
+		if !v.Type.Equal(start[0].Type) {
+			return nil
+		}
+	}
+	return b.Reshape(b.DynamicSlice(x, start, whole...), sizes...)
+}
