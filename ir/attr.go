@@ -99,28 +99,49 @@ type (
 	Verbatim string
 )
 
-func (Int) attr()         {}
-func (Float) attr()       {}
-func (Bool) attr()        {}
-func (Unit) attr()        {}
-func (Str) attr()         {}
-func (Sym) attr()         {}
-func (Ints) attr()        {}
-func (Bools) attr()       {}
-func (Array) attr()       {}
-func (Dict) attr()        {}
-func (TypeAttr) attr()    {}
-func (Enum) attr()        {}
-func (Dot) attr()         {}
-func (GatherDims) attr()  {}
+func (Int) attr() {}
+
+func (Float) attr() {}
+
+func (Bool) attr() {}
+
+func (Unit) attr() {}
+
+func (Str) attr() {}
+
+func (Sym) attr() {}
+
+func (Ints) attr() {}
+
+func (Bools) attr() {}
+
+func (Array) attr() {}
+
+func (Dict) attr() {}
+
+func (TypeAttr) attr() {}
+
+func (Enum) attr() {}
+
+func (Dot) attr() {}
+
+func (GatherDims) attr() {}
+
 func (ScatterDims) attr() {}
-func (ConvDims) attr()    {}
-func (Channel) attr()     {}
-func (MeshAxes) attr()    {}
-func (AxisShift) attr()   {}
-func (AxisMove) attr()    {}
-func (PerValue) attr()    {}
-func (Verbatim) attr()    {}
+
+func (ConvDims) attr() {}
+
+func (Channel) attr() {}
+
+func (MeshAxes) attr() {}
+
+func (AxisShift) attr() {}
+
+func (AxisMove) attr() {}
+
+func (PerValue) attr() {}
+
+func (Verbatim) attr() {}
 
 // I64Attr is v as an attribute of type i64.
 func I64Attr(v int) Int { return Int{v, I64} }
@@ -144,18 +165,23 @@ func (a Float) String() string {
 	return FormatFloat(a.Type, a.Value, b) + " : " + a.Type.String()
 }
 
-func (a Bool) String() string     { return strconv.FormatBool(bool(a)) }
-func (Unit) String() string       { return "unit" }
-func (a Str) String() string      { return QuoteText(string(a)) }
-func (a Sym) String() string      { return SymbolText(string(a)) }
+func (a Bool) String() string { return strconv.FormatBool(bool(a)) }
+
+func (Unit) String() string { return "unit" }
+
+func (a Str) String() string { return QuoteText(string(a)) }
+
+func (a Sym) String() string { return SymbolText(string(a)) }
+
 func (a TypeAttr) String() string { return a.Type.String() }
+
 func (a Verbatim) String() string { return string(a) }
 
 func (a Ints) String() string {
 	if len(a) == 0 {
 		return "array<i64>"
 	}
-	return "array<i64: " + joinInts(a) + ">"
+	return "array<i64: " + JoinInts(a) + ">"
 }
 
 func (a Bools) String() string {
@@ -246,7 +272,7 @@ func (a ConvDims) String() string {
 	var ss []string
 	for i, s := range a.Sides() {
 		n := convSides[i].Names
-		ss = append(ss, fmt.Sprintf("%s = %d, %s = %d, %s = [%s]", n[0], s.First, n[1], s.Second, n[2], joinInts(s.Spatial)))
+		ss = append(ss, fmt.Sprintf("%s = %d, %s = %d, %s = [%s]", n[0], s.First, n[1], s.Second, n[2], JoinInts(s.Spatial)))
 	}
 	return "#stablehlo.conv<raw " + strings.Join(ss, ", ") + ">"
 }
@@ -408,7 +434,7 @@ func structText(open string, fields ...field) string {
 		switch v := f.value.(type) {
 		case []int:
 			if len(v) > 0 {
-				ss = append(ss, fmt.Sprintf("%s = [%s]", f.name, joinInts(v)))
+				ss = append(ss, fmt.Sprintf("%s = [%s]", f.name, JoinInts(v)))
 			}
 		case int:
 			if v != 0 {
@@ -419,7 +445,7 @@ func structText(open string, fields ...field) string {
 	return open + strings.Join(ss, ", ") + ">"
 }
 
-func joinInts(xs []int) string {
+func JoinInts(xs []int) string {
 	ss := make([]string, len(xs))
 	for i, x := range xs {
 		ss[i] = strconv.Itoa(x)

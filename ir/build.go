@@ -32,8 +32,8 @@ func (b *Builder) Emit(k Kind, operands []*Value, attrs Attrs, regions []*Block,
 		v.Def, v.Index = op, i
 		op.Results = append(op.Results, v)
 	}
-	if results == nil && table[k].results.Max > 0 && table[k].infer != nil {
-		ts, r := table[k].infer(op)
+	if results == nil && table[k].Results.Max > 0 && table[k].Infer != nil {
+		ts, r := table[k].Infer(op)
 		if r != nil {
 			panic(fmt.Sprintf("ir: building %s: %s [%s]", k, r.Msg, r.Label))
 		}
@@ -52,15 +52,15 @@ func (b *Builder) Emit(k Kind, operands []*Value, attrs Attrs, regions []*Block,
 // types do not follow: reshape, convert, iota, collectives that change shapes.
 func Infer(op *Op) ([]*Type, *Rule) {
 	row := &table[op.Kind]
-	for i := range row.attrs {
-		if r := checkAttr(op, &row.attrs[i]); r != nil {
+	for i := range row.Attrs {
+		if r := checkAttr(op, &row.Attrs[i]); r != nil {
 			return nil, r
 		}
 	}
-	if row.infer == nil || !row.operands.Allows(len(op.Operands)) || !row.regions.Allows(len(op.Regions)) {
-		return nil, rule("op-2", "has %d operands and %d regions, want %s and %s", len(op.Operands), len(op.Regions), row.operands, row.regions)
+	if row.Infer == nil || !row.Operands.Allows(len(op.Operands)) || !row.Regions.Allows(len(op.Regions)) {
+		return nil, NewRule("op-2", "has %d operands and %d regions, want %s and %s", len(op.Operands), len(op.Regions), row.Operands, row.Regions)
 	}
-	ts, r := row.infer(op)
+	ts, r := row.Infer(op)
 	return ts, r.of(op)
 }
 
@@ -90,8 +90,11 @@ func (b *Builder) Unary(k Kind, x *Value) *Value { return b.one(k, nil, nil, x) 
 func (b *Builder) Binary(k Kind, x, y *Value) *Value { return b.one(k, nil, nil, x, y) }
 
 func (b *Builder) Add(x, y *Value) *Value { return b.Binary(Add, x, y) }
+
 func (b *Builder) Sub(x, y *Value) *Value { return b.Binary(Subtract, x, y) }
+
 func (b *Builder) Mul(x, y *Value) *Value { return b.Binary(Multiply, x, y) }
+
 func (b *Builder) Div(x, y *Value) *Value { return b.Binary(Divide, x, y) }
 
 // Const appends a constant.
@@ -145,7 +148,7 @@ func (b *Builder) Transpose(x *Value, perm ...int) *Value {
 
 // Slice takes start:limit of every dimension, in steps of 1.
 func (b *Builder) Slice(x *Value, start, limit []int) *Value {
-	return b.one(Slice, Attrs{{"limit_indices", Ints(limit)}, {"start_indices", Ints(start)}, {"strides", Ints(repeat(1, len(start)))}}, nil, x)
+	return b.one(Slice, Attrs{{"limit_indices", Ints(limit)}, {"start_indices", Ints(start)}, {"strides", Ints(Repeat(1, len(start)))}}, nil, x)
 }
 
 // SliceDim takes start:limit of dimension dim.
@@ -282,4 +285,12 @@ func (v *Value) Stated() *Sharding {
 func (v *Value) Named(name string) *Value {
 	v.Name = name
 	return v
+}
+
+func Repeat(v, n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = v
+	}
+	return out
 }

@@ -7,10 +7,10 @@
 // values defined before the op that holds it, except in the ops whose row says
 // Isolated.
 //
-// What is known of an op in general is its row in the table of table.go: name,
-// arity, attributes, regions, constraints, result types, sharding factors.
-// Nothing else in this package, and nothing in the passes, switches over kinds
-// where a row would do.
+// What is known of an op in general is its row in the table of ir/dialect: name,
+// arity, attributes, regions, constraints, result types, sharding factors. This
+// package reads the table and does not know the rows; whoever makes or verifies
+// programs imports ir/dialect.
 //
 // A Module claims a [Form], a set of properties that passes establish one by
 // one until the program is one per device; [Verify] checks the rules of the

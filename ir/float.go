@@ -1,6 +1,8 @@
 package ir
 
-import "math"
+import (
+	"math"
+)
 
 // A floatFormat says how a floating-point type of at most 16 bits encodes
 // numbers: a sign, unless it has none, an exponent with a bias, a mantissa. An

@@ -23,8 +23,8 @@ const (
 	Local                           // one program per device: no sharding, no sdy op; shapes per device
 )
 
-// formTable says how each property is spelled and checked.
-var formTable = []struct {
+// FormTable says how each property is spelled and checked.
+var FormTable = []struct {
 	form  Form
 	name  string
 	check func(*Module, *Errors)
@@ -45,7 +45,7 @@ func (f Form) Has(g Form) bool { return f&g == g }
 
 func (f Form) String() string {
 	var names []string
-	for _, row := range formTable {
+	for _, row := range FormTable {
 		if f.Has(row.form) {
 			names = append(names, row.name)
 		}
@@ -64,7 +64,7 @@ func ParseForm(s string) (Form, bool) {
 	}
 next:
 	for _, name := range strings.Fields(s) {
-		for _, row := range formTable {
+		for _, row := range FormTable {
 			if row.name == name {
 				f |= row.form
 				continue next
@@ -93,7 +93,7 @@ func absent(label string, kinds ...Kind) func(*Module, *Errors) {
 		eachOp(m, errs, func(op *Op) {
 			for _, k := range kinds {
 				if op.Kind == k {
-					errs.add(op, rule(label, "%s is left over", op.Name()))
+					errs.add(op, NewRule(label, "%s is left over", op.Name()))
 				}
 			}
 		})
@@ -104,7 +104,7 @@ func absent(label string, kinds ...Kind) func(*Module, *Errors) {
 func checkGathered(m *Module, errs *Errors) {
 	eachOp(m, errs, func(op *Op) {
 		if p := op.Attrs.Get("policy"); op.Kind == PPGather && p != nil {
-			errs.add(op, rule("gathered", "the policy %s has not been followed yet", p))
+			errs.add(op, NewRule("gathered", "the policy %s has not been followed yet", p))
 		}
 	})
 }
@@ -124,16 +124,16 @@ func checkAliases(m *Module, errs *Errors) {
 
 func checkAlias(f *Func, i, n int) *Rule {
 	if n < 0 || n >= len(f.Params()) {
-		return rule("optimized", "result %d replaces parameter %d, but there are %d", i, n, len(f.Params()))
+		return NewRule("optimized", "result %d replaces parameter %d, but there are %d", i, n, len(f.Params()))
 	}
 	p, r := f.Params()[n], f.Results[i]
 	if !p.Type.Equal(r.Type) {
-		return rule("optimized", "result %d is %s, parameter %d, which it replaces, %s", i, r.Type, n, p.Type)
+		return NewRule("optimized", "result %d is %s, parameter %d, which it replaces, %s", i, r.Type, n, p.Type)
 	}
 	was, _ := p.Attrs.Get("pp.sharding").(*Sharding)
 	is, _ := r.Attrs.Get("pp.sharding").(*Sharding)
 	if !p.Sharding.SameLayout(r.Sharding) || !was.SameLayout(is) {
-		return rule("optimized", "result %d lies on the mesh otherwise than parameter %d, which it replaces", i, n)
+		return NewRule("optimized", "result %d lies on the mesh otherwise than parameter %d, which it replaces", i, n)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func checkAlias(f *Func, i, n int) *Rule {
 func checkExpanded(m *Module, errs *Errors) {
 	eachOp(m, errs, func(op *Op) {
 		if op.Kind.Has(Pipeline) || op.Kind.Has(Composite) {
-			errs.add(op, rule("expanded", "%s is left over", op.Name()))
+			errs.add(op, NewRule("expanded", "%s is left over", op.Name()))
 		}
 	})
 }
@@ -155,12 +155,12 @@ func checkSharded(m *Module, errs *Errors) {
 			return
 		}
 		if v.Sharding == nil {
-			errs.add(op, rule("sharded", "value %q of type %s has no sharding", v.Name, v.Type))
+			errs.add(op, NewRule("sharded", "value %q of type %s has no sharding", v.Name, v.Type))
 			return
 		}
 		for _, d := range v.Sharding.Dims {
 			if d.Open {
-				errs.add(op, rule("sharded", "value %q has the open sharding %s", v.Name, v.Sharding))
+				errs.add(op, NewRule("sharded", "value %q has the open sharding %s", v.Name, v.Sharding))
 				return
 			}
 		}
@@ -193,7 +193,7 @@ func checkSharded(m *Module, errs *Errors) {
 func checkLocal(m *Module, errs *Errors) {
 	unsharded := func(op *Op, what string, s *Sharding) {
 		if s != nil {
-			errs.add(op, rule("local", "%s still has the sharding %s", what, s))
+			errs.add(op, NewRule("local", "%s still has the sharding %s", what, s))
 		}
 	}
 	for _, f := range m.Funcs {
@@ -209,7 +209,7 @@ func checkLocal(m *Module, errs *Errors) {
 	}
 	eachOp(m, errs, func(op *Op) {
 		if strings.HasPrefix(op.Name(), "sdy.") {
-			errs.add(op, rule("local", "%s is left over", op.Name()))
+			errs.add(op, NewRule("local", "%s is left over", op.Name()))
 		}
 		for i, v := range op.Results {
 			unsharded(op, fmt.Sprintf("result %d", i), v.Sharding)

@@ -6,6 +6,85 @@ import (
 	"slices"
 )
 
+// IsZeroAt reports whether every element of v at place k along dimension dim is
+// zero, as far as constants and the clamps to them say: so are the components
+// of an index that cannot move a window.
+func (v *Value) IsZeroAt(dim, k int) bool {
+	low, high, ok := v.spanAt(dim, k)
+	return ok && low == 0 && high == 0
+}
+
+// spanAt returns bounds of the elements of v at place k along dimension dim,
+// of all elements where dim is -1; not ok where none are known.
+func (v *Value) spanAt(dim, k int) (low, high int64, ok bool) {
+	op := v.Def
+	if op == nil || !v.Type.IsTensor() || op.Attrs.Has("pp.dont_care") {
+		return 0, 0, false
+	}
+	switch op.Kind {
+	case Constant, SdyConstant:
+		return literalSpan(op.Literal("value"), dim, k)
+	case BroadcastInDim:
+		for i, d := range op.Ints("broadcast_dimensions") {
+			if d == dim && op.Operands[0].Type.Shape[i] == v.Type.Shape[d] {
+				return op.Operands[0].spanAt(i, k)
+			}
+		}
+		return op.Operands[0].spanAt(-1, 0)
+	case Concatenate:
+		if op.Int("dimension") != dim {
+			break
+		}
+		for _, x := range op.Operands {
+			if k < x.Type.Shape[dim] {
+				return x.spanAt(dim, k)
+			}
+			k -= x.Type.Shape[dim]
+		}
+	case Clamp: // the bounds may be scalars, whatever is between them
+		of := func(x *Value) (int64, int64, bool) {
+			if x.Type.Rank() == 0 {
+				return x.spanAt(-1, 0)
+			}
+			return x.spanAt(dim, k)
+		}
+		least, _, known := of(op.Operands[0])
+		most, greatest, ok := of(op.Operands[2])
+		return min(least, most), greatest, known && ok
+	}
+	return 0, 0, false
+}
+
+// Placement is the memory to which op copies its operand, in the words of XLA's
+// host offloading: pinned_host or device; "" where it is no such copy.
+func (op *Op) Placement() string {
+	if op.Kind != CustomCall || op.Str("call_target_name") != "annotate_device_placement" {
+		return ""
+	}
+	d, _ := op.Attrs.Get("mhlo.frontend_attributes").(Dict)
+	return Attrs(d).Str("_xla_buffer_placement")
+}
+
+// Padding is the low and high padding of each dimension of a window op; zeros
+// where the attribute is absent.
+func (op *Op) Padding(rank int) (low, high []int) {
+	low, high = make([]int, rank), make([]int, rank)
+	if l := op.Literal("padding"); l != nil && l.Type.NumElements() == 2*rank {
+		for d := range rank {
+			low[d], high[d] = int(l.Int(2*d)), int(l.Int(2*d+1))
+		}
+	}
+	return low, high
+}
+
+// IntsOr is the list called name, or rank times v where it is absent.
+func (op *Op) IntsOr(name string, rank, v int) []int {
+	if op.Attrs.Has(name) {
+		return op.Ints(name)
+	}
+	return Repeat(v, rank)
+}
+
 // A Pos is a place in a source file. The zero Pos is no place.
 type Pos struct {
 	File      string
@@ -216,7 +295,7 @@ func (op *Op) Name() string {
 func (op *Op) Result() *Value { return op.Results[0] }
 
 // Operand types, result types.
-func typesOf(vs []*Value) []*Type {
+func TypesOf(vs []*Value) []*Type {
 	ts := make([]*Type, len(vs))
 	for i, v := range vs {
 		ts[i] = v.Type
@@ -225,17 +304,23 @@ func typesOf(vs []*Value) []*Type {
 }
 
 // Types returns the types of vs.
-func Types(vs []*Value) []*Type { return typesOf(vs) }
+func Types(vs []*Value) []*Type { return TypesOf(vs) }
 
 // The getters of Attrs, for short. They never read the op table, so that the
 // functions in its rows may use them.
 
-func (op *Op) Int(name string) int          { return op.Attrs.Int(name) }
-func (op *Op) Bool(name string) bool        { return op.Attrs.Bool(name) }
-func (op *Op) Str(name string) string       { return op.Attrs.Str(name) }
-func (op *Op) Sym(name string) string       { return op.Attrs.Sym(name) }
-func (op *Op) Ints(name string) []int       { return op.Attrs.Ints(name) }
-func (op *Op) Word(name string) string      { return op.Attrs.Word(name) }
+func (op *Op) Int(name string) int { return op.Attrs.Int(name) }
+
+func (op *Op) Bool(name string) bool { return op.Attrs.Bool(name) }
+
+func (op *Op) Str(name string) string { return op.Attrs.Str(name) }
+
+func (op *Op) Sym(name string) string { return op.Attrs.Sym(name) }
+
+func (op *Op) Ints(name string) []int { return op.Attrs.Ints(name) }
+
+func (op *Op) Word(name string) string { return op.Attrs.Word(name) }
+
 func (op *Op) Literal(name string) *Literal { return op.Attrs.Literal(name) }
 
 // Walk calls visit for every op of b and of the regions inside it, each before
@@ -405,4 +490,28 @@ func (s Subst) Grow(id ID) Subst {
 		return s
 	}
 	return append(s, make(Subst, int(id)+1-len(s))...)
+}
+
+// UsesOf counts the uses of v in b, which need not be sound, but for those in
+// blocks that have been seen.
+func (b *Block) UsesOf(v *Value, seen map[*Block]bool) int {
+	if b == nil || seen[b] {
+		return 0
+	}
+	seen[b] = true
+	n := 0
+	for _, op := range b.Ops {
+		if op == nil {
+			continue
+		}
+		for _, x := range op.Operands {
+			if x == v {
+				n++
+			}
+		}
+		for _, r := range op.Regions {
+			n += r.UsesOf(v, seen)
+		}
+	}
+	return n
 }

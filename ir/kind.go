@@ -164,13 +164,13 @@ const (
 	PPGather
 	PPYield
 
-	numKinds
+	NumKinds
 )
 
 // Kinds returns every op that may appear in a program, in table order.
 func Kinds() []Kind {
 	var ks []Kind
-	for k := Unknown + 1; k < numKinds; k++ {
+	for k := Unknown + 1; k < NumKinds; k++ {
 		ks = append(ks, k)
 	}
 	return ks
@@ -187,8 +187,31 @@ func KindByName(name string) Kind {
 }
 
 func (k Kind) String() string {
-	if k >= numKinds {
+	if k >= NumKinds {
 		return "invalid"
 	}
-	return table[k].name
+	return table[k].Name
+}
+
+// Combines reports whether k may combine the elements of a reduction in any order:
+// it is associative and commutative.
+func (k Kind) Combines() bool { return k.Has(Associative | Commutative) }
+
+// CombinerOf is the kind of the one op of a region that combines its two
+// arguments: Add for the region of a sum. It is Invalid where the region is
+// not one op of both arguments, or that op may not combine the elements of a
+// reduction in any order.
+func CombinerOf(b *Block) Kind {
+	if len(b.Ops) != 2 || len(b.Args) != 2 || len(b.Ops[0].Operands) != 2 || len(b.Ops[1].Operands) != 1 {
+		return Invalid
+	}
+	op, ret := b.Ops[0], b.Ops[1]
+	x, y := op.Operands[0], op.Operands[1]
+	if ret.Operands[0].Def != op || !(x == b.Args[0] && y == b.Args[1] || x == b.Args[1] && y == b.Args[0]) {
+		return Invalid
+	}
+	if !op.Kind.Combines() {
+		return Invalid
+	}
+	return op.Kind
 }

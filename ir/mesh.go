@@ -7,6 +7,19 @@ import (
 	"strings"
 )
 
+// Constraints and result types of collectives. The size of a group is known
+// here only where the groups are a list; where they are axes of a mesh, the
+// functions at the end compare with it once the module is at hand.
+
+// GroupSize is the size of the listed groups; 0 where they are axes, or where
+// there is one group of every device.
+func GroupSize(op *Op) int {
+	if l := op.Literal("replica_groups"); l != nil && l.Type.NumElements() > 0 {
+		return l.Type.Shape[1]
+	}
+	return 0
+}
+
 // A MeshAxis is one named axis of a mesh.
 type MeshAxis struct {
 	Name string
@@ -398,4 +411,13 @@ func writeRefs(b *strings.Builder, rs []AxisRef) {
 		}
 		b.WriteString(r.String())
 	}
+}
+
+// GroupSizeOf is the size of op's groups, also where they are axes of a mesh;
+// 0 where there is one group of every device.
+func GroupSizeOf(m *Module, op *Op) int {
+	if a, ok := op.Attrs.Get("replica_groups").(MeshAxes); ok {
+		return m.Mesh(a.Mesh).RefsSize(a.Axes)
+	}
+	return GroupSize(op)
 }

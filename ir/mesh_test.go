@@ -1,6 +1,8 @@
 package ir
 
-import "testing"
+import (
+	"testing"
+)
 
 // Sizes and strides of axes and their parts follow from row-major ranks.
 func TestMesh(t *testing.T) {

@@ -1,6 +1,8 @@
 package ir
 
-import "slices"
+import (
+	"slices"
+)
 
 // Coordinate is where device stands along the axis or sub-axis r of m.
 func (m *Mesh) Coordinate(device int, r AxisRef) int {

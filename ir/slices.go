@@ -1,6 +1,8 @@
 package ir
 
-import "slices"
+import (
+	"slices"
+)
 
 // DCN is the attribute of a mesh that spans slices: by axis, how many of its
 // major devices stand in different slices. Slices are numbered like the grid of

@@ -1,5 +1,17 @@
 package ir
 
+// With returns the row with one more attribute.
+func (o OpInfo) With(a AttrSpec) OpInfo {
+	o.Attrs = append(o.Attrs, a)
+	return o
+}
+
+// On returns the row with the example that prints operands and their type.
+func (o OpInfo) On(operands, t string) OpInfo {
+	o.Example = "%r = " + o.Name + " " + operands + " : " + t
+	return o
+}
+
 // A Trait is a fact about an op that passes may rely on.
 type Trait uint16
 
@@ -23,8 +35,9 @@ type Arity struct{ Min, Max int }
 // Any is no bound.
 const many = 1 << 30
 
-func exactly(n int) Arity { return Arity{n, n} }
-func atLeast(n int) Arity { return Arity{n, many} }
+func Exactly(n int) Arity { return Arity{n, n} }
+
+func AtLeast(n int) Arity { return Arity{n, many} }
 
 // Allows reports whether n is within a.
 func (a Arity) Allows(n int) bool { return a.Min <= n && n <= a.Max }
@@ -66,74 +79,74 @@ type AttrSpec struct {
 	Words    []string
 }
 
-// opInfo is what the table says of one op.
-type opInfo struct {
-	name     string // spelling in text
-	doc      string // one sentence; StableHLO's specification says the rest
-	traits   Trait
-	operands Arity
-	results  Arity
-	regions  Arity
-	attrs    []AttrSpec
+// OpInfo is what the table says of one op.
+type OpInfo struct {
+	Name     string // spelling in text
+	Doc      string // one sentence; StableHLO's specification says the rest
+	Traits   Trait
+	Operands Arity
+	Results  Arity
+	Regions  Arity
+	Attrs    []AttrSpec
 
-	// infer checks the constraints that are numbered in the op's section of
+	// Infer checks the constraints that are numbered in the op's section of
 	// the StableHLO specification (or, for pp ops, above the function) and
 	// returns the result types. Operands, regions and attributes have the
 	// number and kind that the row says. Ops whose result types do not follow
 	// from the rest (reshape) check the types they were given and return
 	// them. It must not read the table.
-	infer func(op *Op) ([]*Type, *Rule)
+	Infer func(op *Op) ([]*Type, *Rule)
 
-	// inModule checks what the op says of the rest of the module; nil for ops
-	// that say nothing. It is called when infer found nothing wrong, and must
+	// InModule checks what the op says of the rest of the module; nil for ops
+	// that say nothing. It is called when Infer found nothing wrong, and must
 	// not read the table.
-	inModule func(m *Module, op *Op) *Rule
+	InModule func(m *Module, op *Op) *Rule
 
-	// factors is the op's sharding rule; nil for ops with regions or effects,
+	// Factors is the op's sharding rule; nil for ops with regions or effects,
 	// which propagate and partition treat by themselves.
-	factors func(op *Op) *Factors
+	Factors func(op *Op) *Factors
 
-	example string // one statement in MLIR text, over the values in examples_test.go
+	Example string // one statement in MLIR text, over the values in examples_test.go
 }
 
-var table [numKinds]opInfo
+var table [NumKinds]OpInfo
 
 // Define makes rows the op table. The package that holds the rows calls it when
 // the program starts; they are here only as what is read.
-func Define(rows *[numKinds]opInfo) {
+func Define(rows *[NumKinds]OpInfo) {
 	table = *rows
-	for k := Unknown + 1; k < numKinds; k++ {
-		kindByName[table[k].name] = k
+	for k := Unknown + 1; k < NumKinds; k++ {
+		kindByName[table[k].Name] = k
 	}
 }
 
 // Has reports whether k has all of the traits t.
-func (k Kind) Has(t Trait) bool { return table[k].traits&t == t }
+func (k Kind) Has(t Trait) bool { return table[k].Traits&t == t }
 
 // Doc is one sentence on what k computes.
-func (k Kind) Doc() string { return table[k].doc }
+func (k Kind) Doc() string { return table[k].Doc }
 
 // Specs are the inherent attributes of k.
-func (k Kind) Specs() []AttrSpec { return table[k].attrs }
+func (k Kind) Specs() []AttrSpec { return table[k].Attrs }
 
 // Spec returns the inherent attribute of k called name, or nil.
 func (k Kind) Spec(name string) *AttrSpec {
-	for i := range table[k].attrs {
-		if table[k].attrs[i].Name == name {
-			return &table[k].attrs[i]
+	for i := range table[k].Attrs {
+		if table[k].Attrs[i].Name == name {
+			return &table[k].Attrs[i]
 		}
 	}
 	return nil
 }
 
 // NumOperands, NumResults and NumRegions bound what an op of kind k has.
-func (k Kind) NumOperands() Arity { return table[k].operands }
+func (k Kind) NumOperands() Arity { return table[k].Operands }
 
 // NumResults bounds the results of an op of kind k.
-func (k Kind) NumResults() Arity { return table[k].results }
+func (k Kind) NumResults() Arity { return table[k].Results }
 
 // NumRegions bounds the regions of an op of kind k.
-func (k Kind) NumRegions() Arity { return table[k].regions }
+func (k Kind) NumRegions() Arity { return table[k].Regions }
 
 // Example is a statement in MLIR text that uses an op of kind k.
-func (k Kind) Example() string { return table[k].example }
+func (k Kind) Example() string { return table[k].Example }

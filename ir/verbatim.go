@@ -10,9 +10,9 @@ import (
 // Attributes of rare use are carried through as text. The functions in this
 // file read what the verifier has to know of them.
 
-// fields splits the text of a struct-like attribute, #name<key = value, …>,
+// Fields splits the text of a struct-like attribute, #name<key = value, …>,
 // into its entries; nested brackets stay whole.
-func (a Verbatim) fields() map[string]string {
+func (a Verbatim) Fields() map[string]string {
 	_, text, _ := strings.Cut(string(a), "<")
 	text, ok := strings.CutSuffix(strings.TrimSpace(text), ">")
 	if !ok {
@@ -44,13 +44,9 @@ func (a Verbatim) fields() map[string]string {
 	return fields
 }
 
-// Fields are the entries of a struct-like attribute, #name<key = value, …>, by
-// key; none where it is not one.
-func (a Verbatim) Fields() map[string]string { return a.fields() }
-
-// listOf reads a list of numbers, [1, 2]; ? is Dynamic. It reports false for
+// ListOf reads a list of numbers, [1, 2]; ? is Dynamic. It reports false for
 // anything else.
-func listOf(text string) ([]int, bool) {
+func ListOf(text string) ([]int, bool) {
 	text, ok := strings.CutPrefix(strings.TrimSpace(text), "[")
 	text, end := strings.CutSuffix(text, "]")
 	if !ok || !end {
@@ -77,10 +73,10 @@ func listOf(text string) ([]int, bool) {
 // that is not known. It reports false where t's encoding says no bounds.
 func (t *Type) Bounds() ([]int, bool) {
 	if text, ok := strings.CutPrefix(t.Text, "#stablehlo.bounds<"); ok {
-		return listOf("[" + strings.TrimSuffix(text, ">") + "]")
+		return ListOf("[" + strings.TrimSuffix(text, ">") + "]")
 	}
 	if strings.HasPrefix(t.Text, "#stablehlo.type_extensions<") {
-		return listOf(Verbatim(t.Text).fields()["bounds"])
+		return ListOf(Verbatim(t.Text).Fields()["bounds"])
 	}
 	return nil, false
 }
@@ -93,11 +89,11 @@ func soundBounds(t *Type) *Rule {
 		return nil
 	}
 	if len(bounds) != len(t.Shape) {
-		return rule("type-7", "%s has %s for %s", t, Counted(len(bounds), "bound"), Counted(len(t.Shape), "dimension"))
+		return NewRule("type-7", "%s has %s for %s", t, Counted(len(bounds), "bound"), Counted(len(t.Shape), "dimension"))
 	}
 	for d, b := range bounds {
 		if b != Dynamic && t.Shape[d] != Dynamic {
-			return rule("type-7", "%s has the bound %d for dimension %d, which has size %d", t, b, d, t.Shape[d])
+			return NewRule("type-7", "%s has the bound %d for dimension %d, which has size %d", t, b, d, t.Shape[d])
 		}
 	}
 	return nil
@@ -115,9 +111,9 @@ func withinBounds(t, u *Type) bool {
 	return true
 }
 
-// settled checks that every size of t is known, but for at most one that has a
+// Settled checks that every size of t is known, but for at most one that has a
 // bound.
-func settled(t *Type) *Rule {
+func Settled(t *Type) *Rule {
 	bounds, _ := t.Bounds()
 	open := 0
 	for d, n := range t.Shape {
@@ -125,7 +121,7 @@ func settled(t *Type) *Rule {
 			continue
 		}
 		if open++; open > 1 || d >= len(bounds) || bounds[d] == Dynamic {
-			return broken(0, "result is %s, want known sizes, or one that has a bound", t)
+			return Broken(0, "result is %s, want known sizes, or one that has a bound", t)
 		}
 	}
 	return nil
@@ -135,13 +131,13 @@ func settled(t *Type) *Rule {
 // no tolerances as well.
 func accuracyFits(a Attr) *Rule {
 	v, _ := a.(Verbatim)
-	f := v.fields()
+	f := v.Fields()
 	if !strings.HasSuffix(f["mode"], "HIGHEST>") && f["mode"] != "HIGHEST" {
 		return nil
 	}
 	for _, name := range []string{"atol", "rtol", "ulps"} {
 		if x, err := strconv.ParseFloat(f[name], 64); f[name] != "" && (err != nil || x != 0) {
-			return rule("op-6", "result_accuracy HIGHEST with %s = %s, want no tolerances", name, f[name])
+			return NewRule("op-6", "result_accuracy HIGHEST with %s = %s, want no tolerances", name, f[name])
 		}
 	}
 	return nil
@@ -185,17 +181,17 @@ func (g algorithm) matches(f map[string]string) bool {
 		(g.impreciseAllowed || f["allow_imprecise_accumulation"] != "true")
 }
 
-// algorithmFits checks that the algorithm of a dot_general exists.
-func algorithmFits(a Attr) *Rule {
+// AlgorithmFits checks that the algorithm of a dot_general exists.
+func AlgorithmFits(a Attr) *Rule {
 	v, ok := a.(Verbatim)
 	if !ok {
 		return nil
 	}
-	f := v.fields()
+	f := v.Fields()
 	if slices.ContainsFunc(algorithms, func(g algorithm) bool { return g.matches(f) }) {
 		return nil
 	}
-	return broken(24, "no hardware has the algorithm %s", v)
+	return Broken(24, "no hardware has the algorithm %s", v)
 }
 
 var axisRefPattern = regexp.MustCompile(`("(?:[^"\\]|\\.)*")(?::\((\d+)\)(\d+))?`)
@@ -204,10 +200,10 @@ var axisRefPattern = regexp.MustCompile(`("(?:[^"\\]|\\.)*")(?::\((\d+)\)(\d+))?
 // they are put into lists: #sdy<axis_ref_list{"x", "y":(1)2}>.
 func (op *Op) AxisRefs(name string) []AxisRef {
 	text, _ := op.Attrs.Get(name).(Verbatim)
-	return axisRefsIn(string(text))
+	return AxisRefsIn(string(text))
 }
 
-func axisRefsIn(text string) []AxisRef {
+func AxisRefsIn(text string) []AxisRef {
 	var refs []AxisRef
 	for _, m := range axisRefPattern.FindAllStringSubmatch(text, -1) {
 		axis, _ := strconv.Unquote(m[1])

@@ -12,13 +12,13 @@ type Rule struct {
 	Msg   string // what is wrong, with what numbers, and what would do
 }
 
-func rule(label, format string, args ...any) *Rule {
+func NewRule(label, format string, args ...any) *Rule {
 	return &Rule{label, fmt.Sprintf(format, args...)}
 }
 
-// broken is constraint n of the op at hand; inferOp completes the label.
-func broken(n int, format string, args ...any) *Rule {
-	return rule(fmt.Sprintf("C%d", n), format, args...)
+// Broken is constraint n of the op at hand; inferOp completes the label.
+func Broken(n int, format string, args ...any) *Rule {
+	return NewRule(fmt.Sprintf("C%d", n), format, args...)
 }
 
 // Counted is n of what noun says, one of them: 1 region, 2 regions, 2 batches. Of a
@@ -136,7 +136,7 @@ func Verify(m *Module) error {
 		verifyCalls(m, errs)
 	}
 	if len(errs.List) == 0 { // the form checks may assume the rest
-		for _, row := range formTable {
+		for _, row := range FormTable {
 			if m.Form.Has(row.form) {
 				row.check(m, errs)
 			}
@@ -155,22 +155,22 @@ func verifyNames(m *Module, errs *Errors) bool {
 	seen := make(map[string]bool)
 	for _, mesh := range m.Meshes {
 		if mesh == nil {
-			errs.add(nil, rule("structure-7", "a mesh is nil"))
+			errs.add(nil, NewRule("structure-7", "a mesh is nil"))
 			return false
 		}
 		if seen[mesh.Name] {
-			errs.addMesh(mesh, rule("structure-1", "mesh %s is defined twice", SymbolText(mesh.Name)))
+			errs.addMesh(mesh, NewRule("structure-1", "mesh %s is defined twice", SymbolText(mesh.Name)))
 		}
 		seen[mesh.Name] = true
 		verifyMesh(mesh, errs)
 	}
 	for _, f := range m.Funcs {
 		if f == nil {
-			errs.add(nil, rule("structure-7", "a function is nil"))
+			errs.add(nil, NewRule("structure-7", "a function is nil"))
 			return false
 		}
 		if seen[f.Name] {
-			errs.add(nil, rule("structure-1", "%s is defined twice", SymbolText(f.Name)))
+			errs.add(nil, NewRule("structure-1", "%s is defined twice", SymbolText(f.Name)))
 		}
 		seen[f.Name] = true
 	}
@@ -185,7 +185,7 @@ func verifySignatures(m *Module, errs *Errors) bool {
 		errs.add(nil, soundAttrs(f.Attrs))
 		for i, r := range f.Results {
 			if bad := soundValue(&Value{Type: r.Type, Sharding: r.Sharding, Attrs: r.Attrs}); bad != nil {
-				errs.add(nil, rule(bad.Label, "result %d of the function: %s", i, bad.Msg))
+				errs.add(nil, NewRule(bad.Label, "result %d of the function: %s", i, bad.Msg))
 				return false
 			}
 		}
@@ -194,7 +194,7 @@ func verifySignatures(m *Module, errs *Errors) bool {
 		}
 		for i, a := range f.Body.Args {
 			if bad := soundValue(a); bad != nil {
-				errs.add(nil, rule(bad.Label, "parameter %d: %s", i, bad.Msg))
+				errs.add(nil, NewRule(bad.Label, "parameter %d: %s", i, bad.Msg))
 				return false
 			}
 		}
@@ -226,12 +226,12 @@ func (v *verifier) function() {
 		return // reported
 	}
 	if len(ret.Operands) != len(v.f.Results) {
-		v.errs.add(ret, rule("structure-6", "returns %s, the function has %s", Counted(len(ret.Operands), "value"), Counted(len(v.f.Results), "result")))
+		v.errs.add(ret, NewRule("structure-6", "returns %s, the function has %s", Counted(len(ret.Operands), "value"), Counted(len(v.f.Results), "result")))
 		return
 	}
 	for i, r := range v.f.Results {
-		if !compatible(r.Type, ret.Operands[i].Type) {
-			v.errs.add(ret, rule("structure-6", "result %d is %s, the function says %s", i, ret.Operands[i].Type, r.Type))
+		if !Compatible(r.Type, ret.Operands[i].Type) {
+			v.errs.add(ret, NewRule("structure-6", "result %d is %s, the function says %s", i, ret.Operands[i].Type, r.Type))
 		}
 		v.sharding(nil, fmt.Sprintf("result %d", i), r.Sharding, r.Type)
 		v.shardingAttrs(nil, fmt.Sprintf("result %d", i), r.Attrs, r.Type)
@@ -243,7 +243,7 @@ func (v *verifier) parameter(i int, a *Value) {
 	v.sharding(nil, what, a.Sharding, a.Type)
 	v.shardingAttrs(nil, what, a.Attrs, a.Type)
 	if s := a.Attrs.Get(shardingName); s != nil {
-		v.errs.add(nil, rule("sharding-9", "%s: %s is %s, want one sharding", what, shardingName, s))
+		v.errs.add(nil, NewRule("sharding-9", "%s: %s is %s, want one sharding", what, shardingName, s))
 	}
 }
 
@@ -252,27 +252,27 @@ func (v *verifier) parameter(i int, a *Value) {
 func (v *verifier) block(b *Block, parent *Op) bool {
 	switch {
 	case b == nil:
-		v.errs.add(parent, rule("structure-7", "a region is nil"))
+		v.errs.add(parent, NewRule("structure-7", "a region is nil"))
 		return false
 	case v.blocks[b]:
-		v.errs.add(parent, rule("structure-7", "a block stands in two places"))
+		v.errs.add(parent, NewRule("structure-7", "a block stands in two places"))
 		return false
 	}
 	v.blocks[b] = true
 	sound := true
 	for i, a := range b.Args {
 		if r := soundValue(a); r != nil {
-			v.errs.add(parent, rule(r.Label, "argument %d of a block: %s", i, r.Msg))
+			v.errs.add(parent, NewRule(r.Label, "argument %d of a block: %s", i, r.Msg))
 			return false
 		}
 		if a.Block != b || a.Def != nil || a.Index != i {
-			v.errs.add(parent, rule("structure-8", "argument %d of a block does not say that it is", i))
+			v.errs.add(parent, NewRule("structure-8", "argument %d of a block does not say that it is", i))
 		}
 	}
 	v.define(parent, b.Args)
 	for i, op := range b.Ops {
 		if op == nil {
-			v.errs.add(parent, rule("structure-7", "an op is nil"))
+			v.errs.add(parent, NewRule("structure-7", "an op is nil"))
 			return false
 		}
 		if v.op(op) {
@@ -283,7 +283,7 @@ func (v *verifier) block(b *Block, parent *Op) bool {
 		v.position(op, i == len(b.Ops)-1, parent)
 	}
 	if len(b.Ops) == 0 {
-		v.errs.add(parent, rule("structure-5", "a block must end with a terminator"))
+		v.errs.add(parent, NewRule("structure-5", "a block must end with a terminator"))
 	}
 	v.leave(b)
 	return sound
@@ -293,9 +293,9 @@ func (v *verifier) define(op *Op, vs []*Value) {
 	for _, x := range vs {
 		switch {
 		case x.ID <= 0 || int(x.ID) >= len(v.defined):
-			v.errs.add(op, rule("structure-2", "value %q has ID %d, which its function never gave out", x.Name, x.ID))
+			v.errs.add(op, NewRule("structure-2", "value %q has ID %d, which its function never gave out", x.Name, x.ID))
 		case v.defined[x.ID]:
-			v.errs.add(op, rule("structure-3", "value %q has ID %d, as an earlier one has", x.Name, x.ID))
+			v.errs.add(op, NewRule("structure-3", "value %q has ID %d, as an earlier one has", x.Name, x.ID))
 		default:
 			v.defined[x.ID], v.visible[x.ID] = true, x
 		}
@@ -329,14 +329,14 @@ func (v *verifier) sees(x *Value) bool {
 // terminators, and may have regions that end with anything.
 func (v *verifier) position(op *Op, last bool, parent *Op) {
 	switch {
-	case op.Kind == Unknown || op.Kind >= numKinds:
+	case op.Kind == Unknown || op.Kind >= NumKinds:
 	case last && !op.Kind.Has(Terminator):
-		v.errs.add(op, rule("structure-5", "a block must end with a terminator"))
+		v.errs.add(op, NewRule("structure-5", "a block must end with a terminator"))
 	case !last && op.Kind.Has(Terminator):
-		v.errs.add(op, rule("structure-5", "stands in the middle of a block"))
+		v.errs.add(op, NewRule("structure-5", "stands in the middle of a block"))
 	case last:
 		if want := terminatorOf(parent); want != Invalid && op.Kind != want {
-			v.errs.add(op, rule("structure-9", "ends a block that must end with %s", want))
+			v.errs.add(op, NewRule("structure-9", "ends a block that must end with %s", want))
 		}
 	}
 }
@@ -368,7 +368,7 @@ func (v *verifier) op(op *Op) bool {
 	ok := true
 	for i, x := range op.Operands {
 		if !v.sees(x) {
-			v.errs.add(op, rule("structure-4", "operand %d is not defined before its use, or not where it can be seen", i))
+			v.errs.add(op, NewRule("structure-4", "operand %d is not defined before its use, or not where it can be seen", i))
 			ok = false
 		}
 	}
@@ -387,10 +387,10 @@ func (v *verifier) op(op *Op) bool {
 
 func (v *verifier) regions(op *Op) bool {
 	visible, manual := v.visible, v.manual
-	if op.Kind < numKinds && op.Kind.Has(Isolated) {
+	if op.Kind < NumKinds && op.Kind.Has(Isolated) {
 		v.visible = make([]*Value, len(visible))
 	}
-	v.manual = append(slices.Clip(manual), manualAxes(op)...)
+	v.manual = append(slices.Clip(manual), ManualAxes(op)...)
 	sound := true
 	for _, r := range op.Regions {
 		sound = v.block(r, op) && sound
@@ -407,65 +407,65 @@ func (v *verifier) rules(op *Op) {
 		return
 	}
 	if len(types) != len(op.Results) {
-		v.errs.add(op, rule("type-1", "has %s, its operands make %d", Counted(len(op.Results), "result"), len(types)))
+		v.errs.add(op, NewRule("type-1", "has %s, its operands make %d", Counted(len(op.Results), "result"), len(types)))
 		return
 	}
 	ok := true
 	for i, t := range types {
-		if !compatible(t, op.Results[i].Type) {
-			v.errs.add(op, rule("type-1", "result %d has type %s, its operands make %s", i, op.Results[i].Type, t))
+		if !Compatible(t, op.Results[i].Type) {
+			v.errs.add(op, NewRule("type-1", "result %d has type %s, its operands make %s", i, op.Results[i].Type, t))
 			ok = false
 		}
 	}
 	v.shardings(op)
-	if check := table[op.Kind].inModule; check != nil && ok && !unread(op) {
+	if check := table[op.Kind].InModule; check != nil && ok && !unread(op) {
 		v.errs.add(op, check(v.m, op).of(op))
 	}
 }
 
-// compatible reports whether a value of inferred type t may be declared u:
+// Compatible reports whether a value of inferred type t may be declared u:
 // they are equal, where both are known.
-func compatible(t, u *Type) bool {
+func Compatible(t, u *Type) bool {
 	if t.Equal(u) {
 		return true
 	}
-	return t.IsTensor() && u.IsTensor() && t.Elem == u.Elem && sameShape(t, u) && withinBounds(t, u)
+	return t.IsTensor() && u.IsTensor() && t.Elem == u.Elem && SameShape(t, u) && withinBounds(t, u)
 }
 
-// sameShape reports whether two tensors have equal sizes where both are known.
-func sameShape(t, u *Type) bool {
-	return slices.EqualFunc(t.Shape, u.Shape, fits)
+// SameShape reports whether two tensors have equal sizes where both are known.
+func SameShape(t, u *Type) bool {
+	return slices.EqualFunc(t.Shape, u.Shape, Fits)
 }
 
-// fits reports whether two sizes are equal where both are known.
-func fits(n, m int) bool { return n == m || n == Dynamic || m == Dynamic }
+// Fits reports whether two sizes are equal where both are known.
+func Fits(n, m int) bool { return n == m || n == Dynamic || m == Dynamic }
 
 // inferOp checks what is common to all ops and then asks the op's row. Types
 // that are carried through unread have no rules: an op on them has the types
 // that it was given.
 func inferOp(op *Op) ([]*Type, *Rule) {
-	if op.Kind == Invalid || op.Kind >= numKinds {
-		return nil, rule("op-1", "no such op")
+	if op.Kind == Invalid || op.Kind >= NumKinds {
+		return nil, NewRule("op-1", "no such op")
 	}
 	row := &table[op.Kind]
 	for _, n := range []struct {
 		what  string
 		have  int
 		arity Arity
-	}{{"operand", len(op.Operands), row.operands}, {"result", len(op.Results), row.results}, {"region", len(op.Regions), row.regions}} {
+	}{{"operand", len(op.Operands), row.Operands}, {"result", len(op.Results), row.Results}, {"region", len(op.Regions), row.Regions}} {
 		if !n.arity.Allows(n.have) {
-			return nil, rule("op-2", "has %s, want %s", Counted(n.have, n.what), n.arity)
+			return nil, NewRule("op-2", "has %s, want %s", Counted(n.have, n.what), n.arity)
 		}
 	}
-	for i := range row.attrs {
-		if r := checkAttr(op, &row.attrs[i]); r != nil {
+	for i := range row.Attrs {
+		if r := checkAttr(op, &row.Attrs[i]); r != nil {
 			return nil, r
 		}
 	}
-	if row.infer == nil || unread(op) {
-		return typesOf(op.Results), nil
+	if row.Infer == nil || unread(op) {
+		return TypesOf(op.Results), nil
 	}
-	ts, r := row.infer(op)
+	ts, r := row.Infer(op)
 	return ts, r.of(op)
 }
 
@@ -495,16 +495,16 @@ func checkAttr(op *Op, spec *AttrSpec) *Rule {
 		if spec.Optional {
 			return nil
 		}
-		return rule("op-3", "attribute %s is missing", spec.Name)
+		return NewRule("op-3", "attribute %s is missing", spec.Name)
 	}
 	if !spec.Kind.accepts(a) {
-		return rule("op-4", "attribute %s is %s, want %s", spec.Name, a, spec.Kind)
+		return NewRule("op-4", "attribute %s is %s, want %s", spec.Name, a, spec.Kind)
 	}
 	if spec.Kind == AccuracyAttr {
 		return accuracyFits(a)
 	}
 	if len(spec.Words) > 0 && !slices.Contains(spec.Words, op.Word(spec.Name)) {
-		return rule("op-5", "attribute %s is %s, want one of %s", spec.Name, op.Word(spec.Name), strings.Join(spec.Words, ", "))
+		return NewRule("op-5", "attribute %s is %s, want one of %s", spec.Name, op.Word(spec.Name), strings.Join(spec.Words, ", "))
 	}
 	return nil
 }

@@ -27,61 +27,61 @@ var kindNames = [...]string{
 
 func (k AttrKind) String() string { return kindNames[k] }
 
-// maxList is the longest list that any attribute of an op has a use for; a
+// MaxList is the longest list that any attribute of an op has a use for; a
 // literal can claim to be longer than memory.
-const maxList = 1 << 12
+const MaxList = 1 << 12
 
 func (k AttrKind) accepts(a Attr) bool {
 	switch k {
 	case AnyAttr:
 		return true
 	case IntAttr:
-		return is[Int](a)
+		return Is[Int](a)
 	case BoolAttr:
 		i, ok := a.(Int)
-		return is[Bool](a) || is[Unit](a) || ok && i.Type == I1
+		return Is[Bool](a) || Is[Unit](a) || ok && i.Type == I1
 	case IntsAttr:
 		l, ok := a.(*Literal)
-		return is[Ints](a) || ok && l.Type.Rank() == 1 && l.Type.Elem.IsInt() && l.Type.Shape[0] <= maxList
+		return Is[Ints](a) || ok && l.Type.Rank() == 1 && l.Type.Elem.IsInt() && l.Type.Shape[0] <= MaxList
 	case BoolsAttr:
-		return is[Bools](a)
+		return Is[Bools](a)
 	case StrAttr:
-		return is[Str](a)
+		return Is[Str](a)
 	case SymAttr:
-		return is[Sym](a)
+		return Is[Sym](a)
 	case EnumAttr:
-		return is[Enum](a)
+		return Is[Enum](a)
 	case DenseAttr:
-		return is[*Literal](a)
+		return Is[*Literal](a)
 	case DotAttr:
-		return is[Dot](a)
+		return Is[Dot](a)
 	case GatherAttr:
-		return is[GatherDims](a)
+		return Is[GatherDims](a)
 	case ScatterAttr:
-		return is[ScatterDims](a)
+		return Is[ScatterDims](a)
 	case ConvAttr:
-		return is[ConvDims](a)
+		return Is[ConvDims](a)
 	case ChannelAttr:
-		return is[Channel](a)
+		return Is[Channel](a)
 	case GroupsAttr:
-		return is[MeshAxes](a) || isTable(a)
+		return Is[MeshAxes](a) || isTable(a)
 	case PairsAttr:
-		return is[AxisShift](a) || is[AxisMove](a) || isTable(a)
+		return Is[AxisShift](a) || Is[AxisMove](a) || isTable(a)
 	case ShardingAttr:
-		return is[*Sharding](a)
+		return Is[*Sharding](a)
 	case ShardingsAttr:
-		return is[PerValue](a)
+		return Is[PerValue](a)
 	case ArrayAttr:
-		return is[Array](a)
+		return Is[Array](a)
 	case DictAttr:
-		return is[Dict](a)
+		return Is[Dict](a)
 	case AccuracyAttr:
-		return is[Verbatim](a)
+		return Is[Verbatim](a)
 	}
 	return false
 }
 
-func is[T Attr](a Attr) bool {
+func Is[T Attr](a Attr) bool {
 	_, ok := a.(T)
 	return ok
 }

@@ -9,26 +9,26 @@ import (
 
 func verifyMesh(mesh *Mesh, errs *Errors) {
 	errs.addMesh(mesh, soundAttrs(mesh.Attrs))
-	r := soundMesh(mesh)
+	r := SoundMesh(mesh)
 	if r == nil {
 		r = deviceIDs(mesh)
 	}
 	errs.addMesh(mesh, r)
 }
 
-// soundMesh checks that the axes have names of their own, and sizes whose
+// SoundMesh checks that the axes have names of their own, and sizes whose
 // product is a number.
-func soundMesh(mesh *Mesh) *Rule {
+func SoundMesh(mesh *Mesh) *Rule {
 	name := SymbolText(mesh.Name)
 	n := 1
 	for i, a := range mesh.Axes {
 		switch {
 		case a.Size < 1:
-			return rule("mesh-1", "axis %q of mesh %s has size %d, want at least 1", a.Name, name, a.Size)
+			return NewRule("mesh-1", "axis %q of mesh %s has size %d, want at least 1", a.Name, name, a.Size)
 		case n > math.MaxInt/a.Size:
-			return rule("mesh-1", "mesh %s has more devices than can be counted", name)
+			return NewRule("mesh-1", "mesh %s has more devices than can be counted", name)
 		case mesh.Axis(a.Name) != i:
-			return rule("mesh-2", "mesh %s has two axes %q", name, a.Name)
+			return NewRule("mesh-2", "mesh %s has two axes %q", name, a.Name)
 		}
 		n *= a.Size
 	}
@@ -37,11 +37,11 @@ func soundMesh(mesh *Mesh) *Rule {
 	}
 	outer := mesh.Attrs.Ints(DCN)
 	if len(outer) != len(mesh.Axes) {
-		return rule("mesh-4", "%s of mesh %s has %d sizes for %d axes", DCN, name, len(outer), len(mesh.Axes))
+		return NewRule("mesh-4", "%s of mesh %s has %d sizes for %d axes", DCN, name, len(outer), len(mesh.Axes))
 	}
 	for i, a := range mesh.Axes {
 		if outer[i] < 1 || a.Size%outer[i] != 0 {
-			return rule("mesh-4", "axis %q of mesh %s has %d devices, which do not divide into %d slices", a.Name, name, a.Size, outer[i])
+			return NewRule("mesh-4", "axis %q of mesh %s has %d devices, which do not divide into %d slices", a.Name, name, a.Size, outer[i])
 		}
 	}
 	return nil
@@ -55,12 +55,12 @@ func deviceIDs(mesh *Mesh) *Rule {
 	}
 	if len(mesh.Axes) == 0 {
 		if len(mesh.DeviceIDs) > 1 || slices.ContainsFunc(mesh.DeviceIDs, func(id int) bool { return id < 0 }) {
-			return rule("mesh-3", "mesh %s has no axes and %d device_ids, want one that is not negative", SymbolText(mesh.Name), len(mesh.DeviceIDs))
+			return NewRule("mesh-3", "mesh %s has no axes and %d device_ids, want one that is not negative", SymbolText(mesh.Name), len(mesh.DeviceIDs))
 		}
 		return nil
 	}
 	n := mesh.Size()
-	wrong := rule("mesh-3", "device_ids of mesh %s are not a permutation of 0 to %d", SymbolText(mesh.Name), n-1)
+	wrong := NewRule("mesh-3", "device_ids of mesh %s are not a permutation of 0 to %d", SymbolText(mesh.Name), n-1)
 	if len(mesh.DeviceIDs) != n {
 		return wrong
 	}
@@ -83,16 +83,16 @@ func (v *verifier) shardings(op *Op) {
 	if len(op.Results) == 1 {
 		v.shardingAttrs(op, "", op.Attrs, op.Results[0].Type)
 	}
-	for _, a := range manualAxes(op) {
+	for _, a := range ManualAxes(op) {
 		if r := v.notManual(&Sharding{Replicated: []AxisRef{a}}); r != nil {
-			v.errs.add(op, rule(r.Label, "axis %s is manual already in a region around this one", a))
+			v.errs.add(op, NewRule(r.Label, "axis %s is manual already in a region around this one", a))
 		}
 	}
 	for _, a := range op.Attrs {
 		per, _ := a.Attr.(PerValue)
 		for i, s := range per {
 			if r := v.notManual(s); r != nil {
-				v.errs.add(op, rule(r.Label, "%s %d: %s", a.Name, i, r.Msg))
+				v.errs.add(op, NewRule(r.Label, "%s %d: %s", a.Name, i, r.Msg))
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func (v *verifier) unplaced(op *Op) {
 	}
 	per, ok := a.(PerValue)
 	if !ok || len(op.Results) > 0 || len(per) > 1 {
-		v.errs.add(op, rule("sharding-9", "%s is %s, want one sharding for each of %s", shardingName, a, Counted(len(op.Results), "result")))
+		v.errs.add(op, NewRule("sharding-9", "%s is %s, want one sharding for each of %s", shardingName, a, Counted(len(op.Results), "result")))
 		return
 	}
 	for _, s := range per {
@@ -142,12 +142,12 @@ func (v *verifier) sharding(op *Op, what string, s *Sharding, t *Type) {
 	if s == nil {
 		return
 	}
-	r := fitsMesh(v.m, s, t)
+	r := FitsMesh(v.m, s, t)
 	if r == nil {
 		r = v.notManual(s)
 	}
 	if r != nil {
-		v.errs.add(op, rule(r.Label, "%s: %s", what, r.Msg))
+		v.errs.add(op, NewRule(r.Label, "%s: %s", what, r.Msg))
 	}
 }
 
@@ -157,7 +157,7 @@ func (v *verifier) notManual(s *Sharding) *Rule {
 	for _, r := range s.refs() {
 		for _, a := range v.manual {
 			if a.Overlaps(r) {
-				return rule("sharding-10", "%s: axis %s is manual here, every device works for itself along it", s, r)
+				return NewRule("sharding-10", "%s: axis %s is manual here, every device works for itself along it", s, r)
 			}
 		}
 	}
@@ -173,12 +173,12 @@ func (s *Sharding) refs() []AxisRef {
 	return append(append(rs, s.Replicated...), s.Unreduced...)
 }
 
-// fitsMesh checks s by itself, as Shardy does: that sizes divide is demanded
+// FitsMesh checks s by itself, as Shardy does: that sizes divide is demanded
 // only of manual axes.
-func fitsMesh(m *Module, s *Sharding, t *Type) *Rule {
+func FitsMesh(m *Module, s *Sharding, t *Type) *Rule {
 	mesh := m.Mesh(s.Mesh)
 	if mesh == nil && s.Mesh != "" {
-		return rule("sharding-1", "there is no mesh %s", SymbolText(s.Mesh))
+		return NewRule("sharding-1", "there is no mesh %s", SymbolText(s.Mesh))
 	}
 	if r := fitsType(s, mesh, t); r != nil {
 		return r
@@ -186,23 +186,23 @@ func fitsMesh(m *Module, s *Sharding, t *Type) *Rule {
 	if mesh == nil {
 		return nil // the text said neither mesh nor axes
 	}
-	if r := distinctAxes(mesh, s.refs()); r != nil {
-		return rule(r.Label, "%s: %s", s, r.Msg)
+	if r := DistinctAxes(mesh, s.refs()); r != nil {
+		return NewRule(r.Label, "%s: %s", s, r.Msg)
 	}
 	for i, d := range s.Dims {
-		if r := mergeable(d.Axes); r != nil {
-			return rule(r.Label, "%s: %s", s, r.Msg)
+		if r := Mergeable(d.Axes); r != nil {
+			return NewRule(r.Label, "%s: %s", s, r.Msg)
 		}
 		if len(d.Axes) == 0 && !d.Open && d.Priority > 0 {
-			return rule("sharding-8", "%s: dimension %d is empty and closed, so it has no priority", s, i)
+			return NewRule("sharding-8", "%s: dimension %d is empty and closed, so it has no priority", s, i)
 		}
 	}
 	for _, list := range [][]AxisRef{s.Replicated, s.Unreduced} {
-		if r := mergeable(list); r != nil {
-			return rule(r.Label, "%s: %s", s, r.Msg)
+		if r := Mergeable(list); r != nil {
+			return NewRule(r.Label, "%s: %s", s, r.Msg)
 		}
-		if !slices.IsSortedFunc(list, mesh.compareRefs) {
-			return rule("sharding-7", "%s: replicated and unreduced axes must stand in the order of mesh %s", s, SymbolText(mesh.Name))
+		if !slices.IsSortedFunc(list, mesh.CompareRefs) {
+			return NewRule("sharding-7", "%s: replicated and unreduced axes must stand in the order of mesh %s", s, SymbolText(mesh.Name))
 		}
 	}
 	return nil
@@ -213,7 +213,7 @@ func fitsMesh(m *Module, s *Sharding, t *Type) *Rule {
 func fitsType(s *Sharding, mesh *Mesh, t *Type) *Rule {
 	if t.Kind == TupleType {
 		if len(t.Elems) != 1 {
-			return rule("sharding-2", "%s lies on a tuple of %d, want a tuple of 1", s, len(t.Elems))
+			return NewRule("sharding-2", "%s lies on a tuple of %d, want a tuple of 1", s, len(t.Elems))
 		}
 		t = t.Elems[0]
 	}
@@ -221,35 +221,35 @@ func fitsType(s *Sharding, mesh *Mesh, t *Type) *Rule {
 	switch {
 	case mesh != nil && len(mesh.Axes) == 0 && len(mesh.DeviceIDs) > 0:
 		if !bare {
-			return rule("sharding-2", "%s names one device, so it has no dimensions and no axes", s)
+			return NewRule("sharding-2", "%s names one device, so it has no dimensions and no axes", s)
 		}
 	case strings.HasPrefix(t.Text, "tensor<*"):
-		return rule("sharding-2", "%s lies on %s, want a ranked tensor", s, t)
+		return NewRule("sharding-2", "%s lies on %s, want a ranked tensor", s, t)
 	case t.Kind == OpaqueType:
 	case !t.IsTensor():
 		if !bare {
-			return rule("sharding-2", "%s lies on %s, which has no dimensions", s, t)
+			return NewRule("sharding-2", "%s lies on %s, which has no dimensions", s, t)
 		}
 	case len(s.Dims) != t.Rank():
-		return rule("sharding-2", "%s has %s, %s has %d", s, Counted(len(s.Dims), "dimension"), t, t.Rank())
+		return NewRule("sharding-2", "%s has %s, %s has %d", s, Counted(len(s.Dims), "dimension"), t, t.Rank())
 	}
 	return nil
 }
 
-// distinctAxes checks that rs are axes or parts of axes of mesh, no two of
+// DistinctAxes checks that rs are axes or parts of axes of mesh, no two of
 // which overlap.
-func distinctAxes(mesh *Mesh, rs []AxisRef) *Rule {
+func DistinctAxes(mesh *Mesh, rs []AxisRef) *Rule {
 	for i, r := range rs {
 		k := mesh.Axis(r.Name)
 		if k < 0 {
-			return rule("sharding-3", "mesh %s has no axis %q", SymbolText(mesh.Name), r.Name)
+			return NewRule("sharding-3", "mesh %s has no axis %q", SymbolText(mesh.Name), r.Name)
 		}
 		if bad := subAxis(r, mesh.Axes[k].Size); bad != nil {
 			return bad
 		}
 		for _, o := range rs[:i] {
 			if o.shares(r) {
-				return rule("sharding-4", "axis %q is used twice, as %s and as %s", r.Name, o, r)
+				return NewRule("sharding-4", "axis %q is used twice, as %s and as %s", r.Name, o, r)
 			}
 		}
 	}
@@ -263,36 +263,36 @@ func subAxis(r AxisRef, n int) *Rule {
 	}
 	switch {
 	case r.Pre < 1 || r.Size < 2:
-		return rule("sharding-5", "%s is no part of an axis: want at least (1)2", r)
+		return NewRule("sharding-5", "%s is no part of an axis: want at least (1)2", r)
 	case r.Pre > n/r.Size || n%(r.Pre*r.Size) != 0:
-		return rule("sharding-5", "%s does not divide axis %q, which has size %d", r, r.Name, n)
+		return NewRule("sharding-5", "%s does not divide axis %q, which has size %d", r, r.Name, n)
 	case r.Size == n:
-		return rule("sharding-5", "%s is the whole axis, write %q", r, r.Name)
+		return NewRule("sharding-5", "%s is the whole axis, write %q", r, r.Name)
 	}
 	return nil
 }
 
-// mergeable checks that no two neighbours are consecutive parts of one axis,
+// Mergeable checks that no two neighbours are consecutive parts of one axis,
 // which are one part: a sharding has one spelling.
-func mergeable(rs []AxisRef) *Rule {
+func Mergeable(rs []AxisRef) *Rule {
 	for i := 1; i < len(rs); i++ {
 		if a, b := rs[i-1], rs[i]; a.Name == b.Name && a.Size > 0 && b.Pre == a.Pre*a.Size {
-			return rule("sharding-6", "%s and %s are one part of the axis, write %s", a, b, AxisRef{a.Name, a.Pre, a.Size * b.Size})
+			return NewRule("sharding-6", "%s and %s are one part of the axis, write %s", a, b, AxisRef{a.Name, a.Pre, a.Size * b.Size})
 		}
 	}
 	return nil
 }
 
-// compareRefs orders axes as the mesh does, parts of one axis major first.
-func (m *Mesh) compareRefs(a, b AxisRef) int {
+// CompareRefs orders axes as the mesh does, parts of one axis major first.
+func (m *Mesh) CompareRefs(a, b AxisRef) int {
 	if i, k := m.Axis(a.Name), m.Axis(b.Name); i != k {
 		return i - k
 	}
 	return a.Pre - b.Pre
 }
 
-// manualAxes are the axes along which op's regions are per device.
-func manualAxes(op *Op) []AxisRef {
+// ManualAxes are the axes along which op's regions are per device.
+func ManualAxes(op *Op) []AxisRef {
 	list, _ := op.Attrs.Get("manual_axes").(Array)
 	var axes []AxisRef
 	for _, a := range list {

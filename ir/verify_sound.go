@@ -12,15 +12,15 @@ import (
 func soundOp(op *Op) *Rule {
 	for i, v := range op.Operands {
 		if r := soundValue(v); r != nil {
-			return rule(r.Label, "operand %d: %s", i, r.Msg)
+			return NewRule(r.Label, "operand %d: %s", i, r.Msg)
 		}
 	}
 	for i, v := range op.Results {
 		if r := soundValue(v); r != nil {
-			return rule(r.Label, "result %d: %s", i, r.Msg)
+			return NewRule(r.Label, "result %d: %s", i, r.Msg)
 		}
 		if v.Def != op || v.Block != nil || v.Index != i {
-			return rule("structure-8", "result %d does not say that it is", i)
+			return NewRule("structure-8", "result %d does not say that it is", i)
 		}
 	}
 	return soundAttrs(op.Attrs)
@@ -28,7 +28,7 @@ func soundOp(op *Op) *Rule {
 
 func soundValue(v *Value) *Rule {
 	if v == nil {
-		return rule("structure-7", "a value is nil")
+		return NewRule("structure-7", "a value is nil")
 	}
 	if r := soundType(v.Type); r != nil {
 		return r
@@ -41,10 +41,10 @@ func soundValue(v *Value) *Rule {
 
 func soundType(t *Type) *Rule {
 	if t == nil {
-		return rule("type-2", "a type is nil")
+		return NewRule("type-2", "a type is nil")
 	}
 	if t.Elem >= numDTypes {
-		return rule("type-3", "element type %d does not exist", uint8(t.Elem))
+		return NewRule("type-3", "element type %d does not exist", uint8(t.Elem))
 	}
 	for _, e := range t.Elems {
 		if r := soundType(e); r != nil {
@@ -56,20 +56,20 @@ func soundType(t *Type) *Rule {
 		return soundTensor(t)
 	case ScalarType:
 		if t.Elem == InvalidDType {
-			return rule("type-3", "a number has no element type")
+			return NewRule("type-3", "a number has no element type")
 		}
 	case FuncType:
 		if t.NumIn < 0 || t.NumIn > len(t.Elems) {
-			return rule("type-5", "%d of %d types are inputs", t.NumIn, len(t.Elems))
+			return NewRule("type-5", "%d of %d types are inputs", t.NumIn, len(t.Elems))
 		}
 	case FutureType:
 		for _, e := range t.Elems {
 			if !e.IsTensor() && e.Kind != TokenType && e.Kind != OpaqueType {
-				return rule("type-6", "a future of %s, want a tensor", e)
+				return NewRule("type-6", "a future of %s, want a tensor", e)
 			}
 		}
 	case InvalidType:
-		return rule("type-2", "a type is invalid")
+		return NewRule("type-2", "a type is invalid")
 	}
 	return nil
 }
@@ -78,15 +78,15 @@ func soundType(t *Type) *Rule {
 // number.
 func soundTensor(t *Type) *Rule {
 	if t.Elem == InvalidDType {
-		return rule("type-3", "a tensor has no element type")
+		return NewRule("type-3", "a tensor has no element type")
 	}
 	n := 16 // the largest element
 	for i, d := range t.Shape {
 		if d < Dynamic {
-			return rule("type-4", "dimension %d has size %d", i, d)
+			return NewRule("type-4", "dimension %d has size %d", i, d)
 		}
 		if d > 0 && n > math.MaxInt/d {
-			return rule("type-4", "%s has more elements than can be counted", t)
+			return NewRule("type-4", "%s has more elements than can be counted", t)
 		}
 		n *= max(d, 1)
 	}
@@ -96,10 +96,10 @@ func soundTensor(t *Type) *Rule {
 func soundAttrs(as Attrs) *Rule {
 	for i, a := range as {
 		if i > 0 && as[i-1].Name >= a.Name {
-			return rule("structure-7", "attributes are not sorted: %q stands before %q", as[i-1].Name, a.Name)
+			return NewRule("structure-7", "attributes are not sorted: %q stands before %q", as[i-1].Name, a.Name)
 		}
 		if r := soundAttr(a.Attr); r != nil {
-			return rule(r.Label, "attribute %s: %s", a.Name, r.Msg)
+			return NewRule(r.Label, "attribute %s: %s", a.Name, r.Msg)
 		}
 	}
 	return nil
@@ -108,7 +108,7 @@ func soundAttrs(as Attrs) *Rule {
 func soundAttr(a Attr) *Rule {
 	switch a := a.(type) {
 	case nil:
-		return rule("structure-7", "an attribute is nil")
+		return NewRule("structure-7", "an attribute is nil")
 	case Int:
 		return soundElem(a.Type)
 	case Float:
@@ -119,7 +119,7 @@ func soundAttr(a Attr) *Rule {
 		return soundLiteral(a)
 	case *Sharding:
 		if a == nil {
-			return rule("structure-7", "a sharding is nil")
+			return NewRule("structure-7", "a sharding is nil")
 		}
 		return soundSharding(a)
 	case Array:
@@ -132,7 +132,7 @@ func soundAttr(a Attr) *Rule {
 		return soundAttrs(Attrs(a))
 	case PerValue:
 		if slices.Contains(a, nil) {
-			return rule("structure-7", "a sharding is nil")
+			return NewRule("structure-7", "a sharding is nil")
 		}
 		for _, s := range a {
 			if r := soundSharding(s); r != nil {
@@ -145,7 +145,7 @@ func soundAttr(a Attr) *Rule {
 
 func soundElem(t DType) *Rule {
 	if t == InvalidDType || t >= numDTypes {
-		return rule("type-3", "element type %d does not exist", uint8(t))
+		return NewRule("type-3", "element type %d does not exist", uint8(t))
 	}
 	return nil
 }
@@ -153,16 +153,16 @@ func soundElem(t DType) *Rule {
 // soundLiteral checks that there is one element, or one for each place.
 func soundLiteral(l *Literal) *Rule {
 	if l == nil {
-		return rule("structure-7", "a literal is nil")
+		return NewRule("structure-7", "a literal is nil")
 	}
 	if r := soundType(l.Type); r != nil {
 		return r
 	}
 	if !l.Type.IsTensor() || !l.Type.IsStatic() {
-		return rule("literal-1", "a literal is %s, want a tensor of known sizes", l.Type)
+		return NewRule("literal-1", "a literal is %s, want a tensor of known sizes", l.Type)
 	}
 	if n, size := len(l.Data), l.Type.Elem.Size(); n != size && n != size*l.Type.NumElements() {
-		return rule("literal-2", "%d bytes of data for %s, want %d, or %d for all elements", n, l.Type, l.Type.Bytes(), size)
+		return NewRule("literal-2", "%d bytes of data for %s, want %d, or %d for all elements", n, l.Type, l.Type.Bytes(), size)
 	}
 	return nil
 }
@@ -174,11 +174,11 @@ func soundSharding(s *Sharding) *Rule {
 		return nil
 	}
 	if r := s.ReducedBy; r != "" && r != "max" && r != "min" {
-		return rule("sharding-8", "unreduced axes are reduced by %q, want max, min or the sum", r)
+		return NewRule("sharding-8", "unreduced axes are reduced by %q, want max, min or the sum", r)
 	}
 	for i, d := range s.Dims {
 		if d.Priority < 0 {
-			return rule("sharding-8", "dimension %d has priority %d", i, d.Priority)
+			return NewRule("sharding-8", "dimension %d has priority %d", i, d.Priority)
 		}
 	}
 	return nil

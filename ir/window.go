@@ -1,5 +1,30 @@
 package ir
 
+// literalSpan is the span of the elements of l at place k along dimension dim.
+func literalSpan(l *Literal, dim, k int) (low, high int64, ok bool) {
+	if l == nil || !l.Type.Elem.IsInt() {
+		return 0, 0, false
+	}
+	stride, size := 1, 1
+	if dim >= 0 {
+		size = l.Type.Shape[dim]
+		for _, n := range l.Type.Shape[dim+1:] {
+			stride *= n
+		}
+	}
+	for i := range l.Type.NumElements() {
+		if dim >= 0 && i/stride%size != k {
+			continue
+		}
+		x := l.Int(i)
+		if !ok {
+			low, high, ok = x, x, true
+		}
+		low, high = min(low, x), max(high, x)
+	}
+	return low, high, ok
+}
+
 // A Window is one dimension of a window op: how its windows lie in the padded
 // and dilated operand. Place w of window k is element k*Stride + w*Dilation of
 // it, and element i of the operand is its element Low + i*Base. Of a Reversed

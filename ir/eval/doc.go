@@ -19,3 +19,5 @@
 //
 // What is known of an op is its row in table.go. The package imports only ir.
 package eval
+
+import _ "ppc/ir/dialect" // the op table

@@ -2,3 +2,5 @@
 // what is linear or neutral, what a region reads, how often a loop runs, which
 // attribute says what. Nothing here changes a program.
 package facts
+
+import _ "ppc/ir/dialect" // the op table

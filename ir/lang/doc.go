@@ -18,3 +18,5 @@
 // The package does not transform programs (see passes), nor compute them. It
 // imports ir and nothing else of ppc.
 package lang
+
+import _ "ppc/ir/dialect" // the op table

@@ -14,3 +14,5 @@
 // The parser takes time and memory proportional to its input, and bounds the
 // depth of nesting.
 package mlir
+
+import _ "ppc/ir/dialect" // the op table

@@ -128,7 +128,7 @@ func (reduction) read(s *parser, st *state) {
 	kind, at := ir.Invalid, s.tok.start
 	if s.accept("applies") {
 		at = s.tok.start
-		if kind = ir.KindByName(s.text()); !slices.Contains(combiners, kind) {
+		if kind = ir.KindByName(s.text()); !kind.Combines() {
 			s.wanted("an op that combines two values")
 		}
 		s.next()
@@ -184,9 +184,6 @@ func (s *parser) reducerArgs(b *ir.Block) {
 	}
 }
 
-// combiners are the ops that may stand for the region of a reduce.
-var combiners = []ir.Kind{ir.Add, ir.Multiply, ir.Maximum, ir.Minimum, ir.And, ir.Or, ir.Xor}
-
 // combinerOf is the op that the region of a reduce consists of: it combines
 // both arguments and returns the result. It is Invalid where the region is more.
 func combinerOf(op *ir.Op) ir.Kind {
@@ -195,7 +192,7 @@ func combinerOf(op *ir.Op) ir.Kind {
 		return ir.Invalid
 	}
 	body, ret := r.Ops[0], r.Ops[1]
-	plain := slices.Contains(combiners, body.Kind) && ret.Kind == ir.Return && len(body.Attrs)+len(ret.Attrs) == 0 &&
+	plain := body.Kind.Combines() && ret.Kind == ir.Return && len(body.Attrs)+len(ret.Attrs) == 0 &&
 		len(body.Results) == 1 && body.Results[0].Sharding == nil &&
 		slices.Equal(body.Operands, r.Args) && slices.Equal(ret.Operands, body.Results)
 	if !plain || !op.Operands[0].Type.IsTensor() {

@@ -16,3 +16,5 @@
 //
 // The package imports ir and lower only.
 package hlo
+
+import _ "ppc/ir/dialect" // the op table

@@ -15,3 +15,5 @@
 // the end of the op, reductions and contractions included; only a region of
 // several ops rounds after each of them.
 package kernel
+
+import _ "ppc/ir/dialect" // the op table

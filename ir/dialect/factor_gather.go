@@ -1,6 +1,10 @@
-package ir
+package dialect
 
-import "slices"
+import (
+	"slices"
+
+	"ppc/ir"
+)
 
 // A windowRule is what the sharding rules of gather and scatter have in
 // common: windows of an input tensor, one for each index, lie in a tensor of
@@ -12,15 +16,15 @@ type windowRule struct {
 	inputBatch, indexBatch []int // pairwise the same
 	startIndexMap          []int // of input: those that the index moves along
 	indexVectorDim         int
-	index                  *Value
+	index                  *ir.Value
 
 	// add makes a factor of the given dimensions; -1 where it is not there.
-	add func(input, index, slice, size int, t FactorType)
+	add func(input, index, slice, size int, t ir.FactorType)
 	// batch is the type of a dimension that only indices and slices have.
-	batch FactorType
+	batch ir.FactorType
 	// taken is the type of an input dimension from which one element is taken
 	// at an index, and that dimension alone.
-	taken FactorType
+	taken ir.FactorType
 }
 
 func (r *windowRule) factors() {
@@ -40,16 +44,16 @@ func (r *windowRule) factors() {
 		}
 		// The window of a scatter, other than that of a gather, is not moved
 		// back inside: it is whole only where it cannot move.
-		moves := r.taken == PassThrough && slices.Contains(r.startIndexMap, input) && !r.still(input)
+		moves := r.taken == ir.PassThrough && slices.Contains(r.startIndexMap, input) && !r.still(input)
 		if r.input[input] == size && !moves {
-			r.add(input, -1, d, size, PassThrough)
+			r.add(input, -1, d, size, ir.PassThrough)
 		} else {
-			t := NeedReplication
-			if size == 1 && r.taken == Reduction {
+			t := ir.NeedReplication
+			if size == 1 && r.taken == ir.Reduction {
 				t = r.takenAt(input)
 			}
 			r.add(input, -1, -1, r.input[input], t)
-			r.add(-1, -1, d, size, NeedReplication)
+			r.add(-1, -1, d, size, ir.NeedReplication)
 		}
 		input++
 	}
@@ -57,7 +61,7 @@ func (r *windowRule) factors() {
 		r.add(d, -1, -1, r.input[d], r.takenAt(d))
 	}
 	if r.indexVectorDim < len(r.indices) {
-		r.add(-1, r.indexVectorDim, -1, r.indices[r.indexVectorDim], NeedReplication)
+		r.add(-1, r.indexVectorDim, -1, r.indices[r.indexVectorDim], ir.NeedReplication)
 	}
 }
 
@@ -65,14 +69,14 @@ func (r *windowRule) factors() {
 // dimension d of the input.
 func (r *windowRule) still(d int) bool {
 	if r.indexVectorDim == r.index.Type.Rank() {
-		return r.index.isZeroAt(-1, 0)
+		return r.index.IsZeroAt(-1, 0)
 	}
-	return r.index.isZeroAt(r.indexVectorDim, slices.Index(r.startIndexMap, d))
+	return r.index.IsZeroAt(r.indexVectorDim, slices.Index(r.startIndexMap, d))
 }
 
-func (r *windowRule) takenAt(d int) FactorType {
+func (r *windowRule) takenAt(d int) ir.FactorType {
 	if r.input[d] == 1 || !slices.Contains(r.startIndexMap, d) {
-		return NeedReplication
+		return ir.NeedReplication
 	}
 	return r.taken
 }
@@ -80,7 +84,7 @@ func (r *windowRule) takenAt(d int) FactorType {
 func (r *windowRule) batchFactor(index, slice, size int) {
 	for i, b := range r.indexBatch {
 		if b == index {
-			r.add(r.inputBatch[i], index, slice, size, PassThrough)
+			r.add(r.inputBatch[i], index, slice, size, ir.PassThrough)
 			return
 		}
 	}
@@ -91,17 +95,17 @@ func (r *windowRule) batchFactor(index, slice, size int) {
 // with those of the operand that they index along; so do operand dimensions
 // that are taken whole. From a dimension that is cut where one element is
 // taken, the device that has it takes it, which is a Reduction.
-func gatherFactors(op *Op) *Factors {
-	f := newFactors(op)
-	g := op.Attrs.Get("dimension_numbers").(GatherDims)
+func gatherFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
+	g := op.Attrs.Get("dimension_numbers").(ir.GatherDims)
 	r := windowRule{
 		input: op.Operands[0].Type.Shape, indices: op.Operands[1].Type.Shape, slices: op.Results[0].Type.Shape,
 		offsetDims: g.OffsetDims, collapsedDims: g.CollapsedSliceDims,
 		inputBatch: g.OperandBatchingDims, indexBatch: g.StartIndicesBatchingDims,
 		startIndexMap: g.StartIndexMap, indexVectorDim: g.IndexVectorDim, index: op.Operands[1],
-		batch: PassThrough, taken: Reduction,
-		add: func(input, index, slice, size int, t FactorType) {
-			f.add(size, t, []int{input, index}, []int{slice})
+		batch: ir.PassThrough, taken: ir.Reduction,
+		add: func(input, index, slice, size int, t ir.FactorType) {
+			f.Add(size, t, []int{input, index}, []int{slice})
 		},
 	}
 	r.factors()
@@ -112,46 +116,23 @@ func gatherFactors(op *Op) *Factors {
 // Along an operand dimension that is written one element at a time, each
 // device takes the updates that fall into its part. A batch dimension of the
 // updates that the operand has not is reduced into it.
-func scatterFactors(op *Op) *Factors {
-	f := newFactors(op)
-	g := op.Attrs.Get("scatter_dimension_numbers").(ScatterDims)
+func scatterFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
+	g := op.Attrs.Get("scatter_dimension_numbers").(ir.ScatterDims)
 	n := len(op.Results)
 	r := windowRule{
 		input: op.Operands[0].Type.Shape, indices: op.Operands[n].Type.Shape, slices: op.Operands[n+1].Type.Shape,
 		offsetDims: g.UpdateWindowDims, collapsedDims: g.InsertedWindowDims,
 		inputBatch: g.InputBatchingDims, indexBatch: g.ScatterIndicesBatchingDims,
 		startIndexMap: g.ScatterDimsToOperandDims, indexVectorDim: g.IndexVectorDim, index: op.Operands[n],
-		batch: NeedReplication, taken: PassThrough,
-		add: func(input, index, slice, size int, t FactorType) {
-			f.add(size, t, append(append(repeat(input, n), index), repeat(slice, n)...), repeat(input, n))
+		batch: ir.NeedReplication, taken: ir.PassThrough,
+		add: func(input, index, slice, size int, t ir.FactorType) {
+			f.Add(size, t, append(append(ir.Repeat(input, n), index), ir.Repeat(slice, n)...), ir.Repeat(input, n))
 		},
 	}
-	if CombinerOf(op.Regions[0]) != Invalid {
-		r.batch = Reduction
+	if ir.CombinerOf(op.Regions[0]) != ir.Invalid {
+		r.batch = ir.Reduction
 	}
 	r.factors()
 	return f
 }
-
-// CombinerOf is the kind of the one op of a region that combines its two
-// arguments: Add for the region of a sum. It is Invalid where the region is
-// not one op of both arguments, or that op may not combine the elements of a
-// reduction in any order.
-func CombinerOf(b *Block) Kind {
-	if len(b.Ops) != 2 || len(b.Args) != 2 || len(b.Ops[0].Operands) != 2 || len(b.Ops[1].Operands) != 1 {
-		return Invalid
-	}
-	op, ret := b.Ops[0], b.Ops[1]
-	x, y := op.Operands[0], op.Operands[1]
-	if ret.Operands[0].Def != op || !(x == b.Args[0] && y == b.Args[1] || x == b.Args[1] && y == b.Args[0]) {
-		return Invalid
-	}
-	if !slices.Contains(combiners[:], op.Kind) {
-		return Invalid
-	}
-	return op.Kind
-}
-
-// combiners are the kinds that are Associative and Commutative, written out
-// because rows of the table depend on them.
-var combiners = [...]Kind{Add, And, Maximum, Minimum, Multiply, Or, Xor}

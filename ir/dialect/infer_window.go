@@ -1,10 +1,14 @@
-package ir
+package dialect
 
-import "slices"
+import (
+	"slices"
+
+	"ppc/ir"
+)
 
 // Constraints and result types of ops that move a window over their operand.
 
-func inferReduceWindow(op *Op) ([]*Type, *Rule) {
+func inferReduceWindow(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	inputs, _, r := inputsAndInits(op, 2, 3, 1)
 	if r != nil {
 		return nil, r
@@ -27,29 +31,29 @@ func inferReduceWindow(op *Op) ([]*Type, *Rule) {
 
 // positive checks constraints n, that there is one number for each dimension,
 // and n+1, that it is at least 1.
-func positive(n int, name string, list []int, rank int) *Rule {
+func positive(n int, name string, list []int, rank int) *ir.Rule {
 	if len(list) != rank {
-		return broken(n, "%s has %s, want %d, one for each dimension with windows", name, Counted(len(list), "number"), rank)
+		return ir.Broken(n, "%s has %s, want %d, one for each dimension with windows", name, ir.Counted(len(list), "number"), rank)
 	}
 	for d, v := range list {
 		if v < 1 {
-			return broken(n+1, "%s is %d in dimension %d, want at least 1", name, v, d)
+			return ir.Broken(n+1, "%s is %d in dimension %d, want at least 1", name, v, d)
 		}
 	}
 	return nil
 }
 
 // padded checks constraint n, that there are two paddings for each dimension.
-func padded(n int, op *Op, rank int) *Rule {
+func padded(n int, op *ir.Op, rank int) *ir.Rule {
 	if l := op.Literal("padding"); l != nil && !slices.Equal(l.Type.Shape, []int{rank, 2}) {
-		return broken(n, "padding is %s, want the shape [%d, 2]", l.Type, rank)
+		return ir.Broken(n, "padding is %s, want the shape [%d, 2]", l.Type, rank)
 	}
 	return nil
 }
 
 // windowShape is how often the windows of op fit into each dimension of its
 // first operand.
-func windowShape(op *Op) []int {
+func windowShape(op *ir.Op) []int {
 	shape := make([]int, op.Operands[0].Type.Rank())
 	for d, w := range op.Windows() {
 		shape[d] = w.Count(op.Operands[0].Type.Shape[d])
@@ -57,16 +61,16 @@ func windowShape(op *Op) []int {
 	return shape
 }
 
-func inferSelectAndScatter(op *Op) ([]*Type, *Rule) {
+func inferSelectAndScatter(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := tensors(op); r != nil {
 		return nil, r
 	}
 	t, source, init := op.Operands[0].Type, op.Operands[1].Type, op.Operands[2].Type
 	if source.Elem != t.Elem {
-		return nil, broken(1, "source is %s, the operand %s: want one element type", source, t)
+		return nil, ir.Broken(1, "source is %s, the operand %s: want one element type", source, t)
 	}
 	if init.Elem != t.Elem || init.Rank() != 0 {
-		return nil, broken(3, "initial value is %s, want %s", init, Tensor(t.Elem))
+		return nil, ir.Broken(3, "initial value is %s, want %s", init, ir.Tensor(t.Elem))
 	}
 	rank := t.Rank()
 	if r := first(
@@ -76,48 +80,48 @@ func inferSelectAndScatter(op *Op) ([]*Type, *Rule) {
 	); r != nil {
 		return nil, r
 	}
-	if want := windowShape(op); !slices.EqualFunc(source.Shape, want, fits) {
-		return nil, broken(2, "source is %s, want %s: one element for each window of %s", source, t.WithShape(want...), t)
+	if want := windowShape(op); !slices.EqualFunc(source.Shape, want, ir.Fits) {
+		return nil, ir.Broken(2, "source is %s, want %s: one element for each window of %s", source, t.WithShape(want...), t)
 	}
-	scalar := Tensor(t.Elem)
+	scalar := ir.Tensor(t.Elem)
 	sel := op.Regions[0]
 	if len(sel.Args) != 2 || !sel.Args[0].Type.Equal(scalar) || !sel.Args[1].Type.Equal(scalar) {
-		return nil, broken(9, "the first region takes %s, want two of type %s", Counted(len(sel.Args), "value"), scalar)
+		return nil, ir.Broken(9, "the first region takes %s, want two of type %s", ir.Counted(len(sel.Args), "value"), scalar)
 	}
-	if r := carried(9, "result of the first region", returned(sel), []*Type{Tensor(I1)}); r != nil {
+	if r := carried(9, "result of the first region", returned(sel), []*ir.Type{ir.Tensor(ir.I1)}); r != nil {
 		return nil, r
 	}
-	elems, r := combiner(10, op.Regions[1], []*Type{t})
+	elems, r := combiner(10, op.Regions[1], []*ir.Type{t})
 	if r != nil {
 		return nil, r
 	}
-	return []*Type{t.WithElem(elems[0])}, nil
+	return []*ir.Type{t.WithElem(elems[0])}, nil
 }
 
-func inferConvolution(op *Op) ([]*Type, *Rule) {
+func inferConvolution(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := tensors(op); r != nil {
 		return nil, r
 	}
 	l, r := op.Operands[0].Type, op.Operands[1].Type
-	d := op.Attrs.Get("dimension_numbers").(ConvDims)
+	d := op.Attrs.Get("dimension_numbers").(ir.ConvDims)
 	if bad := convDims(op, d, l, r); bad != nil {
 		return nil, bad
 	}
 	if bad := convGroups(op, d, l, r); bad != nil {
 		return nil, bad
 	}
-	if p, ok := op.Attrs.Get("precision_config").(Array); ok && len(p) != 0 && len(p) != 2 {
-		return nil, broken(24, "%s, want one for each of 2 operands", Counted(len(p), "precision"))
+	if p, ok := op.Attrs.Get("precision_config").(ir.Array); ok && len(p) != 0 && len(p) != 2 {
+		return nil, ir.Broken(24, "%s, want one for each of 2 operands", ir.Counted(len(p), "precision"))
 	}
 	if family(l.Elem) != family(r.Elem) {
-		return nil, broken(27, "operands are %s and %s, want elements of one family", l, r)
+		return nil, ir.Broken(27, "operands are %s and %s, want elements of one family", l, r)
 	}
 	elem := l.Elem
 	if len(op.Results) == 1 && op.Results[0].Type.IsTensor() { // a wider result is allowed
 		elem = op.Results[0].Type.Elem
 	}
 	if family(elem) != family(l.Elem) {
-		return nil, broken(27, "result elements are %s, the operands have %s", elem, l.Elem)
+		return nil, ir.Broken(27, "result elements are %s, the operands have %s", elem, l.Elem)
 	}
 	shape := make([]int, l.Rank())
 	shape[d.Output.First] = dividedBy(l.Shape[d.Input.First], op.Int("batch_group_count"))
@@ -125,12 +129,12 @@ func inferConvolution(op *Op) ([]*Type, *Rule) {
 	for i, w := range op.Windows() {
 		shape[d.Output.Spatial[i]] = w.Count(l.Shape[d.Input.Spatial[i]])
 	}
-	return []*Type{Tensor(elem, shape...)}, nil
+	return []*ir.Type{ir.Tensor(elem, shape...)}, nil
 }
 
 // dividedBy is n / by, where n is known.
 func dividedBy(n, by int) int {
-	if n == Dynamic {
+	if n == ir.Dynamic {
 		return n
 	}
 	return n / by
@@ -138,16 +142,16 @@ func dividedBy(n, by int) int {
 
 // convDims checks that the dimension numbers name each dimension once, and the
 // lists that have a number for each spatial one.
-func convDims(op *Op, d ConvDims, l, r *Type) *Rule {
+func convDims(op *ir.Op, d ir.ConvDims, l, r *ir.Type) *ir.Rule {
 	rank := l.Rank()
 	if r.Rank() != rank {
-		return broken(1, "operands are %s and %s, want one rank", l, r)
+		return ir.Broken(1, "operands are %s and %s, want one rank", l, r)
 	}
 	numbers := [3]int{12, 17, 19}
 	for i, what := range []string{"input", "kernel", "output"} {
 		s := d.Sides()[i]
 		if n := len(s.Spatial); n != rank-2 {
-			return broken(numbers[i], "%s has %s, operands of rank %d have %d", what, Counted(n, "spatial dimension"), rank, rank-2)
+			return ir.Broken(numbers[i], "%s has %s, operands of rank %d have %d", what, ir.Counted(n, "spatial dimension"), rank, rank-2)
 		}
 		all := append([]int{s.First, s.Second}, s.Spatial...)
 		if bad := first(within(numbers[i]+1, what+" dimensions", all, rank), unique(numbers[i]+1, what+" dimensions", all)); bad != nil {
@@ -167,27 +171,27 @@ func convDims(op *Op, d ConvDims, l, r *Type) *Rule {
 			return bad
 		}
 	}
-	if rev, ok := op.Attrs.Get("window_reversal").(Bools); ok && len(rev) != n {
-		return broken(9, "window_reversal has %s, want %d", Counted(len(rev), "boolean"), n)
+	if rev, ok := op.Attrs.Get("window_reversal").(ir.Bools); ok && len(rev) != n {
+		return ir.Broken(9, "window_reversal has %s, want %d", ir.Counted(len(rev), "boolean"), n)
 	}
 	return nil
 }
 
 // convGroups checks what the counts of groups divide.
-func convGroups(op *Op, d ConvDims, l, r *Type) *Rule {
+func convGroups(op *ir.Op, d ir.ConvDims, l, r *ir.Type) *ir.Rule {
 	features, batches := op.Int("feature_group_count"), op.Int("batch_group_count")
 	if features < 1 {
-		return broken(21, "feature_group_count is %d, want at least 1", features)
+		return ir.Broken(21, "feature_group_count is %d, want at least 1", features)
 	}
 	if batches < 1 {
-		return broken(22, "batch_group_count is %d, want at least 1", batches)
+		return ir.Broken(22, "batch_group_count is %d, want at least 1", batches)
 	}
 	if features > 1 && batches > 1 {
-		return broken(23, "feature_group_count is %d and batch_group_count is %d, want one of them to be 1", features, batches)
+		return ir.Broken(23, "feature_group_count is %d and batch_group_count is %d, want one of them to be 1", features, batches)
 	}
-	divides := func(n int, what string, size int, count string, by int) *Rule {
-		if size != Dynamic && size%by != 0 {
-			return broken(n, "%s has size %d, which %s does not divide (%d)", what, size, count, by)
+	divides := func(n int, what string, size int, count string, by int) *ir.Rule {
+		if size != ir.Dynamic && size%by != 0 {
+			return ir.Broken(n, "%s has size %d, which %s does not divide (%d)", what, size, count, by)
 		}
 		return nil
 	}
@@ -200,8 +204,8 @@ func convGroups(op *Op, d ConvDims, l, r *Type) *Rule {
 	); bad != nil {
 		return bad
 	}
-	if want := dividedBy(in, features); !fits(kernel, want) {
-		return broken(14, "the kernel's input feature dimension has size %d, want %d: the input's %d in %s", kernel, want, in, Counted(features, "group"))
+	if want := dividedBy(in, features); !ir.Fits(kernel, want) {
+		return ir.Broken(14, "the kernel's input feature dimension has size %d, want %d: the input's %d in %s", kernel, want, in, ir.Counted(features, "group"))
 	}
 	return nil
 }

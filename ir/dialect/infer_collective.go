@@ -1,19 +1,10 @@
-package ir
+package dialect
 
-import "slices"
+import (
+	"slices"
 
-// Constraints and result types of collectives. The size of a group is known
-// here only where the groups are a list; where they are axes of a mesh, the
-// functions at the end compare with it once the module is at hand.
-
-// groupSize is the size of the listed groups; 0 where they are axes, or where
-// there is one group of every device.
-func groupSize(op *Op) int {
-	if l := op.Literal("replica_groups"); l != nil && l.Type.NumElements() > 0 {
-		return l.Type.Shape[1]
-	}
-	return 0
-}
+	"ppc/ir"
+)
 
 // groupRules are the numbers of the constraints that the collectives share.
 type groupRules struct {
@@ -24,22 +15,22 @@ type groupRules struct {
 
 // check checks the groups of op: every device from 0 on stands in one, once,
 // but for what the flags allow.
-func (n groupRules) check(op *Op) *Rule {
+func (n groupRules) check(op *ir.Op) *ir.Rule {
 	global := op.Bool("use_global_device_ids")
-	if c, _ := op.Attrs.Get("channel_handle").(Channel); global && c.Handle <= 0 {
-		return broken(n.channel, "use_global_device_ids with channel %d, want a channel above 0", c.Handle)
+	if c, _ := op.Attrs.Get("channel_handle").(ir.Channel); global && c.Handle <= 0 {
+		return ir.Broken(n.channel, "use_global_device_ids with channel %d, want a channel above 0", c.Handle)
 	}
 	l := op.Literal("replica_groups")
 	if l == nil {
 		return nil
 	}
 	if global && l.Type.NumElements() == 0 {
-		return broken(n.complete, "use_global_device_ids without groups")
+		return ir.Broken(n.complete, "use_global_device_ids without groups")
 	}
 	return n.devices(l)
 }
 
-func (n groupRules) devices(l *Literal) *Rule {
+func (n groupRules) devices(l *ir.Literal) *ir.Rule {
 	count := l.Type.NumElements()
 	if l.IsSplat() {
 		count = min(count, 2) // the second is wrong already
@@ -51,29 +42,29 @@ func (n groupRules) devices(l *Literal) *Rule {
 		case id == -1 && n.padded:
 			continue
 		case id < 0:
-			return broken(n.inRange, "replica_groups have device %d, want numbers from 0 on", id)
+			return ir.Broken(n.inRange, "replica_groups have device %d, want numbers from 0 on", id)
 		case seen[id]:
-			return broken(n.unique, "replica_groups have device %d twice", id)
+			return ir.Broken(n.unique, "replica_groups have device %d twice", id)
 		}
 		seen[id] = true
 	}
 	for id := range int64(len(seen)) {
 		if !seen[id] && !n.partial {
-			return broken(n.complete, "replica_groups have %s but not device %d: want 0 to %d", Counted(len(seen), "device"), id, len(seen)-1)
+			return ir.Broken(n.complete, "replica_groups have %s but not device %d: want 0 to %d", ir.Counted(len(seen), "device"), id, len(seen)-1)
 		}
 	}
 	return nil
 }
 
 // nonEmpty checks that a dimension has elements to be shared out.
-func nonEmpty(n int, what string, t *Type, dim int) *Rule {
+func nonEmpty(n int, what string, t *ir.Type, dim int) *ir.Rule {
 	if t.Shape[dim] == 0 {
-		return broken(n, "dimension %d of %s %s has size 0", dim, what, t)
+		return ir.Broken(n, "dimension %d of %s %s has size 0", dim, what, t)
 	}
 	return nil
 }
 
-func inferAllGather(op *Op) ([]*Type, *Rule) {
+func inferAllGather(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := tensors(op); r != nil {
 		return nil, r
 	}
@@ -81,36 +72,36 @@ func inferAllGather(op *Op) ([]*Type, *Rule) {
 		return nil, r
 	}
 	if len(op.Operands) != len(op.Results) {
-		return nil, broken(6, "%s and %s, want as many", Counted(len(op.Operands), "operand"), Counted(len(op.Results), "result"))
+		return nil, ir.Broken(6, "%s and %s, want as many", ir.Counted(len(op.Operands), "operand"), ir.Counted(len(op.Results), "result"))
 	}
 	dim := op.Int("all_gather_dim")
 	for i, v := range op.Operands {
 		if r := isDim(1, "all_gather_dim", dim, v.Type); r != nil {
 			return nil, r
 		}
-		if r := first(nonEmpty(6, "operand", v.Type, dim), scaled(6, v.Type, op.Results[i].Type, dim, groupSize(op))); r != nil {
+		if r := first(nonEmpty(6, "operand", v.Type, dim), scaled(6, v.Type, op.Results[i].Type, dim, ir.GroupSize(op))); r != nil {
 			return nil, r
 		}
 	}
-	return typesOf(op.Results), nil
+	return ir.TypesOf(op.Results), nil
 }
 
 // isDim checks that dim is a dimension of t.
-func isDim(n int, what string, dim int, t *Type) *Rule {
+func isDim(n int, what string, dim int, t *ir.Type) *ir.Rule {
 	if dim < 0 || dim >= t.Rank() {
-		return broken(n, "%s %d is not a dimension of %s", what, dim, t)
+		return ir.Broken(n, "%s %d is not a dimension of %s", what, dim, t)
 	}
 	return nil
 }
 
 // scaled checks that big is small with dimension dim n times as large; any
 // multiple where n is 0.
-func scaled(rule int, small, big *Type, dim, n int) *Rule {
+func scaled(rule int, small, big *ir.Type, dim, n int) *ir.Rule {
 	ok := big.IsTensor() && big.Rank() == small.Rank() && big.Elem == small.Elem
 	for d := 0; ok && d < big.Rank(); d++ {
 		s, b := small.Shape[d], big.Shape[d]
 		switch {
-		case s == Dynamic || b == Dynamic:
+		case s == ir.Dynamic || b == ir.Dynamic:
 		case d != dim:
 			ok = s == b
 		case n > 0:
@@ -123,21 +114,21 @@ func scaled(rule int, small, big *Type, dim, n int) *Rule {
 	case ok:
 		return nil
 	case n > 0:
-		return broken(rule, "%s is not %s with dimension %d multiplied by %d, the group's size", big, small, dim, n)
+		return ir.Broken(rule, "%s is not %s with dimension %d multiplied by %d, the group's size", big, small, dim, n)
 	}
-	return broken(rule, "%s is not %s with dimension %d multiplied by the group's size", big, small, dim)
+	return ir.Broken(rule, "%s is not %s with dimension %d multiplied by the group's size", big, small, dim)
 }
 
-func inferAllReduce(op *Op) ([]*Type, *Rule) {
+func inferAllReduce(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := tensors(op); r != nil {
 		return nil, r
 	}
 	if r := (groupRules{unique: 1, complete: 2, inRange: 3, channel: 4, padded: true}).check(op); r != nil {
 		return nil, r
 	}
-	ts := make([]*Type, len(op.Operands))
+	ts := make([]*ir.Type, len(op.Operands))
 	for i, v := range op.Operands {
-		elems, r := combiner(5, op.Regions[0], []*Type{v.Type})
+		elems, r := combiner(5, op.Regions[0], []*ir.Type{v.Type})
 		if r != nil {
 			return nil, r
 		}
@@ -146,7 +137,7 @@ func inferAllReduce(op *Op) ([]*Type, *Rule) {
 	return ts, nil
 }
 
-func inferReduceScatter(op *Op) ([]*Type, *Rule) {
+func inferReduceScatter(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := tensors(op); r != nil {
 		return nil, r
 	}
@@ -157,54 +148,54 @@ func inferReduceScatter(op *Op) ([]*Type, *Rule) {
 	if r := isDim(2, "scatter_dimension", dim, t); r != nil {
 		return nil, r
 	}
-	elems, r := combiner(7, op.Regions[0], []*Type{t})
+	elems, r := combiner(7, op.Regions[0], []*ir.Type{t})
 	if r != nil {
 		return nil, r
 	}
-	if n := groupSize(op); n > 0 && t.Shape[dim] != Dynamic && t.Shape[dim]%n != 0 {
-		return nil, broken(1, "dimension %d of %s is not a multiple of %d, the group's size", dim, t, n)
+	if n := ir.GroupSize(op); n > 0 && t.Shape[dim] != ir.Dynamic && t.Shape[dim]%n != 0 {
+		return nil, ir.Broken(1, "dimension %d of %s is not a multiple of %d, the group's size", dim, t, n)
 	}
 	out, r := given(op)
 	if r != nil {
 		return nil, r
 	}
 	if out.Elem != elems[0] {
-		return nil, broken(9, "result is %s, the region makes elements of type %s", out, elems[0])
+		return nil, ir.Broken(9, "result is %s, the region makes elements of type %s", out, elems[0])
 	}
-	if r := first(nonEmpty(8, "operand", t, dim), scaled(8, out.WithElem(t.Elem), t, dim, groupSize(op))); r != nil {
+	if r := first(nonEmpty(8, "operand", t, dim), scaled(8, out.WithElem(t.Elem), t, dim, ir.GroupSize(op))); r != nil {
 		return nil, r
 	}
-	return []*Type{out}, nil
+	return []*ir.Type{out}, nil
 }
 
-func inferAllToAll(op *Op) ([]*Type, *Rule) {
+func inferAllToAll(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := tensors(op); r != nil {
 		return nil, r
 	}
 	split, concat, n := op.Int("split_dimension"), op.Int("concat_dimension"), op.Int("split_count")
 	if n < 1 {
-		return nil, broken(4, "split_count is %d, want at least 1", n)
+		return nil, ir.Broken(4, "split_count is %d, want at least 1", n)
 	}
 	if r := (groupRules{unique: 5, complete: 6, inRange: 7}).check(op); r != nil {
 		return nil, r
 	}
 	if l := op.Literal("replica_groups"); l != nil && (l.Type.NumElements() == 0 || l.Type.Shape[1] != n) {
-		return nil, broken(8, "split_count is %d, the groups are %s: want groups of size %d", n, l.Type, n)
+		return nil, ir.Broken(8, "split_count is %d, the groups are %s: want groups of size %d", n, l.Type, n)
 	}
-	var ts []*Type
+	var ts []*ir.Type
 	for _, v := range op.Operands {
 		t := v.Type
 		if r := first(isDim(1, "split_dimension", split, t), isDim(3, "concat_dimension", concat, t)); r != nil {
 			return nil, r
 		}
-		if t.Shape[split] != Dynamic && t.Shape[split]%n != 0 {
-			return nil, broken(2, "split_count %d does not divide dimension %d of %s", n, split, t)
+		if t.Shape[split] != ir.Dynamic && t.Shape[split]%n != 0 {
+			return nil, ir.Broken(2, "split_count %d does not divide dimension %d of %s", n, split, t)
 		}
 		shape := slices.Clone(t.Shape)
-		if split != concat && shape[split] != Dynamic {
+		if split != concat && shape[split] != ir.Dynamic {
 			shape[split] /= n
 		}
-		if split != concat && shape[concat] != Dynamic {
+		if split != concat && shape[concat] != ir.Dynamic {
 			shape[concat] *= n
 		}
 		ts = append(ts, t.WithShape(shape...))
@@ -212,17 +203,17 @@ func inferAllToAll(op *Op) ([]*Type, *Rule) {
 	return ts, nil
 }
 
-func inferCollectiveBroadcast(op *Op) ([]*Type, *Rule) {
+func inferCollectiveBroadcast(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := tensors(op); r != nil {
 		return nil, r
 	}
 	if r := (groupRules{unique: 1, inRange: 2, partial: true}).check(op); r != nil {
 		return nil, r
 	}
-	return typesOf(op.Operands), nil
+	return ir.TypesOf(op.Operands), nil
 }
 
-func inferCollectivePermute(op *Op) ([]*Type, *Rule) {
+func inferCollectivePermute(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := tensors(op); r != nil {
 		return nil, r
 	}
@@ -231,12 +222,12 @@ func inferCollectivePermute(op *Op) ([]*Type, *Rule) {
 			return nil, r
 		}
 	}
-	return typesOf(op.Operands), nil
+	return ir.TypesOf(op.Operands), nil
 }
 
-func permutePairs(l *Literal) *Rule {
+func permutePairs(l *ir.Literal) *ir.Rule {
 	if l.Type.Shape[1] != 2 {
-		return broken(1, "source_target_pairs are %s, want two numbers in each row", l.Type)
+		return ir.Broken(1, "source_target_pairs are %s, want two numbers in each row", l.Type)
 	}
 	rows := l.Type.Shape[0]
 	if l.IsSplat() {
@@ -249,9 +240,9 @@ func permutePairs(l *Literal) *Rule {
 			id := l.Int(2*k + i)
 			switch {
 			case id < 0:
-				return broken(4, "source_target_pairs have device %d, want numbers from 0 on", id)
+				return ir.Broken(4, "source_target_pairs have device %d, want numbers from 0 on", id)
 			case seen[i][id]:
-				return broken(2+i, "device %d is the %s of two pairs", id, what)
+				return ir.Broken(2+i, "device %d is the %s of two pairs", id, what)
 			}
 			seen[i][id] = true
 		}

@@ -1,4 +1,4 @@
-package ir_test
+package dialect_test
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"ppc/ir/mlir"
 )
 
-const goldenDir = "../testdata/golden/verify"
+const goldenDir = "../../testdata/golden/verify"
 
 // The archives break the rules of each op, one after the other.
 func TestGolden(t *testing.T) {

@@ -1,9 +1,11 @@
-package ir
+package dialect
 
 import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ppc/ir"
 )
 
 // inferCustomCall: what a custom call does is its target's business, but C1
@@ -11,33 +13,33 @@ import (
 // layout is a permutation of its dimensions, and nothing else has one; C3 the
 // backend configuration has the form that api_version says; C4 a result that
 // shares its buffer with an operand has the operand's type.
-func inferCustomCall(op *Op) ([]*Type, *Rule) {
+func inferCustomCall(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	in, out := op.Attrs.Get("operand_layouts"), op.Attrs.Get("result_layouts")
 	if (in == nil) != (out == nil) {
-		return nil, broken(1, "layouts of operands or of results alone, want both or none")
+		return nil, ir.Broken(1, "layouts of operands or of results alone, want both or none")
 	}
-	results := typesOf(op.Results)
-	if len(results) == 1 && results[0].Kind == TupleType {
+	results := ir.TypesOf(op.Results)
+	if len(results) == 1 && results[0].Kind == ir.TupleType {
 		results = results[0].Elems
 	}
-	if r := first(layoutsFit("operand", in, typesOf(op.Operands)), layoutsFit("result", out, results), configFits(op)); r != nil {
+	if r := first(layoutsFit("operand", in, ir.TypesOf(op.Operands)), layoutsFit("result", out, results), configFits(op)); r != nil {
 		return nil, r
 	}
-	aliases, _ := op.Attrs.Get("output_operand_aliases").(Array)
+	aliases, _ := op.Attrs.Get("output_operand_aliases").(ir.Array)
 	for _, a := range aliases {
-		if v, ok := a.(Verbatim); ok {
-			if r := aliasFits(op, v.fields()); r != nil {
+		if v, ok := a.(ir.Verbatim); ok {
+			if r := aliasFits(op, v.Fields()); r != nil {
 				return nil, r
 			}
 		}
 	}
-	return typesOf(op.Results), nil
+	return ir.TypesOf(op.Results), nil
 }
 
 // inferComposite: the name is that of an op in a dialect (4).
-func inferComposite(op *Op) ([]*Type, *Rule) {
+func inferComposite(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if name := op.Str("name"); !namespaced(name) {
-		return nil, broken(4, "the name is %q, want that of an op in a dialect, such as my.op", name)
+		return nil, ir.Broken(4, "the name is %q, want that of an op in a dialect, such as my.op", name)
 	}
 	return inferGiven(op)
 }
@@ -60,19 +62,9 @@ func namespaced(name string) bool {
 	return len(words) > 1
 }
 
-// Placement is the memory to which op copies its operand, in the words of XLA's
-// host offloading: pinned_host or device; "" where it is no such copy.
-func (op *Op) Placement() string {
-	if op.Kind != CustomCall || op.Str("call_target_name") != "annotate_device_placement" {
-		return ""
-	}
-	d, _ := op.Attrs.Get("mhlo.frontend_attributes").(Dict)
-	return Attrs(d).Str("_xla_buffer_placement")
-}
-
 // annotates reports whether op is a call that only says something of its
 // operand: how it lies, or in which memory.
-func annotates(op *Op) bool {
+func annotates(op *ir.Op) bool {
 	switch op.Str("call_target_name") {
 	case "Sharding", "annotate_device_placement":
 		return len(op.Operands) == 1 && len(op.Results) == 1 && op.Operands[0].Type.Equal(op.Results[0].Type)
@@ -82,34 +74,34 @@ func annotates(op *Op) bool {
 
 // customFactors: an annotated value lies as it did; of other calls nothing is
 // known.
-func customFactors(op *Op) *Factors {
+func customFactors(op *ir.Op) *ir.Factors {
 	if annotates(op) && op.Results[0].Type.IsTensor() {
 		return pointwise(op)
 	}
 	return nil
 }
 
-func layoutsFit(what string, a Attr, ts []*Type) *Rule {
+func layoutsFit(what string, a ir.Attr, ts []*ir.Type) *ir.Rule {
 	if a == nil {
 		return nil
 	}
-	layouts, ok := a.(Array)
+	layouts, ok := a.(ir.Array)
 	if !ok || len(layouts) != len(ts) {
-		return broken(1, "%s_layouts are %s, want a layout for each of %d", what, a, len(ts))
+		return ir.Broken(1, "%s_layouts are %s, want a layout for each of %d", what, a, len(ts))
 	}
 	for i, t := range ts {
-		l, ok := layouts[i].(*Literal)
-		if !ok || l.Type.Rank() != 1 || l.Type.Shape[0] > maxList {
-			return broken(2, "layout of %s %d is %s, want a list of dimensions", what, i, layouts[i])
+		l, ok := layouts[i].(*ir.Literal)
+		if !ok || l.Type.Rank() != 1 || l.Type.Shape[0] > ir.MaxList {
+			return ir.Broken(2, "layout of %s %d is %s, want a list of dimensions", what, i, layouts[i])
 		}
 		rank := 0
 		if t.IsTensor() {
 			rank = t.Rank()
 		}
-		dims := Attrs{{"", l}}.Ints("")
+		dims := ir.Attrs{{Name: "", Attr: l}}.Ints("")
 		slices.Sort(dims)
 		if !slices.Equal(dims, upTo(rank)) {
-			return broken(2, "layout of %s %d is %s, want a permutation of the %d dimensions of %s", what, i, l, rank, t)
+			return ir.Broken(2, "layout of %s %d is %s, want a permutation of the %d dimensions of %s", what, i, l, rank, t)
 		}
 	}
 	return nil
@@ -128,47 +120,47 @@ func upTo(n int) []int {
 // string.
 const typedFFI = 4
 
-func configFits(op *Op) *Rule {
+func configFits(op *ir.Op) *ir.Rule {
 	config := op.Attrs.Get("backend_config")
 	if config == nil || !op.Attrs.Has("api_version") {
 		return nil
 	}
 	version := op.Int("api_version")
-	if want := version == typedFFI; want != is[Dict](config) {
-		return broken(3, "backend_config is %s for api_version %d, which takes a %s", config, version, map[bool]string{true: "dictionary", false: "string"}[want])
+	if want := version == typedFFI; want != ir.Is[ir.Dict](config) {
+		return ir.Broken(3, "backend_config is %s for api_version %d, which takes a %s", config, version, map[bool]string{true: "dictionary", false: "string"}[want])
 	}
 	return nil
 }
 
 // aliasFits checks one output_operand_alias.
-func aliasFits(op *Op, f map[string]string) *Rule {
+func aliasFits(op *ir.Op, f map[string]string) *ir.Rule {
 	i, err := strconv.Atoi(f["operand_index"])
 	if err != nil || i < 0 || i >= len(op.Operands) {
-		return broken(4, "output_operand_aliases name operand %s of %d", f["operand_index"], len(op.Operands))
+		return ir.Broken(4, "output_operand_aliases name operand %s of %d", f["operand_index"], len(op.Operands))
 	}
-	outPath, _ := listOf(f["output_tuple_indices"])
-	inPath, _ := listOf(f["operand_tuple_indices"])
-	results := Tuple(typesOf(op.Results)...)
+	outPath, _ := ir.ListOf(f["output_tuple_indices"])
+	inPath, _ := ir.ListOf(f["operand_tuple_indices"])
+	results := ir.Tuple(ir.TypesOf(op.Results)...)
 	if len(op.Results) == 1 {
 		results = op.Results[0].Type
 	}
 	in, out := partAt(op.Operands[i].Type, inPath), partAt(results, outPath)
 	switch {
 	case in == nil:
-		return broken(4, "output_operand_aliases: %s has no part [%s]", op.Operands[i].Type, joinInts(inPath))
+		return ir.Broken(4, "output_operand_aliases: %s has no part [%s]", op.Operands[i].Type, ir.JoinInts(inPath))
 	case out == nil:
-		return broken(4, "output_operand_aliases: %s has no part [%s]", results, joinInts(outPath))
+		return ir.Broken(4, "output_operand_aliases: %s has no part [%s]", results, ir.JoinInts(outPath))
 	case !in.Equal(out):
-		return broken(4, "output_operand_aliases: operand %s and result %s share a buffer, want one type", in, out)
+		return ir.Broken(4, "output_operand_aliases: operand %s and result %s share a buffer, want one type", in, out)
 	}
 	return nil
 }
 
 // partAt is the part of t that one finds by stepping into tuples along path, or
 // nil.
-func partAt(t *Type, path []int) *Type {
+func partAt(t *ir.Type, path []int) *ir.Type {
 	for _, i := range path {
-		if t.Kind != TupleType || i < 0 || i >= len(t.Elems) {
+		if t.Kind != ir.TupleType || i < 0 || i >= len(t.Elems) {
 			return nil
 		}
 		t = t.Elems[i]

@@ -1,4 +1,8 @@
-package ir
+package dialect
+
+import (
+	"ppc/ir"
+)
 
 // Sharding rules of ops that move a window over their operand.
 
@@ -7,49 +11,49 @@ package ir
 // windows lie side by side, the input is cut like the result, and each place
 // in the window is reduced; elsewhere, a part of the result needs more of the
 // input than the same part of that.
-func convolutionFactors(op *Op) *Factors {
-	f := newFactors(op)
+func convolutionFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	l, r, out := op.Operands[0].Type.Shape, op.Operands[1].Type.Shape, op.Results[0].Type.Shape
-	d := op.Attrs.Get("dimension_numbers").(ConvDims)
+	d := op.Attrs.Get("dimension_numbers").(ir.ConvDims)
 	groups := func(count, input int) int {
 		if count > 1 {
-			f.add(count, PassThrough, []int{input, d.Kernel.Second}, []int{d.Output.Second})
+			f.Add(count, ir.PassThrough, []int{input, d.Kernel.Second}, []int{d.Output.Second})
 		}
 		return count
 	}
 	batches := groups(op.Int("batch_group_count"), d.Input.First)
 	features := groups(op.Int("feature_group_count"), d.Input.Second)
-	f.add(l[d.Input.First]/batches, PassThrough, []int{d.Input.First, -1}, []int{d.Output.First})
+	f.Add(l[d.Input.First]/batches, ir.PassThrough, []int{d.Input.First, -1}, []int{d.Output.First})
 	for i, w := range op.Windows() {
 		in, kernel, result := d.Input.Spatial[i], d.Kernel.Spatial[i], d.Output.Spatial[i]
 		if w.Tiles(l[in]) && !w.Reversed {
-			f.add(out[result], PassThrough, []int{in, -1}, []int{result})
-			f.add(w.Size, Reduction, []int{in, kernel}, []int{-1})
+			f.Add(out[result], ir.PassThrough, []int{in, -1}, []int{result})
+			f.Add(w.Size, ir.Reduction, []int{in, kernel}, []int{-1})
 			continue
 		}
-		f.add(min(l[in], out[result]), Permutation, []int{in, -1}, []int{result})
-		f.add(w.Size, NeedReplication, []int{-1, kernel}, []int{-1})
+		f.Add(min(l[in], out[result]), ir.Permutation, []int{in, -1}, []int{result})
+		f.Add(w.Size, ir.NeedReplication, []int{-1, kernel}, []int{-1})
 	}
-	f.add(r[d.Kernel.First], Reduction, []int{d.Input.Second, d.Kernel.First}, []int{-1})
-	f.add(r[d.Kernel.Second]/(batches*features), PassThrough, []int{-1, d.Kernel.Second}, []int{d.Output.Second})
+	f.Add(r[d.Kernel.First], ir.Reduction, []int{d.Input.Second, d.Kernel.First}, []int{-1})
+	f.Add(r[d.Kernel.Second]/(batches*features), ir.PassThrough, []int{-1, d.Kernel.Second}, []int{d.Output.Second})
 	return f
 }
 
 // selectAndScatterFactors: where each element is a window of its own, operand,
 // source and result are alike; elsewhere, a part of the result needs more of
 // the operand than the same part of that.
-func selectAndScatterFactors(op *Op) *Factors {
-	f := newFactors(op)
+func selectAndScatterFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	in, source := op.Operands[0].Type.Shape, op.Operands[1].Type.Shape
 	for d, w := range op.Windows() {
 		switch {
 		case w.Tiles(in[d]) && w.Size == 1:
-			f.add(in[d], PassThrough, []int{d, d, -1}, []int{d})
+			f.Add(in[d], ir.PassThrough, []int{d, d, -1}, []int{d})
 		case in[d] == source[d]:
-			f.add(in[d], Permutation, []int{d, d, -1}, []int{d})
+			f.Add(in[d], ir.Permutation, []int{d, d, -1}, []int{d})
 		default:
-			f.add(in[d], Permutation, []int{d, -1, -1}, []int{d})
-			f.add(source[d], NeedReplication, []int{-1, d, -1}, []int{-1})
+			f.Add(in[d], ir.Permutation, []int{d, -1, -1}, []int{d})
+			f.Add(source[d], ir.NeedReplication, []int{-1, d, -1}, []int{-1})
 		}
 	}
 	return f

@@ -1,23 +1,27 @@
-package ir
+package dialect
 
-import "slices"
+import (
+	"slices"
+
+	"ppc/ir"
+)
 
 // Constraints, result types and sharding rules of the ops of linear algebra.
 
 // square checks constraints n, that t has two dimensions at least, and n+1,
 // that the last two have one size.
-func square(n int, what string, t *Type) *Rule {
+func square(n int, what string, t *ir.Type) *ir.Rule {
 	r := t.Rank()
 	if r < 2 {
-		return broken(n, "%s is %s, want 2 dimensions at least", what, t)
+		return ir.Broken(n, "%s is %s, want 2 dimensions at least", what, t)
 	}
-	if rows, columns := t.Shape[r-2], t.Shape[r-1]; !fits(rows, columns) {
-		return broken(n+1, "the matrices of %s %s are %d by %d, want them square", what, t, rows, columns)
+	if rows, columns := t.Shape[r-2], t.Shape[r-1]; !ir.Fits(rows, columns) {
+		return ir.Broken(n+1, "the matrices of %s %s are %d by %d, want them square", what, t, rows, columns)
 	}
 	return nil
 }
 
-func inferCholesky(op *Op) ([]*Type, *Rule) {
+func inferCholesky(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	ts, r := inferFloat(op)
 	if r == nil {
 		r = square(2, "the operand", ts[0])
@@ -25,19 +29,19 @@ func inferCholesky(op *Op) ([]*Type, *Rule) {
 	return ts, r
 }
 
-func inferTriangularSolve(op *Op) ([]*Type, *Rule) {
+func inferTriangularSolve(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := tensors(op); r != nil {
 		return nil, r
 	}
 	a, b := op.Operands[0].Type, op.Operands[1].Type
 	if !a.Elem.IsFloat() && !a.Elem.IsComplex() {
-		return nil, broken(0, "operand 0 is %s, want a tensor of floating-point or complex numbers", a)
+		return nil, ir.Broken(0, "operand 0 is %s, want a tensor of floating-point or complex numbers", a)
 	}
 	if a.Elem != b.Elem {
-		return nil, broken(1, "operands are %s and %s, want one element type", a, b)
+		return nil, ir.Broken(1, "operands are %s and %s, want one element type", a, b)
 	}
 	if a.Rank() != b.Rank() {
-		return nil, broken(2, "operands are %s and %s, want one rank", a, b)
+		return nil, ir.Broken(2, "operands are %s and %s, want one rank", a, b)
 	}
 	if r := square(2, "operand 0", a); r != nil {
 		return nil, r
@@ -47,33 +51,33 @@ func inferTriangularSolve(op *Op) ([]*Type, *Rule) {
 		solved--
 	}
 	for d, n := range b.Shape {
-		if d < a.Rank()-2 && !fits(n, a.Shape[d]) || d == solved && !fits(n, a.Shape[d]) {
-			return nil, broken(3, "dimension %d has sizes %d and %d, want one size", d, a.Shape[d], n)
+		if d < a.Rank()-2 && !ir.Fits(n, a.Shape[d]) || d == solved && !ir.Fits(n, a.Shape[d]) {
+			return nil, ir.Broken(3, "dimension %d has sizes %d and %d, want one size", d, a.Shape[d], n)
 		}
 	}
-	return []*Type{b}, nil
+	return []*ir.Type{b}, nil
 }
 
 // inferFFT: the result has the operand's shape, but along the last dimension
 // half of it and one where real numbers become complex ones, which are then
 // those of the other half conjugated, and twice as much the other way round.
-func inferFFT(op *Op) ([]*Type, *Rule) {
+func inferFFT(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := tensors(op); r != nil {
 		return nil, r
 	}
 	t, length, kind := op.Operands[0].Type, op.Ints("fft_length"), op.Word("fft_type")
 	rank := t.Rank()
 	if n := len(length); n < 1 || n > 3 || n > rank {
-		return nil, broken(3, "fft_length has %s, want 1 to %d for %s", Counted(n, "size"), min(rank, 3), t)
+		return nil, ir.Broken(3, "fft_length has %s, want 1 to %d for %s", ir.Counted(n, "size"), min(rank, 3), t)
 	}
 	elem := t.Elem
-	switch parts := map[DType]DType{F32: C64, F64: C128}; {
+	switch parts := map[ir.DType]ir.DType{ir.F32: ir.C64, ir.F64: ir.C128}; {
 	case kind == "RFFT" && parts[elem] != 0:
 		elem = parts[elem]
 	case kind == "IRFFT" && elem.IsComplex():
 		elem = elem.Part()
 	case kind == "RFFT" || !elem.IsComplex():
-		return nil, broken(2, "the operand of %s is %s, want %s", kind, t, map[bool]string{true: "f32 or f64", false: "complex numbers"}[kind == "RFFT"])
+		return nil, ir.Broken(2, "the operand of %s is %s, want %s", kind, t, map[bool]string{true: "f32 or f64", false: "complex numbers"}[kind == "RFFT"])
 	}
 	shape, last := slices.Clone(t.Shape), rank-1
 	want := slices.Clone(length)
@@ -85,9 +89,9 @@ func inferFFT(op *Op) ([]*Type, *Rule) {
 		want[len(want)-1] = half
 	}
 	for i, n := range want {
-		if n < 0 || kind != "FFT" && kind != "IFFT" && !fits(shape[rank-len(want)+i], n) {
+		if n < 0 || kind != "FFT" && kind != "IFFT" && !ir.Fits(shape[rank-len(want)+i], n) {
 			d := rank - len(want) + i
-			return nil, broken(4, "fft_length is [%s], for which dimension %d of the operand has size %d, not %d", joinInts(length), d, n, shape[d])
+			return nil, ir.Broken(4, "fft_length is [%s], for which dimension %d of the operand has size %d, not %d", ir.JoinInts(length), d, n, shape[d])
 		}
 	}
 	switch kind {
@@ -96,52 +100,52 @@ func inferFFT(op *Op) ([]*Type, *Rule) {
 	case "IRFFT":
 		shape[last] = length[len(length)-1]
 	}
-	return []*Type{Tensor(elem, shape...)}, nil
+	return []*ir.Type{ir.Tensor(elem, shape...)}, nil
 }
 
 // batchFactors are those of the dimensions before the last n of op, along which
 // the same is done.
-func batchFactors(op *Op, n int) *Factors {
-	f := newFactors(op)
+func batchFactors(op *ir.Op, n int) *ir.Factors {
+	f := ir.NewFactors(op)
 	t := op.Results[0].Type
 	for d, size := range t.Shape[:t.Rank()-n] {
-		f.add(size, PassThrough, repeat(d, len(op.Operands)), []int{d})
+		f.Add(size, ir.PassThrough, ir.Repeat(d, len(op.Operands)), []int{d})
 	}
 	return f
 }
 
-func choleskyFactors(op *Op) *Factors {
+func choleskyFactors(op *ir.Op) *ir.Factors {
 	f := batchFactors(op, 2)
 	for d, t := op.Operands[0].Type.Rank()-2, op.Operands[0].Type; d < t.Rank(); d++ {
-		f.add(t.Shape[d], NeedReplication, []int{d}, []int{d})
+		f.Add(t.Shape[d], ir.NeedReplication, []int{d}, []int{d})
 	}
 	return f
 }
 
 // triangularFactors: the columns of the right side, or its rows where the matrix
 // stands on the right, are solved for one by one.
-func triangularFactors(op *Op) *Factors {
+func triangularFactors(op *ir.Op) *ir.Factors {
 	f := batchFactors(op, 2)
 	a, b := op.Operands[0].Type, op.Operands[1].Type
 	row, column := b.Rank()-2, b.Rank()-1
 	for _, d := range []int{row, column} {
-		f.add(a.Shape[d], NeedReplication, []int{d, -1}, []int{-1})
-		t := PassThrough
+		f.Add(a.Shape[d], ir.NeedReplication, []int{d, -1}, []int{-1})
+		t := ir.PassThrough
 		if (d == row) == op.Bool("left_side") {
-			t = NeedReplication
+			t = ir.NeedReplication
 		}
-		f.add(b.Shape[d], t, []int{-1, d}, []int{d})
+		f.Add(b.Shape[d], t, []int{-1, d}, []int{d})
 	}
 	return f
 }
 
-func fftFactors(op *Op) *Factors {
+func fftFactors(op *ir.Op) *ir.Factors {
 	n := len(op.Ints("fft_length"))
 	f := batchFactors(op, n)
 	in, out := op.Operands[0].Type, op.Results[0].Type
 	for d := out.Rank() - n; d < out.Rank(); d++ {
-		f.add(in.Shape[d], NeedReplication, []int{d}, []int{-1})
-		f.add(out.Shape[d], NeedReplication, []int{-1}, []int{d})
+		f.Add(in.Shape[d], ir.NeedReplication, []int{d}, []int{-1})
+		f.Add(out.Shape[d], ir.NeedReplication, []int{-1}, []int{d})
 	}
 	return f
 }

@@ -1,4 +1,4 @@
-package ir_test
+package dialect_test
 
 import (
 	"math/rand/v2"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/dialect"
 	"ppc/ir/mlir"
 )
 
@@ -93,8 +94,8 @@ func TestVerifyMangledExamples(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(k), 1))
 		for range 100 {
 			c := m.Clone()
-			ir.Mangle(r, c)
-			ir.CheckMangled(t, c)
+			dialect.Mangle(r, c)
+			dialect.CheckMangled(t, c)
 		}
 	}
 }

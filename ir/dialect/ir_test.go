@@ -1,21 +1,25 @@
-package ir
+package dialect
 
-import "testing"
+import (
+	"testing"
+
+	"ppc/ir"
+)
 
 // A matrix product is built, inferred and verified.
 func TestBuild(t *testing.T) {
-	f := NewFunc("main")
-	x, w := f.NewArg(f.Body, Tensor(F32, 4, 8), "x"), f.NewArg(f.Body, Tensor(F32, 8, 2), "w")
-	b := NewBuilder(f)
-	y := b.Dot(x, w, Dot{LhsContract: []int{1}, RhsContract: []int{0}})
-	zero := b.Splat(Tensor(F32), 0)
-	s := b.Reduce(Add, b.Unary(Tanh, y), zero, 0, 1)
+	f := ir.NewFunc("main")
+	x, w := f.NewArg(f.Body, ir.Tensor(ir.F32, 4, 8), "x"), f.NewArg(f.Body, ir.Tensor(ir.F32, 8, 2), "w")
+	b := ir.NewBuilder(f)
+	y := b.Dot(x, w, ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}})
+	zero := b.Splat(ir.Tensor(ir.F32), 0)
+	s := b.Reduce(ir.Add, b.Unary(ir.Tanh, y), zero, 0, 1)
 	b.Return(s)
-	m := &Module{Name: "m", Funcs: []*Func{f}}
-	if err := Verify(m); err != nil {
+	m := &ir.Module{Name: "m", Funcs: []*ir.Func{f}}
+	if err := ir.Verify(m); err != nil {
 		t.Fatal(err)
 	}
-	if want := Tensor(F32); !s.Type.Equal(want) {
+	if want := ir.Tensor(ir.F32); !s.Type.Equal(want) {
 		t.Errorf("type %s, want %s", s.Type, want)
 	}
 }
@@ -24,7 +28,7 @@ func TestBuild(t *testing.T) {
 func TestClone(t *testing.T) {
 	m := seedModule()
 	c := m.Clone()
-	if err := Verify(c); err != nil {
+	if err := ir.Verify(c); err != nil {
 		t.Fatal(err)
 	}
 	seen := make(map[any]bool)
@@ -42,14 +46,14 @@ func TestClone(t *testing.T) {
 }
 
 // each visits every value, block and op of m.
-func each(m *Module, visit func(any)) {
-	var block func(b *Block)
-	values := func(vs []*Value) {
+func each(m *ir.Module, visit func(any)) {
+	var block func(b *ir.Block)
+	values := func(vs []*ir.Value) {
 		for _, v := range vs {
 			visit(v)
 		}
 	}
-	block = func(b *Block) {
+	block = func(b *ir.Block) {
 		visit(b)
 		values(b.Args)
 		for _, op := range b.Ops {
@@ -69,15 +73,15 @@ func each(m *Module, visit func(any)) {
 // CopyBlock replaces what the substitution names, keeps what it does not, and
 // learns the copies.
 func TestCopyBlock(t *testing.T) {
-	f := NewFunc("main")
-	x, y := f.NewArg(f.Body, Tensor(F32, 4), "x"), f.NewArg(f.Body, Tensor(F32, 4), "y")
-	b := NewBuilder(f)
+	f := ir.NewFunc("main")
+	x, y := f.NewArg(f.Body, ir.Tensor(ir.F32, 4), "x"), f.NewArg(f.Body, ir.Tensor(ir.F32, 4), "y")
+	b := ir.NewBuilder(f)
 	sum := b.Add(x, y)
-	sum.Sharding = NewSharding("mesh", nil)
+	sum.Sharding = ir.NewSharding("mesh", nil)
 	b.Return(sum)
-	g := NewFunc("other")
-	z := g.NewArg(g.Body, Tensor(F32, 4), "z")
-	sub := map[*Value]*Value{x: z}
+	g := ir.NewFunc("other")
+	z := g.NewArg(g.Body, ir.Tensor(ir.F32, 4), "z")
+	sub := map[*ir.Value]*ir.Value{x: z}
 	op := g.CopyOp(sum.Def, sub)
 	if op.Operands[0] != z || op.Operands[1] != y || sub[sum] != op.Result() || op.Result().Def != op || op.Result().Sharding != sum.Sharding {
 		t.Errorf("copied %v", op)
@@ -93,12 +97,12 @@ func TestRenumber(t *testing.T) {
 	m := seedModule()
 	f := m.Func("main")
 	for range 5 {
-		f.NewValue(Tensor(F32), "lost")
+		f.NewValue(ir.Tensor(ir.F32), "lost")
 	}
 	f.Renumber()
-	var last ID
-	each(&Module{Funcs: []*Func{f}}, func(x any) {
-		if v, ok := x.(*Value); ok {
+	var last ir.ID
+	each(&ir.Module{Funcs: []*ir.Func{f}}, func(x any) {
+		if v, ok := x.(*ir.Value); ok {
 			if v.ID != last+1 {
 				t.Errorf("%d follows %d", v.ID, last)
 			}
@@ -108,24 +112,24 @@ func TestRenumber(t *testing.T) {
 	if f.NumIDs() != int(last)+1 {
 		t.Errorf("%d IDs, the last is %d", f.NumIDs(), last)
 	}
-	if err := Verify(m); err != nil {
+	if err := ir.Verify(m); err != nil {
 		t.Error(err)
 	}
 }
 
 // Captures are the values from outside, once each, in order of use.
 func TestCaptures(t *testing.T) {
-	f := NewFunc("main")
-	x, p := f.NewArg(f.Body, Tensor(F32), "x"), f.NewArg(f.Body, Tensor(I1), "p")
-	b := NewBuilder(f)
-	yes, no := new(Block), new(Block)
+	f := ir.NewFunc("main")
+	x, p := f.NewArg(f.Body, ir.Tensor(ir.F32), "x"), f.NewArg(f.Body, ir.Tensor(ir.I1), "p")
+	b := ir.NewBuilder(f)
+	yes, no := new(ir.Block), new(ir.Block)
 	in := b.In(yes)
-	in.Emit(Return, []*Value{in.Add(in.Add(x, x), x)}, nil, nil, nil)
-	inner := new(Block)
-	b.In(inner).Emit(Return, []*Value{x}, nil, nil, nil)
+	in.Emit(ir.Return, []*ir.Value{in.Add(in.Add(x, x), x)}, nil, nil, nil)
+	inner := new(ir.Block)
+	b.In(inner).Emit(ir.Return, []*ir.Value{x}, nil, nil, nil)
 	in = b.In(no)
-	in.Emit(Return, []*Value{in.Emit(If, []*Value{p}, nil, []*Block{inner, inner}, nil).Result()}, nil, nil, nil)
-	op := b.Emit(If, []*Value{p}, nil, []*Block{yes, no}, nil)
+	in.Emit(ir.Return, []*ir.Value{in.Emit(ir.If, []*ir.Value{p}, nil, []*ir.Block{inner, inner}, nil).Result()}, nil, nil, nil)
+	op := b.Emit(ir.If, []*ir.Value{p}, nil, []*ir.Block{yes, no}, nil)
 	if got := op.Captures(); len(got) != 2 || got[0] != x || got[1] != p {
 		t.Errorf("captures %v", got)
 	}
@@ -133,13 +137,13 @@ func TestCaptures(t *testing.T) {
 
 // Attributes are found by name, and changing a copy leaves the original.
 func TestAttrs(t *testing.T) {
-	as := AttrsOf(NamedAttr{"b", I64Attr(2)}, NamedAttr{"a", Unit{}}, NamedAttr{"none", nil}, NamedAttr{"c", Str("x\"y")})
+	as := ir.AttrsOf(ir.NamedAttr{Name: "b", Attr: ir.I64Attr(2)}, ir.NamedAttr{Name: "a", Attr: ir.Unit{}}, ir.NamedAttr{Name: "none", Attr: nil}, ir.NamedAttr{Name: "c", Attr: ir.Str("x\"y")})
 	if got, want := as.String(), `{a, b = 2 : i64, c = "x\22y"}`; got != want {
 		t.Errorf("prints %s, want %s", got, want)
 	}
 	c := as
-	c.Set("b", I64Attr(3))
-	c.Set("bb", Sym("odd name"))
+	c.Set("b", ir.I64Attr(3))
+	c.Set("bb", ir.Sym("odd name"))
 	c.Delete("a")
 	if as.Int("b") != 2 || c.Int("b") != 3 || !as.Has("a") || c.Has("a") || c.Sym("bb") != "odd name" {
 		t.Errorf("%s and %s", as, c)
@@ -150,7 +154,7 @@ func TestAttrs(t *testing.T) {
 	if !as.Bool("a") || as.Int("c") != 0 || as.Ints("a") != nil || as.Str("b") != "" || as.Literal("b") != nil {
 		t.Error("an attribute of another type is not the zero value")
 	}
-	dense := AttrsOf(NamedAttr{"l", Ints64(Tensor(I64, 3), 1, 2, 3)}, NamedAttr{"s", SplatOf(Tensor(I64, 2), 7)})
+	dense := ir.AttrsOf(ir.NamedAttr{Name: "l", Attr: ir.Ints64(ir.Tensor(ir.I64, 3), 1, 2, 3)}, ir.NamedAttr{Name: "s", Attr: ir.SplatOf(ir.Tensor(ir.I64, 2), 7)})
 	if l, s := dense.Ints("l"), dense.Ints("s"); len(l) != 3 || l[2] != 3 || len(s) != 2 || s[1] != 7 {
 		t.Errorf("lists are %v and %v", l, s)
 	}
@@ -158,23 +162,23 @@ func TestAttrs(t *testing.T) {
 
 // Every form prints and is read back.
 func TestFormText(t *testing.T) {
-	for f := range Form(1 << len(formTable)) {
-		if g, ok := ParseForm(f.String()); !ok || g != f {
+	for f := range ir.Form(1 << len(ir.FormTable)) {
+		if g, ok := ir.ParseForm(f.String()); !ok || g != f {
 			t.Errorf("%q is read as %q", f, g)
 		}
 	}
-	if _, ok := ParseForm("staged finished"); ok {
+	if _, ok := ir.ParseForm("staged finished"); ok {
 		t.Error("an unknown property is accepted")
 	}
 }
 
 // Every op says what it is, and its name leads back to it.
 func TestTable(t *testing.T) {
-	for _, k := range Kinds() {
-		if KindByName(k.String()) != k {
+	for _, k := range ir.Kinds() {
+		if ir.KindByName(k.String()) != k {
 			t.Errorf("%s is not found by its name", k)
 		}
-		if k != Unknown && k.Doc() == "" {
+		if k != ir.Unknown && k.Doc() == "" {
 			t.Errorf("%s has no doc", k)
 		}
 		if k.Example() == "" {

@@ -1,92 +1,17 @@
-package ir
+package dialect
 
-import "slices"
+import (
+	"slices"
 
-// A FactorType says what may be done when a factor is cut over mesh axes.
-type FactorType uint8
-
-// The types of factors; Shardy's.
-const (
-	PassThrough     FactorType = iota // each device works on its part
-	Reduction                         // each device has a partial result, to be combined
-	NeedReplication                   // must be whole
-	Permutation                       // each device needs parts of others
+	"ppc/ir"
 )
 
-// Factors is the einsum-like sharding rule of one op. A factor is an axis of
-// the op's index space; a dimension of an operand or result is the product of
-// some factors, major first. Values whose dimensions share a factor lie alike
-// along it. A dimension without factors is not related to any other.
-//
-// A PassThrough factor stands in every result. One that no operand has can be
-// cut at no cost. A Reduction stands in operands only. A factor that stands in
-// one tensor alone relates nothing: propagation does not cross it.
-//
-// The rule of a matrix product is ([i, k], [k, j]) -> ([i, j]), with k a
-// [Reduction].
-type Factors struct {
-	Sizes    []int
-	Types    []FactorType
-	Operands [][][]int // [operand][dimension] -> factors
-	Results  [][][]int // [result][dimension] -> factors
-}
-
-// FactorsOf returns the sharding rule of op, or nil if its kind has none or one
-// of its types is carried through unread.
-func FactorsOf(op *Op) *Factors {
-	if f := table[op.Kind].factors; f != nil && !unread(op) {
-		return f(op)
-	}
-	return nil
-}
-
-func newFactors(op *Op) *Factors {
-	f := new(Factors)
-	for _, v := range op.Operands {
-		f.Operands = append(f.Operands, make([][]int, rankOf(v)))
-	}
-	for _, v := range op.Results {
-		f.Results = append(f.Results, make([][]int, rankOf(v)))
-	}
-	return f
-}
-
-func rankOf(v *Value) int {
-	if !v.Type.IsTensor() {
-		return 0
-	}
-	return v.Type.Rank()
-}
-
-// factor makes a new factor.
-func (f *Factors) factor(size int, t FactorType) int {
-	f.Sizes = append(f.Sizes, size)
-	f.Types = append(f.Types, t)
-	return len(f.Sizes) - 1
-}
-
-// add makes a factor of the given dimensions, by operand and by result; -1
-// means that it is not there.
-func (f *Factors) add(size int, t FactorType, operands, results []int) {
-	k := f.factor(size, t)
-	for i, d := range operands {
-		if d >= 0 {
-			f.Operands[i][d] = append(f.Operands[i][d], k)
-		}
-	}
-	for i, d := range results {
-		if d >= 0 {
-			f.Results[i][d] = append(f.Results[i][d], k)
-		}
-	}
-}
-
 // pointwise: every dimension is one factor of all; scalars take no part.
-func pointwise(op *Op) *Factors {
-	f := newFactors(op)
+func pointwise(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	t := op.Results[0].Type
 	for d, size := range t.Shape {
-		k := f.factor(size, PassThrough)
+		k := f.Factor(size, ir.PassThrough)
 		for i := range f.Operands {
 			if d < len(f.Operands[i]) && len(f.Operands[i]) == t.Rank() {
 				f.Operands[i][d] = []int{k}
@@ -100,16 +25,16 @@ func pointwise(op *Op) *Factors {
 }
 
 // sourceFactors: a result without operands, any part of which can be made anywhere.
-func sourceFactors(op *Op) *Factors {
-	f := newFactors(op)
+func sourceFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	for d, size := range op.Results[0].Type.Shape {
-		f.add(size, PassThrough, nil, []int{d})
+		f.Add(size, ir.PassThrough, nil, []int{d})
 	}
 	return f
 }
 
-func broadcastFactors(op *Op) *Factors {
-	f := newFactors(op)
+func broadcastFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	in, out := op.Operands[0].Type, op.Results[0].Type
 	from := make([]int, out.Rank())
 	for d := range from {
@@ -121,33 +46,33 @@ func broadcastFactors(op *Op) *Factors {
 		}
 	}
 	for d, size := range out.Shape {
-		f.add(size, PassThrough, []int{from[d]}, []int{d})
+		f.Add(size, ir.PassThrough, []int{from[d]}, []int{d})
 	}
 	return f
 }
 
-func transposeFactors(op *Op) *Factors {
-	f := newFactors(op)
+func transposeFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	for d, i := range op.Ints("permutation") {
-		f.add(op.Results[0].Type.Shape[d], PassThrough, []int{i}, []int{d})
+		f.Add(op.Results[0].Type.Shape[d], ir.PassThrough, []int{i}, []int{d})
 	}
 	return f
 }
 
 // bitcastFactors: pointwise, but for the last dimension of the side that has
 // one more.
-func bitcastFactors(op *Op) *Factors {
-	f := newFactors(op)
+func bitcastFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	in, out := op.Operands[0].Type.Shape, op.Results[0].Type.Shape
 	n := min(len(in), len(out))
 	for d := range n {
-		f.add(out[d], PassThrough, []int{d}, []int{d})
+		f.Add(out[d], ir.PassThrough, []int{d}, []int{d})
 	}
 	for d := n; d < len(in); d++ {
-		f.add(in[d], NeedReplication, []int{d}, nil)
+		f.Add(in[d], ir.NeedReplication, []int{d}, nil)
 	}
 	for d := n; d < len(out); d++ {
-		f.add(out[d], NeedReplication, nil, []int{d})
+		f.Add(out[d], ir.NeedReplication, nil, []int{d})
 	}
 	return f
 }
@@ -155,14 +80,14 @@ func bitcastFactors(op *Op) *Factors {
 // reshapeFactors walks the elements of both sides, major first, and cuts the
 // sizes into common factors. Where the next sizes share none, each side gets
 // factors of its own until both have come equally far.
-func reshapeFactors(op *Op) *Factors {
-	f := newFactors(op)
+func reshapeFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	if op.Results[0].Type.NumElements() == 0 {
 		return f
 	}
 	in, out := reshapeSide{sizes: op.Operands[0].Type.Shape, done: 1, upto: 1}, reshapeSide{sizes: op.Results[0].Type.Shape, done: 1, upto: 1}
 	own := func(side *reshapeSide, size int) {
-		k := f.factor(size, NeedReplication)
+		k := f.Factor(size, ir.NeedReplication)
 		if side == &in {
 			f.Operands[0][in.dim] = append(f.Operands[0][in.dim], k)
 		} else {
@@ -182,7 +107,7 @@ func reshapeFactors(op *Op) *Factors {
 		case in.ended():
 			own(&out, out.next())
 		case in.done == out.done && common > 1:
-			k := f.factor(common, PassThrough)
+			k := f.Factor(common, ir.PassThrough)
 			f.Operands[0][in.dim] = append(f.Operands[0][in.dim], k)
 			f.Results[0][out.dim] = append(f.Results[0][out.dim], k)
 			in.done, out.done = in.done*common, out.done*common
@@ -243,14 +168,14 @@ func gcd(a, b int) int {
 	return a
 }
 
-func dotFactors(op *Op) *Factors {
-	f := newFactors(op)
-	d := op.Attrs.Get("dot_dimension_numbers").(Dot)
+func dotFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
+	d := op.Attrs.Get("dot_dimension_numbers").(ir.Dot)
 	l, r := op.Operands[0].Type.Shape, op.Operands[1].Type.Shape
 	out := 0
 	usedL, usedR := make([]bool, len(l)), make([]bool, len(r))
 	for i := range d.LhsBatch {
-		f.add(l[d.LhsBatch[i]], PassThrough, []int{d.LhsBatch[i], d.RhsBatch[i]}, []int{out})
+		f.Add(l[d.LhsBatch[i]], ir.PassThrough, []int{d.LhsBatch[i], d.RhsBatch[i]}, []int{out})
 		usedL[d.LhsBatch[i]], usedR[d.RhsBatch[i]] = true, true
 		out++
 	}
@@ -259,24 +184,24 @@ func dotFactors(op *Op) *Factors {
 	}
 	for i, size := range l {
 		if !usedL[i] {
-			f.add(size, PassThrough, []int{i, -1}, []int{out})
+			f.Add(size, ir.PassThrough, []int{i, -1}, []int{out})
 			out++
 		}
 	}
 	for i, size := range r {
 		if !usedR[i] {
-			f.add(size, PassThrough, []int{-1, i}, []int{out})
+			f.Add(size, ir.PassThrough, []int{-1, i}, []int{out})
 			out++
 		}
 	}
 	for i := range d.LhsContract {
-		f.add(l[d.LhsContract[i]], Reduction, []int{d.LhsContract[i], d.RhsContract[i]}, []int{-1})
+		f.Add(l[d.LhsContract[i]], ir.Reduction, []int{d.LhsContract[i], d.RhsContract[i]}, []int{-1})
 	}
 	return f
 }
 
-func reduceFactors(op *Op) *Factors {
-	f := newFactors(op)
+func reduceFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	n := len(op.Results)
 	reduced := make([]bool, op.Operands[0].Type.Rank())
 	for _, d := range op.Ints("dimensions") {
@@ -285,90 +210,70 @@ func reduceFactors(op *Op) *Factors {
 	out := 0
 	for d, size := range op.Operands[0].Type.Shape {
 		if reduced[d] {
-			f.add(size, Reduction, repeat(d, n), repeat(-1, n))
+			f.Add(size, ir.Reduction, ir.Repeat(d, n), ir.Repeat(-1, n))
 			continue
 		}
-		f.add(size, PassThrough, repeat(d, n), repeat(out, n))
+		f.Add(size, ir.PassThrough, ir.Repeat(d, n), ir.Repeat(out, n))
 		out++
 	}
 	return f
 }
 
-func repeat(v, n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = v
-	}
-	return out
-}
-
-func reverseFactors(op *Op) *Factors {
-	f := newFactors(op)
+func reverseFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	reversed := make([]bool, op.Results[0].Type.Rank())
 	for _, d := range op.Ints("dimensions") {
 		reversed[d] = true
 	}
 	for d, size := range op.Results[0].Type.Shape {
-		t := PassThrough
+		t := ir.PassThrough
 		if reversed[d] {
-			t = Permutation
+			t = ir.Permutation
 		}
-		f.add(size, t, []int{d}, []int{d})
+		f.Add(size, t, []int{d}, []int{d})
 	}
 	return f
 }
 
-func concatenateFactors(op *Op) *Factors {
-	f := newFactors(op)
+func concatenateFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	dim := op.Int("dimension")
 	for d, size := range op.Results[0].Type.Shape {
-		t := PassThrough
+		t := ir.PassThrough
 		if d == dim {
-			t = Permutation
+			t = ir.Permutation
 		}
-		f.add(size, t, repeat(d, len(op.Operands)), []int{d})
+		f.Add(size, t, ir.Repeat(d, len(op.Operands)), []int{d})
 	}
 	return f
 }
 
-// window adds a factor for each dimension d of operand 0 and the result; one
-// whose size changes is a Permutation.
-func (f *Factors) window(in, out []int, whole func(d int) bool) {
-	for d := range out {
-		t := PassThrough
-		if !whole(d) {
-			t = Permutation
-		}
-		f.add(in[d], t, []int{d}, []int{d})
-	}
-}
-
-func sliceFactors(op *Op) *Factors {
-	f := newFactors(op)
+func sliceFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	in, out := op.Operands[0].Type.Shape, op.Results[0].Type.Shape
-	f.window(in, out, func(d int) bool { return in[d] == out[d] })
+	f.Window(in, out, func(d int) bool { return in[d] == out[d] })
 	return f
 }
 
-func padFactors(op *Op) *Factors {
-	f := newFactors(op)
+func padFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	low, high, interior := op.Ints("edge_padding_low"), op.Ints("edge_padding_high"), op.Ints("interior_padding")
-	f.window(op.Operands[0].Type.Shape, op.Results[0].Type.Shape, func(d int) bool { return low[d] == 0 && high[d] == 0 && interior[d] == 0 })
+	f.Window(op.Operands[0].Type.Shape, op.Results[0].Type.Shape, func(d int) bool { return low[d] == 0 && high[d] == 0 && interior[d] == 0 })
 	return f
 }
 
 // dynamicSliceFactors: a dimension that is taken whole passes through; the
 // others are not related, since where the window lies is not known.
-func dynamicSliceFactors(op *Op) *Factors {
-	f := newFactors(op)
+func dynamicSliceFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	in, out := op.Operands[0].Type.Shape, op.Results[0].Type.Shape
 	for d := range out {
 		if in[d] == out[d] {
-			f.add(in[d], PassThrough, []int{d}, []int{d})
+			f.Add(in[d], ir.PassThrough, []int{d}, []int{d})
 			continue
 		}
-		f.add(in[d], NeedReplication, []int{d}, nil)
-		f.add(out[d], NeedReplication, nil, []int{d})
+		f.Add(in[d], ir.NeedReplication, []int{d}, nil)
+		f.Add(out[d], ir.NeedReplication, nil, []int{d})
 	}
 	return f
 }
@@ -376,32 +281,32 @@ func dynamicSliceFactors(op *Op) *Factors {
 // dynamicUpdateSliceFactors: a dimension in which the update is smaller passes
 // through from the first operand; each device writes what falls into its part
 // and needs the whole update for it.
-func dynamicUpdateSliceFactors(op *Op) *Factors {
-	f := newFactors(op)
+func dynamicUpdateSliceFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	in, update := op.Operands[0].Type.Shape, op.Operands[1].Type.Shape
 	for d := range in {
 		if in[d] == update[d] {
-			f.add(in[d], PassThrough, []int{d, d}, []int{d})
+			f.Add(in[d], ir.PassThrough, []int{d, d}, []int{d})
 			continue
 		}
-		f.add(in[d], PassThrough, []int{d, -1}, []int{d})
-		f.add(update[d], NeedReplication, []int{-1, d}, nil)
+		f.Add(in[d], ir.PassThrough, []int{d, -1}, []int{d})
+		f.Add(update[d], ir.NeedReplication, []int{-1, d}, nil)
 	}
 	return f
 }
 
 // reduceWindowFactors: a window of one element without padding passes through.
-func reduceWindowFactors(op *Op) *Factors {
-	f := newFactors(op)
+func reduceWindowFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	n, rank := len(op.Results), op.Results[0].Type.Rank()
 	in, out, win := op.Operands[0].Type.Shape, op.Results[0].Type.Shape, op.Ints("window_dimensions")
 	low, high := op.Padding(rank)
 	for d := range out {
-		t := PassThrough
+		t := ir.PassThrough
 		if win[d] != 1 || in[d] != out[d] || low[d] != 0 || high[d] != 0 {
-			t = Permutation
+			t = ir.Permutation
 		}
-		f.add(out[d], t, repeat(d, n), repeat(d, n))
+		f.Add(out[d], t, ir.Repeat(d, n), ir.Repeat(d, n))
 	}
 	return f
 }
@@ -409,8 +314,8 @@ func reduceWindowFactors(op *Op) *Factors {
 // sortFactors: the sorted dimension must be whole. Along it, propagation
 // crosses only where there is another dimension to move the axes to; elsewhere
 // it is of each tensor alone.
-func sortFactors(op *Op) *Factors {
-	f := newFactors(op)
+func sortFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	n, t := len(op.Results), op.Results[0].Type
 	dim := op.Int("dimension")
 	if dim < 0 {
@@ -423,26 +328,26 @@ func sortFactors(op *Op) *Factors {
 	for d, size := range t.Shape {
 		switch {
 		case d != dim:
-			f.add(size, PassThrough, repeat(d, n), repeat(d, n))
+			f.Add(size, ir.PassThrough, ir.Repeat(d, n), ir.Repeat(d, n))
 		case others:
-			f.add(size, NeedReplication, repeat(d, n), repeat(d, n))
+			f.Add(size, ir.NeedReplication, ir.Repeat(d, n), ir.Repeat(d, n))
 		default:
 			for _, dims := range append(slices.Clip(f.Operands), f.Results...) {
-				dims[d] = []int{f.factor(size, NeedReplication)}
+				dims[d] = []int{f.Factor(size, ir.NeedReplication)}
 			}
 		}
 	}
 	return f
 }
 
-func rotateFactors(op *Op) *Factors {
-	f := newFactors(op)
+func rotateFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	for d, size := range op.Results[0].Type.Shape {
-		t := PassThrough
+		t := ir.PassThrough
 		if d == 0 {
-			t = Permutation
+			t = ir.Permutation
 		}
-		f.add(size, t, repeat(d, len(op.Operands)), []int{d})
+		f.Add(size, t, ir.Repeat(d, len(op.Operands)), []int{d})
 	}
 	return f
 }
@@ -450,9 +355,9 @@ func rotateFactors(op *Op) *Factors {
 // gatheredFactors is the rule of a collective that changes the named
 // dimensions: these must be whole along the axes that its groups do not have,
 // the others pass through.
-func gatheredFactors(attrs ...string) func(*Op) *Factors {
-	return func(op *Op) *Factors {
-		f := newFactors(op)
+func gatheredFactors(attrs ...string) func(*ir.Op) *ir.Factors {
+	return func(op *ir.Op) *ir.Factors {
+		f := ir.NewFactors(op)
 		n := len(op.Results)
 		in, out := op.Operands[0].Type.Shape, op.Results[0].Type.Shape
 		for d := range out {
@@ -461,25 +366,25 @@ func gatheredFactors(attrs ...string) func(*Op) *Factors {
 				whole = whole || op.Int(a) == d
 			}
 			if !whole {
-				f.add(out[d], PassThrough, repeat(d, n), repeat(d, n))
+				f.Add(out[d], ir.PassThrough, ir.Repeat(d, n), ir.Repeat(d, n))
 				continue
 			}
-			f.add(in[d], NeedReplication, repeat(d, n), nil)
-			f.add(out[d], NeedReplication, nil, repeat(d, n))
+			f.Add(in[d], ir.NeedReplication, ir.Repeat(d, n), nil)
+			f.Add(out[d], ir.NeedReplication, nil, ir.Repeat(d, n))
 		}
 		return f
 	}
 }
 
 // topKFactors: the last dimension must be whole.
-func topKFactors(op *Op) *Factors {
-	f := newFactors(op)
+func topKFactors(op *ir.Op) *ir.Factors {
+	f := ir.NewFactors(op)
 	in, out := op.Operands[0].Type.Shape, op.Results[0].Type.Shape
 	last := len(in) - 1
 	for d, size := range in[:last] {
-		f.add(size, PassThrough, []int{d}, []int{d, d})
+		f.Add(size, ir.PassThrough, []int{d}, []int{d, d})
 	}
-	f.add(in[last], NeedReplication, []int{last}, []int{-1, -1})
-	f.add(out[last], NeedReplication, []int{-1}, []int{last, last})
+	f.Add(in[last], ir.NeedReplication, []int{last}, []int{-1, -1})
+	f.Add(out[last], ir.NeedReplication, []int{-1}, []int{last, last})
 	return f
 }

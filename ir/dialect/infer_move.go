@@ -1,0 +1,173 @@
+package dialect
+
+import (
+	"slices"
+
+	"ppc/ir"
+)
+
+// Constraints and result types of ops that move data without looking at it.
+
+func inferBroadcast(op *ir.Op) ([]*ir.Type, *ir.Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	t, r := given(op)
+	if r != nil {
+		return nil, r
+	}
+	if r := ir.Settled(t); r != nil {
+		return nil, r
+	}
+	in, dims := op.Operands[0].Type, op.Ints("broadcast_dimensions")
+	if in.Elem != t.Elem {
+		return nil, ir.Broken(1, "operand %s and result %s have different element types", in, t)
+	}
+	if len(dims) != in.Rank() {
+		return nil, ir.Broken(2, "%d broadcast_dimensions for an operand of rank %d", len(dims), in.Rank())
+	}
+	for i, d := range dims {
+		if d < 0 || d >= t.Rank() {
+			return nil, ir.Broken(3, "broadcast dimension %d is not a dimension of %s", d, t)
+		}
+		if slices.Contains(dims[:i], d) {
+			return nil, ir.Broken(4, "%d stands twice in broadcast_dimensions", d)
+		}
+		if in.Shape[i] != 1 && in.Shape[i] != t.Shape[d] && in.Shape[i] != ir.Dynamic && t.Shape[d] != ir.Dynamic {
+			return nil, ir.Broken(5, "operand dimension %d has size %d, result dimension %d has size %d: want 1 or one size", i, in.Shape[i], d, t.Shape[d])
+		}
+	}
+	return []*ir.Type{t}, nil
+}
+
+func inferConcatenate(op *ir.Op) ([]*ir.Type, *ir.Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	t, dim := op.Operands[0].Type, op.Int("dimension")
+	if dim < 0 || dim >= t.Rank() {
+		return nil, ir.Broken(4, "dimension %d is not a dimension of %s", dim, t)
+	}
+	shape := slices.Clone(t.Shape)
+	for i, v := range op.Operands[1:] {
+		if v.Type.Elem != t.Elem {
+			return nil, ir.Broken(1, "operand %d is %s, operand 0 is %s", i+1, v.Type, t)
+		}
+		if v.Type.Rank() != t.Rank() {
+			return nil, ir.Broken(2, "operand %d has rank %d, operand 0 has rank %d", i+1, v.Type.Rank(), t.Rank())
+		}
+		for d, n := range v.Type.Shape {
+			switch {
+			case d == dim:
+				if n == ir.Dynamic || shape[d] == ir.Dynamic {
+					shape[d] = ir.Dynamic
+				} else {
+					shape[d] += n
+				}
+			case n != shape[d] && n != ir.Dynamic && shape[d] != ir.Dynamic:
+				return nil, ir.Broken(2, "operand %d is %s, operand 0 is %s: they differ outside of dimension %d", i+1, v.Type, t, dim)
+			}
+		}
+	}
+	return []*ir.Type{t.WithShape(shape...)}, nil
+}
+
+func inferPad(op *ir.Op) ([]*ir.Type, *ir.Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	t, v := op.Operands[0].Type, op.Operands[1].Type
+	if v.Elem != t.Elem || v.Rank() != 0 {
+		return nil, ir.Broken(1, "padding value is %s, want a scalar %s", v, t.Elem)
+	}
+	low, high, interior := op.Ints("edge_padding_low"), op.Ints("edge_padding_high"), op.Ints("interior_padding")
+	if len(low) != t.Rank() || len(high) != t.Rank() || len(interior) != t.Rank() {
+		return nil, ir.Broken(2, "%d, %d and %d paddings for an operand of rank %d", len(low), len(high), len(interior), t.Rank())
+	}
+	shape := slices.Clone(t.Shape)
+	for d := range shape {
+		if interior[d] < 0 {
+			return nil, ir.Broken(3, "interior padding %d of dimension %d is negative", interior[d], d)
+		}
+		if shape[d] == ir.Dynamic {
+			continue
+		}
+		shape[d] += low[d] + max(shape[d]-1, 0)*interior[d] + high[d]
+		if shape[d] < 0 {
+			return nil, ir.Broken(4, "padding leaves dimension %d with size %d", d, shape[d])
+		}
+	}
+	return []*ir.Type{t.WithShape(shape...)}, nil
+}
+
+func inferReshape(op *ir.Op) ([]*ir.Type, *ir.Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	t, r := given(op)
+	if r != nil {
+		return nil, r
+	}
+	if r := ir.Settled(t); r != nil {
+		return nil, r
+	}
+	in := op.Operands[0].Type
+	if in.Elem != t.Elem {
+		return nil, ir.Broken(1, "operand %s and result %s have different element types", in, t)
+	}
+	if in.IsStatic() && t.IsStatic() && in.NumElements() != t.NumElements() {
+		return nil, ir.Broken(2, "%d elements in %s, %d in %s", in.NumElements(), in, t.NumElements(), t)
+	}
+	return []*ir.Type{t}, nil
+}
+
+func inferReverse(op *ir.Op) ([]*ir.Type, *ir.Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	dims := op.Ints("dimensions")
+	if r := first(unique(2, "dimensions", dims), within(3, "dimensions", dims, op.Operands[0].Type.Rank())); r != nil {
+		return nil, r
+	}
+	return ir.TypesOf(op.Operands), nil
+}
+
+func inferSlice(op *ir.Op) ([]*ir.Type, *ir.Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	t := op.Operands[0].Type
+	start, limit, strides := op.Ints("start_indices"), op.Ints("limit_indices"), op.Ints("strides")
+	if len(start) != t.Rank() || len(limit) != t.Rank() || len(strides) != t.Rank() {
+		return nil, ir.Broken(2, "%d starts, %d limits and %d strides for an operand of rank %d", len(start), len(limit), len(strides), t.Rank())
+	}
+	shape := make([]int, t.Rank())
+	for d := range shape {
+		if start[d] < 0 || start[d] > limit[d] || t.Shape[d] != ir.Dynamic && limit[d] > t.Shape[d] {
+			return nil, ir.Broken(3, "%d:%d is no part of dimension %d, which has size %d", start[d], limit[d], d, t.Shape[d])
+		}
+		if strides[d] < 1 {
+			return nil, ir.Broken(4, "stride %d of dimension %d, want at least 1", strides[d], d)
+		}
+		shape[d] = (limit[d] - start[d] + strides[d] - 1) / strides[d]
+	}
+	return []*ir.Type{t.WithShape(shape...)}, nil
+}
+
+func inferTranspose(op *ir.Op) ([]*ir.Type, *ir.Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	t, perm := op.Operands[0].Type, op.Ints("permutation")
+	if len(perm) != t.Rank() {
+		return nil, ir.Broken(2, "permutation [%s] for an operand of rank %d", ir.JoinInts(perm), t.Rank())
+	}
+	if r := first(within(2, "permutation", perm, t.Rank()), unique(2, "permutation", perm)); r != nil {
+		return nil, r
+	}
+	shape := make([]int, len(perm))
+	for d, i := range perm {
+		shape[d] = t.Shape[i]
+	}
+	return []*ir.Type{t.WithShape(shape...)}, nil
+}

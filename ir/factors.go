@@ -1,0 +1,92 @@
+package ir
+
+// A FactorType says what may be done when a factor is cut over mesh axes.
+type FactorType uint8
+
+// The types of factors; Shardy's.
+const (
+	PassThrough     FactorType = iota // each device works on its part
+	Reduction                         // each device has a partial result, to be combined
+	NeedReplication                   // must be whole
+	Permutation                       // each device needs parts of others
+)
+
+// Factors is the einsum-like sharding rule of one op. A factor is an axis of
+// the op's index space; a dimension of an operand or result is the product of
+// some factors, major first. Values whose dimensions share a factor lie alike
+// along it. A dimension without factors is not related to any other.
+//
+// A PassThrough factor stands in every result. One that no operand has can be
+// cut at no cost. A Reduction stands in operands only. A factor that stands in
+// one tensor alone relates nothing: propagation does not cross it.
+//
+// The rule of a matrix product is ([i, k], [k, j]) -> ([i, j]), with k a
+// [Reduction].
+type Factors struct {
+	Sizes    []int
+	Types    []FactorType
+	Operands [][][]int // [operand][dimension] -> factors
+	Results  [][][]int // [result][dimension] -> factors
+}
+
+// FactorsOf returns the sharding rule of op, or nil if its kind has none or one
+// of its types is carried through unread.
+func FactorsOf(op *Op) *Factors {
+	if f := table[op.Kind].Factors; f != nil && !unread(op) {
+		return f(op)
+	}
+	return nil
+}
+
+func NewFactors(op *Op) *Factors {
+	f := new(Factors)
+	for _, v := range op.Operands {
+		f.Operands = append(f.Operands, make([][]int, rankOf(v)))
+	}
+	for _, v := range op.Results {
+		f.Results = append(f.Results, make([][]int, rankOf(v)))
+	}
+	return f
+}
+
+func rankOf(v *Value) int {
+	if !v.Type.IsTensor() {
+		return 0
+	}
+	return v.Type.Rank()
+}
+
+// Factor makes a new factor.
+func (f *Factors) Factor(size int, t FactorType) int {
+	f.Sizes = append(f.Sizes, size)
+	f.Types = append(f.Types, t)
+	return len(f.Sizes) - 1
+}
+
+// Add makes a factor of the given dimensions, by operand and by result; -1
+// means that it is not there.
+func (f *Factors) Add(size int, t FactorType, operands, results []int) {
+	k := f.Factor(size, t)
+	for i, d := range operands {
+		if d >= 0 {
+			f.Operands[i][d] = append(f.Operands[i][d], k)
+		}
+	}
+	for i, d := range results {
+		if d >= 0 {
+			f.Results[i][d] = append(f.Results[i][d], k)
+		}
+	}
+}
+
+// Window adds a factor for each dimension d of operand 0 and the result; one
+// whose size changes is a Permutation.
+func (f *Factors) Window(in, out []int, whole func(d int) bool) {
+	for d := range out {
+		t := PassThrough
+		if !whole(d) {
+			t = Permutation
+		}
+		f.Add(in[d], t, []int{d}, []int{d})
+	}
+}
