@@ -35,8 +35,8 @@ func boundInputs(m *ir.Module) {
 		}
 	}
 	for _, v := range f.Params() {
-		if n := bound[v.ID]; n > 0 && v.Type.IsTensor() && v.Type.Elem.IsInt() && !v.Attrs.Has("pp.max") {
-			v.Attrs.Set("pp.max", ir.I64Attr(n))
+		if n := bound[v.ID]; n > 0 && v.Type.IsTensor() && v.Type.Elem.IsInt() && !v.Attrs.Has(ir.KeyMax) {
+			v.Attrs.Set(ir.KeyMax, ir.I64Attr(n))
 		}
 	}
 }

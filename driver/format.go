@@ -6,6 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"ppc/ir"
 	"ppc/ir/lang"
 )
 
@@ -34,7 +35,7 @@ func Check(ctx context.Context, srcs []*Source) error {
 // tryGradient differentiates a program of which a gradient is asked, for what is
 // known of its settings only then.
 func (p *program) tryGradient(ctx context.Context) error {
-	if p.lang == nil || p.m == nil || !p.m.Attrs.Has("pp.gradient") {
+	if p.lang == nil || p.m == nil || !p.m.Attrs.Has(ir.KeyGradient) {
 		return nil
 	}
 	return p.compile(ctx, "differentiate", "")

@@ -67,7 +67,7 @@ func newTrail(m *ir.Module, op *ir.Op) *trail {
 	if like := gatheredWeight(m, op); like != nil {
 		w.Type = ir.Tensor(ir.F32, partsOf(m.Meshes[0], like.Sharding)...)
 		w.Sharding = like.Sharding
-		w.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.gathered", Attr: like.Attrs.Get("pp.gathered")})
+		w.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyGathered, Attr: like.Attrs.Get(ir.KeyGathered)})
 	}
 	b := ir.NewBuilder(layer)
 	number := w
@@ -100,7 +100,7 @@ func gatheredWeight(m *ir.Module, op *ir.Op) *ir.Value {
 		return nil
 	}
 	for _, p := range layer.Params() {
-		if g, ok := p.Attrs.Get("pp.gathered").(*ir.Sharding); ok && p.Sharding != nil && !g.SameLayout(p.Sharding) {
+		if g, ok := p.Attrs.Get(ir.KeyGathered).(*ir.Sharding); ok && p.Sharding != nil && !g.SameLayout(p.Sharding) {
 			return p
 		}
 	}

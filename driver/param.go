@@ -66,14 +66,14 @@ func ports(m *ir.Module, named bool) (params, results []*port) {
 }
 
 func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, named bool) *port {
-	number, name := fmt.Sprint(prefix, i), attrs.Str("pp.name")
-	p := &port{name: name, global: t, local: t, devices: numDevices(m), alias: -1, batches: max(1, attrs.Int("pp.batches"))}
+	number, name := fmt.Sprint(prefix, i), attrs.Str(ir.KeyName)
+	p := &port{name: name, global: t, local: t, devices: numDevices(m), alias: -1, batches: max(1, attrs.Int(ir.KeyBatches))}
 	if name == "" {
 		p.name = number
 	}
-	p.file, p.kind, p.init, p.max = attrs.Str("pp.file"), attrs.Str("pp.kind"), attrs.Str("pp.init"), attrs.Int("pp.max")
-	if attrs.Has("pp.alias") && named {
-		p.alias = attrs.Int("pp.alias")
+	p.file, p.kind, p.init, p.max = attrs.Str(ir.KeyFile), attrs.Str(ir.KeyKind), attrs.Str(ir.KeyInit), attrs.Int(ir.KeyMax)
+	if attrs.Has(ir.KeyAlias) && named {
+		p.alias = attrs.Int(ir.KeyAlias)
 	}
 	p.lay(m, t, attrs)
 	if p.whole = p.global; p.batches > 1 {
@@ -92,10 +92,10 @@ func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, nam
 // for one device says it on the port, pp.sharding; one for all devices has
 // global types; what says nothing has its parts stacked.
 func (p *port) lay(m *ir.Module, t *ir.Type, attrs ir.Attrs) {
-	if s, ok := attrs.Get("pp.sharding").(*ir.Sharding); ok {
+	if s, ok := attrs.Get(ir.KeySharding).(*ir.Sharding); ok {
 		if mesh := m.Mesh(s.Mesh); mesh != nil {
 			p.sharding, p.mesh, p.global = s, mesh, globalType(t, s, mesh)
-			if size := attrs.Ints("pp.size"); size != nil { // the devices' parts have more elements, which nobody looks at
+			if size := attrs.Ints(ir.KeySize); size != nil { // the devices' parts have more elements, which nobody looks at
 				p.global = t.WithShape(size...)
 			}
 		}
@@ -110,7 +110,7 @@ func (p *port) lay(m *ir.Module, t *ir.Type, attrs ir.Attrs) {
 // stack finds out what a file holds of a layer's parameter: all layers, in
 // model order, on a leading axis.
 func (p *port) stack(attrs ir.Attrs) {
-	logical := attrs.Get("pp.logical")
+	logical := attrs.Get(ir.KeyLogical)
 	if list, ok := logical.(ir.Array); ok {
 		for _, name := range list {
 			if s, ok := name.(ir.Str); ok {
@@ -118,11 +118,11 @@ func (p *port) stack(attrs ir.Attrs) {
 			}
 		}
 	}
-	layers := attrs.Int("pp.layers")
+	layers := attrs.Int(ir.KeyLayers)
 	if layers == 0 {
 		return
 	}
-	if rows := attrs.Ints("pp.rows"); len(rows) == 2 {
+	if rows := attrs.Ints(ir.KeyRows); len(rows) == 2 {
 		p.rows = rows
 		p.whole = p.global.WithShape(slices.Insert(slices.Clone(layerShape(p.global.Shape, len(p.axes), rows[1]-rows[0])), 0, layers)...)
 	}

@@ -86,7 +86,7 @@ func (r *runner) evaluation(ctx context.Context, opts eval.Options) (*evaluation
 	if !e.m.Form.Has(ir.Local) || numDevices(e.m) == 1 {
 		exposeTerms(e.m)
 	}
-	if e.m.Attrs.Has("pp.gradient") || r.before == nil && !opts.Float64 {
+	if e.m.Attrs.Has(ir.KeyGradient) || r.before == nil && !opts.Float64 {
 		err := stage(ctx, e.m, "compiling", func() error {
 			return passBug(passes.Run(e.m, passes.Config{Context: ctx, After: "optimizer"}), "")
 		})
@@ -121,7 +121,7 @@ func exposeTerms(m *ir.Module) {
 	ret := f.Return()
 	seen := make(map[string]bool)
 	for i, r := range slices.Clone(f.Results) {
-		name := r.Attrs.Str("pp.name")
+		name := r.Attrs.Str(ir.KeyName)
 		if name == "" {
 			name = fmt.Sprint("out", i)
 		}

@@ -140,7 +140,7 @@ func pieces(m *ir.Module) int {
 			microbatches, stages = max(microbatches, ir.Attrs(d).Int("microbatches")), max(stages, ir.Attrs(d).Int("stages"))
 		}
 	}
-	train, _ := m.Attrs.Get("pp.train").(ir.Dict)
+	train, _ := m.Attrs.Get(ir.KeyTrain).(ir.Dict)
 	return numDevices(m) / stages * microbatches * max(1, ir.Attrs(train).Int("gradient_accumulation"))
 }
 

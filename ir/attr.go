@@ -445,6 +445,7 @@ func structText(open string, fields ...field) string {
 	return open + strings.Join(ss, ", ") + ">"
 }
 
+// JoinInts is a list of numbers in decimal, as text prints it.
 func JoinInts(xs []int) string {
 	ss := make([]string, len(xs))
 	for i, x := range xs {

@@ -287,6 +287,7 @@ func (v *Value) Named(name string) *Value {
 	return v
 }
 
+// Repeat is v, n times.
 func Repeat(v, n int) []int {
 	out := make([]int, n)
 	for i := range out {

@@ -38,6 +38,7 @@ func FactorsOf(op *Op) *Factors {
 	return nil
 }
 
+// NewFactors is a rule for op in which no dimension has a factor yet.
 func NewFactors(op *Op) *Factors {
 	f := new(Factors)
 	for _, v := range op.Operands {

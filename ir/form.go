@@ -115,8 +115,8 @@ func checkAliases(m *Module, errs *Errors) {
 	for _, f := range m.Funcs {
 		errs.fn = f
 		for i, r := range f.Results {
-			if r.Attrs.Has("pp.alias") && f.Body != nil {
-				errs.add(nil, checkAlias(f, i, r.Attrs.Int("pp.alias")))
+			if r.Attrs.Has(KeyAlias) && f.Body != nil {
+				errs.add(nil, checkAlias(f, i, r.Attrs.Int(KeyAlias)))
 			}
 		}
 	}
@@ -130,8 +130,8 @@ func checkAlias(f *Func, i, n int) *Rule {
 	if !p.Type.Equal(r.Type) {
 		return NewRule("optimized", "result %d is %s, parameter %d, which it replaces, %s", i, r.Type, n, p.Type)
 	}
-	was, _ := p.Attrs.Get("pp.sharding").(*Sharding)
-	is, _ := r.Attrs.Get("pp.sharding").(*Sharding)
+	was, _ := p.Attrs.Get(KeySharding).(*Sharding)
+	is, _ := r.Attrs.Get(KeySharding).(*Sharding)
 	if !p.Sharding.SameLayout(r.Sharding) || !was.SameLayout(is) {
 		return NewRule("optimized", "result %d lies on the mesh otherwise than parameter %d, which it replaces", i, n)
 	}

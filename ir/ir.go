@@ -18,7 +18,7 @@ func (v *Value) IsZeroAt(dim, k int) bool {
 // of all elements where dim is -1; not ok where none are known.
 func (v *Value) spanAt(dim, k int) (low, high int64, ok bool) {
 	op := v.Def
-	if op == nil || !v.Type.IsTensor() || op.Attrs.Has("pp.dont_care") {
+	if op == nil || !v.Type.IsTensor() || op.Attrs.Has(KeyDontCare) {
 		return 0, 0, false
 	}
 	switch op.Kind {

@@ -35,8 +35,10 @@ type Arity struct{ Min, Max int }
 // Any is no bound.
 const many = 1 << 30
 
+// Exactly allows n alone.
 func Exactly(n int) Arity { return Arity{n, n} }
 
+// AtLeast allows n and more.
 func AtLeast(n int) Arity { return Arity{n, many} }
 
 // Allows reports whether n is within a.

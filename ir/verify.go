@@ -12,6 +12,7 @@ type Rule struct {
 	Msg   string // what is wrong, with what numbers, and what would do
 }
 
+// NewRule is a broken rule of the given label.
 func NewRule(label, format string, args ...any) *Rule {
 	return &Rule{label, fmt.Sprintf(format, args...)}
 }

@@ -192,7 +192,7 @@ func (c constant) make() {
 	v, fn := c.op.Result(), c.fn
 	b := pinned(kernel.FromLiteral(c.op.Literal("value")))
 	fn.frame[v.ID], fn.bubbles[v.ID] = b, b
-	if c.op.Attrs.Has("pp.dont_care") && canPoison(v.Type.Elem) {
+	if c.op.Attrs.Has(ir.KeyDontCare) && canPoison(v.Type.Elem) {
 		b := pinned(kernel.NewMem(v.Type.Bytes()))
 		kernel.Poison(b.mem, v.Type.Elem)
 		fn.bubbles[v.ID] = b
@@ -204,7 +204,7 @@ func canPoison(t ir.DType) bool { return t.IsFloat() || t.IsComplex() }
 func (c *compiler) step(op *ir.Op, dies func(*ir.Value) bool, last map[*ir.Value]int) step {
 	captured := captures(op)
 	moved := func(v *ir.Value) bool { return dies(v) && !slices.Contains(captured, v) }
-	s := step{op: op, in: c.slots(op.Operands), out: c.slots(op.Results), move: moves(op.Operands, moved), dontCare: op.Attrs.Has("pp.dont_care")}
+	s := step{op: op, in: c.slots(op.Operands), out: c.slots(op.Results), move: moves(op.Operands, moved), dontCare: op.Attrs.Has(ir.KeyDontCare)}
 	for _, v := range op.Results {
 		class, elem := 0, ir.InvalidDType
 		if v.Type.IsTensor() {

@@ -72,7 +72,7 @@ func signatureError(f *ir.Func, err error) error {
 func (exe *Executable) Devices() int { return exe.devices }
 
 func paramName(p *ir.Value, i int) string {
-	for _, name := range []string{p.Attrs.Str("pp.name"), p.Name} {
+	for _, name := range []string{p.Attrs.Str(ir.KeyName), p.Name} {
 		if name != "" {
 			return fmt.Sprintf("%d (%s)", i, name)
 		}

@@ -289,7 +289,7 @@ func (p *process) op(fr frame, op *ir.Op) error {
 		if !p.is(x, v.Type) {
 			return fmt.Errorf("makes %s as result %d, which is %s", x, i, v.Type)
 		}
-		if p.w.opts.Poison && x.f != nil && op.Attrs.Has("pp.dont_care") {
+		if p.w.opts.Poison && x.f != nil && op.Attrs.Has(ir.KeyDontCare) {
 			x = poison(x)
 		}
 		fr[v.ID] = x

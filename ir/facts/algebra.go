@@ -121,8 +121,10 @@ func IsLocal(op *ir.Op) bool {
 	return op.Kind.Has(ir.Pure) && (op.Kind.Has(ir.Elementwise) || op.Kind == ir.BroadcastInDim) && !(ir.ShardingConstraint <= op.Kind && op.Kind <= ir.ShardedToUnreduced)
 }
 
+// Constant is the literal that v is, nil if it is no constant or its elements do
+// not matter.
 func Constant(v *ir.Value) *ir.Literal {
-	if v.Def == nil || v.Def.Attrs.Has("pp.dont_care") {
+	if v.Def == nil || v.Def.Attrs.Has(ir.KeyDontCare) {
 		return nil
 	}
 	switch v.Def.Kind {

@@ -6,18 +6,15 @@ import (
 	"ppc/ir"
 )
 
-// ReduceAttr, on a pp.gather or a conversion that rounds a weight, is the element
-// type in which the weight's gradient is summed and scattered. Without it that
-// is the weight's own.
-const ReduceAttr = "pp.reduce_dtype"
-
+// ResultName is what the user calls result i of f, or its number.
 func ResultName(f *ir.Func, i int) string {
-	if n := f.Results[i].Attrs.Str("pp.name"); n != "" {
+	if n := f.Results[i].Attrs.Str(ir.KeyName); n != "" {
 		return n
 	}
 	return fmt.Sprintf("result %d", i)
 }
 
+// WordsOf are the strings of an array.
 func WordsOf(a ir.Attr) []string {
 	list, _ := a.(ir.Array)
 	var out []string
@@ -31,12 +28,7 @@ func WordsOf(a ir.Attr) []string {
 
 // ExplicitMode reports whether the program wants every sharding to be in its
 // source or to follow from there.
-func ExplicitMode(m *ir.Module) bool { return m.Attrs.Str("pp.mode") == "explicit" }
-
-// AxesAttr is the attribute by which an op says what the language calls the
-// axes of its result, and a parameter its own. Leading dimensions that a pass
-// has added have no names.
-const AxesAttr = "pp.axes"
+func ExplicitMode(m *ir.Module) bool { return m.Attrs.Str(ir.KeyMode) == "explicit" }
 
 // Describe names v for people: by the user's name where there is one.
 func Describe(v *ir.Value) string {
@@ -50,6 +42,8 @@ func Describe(v *ir.Value) string {
 	return "result of " + v.Def.Name() + ": " + what
 }
 
+// StageAxis is the mesh axis along which the stages of a pipeline are sharded.
 const StageAxis = "stage"
 
+// Named is an attribute with its name.
 func Named(name string, a ir.Attr) ir.NamedAttr { return ir.NamedAttr{Name: name, Attr: a} }

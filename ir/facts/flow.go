@@ -43,7 +43,7 @@ func ResidualsOf(op *ir.Op) ir.Array {
 	for i := range out {
 		out[i] = ir.Dict(nil)
 	}
-	if old, ok := op.Attrs.Get("pp.residuals").(ir.Array); ok {
+	if old, ok := op.Attrs.Get(ir.KeyResiduals).(ir.Array); ok {
 		copy(out, old)
 	}
 	return out

@@ -7,6 +7,8 @@ import (
 	"ppc/ir"
 )
 
+// WriteKey writes what tells op from ops that compute something else: its kind,
+// operands as ref spells them, attributes and regions.
 func WriteKey(b *strings.Builder, op *ir.Op, ref func(*ir.Value) string) {
 	b.WriteString(op.Name())
 	for _, v := range op.Operands {
@@ -30,6 +32,7 @@ func WriteKey(b *strings.Builder, op *ir.Op, ref func(*ir.Value) string) {
 	}
 }
 
+// WriteAttr writes one attribute of a key.
 func WriteAttr(b *strings.Builder, a ir.NamedAttr) {
 	b.WriteByte(';')
 	b.WriteString(a.Name)
@@ -42,6 +45,7 @@ func WriteAttr(b *strings.Builder, a ir.NamedAttr) {
 	b.WriteString(a.Attr.String())
 }
 
+// WriteRegion writes a region of a key, its own values by their place in it.
 func WriteRegion(b *strings.Builder, r *ir.Block, ref func(*ir.Value) string) {
 	local := make(map[*ir.Value]string)
 	name := func(vs []*ir.Value) {

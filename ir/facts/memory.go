@@ -15,6 +15,7 @@ func IsPlacement(op *ir.Op) bool {
 // SmallBytes is what a value may take that nobody minds to keep: a few scalars.
 const SmallBytes = 64
 
+// BytesOf is the size of a value of type t in bytes; 0 where it is not known.
 func BytesOf(t *ir.Type) int {
 	if !t.IsTensor() || !t.IsStatic() {
 		return 0

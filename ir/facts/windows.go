@@ -20,11 +20,13 @@ type windows struct {
 	limits  []int // the largest component i with which a window fits
 }
 
+// GatherWindows are the windows of the operand that a gather reads at indices.
 func GatherWindows(op *ir.Op, indices *ir.Value) windows {
 	g := op.Attrs.Get("dimension_numbers").(ir.GatherDims)
 	return windowsOf(indices, g.IndexVectorDim, g.StartIndexMap, op.Operands[0].Type.Shape, op.Ints("slice_sizes"))
 }
 
+// ScatterWindows are the windows of the operand that a scatter updates at indices.
 func ScatterWindows(op *ir.Op, indices *ir.Value) windows {
 	g := op.Attrs.Get("scatter_dimension_numbers").(ir.ScatterDims)
 	return windowsOf(indices, g.IndexVectorDim, g.ScatterDimsToOperandDims, op.Operands[0].Type.Shape, ScatterSizes(op))

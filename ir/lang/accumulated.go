@@ -25,7 +25,7 @@ func normalized(e *elab, c *builtinCall) value {
 		return poison{}
 	}
 	elem := wide(x.elem())
-	attrs := ir.AttrsOf(ir.NamedAttr{Name: "name", Attr: ir.Str("")}, ir.NamedAttr{Name: "pp.stop_gradient", Attr: ir.Unit{}}, ir.NamedAttr{Name: "pp.over_batches", Attr: ir.Unit{}})
+	attrs := ir.AttrsOf(ir.NamedAttr{Name: "name", Attr: ir.Str("")}, ir.NamedAttr{Name: ir.KeyStopGradient, Attr: ir.Unit{}}, ir.NamedAttr{Name: ir.KeyOverBatches, Attr: ir.Unit{}})
 	total := e.b.Emit(ir.PPName, []*ir.Value{e.cast(by, elem).v}, attrs, nil, nil).Results[0]
 	none := e.b.Compare("EQ", total, e.b.Splat(total.Type, 0))
 	some := e.b.Select(none, e.b.Splat(total.Type, 1), total)
@@ -77,10 +77,10 @@ func (p *program) checkMeanOfMeans(s *modelState) {
 		return
 	}
 	main := s.module.Main()
-	d := dependence{s.module, func(op *ir.Op) bool { return op.Kind == ir.PPName && op.Attrs.Has("pp.over_batches") }}
+	d := dependence{s.module, func(op *ir.Op) bool { return op.Kind == ir.PPName && op.Attrs.Has(ir.KeyOverBatches) }}
 	statistics := slices.DeleteFunc(slices.Clone(s.reduced), func(v *ir.Value) bool {
 		made := d.of(main, v)
-		return !slices.ContainsFunc(main.Params(), func(q *ir.Value) bool { return made[q] && q.Attrs.Str("pp.kind") == "input" })
+		return !slices.ContainsFunc(main.Params(), func(q *ir.Value) bool { return made[q] && q.Attrs.Str(ir.KeyKind) == "input" })
 	})
 	said := make(map[span]bool)
 	for _, q := range s.ratios {
@@ -91,7 +91,7 @@ func (p *program) checkMeanOfMeans(s *modelState) {
 		for i, v := range main.Return().Operands {
 			if v.Type.Rank() == 0 && v.Type.Elem.IsFloat() && d.of(main, v)[q.value] {
 				said[q.span] = true
-				p.warn(q.span, meanOfMeans, "normalized("+q.x+", by: "+q.by+")", warnMeanOfMeans, accumulate, q.by, main.Results[i].Attrs.Str("pp.name"))
+				p.warn(q.span, meanOfMeans, "normalized("+q.x+", by: "+q.by+")", warnMeanOfMeans, accumulate, q.by, main.Results[i].Attrs.Str(ir.KeyName))
 				break
 			}
 		}

@@ -311,7 +311,7 @@ func checkpoint(e *elab, c *builtinCall) value {
 // stopGradient marks x: an empty checkpoint name that carries the fact.
 func stopGradient(e *elab, c *builtinCall) value {
 	t := c.tensor("x")
-	attrs := ir.AttrsOf(ir.NamedAttr{Name: "name", Attr: ir.Str("")}, ir.NamedAttr{Name: "pp.stop_gradient", Attr: ir.Unit{}})
+	attrs := ir.AttrsOf(ir.NamedAttr{Name: "name", Attr: ir.Str("")}, ir.NamedAttr{Name: ir.KeyStopGradient, Attr: ir.Unit{}})
 	return t.with(e.b.Emit(ir.PPName, []*ir.Value{t.v}, attrs, nil, nil).Results[0])
 }
 

@@ -22,7 +22,7 @@ type use struct {
 // seen notes the layer function l, which stands in a pipeline or a stack.
 func (u *use) seen(l *layerFunc) {
 	for _, v := range l.fn.Params() {
-		if g, ok := v.Attrs.Get("pp.gathered").(*ir.Sharding); ok && !g.SameLayout(v.Sharding) {
+		if g, ok := v.Attrs.Get(ir.KeyGathered).(*ir.Sharding); ok && !g.SameLayout(v.Sharding) {
 			u.gathered = true
 		}
 	}

@@ -100,13 +100,13 @@ func (p *program) buildLayer(d *funcDecl, batch int, lead []string, known map[st
 	}
 	if rows {
 		v := l.fn.NewArg(l.fn.Body, ir.Tensor(ir.I32, batch), "row")
-		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str("row")})
+		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str("row")})
 		v.Sharding = e.act.sharding([]axis{l.batch}, nil)
 		place := l.fn.NewArg(l.fn.Body, ir.Tensor(ir.I32, 2), "place")
-		place.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str("place")})
+		place.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str("place")})
 		e.random = &randomState{rows: &tensor{v, []axis{l.batch}}, place: place}
 		if place.Sharding = e.act.sharding([]axis{{size: 2}}, nil); place.Sharding != nil {
-			place.Attrs.Set("pp.gathered", place.Sharding)
+			place.Attrs.Set(ir.KeyGathered, place.Sharding)
 		}
 	}
 	v, done := e.run(d.body)
@@ -138,7 +138,7 @@ func (e *elab) layerParams(l *layerFunc, known map[string]value) bool {
 		}
 		v := l.fn.NewArg(l.fn.Body, ir.Tensor(elem, shapeOf(axes)...), q.name)
 		v.Sharding = e.act.sharding(axes, nil)
-		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str(q.name)})
+		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(q.name)})
 		t := &tensor{v, axes}
 		if i == 0 {
 			l.x, l.elem = axes, elem
@@ -160,10 +160,10 @@ func (l *layerFunc) weight(e *elab, w weight) {
 	}
 	l.weights = append(l.weights, w)
 	v := l.fn.NewArg(l.fn.Body, ir.Tensor(w.elem, shapeOf(w.axes)...), w.name)
-	v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str(w.name)})
+	v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(w.name)})
 	if s := e.p.weightLayout(true).sharding(w.axes, nil); s != nil {
 		v.Sharding = s
-		v.Attrs.Set("pp.gathered", e.p.gathered(s, w.axes))
+		v.Attrs.Set(ir.KeyGathered, e.p.gathered(s, w.axes))
 	}
 	e.scope.set(w.name, &tensor{v, w.axes})
 }

@@ -53,7 +53,7 @@ func (p *program) build() *ir.Module {
 		m.Meshes = []*ir.Mesh{p.mesh}
 	}
 	if p.explicit() {
-		m.Attrs.Set("pp.mode", ir.Str("explicit"))
+		m.Attrs.Set(ir.KeyMode, ir.Str("explicit"))
 	}
 	f := ir.NewFunc("main")
 	f.Origin = &ir.Origin{Pos: d.pos(), Name: d.name}
@@ -79,7 +79,7 @@ func (p *program) build() *ir.Module {
 		p.markTraining(e.model, d, v)
 		p.checkAccumulated(e.model, d)
 		if n, given := p.num("pipeline", "combine"); given {
-			m.Attrs.Set("pp.combine", ir.I64Attr(n))
+			m.Attrs.Set(ir.KeyCombine, ir.I64Attr(n))
 		}
 	}
 	return m
@@ -185,8 +185,8 @@ func (e *elab) inputs(d *funcDecl) {
 		}
 		v := e.b.Func.NewArg(e.b.Func.Body, ir.Tensor(elem, shapeOf(axes)...), q.name)
 		v.Sharding = e.laid(e.act, q.span, q.name, axes)
-		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str(q.name)}, ir.NamedAttr{Name: "pp.kind", Attr: ir.Str("input")},
-			ir.NamedAttr{Name: "pp.logical", Attr: stringArray(namesOf(axes))})
+		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(q.name)}, ir.NamedAttr{Name: ir.KeyKind, Attr: ir.Str("input")},
+			ir.NamedAttr{Name: ir.KeyLogical, Attr: stringArray(namesOf(axes))})
 		e.model.params[q.name] = q.span
 		e.scope.set(q.name, &tensor{v, axes})
 	}
@@ -235,7 +235,7 @@ func (e *elab) results(d *funcDecl, v value) {
 			e.fail(ret.args[i].span, "return loss: …, out: …", errResultTwice, name)
 		}
 		seen[name] = true
-		e.b.Func.Results = append(e.b.Func.Results, ir.Result{Type: t.v.Type, Sharding: e.act.sharding(t.axes, nil), Attrs: ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str(name)})})
+		e.b.Func.Results = append(e.b.Func.Results, ir.Result{Type: t.v.Type, Sharding: e.act.sharding(t.axes, nil), Attrs: ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(name)})})
 		out = append(out, t.v)
 	}
 	e.b.Return(out...)
@@ -337,16 +337,16 @@ func (e *elab) parameter(at span, w weight, path string, layers int) *ir.Value {
 			v.Sharding = s.Prepend()
 		}
 	}
-	as := []ir.NamedAttr{{Name: "pp.name", Attr: ir.Str(path)}, {Name: "pp.kind", Attr: ir.Str("param")}, {Name: "pp.init", Attr: ir.Str(w.init)},
-		{Name: "pp.logical", Attr: stringArray(namesOf(w.axes))}}
+	as := []ir.NamedAttr{{Name: ir.KeyName, Attr: ir.Str(path)}, {Name: ir.KeyKind, Attr: ir.Str("param")}, {Name: ir.KeyInit, Attr: ir.Str(w.init)},
+		{Name: ir.KeyLogical, Attr: stringArray(namesOf(w.axes))}}
 	if layers > 0 {
-		as = append(as, ir.NamedAttr{Name: "pp.layers", Attr: ir.I64Attr(layers)})
+		as = append(as, ir.NamedAttr{Name: ir.KeyLayers, Attr: ir.I64Attr(layers)})
 	}
 	if w.file != "" {
-		as = append(as, ir.NamedAttr{Name: "pp.file", Attr: ir.Str(w.file)})
+		as = append(as, ir.NamedAttr{Name: ir.KeyFile, Attr: ir.Str(w.file)})
 	}
 	if w.frozen {
-		as = append(as, ir.NamedAttr{Name: "pp.frozen", Attr: ir.Unit{}})
+		as = append(as, ir.NamedAttr{Name: ir.KeyFrozen, Attr: ir.Unit{}})
 	}
 	v.Attrs = ir.AttrsOf(as...)
 	e.model.declared = append(e.model.declared, &declaredParam{span: w.span, path: path, value: v})

@@ -35,7 +35,7 @@ func (e *elab) step() *ir.Value {
 	}
 	if e.model.step == nil {
 		v := e.b.Func.NewArg(e.b.Func.Body, ir.Tensor(ir.I32), "step")
-		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: "pp.name", Attr: ir.Str("pp.step")}, ir.NamedAttr{Name: "pp.kind", Attr: ir.Str("step")})
+		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str("pp.step")}, ir.NamedAttr{Name: ir.KeyKind, Attr: ir.Str("step")})
 		e.model.step = v
 	}
 	return e.model.step

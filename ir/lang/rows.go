@@ -74,7 +74,7 @@ func (f *rowFlow) block(b *ir.Block) []*rowState {
 		case op.Kind == ir.Constant:
 			l := op.Literal("value")
 			f.set(op, []*rowState{{varies: slices.Repeat([]bool{l == nil || !l.IsSplat()}, rankOf(op.Results[0]))}})
-		case op.Kind == ir.PPName && op.Attrs.Has("pp.over_batches"): // a number of all batches of a step
+		case op.Kind == ir.PPName && op.Attrs.Has(ir.KeyOverBatches): // a number of all batches of a step
 			f.set(op, []*rowState{{varies: slices.Repeat([]bool{true}, rankOf(op.Results[0]))}})
 		case op.Kind == ir.Iota:
 			s := &rowState{varies: make([]bool, rankOf(op.Results[0]))}
@@ -425,8 +425,8 @@ func (p *program) checkAccumulated(model *modelState, d *funcDecl) {
 	}
 	f := &rowFlow{m: m, means: p.means, states: make(map[*ir.Value]*rowState)}
 	for _, v := range m.Main().Params() {
-		axes, _ := v.Attrs.Get("pp.logical").(ir.Array)
-		if k := slices.Index(axes, ir.Attr(ir.Str(batch))); k >= 0 && v.Attrs.Str("pp.kind") == "input" {
+		axes, _ := v.Attrs.Get(ir.KeyLogical).(ir.Array)
+		if k := slices.Index(axes, ir.Attr(ir.Str(batch))); k >= 0 && v.Attrs.Str(ir.KeyKind) == "input" {
 			f.states[v] = &rowState{pieces: []piece{{k, v.Type.Shape[k], 1, 1}}, varies: slices.Repeat([]bool{true}, len(axes))}
 		}
 	}
@@ -436,7 +436,7 @@ func (p *program) checkAccumulated(model *modelState, d *funcDecl) {
 			continue
 		}
 		said[s.bent] = true
-		p.warnRows(d.span, s.bent, accumulatedStatistics, "put all examples in one batch, or return means of what each gives", warnAccumulated, r.Attrs.Str("pp.name"), batch, n)
+		p.warnRows(d.span, s.bent, accumulatedStatistics, "put all examples in one batch, or return means of what each gives", warnAccumulated, r.Attrs.Str(ir.KeyName), batch, n)
 	}
 }
 

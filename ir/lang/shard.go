@@ -187,8 +187,8 @@ func (p *program) nameAxes(t *tensor) {
 	if op := t.v.Def; op != nil {
 		attrs = &op.Attrs
 	}
-	if len(t.axes) > 0 && !attrs.Has("pp.axes") && !attrs.Has("pp.logical") && (t.v.Def == nil || len(t.v.Def.Results) == 1) {
-		attrs.Set("pp.axes", stringArray(namesOf(t.axes)))
+	if len(t.axes) > 0 && !attrs.Has(ir.KeyAxes) && !attrs.Has(ir.KeyLogical) && (t.v.Def == nil || len(t.v.Def.Results) == 1) {
+		attrs.Set(ir.KeyAxes, stringArray(namesOf(t.axes)))
 	}
 }
 
@@ -238,7 +238,7 @@ func (e *elab) gatheredOnce(t *tensor) *tensor {
 // ofWeights reports whether v follows from weights alone, a model's or a layer's.
 func ofWeights(v *ir.Value) bool {
 	if v.Def == nil {
-		return v.Attrs.Str("pp.kind") == "param" || v.Attrs.Has("pp.gathered")
+		return v.Attrs.Str(ir.KeyKind) == "param" || v.Attrs.Has(ir.KeyGathered)
 	}
 	if len(v.Def.Regions) > 0 || len(v.Def.Operands) == 0 {
 		return v.Def.Kind == ir.Constant

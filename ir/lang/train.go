@@ -230,10 +230,10 @@ func (p *program) markTraining(s *modelState, d *funcDecl, v value) {
 	p.applyParams(s)
 	switch {
 	case p.opts.Grad:
-		m.Attrs.Set("pp.gradient", ir.Str("all"))
+		m.Attrs.Set(ir.KeyGradient, ir.Str("all"))
 	case p.trains():
-		m.Attrs.Set("pp.gradient", ir.Str("params"))
-		m.Attrs.Set("pp.train", p.trainAttr())
+		m.Attrs.Set(ir.KeyGradient, ir.Str("params"))
+		m.Attrs.Set(ir.KeyTrain, p.trainAttr())
 	default:
 		return
 	}

@@ -63,7 +63,7 @@ func (p *program) applyParams(s *modelState) {
 				continue
 			}
 			matched = append(matched, d)
-			if decided[d] == "" && !d.value.Attrs.Has("pp.frozen") {
+			if decided[d] == "" && !d.value.Attrs.Has(ir.KeyFrozen) {
 				own = append(own, d)
 			}
 		}
@@ -97,7 +97,7 @@ func keyOf(e setting) span {
 func (d *declaredParam) apply(x expr) {
 	if n, ok := x.(*nameRef); ok {
 		if n.name == "frozen" {
-			d.value.Attrs.Set("pp.frozen", ir.Unit{})
+			d.value.Attrs.Set(ir.KeyFrozen, ir.Unit{})
 		}
 		return
 	}
@@ -108,7 +108,7 @@ func (d *declaredParam) apply(x expr) {
 		v, _ := numberOf(args[name])
 		update.Set(name, ir.Float{Value: v, Type: ir.F64})
 	}
-	d.value.Attrs.Set("pp.update", ir.Dict(update))
+	d.value.Attrs.Set(ir.KeyUpdate, ir.Dict(update))
 }
 
 // likePath is a hint at what a pattern was meant to match.
@@ -161,7 +161,7 @@ func (p *program) leaveUntrained(s *modelState) {
 	for _, d := range s.declared {
 		v := d.value
 		switch {
-		case !v.Type.Elem.IsFloat() || v.Attrs.Has("pp.frozen"):
+		case !v.Type.Elem.IsFloat() || v.Attrs.Has(ir.KeyFrozen):
 		case flows[v]:
 			trained++
 		default:
@@ -169,7 +169,7 @@ func (p *program) leaveUntrained(s *modelState) {
 			if depends[v] {
 				why = "the loss depends on it through stop_gradient alone"
 			}
-			v.Attrs.Set("pp.frozen", ir.Unit{})
+			v.Attrs.Set(ir.KeyFrozen, ir.Unit{})
 			p.warn(d.span, noGradient, "param "+d.name()+": … = … frozen, where that is meant", warnNoGradient, d.path, why)
 		}
 	}
@@ -188,7 +188,7 @@ type dependence struct {
 	ends   func(*ir.Op) bool
 }
 
-func stopsGradient(op *ir.Op) bool { return op.Kind == ir.PPName && op.Attrs.Has("pp.stop_gradient") }
+func stopsGradient(op *ir.Op) bool { return op.Kind == ir.PPName && op.Attrs.Has(ir.KeyStopGradient) }
 
 // of is the values of f, those in regions included, that v, which f computes,
 // depends on.

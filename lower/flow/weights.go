@@ -138,7 +138,7 @@ func IsWeight(m *ir.Module, f *ir.Func, p *ir.Value) bool {
 	if f != m.Main() {
 		return false
 	}
-	kind := p.Attrs.Str("pp.kind")
+	kind := p.Attrs.Str(ir.KeyKind)
 	return kind == "param" || kind == "" && p.Type.IsTensor() && p.Type.Elem.IsFloat()
 }
 

@@ -34,7 +34,7 @@ func weightGathers(p *program) {
 // rules says which rules of the source shard the parameter w along the axes of
 // the collective op, as far as these are known.
 func (p *program) rules(w *ir.Value, op *ir.Op) string {
-	s, _ := w.Attrs.Get("pp.sharding").(*ir.Sharding)
+	s, _ := w.Attrs.Get(ir.KeySharding).(*ir.Sharding)
 	groups, ok := op.Attrs.Get("replica_groups").(ir.MeshAxes)
 	if !ok || s == nil || p.m.Mesh(s.Mesh) == nil {
 		return ""

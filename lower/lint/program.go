@@ -42,8 +42,8 @@ func newProgram(m *ir.Module, s *stats.Stats) *program {
 		p.loops[l.Op] = l
 	}
 	for _, v := range p.main.Params() {
-		p.settings = p.settings || v.Attrs.Has("pp.logical")
-		p.params[v] = cmp.Or(hlo.UserName(v), v.Attrs.Str("pp.name"), v.Name, fmt.Sprintf("argument %d", v.Index))
+		p.settings = p.settings || v.Attrs.Has(ir.KeyLogical)
+		p.params[v] = cmp.Or(hlo.UserName(v), v.Attrs.Str(ir.KeyName), v.Name, fmt.Sprintf("argument %d", v.Index))
 	}
 	return p
 }

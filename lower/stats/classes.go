@@ -15,14 +15,14 @@ func classesOf(m *ir.Module, n *nests, f *ir.Func) []Class {
 	}
 	for _, p := range f.Params() {
 		class[p.ID] = Parameters
-		if p.Attrs.Str("pp.kind") == "state" {
+		if p.Attrs.Str(ir.KeyKind) == "state" {
 			class[p.ID] = OptimizerState
 		}
 	}
 	f.Body.Walk(func(op *ir.Op) {
 		if op.Kind == ir.While {
 			of := LoopBuffers
-			if op.Attrs.Str("pp.loop") == "batches" {
+			if op.Attrs.Str(ir.KeyLoop) == "batches" {
 				of = GradientSums
 			}
 			carryClasses(class, op, func(int) Class { return of })

@@ -140,7 +140,7 @@ func (l *liveness) donate() {
 			l.give(p, results, p.Attrs.Int("tf.aliasing_output"))
 		}
 		for k, r := range l.f.Results {
-			if r.Attrs.Has("pp.alias") && r.Attrs.Int("pp.alias") == i {
+			if r.Attrs.Has(ir.KeyAlias) && r.Attrs.Int(ir.KeyAlias) == i {
 				l.give(p, results, k)
 			}
 		}

@@ -54,11 +54,11 @@ func (n *nests) block(b *ir.Block, path string, times Count) {
 }
 
 func (n *nests) loop(op *ir.Op, path string, times Count) {
-	name := op.Attrs.Str("pp.loop")
+	name := op.Attrs.Str(ir.KeyLoop)
 	if name == "" {
 		name = "while"
 	}
-	if op.Attrs.Has("pp.reverse") {
+	if op.Attrs.Has(ir.KeyReverse) {
 		name = "backward " + name
 	}
 	if path != "" {

@@ -234,7 +234,7 @@ func (w *branch) build(turn int, work []*member) {
 		yes, no, types = append(yes, l.v), append(no, l.other), append(types, l.v.Type)
 		if l.other == nil {
 			v := in.Broadcast(in.Splat(ir.Tensor(l.v.Type.Elem), 0), l.v.Type.Shape)
-			v.Def.Attrs.Set("pp.dont_care", ir.Unit{})
+			v.Def.Attrs.Set(ir.KeyDontCare, ir.Unit{})
 			no[len(no)-1] = v
 		}
 	}

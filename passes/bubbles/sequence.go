@@ -64,7 +64,7 @@ func (s *skipper) sequenceOf(b *ir.Block, preds []*predicate) *sequence {
 		if len(op.Regions) > 0 {
 			x.reads = slices.Concat(op.Operands, op.Captures())
 		}
-		if x.row = op.Kind == ir.DynamicUpdateSlice && op.Attrs.Has("pp.iteration"); x.row {
+		if x.row = op.Kind == ir.DynamicUpdateSlice && op.Attrs.Has(ir.KeyIteration); x.row {
 			q.rows = append(q.rows, x)
 		}
 		if p := by[x.truth]; p != nil {

@@ -30,7 +30,7 @@ import (
 // stage axis stays outside; where it stands between the ops of a layer, the
 // layer cannot be left out by some stages alone, and that is an error.
 func SkipBubbles(_ *pass.Context, m *ir.Module) error {
-	if !m.Attrs.Has("pp.skip_bubbles") {
+	if !m.Attrs.Has(ir.KeySkipBubbles) {
 		return nil
 	}
 	f := m.Main()

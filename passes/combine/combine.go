@@ -31,7 +31,7 @@ func Combine(_ *pass.Context, m *ir.Module) error {
 		if f.Body == nil {
 			continue
 		}
-		j := &joiner{m: m, f: f, limit: m.Attrs.Int("pp.combine"), uses: f.Uses()}
+		j := &joiner{m: m, f: f, limit: m.Attrs.Int(ir.KeyCombine), uses: f.Uses()}
 		j.block(f.Body)
 	}
 	return nil

@@ -173,9 +173,9 @@ func whileOf(b *ir.Builder, op *ir.Op) []*ir.Value {
 	for i, y := range vs[n:] {
 		row := in.SetIndex(acc[i], 0, t, y)
 		if d, _ := reasons[i].(ir.Dict); len(d) > 0 {
-			row.Def.Attrs.Set("pp.residual", d)
-			if op.Attrs.Str("pp.loop") == "iterations" && !op.Attrs.Has("pp.turn") {
-				row.Def.Attrs.Set("pp.iteration", ir.Unit{})
+			row.Def.Attrs.Set(ir.KeyResidual, d)
+			if op.Attrs.Str(ir.KeyLoop) == "iterations" && !op.Attrs.Has(ir.KeyTurn) {
+				row.Def.Attrs.Set(ir.KeyIteration, ir.Unit{})
 			}
 		}
 		next = append(next, row)
@@ -184,11 +184,11 @@ func whileOf(b *ir.Builder, op *ir.Op) []*ir.Value {
 	test := b.In(cond)
 	test.Emit(ir.Return, []*ir.Value{test.Compare("LT", cond.Args[0], test.I32(trips))}, nil, nil, nil)
 	var attrs ir.Attrs
-	if loop := op.Attrs.Get("pp.loop"); loop != nil {
-		attrs.Set("pp.loop", loop)
+	if loop := op.Attrs.Get(ir.KeyLoop); loop != nil {
+		attrs.Set(ir.KeyLoop, loop)
 	}
 	if op.Bool("reverse") {
-		attrs.Set("pp.reverse", ir.Unit{})
+		attrs.Set(ir.KeyReverse, ir.Unit{})
 	}
 	loop := b.Emit(ir.While, init, attrs, []*ir.Block{cond, do}, nil)
 	for i, v := range op.Results {

@@ -2,7 +2,6 @@ package gradient
 
 import (
 	"ppc/ir"
-	"ppc/ir/facts"
 )
 
 // cotangentTypes finds the values whose cotangent has another element type than
@@ -27,7 +26,7 @@ func (d *differentiator) spreadTypes(b *ir.Block) bool {
 	}
 	for _, op := range b.Ops {
 		switch {
-		case op.Kind == ir.PPGather || op.Kind == ir.Convert && op.Attrs.Has(facts.ReduceAttr):
+		case op.Kind == ir.PPGather || op.Kind == ir.Convert && op.Attrs.Has(ir.KeyReduceDType):
 			mark(op.Result(), reducedIn(op))
 		case op.Kind == ir.PPScan:
 			body := op.Regions[0]
@@ -59,7 +58,7 @@ var picks = map[ir.Kind]bool{ir.Gather: true, ir.DynamicSlice: true, ir.Slice: t
 // gathers.
 func reducedIn(op *ir.Op) ir.DType {
 	own := op.Operands[0].Type.Elem
-	if asked := ir.DTypeByName(op.Attrs.Str(facts.ReduceAttr)); asked.IsFloat() && asked.Bits() < own.Bits() {
+	if asked := ir.DTypeByName(op.Attrs.Str(ir.KeyReduceDType)); asked.IsFloat() && asked.Bits() < own.Bits() {
 		return asked
 	}
 	return own

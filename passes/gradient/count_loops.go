@@ -17,7 +17,7 @@ import (
 //
 // It does so for a program whose gradient is asked for.
 func CountLoops(_ *pass.Context, m *ir.Module) error {
-	if m.Attrs.Str("pp.gradient") == "" {
+	if m.Attrs.Str(ir.KeyGradient) == "" {
 		return nil
 	}
 	f := m.Main()
@@ -88,7 +88,7 @@ func scanOf(b *ir.Builder, op *ir.Op) []*ir.Value {
 		next[k] = vs[i]
 	}
 	in.Emit(ir.PPYield, next, nil, nil, nil)
-	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(carried))), facts.Named("trip_count", ir.I64Attr(c.Trips)), facts.Named("pp.loop", op.Attrs.Get("pp.loop")))
+	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(carried))), facts.Named("trip_count", ir.I64Attr(c.Trips)), facts.Named(ir.KeyLoop, op.Attrs.Get(ir.KeyLoop)))
 	scan := b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil)
 	for k, i := range carried {
 		results[i] = scan.Results[k].Named(op.Results[i].Name)

@@ -38,7 +38,7 @@ import (
 //
 // It warns of checkpoint names that a policy saves without effect.
 func Differentiate(c *pass.Context, m *ir.Module) error {
-	wrt := m.Attrs.Str("pp.gradient")
+	wrt := m.Attrs.Str(ir.KeyGradient)
 	if wrt == "" {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (d *differentiator) run(inputs bool) error {
 	f := d.f
 	var wrt []*ir.Value
 	for _, p := range f.Params() {
-		if p.Type.IsTensor() && p.Type.Elem.IsFloat() && !p.Attrs.Has("pp.frozen") && (inputs || p.Attrs.Str("pp.kind") == "param") {
+		if p.Type.IsTensor() && p.Type.Elem.IsFloat() && !p.Attrs.Has(ir.KeyFrozen) && (inputs || p.Attrs.Str(ir.KeyKind) == "param") {
 			wrt = append(wrt, p)
 		}
 	}
@@ -134,8 +134,8 @@ func (d *differentiator) run(inputs bool) error {
 			g = t.zeros(p.Type)
 		}
 		results = append(results, t.b.Constrain(g, p.Sharding))
-		attrs := ir.AttrsOf(facts.Named("pp.name", ir.Str("grad."+p.Attrs.Str("pp.name"))), facts.Named("pp.kind", ir.Str("gradient")))
-		for _, name := range []string{"pp.rows", "pp.layers", "pp.logical"} {
+		attrs := ir.AttrsOf(facts.Named(ir.KeyName, ir.Str("grad."+p.Attrs.Str(ir.KeyName))), facts.Named(ir.KeyKind, ir.Str("gradient")))
+		for _, name := range []string{ir.KeyRows, ir.KeyLayers, ir.KeyLogical} {
 			if a := p.Attrs.Get(name); a != nil {
 				attrs.Set(name, a)
 			}
@@ -178,7 +178,7 @@ func (d *differentiator) spread(b *ir.Block) bool {
 		}
 	}
 	for _, op := range b.Ops {
-		if op.Kind == ir.PPName && op.Attrs.Has("pp.stop_gradient") {
+		if op.Kind == ir.PPName && op.Attrs.Has(ir.KeyStopGradient) {
 			continue
 		}
 		some := slices.ContainsFunc(op.Operands, func(v *ir.Value) bool { return d.active[v] })
@@ -366,7 +366,7 @@ func (t *tape) backward(ops []*ir.Op) {
 			ct[i] = t.ct[v]
 			some = some || ct[i] != nil
 		}
-		if !some || op.Kind == ir.PPName && op.Attrs.Has("pp.stop_gradient") {
+		if !some || op.Kind == ir.PPName && op.Attrs.Has(ir.KeyStopGradient) {
 			continue
 		}
 		t.b.Origin = op.Origin
@@ -526,7 +526,7 @@ func (t *tape) light(v *ir.Value) bool {
 	case ir.DotGeneral, ir.Convolution, ir.ReduceWindow, ir.SelectAndScatter, ir.Sort:
 		is = false
 	case ir.PPGather:
-		is = !op.Attrs.Has("pp.save")
+		is = !op.Attrs.Has(ir.KeySave)
 	}
 	for _, x := range op.Operands {
 		is = is && t.light(x)

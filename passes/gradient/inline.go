@@ -9,7 +9,7 @@ import (
 // Inline inlines the calls of main, if its gradient is asked for:
 // reverse mode works on one function.
 func Inline(_ *pass.Context, m *ir.Module) error {
-	if m.Attrs.Str("pp.gradient") == "" {
+	if m.Attrs.Str(ir.KeyGradient) == "" {
 		return nil
 	}
 	if err := rewrite.InlineCalls(m, m.Main()); err != nil {

@@ -45,7 +45,7 @@ func (t *tape) replays() []*replay {
 
 // saved reports whether v is a gathered weight that is kept for the backward pass.
 func saved(v *ir.Value) bool {
-	return v.Def != nil && v.Def.Kind == ir.PPGather && v.Def.Attrs.Has("pp.save")
+	return v.Def != nil && v.Def.Kind == ir.PPGather && v.Def.Attrs.Has(ir.KeySave)
 }
 
 // replayed is the forward value v in the backward body if it is the carry of a
@@ -201,5 +201,5 @@ func dontCare(v *ir.Value) bool {
 	for v.Def != nil && v.Def.Kind == ir.ShardingConstraint {
 		v = v.Def.Operands[0]
 	}
-	return v.Def != nil && v.Def.Attrs.Has("pp.dont_care")
+	return v.Def != nil && v.Def.Attrs.Has(ir.KeyDontCare)
 }

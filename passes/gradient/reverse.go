@@ -100,7 +100,7 @@ func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 		a.Block, a.Index = block, i
 	}
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(carries))), facts.Named("trip_count", ir.I64Attr(op.Int("trip_count"))), facts.Named("reverse", ir.Unit{}))
-	for _, name := range []string{"pp.loop", "pp.unroll"} {
+	for _, name := range []string{ir.KeyLoop, ir.KeyUnroll} {
 		if a := op.Attrs.Get(name); a != nil {
 			attrs.Set(name, a)
 		}
@@ -289,7 +289,7 @@ func stack(f *ir.Func, op *ir.Op, v *ir.Value, why ir.Dict) *ir.Value {
 		if y == v {
 			if d, _ := reasons[i].(ir.Dict); len(d) == 0 {
 				reasons[i] = why
-				op.Attrs.Set("pp.residuals", reasons)
+				op.Attrs.Set(ir.KeyResiduals, reasons)
 			}
 			return op.Results[n+i]
 		}
@@ -301,6 +301,6 @@ func stack(f *ir.Func, op *ir.Op, v *ir.Value, why ir.Dict) *ir.Value {
 		r.Sharding = v.Sharding.Prepend()
 	}
 	op.Results = append(op.Results, r)
-	op.Attrs.Set("pp.residuals", append(reasons, why))
+	op.Attrs.Set(ir.KeyResiduals, append(reasons, why))
 	return r
 }

@@ -87,7 +87,7 @@ func (a *accumulation) drawn() {
 	a.body.Ops = nil
 	sub := a.f.NewSubst()
 	for _, p := range a.f.Params() {
-		if p.Attrs.Str("pp.kind") == "step" {
+		if p.Attrs.Str(ir.KeyKind) == "step" {
 			first := a.in.Mul(p, a.in.Splat(p.Type, float64(a.n)))
 			sub[p.ID] = a.in.Add(first, a.in.Convert(a.batch, p.Type.Elem)).Named(p.Name)
 		}
@@ -105,12 +105,12 @@ func (a *accumulation) drawn() {
 // takeInputs puts in place of each input a parameter for all batches.
 func (a *accumulation) takeInputs() {
 	for i, p := range a.f.Params() {
-		if p.Attrs.Str("pp.kind") != "input" || !p.Type.IsTensor() {
+		if p.Attrs.Str(ir.KeyKind) != "input" || !p.Type.IsTensor() {
 			continue
 		}
 		all := a.f.NewValue(p.Type.WithShape(append([]int{a.n}, p.Type.Shape...)...), p.Name)
 		all.Block, all.Index, all.Attrs = p.Block, i, p.Attrs
-		all.Attrs.Set("pp.batches", ir.I64Attr(a.n))
+		all.Attrs.Set(ir.KeyBatches, ir.I64Attr(a.n))
 		if p.Sharding != nil {
 			all.Sharding = p.Sharding.Prepend()
 		}
@@ -166,7 +166,7 @@ func widest(ts ...ir.DType) ir.DType {
 func (a *accumulation) value(i int, v *ir.Value) {
 	r := &a.results[i]
 	set := func(v *ir.Value) { a.values[i], r.Type = v, v.Type }
-	gradient := r.Attrs.Str("pp.kind") == "gradient"
+	gradient := r.Attrs.Str(ir.KeyKind) == "gradient"
 	for _, l := range a.leaves {
 		if isGradientOf(*r, l.param) {
 			a.sum(terms(v, a.partial(l.param.Sharding)), v.Type.Elem, l.param.Sharding, set)
@@ -247,7 +247,7 @@ func (a *accumulation) totals() error {
 
 // overBatches reports whether op marks a value that is to be the mean over all
 // accumulated batches.
-func overBatches(op *ir.Op) bool { return op.Kind == ir.PPName && op.Attrs.Has("pp.over_batches") }
+func overBatches(op *ir.Op) bool { return op.Kind == ir.PPName && op.Attrs.Has(ir.KeyOverBatches) }
 
 // neededFor are the ops, in order, that the operands of marks are computed by;
 // a mark among them is a copy of its operand.
@@ -285,7 +285,7 @@ func (a *accumulation) loop() {
 		v.Block, v.Index = a.body, i
 	}
 	a.in.Emit(ir.PPYield, yield, nil, nil, nil)
-	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(a.n)), facts.Named("pp.loop", ir.Str(a.name)))
+	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(a.n)), facts.Named(ir.KeyLoop, ir.Str(a.name)))
 	scan := a.out.Emit(ir.PPScan, append(init, a.batches...), attrs, []*ir.Block{a.body}, nil)
 	for i, t := range slices.Concat(a.sums, a.stacked) {
 		v := scan.Results[i].Named(t.next.Name)

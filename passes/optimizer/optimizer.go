@@ -38,7 +38,7 @@ import (
 // parameters go in the order of main, so the bits do not depend on anything
 // but the program.
 func Optimizer(_ *pass.Context, m *ir.Module) error {
-	d, ok := m.Attrs.Get("pp.train").(ir.Dict)
+	d, ok := m.Attrs.Get(ir.KeyTrain).(ir.Dict)
 	if !ok {
 		return nil
 	}
@@ -142,14 +142,14 @@ func (s *step) takeGradients() error {
 	ret := s.f.Return()
 	s.values, s.results = slices.Clone(ret.Operands), slices.Clone(s.f.Results)
 	for _, p := range s.f.Params() {
-		if p.Attrs.Str("pp.kind") != "param" {
+		if p.Attrs.Str(ir.KeyKind) != "param" {
 			continue
 		}
 		if !trained(p) {
 			s.fixed = append(s.fixed, p)
 			continue
 		}
-		l := &leaf{param: p, name: p.Attrs.Str("pp.name"), own: ownDims(p), elem: stateElem(p.Type.Elem)}
+		l := &leaf{param: p, name: p.Attrs.Str(ir.KeyName), own: ownDims(p), elem: stateElem(p.Type.Elem)}
 		if err := s.configureLeaf(l); err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (s *step) takeGradients() error {
 		if !l.grad.Type.Equal(p.Type) {
 			return pass.Errorf(nil, "parameter %s is %s, its gradient %s: want the same type", l.name, p.Type, l.grad.Type)
 		}
-		if !s.m.Attrs.Has("pp.keep_gradients") {
+		if !s.m.Attrs.Has(ir.KeyKeepGradients) {
 			s.values, s.results = slices.Delete(s.values, i, i+1), slices.Delete(s.results, i, i+1)
 		}
 		s.leaves = append(s.leaves, l)
@@ -180,7 +180,7 @@ func (s *step) takeGradients() error {
 
 // trained reports whether parameter p, of kind param, is trained.
 func trained(p *ir.Value) bool {
-	return p.Type.IsTensor() && p.Type.Elem.IsFloat() && !p.Attrs.Has("pp.frozen")
+	return p.Type.IsTensor() && p.Type.Elem.IsFloat() && !p.Attrs.Has(ir.KeyFrozen)
 }
 
 // configureLeaf reads what pp.train and the parameter's own pp.update say of l.
@@ -189,7 +189,7 @@ func (s *step) configureLeaf(l *leaf) error {
 	if l.param.Type.Rank()-l.own >= s.config.Int("decay_rank") {
 		l.decay = s.config.Float("weight_decay")
 	}
-	d, _ := l.param.Attrs.Get("pp.update").(ir.Dict)
+	d, _ := l.param.Attrs.Get(ir.KeyUpdate).(ir.Dict)
 	own := ir.Attrs(d)
 	if own.Has("lr_scale") {
 		l.scale = own.Float("lr_scale")
@@ -206,8 +206,8 @@ func (s *step) configureLeaf(l *leaf) error {
 // isGradientOf reports whether r is the gradient of p, of the same rows where
 // several parameters are parts of one.
 func isGradientOf(r ir.Result, p *ir.Value) bool {
-	return r.Attrs.Str("pp.kind") == "gradient" && r.Attrs.Str("pp.name") == "grad."+p.Attrs.Str("pp.name") &&
-		slices.Equal(r.Attrs.Ints("pp.rows"), p.Attrs.Ints("pp.rows"))
+	return r.Attrs.Str(ir.KeyKind) == "gradient" && r.Attrs.Str(ir.KeyName) == "grad."+p.Attrs.Str(ir.KeyName) &&
+		slices.Equal(r.Attrs.Ints(ir.KeyRows), p.Attrs.Ints(ir.KeyRows))
 }
 
 // stateElem is the type of an optimizer's state for a parameter of type t.
@@ -222,14 +222,14 @@ func stateElem(t ir.DType) ir.DType {
 // Where p does not name its other dimensions, they are the fewest that make as
 // many layers as it has.
 func ownDims(p *ir.Value) int {
-	if !p.Attrs.Has("pp.layers") {
+	if !p.Attrs.Has(ir.KeyLayers) {
 		return 0
 	}
-	if logical, ok := p.Attrs.Get("pp.logical").(ir.Array); ok {
+	if logical, ok := p.Attrs.Get(ir.KeyLogical).(ir.Array); ok {
 		return max(p.Type.Rank()-len(logical), 0)
 	}
-	layers := p.Attrs.Int("pp.layers")
-	if rows := p.Attrs.Ints("pp.rows"); len(rows) == 2 {
+	layers := p.Attrs.Int(ir.KeyLayers)
+	if rows := p.Attrs.Ints(ir.KeyRows); len(rows) == 2 {
 		layers = rows[1] - rows[0]
 	}
 	n := 1
@@ -258,13 +258,13 @@ func (s *step) addState() {
 		for _, l := range s.leaves {
 			v := s.f.NewArg(s.f.Body, l.param.Type.WithElem(l.elem), slot)
 			v.Sharding, v.Attrs = l.sharding, stateAttrs("opt."+slot+"."+l.name)
-			for _, name := range []string{"pp.rows", "pp.layers", "pp.logical"} {
+			for _, name := range []string{ir.KeyRows, ir.KeyLayers, ir.KeyLogical} {
 				if a := l.param.Attrs.Get(name); a != nil {
 					v.Attrs.Set(name, a)
 				}
 			}
 			if l.zero != "" {
-				v.Attrs.Set("pp.zero", ir.Str(l.zero))
+				v.Attrs.Set(ir.KeyZero, ir.Str(l.zero))
 			}
 			l.state = append(l.state, v)
 		}
@@ -272,7 +272,7 @@ func (s *step) addState() {
 }
 
 func stateAttrs(name string) ir.Attrs {
-	return ir.AttrsOf(facts.Named("pp.name", ir.Str(name)), facts.Named("pp.kind", ir.Str("state")), facts.Named("pp.init", ir.Str("zeros")))
+	return ir.AttrsOf(facts.Named(ir.KeyName, ir.Str(name)), facts.Named(ir.KeyKind, ir.Str("state")), facts.Named(ir.KeyInit, ir.Str("zeros")))
 }
 
 // closed is the sharding of v, to which propagation adds nothing; nil where
@@ -305,18 +305,18 @@ func (s *step) build() {
 	paramNorm := s.norm(func(l *leaf) *ir.Value { return l.weight }).Named("param_norm")
 
 	for _, v := range []*ir.Value{norm, paramNorm, s.rate} {
-		s.result(v, nil, ir.AttrsOf(facts.Named("pp.name", ir.Str(v.Name)), facts.Named("pp.kind", ir.Str("metric"))))
+		s.result(v, nil, ir.AttrsOf(facts.Named(ir.KeyName, ir.Str(v.Name)), facts.Named(ir.KeyKind, ir.Str("metric"))))
 	}
 	for i, l := range s.leaves {
 		s.replace(l.param, weights[i], "param."+l.name)
 	}
 	for _, p := range s.fixed {
-		s.replace(p, p, "param."+p.Attrs.Str("pp.name"))
+		s.replace(p, p, "param."+p.Attrs.Str(ir.KeyName))
 	}
 	s.replace(s.count, next, "opt.step")
 	for k := range s.slots {
 		for i, l := range s.leaves {
-			s.replace(l.state[k], states[i][k], l.state[k].Attrs.Str("pp.name"))
+			s.replace(l.state[k], states[i][k], l.state[k].Attrs.Str(ir.KeyName))
 		}
 	}
 	s.f.Results = s.results
@@ -424,8 +424,8 @@ func (s *step) result(v *ir.Value, at *ir.Sharding, attrs ir.Attrs) {
 // replace makes v, which is called name, the result that stands in place of
 // parameter old after the step.
 func (s *step) replace(old, v *ir.Value, name string) {
-	attrs := ir.AttrsOf(facts.Named("pp.name", ir.Str(name)), facts.Named("pp.alias", ir.I64Attr(old.Index)), facts.Named("pp.kind", old.Attrs.Get("pp.kind")))
-	for _, carry := range []string{"pp.rows", "pp.layers", "pp.logical"} {
+	attrs := ir.AttrsOf(facts.Named(ir.KeyName, ir.Str(name)), facts.Named(ir.KeyAlias, ir.I64Attr(old.Index)), facts.Named(ir.KeyKind, old.Attrs.Get(ir.KeyKind)))
+	for _, carry := range []string{ir.KeyRows, ir.KeyLayers, ir.KeyLogical} {
 		if a := old.Attrs.Get(carry); a != nil {
 			attrs.Set(carry, a)
 		}
@@ -463,7 +463,7 @@ const dataAxis = "data"
 
 // onAxis says where the state of l is cut.
 func (l *leaf) onAxis(d int) string {
-	logical, _ := l.param.Attrs.Get("pp.logical").(ir.Array)
+	logical, _ := l.param.Attrs.Get(ir.KeyLogical).(ir.Array)
 	if i := d - l.own; i >= 0 && i < len(logical) {
 		if name, ok := logical[i].(ir.Str); ok && name != "" {
 			return fmt.Sprintf("%s on axis %s", dataAxis, string(name))

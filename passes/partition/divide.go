@@ -34,7 +34,7 @@ func divide(mesh *ir.Mesh, f *ir.Func) {
 		}
 		t := d.whole(ret.Operands[i].Type, r.Sharding)
 		if !t.Equal(ret.Operands[i].Type) {
-			r.Attrs.Set("pp.size", ir.Ints(ret.Operands[i].Type.Shape))
+			r.Attrs.Set(ir.KeySize, ir.Ints(ret.Operands[i].Type.Shape))
 		}
 		d.build.Origin = ret.Origin
 		ret.Operands[i] = d.paddedTo(ret.Operands[i], t, r.Sharding)
@@ -120,7 +120,7 @@ func (d *divider) param(v *ir.Value) {
 		return
 	}
 	given := v.Type
-	v.Attrs.Set("pp.size", ir.Ints(given.Shape))
+	v.Attrs.Set(ir.KeySize, ir.Ints(given.Shape))
 	v.Type = t
 	d.sub[v.ID] = d.unpadded(v, given)
 }

@@ -120,7 +120,7 @@ func (p *partitioner) run() (err error) {
 		a := p.f.NewArg(p.body, p.local(v.Type, at), v.Name)
 		a.Attrs = v.Attrs
 		if v.Sharding != nil {
-			a.Attrs.Set("pp.sharding", v.Sharding)
+			a.Attrs.Set(ir.KeySharding, v.Sharding)
 		}
 		p.definePartial(v, at, a, layout.UnreducedOf(v.Sharding), layout.CombinerOf(v.Sharding))
 	}
@@ -144,7 +144,7 @@ func (p *partitioner) commit() {
 		r := &p.f.Results[i]
 		r.Type = v.Type
 		if r.Sharding != nil {
-			r.Attrs.Set("pp.sharding", r.Sharding)
+			r.Attrs.Set(ir.KeySharding, r.Sharding)
 		}
 		r.Sharding = nil
 	}

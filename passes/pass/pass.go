@@ -90,6 +90,7 @@ func (e *Error) Name() string {
 	return OpUserName(e.Op)
 }
 
+// OpUserName is what the user calls op, "" if nothing.
 func OpUserName(op *ir.Op) string {
 	if op.Origin != nil && op.Origin.Name != "" {
 		return op.Origin.Name
@@ -113,8 +114,10 @@ type Replication struct {
 	To    *ir.Sharding // of what By makes of it, or of the value after
 }
 
+// Errorf is an [Error] that blames op, which may be nil.
 func Errorf(op *ir.Op, format string, args ...any) error { return ErrorOf(op, format, args...) }
 
+// ErrorOf is Errorf for callers that add to the error.
 func ErrorOf(op *ir.Op, format string, args ...any) *Error {
 	return &Error{Op: op, Msg: fmt.Sprintf(format, args...)}
 }

@@ -96,7 +96,7 @@ func newWindow(f *ir.Func, b *ir.Builder, loop *ir.Op) (*window, error) {
 
 // repeatsOf is the repeats of a loop over iterations, without weights.
 func repeatsOf(f *ir.Func, b *ir.Builder, loop *ir.Op) *window {
-	d, _ := loop.Attrs.Get("pp.config").(ir.Dict)
+	d, _ := loop.Attrs.Get(ir.KeyConfig).(ir.Dict)
 	c := scheduleOf(d)
 	return &window{f: f, b: b, loop: loop, config: ir.Attrs(d), N: c.round(), R: c.R, T: c.iterations(), cross: c.D * (c.S - 1)}
 }
@@ -115,7 +115,7 @@ func (w *window) head() []*ir.Value {
 	for _, x := range w.weights { // nobody looks at what is before the first repeat
 		t := x.gather.Result().Type
 		v := w.b.Broadcast(w.b.Splat(ir.Tensor(t.Elem), 0), t.Shape)
-		v.Def.Attrs.Set("pp.dont_care", ir.Unit{})
+		v.Def.Attrs.Set(ir.KeyDontCare, ir.Unit{})
 		older = append(older, w.b.Constrain(v, x.whole))
 	}
 	repeat := func(n int) func(b *ir.Builder, r *ir.Value, state, older []*ir.Value) (next, newer []*ir.Value) {
@@ -169,7 +169,7 @@ func (w *window) repeats(n int, state, older []*ir.Value, body func(b *ir.Builde
 	in.Emit(ir.PPYield, append(slices.Clone(next), newer...), nil, nil, nil)
 	init := append(slices.Clone(state), older...)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(n)),
-		facts.Named("pp.loop", ir.Str("repeats")), facts.Named("pp.config", ir.Dict(w.config)), facts.Named("pp.unroll", unrollAttr(w.config, "scan_repeats", unrollOf(w.config), n)))
+		facts.Named(ir.KeyLoop, ir.Str("repeats")), facts.Named(ir.KeyConfig, ir.Dict(w.config)), facts.Named(ir.KeyUnroll, unrollAttr(w.config, "scan_repeats", unrollOf(w.config), n)))
 	scan := w.b.Emit(ir.PPScan, init, attrs, []*ir.Block{block}, nil)
 	for i, v := range scan.Results {
 		v.Name = block.Args[1+i].Name
@@ -195,7 +195,7 @@ func (w *window) gather(b *ir.Builder, r *ir.Value) []*ir.Value {
 		g := b.At(x.gather.Origin).Emit(ir.PPGather, []*ir.Value{v}, rewrite.AttrsWith(x.gather), nil, nil)
 		g.Attrs.Delete("policy")
 		if w.config.Bool("save_gathered") {
-			g.Attrs.Set("pp.save", ir.Unit{})
+			g.Attrs.Set(ir.KeySave, ir.Unit{})
 		}
 		out = append(out, g.Result().Named(x.source.Name))
 	}
@@ -260,9 +260,9 @@ func (w *window) iterations(b *ir.Builder, n int, first *ir.Value, state []*ir.V
 	}
 	attrs := w.loop.Attrs
 	attrs.Set("trip_count", ir.I64Attr(n))
-	attrs.Delete("pp.unroll")
+	attrs.Delete(ir.KeyUnroll)
 	if a := unrollAttr(w.config, "scan_iterations", unrollOf(w.config), n); a != nil {
-		attrs.Set("pp.unroll", a)
+		attrs.Set(ir.KeyUnroll, a)
 	}
 	scan := b.Emit(ir.PPScan, state, attrs, []*ir.Block{block}, nil)
 	for k, v := range scan.Results {

@@ -94,7 +94,7 @@ func (k *marker) mark(op, around *ir.Op) (*ir.Op, error) {
 // repeats returns op, or, where repeats are to be marked and op is the loop
 // over all iterations, the loop over repeats and the drain that it becomes.
 func (k *marker) repeats(op, around *ir.Op) ([]*ir.Op, error) {
-	if op.Kind != ir.PPScan || around != nil || op.Attrs.Str("pp.loop") != "iterations" || boundaryOf(op) != (boundary{what: "repeat"}) {
+	if op.Kind != ir.PPScan || around != nil || op.Attrs.Str(ir.KeyLoop) != "iterations" || boundaryOf(op) != (boundary{what: "repeat"}) {
 		return []*ir.Op{op}, nil
 	}
 	out := new(ir.Block)
@@ -128,14 +128,14 @@ func boundaryOf(loop *ir.Op) boundary {
 }
 
 func configOf(loop *ir.Op) ir.Dict {
-	d, _ := loop.Attrs.Get("pp.config").(ir.Dict)
+	d, _ := loop.Attrs.Get(ir.KeyConfig).(ir.Dict)
 	return d
 }
 
 // within reports whether the body of loop, which stands in the loop outer if
 // any, becomes one region.
 func (b boundary) within(loop, outer *ir.Op) bool {
-	switch loop.Attrs.Str("pp.loop") {
+	switch loop.Attrs.Str(ir.KeyLoop) {
 	case "iterations":
 		return b.what == "iteration"
 	case "repeats":
@@ -149,7 +149,7 @@ func (b boundary) within(loop, outer *ir.Op) bool {
 // around reports whether loop becomes a region as a whole. Iterations beside a
 // loop over repeats belong to a repeat, too.
 func (b boundary) around(loop, outer *ir.Op) bool {
-	switch loop.Attrs.Str("pp.loop") {
+	switch loop.Attrs.Str(ir.KeyLoop) {
 	case "iterations":
 		return outer == nil && (b.what == "repeat" || b.outside && b.what == "iteration")
 	case "repeats":
@@ -198,7 +198,7 @@ func rematBody(f *ir.Func, loop *ir.Op, config ir.Dict) {
 	for _, v := range yield.Operands {
 		results = append(results, f.NewValue(v.Type, v.Name))
 	}
-	op := region(f, loop.Origin, body, yield.Operands, results, policy(config, loop.Attrs.Str("pp.loop") == "repeats"))
+	op := region(f, loop.Origin, body, yield.Operands, results, policy(config, loop.Attrs.Str(ir.KeyLoop) == "repeats"))
 	b.Ops = []*ir.Op{op, yield}
 	yield.Operands = slices.Clone(results)
 }

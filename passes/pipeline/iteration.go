@@ -93,7 +93,7 @@ func (it *iteration) where(pred, x, y *ir.Value) *ir.Value {
 }
 
 // trains reports whether the program is going to be differentiated.
-func (l *loop) trains() bool { return l.m.Attrs.Has("pp.gradient") }
+func (l *loop) trains() bool { return l.m.Attrs.Has(ir.KeyGradient) }
 
 // staged reports whether a side input has a stage dimension: where each stage
 // takes its own microbatch of it, and where one that all share has a cotangent,
@@ -108,7 +108,7 @@ func (it *iteration) real(v *ir.Value) *ir.Value {
 	if !it.trains() || !v.Type.Elem.IsFloat() {
 		return v
 	}
-	cut := it.b.Emit(ir.PPName, []*ir.Value{v}, ir.AttrsOf(facts.Named("name", ir.Str("")), facts.Named("pp.stop_gradient", ir.Unit{})), nil, nil).Results[0]
+	cut := it.b.Emit(ir.PPName, []*ir.Value{v}, ir.AttrsOf(facts.Named("name", ir.Str("")), facts.Named(ir.KeyStopGradient, ir.Unit{})), nil, nil).Results[0]
 	cut.Sharding = v.Sharding
 	out := it.where(it.valid, v, cut).Named(v.Name)
 	out.Sharding = v.Sharding
@@ -118,7 +118,7 @@ func (it *iteration) real(v *ir.Value) *ir.Value {
 // skipped is v, a result of all stages, with no number of a bubble in it.
 func (it *iteration) skipped(v *ir.Value) *ir.Value {
 	none := it.b.Broadcast(it.b.Splat(ir.Tensor(v.Type.Elem), 0), v.Type.Shape)
-	none.Def.Attrs.Set("pp.dont_care", ir.Unit{})
+	none.Def.Attrs.Set(ir.KeyDontCare, ir.Unit{})
 	out := it.where(it.valid, v, none)
 	if s := it.layer.Params()[0].Sharding; s != nil {
 		out.Sharding = s.Prepend(it.stageAxes()...)
@@ -235,7 +235,7 @@ func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 	}
 	in.b.Emit(ir.PPYield, out, nil, nil, nil)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(it.L)),
-		facts.Named("pp.loop", ir.Str("layers")), facts.Named("pp.config", it.config), facts.Named("pp.unroll", unrollAttr(it.attrs, "scan_layers", "", it.L)))
+		facts.Named(ir.KeyLoop, ir.Str("layers")), facts.Named(ir.KeyConfig, it.config), facts.Named(ir.KeyUnroll, unrollAttr(it.attrs, "scan_layers", "", it.L)))
 	return it.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil).Results
 }
 

@@ -47,9 +47,9 @@ func useGathered(f *ir.Func) {
 		return
 	}
 	for _, p := range f.Params() {
-		if g, ok := p.Attrs.Get("pp.gathered").(*ir.Sharding); ok {
+		if g, ok := p.Attrs.Get(ir.KeyGathered).(*ir.Sharding); ok {
 			p.Sharding = g
-			p.Attrs.Delete("pp.gathered")
+			p.Attrs.Delete(ir.KeyGathered)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (s *stager) schedule(op *ir.Op) (schedule, error) {
 		if len(c.stage) == 0 {
 			return c, pass.Errorf(op, "pipeline: skip_bubbles = true with all %d stages on one device, which has work in every iteration; leave it out", c.S)
 		}
-		s.m.Attrs.Set("pp.skip_bubbles", ir.Unit{})
+		s.m.Attrs.Set(ir.KeySkipBubbles, ir.Unit{})
 	}
 	return c, nil
 }
@@ -296,7 +296,7 @@ func (l *loop) splitWeights() {
 func (l *loop) param(w *ir.Value, t *ir.Type, s *ir.Sharding, lo, hi int) *ir.Value {
 	v := l.f.NewValue(t, w.Name)
 	v.Sharding, v.Attrs = s, w.Attrs
-	v.Attrs.Set("pp.rows", ir.Ints{lo, hi})
+	v.Attrs.Set(ir.KeyRows, ir.Ints{lo, hi})
 	return v
 }
 
@@ -401,7 +401,7 @@ func (l *loop) initial(x, micro *ir.Value) []carry {
 	state := []carry{{"state_io", l.stream(x, micro)}}
 	buffer := func(name string, shape ...int) {
 		v := b.Broadcast(b.Splat(ir.Tensor(x.Type.Elem), 0), append(shape, inner...))
-		v.Def.Attrs.Set("pp.dont_care", ir.Unit{})
+		v.Def.Attrs.Set(ir.KeyDontCare, ir.Unit{})
 		state = append(state, carry{name, l.lay(v, micro.Sharding, len(shape)-1)})
 	}
 	buffer("shift", l.S)
@@ -425,7 +425,7 @@ func (l *loop) stream(x, micro *ir.Value) *ir.Value {
 	inner, m := micro.Type.Shape, l.held()
 	if more := l.S*m - l.M; more > 0 {
 		none := l.b.Splat(ir.Tensor(x.Type.Elem), 0)
-		none.Def.Attrs.Set("pp.dont_care", ir.Unit{})
+		none.Def.Attrs.Set(ir.KeyDontCare, ir.Unit{})
 		edge := make([]int, x.Type.Rank())
 		high := slices.Clone(edge)
 		high[0] = more * inner[0]
@@ -499,7 +499,7 @@ func (l *loop) scan(state []carry) *ir.Op {
 	}
 	it.b.Emit(ir.PPYield, append(yield, sums...), nil, nil, nil)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(state))), facts.Named("trip_count", ir.I64Attr(l.iterations())),
-		facts.Named("pp.loop", ir.Str("iterations")), facts.Named("pp.config", l.config), facts.Named("pp.unroll", unrollAttr(l.attrs, "scan_iterations", unrollOf(l.attrs), l.iterations())))
+		facts.Named(ir.KeyLoop, ir.Str("iterations")), facts.Named(ir.KeyConfig, l.config), facts.Named(ir.KeyUnroll, unrollAttr(l.attrs, "scan_iterations", unrollOf(l.attrs), l.iterations())))
 	scan := l.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil)
 	for i, c := range state {
 		scan.Results[i].Name = c.name
@@ -593,7 +593,7 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []
 	}
 	for i := range weights {
 		leaf := layer.Params()[1+len(sides)+i]
-		v := s.f.NewArg(body, leaf.Type, leaf.Attrs.Str("pp.name"))
+		v := s.f.NewArg(body, leaf.Type, leaf.Attrs.Str(ir.KeyName))
 		args = append(args, whole(b, v, leaf, nil, policy, config))
 	}
 	out := slices.Clone(b.Call(layer, args...))
@@ -602,7 +602,7 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []
 	}
 	b.Emit(ir.PPYield, out, nil, nil, nil)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(n)),
-		facts.Named("pp.loop", ir.Str("layers")), facts.Named("pp.config", ir.Dict(config)), facts.Named("pp.unroll", unrollAttr(config, "scan_layers", "scan_layers", n)))
+		facts.Named(ir.KeyLoop, ir.Str("layers")), facts.Named(ir.KeyConfig, ir.Dict(config)), facts.Named(ir.KeyUnroll, unrollAttr(config, "scan_layers", "scan_layers", n)))
 	return s.b.Emit(ir.PPScan, append(init, weights...), attrs, []*ir.Block{body}, nil).Results, nil
 }
 
@@ -642,12 +642,12 @@ func whole(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Shardin
 	if !isGathered(leaf, elem) {
 		if elem != own {
 			v = b.Convert(v, elem)
-			v.Def.Attrs.Set(facts.ReduceAttr, ir.Str(own.String()))
+			v.Def.Attrs.Set(ir.KeyReduceDType, ir.Str(own.String()))
 			v = b.Convert(v, own)
 		}
 		return v
 	}
-	g := leaf.Attrs.Get("pp.gathered").(*ir.Sharding)
+	g := leaf.Attrs.Get(ir.KeyGathered).(*ir.Sharding)
 	if lift != nil {
 		g = lift(g)
 	}
@@ -656,7 +656,7 @@ func whole(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Shardin
 		attrs.Set("dtype", ir.Str(elem.String()))
 	}
 	if reduce := config.Get("reduce_dtype"); reduce != nil {
-		attrs.Set(facts.ReduceAttr, reduce)
+		attrs.Set(ir.KeyReduceDType, reduce)
 	}
 	out := b.Emit(ir.PPGather, []*ir.Value{v}, attrs, nil, nil).Results[0]
 	out.Name = v.Name
@@ -677,6 +677,6 @@ func roundedTo(leaf *ir.Value, config ir.Attrs) ir.DType {
 // has a pp.gather where it is used: it is stored in parts, or rounded on the way
 // to a sharding that the program states.
 func isGathered(leaf *ir.Value, elem ir.DType) bool {
-	g, ok := leaf.Attrs.Get("pp.gathered").(*ir.Sharding)
+	g, ok := leaf.Attrs.Get(ir.KeyGathered).(*ir.Sharding)
 	return ok && leaf.Sharding != nil && (!g.SameLayout(leaf.Sharding) || elem != leaf.Type.Elem)
 }

@@ -32,7 +32,7 @@ func (u *unroller) block(b *ir.Block) {
 		for _, r := range op.Regions {
 			u.block(r)
 		}
-		k := op.Int("pp.unroll")
+		k := op.Int(ir.KeyUnroll)
 		if op.Kind != ir.PPScan || k < 2 && !(k == 1 && op.Int("trip_count") == 1) {
 			out.Ops = append(out.Ops, op)
 			continue
@@ -160,9 +160,9 @@ func (w *unrolling) loop() [][]*ir.Value {
 	}
 	in.Emit(ir.PPYield, yield, nil, nil, nil)
 	attrs := w.op.Attrs
-	attrs.Delete("pp.unroll")
+	attrs.Delete(ir.KeyUnroll)
 	attrs.Set("trip_count", ir.I64Attr(w.groups))
-	attrs.Set("pp.turn", ir.I64Attr(k))
+	attrs.Set(ir.KeyTurn, ir.I64Attr(k))
 	scan := w.b.Emit(ir.PPScan, operands, attrs, []*ir.Block{body}, nil)
 	w.carries = scan.Results[:n]
 	for i, y := range scan.Results[n:] {

@@ -233,7 +233,7 @@ func wholeFactors(op *ir.Op) *ir.Factors {
 // sharded as what it is of. What any device can make any part of by itself
 // states none.
 func StateShardings(_ *pass.Context, m *ir.Module) error {
-	if m.Attrs.Str("pp.gradient") == "" || !facts.ExplicitMode(m) || len(m.Meshes) == 0 {
+	if m.Attrs.Str(ir.KeyGradient) == "" || !facts.ExplicitMode(m) || len(m.Meshes) == 0 {
 		return nil
 	}
 	f := m.Main()

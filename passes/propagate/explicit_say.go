@@ -281,7 +281,7 @@ func (w *derivation) constrainText(v *ir.Value, dims [][]ir.AxisRef) string {
 
 // dropAxes removes the names of axes, which nobody reads any more.
 func dropAxes(f *ir.Func) {
-	f.Body.Walk(func(op *ir.Op) { op.Attrs.Delete(facts.AxesAttr) })
+	f.Body.Walk(func(op *ir.Op) { op.Attrs.Delete(ir.KeyAxes) })
 }
 
 // nameOf is what the language calls dimension d of v, "" where it has no name.
@@ -290,7 +290,7 @@ func (w *derivation) nameOf(v *ir.Value, d, depth int) string {
 	if v.Def != nil {
 		attrs = v.Def.Attrs
 	}
-	for _, attr := range []string{facts.AxesAttr, "pp.logical"} {
+	for _, attr := range []string{ir.KeyAxes, ir.KeyLogical} {
 		if names, ok := attrs.Get(attr).(ir.Array); ok {
 			if i := d - (v.Type.Rank() - len(names)); i >= 0 && i < len(names) {
 				name, _ := names[i].(ir.Str)

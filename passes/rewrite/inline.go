@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"ppc/ir"
-	"ppc/ir/facts"
 	"ppc/passes/pass"
 )
 
@@ -61,8 +60,8 @@ func (in *inliner) call(op *ir.Op, active []string) ([]*ir.Op, error) {
 		v := op.Operands[i]
 		if p.Sharding != nil {
 			v = b.Constrain(v, p.Sharding)
-			if names := p.Attrs.Get(facts.AxesAttr); names != nil {
-				v.Def.Attrs.Set(facts.AxesAttr, names)
+			if names := p.Attrs.Get(ir.KeyAxes); names != nil {
+				v.Def.Attrs.Set(ir.KeyAxes, names)
 			}
 		}
 		sub[p] = v

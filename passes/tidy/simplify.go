@@ -101,7 +101,7 @@ func (s *simplifier) block(b *ir.Block) {
 // what goes in. onceOrNever returns what to use in place of the results of op,
 // or nil. The loops of a pipeline stay: their order bounds what is alive.
 func onceOrNever(b *ir.Builder, op *ir.Op) []*ir.Value {
-	if op.Kind != ir.While || op.Attrs.Has("pp.loop") {
+	if op.Kind != ir.While || op.Attrs.Has(ir.KeyLoop) {
 		return nil
 	}
 	c, ok := facts.CountOf(op)
@@ -129,7 +129,7 @@ func onceOrNever(b *ir.Builder, op *ir.Op) []*ir.Value {
 }
 
 func (s *simplifier) first(b *ir.Builder, op *ir.Op) *ir.Value {
-	if len(op.Results) != 1 || !op.Kind.Has(ir.Pure) || op.Attrs.Has("pp.dont_care") || op.Unread() {
+	if len(op.Results) != 1 || !op.Kind.Has(ir.Pure) || op.Attrs.Has(ir.KeyDontCare) || op.Unread() {
 		return nil
 	}
 	for _, r := range s.rules[op.Kind] {
@@ -225,7 +225,7 @@ func noChange(b *ir.Builder, op *ir.Op) *ir.Value {
 // everywhere.
 func partOfSplat(b *ir.Builder, op *ir.Op) *ir.Value {
 	x := op.Operands[0].Def
-	if x == nil || x.Kind != ir.BroadcastInDim || x.Attrs.Has("pp.dont_care") || x.Operands[0].Type.Rank() > 0 {
+	if x == nil || x.Kind != ir.BroadcastInDim || x.Attrs.Has(ir.KeyDontCare) || x.Operands[0].Type.Rank() > 0 {
 		return nil
 	}
 	return b.Broadcast(x.Operands[0], op.Result().Type.Shape)

@@ -18,7 +18,7 @@ import (
 func sums(uses []int, home []*ir.Block) []identity {
 	// owned reports whether v is computed in the block of op, and used once.
 	owned := func(v *ir.Value, op *ir.Op) bool {
-		return v.Def != nil && int(v.ID) < len(uses) && uses[v.ID] == 1 && !v.Def.Attrs.Has("pp.dont_care") && home[v.ID] == home[op.Result().ID]
+		return v.Def != nil && int(v.ID) < len(uses) && uses[v.ID] == 1 && !v.Def.Attrs.Has(ir.KeyDontCare) && home[v.ID] == home[op.Result().ID]
 	}
 	ofTerm := func(r func(b *ir.Builder, term *ir.Op, rest *ir.Value) *ir.Value) identity {
 		return func(b *ir.Builder, op *ir.Op) *ir.Value {

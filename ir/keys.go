@@ -1,0 +1,56 @@
+package ir
+
+// The discardable attributes by which the language and the passes tell each other
+// of a pipeline. Passes that rebuild an op or a value keep those that stay true.
+
+// Names and kinds of parameters and results of main.
+const (
+	KeyName     = "pp.name"     // string: what the user calls it
+	KeyKind     = "pp.kind"     // string: input, param, state, step, metric or gradient
+	KeyFile     = "pp.file"     // string: the tensor file with its initial value
+	KeyInit     = "pp.init"     // string: how it is initialised without one
+	KeyMax      = "pp.max"      // int: a bound that no number of an integer input reaches
+	KeyFrozen   = "pp.frozen"   // unit: a parameter that is not trained
+	KeyUpdate   = "pp.update"   // dict: what the update of this parameter has for settings of its own
+	KeyLogical  = "pp.logical"  // array of strings: the axes of its dimensions as the language names them
+	KeyLayers   = "pp.layers"   // int: how many layers dimension 0 stacks
+	KeyRows     = "pp.rows"     // two ints: of the stacked layers it holds those from the first to before the second
+	KeyGathered = "pp.gathered" // sharding: of a parameter of a layer, as the layer computes with it
+	KeyAlias    = "pp.alias"    // int: the parameter whose place a result takes in the next step
+	KeyBatches  = "pp.batches"  // int: how many accumulated batches an input holds
+	KeyZero     = "pp.zero"     // string: the axis along which optimizer state is sharded beyond its parameter
+	KeySharding = "pp.sharding" // sharding: of the global value, in a program for one device
+	KeySize     = "pp.size"     // ints: the shape without padding
+)
+
+// Settings of a module.
+const (
+	KeyMode          = "pp.mode"           // string: explicit, or shardings are propagated
+	KeyGradient      = "pp.gradient"       // string: params or all, of what the gradient is asked for
+	KeyKeepGradients = "pp.keep_gradients" // unit: a step returns the gradients too
+	KeyTrain         = "pp.train"          // dict: the optimizer and its settings
+	KeyCombine       = "pp.combine"        // int: the most bytes of a combined collective
+	KeySkipBubbles   = "pp.skip_bubbles"   // unit: the work of bubbles is left out
+)
+
+// Facts about loops.
+const (
+	KeyLoop      = "pp.loop"      // string: iterations, repeats, layers, batches or blocks
+	KeyConfig    = "pp.config"    // dict: the settings of the pipeline or stack that the loop is of
+	KeyUnroll    = "pp.unroll"    // int: how many iterations one body is to hold
+	KeyTurn      = "pp.turn"      // int: how many iterations of the original loop one body holds
+	KeyReverse   = "pp.reverse"   // unit: the loop runs backward through the iterations of another
+	KeyResiduals = "pp.residuals" // array of dicts: for each per-iteration output, why it is kept
+)
+
+// Facts about other ops.
+const (
+	KeyAxes         = "pp.axes"          // array of strings: the axes of the result as the language names them; leading dimensions that a pass added have no name
+	KeyDontCare     = "pp.dont_care"     // unit: no result of the program depends on the elements
+	KeyResidual     = "pp.residual"      // dict: the name of the residual that the op writes a row of, and why it is kept
+	KeyIteration    = "pp.iteration"     // unit: the op writes the row of one iteration of a pipeline
+	KeySave         = "pp.save"          // unit, on pp.gather: the gathered weight is kept for the backward pass
+	KeyStopGradient = "pp.stop_gradient" // unit, on pp.name: no cotangent flows through
+	KeyOverBatches  = "pp.over_batches"  // unit, on pp.name: a number that is of all accumulated batches of a step
+	KeyReduceDType  = "pp.reduce_dtype"  // string, on a pp.gather or a conversion that rounds a weight: the element type in which the weight's gradient is summed and scattered; without it that is the weight's own
+)
