@@ -16,8 +16,8 @@ fn project(h, kernel) {
   return dot(h, kernel, over: embed)
 }
 
-fn attend(q, k, v, kernel, segments, window = 0, cap = 0) {
-  context = checkpoint(attention(q, k, v, causal: true, window: window, cap: cap, segments: segments), "context")
+fn attend(q, k, v, kernel, segments, window = 0, cap = 0, sinks = none) {
+  context = checkpoint(attention(q, k, v, causal: true, window: window, cap: cap, segments: segments, sinks: sinks), "context")
   return checkpoint(dot(context, kernel, over: [heads, head]), "out_proj")
 }
 

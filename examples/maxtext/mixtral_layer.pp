@@ -1,9 +1,7 @@
 // Mixtral: Llama 2 with eight experts in place of the MLP, of which a token uses
-// two; here four, over two devices.
+// two.
 
-include "common.pp"
-
-axes { experts = 4, routes = experts }
+include "experts.pp"
 
 layer mixtral(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch, seq], capacity: number = 0) {
   param attention_norm: weight[embed]                 = ones        as "pre_self_attention_layer_norm/scale"
@@ -21,20 +19,4 @@ layer mixtral(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[bat
   a = x + self_attention(rmsnorm(x, attention_norm, over: embed), query, key, value, out, pos, segments)
   y, balance = moe(rmsnorm(a, mlp_norm, over: embed), gate, wi_0, wi_1, wo, k: 2, capacity: capacity)
   return a + y, balance
-}
-
-mesh { stage = 4, expert = 2 }
-
-// Elsewhere than at the experts, their devices share the batch and the weights.
-shard weights {
-  experts              -> expert
-  embed                -> fsdp, expert
-  embed                -> fsdp
-  heads, kv_heads, mlp -> tensor
-}
-shard activations {
-  experts              -> expert
-  batch                -> data, fsdp, expert
-  batch                -> data, fsdp
-  heads, kv_heads, mlp -> tensor
 }

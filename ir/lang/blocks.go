@@ -50,6 +50,9 @@ func (e *elab) blockArgs(x *callExpr) (d *funcDecl, along string, size int, ok b
 	n, isName := slots[0].value.(*nameRef)
 	if isName {
 		d = e.p.fns[n.name]
+		if f, bound := e.scope.vars[n.name].(functionRef); bound {
+			d = f.decl
+		}
 	}
 	if d == nil || d.kind != "fn" {
 		e.fail(slots[0].span, "fn f(x) { … }, then blocks(f, along: seq, size: 128)(x)", errBlocksForm)

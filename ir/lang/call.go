@@ -97,6 +97,13 @@ func (e *elab) call(x *callExpr) value {
 	if n.name == "blocks" {
 		return e.fail(x.span, "blocks(f, along: seq, size: 128)(x)", errBlocksForm)
 	}
+	if e.scope != nil {
+		if f, bound := e.scope.vars[n.name].(functionRef); bound && f.decl != nil {
+			return e.inline(x, f.decl)
+		} else if bound {
+			return e.builtin(x, &nameRef{n.span, f.name}, f.builtin)
+		}
+	}
 	if d := e.p.fns[n.name]; d != nil {
 		if d.kind == "layer" {
 			return e.fail(n.span, "stack("+n.name+", layers: 1)(…) applies it once", errLayerCall, n.name)
@@ -353,6 +360,8 @@ func (e *elab) bindArgs(x *callExpr, d *funcDecl, inner *scope) bool {
 		switch {
 		case slots[i] != nil && slots[i].to != nil:
 			e.fail(slots[i].span, "", errArrowArg, d.name, p.name)
+		case slots[i] != nil && p.function():
+			v = e.functionOf(slots[i].value, d.name+"'s "+p.name)
 		case slots[i] != nil:
 			v = e.eval(slots[i].value)
 			if l, isRules := v.(shardRules); isRules && len(l) == 0 {
@@ -376,7 +385,40 @@ func (e *elab) defaultOf(p param, inner *scope) value {
 	outer := e.scope
 	e.scope = inner
 	defer func() { e.scope = outer }()
+	if p.function() {
+		return e.functionOf(p.def, p.name)
+	}
 	return e.eval(p.def)
+}
+
+// function reports whether a parameter of an fn takes a function.
+func (p *param) function() bool { return p.typ != nil && !p.typ.open && p.typ.elem == "function" }
+
+// functionOf reads an argument that names a function.
+func (e *elab) functionOf(x expr, what string) value {
+	n, isName := x.(*nameRef)
+	if !isName {
+		return e.fail(x.at(), "", errWant, what, "the name of a function", "something else")
+	}
+	if n.name == "none" {
+		return none{}
+	}
+	if v, bound := e.scope.vars[n.name]; bound {
+		switch v.(type) {
+		case functionRef, none, poison:
+			return v
+		}
+		return e.fail(x.at(), "", errWant, what, "the name of a function", describe(v))
+	}
+	if d := e.p.fns[n.name]; d != nil && d.kind == "fn" {
+		return functionRef{n.name, d, nil}
+	} else if d != nil {
+		return e.fail(x.at(), "", errWant, what, "the name of a function", "the "+d.kind+" "+d.name)
+	}
+	if f := e.p.builtins[n.name]; f != nil {
+		return functionRef{n.name, nil, f}
+	}
+	return e.fail(x.at(), near(n.name, e.functions()), errUnknownFunction, n.name)
 }
 
 func (e *elab) axisArgument(d *funcDecl, i int, a *arg, x *callExpr) (string, bool) {
@@ -395,7 +437,7 @@ func (e *elab) axisArgument(d *funcDecl, i int, a *arg, x *callExpr) (string, bo
 // by name, an element type, and axes that it must have besides any others.
 func (e *elab) fits(d *funcDecl, p param, v value, x expr, inner *scope) bool {
 	t := p.typ
-	if t == nil {
+	if t == nil || p.function() {
 		return true
 	}
 	want := map[string]string{"number": "a number", "bool": "a truth value", "text": "a text", "tensor": "a tensor"}[t.elem]

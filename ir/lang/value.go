@@ -45,6 +45,13 @@ type (
 	shardRules []rule
 	// layerRef is a layer that is named, to be stacked.
 	layerRef struct{ decl *funcDecl }
+	// functionRef is a function that an argument names: an fn, or one that is
+	// built in.
+	functionRef struct {
+		name    string
+		decl    *funcDecl
+		builtin *builtin
+	}
 	// initializer is what a param starts as: normal(0.02).
 	initializer string
 )
@@ -62,6 +69,7 @@ func (poison) kind() string      { return "nothing" }
 func (mapping) kind() string     { return "an arrow" }
 func (shardRules) kind() string  { return "sharding rules" }
 func (layerRef) kind() string    { return "a layer" }
+func (functionRef) kind() string { return "a function" }
 func (initializer) kind() string { return "an initializer" }
 
 func isPoison(vs ...value) bool {
@@ -136,6 +144,8 @@ func describe(v value) string {
 		return fmt.Sprintf("the text %q", string(v))
 	case layerRef:
 		return "the layer " + v.decl.name
+	case functionRef:
+		return "the function " + v.name
 	}
 	return v.kind()
 }

@@ -1,0 +1,8 @@
+// A pipeline of DeepSeek layers in which every expert sees every token.
+
+include "deepseek_moe_layer.pp"
+
+model deepseek_moe_stack(x: act[batch, seq, embed], dout: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
+  out, balance = pipeline(deepseek_moe, layers: layers)(x, positions, segment_ids)
+  return loss: sum(out * dout), out, balance: balance
+}
