@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"ppc/internal/atomicfile"
-	"ppc/ir/lang"
+	"ppc/ir/lang/syntax"
 )
 
 // maxText is how many bytes of a program in MLIR or HLO are read; a .pp file
@@ -152,7 +152,7 @@ func (s *Source) noteInput(c claim) error {
 func (s *Source) readAll(r io.Reader) ([]byte, error) {
 	limit, kind := maxText, "a program in MLIR or HLO"
 	if s.inPP() {
-		limit, kind = lang.MaxSource, "a .pp file"
+		limit, kind = syntax.MaxSource, "a .pp file"
 	}
 	tooLong := fmt.Errorf("it has more than %d bytes, the most that is read of %s", limit, kind)
 	if f, ok := r.(*os.File); ok {

@@ -8,6 +8,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/lang"
+	"ppc/ir/lang/syntax"
 )
 
 // Check reads the programs and reports everything for which they would not run,
@@ -64,7 +65,7 @@ func Format(ctx context.Context, src *Source) (*Formatted, error) {
 		if f.Old, err = src.read(src.name()); err != nil {
 			return nil, fileError(err)
 		}
-		f.New, err = lang.Format(f.Name, f.Old)
+		f.New, err = syntax.Format(f.Name, f.Old)
 		return f, err
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"ppc/internal/diag"
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // normalized is x divided by a number of the batch, which the optimizer makes the
@@ -14,13 +15,13 @@ func normalized(e *elab, c *builtinCall) value {
 	x, by := c.tensor("x"), c.tensor("by")
 	switch {
 	case e.model == nil:
-		return e.fail(c.span, "return the means of both, and divide in the model", errNormalized, "a layer")
+		return e.fail(c.Span, "return the means of both, and divide in the model", errNormalized, "a layer")
 	case e.inBlocks:
-		return e.fail(c.span, "return the blocks, and divide what they sum up to", errNormalized, "blocks")
+		return e.fail(c.Span, "return the blocks, and divide what they sum up to", errNormalized, "blocks")
 	case !x.elem().IsFloat():
-		return e.fail(c.span, "cast(x, f32)", errFloat, c.name, x)
+		return e.fail(c.Span, "cast(x, f32)", errFloat, c.name, x)
 	case by.axis(e.model.batch) >= 0 || by.elem() == ir.I1:
-		return e.fail(c.span, "sum(…) makes it one", errWant, "normalized's by", "a number of the batch", describe(by))
+		return e.fail(c.Span, "sum(…) makes it one", errWant, "normalized's by", "a number of the batch", describe(by))
 	case !e.need(c, "x", x, namesOf(by.axes)...):
 		return poison{}
 	}
@@ -44,28 +45,28 @@ func (e *elab) noteReduced(t *tensor, over []string) {
 }
 
 // noteRatio notes v, which the main function computes as a / b, tensors.
-func (e *elab) noteRatio(x *binaryExpr, v, a, b value) {
+func (e *elab) noteRatio(x *syntax.BinaryExpr, v, a, b value) {
 	q, ok := v.(*tensor)
 	divisor, isTensor := b.(*tensor)
-	if x.op != "/" || !ok || !isTensor || e.model == nil {
+	if x.Op != "/" || !ok || !isTensor || e.model == nil {
 		return
 	}
-	at, _ := e.where(x.span)
-	e.model.ratios = append(e.model.ratios, ratio{span: at, x: written(x.x.at(), "sum"), by: written(x.y.at(), "count"), value: q.v, divisor: divisor.v})
+	at, _ := e.where(x.Span)
+	e.model.ratios = append(e.model.ratios, ratio{Span: at, x: written(x.X.At(), "sum"), by: written(x.Y.At(), "count"), value: q.v, divisor: divisor.v})
 }
 
 // written is the expression at a place as the source has it, or a name for it
 // where it is too long to repeat.
-func written(at span, name string) string {
+func written(at syntax.Span, name string) string {
 	const most = 40
-	if at.src == nil || at.len > most {
+	if at.Src == nil || at.Len > most {
 		return name
 	}
-	line := []rune(diag.LineOf(at.src.text, at.line))
-	if at.col-1+at.len > len(line) {
+	line := []rune(diag.LineOf(at.Src.Text, at.Line))
+	if at.Col-1+at.Len > len(line) {
 		return name
 	}
-	return strings.TrimSpace(string(line[at.col-1 : at.col-1+at.len]))
+	return strings.TrimSpace(string(line[at.Col-1 : at.Col-1+at.Len]))
 }
 
 // checkMeanOfMeans warns of results that depend on a quotient whose divisor is
@@ -82,16 +83,16 @@ func (p *program) checkMeanOfMeans(s *modelState) {
 		made := d.of(main, v)
 		return !slices.ContainsFunc(main.Params(), func(q *ir.Value) bool { return made[q] && q.Attrs.Str(ir.KeyKind) == "input" })
 	})
-	said := make(map[span]bool)
+	said := make(map[syntax.Span]bool)
 	for _, q := range s.ratios {
 		made := d.of(main, q.divisor)
-		if said[q.span] || !slices.ContainsFunc(statistics, func(v *ir.Value) bool { return made[v] }) {
+		if said[q.Span] || !slices.ContainsFunc(statistics, func(v *ir.Value) bool { return made[v] }) {
 			continue
 		}
 		for i, v := range main.Return().Operands {
 			if v.Type.Rank() == 0 && v.Type.Elem.IsFloat() && d.of(main, v)[q.value] {
-				said[q.span] = true
-				p.warn(q.span, meanOfMeans, "normalized("+q.x+", by: "+q.by+")", warnMeanOfMeans, accumulate, q.by, main.Results[i].Attrs.Str(ir.KeyName))
+				said[q.Span] = true
+				p.Warn(q.Span, meanOfMeans, "normalized("+q.x+", by: "+q.by+")", warnMeanOfMeans, accumulate, q.by, main.Results[i].Attrs.Str(ir.KeyName))
 				break
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // blocked is blocks(fn, along: axis, size: n)(arguments…): the function on n
@@ -14,16 +15,16 @@ import (
 //
 // Where the rules cut the axis along the mesh, a block is made of as many
 // elements of each device, so that no block moves elements between devices.
-func (e *elab) blocked(x, inner *callExpr) value {
+func (e *elab) blocked(x, inner *syntax.CallExpr) value {
 	d, along, size, ok := e.blockArgs(inner)
 	if !ok {
-		for _, a := range x.args {
-			e.eval(a.value)
+		for _, a := range x.Args {
+			e.eval(a.Value)
 		}
 		return poison{}
 	}
 	scope := newScope()
-	e.mark(x.span)
+	e.mark(x.Span)
 	if !e.bindArgs(x, d, scope) {
 		return poison{}
 	}
@@ -36,38 +37,38 @@ func (e *elab) blocked(x, inner *callExpr) value {
 }
 
 // blockArgs reads the function, the axis and the size of a block.
-func (e *elab) blockArgs(x *callExpr) (d *funcDecl, along string, size int, ok bool) {
+func (e *elab) blockArgs(x *syntax.CallExpr) (d *syntax.FuncDecl, along string, size int, ok bool) {
 	slots, ok := e.match(x, "blocks", []string{"function", "along", "size"})
 	for _, a := range slots {
 		if a == nil && ok {
-			e.fail(x.span, "blocks(f, along: seq, size: 128)(x)", errBlocksForm)
+			e.fail(x.Span, "blocks(f, along: seq, size: 128)(x)", errBlocksForm)
 			ok = false
 		}
 	}
 	if !ok {
 		return nil, "", 0, false
 	}
-	n, isName := slots[0].value.(*nameRef)
+	n, isName := slots[0].Value.(*syntax.NameRef)
 	if isName {
-		d = e.p.fns[n.name]
-		if f, bound := e.scope.vars[n.name].(functionRef); bound {
+		d = e.p.fns[n.Name]
+		if f, bound := e.scope.vars[n.Name].(functionRef); bound {
 			d = f.decl
 		}
 	}
-	if d == nil || d.kind != "fn" {
-		e.fail(slots[0].span, "fn f(x) { … }, then blocks(f, along: seq, size: 128)(x)", errBlocksForm)
+	if d == nil || d.Kind != "fn" {
+		e.fail(slots[0].Span, "fn f(x) { … }, then blocks(f, along: seq, size: 128)(x)", errBlocksForm)
 		return nil, "", 0, false
 	}
 	if slices.ContainsFunc(e.frames, func(f frame) bool { return f.decl == d }) {
-		e.fail(x.span, "functions are inlined and cannot recur", errRecursion, d.name)
+		e.fail(x.Span, "functions are inlined and cannot recur", errRecursion, d.Name)
 		return nil, "", 0, false
 	}
-	along, ok = e.axisOf(slots[1].value)
+	along, ok = e.axisOf(slots[1].Value)
 	if !ok {
 		return nil, "", 0, false
 	}
-	c := &builtinCall{name: "blocks", span: x.span, exprs: map[string]expr{"size": slots[2].value}, args: make(map[string]value)}
-	if c.args["size"], ok = e.argument("blocks", argSpec{name: "size", kind: numberArg}, slots[2].value); ok {
+	c := &builtinCall{name: "blocks", Span: x.Span, exprs: map[string]syntax.Expr{"size": slots[2].Value}, args: make(map[string]value)}
+	if c.args["size"], ok = e.argument("blocks", argSpec{name: "size", kind: numberArg}, slots[2].Value); ok {
 		size, ok = e.wholeArg(c, "size", 1, maxAxis)
 	}
 	return d, along, size, ok
@@ -92,28 +93,28 @@ type blockLoop struct {
 
 // cut returns the names of the arguments that have the axis, which must be
 // there and divide.
-func (k *blockLoop) cut(x *callExpr, d *funcDecl, s *scope) (names []string, ok bool) {
+func (k *blockLoop) cut(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope) (names []string, ok bool) {
 	whole := 0
-	for _, q := range d.params {
-		t, isTensor := s.vars[q.name].(*tensor)
+	for _, q := range d.Params {
+		t, isTensor := s.vars[q.Name].(*tensor)
 		if !isTensor || t.axis(k.along) < 0 {
 			continue
 		}
-		names = append(names, q.name)
+		names = append(names, q.Name)
 		n := t.axes[t.axis(k.along)].size
 		if whole != 0 && n != whole {
-			k.e.fail(x.span, "", errSizes, "blocks", k.along, whole, n)
+			k.e.fail(x.Span, "", errSizes, "blocks", k.along, whole, n)
 			return nil, false
 		}
 		whole = n
 	}
 	switch {
 	case whole == 0:
-		k.e.fail(x.span, "", errBlocksAxis, d.name, k.along)
+		k.e.fail(x.Span, "", errBlocksAxis, d.Name, k.along)
 	case whole%k.size != 0:
-		k.e.fail(x.span, "", errBlocksSize, k.along, whole, k.size)
+		k.e.fail(x.Span, "", errBlocksSize, k.along, whole, k.size)
 	case whole%k.parts != 0 || k.size%k.parts != 0:
-		k.e.fail(x.span, "", errBlocksParts, k.size, k.along, k.parts)
+		k.e.fail(x.Span, "", errBlocksParts, k.size, k.along, k.parts)
 	default:
 		k.n = whole / k.size
 		return names, true
@@ -122,15 +123,15 @@ func (k *blockLoop) cut(x *callExpr, d *funcDecl, s *scope) (names []string, ok 
 }
 
 // run builds the loop, whose body is the function's.
-func (k *blockLoop) run(x *callExpr, d *funcDecl, s *scope, cut []string) value {
+func (k *blockLoop) run(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope, cut []string) value {
 	e, outer := k.e, *k.e
 	var xs []*ir.Value
 	for _, name := range cut {
 		xs = append(xs, k.split(s.vars[name].(*tensor)))
 	}
-	for _, q := range d.params {
-		if t, ok := s.vars[q.name].(*tensor); ok && !slices.Contains(cut, q.name) {
-			s.set(q.name, e.gatheredOnce(t))
+	for _, q := range d.Params {
+		if t, ok := s.vars[q.Name].(*tensor); ok && !slices.Contains(cut, q.Name) {
+			s.set(q.Name, e.gatheredOnce(t))
 		}
 	}
 	loop, body := new(ir.Block), new(ir.Block)
@@ -140,12 +141,12 @@ func (k *blockLoop) run(x *callExpr, d *funcDecl, s *scope, cut []string) value 
 		t := s.vars[name].(*tensor)
 		s.set(name, k.join(t.axes, e.b.Func.NewArg(loop, xs[i].Type.WithShape(xs[i].Type.Shape[1:]...), name)))
 	}
-	e.scope, e.frames, e.inBlocks = s, append(e.frames, frame{d, x.span}), true
-	v, done := e.run(d.body)
+	e.scope, e.frames, e.inBlocks = s, append(e.frames, frame{d, x.Span}), true
+	v, done := e.run(d.Body)
 	inside := e.b
 	e.b, e.scope, e.frames, e.inBlocks = outer.b, outer.scope, outer.frames, outer.inBlocks
 	if !done {
-		return e.fail(x.span, "", errNoReturn, d.kind, d.name)
+		return e.fail(x.Span, "", errNoReturn, d.Kind, d.Name)
 	}
 	results, ok := k.results(x, d, v)
 	if !ok {
@@ -169,7 +170,7 @@ func (k *blockLoop) run(x *callExpr, d *funcDecl, s *scope, cut []string) value 
 }
 
 // results are the tensors that the function returned, which have the axis.
-func (k *blockLoop) results(x *callExpr, d *funcDecl, v value) ([]*tensor, bool) {
+func (k *blockLoop) results(x *syntax.CallExpr, d *syntax.FuncDecl, v value) ([]*tensor, bool) {
 	vs, ok := v.(tuple)
 	if !ok {
 		vs = tuple{v}
@@ -179,7 +180,7 @@ func (k *blockLoop) results(x *callExpr, d *funcDecl, v value) ([]*tensor, bool)
 		t, ok := v.(*tensor)
 		if !ok || t.axis(k.along) < 0 || t.axes[t.axis(k.along)].size != k.size {
 			if !isPoison(v) {
-				k.e.fail(x.span, "", errBlocksResult, d.name, k.size, k.along, describe(v))
+				k.e.fail(x.Span, "", errBlocksResult, d.Name, k.size, k.along, describe(v))
 			}
 			return nil, false
 		}

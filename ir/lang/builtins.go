@@ -7,10 +7,12 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 func need(name string, kind argKind) argSpec { return argSpec{name: name, kind: kind} }
-func may(name string, kind argKind) argSpec  { return argSpec{name, kind, true} }
+
+func may(name string, kind argKind) argSpec { return argSpec{name, kind, true} }
 
 // elementwise are the functions of one tensor, by name.
 var elementwise = []struct {
@@ -50,13 +52,13 @@ func elementwiseBuiltin(i int) *builtin {
 				return number(v)
 			}
 			if ok {
-				return e.fail(c.span, "", errUndefined, c.name, "of", n)
+				return e.fail(c.Span, "", errUndefined, c.name, "of", n)
 			}
 			return poison{}
 		case !ok:
 			return e.fail(c.place("x"), "", errWant, c.name+"'s x", "a tensor", describe(c.args["x"]))
 		case row.float && !t.elem().IsFloat() || t.elem() == ir.I1:
-			return e.fail(c.span, "cast(x, f32)", errFloat, c.name, t)
+			return e.fail(c.Span, "cast(x, f32)", errFloat, c.name, t)
 		}
 		return t.with(e.b.Unary(row.kind, t.v))
 	}}
@@ -71,12 +73,12 @@ func twoTensors(kind ir.Kind, doc string) *builtin {
 		if !tx && !ty {
 			return e.numbersOf(c, kind)
 		}
-		p, q, ok := e.pair(c.span, c.name, x, y, c.exprs["x"], c.exprs["y"])
+		p, q, ok := e.pair(c.Span, c.name, x, y, c.exprs["x"], c.exprs["y"])
 		if !ok {
 			return poison{}
 		}
 		if p.elem() == ir.I1 {
-			return e.fail(c.span, "", errFloat, c.name, p)
+			return e.fail(c.Span, "", errFloat, c.name, p)
 		}
 		return p.with(e.b.Binary(kind, p.v, q.v))
 	}}
@@ -96,7 +98,7 @@ func (e *elab) numbersOf(c *builtinCall, kind ir.Kind) value {
 	}
 	v := math.Pow(float64(x), float64(y))
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return e.fail(c.span, "", errUndefined, x, c.name, y)
+		return e.fail(c.Span, "", errUndefined, x, c.name, y)
 	}
 	return number(v)
 }
@@ -207,13 +209,13 @@ func where(e *elab, c *builtinCall) value {
 	_, tx := c.args["x"].(*tensor)
 	_, ty := c.args["y"].(*tensor)
 	if !tx && !ty {
-		return e.fail(c.span, "full(0, f32) is a tensor", errWhere)
+		return e.fail(c.Span, "full(0, f32) is a tensor", errWhere)
 	}
-	x, y, ok := e.pair(c.span, "where", c.args["x"], c.args["y"], c.exprs["x"], c.exprs["y"])
+	x, y, ok := e.pair(c.Span, "where", c.args["x"], c.args["y"], c.exprs["x"], c.exprs["y"])
 	if !ok {
 		return poison{}
 	}
-	axes, ok := e.union(c.span, "where", x, cond)
+	axes, ok := e.union(c.Span, "where", x, cond)
 	if !ok {
 		return poison{}
 	}
@@ -222,8 +224,8 @@ func where(e *elab, c *builtinCall) value {
 
 func clip(e *elab, c *builtinCall) value {
 	t := c.tensor("x")
-	lo, ok := e.splatLike(c.span, c.args["low"], c.exprs["low"], t)
-	hi, ok2 := e.splatLike(c.span, c.args["high"], c.exprs["high"], t)
+	lo, ok := e.splatLike(c.Span, c.args["low"], c.exprs["low"], t)
+	hi, ok2 := e.splatLike(c.Span, c.args["high"], c.exprs["high"], t)
 	if !ok || !ok2 {
 		return poison{}
 	}
@@ -333,22 +335,22 @@ func constrain(e *elab, c *builtinCall) value {
 	var used []string
 	for _, r := range rules {
 		e.p.checkMeshAxes("activations", r)
-		for _, a := range r.axes {
-			if t.axis(a.name) < 0 {
-				return e.fail(a.span, near(a.name, namesOf(t.axes)), errNoAxis, c.name, "x", t, a.name)
+		for _, a := range r.Axes {
+			if t.axis(a.Name) < 0 {
+				return e.fail(a.Span, syntax.Near(a.Name, namesOf(t.axes)), errNoAxis, c.name, "x", t, a.Name)
 			}
 		}
-		for _, m := range r.mesh {
-			if slices.Contains(used, m.name) || len(r.axes) > 1 && m.name != "none" {
-				return e.fail(m.span, "", errMeshTwice, m.name)
+		for _, m := range r.Mesh {
+			if slices.Contains(used, m.Name) || len(r.Axes) > 1 && m.Name != "none" {
+				return e.fail(m.Span, "", errMeshTwice, m.Name)
 			}
-			used = append(used, m.name)
+			used = append(used, m.Name)
 		}
 	}
 	failed := false
 	s := l.sharding(t.axes, func(a axis, cu cut, parts int) {
 		failed = true
-		e.fail(cu.rule.span, "", errDivide, c.name, a.size, a.name, commas(cu.mesh), parts)
+		e.fail(cu.rule.Span, "", errDivide, c.name, a.size, a.name, commas(cu.mesh), parts)
 	})
 	if failed {
 		return poison{}
@@ -370,7 +372,7 @@ func (e *elab) undivided(t *tensor, a axis, c cut, parts int) {
 	if o := e.b.Origin; o != nil {
 		hint = fmt.Sprintf("that is at %s:%d; %s", o.Pos.File, o.Pos.Line, hint)
 	}
-	e.p.report(c.rule.span, hint, errDivide, name, a.size, a.name, commas(c.mesh), parts)
+	e.p.Report(c.rule.Span, hint, errDivide, name, a.size, a.name, commas(c.mesh), parts)
 }
 
 // alike is t lying, along the axes that it shares with like, as the activation

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // An argKind says how an argument of a built-in function is read.
@@ -42,14 +43,15 @@ type builtin struct {
 // A builtinCall is one call of a builtin with its arguments read.
 type builtinCall struct {
 	name string
-	span
+	syntax.Span
 	args  map[string]value
-	exprs map[string]expr
-	moves map[string]expr // the right sides of arrows
+	exprs map[string]syntax.Expr
+	moves map[string]syntax.Expr // the right sides of arrows
 }
 
 func (c *builtinCall) tensor(name string) *tensor { return c.args[name].(*tensor) }
-func (c *builtinCall) has(name string) bool       { return c.args[name] != nil }
+
+func (c *builtinCall) has(name string) bool { return c.args[name] != nil }
 
 func (c *builtinCall) axis(name string) string { return string(c.args[name].(axisName)) }
 
@@ -72,51 +74,51 @@ func (c *builtinCall) number(name string, def float64) float64 {
 }
 
 // at is where the argument called name stands, or the call.
-func (c *builtinCall) place(name string) span {
+func (c *builtinCall) place(name string) syntax.Span {
 	if x := c.exprs[name]; x != nil {
-		return x.at()
+		return x.At()
 	}
-	return c.span
+	return c.Span
 }
 
-func (e *elab) call(x *callExpr) value {
-	n, ok := x.fn.(*nameRef)
+func (e *elab) call(x *syntax.CallExpr) value {
+	n, ok := x.Fn.(*syntax.NameRef)
 	if !ok {
-		if inner, isCall := x.fn.(*callExpr); isCall {
-			if n, isName := inner.fn.(*nameRef); isName && (n.name == "pipeline" || n.name == "stack") {
+		if inner, isCall := x.Fn.(*syntax.CallExpr); isCall {
+			if n, isName := inner.Fn.(*syntax.NameRef); isName && (n.Name == "pipeline" || n.Name == "stack") {
 				return e.stacked(x, inner, n)
-			} else if isName && n.name == "blocks" {
+			} else if isName && n.Name == "blocks" {
 				return e.blocked(x, inner)
 			}
 		}
-		return e.fail(x.span, "", errNotFunction)
+		return e.fail(x.Span, "", errNotFunction)
 	}
-	if n.name == "pipeline" || n.name == "stack" {
-		return e.fail(x.span, n.name+"(layer, layers: 8)(x)", errStackForm, n.name)
+	if n.Name == "pipeline" || n.Name == "stack" {
+		return e.fail(x.Span, n.Name+"(layer, layers: 8)(x)", errStackForm, n.Name)
 	}
-	if n.name == "blocks" {
-		return e.fail(x.span, "blocks(f, along: seq, size: 128)(x)", errBlocksForm)
+	if n.Name == "blocks" {
+		return e.fail(x.Span, "blocks(f, along: seq, size: 128)(x)", errBlocksForm)
 	}
 	if e.scope != nil {
-		if f, bound := e.scope.vars[n.name].(functionRef); bound && f.decl != nil {
+		if f, bound := e.scope.vars[n.Name].(functionRef); bound && f.decl != nil {
 			return e.inline(x, f.decl)
 		} else if bound {
-			return e.builtin(x, &nameRef{n.span, f.name}, f.builtin)
+			return e.builtin(x, &syntax.NameRef{Span: n.Span, Name: f.name}, f.builtin)
 		}
 	}
-	if d := e.p.fns[n.name]; d != nil {
-		if d.kind == "layer" {
-			return e.fail(n.span, "stack("+n.name+", layers: 1)(…) applies it once", errLayerCall, n.name)
+	if d := e.p.fns[n.Name]; d != nil {
+		if d.Kind == "layer" {
+			return e.fail(n.Span, "stack("+n.Name+", layers: 1)(…) applies it once", errLayerCall, n.Name)
 		}
 		return e.inline(x, d)
 	}
-	if f := e.p.builtins[n.name]; f != nil {
+	if f := e.p.builtins[n.Name]; f != nil {
 		return e.builtin(x, n, f)
 	}
-	for _, a := range x.args {
-		e.eval(a.value)
+	for _, a := range x.Args {
+		e.eval(a.Value)
 	}
-	return e.fail(n.span, near(n.name, e.functions()), errUnknownFunction, n.name)
+	return e.fail(n.Span, syntax.Near(n.Name, e.functions()), errUnknownFunction, n.Name)
 }
 
 // functions are the names that may be called, for hints.
@@ -133,67 +135,67 @@ func (e *elab) functions() []string {
 }
 
 // builtin reads the arguments of a built-in function and runs it.
-func (e *elab) builtin(x *callExpr, n *nameRef, f *builtin) value {
-	c := &builtinCall{name: n.name, span: x.span, args: make(map[string]value), exprs: make(map[string]expr), moves: make(map[string]expr)}
+func (e *elab) builtin(x *syntax.CallExpr, n *syntax.NameRef, f *builtin) value {
+	c := &builtinCall{name: n.Name, Span: x.Span, args: make(map[string]value), exprs: make(map[string]syntax.Expr), moves: make(map[string]syntax.Expr)}
 	if e.b == nil {
-		return e.fail(x.span, "", errNumbersOnly, n.name)
+		return e.fail(x.Span, "", errNumbersOnly, n.Name)
 	}
 	names := make([]string, len(f.args))
 	for i, s := range f.args {
 		names[i] = s.name
 	}
-	slots, ok := e.match(x, n.name, names)
+	slots, ok := e.match(x, n.Name, names)
 	for i, s := range f.args {
 		a := slots[i]
 		if a == nil {
 			if !s.optional && ok {
-				e.fail(x.span, n.name+"("+strings.Join(names, ", ")+")", errMissingArg, n.name, s.name)
+				e.fail(x.Span, n.Name+"("+strings.Join(names, ", ")+")", errMissingArg, n.Name, s.name)
 				ok = false
 			}
 			continue
 		}
-		c.exprs[s.name] = a.value
-		if a.to != nil && s.kind != moveArg {
-			e.fail(a.span, "", errArrowArg, n.name, s.name)
+		c.exprs[s.name] = a.Value
+		if a.To != nil && s.kind != moveArg {
+			e.fail(a.Span, "", errArrowArg, n.Name, s.name)
 			ok = false
 			continue
 		}
-		if a.to != nil {
-			c.moves[s.name] = a.to
+		if a.To != nil {
+			c.moves[s.name] = a.To
 		}
-		v, good := e.argument(n.name, s, a.value)
+		v, good := e.argument(n.Name, s, a.Value)
 		ok = ok && good
 		c.args[s.name] = v
 	}
 	if !ok {
 		return poison{}
 	}
-	e.mark(x.span)
+	e.mark(x.Span)
 	return f.run(e, c)
 }
 
 // match puts the arguments of a call into the order of the parameters; a slot
 // without an argument is nil.
-func (e *elab) match(x *callExpr, name string, params []string) (slots []*arg, ok bool) {
-	slots, ok = make([]*arg, len(params)), true
+func (e *elab) match(x *syntax.CallExpr, name string, params []string) (slots []*syntax.Arg, ok bool) {
+	slots, ok = make([]*syntax.Arg, len(params)), true
 	next := 0
-	for i := range x.args {
-		a := &x.args[i]
+	for i := range x.Args {
+		a := &x.Args[i]
 		k := next
-		if a.name != nil {
-			k = slices.Index(params, a.name.name)
+		if a.Name != nil {
+			k = slices.Index(params, a.Name.Name)
 		} else {
 			next++
 		}
 		switch {
-		case a.name != nil && k < 0:
-			e.fail(a.name.span, near(a.name.name, params), errUnknownArg, name, a.name.name)
+		case a.Name != nil && k < 0:
+			e.fail(a.Name.Span, syntax.Near(a.Name.Name, params), errUnknownArg, name, a.Name.Name)
 			ok = false
 		case k >= len(params):
-			e.fail(a.span, name+"("+strings.Join(params, ", ")+")", errManyArgs, name, ir.Counted(len(params), "argument"))
+			e.fail(a.Span, name+"("+strings.Join(params, ", ")+")", errManyArgs, name, ir.Counted(len(params), "argument"))
 			return slots, false
 		case slots[k] != nil:
-			e.fail(a.span, "", errArgTwice, name, params[k])
+			e.fail(a.Span, "", errArgTwice, name, params[k])
 			ok = false
 		default:
 			slots[k] = a
@@ -203,7 +205,7 @@ func (e *elab) match(x *callExpr, name string, params []string) (slots []*arg, o
 }
 
 // argument reads one argument of a built-in function.
-func (e *elab) argument(fn string, s argSpec, x expr) (value, bool) {
+func (e *elab) argument(fn string, s argSpec, x syntax.Expr) (value, bool) {
 	switch s.kind {
 	case axisArg:
 		a, ok := e.axisOf(x)
@@ -213,11 +215,11 @@ func (e *elab) argument(fn string, s argSpec, x expr) (value, bool) {
 	case newArg:
 		return e.newAxis(x)
 	case moveArg, rulesArg:
-		if r, ok := x.(*rulesLit); ok {
-			return shardRules(r.rules), true
+		if r, ok := x.(*syntax.RulesLit); ok {
+			return shardRules(r.Rules), true
 		}
 		if s.kind == rulesArg {
-			e.fail(x.at(), "constrain(x, {embed -> fsdp})", errWant, fn+"'s "+s.name, "{axis -> mesh axis}", "something else")
+			e.fail(x.At(), "constrain(x, {embed -> fsdp})", errWant, fn+"'s "+s.name, "{axis -> mesh axis}", "something else")
 			return poison{}, false
 		}
 		return none{}, true
@@ -248,17 +250,17 @@ func (e *elab) argument(fn string, s argSpec, x expr) (value, bool) {
 		want = "an element type"
 	}
 	if !good {
-		e.fail(x.at(), "", errWant, fn+"'s "+s.name, want, describe(v))
+		e.fail(x.At(), "", errWant, fn+"'s "+s.name, want, describe(v))
 	}
 	return v, good
 }
 
 // axesOf reads an axis or a list of axes.
-func (e *elab) axesOf(x expr) (value, bool) {
-	l, ok := x.(*listLit)
+func (e *elab) axesOf(x syntax.Expr) (value, bool) {
+	l, ok := x.(*syntax.ListLit)
 	if !ok {
-		if n, isName := x.(*nameRef); isName && e.scope != nil {
-			if v, isList := e.scope.vars[n.name].(list); isList {
+		if n, isName := x.(*syntax.NameRef); isName && e.scope != nil {
+			if v, isList := e.scope.vars[n.Name].(list); isList {
 				return e.axisList(v, x)
 			}
 		}
@@ -266,10 +268,10 @@ func (e *elab) axesOf(x expr) (value, bool) {
 		return list{axisName(a)}, ok
 	}
 	out, ok := list{}, true
-	for _, it := range l.items {
-		a, good := e.axisOf(it.value)
+	for _, it := range l.Items {
+		a, good := e.axisOf(it.Value)
 		if good && slices.Contains(out, value(axisName(a))) {
-			e.fail(it.span, "", errListTwice, a)
+			e.fail(it.Span, "", errListTwice, a)
 			good = false
 		}
 		ok = ok && good
@@ -278,10 +280,10 @@ func (e *elab) axesOf(x expr) (value, bool) {
 	return out, ok
 }
 
-func (e *elab) axisList(l list, x expr) (value, bool) {
+func (e *elab) axisList(l list, x syntax.Expr) (value, bool) {
 	for _, v := range l {
 		if _, ok := v.(axisName); !ok {
-			e.fail(x.at(), "", errWant, "this argument", "a list of axes", describe(v))
+			e.fail(x.At(), "", errWant, "this argument", "a list of axes", describe(v))
 			return poison{}, false
 		}
 	}
@@ -289,13 +291,13 @@ func (e *elab) axisList(l list, x expr) (value, bool) {
 }
 
 // newAxis reads the name of an axis that the call makes.
-func (e *elab) newAxis(x expr) (value, bool) {
-	n, ok := x.(*nameRef)
+func (e *elab) newAxis(x syntax.Expr) (value, bool) {
+	n, ok := x.(*syntax.NameRef)
 	if !ok {
-		e.fail(x.at(), "", errWant, "this argument", "the name of an axis", "something else")
+		e.fail(x.At(), "", errWant, "this argument", "the name of an axis", "something else")
 		return poison{}, false
 	}
-	name := n.name
+	name := n.Name
 	if e.scope != nil {
 		if a, bound := e.scope.vars[name].(axisName); bound {
 			name = string(a)
@@ -309,41 +311,41 @@ func (e *elab) newAxis(x expr) (value, bool) {
 const maxInline = 64
 
 // inline calls an fn: its body runs in a scope of its own.
-func (e *elab) inline(x *callExpr, d *funcDecl) value {
+func (e *elab) inline(x *syntax.CallExpr, d *syntax.FuncDecl) value {
 	for _, f := range e.frames {
 		if f.decl == d {
-			return e.fail(x.span, "functions are inlined and cannot recur", errRecursion, d.name)
+			return e.fail(x.Span, "functions are inlined and cannot recur", errRecursion, d.Name)
 		}
 	}
 	if len(e.frames) >= maxInline {
-		return e.fail(x.span, "", errInline, maxInline)
+		return e.fail(x.Span, "", errInline, maxInline)
 	}
 	inner := newScope()
-	e.mark(x.span)
+	e.mark(x.Span)
 	if !e.bindArgs(x, d, inner) {
 		return poison{}
 	}
 	outer := e.scope
-	e.scope, e.frames = inner, append(e.frames, frame{d, x.span})
-	v, done := e.run(d.body)
+	e.scope, e.frames = inner, append(e.frames, frame{d, x.Span})
+	v, done := e.run(d.Body)
 	e.scope, e.frames = outer, e.frames[:len(e.frames)-1]
 	if !done {
-		return e.fail(x.span, "", errNoReturn, d.kind, d.name)
+		return e.fail(x.Span, "", errNoReturn, d.Kind, d.Name)
 	}
 	return v
 }
 
 // bindArgs binds the parameters of d to the arguments of a call, or to their
 // defaults, which see the parameters before them.
-func (e *elab) bindArgs(x *callExpr, d *funcDecl, inner *scope) bool {
-	names := make([]string, len(d.params))
-	for i, p := range d.params {
-		names[i] = p.name
+func (e *elab) bindArgs(x *syntax.CallExpr, d *syntax.FuncDecl, inner *scope) bool {
+	names := make([]string, len(d.Params))
+	for i, p := range d.Params {
+		names[i] = p.Name
 	}
-	slots, ok := e.match(x, d.name, names)
+	slots, ok := e.match(x, d.Name, names)
 	var axes []int // parameters that are axes bind first: types of others name them
-	for i, p := range d.params {
-		if p.typ != nil && p.typ.elem == "axis" {
+	for i, p := range d.Params {
+		if p.Typ != nil && p.Typ.Elem == "axis" {
 			axes = append(axes, i)
 		}
 	}
@@ -352,137 +354,134 @@ func (e *elab) bindArgs(x *callExpr, d *funcDecl, inner *scope) bool {
 		ok = ok && good
 		inner.set(names[i], axisName(name))
 	}
-	for i, p := range d.params {
+	for i, p := range d.Params {
 		if slices.Contains(axes, i) {
 			continue
 		}
 		v := value(poison{})
 		switch {
-		case slots[i] != nil && slots[i].to != nil:
-			e.fail(slots[i].span, "", errArrowArg, d.name, p.name)
-		case slots[i] != nil && p.function():
-			v = e.functionOf(slots[i].value, d.name+"'s "+p.name)
+		case slots[i] != nil && slots[i].To != nil:
+			e.fail(slots[i].Span, "", errArrowArg, d.Name, p.Name)
+		case slots[i] != nil && p.Function():
+			v = e.functionOf(slots[i].Value, d.Name+"'s "+p.Name)
 		case slots[i] != nil:
-			v = e.eval(slots[i].value)
+			v = e.eval(slots[i].Value)
 			if l, isRules := v.(shardRules); isRules && len(l) == 0 {
 				v = none{}
 			}
-		case p.def != nil:
+		case p.Def != nil:
 			v = e.defaultOf(p, inner)
 		case ok:
-			e.fail(x.span, d.name+"("+strings.Join(names, ", ")+")", errMissingArg, d.name, p.name)
+			e.fail(x.Span, d.Name+"("+strings.Join(names, ", ")+")", errMissingArg, d.Name, p.Name)
 		}
-		if slots[i] != nil && !isPoison(v) && !e.fits(d, p, v, slots[i].value, inner) {
+		if slots[i] != nil && !isPoison(v) && !e.fits(d, p, v, slots[i].Value, inner) {
 			v = poison{}
 		}
 		ok = ok && !isPoison(v)
-		inner.set(p.name, v)
+		inner.set(p.Name, v)
 	}
 	return ok
 }
 
-func (e *elab) defaultOf(p param, inner *scope) value {
+func (e *elab) defaultOf(p syntax.Param, inner *scope) value {
 	outer := e.scope
 	e.scope = inner
 	defer func() { e.scope = outer }()
-	if p.function() {
-		return e.functionOf(p.def, p.name)
+	if p.Function() {
+		return e.functionOf(p.Def, p.Name)
 	}
-	return e.eval(p.def)
+	return e.eval(p.Def)
 }
 
-// function reports whether a parameter of an fn takes a function.
-func (p *param) function() bool { return p.typ != nil && !p.typ.open && p.typ.elem == "function" }
-
 // functionOf reads an argument that names a function.
-func (e *elab) functionOf(x expr, what string) value {
-	n, isName := x.(*nameRef)
+func (e *elab) functionOf(x syntax.Expr, what string) value {
+	n, isName := x.(*syntax.NameRef)
 	if !isName {
-		return e.fail(x.at(), "", errWant, what, "the name of a function", "something else")
+		return e.fail(x.At(), "", errWant, what, "the name of a function", "something else")
 	}
-	if n.name == "none" {
+	if n.Name == "none" {
 		return none{}
 	}
-	if v, bound := e.scope.vars[n.name]; bound {
+	if v, bound := e.scope.vars[n.Name]; bound {
 		switch v.(type) {
 		case functionRef, none, poison:
 			return v
 		}
-		return e.fail(x.at(), "", errWant, what, "the name of a function", describe(v))
+		return e.fail(x.At(), "", errWant, what, "the name of a function", describe(v))
 	}
-	if d := e.p.fns[n.name]; d != nil && d.kind == "fn" {
-		return functionRef{n.name, d, nil}
+	if d := e.p.fns[n.Name]; d != nil && d.Kind == "fn" {
+		return functionRef{n.Name, d, nil}
 	} else if d != nil {
-		return e.fail(x.at(), "", errWant, what, "the name of a function", "the "+d.kind+" "+d.name)
+		return e.fail(x.At(), "", errWant, what, "the name of a function", "the "+d.Kind+" "+d.Name)
 	}
-	if f := e.p.builtins[n.name]; f != nil {
-		return functionRef{n.name, nil, f}
+	if f := e.p.builtins[n.Name]; f != nil {
+		return functionRef{n.Name, nil, f}
 	}
-	return e.fail(x.at(), near(n.name, e.functions()), errUnknownFunction, n.name)
+	return e.fail(x.At(), syntax.Near(n.Name, e.functions()), errUnknownFunction, n.Name)
 }
 
-func (e *elab) axisArgument(d *funcDecl, i int, a *arg, x *callExpr) (string, bool) {
-	p := d.params[i]
+func (e *elab) axisArgument(d *syntax.FuncDecl, i int, a *syntax.Arg, x *syntax.CallExpr) (string, bool) {
+	p := d.Params[i]
 	if a != nil {
-		return e.axisOf(a.value)
+		return e.axisOf(a.Value)
 	}
-	if n, ok := p.def.(*nameRef); ok {
-		return n.name, true
+	if n, ok := p.Def.(*syntax.NameRef); ok {
+		return n.Name, true
 	}
-	e.fail(x.span, "", errMissingArg, d.name, p.name)
+	e.fail(x.Span, "", errMissingArg, d.Name, p.Name)
 	return "", false
 }
 
 // fits checks an argument of an fn against the type of its parameter: a kind
 // by name, an element type, and axes that it must have besides any others.
-func (e *elab) fits(d *funcDecl, p param, v value, x expr, inner *scope) bool {
-	t := p.typ
-	if t == nil || p.function() {
+func (e *elab) fits(d *syntax.FuncDecl, p syntax.Param, v value, x syntax.Expr, inner *scope) bool {
+	t := p.Typ
+	if t == nil || p.Function() {
 		return true
 	}
-	want := map[string]string{"number": "a number", "bool": "a truth value", "text": "a text", "tensor": "a tensor"}[t.elem]
-	if want != "" && !t.open {
-		if _, isAxis := v.(axisName); isAxis && t.elem == "number" {
-			n, ok := e.toNumber(v, x, p.name)
+	want := map[string]string{"number": "a number", "bool": "a truth value", "text": "a text", "tensor": "a tensor"}[t.Elem]
+	if want != "" && !t.Open {
+		if _, isAxis := v.(axisName); isAxis && t.Elem == "number" {
+			n, ok := e.toNumber(v, x, p.Name)
 			if ok {
-				inner.set(p.name, n)
+				inner.set(p.Name, n)
 			}
 			return ok
 		}
-		if _, isNone := v.(none); isNone && t.elem == "tensor" && p.def != nil {
+		if _, isNone := v.(none); isNone && t.Elem == "tensor" && p.Def != nil {
 			return true
 		}
 		if v.kind() != want {
-			e.fail(x.at(), "", errWant, d.name+"'s "+p.name, want, describe(v))
+			e.fail(x.At(), "", errWant, d.Name+"'s "+p.Name, want, describe(v))
 			return false
 		}
 		return true
 	}
 	a, ok := v.(*tensor)
 	if !ok {
-		if _, isNone := v.(none); isNone && p.def != nil {
+		if _, isNone := v.(none); isNone && p.Def != nil {
 			return true
 		}
-		e.fail(x.at(), "", errWant, d.name+"'s "+p.name, "a tensor", describe(v))
+		e.fail(x.At(), "", errWant, d.Name+"'s "+p.Name, "a tensor", describe(v))
 		return false
 	}
-	if t.elem != "" {
-		if el, known := e.p.elemNamed(t.elem); known && el != a.elem() {
-			e.fail(x.at(), "cast(x, "+t.elem+")", errWant, d.name+"'s "+p.name, t.text(), describe(v))
+	if t.Elem != "" {
+		if el, known := e.p.elemNamed(t.Elem); known && el != a.elem() {
+			e.fail(x.At(), "cast(x, "+t.Elem+")", errWant, d.Name+"'s "+p.Name, t.Text(), describe(v))
 			return false
 		}
 	}
-	for _, ax := range t.axes {
-		name := ax.name
+	for _, ax := range t.Axes {
+		name := ax.Name
 		if b, bound := inner.vars[name].(axisName); bound {
 			name = string(b)
 		}
 		if a.axis(name) < 0 {
 			hint := ""
-			if name != ax.name || inner.vars[ax.name] != nil {
-				hint = "say which: " + d.name + "(…, " + ax.name + ": axis)"
+			if name != ax.Name || inner.vars[ax.Name] != nil {
+				hint = "say which: " + d.Name + "(…, " + ax.Name + ": axis)"
 			}
-			e.fail(x.at(), hint, errArgAxis, d.name, p.name, a, name)
+			e.fail(x.At(), hint, errArgAxis, d.Name, p.Name, a, name)
 			return false
 		}
 	}

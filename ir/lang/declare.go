@@ -5,38 +5,30 @@ import (
 	"slices"
 	"strings"
 
-	"ppc/internal/spell"
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // elemTypes are the element types that programs may name.
 var elemTypes = []string{"f64", "f32", "bf16", "f16", "i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64"}
 
-// near is a hint at the candidate that word was meant to be, or "".
-func near(word string, candidates []string) string {
-	if c := spell.Nearest(word, candidates); c != "" && c != word {
-		return "did you mean " + c + "?"
-	}
-	return ""
-}
-
 func (p *program) declareTypes() {
 	for _, e := range p.ordered("types") {
-		if slices.Contains(elemTypes, e.key) {
-			p.report(e.span, "", errTypeName, e.key)
+		if slices.Contains(elemTypes, e.Key) {
+			p.Report(e.Span, "", errTypeName, e.Key)
 			continue
 		}
-		n, ok := e.value.(*nameRef)
-		if !ok || !slices.Contains(elemTypes, n.name) {
+		n, ok := e.Value.(*syntax.NameRef)
+		if !ok || !slices.Contains(elemTypes, n.Name) {
 			word := ""
 			if ok {
-				word = n.name
+				word = n.Name
 			}
-			p.report(e.value.at(), suggest(typeWord, word, elemTypes), errTypeValue, e.key, strings.Join(elemTypes, ", "))
-			p.types.set(e.key, p.elem(ir.F32))
+			p.Report(e.Value.At(), syntax.Suggest(syntax.TypeWord, word, elemTypes), errTypeValue, e.Key, strings.Join(elemTypes, ", "))
+			p.types.set(e.Key, p.elem(ir.F32))
 			continue
 		}
-		p.types.set(e.key, p.elem(ir.DTypeByName(n.name)))
+		p.types.set(e.Key, p.elem(ir.DTypeByName(n.Name)))
 	}
 }
 
@@ -63,7 +55,7 @@ func (p *program) typeNames() []string { return append(slices.Clone(p.types.name
 
 // An axisDecl is one entry of the axes block.
 type axisDecl struct {
-	*setting
+	*syntax.Setting
 	size  int
 	state int // 0 not evaluated, 1 being evaluated, 2 done
 	bad   bool
@@ -84,7 +76,7 @@ func (p *program) axisSize(name string) (int, bool) {
 	d := p.axes.of[name]
 	switch d.state {
 	case 1:
-		p.report(d.span, "give one of them a number", errAxisCycle, name)
+		p.Report(d.Span, "give one of them a number", errAxisCycle, name)
 		d.bad = true
 		return 1, false
 	case 2:
@@ -92,7 +84,7 @@ func (p *program) axisSize(name string) (int, bool) {
 	}
 	d.state, d.size = 1, 1
 	e := &elab{p: p}
-	n, ok := e.toNumber(e.eval(d.value), d.value, "the size of an axis")
+	n, ok := e.toNumber(e.eval(d.Value), d.Value, "the size of an axis")
 	d.state = 2
 	if !ok || d.bad {
 		d.bad = true
@@ -100,7 +92,7 @@ func (p *program) axisSize(name string) (int, bool) {
 	}
 	size, ok := n.whole()
 	if !ok || size < 1 || size > maxAxis {
-		p.report(d.value.at(), "", errAxisSize, name, n, maxAxis)
+		p.Report(d.Value.At(), "", errAxisSize, name, n, maxAxis)
 		d.bad = true
 		return 1, false
 	}
@@ -124,10 +116,10 @@ func (p *program) declareMesh() {
 	mesh := &ir.Mesh{Name: "mesh"}
 	fill, product, dcn, spans := -1, 1, []int(nil), false
 	for _, e := range entries {
-		if e.override && !slices.Contains(knownMeshAxes, e.key) && !p.inFile("mesh", e.key) {
-			key := e.span
-			key.len = len(e.key)
-			p.report(key, suggest(meshWord, e.key, append(meshNames(mesh), knownMeshAxes...)), errUnknownMesh, e.key, meshText(mesh))
+		if e.Override && !slices.Contains(knownMeshAxes, e.Key) && !p.inFile("mesh", e.Key) {
+			key := e.Span
+			key.Len = len(e.Key)
+			p.Report(key, syntax.Suggest(syntax.MeshWord, e.Key, append(meshNames(mesh), knownMeshAxes...)), errUnknownMesh, e.Key, meshText(mesh))
 			continue
 		}
 		size, outer, ok := p.meshSize(e)
@@ -136,19 +128,19 @@ func (p *program) declareMesh() {
 		}
 		if size == -1 {
 			if fill >= 0 {
-				p.report(e.value.at(), "", errFillTwice, mesh.Axes[fill].Name, e.key)
+				p.Report(e.Value.At(), "", errFillTwice, mesh.Axes[fill].Name, e.Key)
 				size = 1
 			} else {
 				fill = len(mesh.Axes)
 			}
 		} else if product *= size; product > maxDevices {
 			p.badSetting = true
-			p.report(e.value.at(), "", errMeshLarge, product, maxDevices)
+			p.Report(e.Value.At(), "", errMeshLarge, product, maxDevices)
 			product = size
 		}
 		spans = spans || outer > 1
 		dcn = append(dcn, outer)
-		mesh.Axes = append(mesh.Axes, ir.MeshAxis{Name: e.key, Size: size})
+		mesh.Axes = append(mesh.Axes, ir.MeshAxis{Name: e.Key, Size: size})
 	}
 	p.fillMesh(mesh, entries, fill, product)
 	if spans {
@@ -159,8 +151,8 @@ func (p *program) declareMesh() {
 
 func (p *program) inFile(kind, key string) bool {
 	for _, f := range p.files {
-		for _, b := range f.blocks {
-			if b.kind == kind && slices.ContainsFunc(b.entries, func(e setting) bool { return e.key == key }) {
+		for _, b := range f.Blocks {
+			if b.Kind == kind && slices.ContainsFunc(b.Entries, func(e syntax.Setting) bool { return e.Key == key }) {
 				return true
 			}
 		}
@@ -169,36 +161,36 @@ func (p *program) inFile(kind, key string) bool {
 }
 
 // fillMesh gives the axis of -1 what Devices leaves.
-func (p *program) fillMesh(mesh *ir.Mesh, entries []*setting, fill, product int) {
+func (p *program) fillMesh(mesh *ir.Mesh, entries []*syntax.Setting, fill, product int) {
 	n := p.opts.Devices
 	switch {
 	case fill >= 0 && n == 0:
 		mesh.Axes[fill].Size = 1
-		p.report(entries[fill].span, "give --devices, or --set mesh."+mesh.Axes[fill].Name+"=1", errFill, mesh.Axes[fill].Name)
+		p.Report(entries[fill].Span, "give --devices, or --set mesh."+mesh.Axes[fill].Name+"=1", errFill, mesh.Axes[fill].Name)
 	case fill >= 0 && n%product != 0:
 		mesh.Axes[fill].Size = 1
-		p.report(entries[fill].span, "", errFillRest, n, product)
+		p.Report(entries[fill].Span, "", errFillRest, n, product)
 	case fill >= 0:
 		mesh.Axes[fill].Size = n / product
 	case n != 0 && n != product:
 		last := entries[len(entries)-1]
-		p.report(last.span, "make one axis -1", errDevices, ir.Counted(product, "device"), n)
+		p.Report(last.Span, "make one axis -1", errDevices, ir.Counted(product, "device"), n)
 	}
 }
 
 // meshSize reads the size of a mesh axis: 4, -1, or dcn(2) * ici(4), an axis
 // of 8 whose major half of 2 spans slices. outer is the dcn half.
-func (p *program) meshSize(e *setting) (size, outer int, ok bool) {
+func (p *program) meshSize(e *syntax.Setting) (size, outer int, ok bool) {
 	size, outer = 1, 1
-	factors := []expr{e.value}
-	if b, isMul := e.value.(*binaryExpr); isMul && b.op == "*" {
-		factors = []expr{b.x, b.y}
+	factors := []syntax.Expr{e.Value}
+	if b, isMul := e.Value.(*syntax.BinaryExpr); isMul && b.Op == "*" {
+		factors = []syntax.Expr{b.X, b.Y}
 	}
 	for _, f := range factors {
 		half, x := "", f
-		if c, isCall := f.(*callExpr); isCall {
-			if n, isName := c.fn.(*nameRef); isName && (n.name == "dcn" || n.name == "ici") && len(c.args) == 1 {
-				half, x = n.name, c.args[0].value
+		if c, isCall := f.(*syntax.CallExpr); isCall {
+			if n, isName := c.Fn.(*syntax.NameRef); isName && (n.Name == "dcn" || n.Name == "ici") && len(c.Args) == 1 {
+				half, x = n.Name, c.Args[0].Value
 			}
 		}
 		ev := &elab{p: p}
@@ -209,7 +201,7 @@ func (p *program) meshSize(e *setting) (size, outer int, ok bool) {
 		v, isWhole := n.whole()
 		if !isWhole || v < 1 && !(v == -1 && len(factors) == 1) || v > maxAxis {
 			p.badSetting = true
-			p.report(x.at(), "", errMeshSize, e.key, n, maxAxis)
+			p.Report(x.At(), "", errMeshSize, e.Key, n, maxAxis)
 			return 1, 1, false
 		}
 		if size *= v; half == "dcn" {
@@ -242,9 +234,9 @@ func meshText(m *ir.Mesh) string {
 func (p *program) checkRules() {
 	for _, of := range []string{"weights", "activations"} {
 		for _, r := range p.rules[of] {
-			for _, a := range r.axes {
-				if p.axes.of[a.name] == nil {
-					p.report(a.span, near(a.name, p.axes.names), errUnknownAxis, a.name)
+			for _, a := range r.Axes {
+				if p.axes.of[a.Name] == nil {
+					p.Report(a.Span, syntax.Near(a.Name, p.axes.names), errUnknownAxis, a.Name)
 				}
 			}
 			p.checkMeshAxes(of, r)
@@ -259,33 +251,33 @@ func (p *program) checkStageAxis() {
 		return
 	}
 	for _, a := range p.mesh.Axes {
-		row := theirs(meshWord, a.Name)
-		ruled := slices.ContainsFunc(slices.Concat(p.rules["weights"], p.rules["activations"]), func(r rule) bool { return slices.Contains(namesOfRefs(r.mesh), a.Name) })
-		if row == nil || row.ours != "stage" || ruled {
+		row := syntax.Theirs(syntax.MeshWord, a.Name)
+		ruled := slices.ContainsFunc(slices.Concat(p.rules["weights"], p.rules["activations"]), func(r syntax.Rule) bool { return slices.Contains(namesOfRefs(r.Mesh), a.Name) })
+		if row == nil || row.Ours != "stage" || ruled {
 			continue
 		}
-		at := p.values["mesh"][a.Name].span
-		at.len = len(a.Name)
+		at := p.values["mesh"][a.Name].Span
+		at.Len = len(a.Name)
 		p.badSetting = true
-		p.report(at, fmt.Sprintf("mesh { stage = %d }", a.Size), errStageName, a.Name)
+		p.Report(at, fmt.Sprintf("mesh { stage = %d }", a.Size), errStageName, a.Name)
 	}
 }
 
-func (p *program) checkMeshAxes(of string, r rule) {
-	for i, m := range r.mesh {
-		if m.name == "none" && len(r.mesh) == 1 {
+func (p *program) checkMeshAxes(of string, r syntax.Rule) {
+	for i, m := range r.Mesh {
+		if m.Name == "none" && len(r.Mesh) == 1 {
 			continue
 		}
-		if m.name == "stage" && of == "activations" {
-			p.report(m.span, "leave it out: outside of pipelined layers the batch lies along it anyway", errStageAxis)
+		if m.Name == "stage" && of == "activations" {
+			p.Report(m.Span, "leave it out: outside of pipelined layers the batch lies along it anyway", errStageAxis)
 			continue
 		}
-		if slices.Contains(meshNames(p.mesh), m.name) || slices.Contains(knownMeshAxes, m.name) {
-			if slices.ContainsFunc(r.mesh[:i], func(o nameRef) bool { return o.name == m.name }) {
-				p.report(m.span, "", errMeshTwice, m.name)
+		if slices.Contains(meshNames(p.mesh), m.Name) || slices.Contains(knownMeshAxes, m.Name) {
+			if slices.ContainsFunc(r.Mesh[:i], func(o syntax.NameRef) bool { return o.Name == m.Name }) {
+				p.Report(m.Span, "", errMeshTwice, m.Name)
 			}
 			continue
 		}
-		p.report(m.span, suggest(meshWord, m.name, append(meshNames(p.mesh), knownMeshAxes...)), errUnknownMesh, m.name, meshText(p.mesh))
+		p.Report(m.Span, syntax.Suggest(syntax.MeshWord, m.Name, append(meshNames(p.mesh), knownMeshAxes...)), errUnknownMesh, m.Name, meshText(p.mesh))
 	}
 }

@@ -19,4 +19,4 @@
 // imports ir and nothing else of ppc.
 package lang
 
-import _ "ppc/ir/dialect" // the op table
+// the op table

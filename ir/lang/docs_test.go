@@ -16,6 +16,7 @@ import (
 	"ppc/internal/shared"
 	"ppc/ir"
 	"ppc/ir/lang"
+	"ppc/ir/lang/syntax"
 )
 
 // example is a block of code in a document, with what stands right after it:
@@ -120,7 +121,7 @@ func (r *reference) run(mark, text, want string, fails bool) (formatted, errs st
 
 // format formats an example that can be read.
 func (r *reference) format(mark, text, src string) string {
-	out, err := lang.Format("model.pp", []byte(src))
+	out, err := syntax.Format("model.pp", []byte(src))
 	if err != nil || mark == "frame" {
 		return text
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // A use is what settings act on: what the model has, gathered while it is built.
@@ -50,15 +51,15 @@ func (u *use) loopOfLayers() bool {
 // A condition is what must hold for a setting to act. Of a setting that acts on
 // nothing it says why; refused says that no program means such a setting.
 type condition struct {
-	holds   func(p *program, s *setting) bool
-	why     func(p *program, s *setting) string
+	holds   func(p *program, s *syntax.Setting) bool
+	why     func(p *program, s *syntax.Setting) string
 	what    string // the setting does; "" is that it has no effect
 	cure    string
 	refused bool
 }
 
-func because(why string) func(*program, *setting) string {
-	return func(*program, *setting) string { return why }
+func because(why string) func(*program, *syntax.Setting) string {
+	return func(*program, *syntax.Setting) string { return why }
 }
 
 // conditions are those of the settings, by the names that settingTable has for
@@ -66,89 +67,89 @@ func because(why string) func(*program, *setting) string {
 var conditions = sync.OnceValue(func() map[string]*condition {
 	return map[string]*condition{
 		"pipeline": {
-			holds:   func(p *program, _ *setting) bool { return len(p.use.schedules) > 0 },
+			holds:   func(p *program, _ *syntax.Setting) bool { return len(p.use.schedules) > 0 },
 			why:     because("the model has no pipeline()"),
 			cure:    "leave it out, or apply the layers with pipeline(…)",
 			refused: true,
 		},
 		"loop of a pipeline": {
-			holds:   func(p *program, _ *setting) bool { return len(p.use.schedules) > 0 },
+			holds:   func(p *program, _ *syntax.Setting) bool { return len(p.use.schedules) > 0 },
 			why:     because("the model has no pipeline()"),
 			cure:    "scan_layers = false is for stacks",
 			refused: true,
 		},
 		"layers": {
-			holds: func(p *program, _ *setting) bool { return len(p.use.schedules)+len(p.use.stacks) > 0 },
+			holds: func(p *program, _ *syntax.Setting) bool { return len(p.use.schedules)+len(p.use.stacks) > 0 },
 			why:   because("the model has neither pipeline() nor stack()"),
 			cure:  "leave it out, or apply layers with pipeline(…) or stack(…)",
 		},
 		"window": {
-			holds: func(p *program, _ *setting) bool { return p.word("pipeline", "gather") == "per_repeat" },
-			why: func(p *program, _ *setting) string {
+			holds: func(p *program, _ *syntax.Setting) bool { return p.word("pipeline", "gather") == "per_repeat" },
+			why: func(p *program, _ *syntax.Setting) string {
 				return "it goes with gather = per_repeat, and gather is " + p.word("pipeline", "gather")
 			},
 			cure:    "leave it out",
 			refused: true,
 		},
 		"gathered": {
-			holds: func(p *program, _ *setting) bool { return p.use.gathered },
+			holds: func(p *program, _ *syntax.Setting) bool { return p.use.gathered },
 			why:   because("no weight of a layer is sharded along " + alternatives(gatheredAxes)),
 			cure:  "shard weights { … -> fsdp }, or leave it out",
 		},
 		"rounded and gathered": {
-			holds: func(p *program, _ *setting) bool { return p.use.gathered },
+			holds: func(p *program, _ *syntax.Setting) bool { return p.use.gathered },
 			what:  "rounds weights that are not gathered",
 			why:   because("none of a layer is sharded along " + alternatives(gatheredAxes)),
 			cure:  "shard weights { … -> fsdp }, or leave it out",
 		},
 		"several rows": {
-			holds: func(p *program, _ *setting) bool {
+			holds: func(p *program, _ *syntax.Setting) bool {
 				return p.word("pipeline", "gather") != "per_repeat" || len(p.use.schedules) > 0 || slices.ContainsFunc(p.use.stacks, func(n int) bool { return n > 1 })
 			},
 			why:  because("the stack has 1 layer, and a window slides over 2 or more"),
 			cure: "leave it out",
 		},
 		"wider": {
-			holds: func(p *program, s *setting) bool {
-				to := ir.DTypeByName(p.word("pipeline", s.key))
+			holds: func(p *program, s *syntax.Setting) bool {
+				to := ir.DTypeByName(p.word("pipeline", s.Key))
 				return slices.ContainsFunc(p.use.elems, func(t ir.DType) bool { return t.IsFloat() && t.Bits() > to.Bits() })
 			},
-			why: func(p *program, s *setting) string {
-				return "no weight of a layer is wider than " + p.word("pipeline", s.key)
+			why: func(p *program, s *syntax.Setting) string {
+				return "no weight of a layer is wider than " + p.word("pipeline", s.Key)
 			},
 			cure: "leave it out",
 		},
 		"stages": {
-			holds: func(p *program, _ *setting) bool {
+			holds: func(p *program, _ *syntax.Setting) bool {
 				return p.use.anyStage(func(s *schedule) bool { return s.stages > 1 })
 			},
 			why:  because("there is 1 stage"),
 			cure: "mesh { stage = 2, … }, or leave it out",
 		},
 		"third stage": {
-			holds: func(p *program, _ *setting) bool {
+			holds: func(p *program, _ *syntax.Setting) bool {
 				return p.use.anyStage(func(s *schedule) bool { return s.stages > 2 })
 			},
 			why:  because("the stages that it is about are those from the third on"),
 			cure: "leave it out",
 		},
 		"loop of repeats": {
-			holds: func(p *program, _ *setting) bool {
+			holds: func(p *program, _ *syntax.Setting) bool {
 				return p.word("pipeline", "gather") == "per_repeat" && p.use.gathered || p.boundary() == "repeat" && p.use.anyStage(func(s *schedule) bool { return s.repeats > 1 })
 			},
 			why:  because("repeats are a loop of their own with gather = per_repeat or checkpoint = repeat"),
 			cure: "leave it out",
 		},
 		"loop of layers": {
-			holds: func(p *program, _ *setting) bool { return p.use.loopOfLayers() },
+			holds: func(p *program, _ *syntax.Setting) bool { return p.use.loopOfLayers() },
 			why:   because("a stage runs 1 layer each time, and no stack has more"),
 			cure:  "leave it out",
 		},
 		"loop to unroll": {
-			holds: func(p *program, _ *setting) bool {
+			holds: func(p *program, _ *syntax.Setting) bool {
 				return p.flag("pipeline", "scan_iterations") && len(p.use.schedules) > 0 || p.flag("pipeline", "scan_layers") && len(p.use.stacks) > 0
 			},
-			why: func(p *program, _ *setting) string {
+			why: func(p *program, _ *syntax.Setting) string {
 				if len(p.use.schedules) == 0 {
 					return "scan_layers = false leaves no loop to unroll"
 				}
@@ -157,11 +158,11 @@ var conditions = sync.OnceValue(func() map[string]*condition {
 			cure: "leave one of them out",
 		},
 		"boundary": {
-			holds: func(p *program, s *setting) bool {
-				return p.boundary() != "none" || p.word("pipeline", s.key) == "none"
+			holds: func(p *program, s *syntax.Setting) bool {
+				return p.boundary() != "none" || p.word("pipeline", s.Key) == "none"
 			},
-			why: func(p *program, s *setting) string {
-				if p.word("pipeline", "remat") == "none" && s.key != "remat" {
+			why: func(p *program, s *syntax.Setting) string {
+				if p.word("pipeline", "remat") == "none" && s.Key != "remat" {
 					return "with remat = none the backward pass recomputes nothing"
 				}
 				return "with checkpoint = none the backward pass recomputes nothing"
@@ -169,36 +170,36 @@ var conditions = sync.OnceValue(func() map[string]*condition {
 			cure: "leave one of them out",
 		},
 		"loop to surround": {
-			holds: func(p *program, s *setting) bool {
+			holds: func(p *program, s *syntax.Setting) bool {
 				return p.word("pipeline", "checkpoint") != "layer" || p.use.loopOfLayers()
 			},
 			why:  because("checkpoint = layer, and a stage runs 1 layer each time: there is no loop over layers to be around"),
 			cure: "checkpoint = iteration, or leave it out",
 		},
 		"names": {
-			holds: func(p *program, s *setting) bool {
+			holds: func(p *program, s *syntax.Setting) bool {
 				asked, missing := p.askedBy(s), p.notInLayers(s)
-				return len(missing) == 0 || s.key == "remat" && len(missing) < len(asked)
+				return len(missing) == 0 || s.Key == "remat" && len(missing) < len(asked)
 			},
-			why: func(p *program, s *setting) string {
+			why: func(p *program, s *syntax.Setting) string {
 				return "no value of a layer has the checkpoint name " + alternatives(p.notInLayers(s))
 			},
 			cure: `checkpoint(x, "name") in the layer gives one`,
 		},
 		"devices": {
-			holds: func(p *program, _ *setting) bool { return p.mesh != nil && p.mesh.Size() > 1 },
+			holds: func(p *program, _ *syntax.Setting) bool { return p.mesh != nil && p.mesh.Size() > 1 },
 			why:   because("the program is for 1 device"),
 			cure:  "leave it out",
 		},
 
 		"optimizer": {
-			holds: func(p *program, _ *setting) bool { return p.word("train", "optimizer") != "" },
+			holds: func(p *program, _ *syntax.Setting) bool { return p.word("train", "optimizer") != "" },
 			why:   because("there is no optimizer"),
 			cure:  "optimizer = adamw(lr: 1e-3), or leave it out",
 		},
 		"data": {
-			holds: func(p *program, _ *setting) bool { return p.meshAxisSize("data") > 1 },
-			why: func(p *program, _ *setting) string {
+			holds: func(p *program, _ *syntax.Setting) bool { return p.meshAxisSize("data") > 1 },
+			why: func(p *program, _ *syntax.Setting) string {
 				if p.mesh != nil && p.mesh.AxisSize("data") == 1 && slices.ContainsFunc(p.mesh.Axes, func(a ir.MeshAxis) bool { return a.Name == "data" }) {
 					return "mesh axis data has 1 device"
 				}
@@ -207,7 +208,7 @@ var conditions = sync.OnceValue(func() map[string]*condition {
 			cure: "mesh { data = 2, … }, or leave it out",
 		},
 		"accumulation": {
-			holds: func(p *program, _ *setting) bool {
+			holds: func(p *program, _ *syntax.Setting) bool {
 				n, _ := p.num("train", "gradient_accumulation")
 				return n > 1
 			},
@@ -216,18 +217,18 @@ var conditions = sync.OnceValue(func() map[string]*condition {
 			refused: true,
 		},
 		"sharded state": {
-			holds:   func(p *program, _ *setting) bool { return p.flag("train", "shard_optimizer_over_data") },
+			holds:   func(p *program, _ *syntax.Setting) bool { return p.flag("train", "shard_optimizer_over_data") },
 			why:     because("it goes with shard_optimizer_over_data = true"),
 			cure:    "leave it out",
 			refused: true,
 		},
 		"no memory": {
-			holds: func(p *program, _ *setting) bool { return p.values["hardware"]["memory"] == nil },
+			holds: func(p *program, _ *syntax.Setting) bool { return p.values["hardware"]["memory"] == nil },
 			why:   because("memory is given besides"),
 			cure:  "leave one of them out",
 		},
 		"narrower sums": {
-			holds: func(p *program, _ *setting) bool { return p.word("train", "dtype") != "bf16" },
+			holds: func(p *program, _ *syntax.Setting) bool { return p.word("train", "dtype") != "bf16" },
 			why:   because("gradients accumulate in f32 at least"),
 			cure:  "leave it out",
 		},
@@ -236,18 +237,18 @@ var conditions = sync.OnceValue(func() map[string]*condition {
 
 // askedBy are the checkpoint names that a setting speaks of: those that it lists,
 // or those of the policy that it names.
-func (p *program) askedBy(s *setting) []string {
-	switch s.key {
+func (p *program) askedBy(s *syntax.Setting) []string {
+	switch s.Key {
 	case "save_decoder_layer_input":
 		return []string{layerInput}
 	case "save", "offload":
-		return p.names("pipeline", s.key)
+		return p.names("pipeline", s.Key)
 	}
 	word := p.word("pipeline", "remat")
 	if word == "custom" {
 		var ns []string
-		for _, e := range s.body {
-			ns = append(ns, e.key)
+		for _, e := range s.Body {
+			ns = append(ns, e.Key)
 		}
 		return ns
 	}
@@ -256,7 +257,7 @@ func (p *program) askedBy(s *setting) []string {
 
 // notInLayers are the checkpoint names that a setting speaks of and that no value
 // of a layer has.
-func (p *program) notInLayers(s *setting) []string {
+func (p *program) notInLayers(s *syntax.Setting) []string {
 	return slices.DeleteFunc(slices.Clone(p.askedBy(s)), func(name string) bool { return name == iterationInput || slices.Contains(p.use.named, name) })
 }
 
@@ -268,11 +269,11 @@ func (p *program) checkEffects() {
 		return // another program: the reference
 	}
 	if s := p.values["train"]["optimizer"]; s != nil {
-		p.checkArguments(callOf(s.value))
+		p.checkArguments(callOf(s.Value))
 	}
 	for _, b := range []string{"pipeline", "train", "hardware"} {
 		for _, s := range p.ordered(b) {
-			row := settingRowOf(b, s.key)
+			row := settingRowOf(b, s.Key)
 			if p.isDefault(row) {
 				continue
 			}
@@ -283,9 +284,9 @@ func (p *program) checkEffects() {
 				}
 				what := cmp.Or(c.what, "has no effect")
 				if c.refused {
-					p.report(s.span, c.cure, errNoEffect, b, p.settingText(row), what, c.why(p, s))
+					p.Report(s.Span, c.cure, errNoEffect, b, p.settingText(row), what, c.why(p, s))
 				} else {
-					p.warn(s.span, unusedSetting, c.cure, warnNoEffect, b, p.settingText(row), what, c.why(p, s))
+					p.Warn(s.Span, unusedSetting, c.cure, warnNoEffect, b, p.settingText(row), what, c.why(p, s))
 				}
 				break
 			}
@@ -295,7 +296,7 @@ func (p *program) checkEffects() {
 
 // checkArguments warns of arguments of the optimizer and of the learning rate's
 // schedule that act on nothing: the one that they go with is 0.
-func (p *program) checkArguments(name string, args map[string]expr) {
+func (p *program) checkArguments(name string, args map[string]syntax.Expr) {
 	rows := trainArgsOf(name)
 	number := func(key string) float64 {
 		for _, r := range rows {
@@ -312,16 +313,16 @@ func (p *program) checkArguments(name string, args map[string]expr) {
 			continue
 		}
 		if v, isNumber := numberOf(x); r.with != "" && number(r.with) == 0 && !(isNumber && v == toFloat(r.def)) && !isName(x, "false") {
-			p.warn(x.at(), unusedSetting, "leave it out, or let "+r.with+" be above 0", warnNoEffect, name, r.name, "has no effect", r.with+" is 0")
+			p.Warn(x.At(), unusedSetting, "leave it out, or let "+r.with+" be above 0", warnNoEffect, name, r.name, "has no effect", r.with+" is 0")
 		}
-		if c, ok := x.(*callExpr); ok {
+		if c, ok := x.(*syntax.CallExpr); ok {
 			p.checkArguments(callOf(c))
 		}
 	}
 }
 
 // derived is what holds for an argument that is not given.
-func (p *program) derived(row *trainArg, args map[string]expr) any {
+func (p *program) derived(row *trainArg, args map[string]syntax.Expr) any {
 	if row.name != "decay" {
 		return row.def
 	}
@@ -339,9 +340,9 @@ func toFloat(v any) float64 {
 	return 0
 }
 
-func isName(x expr, name string) bool {
-	n, ok := x.(*nameRef)
-	return ok && n.name == name
+func isName(x syntax.Expr, name string) bool {
+	n, ok := x.(*syntax.NameRef)
+	return ok && n.Name == name
 }
 
 // isDefault reports whether a setting is what it is without being given.
@@ -363,16 +364,16 @@ func (p *program) isDefault(row *settingRow) bool {
 // settingText is a setting as it was given, on one line.
 func (p *program) settingText(row *settingRow) string {
 	s := p.values[row.block][row.key]
-	switch v := s.value.(type) {
-	case *nameRef:
-		return s.key + " = " + v.name
-	case *textLit:
-		return s.key + " = " + strconv.Quote(v.text)
-	case *listLit:
-		return s.key + " = [" + strings.Join(p.names(row.block, row.key), ", ") + "]"
+	switch v := s.Value.(type) {
+	case *syntax.NameRef:
+		return s.Key + " = " + v.Name
+	case *syntax.TextLit:
+		return s.Key + " = " + strconv.Quote(v.Text)
+	case *syntax.ListLit:
+		return s.Key + " = [" + strings.Join(p.names(row.block, row.key), ", ") + "]"
 	}
-	if v, ok := numberOf(s.value); ok {
-		return s.key + " = " + strconv.FormatFloat(v, 'f', -1, 64)
+	if v, ok := numberOf(s.Value); ok {
+		return s.Key + " = " + strconv.FormatFloat(v, 'f', -1, 64)
 	}
-	return s.key + " = " + p.word(row.block, row.key)
+	return s.Key + " = " + p.word(row.block, row.key)
 }

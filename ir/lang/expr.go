@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // An operator is one row: what it makes of numbers and of tensors.
@@ -32,12 +33,12 @@ var operators = map[string]operator{
 	"||": {kind: ir.Or, logical: true},
 }
 
-func (e *elab) binary(x *binaryExpr) value {
-	a, b := e.eval(x.x), e.eval(x.y)
+func (e *elab) binary(x *syntax.BinaryExpr) value {
+	a, b := e.eval(x.X), e.eval(x.Y)
 	if isPoison(a, b) {
 		return poison{}
 	}
-	op := operators[x.op]
+	op := operators[x.Op]
 	_, tx := a.(*tensor)
 	_, ty := b.(*tensor)
 	if tx || ty {
@@ -48,7 +49,7 @@ func (e *elab) binary(x *binaryExpr) value {
 	p, isBool := a.(boolean)
 	q, isBool2 := b.(boolean)
 	if isBool && isBool2 {
-		switch x.op {
+		switch x.Op {
 		case "&&":
 			return p && q
 		case "||":
@@ -59,20 +60,20 @@ func (e *elab) binary(x *binaryExpr) value {
 			return boolean(p != q)
 		}
 	}
-	if _, isNumber := a.(number); !isNumber && op.compare != "" && (x.op == "==" || x.op == "!=") && comparable(a) && comparable(b) {
-		return boolean((a == b) == (x.op == "=="))
+	if _, isNumber := a.(number); !isNumber && op.compare != "" && (x.Op == "==" || x.Op == "!=") && comparable(a) && comparable(b) {
+		return boolean((a == b) == (x.Op == "=="))
 	}
 	if op.numbers == nil {
-		return e.fail(x.span, "", errOperands, x.op, describe(a), describe(b))
+		return e.fail(x.Span, "", errOperands, x.Op, describe(a), describe(b))
 	}
-	m, ok := e.toNumber(a, x.x, "the left side of "+x.op)
-	n, ok2 := e.toNumber(b, x.y, "the right side of "+x.op)
+	m, ok := e.toNumber(a, x.X, "the left side of "+x.Op)
+	n, ok2 := e.toNumber(b, x.Y, "the right side of "+x.Op)
 	if !ok || !ok2 {
 		return poison{}
 	}
 	v := op.numbers(float64(m), float64(n))
 	if f, isNum := v.(number); isNum && (math.IsNaN(float64(f)) || math.IsInf(float64(f), 0)) {
-		return e.fail(x.span, "", errUndefined, m, x.op, n)
+		return e.fail(x.Span, "", errUndefined, m, x.Op, n)
 	}
 	return v
 }
@@ -86,64 +87,64 @@ func comparable(v value) bool {
 	return true
 }
 
-func (e *elab) unary(x *unaryExpr) value {
-	v := e.eval(x.x)
+func (e *elab) unary(x *syntax.UnaryExpr) value {
+	v := e.eval(x.X)
 	if isPoison(v) {
 		return v
 	}
 	switch t := v.(type) {
 	case *tensor:
-		e.mark(x.span)
-		if x.op == "-" && t.elem() != ir.I1 {
+		e.mark(x.Span)
+		if x.Op == "-" && t.elem() != ir.I1 {
 			return t.with(e.b.Unary(ir.Negate, t.v))
 		}
-		if x.op == "!" && t.elem() == ir.I1 {
+		if x.Op == "!" && t.elem() == ir.I1 {
 			return t.with(e.b.Unary(ir.Not, t.v))
 		}
 	case boolean:
-		if x.op == "!" {
+		if x.Op == "!" {
 			return !t
 		}
 	case number, axisName:
-		if x.op == "-" {
-			n, ok := e.toNumber(v, x.x, "the operand of -")
+		if x.Op == "-" {
+			n, ok := e.toNumber(v, x.X, "the operand of -")
 			if !ok {
 				return poison{}
 			}
 			return -n
 		}
 	}
-	return e.fail(x.span, "", errOperand, x.op, describe(v))
+	return e.fail(x.Span, "", errOperand, x.Op, describe(v))
 }
 
 // with is t with another value of the same axes.
 func (t *tensor) with(v *ir.Value) *tensor { return &tensor{v, t.axes} }
 
 // tensorOp is x op y where at least one side is a tensor.
-func (e *elab) tensorOp(x *binaryExpr, op operator, a, b value) value {
+func (e *elab) tensorOp(x *syntax.BinaryExpr, op operator, a, b value) value {
 	if e.b == nil {
 		return poison{}
 	}
 	for _, side := range []struct {
 		v value
-		x expr
-	}{{a, x.x}, {b, x.y}} {
-		if _, ok := side.v.(none); ok && (x.op == "==" || x.op == "!=") {
-			return boolean(x.op == "!=") // a tensor is never none
+		x syntax.Expr
+	}{{a, x.X}, {b, x.Y}} {
+		if _, ok := side.v.(none); ok && (x.Op == "==" || x.Op == "!=") {
+			return boolean(x.Op == "!=") // a tensor is never none
 		}
 		switch side.v.(type) {
 		case *tensor, number, axisName:
 		default:
-			return e.fail(side.x.at(), "", errOperands, x.op, describe(a), describe(b))
+			return e.fail(side.x.At(), "", errOperands, x.Op, describe(a), describe(b))
 		}
 	}
-	e.mark(x.span)
-	p, q, ok := e.pair(x.span, x.op, a, b, x.x, x.y)
+	e.mark(x.Span)
+	p, q, ok := e.pair(x.Span, x.Op, a, b, x.X, x.Y)
 	if !ok {
 		return poison{}
 	}
-	if op.logical != (p.elem() == ir.I1) && !(p.elem() == ir.I1 && (x.op == "==" || x.op == "!=")) {
-		return e.fail(x.span, "", errOperands, x.op, describe(p), describe(q))
+	if op.logical != (p.elem() == ir.I1) && !(p.elem() == ir.I1 && (x.Op == "==" || x.Op == "!=")) {
+		return e.fail(x.Span, "", errOperands, x.Op, describe(p), describe(q))
 	}
 	if op.compare != "" {
 		return p.with(e.b.Compare(op.compare, p.v, q.v))
@@ -152,7 +153,7 @@ func (e *elab) tensorOp(x *binaryExpr, op operator, a, b value) value {
 }
 
 // pair brings two operands to one element type and to the same axes.
-func (e *elab) pair(at span, what string, a, b value, ax, bx expr) (p, q *tensor, ok bool) {
+func (e *elab) pair(at syntax.Span, what string, a, b value, ax, bx syntax.Expr) (p, q *tensor, ok bool) {
 	p, isTensor := a.(*tensor)
 	q, isTensor2 := b.(*tensor)
 	if !isTensor {
@@ -173,15 +174,15 @@ func (e *elab) pair(at span, what string, a, b value, ax, bx expr) (p, q *tensor
 }
 
 // sourceText is an expression as a hint shows it: a name, or x.
-func sourceText(x expr) string {
-	if n, ok := x.(*nameRef); ok {
-		return n.name
+func sourceText(x syntax.Expr) string {
+	if n, ok := x.(*syntax.NameRef); ok {
+		return n.Name
 	}
 	return "x"
 }
 
 // splatLike is a number as a tensor of t's type.
-func (e *elab) splatLike(at span, v value, x expr, t *tensor) (*tensor, bool) {
+func (e *elab) splatLike(at syntax.Span, v value, x syntax.Expr, t *tensor) (*tensor, bool) {
 	n, ok := e.toNumber(v, x, "an operand")
 	if !ok {
 		return nil, false
@@ -195,7 +196,7 @@ func (e *elab) splatLike(at span, v value, x expr, t *tensor) (*tensor, bool) {
 
 // union is the axes of an elementwise result: the left operand's, then what
 // the right one adds. Axes of one name must have one size.
-func (e *elab) union(at span, what string, ts ...*tensor) ([]axis, bool) {
+func (e *elab) union(at syntax.Span, what string, ts ...*tensor) ([]axis, bool) {
 	axes := slices.Clone(ts[0].axes)
 	for _, t := range ts[1:] {
 		for _, a := range t.axes {
@@ -274,7 +275,7 @@ func (e *elab) need(c *builtinCall, arg string, t *tensor, names ...string) bool
 	ok := true
 	for _, n := range names {
 		if t.axis(n) < 0 {
-			e.fail(c.place(arg), near(n, namesOf(t.axes)), errNoAxis, c.name, arg, t, n)
+			e.fail(c.place(arg), syntax.Near(n, namesOf(t.axes)), errNoAxis, c.name, arg, t, n)
 			ok = false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ppc/internal/golden"
+	"ppc/ir/lang/syntax"
 )
 
 // sources are all .pp files that the repository keeps.
@@ -31,7 +32,7 @@ func TestFormatted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Format(path, src)
+		got, err := syntax.Format(path, src)
 		if err != nil {
 			t.Error(err)
 			continue

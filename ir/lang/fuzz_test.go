@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"ppc/ir/lang/syntax"
 )
 
 // seeds are the programs of the repository and of the goldens.
@@ -34,11 +36,11 @@ func seeds(f *testing.F) {
 func FuzzParse(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, src []byte) {
-		once, err := Format("in.pp", src)
+		once, err := syntax.Format("in.pp", src)
 		if err != nil {
 			return
 		}
-		twice, err := Format("in.pp", once)
+		twice, err := syntax.Format("in.pp", once)
 		if err != nil {
 			t.Fatalf("%v\nin\n%s", err, once)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"ppc/internal/diag"
 	"ppc/internal/golden"
+	"ppc/ir/lang/syntax"
 	"ppc/ir/mlir"
 )
 
@@ -84,11 +85,11 @@ func TestGolden(t *testing.T) {
 			return mlir.Print(p.Module)
 		},
 		"format": func(t *testing.T, src string, _ []string) string {
-			out, err := Format("in.pp", []byte(src))
+			out, err := syntax.Format("in.pp", []byte(src))
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := Format("in.pp", out)
+			again, err := syntax.Format("in.pp", out)
 			if err != nil || string(again) != string(out) {
 				t.Errorf("formatting again gives (%v)\n%s", err, again)
 			}
@@ -228,25 +229,27 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// messages are the constants of messages.go.
+// messages are the constants of both files messages.go.
 func messages(t *testing.T) map[string]string {
-	f, err := parser.ParseFile(gotoken.NewFileSet(), "messages.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	out := make(map[string]string)
-	for _, d := range f.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok || g.Tok != gotoken.CONST {
-			continue
+	for _, path := range []string{"messages.go", "syntax/messages.go"} {
+		f, err := parser.ParseFile(gotoken.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, s := range g.Specs {
-			v := s.(*ast.ValueSpec)
-			text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
-			if err != nil {
-				t.Fatal(err)
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != gotoken.CONST {
+				continue
 			}
-			out[v.Names[0].Name] = text
+			for _, s := range g.Specs {
+				v := s.(*ast.ValueSpec)
+				text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out[v.Names[0].Name] = text
+			}
 		}
 	}
 	return out

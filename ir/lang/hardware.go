@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ppc/internal/diag"
+	"ppc/ir/lang/syntax"
 )
 
 // presets are chips by name, with the bytes of memory that each has.
@@ -24,9 +25,9 @@ func presetNames() []string {
 
 // memory is how many bytes a device has by the hardware block: as memory says, or
 // the preset. The setting that says so comes with it; nil where none does.
-func (p *program) memory() (float64, *setting) {
+func (p *program) memory() (float64, *syntax.Setting) {
 	if s := p.values["hardware"]["memory"]; s != nil {
-		v, _ := numberOf(s.value)
+		v, _ := numberOf(s.Value)
 		return v, s
 	}
 	for _, c := range presets {
@@ -55,7 +56,7 @@ func (p *Program) WarnMemory(peak int, size func(int) string) *diag.Diagnostic {
 	if s == nil || float64(peak) <= have {
 		return nil
 	}
-	d := diagnostic(s.span, "smaller sizes, more devices or remat = full fit; ppc lower --stats says what takes it", warnMemory, size(peak), size(int(have)))
+	d := syntax.Diagnostic(s.Span, "smaller sizes, more devices or remat = full fit; ppc lower --stats says what takes it", warnMemory, size(peak), size(int(have)))
 	d.Warning = DeviceMemory
 	return d
 }
@@ -65,35 +66,35 @@ func (p *Program) WarnMemory(peak int, size func(int) string) *diag.Diagnostic {
 // none does.
 func (p *Program) WarnSetting(key, kept, msg string) *diag.Diagnostic {
 	at := p.source.settingAt(key, kept)
-	if at.src == nil {
+	if at.Src == nil {
 		return nil
 	}
-	d := diagnostic(at, "leave it out", message("%s"), msg)
+	d := syntax.Diagnostic(at, "leave it out", syntax.Message("%s"), msg)
 	d.Warning = unusedSetting
 	return d
 }
 
 // settingAt is where a setting of the pipeline block stands, or, if kept is not
 // "", where a setting gives that checkpoint name.
-func (p *program) settingAt(key, kept string) span {
+func (p *program) settingAt(key, kept string) syntax.Span {
 	if kept == "" {
-		return p.place(key, span{})
+		return p.place(key, syntax.Span{})
 	}
 	for _, e := range p.custom() {
-		if e.key == kept {
-			return e.span
+		if e.Key == kept {
+			return e.Span
 		}
 	}
 	s := p.values["pipeline"][key]
 	if s == nil {
-		return span{}
+		return syntax.Span{}
 	}
-	if list, ok := s.value.(*listLit); ok {
-		for _, it := range list.items {
-			if ns, _ := namesIn(it.value); slices.Contains(ns, kept) {
-				return it.span
+	if list, ok := s.Value.(*syntax.ListLit); ok {
+		for _, it := range list.Items {
+			if ns, _ := namesIn(it.Value); slices.Contains(ns, kept) {
+				return it.Span
 			}
 		}
 	}
-	return s.span
+	return s.Span
 }

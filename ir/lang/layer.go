@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // A layerFunc is the function of a layer for a batch of one size.
 type layerFunc struct {
 	fn      *ir.Func
-	decl    *funcDecl
+	decl    *syntax.FuncDecl
 	batch   axis // of the function
 	x       []axis
 	elem    ir.DType
@@ -26,27 +27,21 @@ type layerFunc struct {
 
 // A side is one per-example argument of a layer.
 type side struct {
-	param param
+	param syntax.Param
 	elem  ir.DType
 	axes  []axis
 }
 
-// static reports whether a parameter of a layer is known when the layer is
-// stacked, such as window: number.
-func (q *param) static() bool {
-	return q.typ != nil && !q.typ.open && slices.Contains([]string{"number", "bool", "text"}, q.typ.elem)
-}
-
 // checkLayer checks what can be seen without building.
-func (p *program) checkLayer(d *funcDecl) bool {
+func (p *program) checkLayer(d *syntax.FuncDecl) bool {
 	e := &elab{p: p}
-	if len(d.params) == 0 {
-		e.fail(d.span, "layer "+d.name+"(x: f32[batch, embed])", errLayerArgs, d.name)
+	if len(d.Params) == 0 {
+		e.fail(d.Span, "layer "+d.Name+"(x: f32[batch, embed])", errLayerArgs, d.Name)
 		return false
 	}
-	for i, q := range d.params {
-		if q.typ == nil || i == 0 && (!q.typ.open || len(q.typ.axes) == 0) {
-			e.fail(q.span, q.name+": f32[batch, embed]", errUntyped, d.name, q.name)
+	for i, q := range d.Params {
+		if q.Typ == nil || i == 0 && (!q.Typ.Open || len(q.Typ.Axes) == 0) {
+			e.fail(q.Span, q.Name+": f32[batch, embed]", errUntyped, d.Name, q.Name)
 			return false
 		}
 	}
@@ -55,21 +50,21 @@ func (p *program) checkLayer(d *funcDecl) bool {
 
 // layerFor returns the function of layer d for batches of the given size,
 // with some of its parameters known.
-func (e *elab) layerFor(d *funcDecl, batch int, lead []string, known map[string]value) *layerFunc {
-	key := fmt.Sprint(d.name, " ", batch, " ", lead)
+func (e *elab) layerFor(d *syntax.FuncDecl, batch int, lead []string, known map[string]value) *layerFunc {
+	key := fmt.Sprint(d.Name, " ", batch, " ", lead)
 	for _, k := range sortedKeys(known) {
 		key += fmt.Sprintf(" %s=%v", k, known[k])
 	}
 	if l := e.model.layers[key]; l != nil {
 		return l
 	}
-	errors := e.p.count
+	errors := e.p.Count
 	l := e.p.buildLayer(d, batch, lead, known, false)
-	if l.rows && e.p.count == errors { // now with the numbers that randomness is keyed by
+	if l.rows && e.p.Count == errors { // now with the numbers that randomness is keyed by
 		l = e.p.buildLayer(d, batch, lead, known, true)
 	}
-	l.bad = e.p.count > errors || len(l.fn.Results) == 0
-	l.fn.Name = e.unique(d.name)
+	l.bad = e.p.Count > errors || len(l.fn.Results) == 0
+	l.fn.Name = e.unique(d.Name)
 	e.model.layers[key] = l
 	e.model.module.Funcs = append(e.model.module.Funcs, l.fn)
 	return l
@@ -87,12 +82,12 @@ func (e *elab) unique(name string) string {
 
 // buildLayer builds d for batches of one size: parameters are the activation,
 // the side inputs, the weights.
-func (p *program) buildLayer(d *funcDecl, batch int, lead []string, known map[string]value, rows bool) *layerFunc {
-	l := &layerFunc{fn: ir.NewFunc(d.name), decl: d, rows: rows, known: known}
+func (p *program) buildLayer(d *syntax.FuncDecl, batch int, lead []string, known map[string]value, rows bool) *layerFunc {
+	l := &layerFunc{fn: ir.NewFunc(d.Name), decl: d, rows: rows, known: known}
 	l.fn.Private = true
-	l.fn.Origin = &ir.Origin{Pos: d.pos(), Name: d.name, Layer: d.name}
-	l.batch = axis{d.params[0].typ.axes[0].name, batch}
-	e := &elab{p: p, b: ir.NewBuilder(l.fn), scope: newScope(), layer: d.name, sizes: map[string]int{l.batch.name: batch}, building: l}
+	l.fn.Origin = &ir.Origin{Pos: d.Pos(), Name: d.Name, Layer: d.Name}
+	l.batch = axis{d.Params[0].Typ.Axes[0].Name, batch}
+	e := &elab{p: p, b: ir.NewBuilder(l.fn), scope: newScope(), layer: d.Name, sizes: map[string]int{l.batch.name: batch}, building: l}
 	e.b.Origin = l.fn.Origin
 	e.act = &layout{p: p, of: "activations", rules: p.rules["activations"], batch: l.batch.name, lead: lead}
 	if !e.layerParams(l, known) {
@@ -109,12 +104,12 @@ func (p *program) buildLayer(d *funcDecl, batch int, lead []string, known map[st
 			place.Attrs.Set(ir.KeyGathered, place.Sharding)
 		}
 	}
-	v, done := e.run(d.body)
+	v, done := e.run(d.Body)
 	if rows {
 		e.layerPlace(l)
 	}
 	if !done {
-		e.fail(d.span, "return x", errNoReturn, "layer", d.name)
+		e.fail(d.Span, "return x", errNoReturn, "layer", d.Name)
 		return l
 	}
 	e.layerResults(l, v)
@@ -125,20 +120,20 @@ func (p *program) buildLayer(d *funcDecl, batch int, lead []string, known map[st
 // layerParams declares the activation and the side inputs.
 func (e *elab) layerParams(l *layerFunc, known map[string]value) bool {
 	ok := true
-	for i := range l.decl.params {
-		q := &l.decl.params[i]
-		if q.static() {
-			e.scope.set(q.name, known[q.name])
+	for i := range l.decl.Params {
+		q := &l.decl.Params[i]
+		if q.Static() {
+			e.scope.set(q.Name, known[q.Name])
 			continue
 		}
-		elem, axes, good := e.typ(q.typ)
+		elem, axes, good := e.typ(q.Typ)
 		if !good {
 			ok = false
 			continue
 		}
-		v := l.fn.NewArg(l.fn.Body, ir.Tensor(elem, shapeOf(axes)...), q.name)
+		v := l.fn.NewArg(l.fn.Body, ir.Tensor(elem, shapeOf(axes)...), q.Name)
 		v.Sharding = e.act.sharding(axes, nil)
-		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(q.name)})
+		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(q.Name)})
 		t := &tensor{v, axes}
 		if i == 0 {
 			l.x, l.elem = axes, elem
@@ -146,7 +141,7 @@ func (e *elab) layerParams(l *layerFunc, known map[string]value) bool {
 		} else {
 			l.sides = append(l.sides, side{*q, elem, axes})
 		}
-		e.scope.set(q.name, t)
+		e.scope.set(q.Name, t)
 	}
 	return ok
 }
@@ -154,7 +149,7 @@ func (e *elab) layerParams(l *layerFunc, known map[string]value) bool {
 // weight declares one param of the layer that is being built.
 func (l *layerFunc) weight(e *elab, w weight) {
 	if slices.ContainsFunc(w.axes, func(a axis) bool { return a.name == l.batch.name }) {
-		e.fail(w.span, "", errWeightBatch, w.name, l.batch.name)
+		e.fail(w.Span, "", errWeightBatch, w.name, l.batch.name)
 		e.scope.set(w.name, poison{})
 		return
 	}
@@ -178,21 +173,21 @@ func (e *elab) layerResults(l *layerFunc, v value) {
 	if isPoison(vs...) {
 		return
 	}
-	ret := lastReturn(l.decl.body)
-	at := func(i int) span {
-		if ret != nil && i < len(ret.args) {
-			return ret.args[i].span
+	ret := lastReturn(l.decl.Body)
+	at := func(i int) syntax.Span {
+		if ret != nil && i < len(ret.Args) {
+			return ret.Args[i].Span
 		}
-		return l.decl.span
+		return l.decl.Span
 	}
-	x := l.decl.params[0].name
+	x := l.decl.Params[0].Name
 	t, ok := vs[0].(*tensor)
 	if !ok || t.elem() != l.elem || len(t.axes) != len(l.x) || !allIn(t.axes, l.x) {
 		to := describe(vs[0])
 		if ok {
 			to = e.sized(t, l.x)
 		}
-		e.fail(at(0), "", errLayerType, l.decl.name, x, typeText(l.elem, l.x), to)
+		e.fail(at(0), "", errLayerType, l.decl.Name, x, typeText(l.elem, l.x), to)
 		return
 	}
 	out := []*ir.Value{e.constrained(e.align(t, l.x)).v}
@@ -202,7 +197,7 @@ func (e *elab) layerResults(l *layerFunc, v value) {
 	for i, r := range vs[1:] {
 		s, ok := r.(*tensor)
 		if !ok || len(s.axes) > 0 || !s.elem().IsFloat() {
-			e.fail(at(i+1), "mean(…) makes it one", errLayerAux, l.decl.name, i+2, describe(r))
+			e.fail(at(i+1), "mean(…) makes it one", errLayerAux, l.decl.Name, i+2, describe(r))
 			return
 		}
 		out = append(out, s.v)
@@ -220,14 +215,14 @@ func allIn(as, bs []axis) bool {
 const maxLayers = 1 << 20
 
 // stacked is pipeline(layer, layers: n)(x, sides…) and the same with stack.
-func (e *elab) stacked(x, inner *callExpr, which *nameRef) value {
+func (e *elab) stacked(x, inner *syntax.CallExpr, which *syntax.NameRef) value {
 	if e.model == nil || len(e.frames) > 0 {
-		return e.fail(which.span, "call it in the model", errStackPlace, which.name)
+		return e.fail(which.Span, "call it in the model", errStackPlace, which.Name)
 	}
 	s, ok := e.stackArgs(inner, which)
 	if !ok {
-		for _, a := range x.args {
-			e.eval(a.value)
+		for _, a := range x.Args {
+			e.eval(a.Value)
 		}
 		return poison{}
 	}
@@ -235,8 +230,8 @@ func (e *elab) stacked(x, inner *callExpr, which *nameRef) value {
 	if !ok {
 		return poison{}
 	}
-	e.mark(x.span)
-	if which.name == "pipeline" && !e.p.opts.Sequential {
+	e.mark(x.Span)
+	if which.Name == "pipeline" && !e.p.opts.Sequential {
 		return e.pipeline(x, s, operands)
 	}
 	return e.stack(x, s, operands)
@@ -244,68 +239,68 @@ func (e *elab) stacked(x, inner *callExpr, which *nameRef) value {
 
 // A stackCall is what the first pair of parentheses says.
 type stackCall struct {
-	decl   *funcDecl
+	decl   *syntax.FuncDecl
 	layers int
-	at     span // of the number of layers
+	at     syntax.Span // of the number of layers
 	name   string
 	known  map[string]value
 }
 
-func (e *elab) stackArgs(c *callExpr, which *nameRef) (*stackCall, bool) {
-	if len(c.args) == 0 || c.args[0].name != nil {
-		e.fail(c.span, which.name+"(layer, layers: 8)(x)", errStackForm, which.name)
+func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall, bool) {
+	if len(c.Args) == 0 || c.Args[0].Name != nil {
+		e.fail(c.Span, which.Name+"(layer, layers: 8)(x)", errStackForm, which.Name)
 		return nil, false
 	}
-	v := e.eval(c.args[0].value)
+	v := e.eval(c.Args[0].Value)
 	ref, ok := v.(layerRef)
 	if !ok {
 		if !isPoison(v) {
-			e.fail(c.args[0].span, "", errWant, which.name+"'s first argument", "a layer", describe(v))
+			e.fail(c.Args[0].Span, "", errWant, which.Name+"'s first argument", "a layer", describe(v))
 		}
 		return nil, false
 	}
-	s := &stackCall{decl: ref.decl, name: ref.decl.name, known: make(map[string]value)}
+	s := &stackCall{decl: ref.decl, name: ref.decl.Name, known: make(map[string]value)}
 	if !e.p.checkLayer(s.decl) {
 		return nil, false
 	}
 	static := e.staticParams(s)
-	for _, a := range c.args[1:] {
-		if a.name == nil || !slices.Contains(append(static, "layers", "name"), a.name.name) {
+	for _, a := range c.Args[1:] {
+		if a.Name == nil || !slices.Contains(append(static, "layers", "name"), a.Name.Name) {
 			hint := ""
 			name := "a second one"
-			if a.name != nil {
-				name = a.name.name
-				hint = near(name, append(static, "layers", "name"))
+			if a.Name != nil {
+				name = a.Name.Name
+				hint = syntax.Near(name, append(static, "layers", "name"))
 			}
-			e.fail(a.span, hint, errUnknownArg, which.name, name)
+			e.fail(a.Span, hint, errUnknownArg, which.Name, name)
 			return nil, false
 		}
-		v := e.eval(a.value)
-		switch a.name.name {
+		v := e.eval(a.Value)
+		switch a.Name.Name {
 		case "layers":
-			n, isNum := e.toNumber(v, a.value, "layers")
+			n, isNum := e.toNumber(v, a.Value, "layers")
 			whole, isWhole := n.whole()
 			if !isNum {
 				return nil, false
 			}
 			if !isWhole || whole < 1 || whole > maxLayers {
-				e.fail(a.span, "", errRange, which.name, "layers", n, 1, maxLayers)
+				e.fail(a.Span, "", errRange, which.Name, "layers", n, 1, maxLayers)
 				return nil, false
 			}
-			s.layers, s.at = whole, span{a.name.src, a.name.line, a.name.col, a.span.col + a.span.len - a.name.col}
+			s.layers, s.at = whole, syntax.Span{Src: a.Name.Src, Line: a.Name.Line, Col: a.Name.Col, Len: a.Span.Col + a.Span.Len - a.Name.Col}
 		case "name":
 			t, isText := v.(text)
 			if !isText {
-				e.fail(a.span, "", errWant, which.name+"'s name", "a text in quotes", describe(v))
+				e.fail(a.Span, "", errWant, which.Name+"'s name", "a text in quotes", describe(v))
 				return nil, false
 			}
 			s.name = string(t)
 		default:
-			s.known[a.name.name] = v
+			s.known[a.Name.Name] = v
 		}
 	}
 	if s.layers == 0 {
-		e.fail(c.span, which.name+"("+s.decl.name+", layers: 8)", errMissingArg, which.name, "layers")
+		e.fail(c.Span, which.Name+"("+s.decl.Name+", layers: 8)", errMissingArg, which.Name, "layers")
 		return nil, false
 	}
 	return s, e.staticGiven(s, c)
@@ -314,73 +309,73 @@ func (e *elab) stackArgs(c *callExpr, which *nameRef) (*stackCall, bool) {
 // staticParams are the parameters of the layer that are given with layers.
 func (e *elab) staticParams(s *stackCall) []string {
 	var out []string
-	for _, q := range s.decl.params {
-		if q.static() {
-			out = append(out, q.name)
+	for _, q := range s.decl.Params {
+		if q.Static() {
+			out = append(out, q.Name)
 		}
 	}
 	return out
 }
 
 // staticGiven fills in the defaults of the static parameters and checks them.
-func (e *elab) staticGiven(s *stackCall, c *callExpr) bool {
-	for _, q := range s.decl.params {
-		if !q.static() {
+func (e *elab) staticGiven(s *stackCall, c *syntax.CallExpr) bool {
+	for _, q := range s.decl.Params {
+		if !q.Static() {
 			continue
 		}
-		v, given := s.known[q.name]
+		v, given := s.known[q.Name]
 		if !given {
-			if q.def == nil {
-				e.fail(c.span, "", errMissingArg, s.decl.name, q.name)
+			if q.Def == nil {
+				e.fail(c.Span, "", errMissingArg, s.decl.Name, q.Name)
 				return false
 			}
-			v = (&elab{p: e.p}).eval(q.def)
+			v = (&elab{p: e.p}).eval(q.Def)
 		}
 		if isPoison(v) {
 			return false
 		}
-		want := map[string]string{"number": "a number", "bool": "a truth value", "text": "a text"}[q.typ.elem]
+		want := map[string]string{"number": "a number", "bool": "a truth value", "text": "a text"}[q.Typ.Elem]
 		if v.kind() != want {
-			e.fail(c.span, "", errWant, s.decl.name+"'s "+q.name, want, describe(v))
+			e.fail(c.Span, "", errWant, s.decl.Name+"'s "+q.Name, want, describe(v))
 			return false
 		}
-		s.known[q.name] = v
+		s.known[q.Name] = v
 	}
 	return true
 }
 
 // stackOperands evaluates the activation and the side inputs.
-func (e *elab) stackOperands(x *callExpr, d *funcDecl) ([]*tensor, bool) {
-	var params []param
+func (e *elab) stackOperands(x *syntax.CallExpr, d *syntax.FuncDecl) ([]*tensor, bool) {
+	var params []syntax.Param
 	var names []string
-	for _, q := range d.params {
-		if !q.static() {
-			params, names = append(params, q), append(names, q.name)
+	for _, q := range d.Params {
+		if !q.Static() {
+			params, names = append(params, q), append(names, q.Name)
 		}
 	}
-	slots, ok := e.match(x, d.name, names)
+	slots, ok := e.match(x, d.Name, names)
 	out := make([]*tensor, len(params))
 	for i, q := range params {
 		if slots[i] == nil {
 			if ok {
-				e.fail(x.span, "("+strings.Join(names, ", ")+")", errMissingArg, d.name, q.name)
+				e.fail(x.Span, "("+strings.Join(names, ", ")+")", errMissingArg, d.Name, q.Name)
 				ok = false
 			}
 			continue
 		}
-		v := e.eval(slots[i].value)
+		v := e.eval(slots[i].Value)
 		t, isTensor := v.(*tensor)
 		if !isTensor {
 			if !isPoison(v) {
-				e.fail(slots[i].span, "", errWant, d.name+"'s "+q.name, "a tensor", describe(v))
+				e.fail(slots[i].Span, "", errWant, d.Name+"'s "+q.Name, "a tensor", describe(v))
 			}
 			ok = false
 			continue
 		}
-		elem, axes, good := e.typ(q.typ)
+		elem, axes, good := e.typ(q.Typ)
 		ok = ok && good
 		if good && (t.elem() != elem || !allIn(t.axes, axes) || i == 0 && len(t.axes) != len(axes)) {
-			e.fail(slots[i].span, "", errWant, d.name+"'s "+q.name, typeText(elem, axes), e.sized(t, axes))
+			e.fail(slots[i].Span, "", errWant, d.Name+"'s "+q.Name, typeText(elem, axes), e.sized(t, axes))
 			ok = false
 		}
 		out[i] = t
@@ -402,9 +397,9 @@ func (e *elab) sized(t *tensor, want []axis) string {
 }
 
 // stack applies a layer to the whole batch, layer after layer.
-func (e *elab) stack(x *callExpr, s *stackCall, ops []*tensor) value {
+func (e *elab) stack(x *syntax.CallExpr, s *stackCall, ops []*tensor) value {
 	batch := ops[0].axes[0]
-	_, want, _ := e.typ(s.decl.params[0].typ)
+	_, want, _ := e.typ(s.decl.Params[0].Typ)
 	batch.size = want[0].size
 	l := e.layerFor(s.decl, batch.size, []string{"stage"}, s.known)
 	if l.bad {
@@ -426,8 +421,8 @@ func (l *layerFunc) numSides() int {
 }
 
 // pipeline applies a layer by the schedule of the pipeline block.
-func (e *elab) pipeline(x *callExpr, s *stackCall, ops []*tensor) value {
-	_, want, _ := e.typ(s.decl.params[0].typ)
+func (e *elab) pipeline(x *syntax.CallExpr, s *stackCall, ops []*tensor) value {
+	_, want, _ := e.typ(s.decl.Params[0].Typ)
 	batch := want[0]
 	inside := &layout{p: e.p, rules: e.p.rules["activations"], batch: batch.name}
 	sched, ok := e.schedule(s.at, s.layers, batch, inside.cuts(namesOf(want))[0])
@@ -460,7 +455,7 @@ func (e *elab) pipeline(x *callExpr, s *stackCall, ops []*tensor) value {
 // become parameters of main. A side input that has no batch axis is shared: it
 // gets the batch of shared, the function whose batch is the largest.
 func (e *elab) operands(l *layerFunc, ops []*tensor, shared *layerFunc, s *stackCall) []*ir.Value {
-	_, want, _ := e.typ(l.decl.params[0].typ)
+	_, want, _ := e.typ(l.decl.Params[0].Typ)
 	values := []*ir.Value{e.constrained(e.align(ops[0], want)).v}
 	for i, sd := range l.sides {
 		t := ops[i+1]
@@ -492,7 +487,7 @@ func (e *elab) stackResults(kind ir.Kind, l *layerFunc, ops []*tensor, values []
 	for _, r := range l.fn.Results[1:] {
 		types = append(types, r.Type)
 	}
-	_, want, _ := e.typ(l.decl.params[0].typ)
+	_, want, _ := e.typ(l.decl.Params[0].Typ)
 	rs := e.b.Emit(kind, values, attrs, nil, types).Results
 	out := tuple{e.constrained(&tensor{rs[0], want})}
 	for _, r := range rs[1:] {

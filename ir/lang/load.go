@@ -12,6 +12,7 @@ import (
 
 	"ppc/internal/diag"
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // Options says how a program is read.
@@ -62,62 +63,62 @@ func Load(file string, opts Options) (*Program, error) {
 	p.files = append(p.files, library()...)
 	p.readRoot(file)
 	p.readSets()
-	if p.blind {
+	if p.Blind {
 		return nil, p.fail()
 	}
 	p.declare()
 	m := p.build()
-	if p.count == 0 && m != nil {
+	if p.Count == 0 && m != nil {
 		p.checkEffects()
 	}
-	if p.count > 0 {
+	if p.Count > 0 {
 		return nil, p.fail()
 	}
 	if m != nil {
 		p.checkMeshUse()
 	}
-	p.warns.Sort()
+	p.Warns.Sort()
 	if m == nil {
-		return &Program{Seed: p.seed(), Warnings: p.warns, source: p}, nil
+		return &Program{Seed: p.seed(), Warnings: p.Warns, source: p}, nil
 	}
 	if err := ir.Verify(m); err != nil {
 		panic("lang: " + file + " makes a broken module: " + err.Error())
 	}
-	return &Program{Module: m, Model: m.Name, Seed: p.seed(), Training: p.loop(), Warnings: p.warns, source: p}, nil
+	return &Program{Module: m, Model: m.Name, Seed: p.seed(), Training: p.loop(), Warnings: p.Warns, source: p}, nil
 }
 
 func (p *program) fail() error {
-	p.list.Sort()
-	return p.list.Err()
+	p.List.Sort()
+	return p.List.Err()
 }
 
 // A program is everything that is known of a program while it is checked.
 type program struct {
-	reporter
+	syntax.Reporter
 	opts  Options
-	files []*file // included files before those that include them; the library first
-	seen  map[string]*file
+	files []*syntax.File // included files before those that include them; the library first
+	seen  map[string]*syntax.File
 
 	sets   []setBlock
 	types  *table[ir.DType]
 	axes   *table[*axisDecl]
-	fns    map[string]*funcDecl // fn and layer
-	models []*funcDecl
+	fns    map[string]*syntax.FuncDecl // fn and layer
+	models []*syntax.FuncDecl
 	mesh   *ir.Mesh // nil without a mesh block
 	// pipelined says that the model has a pipeline, whose schedule checks
 	// how the batch divides.
 	pipelined bool
-	rules     map[string][]rule
-	values    map[string]map[string]*setting // by block and key
+	rules     map[string][]syntax.Rule
+	values    map[string]map[string]*syntax.Setting // by block and key
 	builtins  map[string]*builtin
-	undivided map[undivided]bool  // what was reported
-	places    map[*ir.Origin]span // that ops come from
-	means     map[*ir.Op]bool     // divisions of a sum by the number of its terms
-	sources   int                 // read so far
-	steps     int                 // statements executed so far
-	use       use                 // what settings act on
+	undivided map[undivided]bool         // what was reported
+	places    map[*ir.Origin]syntax.Span // that ops come from
+	means     map[*ir.Op]bool            // divisions of a sum by the number of its terms
+	sources   int                        // read so far
+	steps     int                        // statements executed so far
+	use       use                        // what settings act on
 	along     map[string]*axisUse
-	ruleUses  map[*rule]*ruleUse
+	ruleUses  map[*syntax.Rule]*ruleUse
 	// badSetting says that a setting or a size of the mesh is not what it may be: what
 	// follows from it alone is not reported.
 	badSetting bool
@@ -125,8 +126,8 @@ type program struct {
 }
 
 func newProgram(opts Options) *program {
-	return &program{builtins: newBuiltins(), opts: opts, seen: make(map[string]*file), fns: make(map[string]*funcDecl), rules: make(map[string][]rule),
-		values: make(map[string]map[string]*setting), undivided: make(map[undivided]bool), places: make(map[*ir.Origin]span), means: make(map[*ir.Op]bool), along: make(map[string]*axisUse), ruleUses: make(map[*rule]*ruleUse), types: newTable[ir.DType](), axes: newTable[*axisDecl]()}
+	return &program{builtins: newBuiltins(), opts: opts, seen: make(map[string]*syntax.File), fns: make(map[string]*syntax.FuncDecl), rules: make(map[string][]syntax.Rule),
+		values: make(map[string]map[string]*syntax.Setting), undivided: make(map[undivided]bool), places: make(map[*ir.Origin]syntax.Span), means: make(map[*ir.Op]bool), along: make(map[string]*axisUse), ruleUses: make(map[*syntax.Rule]*ruleUse), types: newTable[ir.DType](), axes: newTable[*axisDecl]()}
 }
 
 // A table is named things in order.
@@ -145,37 +146,37 @@ func (t *table[T]) set(name string, v T) {
 }
 
 // library is the standard library, parsed once. Its trees never change.
-var library = sync.OnceValue(func() []*file {
+var library = sync.OnceValue(func() []*syntax.File {
 	entries, err := std.ReadDir("std")
 	if err != nil {
 		panic("lang: " + err.Error())
 	}
-	var files []*file
+	var files []*syntax.File
 	for _, e := range entries {
 		text, err := std.ReadFile("std/" + e.Name())
 		if err != nil {
 			panic("lang: " + err.Error())
 		}
-		var r reporter
-		files = append(files, parse(&source{name: "std/" + e.Name(), text: string(text), std: true}, &r))
-		if len(r.list) > 0 {
-			panic("lang: " + r.list.Error())
+		var r syntax.Reporter
+		files = append(files, syntax.Parse(&syntax.Source{Name: "std/" + e.Name(), Text: string(text), Std: true}, &r))
+		if len(r.List) > 0 {
+			panic("lang: " + r.List.Error())
 		}
 	}
 	return files
 })
 
-func (p *program) source(name string, text []byte) *source {
+func (p *program) source(name string, text []byte) *syntax.Source {
 	p.sources++
-	return &source{name: name, text: withoutMark(text), rank: p.sources}
+	return &syntax.Source{Name: name, Text: syntax.WithoutMark(text), Rank: p.sources}
 }
 
 func (p *program) readRoot(name string) {
 	text, err := p.opts.ReadFile(name)
 	if err != nil {
-		p.count++
-		p.blind = true
-		p.list = append(p.list, &diag.Diagnostic{File: name, Msg: errOpen.format(cause(err)), Template: string(errOpen)})
+		p.Count++
+		p.Blind = true
+		p.List = append(p.List, &diag.Diagnostic{File: name, Msg: syntax.ErrOpen.Format(cause(err)), Template: string(syntax.ErrOpen)})
 		return
 	}
 	p.readFile(name, text, []string{path.Clean(name)})
@@ -184,9 +185,9 @@ func (p *program) readRoot(name string) {
 // readFile reads a file and what it includes; stack is the files that include
 // it, itself last.
 func (p *program) readFile(name string, text []byte, stack []string) {
-	f := parse(p.source(name, text), &p.reporter)
+	f := syntax.Parse(p.source(name, text), &p.Reporter)
 	p.seen[path.Clean(name)] = f
-	for _, inc := range f.includes {
+	for _, inc := range f.Includes {
 		p.include(f, inc, stack)
 	}
 	p.files = append(p.files, f)
@@ -194,20 +195,20 @@ func (p *program) readFile(name string, text []byte, stack []string) {
 
 // include reads the file that inc names: the one beside f, or, where there is
 // none, the first of the include folders that has it.
-func (p *program) include(f *file, inc includeDecl, stack []string) {
+func (p *program) include(f *syntax.File, inc syntax.IncludeDecl, stack []string) {
 	var missing error
-	for _, name := range p.candidates(f, inc.path) {
+	for _, name := range p.candidates(f, inc.Path) {
 		key := path.Clean(name)
 		if slices.Contains(stack, key) {
-			p.blind = true
-			p.report(inc.span, "", errCycle, strings.Join(append(stack[slices.Index(stack, key):], key), " includes "))
+			p.Blind = true
+			p.Report(inc.Span, "", syntax.ErrCycle, strings.Join(append(stack[slices.Index(stack, key):], key), " includes "))
 			return
 		}
 		if p.seen[key] != nil {
 			return
 		}
-		if len(p.seen) >= maxFiles {
-			p.report(inc.span, "", errFiles, maxFiles)
+		if len(p.seen) >= syntax.MaxFiles {
+			p.Report(inc.Span, "", syntax.ErrFiles, syntax.MaxFiles)
 			return
 		}
 		text, err := p.opts.ReadInclude(name)
@@ -216,24 +217,24 @@ func (p *program) include(f *file, inc includeDecl, stack []string) {
 			p.readFile(name, text, append(slices.Clone(stack), key))
 			return
 		case !errors.Is(err, fs.ErrNotExist):
-			p.blind = true
-			p.report(inc.span, "", errInclude, inc.path, cause(err))
+			p.Blind = true
+			p.Report(inc.Span, "", syntax.ErrInclude, inc.Path, cause(err))
 			return
 		case missing == nil:
 			missing = err
 		}
 	}
-	p.blind = true
-	p.report(inc.span, "paths are relative to the file that includes", errInclude, inc.path, cause(missing))
+	p.Blind = true
+	p.Report(inc.Span, "paths are relative to the file that includes", syntax.ErrInclude, inc.Path, cause(missing))
 }
 
 // candidates are the files that an include in f may mean, the first that is
 // there.
-func (p *program) candidates(f *file, name string) []string {
+func (p *program) candidates(f *syntax.File, name string) []string {
 	if path.IsAbs(name) {
 		return []string{name}
 	}
-	names := []string{path.Join(path.Dir(f.src.name), name)}
+	names := []string{path.Join(path.Dir(f.Src.Name), name)}
 	for _, dir := range p.opts.IncludeDirs {
 		names = append(names, path.Join(dir, name))
 	}
@@ -252,7 +253,7 @@ func cause(err error) string {
 // A setBlock is one --set.
 type setBlock struct {
 	kind  string
-	entry setting
+	entry syntax.Setting
 }
 
 // readSets reads --set block.key=value. Each is a little source of its own,
@@ -260,24 +261,24 @@ type setBlock struct {
 func (p *program) readSets() {
 	for _, s := range p.opts.Set {
 		src := p.source("--set", []byte(s))
-		src.rank += 1 << 20 // after the files
-		p.seen["--set "+s] = &file{src: src}
+		src.Rank += 1 << 20 // after the files
+		p.seen["--set "+s] = &syntax.File{Src: src}
 		kind, rest, ok := strings.Cut(s, ".")
 		if !ok || !strings.Contains(rest, "=") {
-			p.report(span{src, 1, 1, len(s)}, p.setHint(s), errSetForm, s)
+			p.Report(syntax.Span{Src: src, Line: 1, Col: 1, Len: len(s)}, p.setHint(s), syntax.ErrSetForm, s)
 			continue
 		}
-		if !slices.Contains(settingBlocks, kind) {
-			p.report(span{src, 1, 1, len(kind)}, suggest(blockWord, kind, settingBlocks), errSetBlock, kind, strings.Join(settingBlocks, ", "))
+		if !slices.Contains(syntax.SettingBlocks, kind) {
+			p.Report(syntax.Span{Src: src, Line: 1, Col: 1, Len: len(kind)}, syntax.Suggest(syntax.BlockWord, kind, syntax.SettingBlocks), syntax.ErrSetBlock, kind, strings.Join(syntax.SettingBlocks, ", "))
 			continue
 		}
 		// The block's name becomes blanks, so that columns stay right.
 		inner := *src
-		inner.text = strings.Repeat(" ", len(kind)+1) + rest
-		e, ok := parseSetting(&inner, &p.reporter)
+		inner.Text = strings.Repeat(" ", len(kind)+1) + rest
+		e, ok := syntax.ParseSetting(&inner, &p.Reporter)
 		if ok {
-			inner.text = s
-			e.override = true
+			inner.Text = s
+			e.Override = true
 			p.sets = append(p.sets, setBlock{kind, e})
 		}
 	}
@@ -294,29 +295,26 @@ func (p *program) setHint(set string) string {
 	if _, inner, ok := strings.Cut(key, "."); ok {
 		key = inner
 	}
-	for _, b := range settingBlocks {
+	for _, b := range syntax.SettingBlocks {
 		own := b == "axes" || b == "types" || b == "mesh"
 		if settingRowOf(b, key) != nil || own && p.inFile(b, key) || b == "mesh" && slices.Contains(knownMeshAxes, key) {
 			return "--set " + b + "." + key + "=" + value
 		}
 	}
-	if theirs(settingWord, key) != nil {
-		return suggest(settingWord, key, nil)
+	if syntax.Theirs(syntax.SettingWord, key) != nil {
+		return syntax.Suggest(syntax.SettingWord, key, nil)
 	}
 	var keys []string
 	for _, r := range settingTable {
 		keys = append(keys, r.block+"."+r.key)
 	}
 	for _, k := range keys {
-		if _, name, _ := strings.Cut(k, "."); near(key, []string{name}) != "" {
+		if _, name, _ := strings.Cut(k, "."); syntax.Near(key, []string{name}) != "" {
 			return "did you mean --set " + k + "=" + value + "?"
 		}
 	}
 	return "--set pipeline.rotate=slice_pad"
 }
-
-// settingBlocks are the blocks whose entries --set may override.
-var settingBlocks = []string{"axes", "types", "mesh", "pipeline", "train", "hardware"}
 
 // declare collects the declarations of all files: what a file says overrides
 // what the files that it includes say, and --set overrides all.
@@ -324,10 +322,10 @@ func (p *program) declare() {
 	for _, f := range p.files {
 		p.declareFuncs(f)
 		own := make(map[string]bool) // this file's settings and rules
-		for i := range f.blocks {
-			p.declareBlock(&f.blocks[i], own)
+		for i := range f.Blocks {
+			p.declareBlock(&f.Blocks[i], own)
 		}
-		for _, s := range f.shards {
+		for _, s := range f.Shards {
 			p.declareShard(s, own)
 		}
 	}
@@ -342,119 +340,119 @@ func (p *program) declare() {
 	p.checkSettings()
 }
 
-func (p *program) declareFuncs(f *file) {
-	own := make(map[string]*funcDecl)
-	for _, d := range f.funcs {
-		if prev := own[d.name]; prev != nil {
-			p.report(d.span, "", errTwice, d.kind, d.name, prev.line)
+func (p *program) declareFuncs(f *syntax.File) {
+	own := make(map[string]*syntax.FuncDecl)
+	for _, d := range f.Funcs {
+		if prev := own[d.Name]; prev != nil {
+			p.Report(d.Span, "", errTwice, d.Kind, d.Name, prev.Line)
 			continue
 		}
-		own[d.name] = d
-		if p.builtins[d.name] != nil {
-			p.report(d.span, "", errBuiltin, d.name)
+		own[d.Name] = d
+		if p.builtins[d.Name] != nil {
+			p.Report(d.Span, "", errBuiltin, d.Name)
 			continue
 		}
-		if d.kind == "model" {
+		if d.Kind == "model" {
 			p.declareModel(d)
 			continue
 		}
-		p.fns[d.name] = d
+		p.fns[d.Name] = d
 	}
 }
 
-func (p *program) declareModel(d *funcDecl) {
+func (p *program) declareModel(d *syntax.FuncDecl) {
 	for i, m := range p.models {
-		if m.name == d.name {
+		if m.Name == d.Name {
 			p.models[i] = d
 			return
 		}
 	}
 	if len(p.models) > 0 {
 		m := p.models[0]
-		p.report(d.span, "keep one model in a program", errModels, d.name, m.name, m.src.name, m.line)
+		p.Report(d.Span, "keep one model in a program", errModels, d.Name, m.Name, m.Src.Name, m.Line)
 	}
 	p.models = append(p.models, d)
 }
 
 // declareBlock merges the entries of b. A mesh replaces the mesh of included
 // files as a whole, since its order counts; other blocks add up.
-func (p *program) declareBlock(b *block, own map[string]bool) {
-	if b.kind == "mesh" && !own["mesh"] {
+func (p *program) declareBlock(b *syntax.Block, own map[string]bool) {
+	if b.Kind == "mesh" && !own["mesh"] {
 		delete(p.values, "mesh")
 		own["mesh"] = true
 	}
-	if p.values[b.kind] == nil {
-		p.values[b.kind] = make(map[string]*setting)
+	if p.values[b.Kind] == nil {
+		p.values[b.Kind] = make(map[string]*syntax.Setting)
 	}
-	for i := range b.entries {
-		e := &b.entries[i]
-		id := b.kind + "." + e.key
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		id := b.Kind + "." + e.Key
 		if own[id] {
-			p.report(e.span, "", errTwice, b.kind, e.key, p.values[b.kind][e.key].line)
+			p.Report(e.Span, "", errTwice, b.Kind, e.Key, p.values[b.Kind][e.Key].Line)
 			continue
 		}
 		own[id] = true
-		p.putSetting(b.kind, e)
+		p.putSetting(b.Kind, e)
 	}
 }
 
 // putSetting makes e the setting of its key; one that is overridden keeps its
 // place in the order.
-func (p *program) putSetting(kind string, e *setting) {
+func (p *program) putSetting(kind string, e *syntax.Setting) {
 	if p.values[kind] == nil {
-		p.values[kind] = make(map[string]*setting)
+		p.values[kind] = make(map[string]*syntax.Setting)
 	}
 	switch kind {
 	case "types":
-		p.types.set(e.key, ir.InvalidDType)
+		p.types.set(e.Key, ir.InvalidDType)
 	case "axes":
-		p.axes.set(e.key, &axisDecl{setting: e})
+		p.axes.set(e.Key, &axisDecl{Setting: e})
 	}
-	if prev := p.values[kind][e.key]; prev != nil {
-		e.order = prev.order
+	if prev := p.values[kind][e.Key]; prev != nil {
+		e.Order = prev.Order
 	} else {
-		e.order = len(p.values[kind])
+		e.Order = len(p.values[kind])
 	}
-	p.values[kind][e.key] = e
+	p.values[kind][e.Key] = e
 }
 
 // ordered is the settings of a block in order.
-func (p *program) ordered(kind string) []*setting {
-	out := make([]*setting, 0, len(p.values[kind]))
+func (p *program) ordered(kind string) []*syntax.Setting {
+	out := make([]*syntax.Setting, 0, len(p.values[kind]))
 	for _, e := range p.values[kind] {
 		out = append(out, e)
 	}
-	slices.SortFunc(out, func(a, b *setting) int { return a.order - b.order })
+	slices.SortFunc(out, func(a, b *syntax.Setting) int { return a.Order - b.Order })
 	return out
 }
 
 func (p *program) override(s *setBlock) {
 	e := &s.entry
-	key := e.span
-	key.len = len(e.key)
+	key := e.Span
+	key.Len = len(e.Key)
 	switch s.kind {
 	case "types":
-		if _, ok := p.types.of[e.key]; !ok {
-			p.report(key, suggest(typeWord, e.key, p.types.names), errUnknownType, e.key)
+		if _, ok := p.types.of[e.Key]; !ok {
+			p.Report(key, syntax.Suggest(syntax.TypeWord, e.Key, p.types.names), errUnknownType, e.Key)
 			return
 		}
 	case "axes":
-		if p.axes.of[e.key] == nil {
-			p.report(key, near(e.key, p.axes.names), errUnknownAxis, e.key)
+		if p.axes.of[e.Key] == nil {
+			p.Report(key, syntax.Near(e.Key, p.axes.names), errUnknownAxis, e.Key)
 			return
 		}
 	}
 	p.putSetting(s.kind, e)
 }
 
-func (p *program) declareShard(s shardBlock, own map[string]bool) {
-	if s.of != "weights" && s.of != "activations" {
-		p.report(s.span, near(s.of, []string{"weights", "activations"}), errShard, s.of)
+func (p *program) declareShard(s syntax.ShardBlock, own map[string]bool) {
+	if s.Of != "weights" && s.Of != "activations" {
+		p.Report(s.Span, syntax.Near(s.Of, []string{"weights", "activations"}), errShard, s.Of)
 		return
 	}
-	if !own["shard "+s.of] {
-		own["shard "+s.of] = true
-		p.rules[s.of] = nil
+	if !own["shard "+s.Of] {
+		own["shard "+s.Of] = true
+		p.rules[s.Of] = nil
 	}
-	p.rules[s.of] = append(p.rules[s.of], s.rules...)
+	p.rules[s.Of] = append(p.rules[s.Of], s.Rules...)
 }

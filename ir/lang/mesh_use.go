@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"ppc/ir/lang/syntax"
 )
 
 // An axisUse is what lies along a mesh axis.
@@ -18,7 +20,7 @@ type ruleUse struct {
 	applied bool
 	axis    string // that some tensor has; "" is that none does
 	mesh    string // the mesh axis that was taken; "" is that the axis was sharded
-	earlier *rule
+	earlier *syntax.Rule
 }
 
 // note remembers what the rules of l do to a tensor over axes.
@@ -48,14 +50,14 @@ func (l *layout) note(axes []axis, cuts []cut) {
 	}
 }
 
-func (l *layout) noteRule(r *rule, names []string, cuts []cut) {
+func (l *layout) noteRule(r *syntax.Rule, names []string, cuts []cut) {
 	u := l.p.ruleUses[r]
 	if u == nil {
 		u = new(ruleUse)
 		l.p.ruleUses[r] = u
 	}
-	for _, a := range r.axes {
-		d := slices.Index(names, a.name)
+	for _, a := range r.Axes {
+		d := slices.Index(names, a.Name)
 		if d < 0 || u.applied {
 			continue
 		}
@@ -63,13 +65,13 @@ func (l *layout) noteRule(r *rule, names []string, cuts []cut) {
 			u.applied = true
 			return
 		}
-		u.axis, u.mesh, u.earlier = a.name, "", cuts[d].rule
+		u.axis, u.mesh, u.earlier = a.Name, "", cuts[d].rule
 		if cuts[d].rule != nil && len(cuts[d].mesh) > 0 {
 			continue // that rule came first
 		}
 		for _, c := range cuts {
 			for _, m := range c.mesh {
-				if slices.ContainsFunc(r.mesh, func(n nameRef) bool { return n.name == m }) {
+				if slices.ContainsFunc(r.Mesh, func(n syntax.NameRef) bool { return n.Name == m }) {
 					u.mesh, u.earlier = m, c.rule
 				}
 			}
@@ -103,13 +105,13 @@ func (p *program) checkMeshUse() {
 		if a.Size == 1 || a.Name == "stage" && len(p.use.schedules) > 0 {
 			continue
 		}
-		at, u := p.values["mesh"][a.Name].span, p.axisUse(a.Name)
+		at, u := p.values["mesh"][a.Name].Span, p.axisUse(a.Name)
 		switch {
 		case u.activations || u.weights && !u.gathered:
 		case u.gathered:
-			p.warn(at, unusedMeshAxis, p.ruleFor(a.Name, a.Size, true), warnReplicas, a.Name, a.Size)
+			p.Warn(at, unusedMeshAxis, p.ruleFor(a.Name, a.Size, true), warnReplicas, a.Name, a.Size)
 		default:
-			p.warn(at, unusedMeshAxis, p.ruleFor(a.Name, a.Size, false), warnMeshAxis, a.Name, a.Size)
+			p.Warn(at, unusedMeshAxis, p.ruleFor(a.Name, a.Size, false), warnMeshAxis, a.Name, a.Size)
 		}
 	}
 	for _, of := range []string{"weights", "activations"} {
@@ -122,30 +124,30 @@ func (p *program) checkMeshUse() {
 // checkRuleUse warns of a rule that applies to no tensor though the mesh has its
 // axes: one for a mesh axis that the mesh lacks counts as not there, and one that
 // keeps an axis whole applies where it does nothing.
-func (p *program) checkRuleUse(of string, r *rule) {
-	live := slices.ContainsFunc(r.mesh, func(m nameRef) bool { return p.mesh.AxisSize(m.name) > 1 })
+func (p *program) checkRuleUse(of string, r *syntax.Rule) {
+	live := slices.ContainsFunc(r.Mesh, func(m syntax.NameRef) bool { return p.mesh.AxisSize(m.Name) > 1 })
 	u := p.ruleUses[r]
 	if !live || u != nil && u.applied {
 		return
 	}
 	if u == nil || u.axis == "" {
-		p.warn(r.span, unusedRule, "leave it out, or name an axis that "+of+" have", warnRuleAxis, strings.TrimSuffix(of, "s"), alternatives(namesOfRefs(r.axes)))
+		p.Warn(r.Span, unusedRule, "leave it out, or name an axis that "+of+" have", warnRuleAxis, strings.TrimSuffix(of, "s"), alternatives(namesOfRefs(r.Axes)))
 		return
 	}
 	why, cure := "mesh axis stage holds the stages", "leave it out"
 	if u.earlier != nil {
-		where := fmt.Sprintf("the rule at %s:%d:%d", u.earlier.src.name, u.earlier.line, u.earlier.col)
+		where := fmt.Sprintf("the rule at %s:%d:%d", u.earlier.Src.Name, u.earlier.Line, u.earlier.Col)
 		if why, cure = where+" has sharded it", "leave it out, or move it before that one"; u.mesh != "" {
 			why = where + " uses mesh axis " + u.mesh
 		}
 	}
-	p.warn(r.span, unusedRule, cure, warnRuleLate, strings.TrimSuffix(of, "s"), u.axis, why)
+	p.Warn(r.Span, unusedRule, cure, warnRuleLate, strings.TrimSuffix(of, "s"), u.axis, why)
 }
 
-func namesOfRefs(ns []nameRef) []string {
+func namesOfRefs(ns []syntax.NameRef) []string {
 	out := make([]string, len(ns))
 	for i, n := range ns {
-		out[i] = n.name
+		out[i] = n.Name
 	}
 	return out
 }
@@ -163,8 +165,8 @@ var usual = map[string][]string{
 // the model that it usually shards and that divide, or, of an axis that is not
 // known, for the batch. stored says that weights are stored along it.
 func (p *program) ruleFor(mesh string, size int, stored bool) string {
-	if row := theirs(meshWord, mesh); row != nil && !slices.Contains(knownMeshAxes, mesh) {
-		return fmt.Sprintf("%s is %s here: mesh { %s = %d }; or leave it out", mesh, row.ours, row.ours, size)
+	if row := syntax.Theirs(syntax.MeshWord, mesh); row != nil && !slices.Contains(knownMeshAxes, mesh) {
+		return fmt.Sprintf("%s is %s here: mesh { %s = %d }; or leave it out", mesh, row.Ours, row.Ours, size)
 	}
 	batch, _ := p.batchAxis(p.models[0])
 	known, ok := usual[mesh]
@@ -196,8 +198,8 @@ func (p *program) ruleFor(mesh string, size int, stored bool) string {
 // more.
 func (p *program) meshAxesWith(axis, mesh string) string {
 	for _, r := range p.rules["activations"] {
-		if slices.Contains(namesOfRefs(r.axes), axis) {
-			return strings.Join(append(namesOfRefs(r.mesh), mesh), ", ")
+		if slices.Contains(namesOfRefs(r.Axes), axis) {
+			return strings.Join(append(namesOfRefs(r.Mesh), mesh), ", ")
 		}
 	}
 	return mesh

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // take gathers: the result has the index's axes, then the rest of x's. Axes
@@ -27,7 +28,7 @@ func take(e *elab, c *builtinCall) value {
 		case a.name == name:
 		case k >= 0:
 			if index.axes[k].size != a.size {
-				return e.fail(c.span, "", errSizes, "take", a.name, a.size, index.axes[k].size)
+				return e.fail(c.Span, "", errSizes, "take", a.name, a.size, index.axes[k].size)
 			}
 			g.OperandBatchingDims, g.StartIndicesBatchingDims = append(g.OperandBatchingDims, d), append(g.StartIndicesBatchingDims, k)
 		default:
@@ -37,7 +38,7 @@ func take(e *elab, c *builtinCall) value {
 		}
 	}
 	if !e.fitsElements(axes) {
-		return e.fail(c.span, "", errTensorLarge, axesText(axes), maxElements)
+		return e.fail(c.Span, "", errTensorLarge, axesText(axes), maxElements)
 	}
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "dimension_numbers", Attr: g}, ir.NamedAttr{Name: "slice_sizes", Attr: ir.Ints(sizes)})
 	return e.constrained(&tensor{e.b.Emit(ir.Gather, []*ir.Value{x.v, index.v}, attrs, nil, nil).Results[0], axes})
@@ -50,11 +51,11 @@ func oneHot(e *elab, c *builtinCall) value {
 		n, ok = e.wholeArg(c, "size", 1, maxAxis)
 	}
 	if !ok || !t.elem().IsInt() || t.axis(name) >= 0 {
-		return e.fail(c.span, "", errOneHot, t, name)
+		return e.fail(c.Span, "", errOneHot, t, name)
 	}
 	axes := append(slices.Clone(t.axes), axis{name, n})
 	if !e.fitsElements(axes) {
-		return e.fail(c.span, "", errTensorLarge, axesText(axes), maxElements)
+		return e.fail(c.Span, "", errTensorLarge, axesText(axes), maxElements)
 	}
 	at := e.b.Iota(ir.Tensor(t.elem(), shapeOf(axes)...), len(axes)-1)
 	return e.cast(&tensor{e.b.Compare("EQ", e.align(t, axes).v, at), axes}, c.elem("to"))
@@ -106,7 +107,7 @@ func topK(e *elab, c *builtinCall) value {
 		return poison{}
 	}
 	if k > t.axes[d].size || t.axis(into) >= 0 && into != name {
-		return e.fail(c.span, "", errTopK, k, into, t.axes[d].size, name)
+		return e.fail(c.Span, "", errTopK, k, into, t.axes[d].size, name)
 	}
 	values, indices := e.sorted(t, d, true)
 	axes := slices.Clone(t.axes)
@@ -116,7 +117,7 @@ func topK(e *elab, c *builtinCall) value {
 
 // renames reads the arrows of rename: one a -> b, or several in a call of
 // rename inside another.
-func (e *elab) arrow(c *builtinCall) (from, to expr, ok bool) {
+func (e *elab) arrow(c *builtinCall) (from, to syntax.Expr, ok bool) {
 	from, to = c.exprs["axes"], c.moves["axes"]
 	if to == nil {
 		e.fail(c.place("axes"), c.name+"(x, a -> b)", errNoArrow, c.name)
@@ -170,7 +171,7 @@ func splitAxis(e *elab, c *builtinCall) value {
 	}
 	for _, a := range parts {
 		if t.axis(a.name) >= 0 && a.name != from {
-			return e.fail(y.at(), "", errHasAxis, "split", t, a.name)
+			return e.fail(y.At(), "", errHasAxis, "split", t, a.name)
 		}
 	}
 	axes := slices.Concat(t.axes[:d], parts, t.axes[d+1:])
@@ -178,18 +179,18 @@ func splitAxis(e *elab, c *builtinCall) value {
 }
 
 // parts reads [a, b: 2], the axes that an axis is split into.
-func (e *elab) parts(y expr, whole axis) ([]axis, bool) {
-	l, ok := y.(*listLit)
+func (e *elab) parts(y syntax.Expr, whole axis) ([]axis, bool) {
+	l, ok := y.(*syntax.ListLit)
 	if !ok {
-		e.fail(y.at(), "split(x, a -> [b, c: 2])", errWant, "the right side of the arrow", "a list of axes", "one axis")
+		e.fail(y.At(), "split(x, a -> [b, c: 2])", errWant, "the right side of the arrow", "a list of axes", "one axis")
 		return nil, false
 	}
 	var out []axis
 	rest, product := -1, 1
-	for i, it := range l.items {
-		var name expr = it.value
-		if it.name != nil {
-			name = it.name
+	for i, it := range l.Items {
+		var name syntax.Expr = it.Value
+		if it.Name != nil {
+			name = it.Name
 		}
 		made, ok := e.newAxis(name)
 		if !ok {
@@ -197,8 +198,8 @@ func (e *elab) parts(y expr, whole axis) ([]axis, bool) {
 		}
 		a := axis{name: string(made.(axisName))}
 		n, known := e.size(a.name)
-		if it.name != nil {
-			num, ok := e.toNumber(e.eval(it.value), it.value, "the size of "+a.name)
+		if it.Name != nil {
+			num, ok := e.toNumber(e.eval(it.Value), it.Value, "the size of "+a.name)
 			if n, known = num.whole(); !ok || !known {
 				return nil, false
 			}
@@ -208,13 +209,13 @@ func (e *elab) parts(y expr, whole axis) ([]axis, bool) {
 			a.size = max(n, 1)
 			product *= a.size
 		case rest >= 0:
-			e.fail(it.span, "give it one: "+a.name+": 2", errNoSize, a.name)
+			e.fail(it.Span, "give it one: "+a.name+": 2", errNoSize, a.name)
 			return nil, false
 		default:
 			rest = i
 		}
 		if slices.ContainsFunc(out, func(b axis) bool { return b.name == a.name }) {
-			e.fail(it.span, "", errListTwice, a.name)
+			e.fail(it.Span, "", errListTwice, a.name)
 			return nil, false
 		}
 		if product > maxAxis {
@@ -227,7 +228,7 @@ func (e *elab) parts(y expr, whole axis) ([]axis, bool) {
 		product = whole.size
 	}
 	if product != whole.size {
-		e.fail(y.at(), "", errSplit, whole.name, whole.size, product)
+		e.fail(y.At(), "", errSplit, whole.name, whole.size, product)
 		return nil, false
 	}
 	return out, true
@@ -292,7 +293,7 @@ func order(e *elab, c *builtinCall) value {
 
 func expand(e *elab, c *builtinCall) value {
 	x := c.tensor("x")
-	axes, ok := e.union(c.span, "expand", c.tensor("like"), x)
+	axes, ok := e.union(c.Span, "expand", c.tensor("like"), x)
 	if !ok {
 		return poison{}
 	}
@@ -311,7 +312,7 @@ func sliceAxis(e *elab, c *builtinCall) value {
 		return poison{}
 	}
 	if lo >= hi {
-		return e.fail(c.span, "", errSlice, lo, hi)
+		return e.fail(c.Span, "", errSlice, lo, hi)
 	}
 	axes := slices.Clone(t.axes)
 	axes[d].size = hi - lo
@@ -353,7 +354,7 @@ func padAxis(e *elab, c *builtinCall) value {
 	axes := slices.Clone(t.axes)
 	axes[d].size += lo + hi
 	if !e.fitsElements(axes) {
-		return e.fail(c.span, "", errTensorLarge, axesText(axes), maxElements)
+		return e.fail(c.Span, "", errTensorLarge, axesText(axes), maxElements)
 	}
 	fill := e.b.Splat(ir.Tensor(t.elem()), c.number("value", 0))
 	return &tensor{e.b.Pad(t.v, fill, low, high, make([]int, rank)), axes}
@@ -382,16 +383,16 @@ func concat(e *elab, c *builtinCall) value {
 			return poison{}
 		}
 		if t.elem() != first.elem() {
-			return e.fail(c.span, "cast one of them", errElems, "concat", first, t)
+			return e.fail(c.Span, "cast one of them", errElems, "concat", first, t)
 		}
 		rest, others := without(first.axes, name), without(t.axes, name)
 		for _, a := range others {
 			if !slices.Contains(rest, a) {
-				return e.fail(c.span, "", errConcat, first, t)
+				return e.fail(c.Span, "", errConcat, first, t)
 			}
 		}
 		if len(rest) != len(others) {
-			return e.fail(c.span, "", errConcat, first, t)
+			return e.fail(c.Span, "", errConcat, first, t)
 		}
 		vs = append(vs, e.reorder(t, namesOf(first.axes)).v)
 		total += t.axes[t.axis(name)].size

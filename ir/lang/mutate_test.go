@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"ppc/ir/lang/syntax"
 )
 
 // Programs with a few words changed for words of other programs are nearly
@@ -62,16 +64,16 @@ func mutable(t *testing.T) (programs [][]string, words []string) {
 		texts = append(texts, string(ar.Files[0].Data))
 	}
 	for _, src := range texts {
-		lines, err := tokenLines(&source{name: "in.pp", text: src})
+		lines, err := syntax.TokenLines(&syntax.Source{Name: "in.pp", Text: src})
 		if err != nil {
 			continue
 		}
 		var p []string
 		for _, l := range lines {
 			for _, tok := range l {
-				if tok.kind != "Comment" {
-					p = append(p, tok.text)
-					words = append(words, tok.text)
+				if tok.Kind != "Comment" {
+					p = append(p, tok.Text)
+					words = append(words, tok.Text)
 				}
 			}
 			p = append(p, "\n")

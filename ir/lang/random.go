@@ -133,7 +133,7 @@ func randomNormal(e *elab, c *builtinCall) value {
 		return e.fail(c.place("to"), "", errWant, "random_normal's to", "a float", elem.String())
 	}
 	if e.inBlocks {
-		return e.fail(c.span, "make them before and pass them", errBlocksRandom, c.name)
+		return e.fail(c.Span, "make them before and pass them", errBlocksRandom, c.name)
 	}
 	return e.cast(e.normal(axes, wide(elem)), elem)
 }
@@ -149,7 +149,7 @@ func (e *elab) normal(axes []axis, elem ir.DType) *tensor {
 func dropout(e *elab, c *builtinCall) value {
 	t, rate := c.tensor("x"), c.number("rate", 0)
 	if !t.elem().IsFloat() {
-		return e.fail(c.span, "cast(x, f32)", errFloat, c.name, t)
+		return e.fail(c.Span, "cast(x, f32)", errFloat, c.name, t)
 	}
 	if rate < 0 || rate >= 1 {
 		return e.fail(c.place("rate"), "", errRate, number(rate))
@@ -158,7 +158,7 @@ func dropout(e *elab, c *builtinCall) value {
 		return t
 	}
 	if e.inBlocks {
-		return e.fail(c.span, "call it on the result of blocks", errBlocksRandom, c.name)
+		return e.fail(c.Span, "call it on the result of blocks", errBlocksRandom, c.name)
 	}
 	w, _ := e.words(t.axes)
 	u := e.b.Binary(ir.ShiftRightLogical, w.v, e.b.Splat(w.v.Type, 9)) // unit's, in whole numbers

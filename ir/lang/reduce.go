@@ -38,7 +38,7 @@ func sum(e *elab, c *builtinCall) value {
 		return poison{}
 	}
 	if t.elem() == ir.I1 {
-		return e.fail(c.span, "cast(x, i32) counts", errFloat, c.name, t)
+		return e.fail(c.Span, "cast(x, i32) counts", errFloat, c.name, t)
 	}
 	return e.sumOver(t, over)
 }
@@ -50,7 +50,7 @@ func mean(e *elab, c *builtinCall) value {
 		return poison{}
 	}
 	if !t.elem().IsFloat() {
-		return e.fail(c.span, "cast(x, f32)", errFloat, c.name, t)
+		return e.fail(c.Span, "cast(x, f32)", errFloat, c.name, t)
 	}
 	n := 1
 	for _, d := range t.dims(over) {
@@ -88,7 +88,7 @@ func extreme(kind ir.Kind, init float64) func(*elab, *builtinCall) value {
 			return poison{}
 		}
 		if t.elem() == ir.I1 || t.elem().Bits() == 64 && t.elem().IsInt() {
-			return e.fail(c.span, "cast(x, i32)", errFloat, c.name, t)
+			return e.fail(c.Span, "cast(x, i32)", errFloat, c.name, t)
 		}
 		return e.reduce(t, kind, lowest(t.elem(), init), over)
 	}
@@ -101,7 +101,7 @@ func argmax(e *elab, c *builtinCall) value {
 		return poison{}
 	}
 	if t.elem() == ir.I1 || t.elem().Bits() == 64 && t.elem().IsInt() {
-		return e.fail(c.span, "cast(x, i32)", errFloat, c.name, t)
+		return e.fail(c.Span, "cast(x, i32)", errFloat, c.name, t)
 	}
 	top := e.align(e.reduce(t, ir.Maximum, lowest(t.elem(), math.Inf(-1)), []string{name}), t.axes)
 	is := e.b.Compare("EQ", t.v, top.v)
@@ -119,7 +119,7 @@ func (e *elab) exponentials(c *builtinCall) (exps, total, top *tensor, ok bool) 
 		return nil, nil, nil, false
 	}
 	if !t.elem().IsFloat() {
-		e.fail(c.span, "cast(x, f32)", errFloat, c.name, t)
+		e.fail(c.Span, "cast(x, f32)", errFloat, c.name, t)
 		return nil, nil, nil, false
 	}
 	x := e.cast(t, wide(t.elem()))
@@ -150,7 +150,7 @@ func cumsum(e *elab, c *builtinCall) value {
 		return poison{}
 	}
 	if t.elem() == ir.I1 {
-		return e.fail(c.span, "cast(x, i32)", errFloat, c.name, t)
+		return e.fail(c.Span, "cast(x, i32)", errFloat, c.name, t)
 	}
 	x, rank, d := e.cast(t, wide(t.elem())), len(t.axes), t.axis(name)
 	n := t.axes[d].size
@@ -171,17 +171,17 @@ func dot(e *elab, c *builtinCall) value {
 		return poison{}
 	}
 	if x.elem() != y.elem() {
-		return e.fail(c.span, "cast one of them: cast("+sourceText(c.exprs["y"])+", "+x.elem().String()+")", errElems, "dot", x, y)
+		return e.fail(c.Span, "cast one of them: cast("+sourceText(c.exprs["y"])+", "+x.elem().String()+")", errElems, "dot", x, y)
 	}
 	if x.elem() == ir.I1 {
-		return e.fail(c.span, "cast(x, f32)", errFloat, c.name, x)
+		return e.fail(c.Span, "cast(x, f32)", errFloat, c.name, x)
 	}
 	var d ir.Dot
 	var batch, left, right []axis
 	for i, a := range x.axes {
 		k := y.axis(a.name)
 		if k >= 0 && y.axes[k].size != a.size {
-			return e.fail(c.span, "", errSizes, "dot", a.name, a.size, y.axes[k].size)
+			return e.fail(c.Span, "", errSizes, "dot", a.name, a.size, y.axes[k].size)
 		}
 		switch {
 		case slices.Contains(over, a.name):
@@ -200,7 +200,7 @@ func dot(e *elab, c *builtinCall) value {
 	}
 	axes := slices.Concat(batch, left, right)
 	if !e.fitsElements(axes) {
-		return e.fail(c.span, "", errTensorLarge, axesText(axes), maxElements)
+		return e.fail(c.Span, "", errTensorLarge, axesText(axes), maxElements)
 	}
 	out := &tensor{e.b.Dot(x.v, y.v, d), axes}
 	e.noteReduced(out, over)

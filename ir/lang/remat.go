@@ -6,6 +6,7 @@ import (
 
 	"ppc/internal/spell"
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // projections are the names of the products that make queries, keys and values.
@@ -38,8 +39,8 @@ func (p *program) hosted() []string { return p.kept(offloaded, "offload", "offlo
 func (p *program) kept(policies map[string][]string, key, word string) []string {
 	ns := slices.Concat(policies[p.word("pipeline", "remat")], p.names("pipeline", key))
 	for _, e := range p.custom() {
-		if how, ok := e.value.(*nameRef); ok && how.name == word {
-			ns = append(ns, e.key)
+		if how, ok := e.Value.(*syntax.NameRef); ok && how.Name == word {
+			ns = append(ns, e.Key)
 		}
 	}
 	slices.Sort(ns)
@@ -50,17 +51,17 @@ func (p *program) kept(policies map[string][]string, key, word string) []string 
 func (p *program) asked() []string {
 	ns := slices.Concat(p.names("pipeline", "save"), p.names("pipeline", "offload"))
 	for _, e := range p.custom() {
-		if how, ok := e.value.(*nameRef); ok && how.name != "remat" {
-			ns = append(ns, e.key)
+		if how, ok := e.Value.(*syntax.NameRef); ok && how.Name != "remat" {
+			ns = append(ns, e.Key)
 		}
 	}
 	return ns
 }
 
 // custom is what remat = custom { … } says of each name.
-func (p *program) custom() []setting {
+func (p *program) custom() []syntax.Setting {
 	if s := p.values["pipeline"]["remat"]; s != nil {
-		return s.body
+		return s.Body
 	}
 	return nil
 }
@@ -76,9 +77,9 @@ func (p *program) boundary() string {
 // keeps reports whether the pipeline's own name, or that of a layer's input, is
 // kept on the device: both are, unless something says otherwise.
 func (p *program) keeps(name string) bool {
-	recomputed := slices.ContainsFunc(p.custom(), func(e setting) bool {
-		how, ok := e.value.(*nameRef)
-		return ok && e.key == name && how.name == "remat"
+	recomputed := slices.ContainsFunc(p.custom(), func(e syntax.Setting) bool {
+		how, ok := e.Value.(*syntax.NameRef)
+		return ok && e.Key == name && how.Name == "remat"
 	})
 	return !recomputed && (name != layerInput || p.flag("pipeline", "save_decoder_layer_input"))
 }
@@ -101,25 +102,25 @@ func (p *program) checkNames(m *ir.Module) {
 	}
 	slices.Sort(carried)
 	carried = slices.Compact(carried)
-	check := func(at span, name string) {
+	check := func(at syntax.Span, name string) {
 		if !slices.Contains(carried, name) {
 			hint := "the model has " + alternatives(carried)
 			if c := spell.Nearest(name, carried); c != "" {
 				hint = "did you mean " + c + "?"
 			}
-			p.report(at, hint, errNoCheckpoint, name)
+			p.Report(at, hint, errNoCheckpoint, name)
 		}
 	}
 	for _, key := range []string{"save", "offload"} {
 		for _, name := range p.names("pipeline", key) {
-			check(p.values["pipeline"][key].value.at(), name)
+			check(p.values["pipeline"][key].Value.At(), name)
 		}
 	}
 	for _, e := range p.custom() {
-		at := e.span
-		at.len = len(e.key)
-		check(at, e.key)
-		if e.key == iterationInput && !p.keeps(iterationInput) {
+		at := e.Span
+		at.Len = len(e.Key)
+		check(at, e.Key)
+		if e.Key == iterationInput && !p.keeps(iterationInput) {
 			p.checkCut(at, m, carried)
 		}
 	}
@@ -128,7 +129,7 @@ func (p *program) checkNames(m *ir.Module) {
 // checkCut refuses iterations that have nothing to be computed again from but
 // the state of the loop, which would be kept as a whole in each of them. at is
 // where their input is given up.
-func (p *program) checkCut(at span, m *ir.Module, carried []string) {
+func (p *program) checkCut(at syntax.Span, m *ir.Module, carried []string) {
 	if p.boundary() != "iteration" || p.word("pipeline", "checkpoint_place") == "outside" || slices.Contains(p.hosted(), layerInput) {
 		return
 	}
@@ -138,7 +139,7 @@ func (p *program) checkCut(at span, m *ir.Module, carried []string) {
 	m.Main().Body.Walk(func(op *ir.Op) {
 		if op.Kind == ir.PPPipeline {
 			d, _ := op.Attrs.Get("config").(ir.Dict)
-			p.report(at, "iteration_input = device, or offload, keeps one microbatch for each stage", errNoCut, strings.Join(loopState(ir.Attrs(d)), ", "))
+			p.Report(at, "iteration_input = device, or offload, keeps one microbatch for each stage", errNoCut, strings.Join(loopState(ir.Attrs(d)), ", "))
 		}
 	})
 }

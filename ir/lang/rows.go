@@ -2,10 +2,9 @@ package lang
 
 import (
 	"slices"
-	"strings"
 
-	"ppc/internal/diag"
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // This file finds out what of a layer depends on how the batch is cut into
@@ -59,7 +58,7 @@ func rankOf(v *ir.Value) int {
 	return v.Type.Rank()
 }
 
-// block follows the rows through b and returns what it knows of its results.
+// Block follows the rows through b and returns what it knows of its results.
 func (f *rowFlow) block(b *ir.Block) []*rowState {
 	for _, op := range b.Ops {
 		switch {
@@ -400,11 +399,11 @@ func (p *program) checkRows(l *layerFunc, microbatches int) {
 	for i, s := range f.block(l.fn.Body) {
 		switch {
 		case i == 0 && s.stat != nil:
-			p.warnRows(l.decl.span, s.stat, microbatchStatistics, "reduce over other axes, or say microbatches = 1", warnStatistics, l.batch.name, microbatches, l.decl.name)
+			p.warnRows(l.decl.Span, s.stat, microbatchStatistics, "reduce over other axes, or say microbatches = 1", warnStatistics, l.batch.name, microbatches, l.decl.Name)
 		case i > 0 && s.bent != nil:
-			p.warnRows(l.decl.span, s.bent, auxiliaryMean, "return mean(…) of what each row gives", warnAuxiliary, i, l.decl.name, l.batch.name, microbatches)
+			p.warnRows(l.decl.Span, s.bent, auxiliaryMean, "return mean(…) of what each row gives", warnAuxiliary, i, l.decl.Name, l.batch.name, microbatches)
 		case i > 0 && s.unscaled != nil:
-			p.warnRows(l.decl.span, s.unscaled, auxiliaryMean, "mean(…) does not depend on the size of a microbatch", warnAuxiliarySum, i, l.decl.name, l.batch.name, microbatches)
+			p.warnRows(l.decl.Span, s.unscaled, auxiliaryMean, "mean(…) does not depend on the size of a microbatch", warnAuxiliarySum, i, l.decl.Name, l.batch.name, microbatches)
 		}
 	}
 }
@@ -413,7 +412,7 @@ func (p *program) checkRows(l *layerFunc, microbatches int) {
 // batches of a step: those that are no linear function of means over the
 // examples. [program.checkMeanOfMeans] warns of quotients that the source
 // writes as such.
-func (p *program) checkAccumulated(model *modelState, d *funcDecl) {
+func (p *program) checkAccumulated(model *modelState, d *syntax.FuncDecl) {
 	n, _ := p.num("train", "gradient_accumulation")
 	m, batch := model.module, model.batch
 	if n < 2 || !p.trains() || batch == "" {
@@ -436,17 +435,17 @@ func (p *program) checkAccumulated(model *modelState, d *funcDecl) {
 			continue
 		}
 		said[s.bent] = true
-		p.warnRows(d.span, s.bent, accumulatedStatistics, "put all examples in one batch, or return means of what each gives", warnAccumulated, r.Attrs.Str(ir.KeyName), batch, n)
+		p.warnRows(d.Span, s.bent, accumulatedStatistics, "put all examples in one batch, or return means of what each gives", warnAccumulated, r.Attrs.Str(ir.KeyName), batch, n)
 	}
 }
 
 // trialLayer builds a layer like l for a batch of n rows, nil where that is not
 // possible.
 func (p *program) trialLayer(l *layerFunc, n int) *layerFunc {
-	list, count, warns := p.list, p.count, p.warns
+	list, count, warns := p.List, p.Count, p.Warns
 	trial := p.buildLayer(l.decl, n, nil, l.known, l.rows)
-	failed := p.count > count
-	p.list, p.count, p.warns = list, count, warns
+	failed := p.Count > count
+	p.List, p.Count, p.Warns = list, count, warns
 	if failed {
 		return nil
 	}
@@ -455,23 +454,10 @@ func (p *program) trialLayer(l *layerFunc, n int) *layerFunc {
 
 // warnRows warns of an op, at the place that the user wrote it. The message
 // begins with what is written there.
-func (p *program) warnRows(decl span, op *ir.Op, name, hint string, text message, args ...any) {
+func (p *program) warnRows(decl syntax.Span, op *ir.Op, name, hint string, text syntax.Message, args ...any) {
 	at, ok := p.places[op.Origin]
 	if !ok {
 		at = decl
 	}
-	p.warn(at, name, hint, text, append([]any{at.text("this")}, args...)...)
-}
-
-// text is what the source has at s, or other where that is long.
-func (s span) text(other string) string {
-	const most = 40
-	if s.src == nil || s.len > most {
-		return other
-	}
-	line := []rune(diag.LineOf(s.src.text, s.line))
-	if s.col < 1 || s.col-1+s.len > len(line) {
-		return other
-	}
-	return strings.TrimSpace(string(line[s.col-1 : s.col-1+s.len]))
+	p.Warn(at, name, hint, text, append([]any{at.Text("this")}, args...)...)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // A schedule is the numbers of one pipeline: SEMANTICS' S, M, R, L, D.
@@ -18,7 +19,7 @@ type schedule struct {
 // schedule derives what the pipeline block does not give and checks that all
 // fits: n layers, at the place at, of a batch of the given size whose rows lie
 // as cut says.
-func (e *elab) schedule(at span, n int, batch axis, rows cut) (*schedule, bool) {
+func (e *elab) schedule(at syntax.Span, n int, batch axis, rows cut) (*schedule, bool) {
 	p := e.p
 	if p.badSetting {
 		return nil, false // of which something is reported
@@ -41,15 +42,15 @@ func (e *elab) schedule(at span, n int, batch axis, rows cut) (*schedule, bool) 
 }
 
 // place is where a setting of the pipeline block stands, or at.
-func (p *program) place(key string, at span) span {
+func (p *program) place(key string, at syntax.Span) syntax.Span {
 	if s := p.values["pipeline"][key]; s != nil {
-		return s.span
+		return s.Span
 	}
 	return at
 }
 
 // layersFit settles pipelined and repeats.
-func (e *elab) layersFit(at span, n int, s *schedule) bool {
+func (e *elab) layersFit(at syntax.Span, n int, s *schedule) bool {
 	p, slot := e.p, s.stages*s.layersPerStage
 	subset, given := p.num("pipeline", "layers")
 	s.pipelined = n
@@ -123,7 +124,7 @@ func (e *elab) layersCure(pipelined, n, slot, total int) string {
 }
 
 // microbatchesFit settles microbatches.
-func (e *elab) microbatchesFit(at span, batch axis, rows cut, s *schedule) bool {
+func (e *elab) microbatchesFit(at syntax.Span, batch axis, rows cut, s *schedule) bool {
 	p := e.p
 	m, given := p.num("pipeline", "microbatches")
 	if !given {

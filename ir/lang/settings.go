@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"ppc/ir/lang/syntax"
 )
 
 // A settingKind is what a setting's value may be.
@@ -159,17 +161,17 @@ func (row *settingRow) wanted() string {
 	return "a number of at least " + number(row.min).String()
 }
 
-// field is what a value of row that is a word is looked up as.
-func (row *settingRow) field() field {
+// Field is what a value of row that is a word is looked up as.
+func (row *settingRow) field() syntax.Field {
 	switch {
 	case row.key == "remat":
-		return rematWord
+		return syntax.RematWord
 	case row.key == "optimizer":
-		return optimizerWord
+		return syntax.OptimizerWord
 	case strings.HasSuffix(row.key, "dtype"):
-		return typeWord
+		return syntax.TypeWord
 	}
-	return settingWord
+	return syntax.SettingWord
 }
 
 // keyHint is the hint for a key that a block does not have.
@@ -179,18 +181,18 @@ func keyHint(block, key string) string {
 			return key + " is a setting of " + b
 		}
 	}
-	return suggest(settingWord, key, settingKeys(block))
+	return syntax.Suggest(syntax.SettingWord, key, settingKeys(block))
 }
 
 // checkSettings checks each setting by its row.
 func (p *program) checkSettings() {
 	for _, b := range []string{"pipeline", "train", "hardware"} {
 		for _, s := range p.ordered(b) {
-			row := settingRowOf(b, s.key)
+			row := settingRowOf(b, s.Key)
 			if row == nil {
-				key := s.span
-				key.len = len(s.key)
-				p.report(key, keyHint(b, s.key), errUnknownKey, b, s.key)
+				key := s.Span
+				key.Len = len(s.Key)
+				p.Report(key, keyHint(b, s.Key), errUnknownKey, b, s.Key)
 				continue
 			}
 			p.checkSetting(row, s)
@@ -198,18 +200,18 @@ func (p *program) checkSettings() {
 	}
 }
 
-func (p *program) checkSetting(row *settingRow, s *setting) {
-	if s.body != nil && row.kind != call {
-		p.report(s.span, "", errSettingBody, row.block, s.key)
+func (p *program) checkSetting(row *settingRow, s *syntax.Setting) {
+	if s.Body != nil && row.kind != call {
+		p.Report(s.Span, "", errSettingBody, row.block, s.Key)
 		return
 	}
 	bad := func(want string) {
 		p.badSetting = p.badSetting || row.kind == count && row.block == "pipeline"
-		p.report(s.value.at(), "", errSettingValue, row.block, s.key, want)
+		p.Report(s.Value.At(), "", errSettingValue, row.block, s.Key, want)
 	}
 	switch row.kind {
 	case count, real:
-		v, ok := numberOf(s.value)
+		v, ok := numberOf(s.Value)
 		if _, whole := number(v).whole(); !ok || v < row.min || v > row.most() || row.kind == count && !whole || math.IsInf(v, 0) {
 			bad(row.wanted())
 			return
@@ -219,28 +221,28 @@ func (p *program) checkSetting(row *settingRow, s *setting) {
 			return
 		}
 	case flag:
-		if n, ok := s.value.(*nameRef); !ok || n.name != "true" && n.name != "false" {
+		if n, ok := s.Value.(*syntax.NameRef); !ok || n.Name != "true" && n.Name != "false" {
 			bad("true or false")
 			return
 		}
 	case word:
-		n, ok := s.value.(*nameRef)
-		if !ok || !slices.Contains(row.words, n.name) {
+		n, ok := s.Value.(*syntax.NameRef)
+		if !ok || !slices.Contains(row.words, n.Name) {
 			hint := ""
 			if ok {
-				hint = suggest(row.field(), n.name, row.words)
+				hint = syntax.Suggest(row.field(), n.Name, row.words)
 			}
-			p.report(s.value.at(), hint, errSettingValue, row.block, s.key, alternatives(row.words))
+			p.Report(s.Value.At(), hint, errSettingValue, row.block, s.Key, alternatives(row.words))
 			return
 		}
 	case names:
-		if _, ok := namesIn(s.value); !ok {
+		if _, ok := namesIn(s.Value); !ok {
 			bad("names in brackets, such as [query_proj, out_proj]")
 			return
 		}
 	case fileName:
-		_, isText := s.value.(*textLit)
-		if n, ok := s.value.(*nameRef); !isText && !(ok && (len(row.words) == 0 || slices.Contains(row.words, n.name))) {
+		_, isText := s.Value.(*syntax.TextLit)
+		if n, ok := s.Value.(*syntax.NameRef); !isText && !(ok && (len(row.words) == 0 || slices.Contains(row.words, n.Name))) {
 			bad(alternatives(append(slices.Clone(row.words), "a file name in quotes")))
 			return
 		}
@@ -263,48 +265,48 @@ var customExample = map[string]string{
 }
 
 // checkCall checks word, word(args) and word { key = value }.
-func (p *program) checkCall(row *settingRow, s *setting) {
-	fn, args := s.value, []arg(nil)
-	if c, ok := s.value.(*callExpr); ok {
-		fn, args = c.fn, c.args
+func (p *program) checkCall(row *settingRow, s *syntax.Setting) {
+	fn, args := s.Value, []syntax.Arg(nil)
+	if c, ok := s.Value.(*syntax.CallExpr); ok {
+		fn, args = c.Fn, c.Args
 	}
-	n, ok := fn.(*nameRef)
-	if !ok || !slices.Contains(row.words, n.name) {
+	n, ok := fn.(*syntax.NameRef)
+	if !ok || !slices.Contains(row.words, n.Name) {
 		hint := ""
 		if ok {
-			hint = suggest(row.field(), n.name, row.words)
+			hint = syntax.Suggest(row.field(), n.Name, row.words)
 		}
-		p.report(s.value.at(), hint, errSettingValue, row.block, s.key, alternatives(row.words))
+		p.Report(s.Value.At(), hint, errSettingValue, row.block, s.Key, alternatives(row.words))
 		return
 	}
-	if s.body != nil && n.name != "custom" {
-		p.report(s.span, "", errSettingBody, row.block, s.key)
+	if s.Body != nil && n.Name != "custom" {
+		p.Report(s.Span, "", errSettingBody, row.block, s.Key)
 		return
 	}
-	if s.body == nil && n.name == "custom" {
-		p.report(s.span, customExample[s.key], errCustom, s.key)
+	if s.Body == nil && n.Name == "custom" {
+		p.Report(s.Span, customExample[s.Key], errCustom, s.Key)
 		return
 	}
-	if s.key == "params" {
+	if s.Key == "params" {
 		p.checkParams(s)
 		return
 	}
-	for _, e := range s.body {
-		how, ok := e.value.(*nameRef)
-		if !ok || !slices.Contains([]string{"device", "remat", "offload"}, how.name) {
-			p.report(e.value.at(), "", errCustomValue, e.key, "device, remat or offload")
+	for _, e := range s.Body {
+		how, ok := e.Value.(*syntax.NameRef)
+		if !ok || !slices.Contains([]string{"device", "remat", "offload"}, how.Name) {
+			p.Report(e.Value.At(), "", errCustomValue, e.Key, "device, remat or offload")
 		}
 	}
-	p.checkTrainCall(s.value.at(), n.name, args)
+	p.checkTrainCall(s.Value.At(), n.Name, args)
 }
 
 // numberOf reads a number, with a sign or not.
-func numberOf(x expr) (float64, bool) {
+func numberOf(x syntax.Expr) (float64, bool) {
 	switch x := x.(type) {
-	case *numberLit:
-		return x.value, true
-	case *unaryExpr:
-		if v, ok := numberOf(x.x); ok && x.op == "-" {
+	case *syntax.NumberLit:
+		return x.Value, true
+	case *syntax.UnaryExpr:
+		if v, ok := numberOf(x.X); ok && x.Op == "-" {
 			return -v, true
 		}
 	}
@@ -312,17 +314,17 @@ func numberOf(x expr) (float64, bool) {
 }
 
 // namesIn reads a name, a text, or a list of them.
-func namesIn(x expr) ([]string, bool) {
+func namesIn(x syntax.Expr) ([]string, bool) {
 	switch x := x.(type) {
-	case *nameRef:
-		return []string{x.name}, true
-	case *textLit:
-		return []string{x.text}, true
-	case *listLit:
+	case *syntax.NameRef:
+		return []string{x.Name}, true
+	case *syntax.TextLit:
+		return []string{x.Text}, true
+	case *syntax.ListLit:
 		var out []string
-		for _, it := range x.items {
-			one, ok := namesIn(it.value)
-			if !ok || len(one) != 1 || it.name != nil || it.to != nil {
+		for _, it := range x.Items {
+			one, ok := namesIn(it.Value)
+			if !ok || len(one) != 1 || it.Name != nil || it.To != nil {
 				return nil, false
 			}
 			out = append(out, one[0])
@@ -337,7 +339,7 @@ func namesIn(x expr) ([]string, bool) {
 
 func (p *program) num(block, key string) (v int, given bool) {
 	if s := p.values[block][key]; s != nil {
-		if f, ok := numberOf(s.value); ok {
+		if f, ok := numberOf(s.Value); ok {
 			return int(f), true
 		}
 	}
@@ -347,12 +349,12 @@ func (p *program) num(block, key string) (v int, given bool) {
 
 func (p *program) word(block, key string) string {
 	if s := p.values[block][key]; s != nil {
-		switch v := s.value.(type) {
-		case *nameRef:
-			return v.name
-		case *callExpr:
-			if n, ok := v.fn.(*nameRef); ok {
-				return n.name
+		switch v := s.Value.(type) {
+		case *syntax.NameRef:
+			return v.Name
+		case *syntax.CallExpr:
+			if n, ok := v.Fn.(*syntax.NameRef); ok {
+				return n.Name
 			}
 		}
 	}
@@ -362,8 +364,8 @@ func (p *program) word(block, key string) string {
 
 func (p *program) flag(block, key string) bool {
 	if s := p.values[block][key]; s != nil {
-		if n, ok := s.value.(*nameRef); ok {
-			return n.name == "true"
+		if n, ok := s.Value.(*syntax.NameRef); ok {
+			return n.Name == "true"
 		}
 	}
 	d, _ := settingRowOf(block, key).def.(bool)
@@ -372,7 +374,7 @@ func (p *program) flag(block, key string) bool {
 
 func (p *program) names(block, key string) []string {
 	if s := p.values[block][key]; s != nil {
-		ns, _ := namesIn(s.value)
+		ns, _ := namesIn(s.Value)
 		return ns
 	}
 	return nil

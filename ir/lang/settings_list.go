@@ -1,6 +1,8 @@
 package lang
 
-import "slices"
+import (
+	"slices"
+)
 
 // A Setting is one key of a block that has fixed keys.
 type Setting struct {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // A layout says how logical axes lie on the mesh: the rules of one shard
@@ -13,7 +14,7 @@ type layout struct {
 	p     *program
 	of    string // weights or activations
 	layer bool   // of weights: those of a layer
-	rules []rule
+	rules []syntax.Rule
 	batch string
 	lead  []string
 	used  []string // mesh axes that no rule can have here
@@ -21,7 +22,7 @@ type layout struct {
 
 // meshAxes are the mesh axes that a rule names and that have more than one
 // device.
-func (l *layout) meshAxes(r rule, ax string) []string {
+func (l *layout) meshAxes(r syntax.Rule, ax string) []string {
 	var out []string
 	if ax == l.batch {
 		for _, m := range l.lead {
@@ -30,9 +31,9 @@ func (l *layout) meshAxes(r rule, ax string) []string {
 			}
 		}
 	}
-	for _, m := range r.mesh {
-		if l.p.mesh.AxisSize(m.name) > 1 && !slices.Contains(out, m.name) {
-			out = append(out, m.name)
+	for _, m := range r.Mesh {
+		if l.p.mesh.AxisSize(m.Name) > 1 && !slices.Contains(out, m.Name) {
+			out = append(out, m.Name)
 		}
 	}
 	return out
@@ -41,7 +42,7 @@ func (l *layout) meshAxes(r rule, ax string) []string {
 // A cut is how one dimension is cut, and the rule that says so.
 type cut struct {
 	mesh []string
-	rule *rule
+	rule *syntax.Rule
 }
 
 // origin is where the axis called name gets the cut from; nil if from no rule.
@@ -49,7 +50,7 @@ func (c cut) origin(name string) *ir.Origin {
 	if c.rule == nil {
 		return nil
 	}
-	return &ir.Origin{Pos: c.rule.pos(), Name: name}
+	return &ir.Origin{Pos: c.rule.Pos(), Name: name}
 }
 
 // cuts applies the rules in order, as Flax does: a rule takes its axis where
@@ -61,7 +62,7 @@ func (l *layout) cuts(names []string) []cut {
 	}
 	taken := make([]bool, len(names))
 	used := slices.Clone(l.used)
-	take := func(d int, r *rule, mesh []string) {
+	take := func(d int, r *syntax.Rule, mesh []string) {
 		for _, m := range mesh {
 			if slices.Contains(used, m) {
 				return
@@ -72,14 +73,14 @@ func (l *layout) cuts(names []string) []cut {
 		out[d] = cut{mesh, r}
 	}
 	for i := range l.rules {
-		for _, a := range l.rules[i].axes {
-			if d := slices.Index(names, a.name); d >= 0 && !taken[d] {
-				take(d, &l.rules[i], l.meshAxes(l.rules[i], a.name))
+		for _, a := range l.rules[i].Axes {
+			if d := slices.Index(names, a.Name); d >= 0 && !taken[d] {
+				take(d, &l.rules[i], l.meshAxes(l.rules[i], a.Name))
 			}
 		}
 	}
 	if d := slices.Index(names, l.batch); d >= 0 && !taken[d] {
-		take(d, nil, l.meshAxes(rule{}, l.batch))
+		take(d, nil, l.meshAxes(syntax.Rule{}, l.batch))
 	}
 	return out
 }
@@ -154,13 +155,13 @@ func (p *program) holdsExperts(ax string) bool {
 
 // An undivided is an axis that a rule cuts into parts that do not divide it.
 type undivided struct {
-	rule *rule
+	rule *syntax.Rule
 	axis string
 }
 
 // firstUndivided reports whether nothing was said yet of the rule and the axis:
 // it is one mistake, however many tensors have the axis.
-func (p *program) firstUndivided(r *rule, ax string) bool {
+func (p *program) firstUndivided(r *syntax.Rule, ax string) bool {
 	if p.undivided[undivided{r, ax}] {
 		return false
 	}

@@ -14,6 +14,7 @@ import (
 
 	"ppc/internal/golden"
 	"ppc/internal/shared"
+	"ppc/ir/lang/syntax"
 )
 
 // generated is a table of the reference: a comment says of what and, where the
@@ -84,7 +85,7 @@ func TestReferenceTables(t *testing.T) {
 			}
 		}
 	}
-	for _, word := range slices.Concat(elemTypes, knownMeshAxes, blockWords) {
+	for _, word := range slices.Concat(elemTypes, knownMeshAxes, syntax.BlockWords) {
 		if !bytes.Contains(doc, []byte("`"+word)) {
 			t.Errorf("nothing says %s", code(word))
 		}
@@ -134,7 +135,7 @@ func libraryFns() map[string][2]string {
 	head := regexp.MustCompile(`(?ms)((?:^//[^\n]*\n)*)^fn ((\w+)\(.*?\)) \{$`)
 	out := make(map[string][2]string)
 	for _, f := range library() {
-		for _, m := range head.FindAllStringSubmatch(f.src.text, -1) {
+		for _, m := range head.FindAllStringSubmatch(f.Src.Text, -1) {
 			paragraph, _, _ := strings.Cut(m[1], "//\n")
 			comment := strings.Join(strings.Fields(strings.ReplaceAll(paragraph, "//", " ")), " ")
 			out[m[3]] = [2]string{strings.Join(strings.Fields(m[2]), " "), comment}
@@ -146,8 +147,8 @@ func libraryFns() map[string][2]string {
 func libraryNames() []string {
 	var names []string
 	for _, f := range library() {
-		for _, d := range f.funcs {
-			names = append(names, d.name)
+		for _, d := range f.Funcs {
+			names = append(names, d.Name)
 		}
 	}
 	return names

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // A Training is what a train block asks for.
@@ -84,40 +85,40 @@ func trainArgsOf(name string) []trainArg {
 
 // checkTrainCall checks the arguments of an optimizer or a schedule: each once,
 // each of its kind, none missing.
-func (p *program) checkTrainCall(at span, name string, args []arg) bool {
+func (p *program) checkTrainCall(at syntax.Span, name string, args []syntax.Arg) bool {
 	rows := trainArgsOf(name)
-	given, errors := make(map[string]bool), p.count
+	given, errors := make(map[string]bool), p.Count
 	for i, a := range args {
 		row := rowOf(rows, a, i)
 		switch {
 		case row == nil && len(rows) == 0:
-			p.report(a.span, "", errManyArgs, name, "no arguments")
+			p.Report(a.Span, "", errManyArgs, name, "no arguments")
 			return false
 		case row == nil:
 			hint := ""
-			if a.name != nil {
-				hint = suggest(argumentWord, a.name.name, argNames(rows))
+			if a.Name != nil {
+				hint = syntax.Suggest(syntax.ArgumentWord, a.Name.Name, argNames(rows))
 			}
-			p.report(a.span, hint, errSettingArg, name, alternatives(argNames(rows)))
+			p.Report(a.Span, hint, errSettingArg, name, alternatives(argNames(rows)))
 		case given[row.name]:
-			p.report(a.span, "", errArgTwice, name, row.name)
+			p.Report(a.Span, "", errArgTwice, name, row.name)
 		default:
 			given[row.name] = true
-			p.checkTrainArg(row, a.value)
+			p.checkTrainArg(row, a.Value)
 		}
 	}
 	for _, r := range rows {
-		if r.def == nil && !given[r.name] && p.count == errors {
-			p.report(at, name+"("+r.name+": 1e-3)", errMissingArg, name, r.name)
+		if r.def == nil && !given[r.name] && p.Count == errors {
+			p.Report(at, name+"("+r.name+": 1e-3)", errMissingArg, name, r.name)
 		}
 	}
-	return p.count == errors
+	return p.Count == errors
 }
 
 // rowOf is the row of argument i, nil where there is none.
-func rowOf(rows []trainArg, a arg, i int) *trainArg {
+func rowOf(rows []trainArg, a syntax.Arg, i int) *trainArg {
 	for k := range rows {
-		if a.name == nil && i == 0 || a.name != nil && a.name.name == rows[k].name {
+		if a.Name == nil && i == 0 || a.Name != nil && a.Name.Name == rows[k].name {
 			return &rows[k]
 		}
 	}
@@ -132,13 +133,13 @@ func argNames(rows []trainArg) []string {
 	return out
 }
 
-func (p *program) checkTrainArg(row *trainArg, x expr) {
+func (p *program) checkTrainArg(row *trainArg, x syntax.Expr) {
 	v, isNumber := numberOf(x)
 	want, ok := "", true
 	switch row.kind {
 	case flag:
-		n, isName := x.(*nameRef)
-		want, ok = "true or false", isName && (n.name == "true" || n.name == "false")
+		n, isName := x.(*syntax.NameRef)
+		want, ok = "true or false", isName && (n.Name == "true" || n.Name == "false")
 	case count:
 		_, whole := number(v).whole()
 		want, ok = fmt.Sprintf("a whole number from 0 to %d", math.MaxInt32), isNumber && whole && v >= 0 && v <= math.MaxInt32
@@ -151,16 +152,16 @@ func (p *program) checkTrainArg(row *trainArg, x expr) {
 		}
 	}
 	if !ok {
-		p.report(x.at(), "", errSettingValue, row.of, row.name, want)
+		p.Report(x.At(), "", errSettingValue, row.of, row.name, want)
 	}
 }
 
 // checkRate checks a learning rate: a number, a schedule, or one number per step.
-func (p *program) checkRate(row *trainArg, x expr) {
-	if list, ok := x.(*listLit); ok && len(list.items) > 0 && len(list.items) <= maxRates {
-		for _, it := range list.items {
-			if v, isNumber := numberOf(it.value); !isNumber || v < 0 || it.name != nil || it.to != nil {
-				p.report(it.value.at(), "", errSettingValue, row.of, row.name, "numbers of at least 0")
+func (p *program) checkRate(row *trainArg, x syntax.Expr) {
+	if list, ok := x.(*syntax.ListLit); ok && len(list.Items) > 0 && len(list.Items) <= maxRates {
+		for _, it := range list.Items {
+			if v, isNumber := numberOf(it.Value); !isNumber || v < 0 || it.Name != nil || it.To != nil {
+				p.Report(it.Value.At(), "", errSettingValue, row.of, row.name, "numbers of at least 0")
 				return
 			}
 		}
@@ -168,20 +169,20 @@ func (p *program) checkRate(row *trainArg, x expr) {
 		if p.opts.Steps > 0 {
 			steps = p.opts.Steps
 		}
-		if len(list.items) < steps {
-			p.report(x.at(), "one rate per step: "+ir.Counted(steps-len(list.items), "rate")+" more, or steps = "+fmt.Sprint(len(list.items)), errRates,
-				row.of, row.name, ir.Counted(len(list.items), "rate"), ir.Counted(steps, "step"))
+		if len(list.Items) < steps {
+			p.Report(x.At(), "one rate per step: "+ir.Counted(steps-len(list.Items), "rate")+" more, or steps = "+fmt.Sprint(len(list.Items)), errRates,
+				row.of, row.name, ir.Counted(len(list.Items), "rate"), ir.Counted(steps, "step"))
 		}
 		return
 	}
-	if c, ok := x.(*callExpr); ok {
-		if n, isName := c.fn.(*nameRef); isName && slices.Contains(lrSchedules, n.name) {
-			p.checkTrainCall(c.span, n.name, c.args)
+	if c, ok := x.(*syntax.CallExpr); ok {
+		if n, isName := c.Fn.(*syntax.NameRef); isName && slices.Contains(lrSchedules, n.Name) {
+			p.checkTrainCall(c.Span, n.Name, c.Args)
 			return
 		}
 	}
 	if v, ok := numberOf(x); !ok || v < 0 || math.IsInf(v, 0) {
-		p.report(x.at(), "", errSettingValue, row.of, row.name, "a number of at least 0, "+strings.Join(lrSchedules, "(…), ")+"(…), or a list with one number per step")
+		p.Report(x.At(), "", errSettingValue, row.of, row.name, "a number of at least 0, "+strings.Join(lrSchedules, "(…), ")+"(…), or a list with one number per step")
 	}
 }
 
@@ -208,15 +209,15 @@ func (p *program) loop() *Training {
 	}
 	t := &Training{Steps: p.trainSteps()}
 	t.Accumulate, _ = p.num("train", "gradient_accumulation")
-	_, args := callOf(p.values["train"]["optimizer"].value)
-	if list, ok := args["lr"].(*listLit); ok {
-		t.Rates = len(list.items)
+	_, args := callOf(p.values["train"]["optimizer"].Value)
+	if list, ok := args["lr"].(*syntax.ListLit); ok {
+		t.Rates = len(list.Items)
 	}
 	if s := p.values["train"]["data"]; s != nil {
-		if file, ok := s.value.(*textLit); ok {
-			t.Data = file.text
-			if !path.IsAbs(t.Data) && !s.override {
-				t.Data = path.Join(path.Dir(s.src.name), t.Data)
+		if file, ok := s.Value.(*syntax.TextLit); ok {
+			t.Data = file.Text
+			if !path.IsAbs(t.Data) && !s.Override {
+				t.Data = path.Join(path.Dir(s.Src.Name), t.Data)
 			}
 		}
 	}
@@ -225,7 +226,7 @@ func (p *program) loop() *Training {
 
 // markTraining gives the module of model d the attributes that ask for gradients
 // and an update. The first result, v, has to be a loss then.
-func (p *program) markTraining(s *modelState, d *funcDecl, v value) {
+func (p *program) markTraining(s *modelState, d *syntax.FuncDecl, v value) {
 	m := s.module
 	p.applyParams(s)
 	switch {
@@ -241,7 +242,7 @@ func (p *program) markTraining(s *modelState, d *funcDecl, v value) {
 		v = vs[0]
 	}
 	if t, ok := v.(*tensor); ok && (len(t.axes) > 0 || !t.elem().IsFloat()) {
-		p.report(lastReturn(d.body).args[0].span, "mean(…) makes it one", errLoss, d.name, describe(v))
+		p.Report(lastReturn(d.Body).Args[0].Span, "mean(…) makes it one", errLoss, d.Name, describe(v))
 		return
 	}
 	if p.trains() {
@@ -253,13 +254,13 @@ func (p *program) markTraining(s *modelState, d *funcDecl, v value) {
 // trainAttr is the train block as passes read it.
 func (p *program) trainAttr() ir.Dict {
 	s := p.values["train"]["optimizer"]
-	name, args := callOf(s.value)
+	name, args := callOf(s.Value)
 	as := ir.AttrsOf(ir.NamedAttr{Name: "optimizer", Attr: ir.Str(name)})
 	for _, row := range trainArgsOf(name) {
 		as.Set(row.name, p.trainValue(&row, args[row.name]))
 	}
 	if clip := p.values["train"]["clip_by_global_norm"]; clip != nil {
-		v, _ := numberOf(clip.value)
+		v, _ := numberOf(clip.Value)
 		as.Set("clip", ir.Float{Value: v, Type: ir.F64})
 	}
 	accumulate, _ := p.num("train", "gradient_accumulation")
@@ -275,30 +276,30 @@ func (p *program) trainAttr() ir.Dict {
 }
 
 // callOf reads word(args) or word; the first argument may lack its name.
-func callOf(x expr) (name string, args map[string]expr) {
-	args = make(map[string]expr)
-	c, ok := x.(*callExpr)
+func callOf(x syntax.Expr) (name string, args map[string]syntax.Expr) {
+	args = make(map[string]syntax.Expr)
+	c, ok := x.(*syntax.CallExpr)
 	if !ok {
-		n, _ := x.(*nameRef)
-		return n.name, args
+		n, _ := x.(*syntax.NameRef)
+		return n.Name, args
 	}
-	name = c.fn.(*nameRef).name
+	name = c.Fn.(*syntax.NameRef).Name
 	rows := trainArgsOf(name)
-	for i, a := range c.args {
-		args[rowOf(rows, a, i).name] = a.value
+	for i, a := range c.Args {
+		args[rowOf(rows, a, i).name] = a.Value
 	}
 	return name, args
 }
 
 // trainValue is an argument, or its default, as an attribute.
-func (p *program) trainValue(row *trainArg, x expr) ir.Attr {
+func (p *program) trainValue(row *trainArg, x syntax.Expr) ir.Attr {
 	v, _ := numberOf(x)
 	switch row.kind {
 	case rate:
 		return p.rateAttr(x)
 	case flag:
-		n, ok := x.(*nameRef)
-		return ir.Bool(ok && n.name == "true")
+		n, ok := x.(*syntax.NameRef)
+		return ir.Bool(ok && n.Name == "true")
 	case count:
 		if x == nil {
 			v = float64(row.def.(int))
@@ -311,16 +312,16 @@ func (p *program) trainValue(row *trainArg, x expr) ir.Attr {
 	return ir.Float{Value: v, Type: ir.F64}
 }
 
-func (p *program) rateAttr(x expr) ir.Dict {
+func (p *program) rateAttr(x syntax.Expr) ir.Dict {
 	switch x := x.(type) {
-	case *listLit:
+	case *syntax.ListLit:
 		var values ir.Array
-		for _, it := range x.items {
-			v, _ := numberOf(it.value)
+		for _, it := range x.Items {
+			v, _ := numberOf(it.Value)
 			values = append(values, ir.Float{Value: v, Type: ir.F64})
 		}
 		return ir.Dict(ir.AttrsOf(ir.NamedAttr{Name: "kind", Attr: ir.Str("table")}, ir.NamedAttr{Name: "values", Attr: values}))
-	case *callExpr:
+	case *syntax.CallExpr:
 		kind, args := callOf(x)
 		as := ir.AttrsOf(ir.NamedAttr{Name: "kind", Attr: ir.Str(kind)})
 		for _, row := range trainArgsOf(kind) {

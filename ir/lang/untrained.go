@@ -8,47 +8,48 @@ import (
 
 	"ppc/internal/diag"
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // params is what train.params = custom { … } says of parameters by pattern.
-func (p *program) params() []setting {
+func (p *program) params() []syntax.Setting {
 	if s := p.values["train"]["params"]; s != nil {
-		return s.body
+		return s.Body
 	}
 	return nil
 }
 
 // checkParams checks what each pattern is given: frozen, trained, or update(…).
-func (p *program) checkParams(s *setting) {
-	for _, e := range s.body {
-		switch x := e.value.(type) {
-		case *nameRef:
-			if (x.name == "frozen" || x.name == "trained") && e.body == nil {
+func (p *program) checkParams(s *syntax.Setting) {
+	for _, e := range s.Body {
+		switch x := e.Value.(type) {
+		case *syntax.NameRef:
+			if (x.Name == "frozen" || x.Name == "trained") && e.Body == nil {
 				continue
 			}
-		case *callExpr:
-			if n, ok := x.fn.(*nameRef); ok && n.name == "update" && e.body == nil {
+		case *syntax.CallExpr:
+			if n, ok := x.Fn.(*syntax.NameRef); ok && n.Name == "update" && e.Body == nil {
 				p.checkUpdate(x)
 				continue
 			}
 		}
-		p.report(e.value.at(), "", errCustomValue, e.key, "frozen, trained or update(…)")
+		p.Report(e.Value.At(), "", errCustomValue, e.Key, "frozen, trained or update(…)")
 	}
 }
 
 // checkUpdate checks update(lr_scale: …, weight_decay: …).
-func (p *program) checkUpdate(x *callExpr) {
-	if len(x.args) == 0 {
-		p.report(x.span, "trained leaves all to the optimizer", errSettingArg, "update", alternatives(argNames(trainArgsOf("update"))))
+func (p *program) checkUpdate(x *syntax.CallExpr) {
+	if len(x.Args) == 0 {
+		p.Report(x.Span, "trained leaves all to the optimizer", errSettingArg, "update", alternatives(argNames(trainArgsOf("update"))))
 		return
 	}
-	if !p.checkTrainCall(x.span, "update", x.args) {
+	if !p.checkTrainCall(x.Span, "update", x.Args) {
 		return
 	}
 	_, args := callOf(x)
 	decays := slices.Contains(argNames(trainArgsOf(p.word("train", "optimizer"))), "weight_decay")
 	if a := args["weight_decay"]; a != nil && !decays && p.word("train", "optimizer") != "" {
-		p.report(a.at(), "optimizer = adamw(…) has it", errNoDecay, p.word("train", "optimizer"))
+		p.Report(a.At(), "optimizer = adamw(…) has it", errNoDecay, p.word("train", "optimizer"))
 	}
 }
 
@@ -59,7 +60,7 @@ func (p *program) applyParams(s *modelState) {
 	for _, e := range p.params() {
 		var matched, own []*declaredParam
 		for _, d := range s.declared {
-			if !matches(e.key, d.path) {
+			if !matches(e.Key, d.path) {
 				continue
 			}
 			matched = append(matched, d)
@@ -70,38 +71,38 @@ func (p *program) applyParams(s *modelState) {
 		key := keyOf(e)
 		switch {
 		case len(matched) == 0:
-			p.report(key, p.likePath(s, e.key), errParamsNone, e.key)
+			p.Report(key, p.likePath(s, e.Key), errParamsNone, e.Key)
 		case len(own) == 0 && decided[matched[0]] == "":
-			p.report(key, "leave it out", errParamsFrozen, e.key, matched[0].path)
+			p.Report(key, "leave it out", errParamsFrozen, e.Key, matched[0].path)
 		case len(own) == 0:
-			p.report(key, "the first pattern that matches counts: move it up, or leave it out", errParamsDecided, e.key, decided[matched[0]])
+			p.Report(key, "the first pattern that matches counts: move it up, or leave it out", errParamsDecided, e.Key, decided[matched[0]])
 		}
 		for _, d := range own {
-			decided[d] = e.key
-			d.apply(e.value)
+			decided[d] = e.Key
+			d.apply(e.Value)
 		}
 	}
 }
 
 // keyOf is where the key of a setting stands, quotes included.
-func keyOf(e setting) span {
-	at := e.span
-	at.len = utf8.RuneCountInString(e.key)
-	if line := []rune(diag.LineOf(at.src.text, at.line)); at.col <= len(line) && line[at.col-1] == '"' {
-		at.len += 2
+func keyOf(e syntax.Setting) syntax.Span {
+	at := e.Span
+	at.Len = utf8.RuneCountInString(e.Key)
+	if line := []rune(diag.LineOf(at.Src.Text, at.Line)); at.Col <= len(line) && line[at.Col-1] == '"' {
+		at.Len += 2
 	}
 	return at
 }
 
 // apply gives the parameter what a pattern says.
-func (d *declaredParam) apply(x expr) {
-	if n, ok := x.(*nameRef); ok {
-		if n.name == "frozen" {
+func (d *declaredParam) apply(x syntax.Expr) {
+	if n, ok := x.(*syntax.NameRef); ok {
+		if n.Name == "frozen" {
 			d.value.Attrs.Set(ir.KeyFrozen, ir.Unit{})
 		}
 		return
 	}
-	call, _ := x.(*callExpr)
+	call, _ := x.(*syntax.CallExpr)
 	_, args := callOf(call)
 	var update ir.Attrs
 	for _, name := range sortedKeys(args) {
@@ -117,10 +118,10 @@ func (p *program) likePath(s *modelState, pattern string) string {
 	for _, d := range s.declared {
 		paths = append(paths, d.path)
 	}
-	if hint := near(pattern, paths); hint != "" {
+	if hint := syntax.Near(pattern, paths); hint != "" {
 		return hint
 	}
-	if hint := near(strings.Trim(pattern, "*."), paths); hint != "" {
+	if hint := syntax.Near(strings.Trim(pattern, "*."), paths); hint != "" {
 		return hint
 	}
 	const most = 8
@@ -170,11 +171,11 @@ func (p *program) leaveUntrained(s *modelState) {
 				why = "the loss depends on it through stop_gradient alone"
 			}
 			v.Attrs.Set(ir.KeyFrozen, ir.Unit{})
-			p.warn(d.span, noGradient, "param "+d.name()+": … = … frozen, where that is meant", warnNoGradient, d.path, why)
+			p.Warn(d.Span, noGradient, "param "+d.name()+": … = … frozen, where that is meant", warnNoGradient, d.path, why)
 		}
 	}
 	if set := p.values["train"]["optimizer"]; trained == 0 {
-		p.report(set.span, "steps = 0 computes the loss alone", errNothingTrained, s.module.Name)
+		p.Report(set.Span, "steps = 0 computes the loss alone", errNothingTrained, s.module.Name)
 	}
 }
 
@@ -198,7 +199,7 @@ func (d dependence) of(f *ir.Func, v *ir.Value) map[*ir.Value]bool {
 	return need
 }
 
-// block adds to need what the needed values of b depend on.
+// Block adds to need what the needed values of b depend on.
 func (d dependence) block(b *ir.Block, need map[*ir.Value]bool) {
 	for _, op := range slices.Backward(b.Ops) {
 		if !slices.ContainsFunc(op.Results, func(v *ir.Value) bool { return need[v] }) || d.ends != nil && d.ends(op) {

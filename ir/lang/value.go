@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/lang/syntax"
 )
 
 // An axis is one axis of a tensor. The size is nearly always the declared one
@@ -42,34 +43,48 @@ type (
 	// mapping is from -> to, of rename and split.
 	mapping struct{}
 	// shardRules is {axis -> mesh axis}, of constrain.
-	shardRules []rule
+	shardRules []syntax.Rule
 	// layerRef is a layer that is named, to be stacked.
-	layerRef struct{ decl *funcDecl }
+	layerRef struct{ decl *syntax.FuncDecl }
 	// functionRef is a function that an argument names: an fn, or one that is
 	// built in.
 	functionRef struct {
 		name    string
-		decl    *funcDecl
+		decl    *syntax.FuncDecl
 		builtin *builtin
 	}
 	// initializer is what a param starts as: normal(0.02).
 	initializer string
 )
 
-func (*tensor) kind() string     { return "a tensor" }
-func (number) kind() string      { return "a number" }
-func (boolean) kind() string     { return "a truth value" }
-func (text) kind() string        { return "a text" }
-func (axisName) kind() string    { return "an axis" }
-func (elemType) kind() string    { return "an element type" }
-func (list) kind() string        { return "a list" }
-func (tuple) kind() string       { return "several results" }
-func (none) kind() string        { return "none" }
-func (poison) kind() string      { return "nothing" }
-func (mapping) kind() string     { return "an arrow" }
-func (shardRules) kind() string  { return "sharding rules" }
-func (layerRef) kind() string    { return "a layer" }
+func (*tensor) kind() string { return "a tensor" }
+
+func (number) kind() string { return "a number" }
+
+func (boolean) kind() string { return "a truth value" }
+
+func (text) kind() string { return "a text" }
+
+func (axisName) kind() string { return "an axis" }
+
+func (elemType) kind() string { return "an element type" }
+
+func (list) kind() string { return "a list" }
+
+func (tuple) kind() string { return "several results" }
+
+func (none) kind() string { return "none" }
+
+func (poison) kind() string { return "nothing" }
+
+func (mapping) kind() string { return "an arrow" }
+
+func (shardRules) kind() string { return "sharding rules" }
+
+func (layerRef) kind() string { return "a layer" }
+
 func (functionRef) kind() string { return "a function" }
+
 func (initializer) kind() string { return "an initializer" }
 
 func isPoison(vs ...value) bool {
@@ -143,7 +158,7 @@ func describe(v value) string {
 	case text:
 		return fmt.Sprintf("the text %q", string(v))
 	case layerRef:
-		return "the layer " + v.decl.name
+		return "the layer " + v.decl.Name
 	case functionRef:
 		return "the function " + v.name
 	}

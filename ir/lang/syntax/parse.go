@@ -1,4 +1,4 @@
-package lang
+package syntax
 
 import (
 	"errors"
@@ -12,12 +12,15 @@ import (
 	"ppc/internal/diag"
 )
 
-// A source is one file, the standard library's included, or one --set.
-type source struct {
-	name string
-	text string
-	rank int  // in the order of reading
-	std  bool // of the standard library
+// SettingBlocks are the blocks whose entries --set may override.
+var SettingBlocks = []string{"axes", "types", "mesh", "pipeline", "train", "hardware"}
+
+// A Source is one file, the standard library's included, or one --set.
+type Source struct {
+	Name string
+	Text string
+	Rank int  // in the order of reading
+	Std  bool // of the standard library
 }
 
 // MaxSource is how many bytes of one file are read.
@@ -27,70 +30,71 @@ const MaxSource = 1 << 18
 const (
 	maxDepth = 100  // nested brackets
 	maxChain = 500  // operators in a row
-	maxFiles = 1000 // included files
+	MaxFiles = 1000 // included files
 )
 
-// A reporter collects the errors and warnings of a run.
-type reporter struct {
-	list  diag.List
-	warns diag.List
-	count int  // of errors, those that the list no longer takes included
-	blind bool // some source could not be read: what it declares is missing
+// A Reporter collects the errors and warnings of a run.
+type Reporter struct {
+	List  diag.List
+	Warns diag.List
+	Count int  // of errors, those that the list no longer takes included
+	Blind bool // some source could not be read: what it declares is missing
 }
 
 // maxErrors bounds the list: nobody reads more.
 const maxErrors = 100
 
-// report adds an error: text is its template, from messages.go. It returns
+// Report adds an error: text is its template, from messages.go. It returns
 // nil where the list is full.
-func (r *reporter) report(at span, hint string, text message, args ...any) *diag.Diagnostic {
-	if r.count++; r.count > maxErrors {
+func (r *Reporter) Report(at Span, hint string, text Message, args ...any) *diag.Diagnostic {
+	if r.Count++; r.Count > maxErrors {
 		return nil
 	}
-	d := diagnostic(at, hint, text, args...)
-	r.list = append(r.list, d)
+	d := Diagnostic(at, hint, text, args...)
+	r.List = append(r.List, d)
 	return d
 }
 
-// warn adds a warning: name is that of its row in Warnings, text its template,
+// Warn adds a warning: name is that of its row in Warnings, text its template,
 // from messages.go. It returns nil where the list is full.
-func (r *reporter) warn(at span, name, hint string, text message, args ...any) *diag.Diagnostic {
-	if len(r.warns) == maxErrors {
+func (r *Reporter) Warn(at Span, name, hint string, text Message, args ...any) *diag.Diagnostic {
+	if len(r.Warns) == maxErrors {
 		return nil
 	}
-	d := diagnostic(at, hint, text, args...)
+	d := Diagnostic(at, hint, text, args...)
 	d.Warning = name
-	r.warns = append(r.warns, d)
+	r.Warns = append(r.Warns, d)
 	return d
 }
 
-func diagnostic(at span, hint string, text message, args ...any) *diag.Diagnostic {
-	d := &diag.Diagnostic{Msg: text.format(args...), Template: string(text), Hint: hint}
-	if at.src != nil {
-		d.File, d.Line, d.Col, d.Len, d.Rank = at.src.name, at.line, at.col, at.len, at.src.rank
-		d.Text = diag.LineOf(at.src.text, at.line)
+// Diagnostic is a message at a place, with a hint at the cure.
+func Diagnostic(at Span, hint string, text Message, args ...any) *diag.Diagnostic {
+	d := &diag.Diagnostic{Msg: text.Format(args...), Template: string(text), Hint: hint}
+	if at.Src != nil {
+		d.File, d.Line, d.Col, d.Len, d.Rank = at.Src.Name, at.Line, at.Col, at.Len, at.Src.Rank
+		d.Text = diag.LineOf(at.Src.Text, at.Line)
 	}
 	return d
 }
 
-// parse reads one source. It reports what is wrong and returns what it could
+// Parse reads one source. It reports what is wrong and returns what it could
 // read, which is not nil.
-func parse(src *source, r *reporter) *file {
-	f := &file{src: src}
+func Parse(src *Source, r *Reporter) *File {
+	f := &File{Src: src}
 	if !readable(src, r) {
-		r.blind = true
+		r.Blind = true
 		return f
 	}
-	text := src.text
+	text := src.Text
 	for range maxSyntax {
-		root, err := fileParser.ParseString(src.name, text)
+		root, err := fileParser.ParseString(src.Name, text)
 		if err == nil {
 			newConverter(src, r).file(f, root)
 			break
 		}
-		r.blind = true
+		r.Blind = true
 		at := syntaxError(src, err, r)
-		if text = withoutBlock(text, at.line, at.col); text == "" {
+		if text = withoutBlock(text, at.Line, at.Col); text == "" {
 			break
 		}
 	}
@@ -101,7 +105,7 @@ func parse(src *source, r *reporter) *file {
 const maxSyntax = 10
 
 // beginsBlock finds the lines with which a block begins, unless they are in one.
-var beginsBlock = regexp.MustCompile(`(?m)^(?:` + strings.Join(blockWords, "|") + `)\b`)
+var beginsBlock = regexp.MustCompile(`(?m)^(?:` + strings.Join(BlockWords, "|") + `)\b`)
 
 // withoutBlock is text with blanks in place of the block that a place is in: from
 // the last line before it that begins a block outside of all braces, up to the
@@ -156,15 +160,15 @@ func braces(text string) int {
 	return open
 }
 
-// parseSetting reads one key = value, as --set has it after the block's name.
-func parseSetting(src *source, r *reporter) (setting, bool) {
+// ParseSetting reads one key = value, as --set has it after the block's name.
+func ParseSetting(src *Source, r *Reporter) (Setting, bool) {
 	if !readable(src, r) {
-		return setting{}, false
+		return Setting{}, false
 	}
-	root, err := entryParser.ParseString(src.name, src.text)
+	root, err := entryParser.ParseString(src.Name, src.Text)
 	if err != nil {
 		syntaxError(src, err, r)
-		return setting{}, false
+		return Setting{}, false
 	}
 	c := newConverter(src, r)
 	return c.setting(root), true
@@ -172,23 +176,23 @@ func parseSetting(src *source, r *reporter) (setting, bool) {
 
 // readable reports whether src is within the bounds that the parser asks for:
 // UTF-8, not too deep, not too long.
-func readable(src *source, r *reporter) bool {
+func readable(src *Source, r *Reporter) bool {
 	depth, line, col, odd := 0, 1, 1, 0
-	comment, quoted, opened := false, false, span{}
-	at := func() span { return span{src, line, col, 1} }
+	comment, quoted, opened := false, false, Span{}
+	at := func() Span { return Span{src, line, col, 1} }
 	unclosed := func() bool {
 		if quoted {
-			text := []rune(strings.TrimRight(diag.LineOf(src.text, opened.line), " \t\r"))
-			opened.len = len(text) - opened.col + 1
-			r.report(opened, `end it with "`, errQuote)
+			text := []rune(strings.TrimRight(diag.LineOf(src.Text, opened.Line), " \t\r"))
+			opened.Len = len(text) - opened.Col + 1
+			r.Report(opened, `end it with "`, errQuote)
 		}
 		return quoted
 	}
-	for i := 0; i < len(src.text); {
-		c, n := utf8.DecodeRuneInString(src.text[i:])
+	for i := 0; i < len(src.Text); {
+		c, n := utf8.DecodeRuneInString(src.Text[i:])
 		switch {
 		case c == utf8.RuneError && n == 1:
-			r.report(at(), "save the file as UTF-8", errUTF8, src.text[i])
+			r.Report(at(), "save the file as UTF-8", errUTF8, src.Text[i])
 			return false
 		case c == '\n':
 			if unclosed() {
@@ -203,11 +207,11 @@ func readable(src *source, r *reporter) bool {
 			if odd++; odd <= maxOdd {
 				r.character(at(), c)
 			}
-		case c == '/' && strings.HasPrefix(src.text[i:], "//"):
+		case c == '/' && strings.HasPrefix(src.Text[i:], "//"):
 			comment = true
 		case strings.ContainsRune("([{", c):
 			if depth++; depth > maxDepth {
-				r.report(at(), "name the inner parts first: x = …", errDepth, depth, maxDepth)
+				r.Report(at(), "name the inner parts first: x = …", errDepth, depth, maxDepth)
 				return false
 			}
 		case strings.ContainsRune(")]}", c):
@@ -219,7 +223,7 @@ func readable(src *source, r *reporter) bool {
 			col++
 		}
 		if i > MaxSource {
-			r.report(span{src, 1, 1, 1}, "split it and use include", errSize, len(src.text), MaxSource)
+			r.Report(Span{src, 1, 1, 1}, "split it and use include", errSize, len(src.Text), MaxSource)
 			return false
 		}
 	}
@@ -230,37 +234,37 @@ func readable(src *source, r *reporter) bool {
 const maxOdd = 10
 
 // syntaxError reports the parser's error in our words; it returns the place.
-func syntaxError(src *source, err error, r *reporter) span {
+func syntaxError(src *Source, err error, r *Reporter) Span {
 	var at participle.Error
 	var chain *chainError
 	if errors.As(err, &chain) {
-		r.report(span{src, chain.pos.Line, chain.pos.Column, 1}, "name the inner parts first: x = …", errLong, maxChain)
-		return span{src, chain.pos.Line, chain.pos.Column, 1}
+		r.Report(Span{src, chain.pos.Line, chain.pos.Column, 1}, "name the inner parts first: x = …", errLong, maxChain)
+		return Span{src, chain.pos.Line, chain.pos.Column, 1}
 	}
 	var unexpected *participle.UnexpectedTokenError
 	if !errors.As(err, &at) || !errors.As(err, &unexpected) { // not by this grammar
-		r.report(span{src, 1, 1, 1}, err.Error(), errToken, "input", wantBlock)
-		return span{src, 1, 1, 1}
+		r.Report(Span{src, 1, 1, 1}, err.Error(), errToken, "input", wantBlock)
+		return Span{src, 1, 1, 1}
 	}
 	p := at.Position()
-	where := span{src, p.Line, p.Column, 1}
+	where := Span{src, p.Line, p.Column, 1}
 	t := unexpected.Unexpected
-	where.len = utf8.RuneCountInString(t.Value)
+	where.Len = utf8.RuneCountInString(t.Value)
 	if t.EOF() {
-		r.report(where, "", errEnd, wanted(unexpected))
+		r.Report(where, "", errEnd, wanted(unexpected))
 		return where
 	}
 	want := wanted(unexpected)
 	hint := ""
 	if want == wantBlock {
-		hint = suggest(blockWord, t.Value, blockWords)
+		hint = Suggest(BlockWord, t.Value, BlockWords)
 	}
-	r.report(where, hint, errToken, shorten(strings.Trim(t.Value, `"`)), want)
+	r.Report(where, hint, errToken, shorten(strings.Trim(t.Value, `"`)), want)
 	return where
 }
 
-// blockWords begin the blocks of a file.
-var blockWords = []string{"axes", "types", "fn", "layer", "model", "mesh", "shard", "pipeline", "train", "hardware", "include"}
+// BlockWords begin the blocks of a file.
+var BlockWords = []string{"axes", "types", "fn", "layer", "model", "mesh", "shard", "pipeline", "train", "hardware", "include"}
 
 const wantBlock = "a block: axes, types, fn, layer, model, mesh, shard, pipeline, train, hardware or include"
 
@@ -304,21 +308,21 @@ func wanted(e *participle.UnexpectedTokenError) string {
 // A converter turns the parser's tree into the one the checker walks, and
 // demands the separators that the grammar left optional.
 type converter struct {
-	src   *source
-	r     *reporter
+	src   *Source
+	r     *Reporter
 	lines []string
 }
 
-func newConverter(src *source, r *reporter) *converter {
-	return &converter{src, r, strings.Split(src.text, "\n")}
+func newConverter(src *Source, r *Reporter) *converter {
+	return &converter{src, r, strings.Split(src.Text, "\n")}
 }
 
-func (c *converter) span(from, to lexer.Position) span {
-	s := span{c.src, from.Line, from.Column, 1}
+func (c *converter) span(from, to lexer.Position) Span {
+	s := Span{c.src, from.Line, from.Column, 1}
 	if to.Line == from.Line {
-		s.len = max(1, to.Column-from.Column)
+		s.Len = max(1, to.Column-from.Column)
 	} else {
-		s.len = c.rest(from.Line, from.Column)
+		s.Len = c.rest(from.Line, from.Column)
 	}
 	return s
 }
@@ -332,47 +336,47 @@ func (c *converter) rest(line, col int) int {
 // separated demands a separator or the end of the line between neighbours.
 func (c *converter) separated(has bool, end, next lexer.Position) {
 	if !has && end.Line == next.Line {
-		c.r.report(span{c.src, next.Line, next.Column, 1}, "", errSeparator)
+		c.r.Report(Span{c.src, next.Line, next.Column, 1}, "", errSeparator)
 	}
 }
 
 // comma demands one between neighbours.
 func (c *converter) comma(has bool, next lexer.Position) {
 	if !has {
-		c.r.report(span{c.src, next.Line, next.Column, 1}, "", errComma)
+		c.r.Report(Span{c.src, next.Line, next.Column, 1}, "", errComma)
 	}
 }
 
-func (c *converter) file(f *file, root *fileNode) {
+func (c *converter) file(f *File, root *fileNode) {
 	for i, it := range root.Items {
 		if i > 0 {
 			c.separated(root.Items[i-1].Sep, root.Items[i-1].EndPos, it.Pos)
 		}
 		switch {
 		case it.Include != nil:
-			f.includes = append(f.includes, includeDecl{c.span(it.Pos, it.EndPos), unquote(it.Include.Path)})
+			f.Includes = append(f.Includes, IncludeDecl{c.span(it.Pos, it.EndPos), unquote(it.Include.Path)})
 		case it.Settings != nil:
-			f.blocks = append(f.blocks, block{c.word(it.Settings.Pos, it.Settings.Kind), it.Settings.Kind, c.settings(it.Settings.Entries)})
+			f.Blocks = append(f.Blocks, Block{c.word(it.Settings.Pos, it.Settings.Kind), it.Settings.Kind, c.settings(it.Settings.Entries)})
 		case it.Shard != nil:
-			f.shards = append(f.shards, shardBlock{c.word(it.Shard.Of.Pos, it.Shard.Of.Name), it.Shard.Of.Name, c.rules(it.Shard.Rules)})
+			f.Shards = append(f.Shards, ShardBlock{c.word(it.Shard.Of.Pos, it.Shard.Of.Name), it.Shard.Of.Name, c.rules(it.Shard.Rules)})
 		case it.Func != nil:
-			f.funcs = append(f.funcs, c.fn(it.Func))
+			f.Funcs = append(f.Funcs, c.fn(it.Func))
 		}
 	}
 }
 
-func (c *converter) word(p lexer.Position, word string) span {
-	return span{c.src, p.Line, p.Column, utf8.RuneCountInString(word)}
+func (c *converter) word(p lexer.Position, word string) Span {
+	return Span{c.src, p.Line, p.Column, utf8.RuneCountInString(word)}
 }
 
-func (c *converter) name(n *nameNode) nameRef {
-	return nameRef{c.word(n.Pos, n.Name), unquote(n.Name)}
+func (c *converter) name(n *nameNode) NameRef {
+	return NameRef{c.word(n.Pos, n.Name), unquote(n.Name)}
 }
 
 func unquote(s string) string { return strings.Trim(s, `"`) }
 
-func (c *converter) settings(es []*entryNode) []setting {
-	out := make([]setting, len(es))
+func (c *converter) settings(es []*entryNode) []Setting {
+	out := make([]Setting, len(es))
 	for i, e := range es {
 		if i > 0 {
 			c.separated(es[i-1].Sep, es[i-1].EndPos, e.Pos)
@@ -382,21 +386,21 @@ func (c *converter) settings(es []*entryNode) []setting {
 	return out
 }
 
-func (c *converter) setting(e *entryNode) setting {
-	s := setting{span: c.span(e.Pos, e.Value.EndPos), key: unquote(e.Key), value: c.expr(e.Value)}
+func (c *converter) setting(e *entryNode) Setting {
+	s := Setting{Span: c.span(e.Pos, e.Value.EndPos), Key: unquote(e.Key), Value: c.expr(e.Value)}
 	if e.Body != nil {
-		s.body = c.settings(e.Body)
+		s.Body = c.settings(e.Body)
 	}
 	return s
 }
 
-func (c *converter) rules(rs []*ruleNode) []rule {
-	var out []rule
+func (c *converter) rules(rs []*ruleNode) []Rule {
+	var out []Rule
 	for i, r := range rs {
 		if i > 0 {
 			c.separated(rs[i-1].Sep, rs[i-1].EndPos, r.Pos)
 		}
-		var parts [][]nameRef
+		var parts [][]NameRef
 		for _, p := range r.Parts {
 			parts = append(parts, c.names(p))
 		}
@@ -405,65 +409,65 @@ func (c *converter) rules(rs []*ruleNode) []rule {
 	return out
 }
 
-// rule makes the rules of one line: a -> x, y, and also a -> x, b -> y, where
+// Rule makes the rules of one line: a -> x, y, and also a -> x, b -> y, where
 // the last name before an arrow that is not the first is on its left.
-func (c *converter) rule(at span, parts [][]nameRef) []rule {
+func (c *converter) rule(at Span, parts [][]NameRef) []Rule {
 	if len(parts) == 1 {
-		c.r.report(at, "write axis -> mesh axis", errArrow, parts[0][0].name)
+		c.r.Report(at, "write axis -> mesh axis", errArrow, parts[0][0].Name)
 		return nil
 	}
-	var out []rule
+	var out []Rule
 	left := parts[0]
 	for k, right := range parts[1:] {
-		var next []nameRef
+		var next []NameRef
 		if last := len(right) - 1; k+2 < len(parts) {
 			right, next = right[:last], right[last:]
 		}
-		out = append(out, rule{span: at, axes: left, mesh: right})
+		out = append(out, Rule{Span: at, Axes: left, Mesh: right})
 		left = next
 	}
 	return out
 }
 
-func (c *converter) names(ns *namesNode) []nameRef {
-	out := make([]nameRef, len(ns.Names))
+func (c *converter) names(ns *namesNode) []NameRef {
+	out := make([]NameRef, len(ns.Names))
 	for i, n := range ns.Names {
 		out[i] = c.name(n)
 	}
 	return out
 }
 
-func (c *converter) fn(f *funcNode) *funcDecl {
-	d := &funcDecl{span: c.word(f.Name.Pos, f.Name.Name), kind: f.Kind, name: unquote(f.Name.Name), body: c.body(f.Body)}
+func (c *converter) fn(f *funcNode) *FuncDecl {
+	d := &FuncDecl{Span: c.word(f.Name.Pos, f.Name.Name), Kind: f.Kind, Name: unquote(f.Name.Name), Body: c.body(f.Body)}
 	for i, p := range f.Params {
 		if i > 0 {
 			c.comma(f.Params[i-1].Sep, p.Pos)
 		}
-		q := param{span: c.word(p.Pos, p.Name), name: p.Name, typ: c.typ(p.Type)}
+		q := Param{Span: c.word(p.Pos, p.Name), Name: p.Name, Typ: c.typ(p.Type)}
 		if p.Default != nil {
-			q.def = c.expr(p.Default)
+			q.Def = c.expr(p.Default)
 		}
-		d.params = append(d.params, q)
+		d.Params = append(d.Params, q)
 	}
 	return d
 }
 
-func (c *converter) typ(t *typeNode) *typeExpr {
+func (c *converter) typ(t *typeNode) *TypeExpr {
 	if t == nil {
 		return nil
 	}
-	out := &typeExpr{span: c.span(t.Pos, t.EndPos), elem: t.Elem, open: t.Open}
+	out := &TypeExpr{Span: c.span(t.Pos, t.EndPos), Elem: t.Elem, Open: t.Open}
 	for i, a := range t.Axes {
 		if i > 0 {
 			c.comma(t.Axes[i-1].Sep, a.Pos)
 		}
-		out.axes = append(out.axes, nameRef{c.word(a.Pos, a.Name), a.Name})
+		out.Axes = append(out.Axes, NameRef{c.word(a.Pos, a.Name), a.Name})
 	}
 	return out
 }
 
-func (c *converter) body(b *bodyNode) []stmt {
-	var out []stmt
+func (c *converter) body(b *bodyNode) []Stmt {
+	var out []Stmt
 	for i, s := range b.Stmts {
 		if i > 0 {
 			c.separated(b.Stmts[i-1].Sep, b.Stmts[i-1].EndPos, s.Pos)
@@ -477,9 +481,9 @@ func (c *converter) body(b *bodyNode) []stmt {
 		case s.If != nil:
 			out = append(out, c.cond(s.If))
 		case s.Assign != nil:
-			a := &assignStmt{span: at, value: c.expr(s.Assign.Value)}
+			a := &AssignStmt{Span: at, Value: c.expr(s.Assign.Value)}
 			for _, n := range s.Assign.Names {
-				a.names = append(a.names, c.name(n))
+				a.Names = append(a.Names, c.name(n))
 			}
 			out = append(out, a)
 		}
@@ -487,140 +491,140 @@ func (c *converter) body(b *bodyNode) []stmt {
 	return out
 }
 
-func (c *converter) weight(at span, w *weightNode) *weightStmt {
-	out := &weightStmt{span: at, typ: c.typ(w.Type), frozen: w.Frozen}
+func (c *converter) weight(at Span, w *weightNode) *WeightStmt {
+	out := &WeightStmt{Span: at, Typ: c.typ(w.Type), Frozen: w.Frozen}
 	for _, n := range w.Names {
-		out.names = append(out.names, c.name(n))
+		out.Names = append(out.Names, c.name(n))
 	}
 	if w.Init != nil {
-		out.init = c.expr(w.Init)
+		out.Init = c.expr(w.Init)
 	}
 	if w.File != nil {
-		out.file = &textLit{c.word(w.File.Pos, w.File.Name), unquote(w.File.Name)}
+		out.File = &TextLit{c.word(w.File.Pos, w.File.Name), unquote(w.File.Name)}
 	}
 	return out
 }
 
-func (c *converter) ret(at span, r *returnNode) *returnStmt {
-	out := &returnStmt{span: at}
+func (c *converter) ret(at Span, r *returnNode) *ReturnStmt {
+	out := &ReturnStmt{Span: at}
 	for _, a := range r.Args {
-		out.args = append(out.args, c.returned(a))
+		out.Args = append(out.Args, c.returned(a))
 	}
 	return out
 }
 
-func (c *converter) cond(n *ifNode) *ifStmt {
-	out := &ifStmt{branches: []branch{{c.expr(n.Cond), c.body(n.Then)}}, span: c.word(n.Pos, "if")}
+func (c *converter) cond(n *ifNode) *IfStmt {
+	out := &IfStmt{Branches: []branch{{c.expr(n.Cond), c.body(n.Then)}}, Span: c.word(n.Pos, "if")}
 	for i, e := range n.Else {
 		if e.Cond == nil {
-			out.alt = c.body(e.Body)
+			out.Alt = c.body(e.Body)
 			if i < len(n.Else)-1 {
-				c.r.report(c.word(n.Else[i+1].Pos, "else"), "", errElse)
+				c.r.Report(c.word(n.Else[i+1].Pos, "else"), "", errElse)
 			}
 			break
 		}
-		out.branches = append(out.branches, branch{c.expr(e.Cond), c.body(e.Body)})
+		out.Branches = append(out.Branches, branch{c.expr(e.Cond), c.body(e.Body)})
 	}
 	return out
 }
 
-// arg finishes one argument: its name is what stands before the colon.
-func (c *converter) arg(a *arg) {
+// Arg finishes one argument: its name is what stands before the colon.
+func (c *converter) arg(a *Arg) {
 	if a.key != nil {
 		c.place(a.key)
-		n, ok := a.key.(*nameRef)
+		n, ok := a.key.(*NameRef)
 		if !ok {
-			c.r.report(a.key.at(), "write name: value", errArgName)
-			c.r.blind = true
+			c.r.Report(a.key.At(), "write name: value", errArgName)
+			c.r.Blind = true
 		}
-		a.name = n
+		a.Name = n
 	}
-	c.place(a.value)
-	if a.to != nil {
-		c.place(a.to)
+	c.place(a.Value)
+	if a.To != nil {
+		c.place(a.To)
 	}
-	a.span = c.fix(a.span)
+	a.Span = c.fix(a.Span)
 }
 
-func (c *converter) args(as []arg) {
+func (c *converter) args(as []Arg) {
 	for i := range as {
 		c.arg(&as[i])
 		if i > 0 && !as[i-1].comma {
-			c.r.report(as[i].span, "", errComma)
+			c.r.Report(as[i].Span, "", errComma)
 		}
 	}
 }
 
 // returned makes an argument of a return statement.
-func (c *converter) returned(r *returnArgNode) arg {
-	a := arg{span: r.Value.tree.at(), value: r.Value.tree}
+func (c *converter) returned(r *returnArgNode) Arg {
+	a := Arg{Span: r.Value.tree.At(), Value: r.Value.tree}
 	if r.Named != nil {
-		a.key, a.value = a.value, r.Named.tree
+		a.key, a.Value = a.Value, r.Named.tree
 	}
 	c.arg(&a)
 	return a
 }
 
-func (c *converter) expr(n *exprNode) expr {
+func (c *converter) expr(n *exprNode) Expr {
 	c.place(n.tree)
 	return n.tree
 }
 
 // fix gives a span its source, and, where it goes on over the end of the line,
 // its length on this one.
-func (c *converter) fix(s span) span {
-	if s.src = c.src; s.len == 0 {
-		s.len = c.rest(s.line, s.col)
+func (c *converter) fix(s Span) Span {
+	if s.Src = c.src; s.Len == 0 {
+		s.Len = c.rest(s.Line, s.Col)
 	}
 	return s
 }
 
 // place finishes an expression: its spans get their source, the separators in
 // it are demanded.
-func (c *converter) place(x expr) {
+func (c *converter) place(x Expr) {
 	switch x := x.(type) {
-	case *numberLit:
-		if x.span = c.fix(x.span); !x.ok {
-			c.r.report(x.span, "", errNumber, shorten(x.text))
+	case *NumberLit:
+		if x.Span = c.fix(x.Span); !x.ok {
+			c.r.Report(x.Span, "", errNumber, shorten(x.text))
 		}
-	case *textLit:
-		x.span = c.fix(x.span)
-	case *nameRef:
-		x.span = c.fix(x.span)
-	case *listLit:
-		x.span = c.fix(x.span)
-		c.args(x.items)
-	case *rulesLit:
-		x.span = c.fix(x.span)
-		x.rules = c.innerRules(x.rules)
-	case *unaryExpr:
-		x.span = c.fix(x.span)
-		c.place(x.x)
-	case *binaryExpr:
-		x.span = c.fix(x.span)
-		c.place(x.x)
-		c.place(x.y)
-	case *callExpr:
-		x.span = c.fix(x.span)
-		c.place(x.fn)
-		c.args(x.args)
+	case *TextLit:
+		x.Span = c.fix(x.Span)
+	case *NameRef:
+		x.Span = c.fix(x.Span)
+	case *ListLit:
+		x.Span = c.fix(x.Span)
+		c.args(x.Items)
+	case *RulesLit:
+		x.Span = c.fix(x.Span)
+		x.Rules = c.innerRules(x.Rules)
+	case *UnaryExpr:
+		x.Span = c.fix(x.Span)
+		c.place(x.X)
+	case *BinaryExpr:
+		x.Span = c.fix(x.Span)
+		c.place(x.X)
+		c.place(x.Y)
+	case *CallExpr:
+		x.Span = c.fix(x.Span)
+		c.place(x.Fn)
+		c.args(x.Args)
 	}
 }
 
 // innerRules finishes the rules in the braces of an expression.
-func (c *converter) innerRules(rs []rule) []rule {
-	var out []rule
+func (c *converter) innerRules(rs []Rule) []Rule {
+	var out []Rule
 	for i, r := range rs {
 		if i > 0 {
 			p := &rs[i-1]
-			c.separated(p.sep, lexer.Position{Line: p.endLine}, lexer.Position{Line: r.line, Column: r.col})
+			c.separated(p.sep, lexer.Position{Line: p.endLine}, lexer.Position{Line: r.Line, Column: r.Col})
 		}
 		for _, part := range r.parts {
 			for k := range part {
-				part[k].span = c.fix(part[k].span)
+				part[k].Span = c.fix(part[k].Span)
 			}
 		}
-		out = append(out, c.rule(c.fix(r.span), r.parts)...)
+		out = append(out, c.rule(c.fix(r.Span), r.parts)...)
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package lang
+package syntax
 
 import (
 	"bytes"
@@ -14,14 +14,14 @@ import (
 // What Format returns, it leaves as it is. The error, a [diag.List], says why
 // src cannot be read.
 func Format(file string, src []byte) ([]byte, error) {
-	var r reporter
-	s := &source{name: file, text: withoutMark(src)}
-	parse(s, &r)
-	if len(r.list) > 0 {
-		r.list.Sort()
-		return nil, r.list.Err()
+	var r Reporter
+	s := &Source{Name: file, Text: WithoutMark(src)}
+	Parse(s, &r)
+	if len(r.List) > 0 {
+		r.List.Sort()
+		return nil, r.List.Err()
 	}
-	lines, err := tokenLines(s)
+	lines, err := TokenLines(s)
 	if err != nil {
 		return nil, err // cannot be: it was parsed
 	}
@@ -35,14 +35,14 @@ func Format(file string, src []byte) ([]byte, error) {
 // A token is one token of a line; what is unary, call or block shows from
 // what stands before it.
 type token struct {
-	text string
-	kind string // the lexer's rule
+	Text string
+	Kind string // the lexer's rule
 }
 
-// tokenLines are the tokens of s by line, spaces left out; an empty line has
+// TokenLines are the tokens of s by line, spaces left out; an empty line has
 // none.
-func tokenLines(s *source) ([][]token, error) {
-	lex, err := lexRules.LexString(s.name, s.text)
+func TokenLines(s *Source) ([][]token, error) {
+	lex, err := lexRules.LexString(s.Name, s.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +89,10 @@ func (f *formatter) line(ts []token) {
 		return
 	}
 	var l outLine
-	if c := ts[len(ts)-1]; c.kind == "Comment" {
-		l.comment, ts = c.text, ts[:len(ts)-1]
+	if c := ts[len(ts)-1]; c.Kind == "Comment" {
+		l.comment, ts = c.Text, ts[:len(ts)-1]
 	}
-	for len(ts) > 0 && ts[len(ts)-1].text == ";" { // the end of the line does as well
+	for len(ts) > 0 && ts[len(ts)-1].Text == ";" { // the end of the line does as well
 		ts = ts[:len(ts)-1]
 	}
 	indent := f.indent(ts)
@@ -112,7 +112,7 @@ func (f *formatter) line(ts []token) {
 		case i > 0 && f.space(t):
 			b.WriteByte(' ')
 		}
-		b.WriteString(t.text)
+		b.WriteString(t.Text)
 		f.push(t)
 	}
 	l.parts = append(l.parts, b.String())
@@ -124,7 +124,7 @@ func (f *formatter) line(ts []token) {
 func (f *formatter) indent(ts []token) string {
 	open := f.stack
 	for _, t := range ts {
-		if !slices.Contains([]string{")", "]", "}"}, t.text) || len(open) == 0 {
+		if !slices.Contains([]string{")", "]", "}"}, t.Text) || len(open) == 0 {
 			break
 		}
 		open = open[:len(open)-1]
@@ -148,38 +148,38 @@ func (f *formatter) within(kinds ...string) bool {
 
 var binaryTokens = []string{"+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "=", "->"}
 
-func isBinary(t token) bool { return t.kind == "Punct" && slices.Contains(binaryTokens, t.text) }
+func isBinary(t token) bool { return t.Kind == "Punct" && slices.Contains(binaryTokens, t.Text) }
 
 // startsOperand reports whether an operand stands after t, so that - is a sign.
 func startsOperand(t token) bool {
-	return t.kind == "" || isBinary(t) || slices.Contains([]string{"(", "[", "{", ",", ":", "!", "return", "if"}, t.text)
+	return t.Kind == "" || isBinary(t) || slices.Contains([]string{"(", "[", "{", ",", ":", "!", "return", "if"}, t.Text)
 }
 
 // space reports whether a blank stands between the last token and t.
 func (f *formatter) space(t token) bool {
 	last := f.last
 	switch {
-	case slices.Contains([]string{"(", "["}, last.text), slices.Contains([]string{")", "]", ",", ";", ":"}, t.text), f.unary:
+	case slices.Contains([]string{"(", "["}, last.Text), slices.Contains([]string{")", "]", ",", ";", ":"}, t.Text), f.unary:
 		return false
-	case last.text == "{" || t.text == "}":
-		return !f.within("rules") && !(last.text == "{" && t.text == "}")
-	case t.text == "(":
-		return isBinary(last) || slices.Contains([]string{",", ":", "if", "return", "{", "}"}, last.text)
-	case t.text == "[":
-		return last.kind != "Ident"
+	case last.Text == "{" || t.Text == "}":
+		return !f.within("rules") && !(last.Text == "{" && t.Text == "}")
+	case t.Text == "(":
+		return isBinary(last) || slices.Contains([]string{",", ":", "if", "return", "{", "}"}, last.Text)
+	case t.Text == "[":
+		return last.Kind != "Ident"
 	}
 	return true
 }
 
 // push notes that t was written.
 func (f *formatter) push(t token) {
-	f.unary = t.text == "!" || t.text == "-" && startsOperand(f.last)
-	if len(f.stack) == 0 && t.kind == "Keyword" && f.last.text != "." {
-		f.item = t.text
+	f.unary = t.Text == "!" || t.Text == "-" && startsOperand(f.last)
+	if len(f.stack) == 0 && t.Kind == "Keyword" && f.last.Text != "." {
+		f.item = t.Text
 	}
-	switch t.text {
+	switch t.Text {
 	case "(", "[":
-		f.stack = append(f.stack, t.text)
+		f.stack = append(f.stack, t.Text)
 	case "{":
 		f.stack = append(f.stack, f.brace())
 	case ")", "]", "}":
@@ -195,9 +195,9 @@ func (f *formatter) brace() string {
 	switch {
 	case len(f.stack) == 0 && f.item == "shard":
 		return "shard"
-	case len(f.stack) == 0 && slices.Contains(settingBlocks, f.item), f.within("settings"):
+	case len(f.stack) == 0 && slices.Contains(SettingBlocks, f.item), f.within("settings"):
 		return "settings"
-	case f.within("(", "[") || slices.Contains([]string{"=", "return", "->"}, f.last.text):
+	case f.within("(", "[") || slices.Contains([]string{"=", "return", "->"}, f.last.Text):
 		return "rules"
 	}
 	return "body"
@@ -210,20 +210,20 @@ func (f *formatter) columns(ts []token) (kind string, cuts []int) {
 		var found []int
 		depth := 0
 		for i, t := range ts {
-			if slices.Contains([]string{")", "]", "}"}, t.text) {
+			if slices.Contains([]string{")", "]", "}"}, t.Text) {
 				depth--
 			}
-			if depth == 0 && i > after && t.text == text && t.kind != "String" {
+			if depth == 0 && i > after && t.Text == text && t.Kind != "String" {
 				found = append(found, i)
 			}
-			if slices.Contains([]string{"(", "[", "{"}, t.text) {
+			if slices.Contains([]string{"(", "[", "{"}, t.Text) {
 				depth++
 			}
 		}
 		return found
 	}
 	switch {
-	case ts[0].text == "param" && f.within("body"):
+	case ts[0].Text == "param" && f.within("body"):
 		if colon := at(":", 0); len(colon) > 0 && colon[0]+1 < len(ts) {
 			cuts = append(cuts, colon[0]+1)
 			if eq := at("=", colon[0]); len(eq) > 0 {
@@ -234,7 +234,7 @@ func (f *formatter) columns(ts []token) (kind string, cuts []int) {
 			}
 		}
 		return "param", cuts
-	case ts[0].text == "shard" && ts[len(ts)-1].text == "}":
+	case ts[0].Text == "shard" && ts[len(ts)-1].Text == "}":
 		return "shard", at("{", 0)
 	case f.within("settings"):
 		if eq := at("=", 0); len(eq) == 1 {

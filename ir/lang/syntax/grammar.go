@@ -1,4 +1,4 @@
-package lang
+package syntax
 
 import (
 	"github.com/alecthomas/participle/v2"

@@ -1,28 +1,38 @@
-package lang
+package syntax
 
 import (
 	"slices"
 	"strings"
+
+	"ppc/internal/spell"
 )
 
-// A field is what a name of other systems is looked up as.
-type field uint8
+// Near is a hint at the candidate that word was meant to be, or "".
+func Near(word string, candidates []string) string {
+	if c := spell.Nearest(word, candidates); c != "" && c != word {
+		return "did you mean " + c + "?"
+	}
+	return ""
+}
+
+// A Field is what a name of other systems is looked up as.
+type Field uint8
 
 const (
-	settingWord   field = iota // a key of a block
-	meshWord                   // an axis of the mesh
-	typeWord                   // an element type
-	optimizerWord              // an optimizer
-	argumentWord               // an argument of an optimizer
-	rematWord                  // a policy of remat
-	blockWord                  // a block
+	SettingWord   Field = iota // a key of a block
+	MeshWord                   // an axis of the mesh
+	TypeWord                   // an element type
+	OptimizerWord              // an optimizer
+	ArgumentWord               // an argument of an optimizer
+	RematWord                  // a policy of remat
+	BlockWord                  // a block
 )
 
 // A foreign is a name that another system has for something, and ours.
 type foreign struct {
 	system string // that calls it so; "" is that many do
-	names  string // with blanks between them
-	ours   string
+	Names  string // with blanks between them
+	Ours   string
 }
 
 const (
@@ -33,10 +43,10 @@ const (
 	praxis    = "praxis"
 )
 
-// vocabulary is the names that users of other systems know, by what they are
+// Vocabulary is the names that users of other systems know, by what they are
 // names of. Where ours is an entry of another block it is written with the block.
-var vocabulary = map[field][]foreign{
-	settingWord: slices.Concat(parallelisms(), []foreign{
+var Vocabulary = map[Field][]foreign{
+	SettingWord: slices.Concat(parallelisms(), []foreign{
 		{maxText, "num_pipeline_microbatches", "microbatches"},
 		{maxText, "num_pipeline_repeats", "repeats"},
 		{maxText, "num_layers_per_pipeline_stage", "layers_per_stage"},
@@ -134,7 +144,7 @@ var vocabulary = map[field][]foreign{
 		{"", "zero1 zero_1", "train { shard_optimizer_over_data = true }"},
 		{"", "flops chips memory_bandwidth ici_bandwidth dcn_bandwidth ici_latency dcn_latency", "not a setting: nothing depends on it. memory is what the hardware block says"},
 	}),
-	meshWord: {
+	MeshWord: {
 		{"", "pp pipe pipeline stages pipeline_parallel pipeline_parallelism pipeline_parallel_size num_stages", "stage"},
 		{titan, "dp_replicate", "data"},
 		{titan, "dp_shard dp_shard_cp", "fsdp"},
@@ -144,7 +154,7 @@ var vocabulary = map[field][]foreign{
 		{"", "cp sp seq sequence context_parallel context_parallelism sequence_parallel", "context"},
 		{"", "ep experts expert_parallel expert_parallelism", "expert"},
 	},
-	typeWord: {
+	TypeWord: {
 		{"", "bfloat16 bfloat bf", "bf16"},
 		{"", "float16 half fp16", "f16"},
 		{"", "float32 float fp32 single tf32", "f32"},
@@ -153,14 +163,14 @@ var vocabulary = map[field][]foreign{
 		{"", "int8 s8 char", "i8"}, {"", "int16 s16 short", "i16"}, {"", "int32 s32 int", "i32"}, {"", "int64 s64 long", "i64"},
 		{"", "uint8 u8 byte", "ui8"}, {"", "uint16 u16", "ui16"}, {"", "uint32 u32", "ui32"}, {"", "uint64 u64", "ui64"},
 	},
-	optimizerWord: {
+	OptimizerWord: {
 		{maxText, "adam_pax", "adam"},
 		{"", "nadam", "adam(…, nesterov: true)"},
 		{"", "nadamw", "adamw(…, nesterov: true)"},
 		{"", "momentum nesterov", "sgd(…, momentum: 0.9)"},
 		{"", "fused_adam fusedadam cpuadam cpu_adam distributed_adam", "adamw"},
 	},
-	argumentWord: {
+	ArgumentWord: {
 		{"", "learning_rate rate", "lr"},
 		{"", "beta1 beta_1 adam_beta1 adam_b1", "b1"},
 		{"", "beta2 beta_2 adam_beta2 adam_b2", "b2"},
@@ -172,7 +182,7 @@ var vocabulary = map[field][]foreign{
 		{"", "end_value min_lr final", "end"},
 		{"", "peak_value init_value max_lr", "peak"},
 	},
-	rematWord: {
+	RematWord: {
 		{"", "nothing_saveable save_nothing true all", "full"},
 		{"", "everything_saveable save_everything false off", "none"},
 		{"", "dots_saveable checkpoint_dots dots_with_no_batch_dims_saveable save_dot", "minimal"},
@@ -180,7 +190,7 @@ var vocabulary = map[field][]foreign{
 		{megatron, "selective", "custom { … }, or minimal"},
 		{megatron, "uniform block", "full, with checkpoint = layer"},
 	},
-	blockWord: {
+	BlockWord: {
 		{titan, "parallelism", "mesh"},
 		{"", "training optimizer", "train"},
 		{"", "sharding rules logical_axis_rules partition", "shard"},
@@ -203,36 +213,36 @@ func parallelisms() []foreign {
 	return out
 }
 
-// theirs is the row of a name of other systems, in whatever case it is written;
+// Theirs is the row of a name of other systems, in whatever case it is written;
 // nil where there is none.
-func theirs(f field, word string) *foreign {
+func Theirs(f Field, word string) *foreign {
 	word = strings.ReplaceAll(strings.ToLower(word), "-", "_")
-	for i, row := range vocabulary[f] {
-		if slices.Contains(strings.Fields(row.names), word) {
-			return &vocabulary[f][i]
+	for i, row := range Vocabulary[f] {
+		if slices.Contains(strings.Fields(row.Names), word) {
+			return &Vocabulary[f][i]
 		}
 	}
 	return nil
 }
 
-// suggest is the hint for a name that is not known: what it is called here, if other
+// Suggest is the hint for a name that is not known: what it is called here, if other
 // systems have it, or the candidate that is near.
-func suggest(f field, word string, candidates []string) string {
+func Suggest(f Field, word string, candidates []string) string {
 	for _, c := range candidates {
 		if c != word && strings.EqualFold(c, word) {
 			return "did you mean " + c + "?"
 		}
 	}
-	row := theirs(f, word)
+	row := Theirs(f, word)
 	switch {
-	case row != nil && f == argumentWord && !slices.Contains(candidates, strings.Fields(row.ours)[0]) && !strings.Contains(row.ours, " "):
-		return near(word, candidates) // of another function
+	case row != nil && f == ArgumentWord && !slices.Contains(candidates, strings.Fields(row.Ours)[0]) && !strings.Contains(row.Ours, " "):
+		return Near(word, candidates) // of another function
 	case row == nil || slices.Contains(candidates, word):
-		return near(word, candidates)
+		return Near(word, candidates)
 	case row.system != "":
-		return row.system + "'s " + word + " is " + row.ours + " here"
-	case f == settingWord || strings.Contains(row.ours, " "):
-		return word + " is " + row.ours + " here"
+		return row.system + "'s " + word + " is " + row.Ours + " here"
+	case f == SettingWord || strings.Contains(row.Ours, " "):
+		return word + " is " + row.Ours + " here"
 	}
-	return "did you mean " + row.ours + "?"
+	return "did you mean " + row.Ours + "?"
 }

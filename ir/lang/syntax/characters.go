@@ -1,4 +1,4 @@
-package lang
+package syntax
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 // byteOrderMark may stand at the start of a file, where it says nothing of UTF-8.
 const byteOrderMark = '\ufeff'
 
-// withoutMark is a text without the byte order mark that it may begin with.
-func withoutMark(text []byte) string {
+// WithoutMark is a text without the byte order mark that it may begin with.
+func WithoutMark(text []byte) string {
 	return strings.TrimPrefix(string(text), string(byteOrderMark))
 }
 
@@ -63,7 +63,7 @@ func isOurs(c rune) bool {
 
 // character reports a character that is not the language's, what it looks like,
 // and what to write.
-func (r *reporter) character(at span, c rune) {
+func (r *Reporter) character(at Span, c rune) {
 	shown := fmt.Sprintf("U+%04X", c)
 	if unicode.IsPrint(c) {
 		shown = fmt.Sprintf("%q (%s)", string(c), shown)
@@ -71,16 +71,16 @@ func (r *reporter) character(at span, c rune) {
 	l, ok := lookalikeOf(c)
 	switch {
 	case !ok && unicode.IsLetter(c):
-		r.report(at, "names are made of a to z, A to Z, digits and _", errCharacter, shown, "a letter of another alphabet")
+		r.Report(at, "names are made of a to z, A to Z, digits and _", errCharacter, shown, "a letter of another alphabet")
 	case !ok && !unicode.IsPrint(c):
-		r.report(at, "leave it out", errCharacter, shown, "a character that is not seen")
+		r.Report(at, "leave it out", errCharacter, shown, "a character that is not seen")
 	case !ok:
-		r.report(at, "leave it out, or put it in a text or a comment", errCharacter, shown, "no character of the language")
+		r.Report(at, "leave it out, or put it in a text or a comment", errCharacter, shown, "no character of the language")
 	case l.ascii == "":
-		r.report(at, "leave it out", errCharacter, shown, l.name)
+		r.Report(at, "leave it out", errCharacter, shown, l.name)
 	case l.ascii == " ":
-		r.report(at, "write a space", errCharacter, shown, l.name)
+		r.Report(at, "write a space", errCharacter, shown, l.name)
 	default:
-		r.report(at, "write "+l.ascii, errCharacter, shown, l.name)
+		r.Report(at, "write "+l.ascii, errCharacter, shown, l.name)
 	}
 }

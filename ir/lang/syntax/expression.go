@@ -1,4 +1,4 @@
-package lang
+package syntax
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ import (
 //	Args    = ( Expr ( ':' Expr )? ( '->' Expr )? ','? )*
 type exprNode struct {
 	Pos, EndPos lexer.Position
-	tree        expr // its spans have no source yet
+	tree        Expr // its spans have no source yet
 }
 
 // errChain is a chain of more than maxChain operators. The parser stops there,
@@ -98,12 +98,12 @@ func (p *exprParser) want(what string) error {
 	return &participle.UnexpectedTokenError{Unexpected: *p.lex.Peek(), Expect: what}
 }
 
-// span is from a position to the end of the last token. On several lines it
+// Span is from a position to the end of the last token. On several lines it
 // has no length yet.
-func (p *exprParser) span(from lexer.Position) span {
-	s := span{line: from.Line, col: from.Column}
+func (p *exprParser) span(from lexer.Position) Span {
+	s := Span{Line: from.Line, Col: from.Column}
 	if p.end.Line == from.Line {
-		s.len = max(1, p.end.Column-from.Column)
+		s.Len = max(1, p.end.Column-from.Column)
 	}
 	return s
 }
@@ -118,11 +118,13 @@ func (p *exprParser) tooLong(n int) error {
 // A chainError is errChain at a place.
 type chainError struct{ pos lexer.Position }
 
-func (e *chainError) Error() string            { return errChain.Error() }
-func (e *chainError) Message() string          { return errChain.Error() }
+func (e *chainError) Error() string { return errChain.Error() }
+
+func (e *chainError) Message() string { return errChain.Error() }
+
 func (e *chainError) Position() lexer.Position { return e.pos }
 
-func (p *exprParser) binary(level int) (expr, error) {
+func (p *exprParser) binary(level int) (Expr, error) {
 	if level == len(levels) {
 		return p.unary()
 	}
@@ -137,15 +139,15 @@ func (p *exprParser) binary(level int) (expr, error) {
 			return nil, err
 		}
 		p.next()
-		var y expr
+		var y Expr
 		if y, err = p.binary(level + 1); err == nil {
-			x = &binaryExpr{p.span(from), op.Value, x, y}
+			x = &BinaryExpr{p.span(from), op.Value, x, y}
 		}
 	}
 	return x, err
 }
 
-func (p *exprParser) unary() (expr, error) {
+func (p *exprParser) unary() (Expr, error) {
 	var signs []*lexer.Token
 	for p.at("-") || p.at("!") {
 		signs = append(signs, p.next())
@@ -158,40 +160,40 @@ func (p *exprParser) unary() (expr, error) {
 		return nil, err
 	}
 	for i := len(signs) - 1; i >= 0; i-- {
-		x = &unaryExpr{p.span(signs[i].Pos), signs[i].Value, x}
+		x = &UnaryExpr{p.span(signs[i].Pos), signs[i].Value, x}
 	}
 	return x, nil
 }
 
-func (p *exprParser) postfix() (expr, error) {
+func (p *exprParser) postfix() (Expr, error) {
 	from := p.lex.Peek().Pos
 	x, err := p.primary()
 	for n := 1; err == nil && p.accept("("); n++ {
 		if err := p.tooLong(n); err != nil {
 			return nil, err
 		}
-		var args []arg
+		var args []Arg
 		if args, err = p.args(")"); err == nil {
-			x = &callExpr{p.span(from), x, args}
+			x = &CallExpr{p.span(from), x, args}
 		}
 	}
 	return x, err
 }
 
-func (p *exprParser) primary() (expr, error) {
+func (p *exprParser) primary() (Expr, error) {
 	t := p.lex.Peek()
 	from := t.Pos
 	switch {
 	case t.Type == numberToken:
 		p.next()
 		v, err := strconv.ParseFloat(t.Value, 64)
-		return &numberLit{p.span(from), v, t.Value, err == nil}, nil
+		return &NumberLit{p.span(from), v, t.Value, err == nil}, nil
 	case t.Type == stringToken:
 		p.next()
-		return &textLit{p.span(from), unquote(t.Value)}, nil
+		return &TextLit{p.span(from), unquote(t.Value)}, nil
 	case t.Type == identToken || t.Type == keywordKind:
 		p.next()
-		return &nameRef{p.span(from), t.Value}, nil
+		return &NameRef{p.span(from), t.Value}, nil
 	case p.accept("("):
 		x, err := p.binary(0)
 		if err == nil && !p.accept(")") {
@@ -200,17 +202,17 @@ func (p *exprParser) primary() (expr, error) {
 		return x, err
 	case p.accept("["):
 		items, err := p.args("]")
-		return &listLit{p.span(from), items}, err
+		return &ListLit{p.span(from), items}, err
 	case p.accept("{"):
 		rules, err := p.rules()
-		return &rulesLit{p.span(from), rules}, err
+		return &RulesLit{p.span(from), rules}, err
 	}
 	return nil, p.want("an expression")
 }
 
 // args reads arguments or items to the closing bracket.
-func (p *exprParser) args(end string) ([]arg, error) {
-	var out []arg
+func (p *exprParser) args(end string) ([]Arg, error) {
+	var out []Arg
 	for !p.accept(end) {
 		if !beginsExpr(p.lex.Peek()) {
 			return nil, p.want(strconv.Quote(end))
@@ -224,19 +226,19 @@ func (p *exprParser) args(end string) ([]arg, error) {
 	return out, nil
 }
 
-func (p *exprParser) arg() (a arg, err error) {
-	if a.value, err = p.binary(0); err != nil {
+func (p *exprParser) arg() (a Arg, err error) {
+	if a.Value, err = p.binary(0); err != nil {
 		return a, err
 	}
-	a.span = a.value.at()
+	a.Span = a.Value.At()
 	if p.accept(":") {
-		a.key = a.value
-		if a.value, err = p.binary(0); err != nil {
+		a.key = a.Value
+		if a.Value, err = p.binary(0); err != nil {
 			return a, err
 		}
 	}
 	if p.accept("->") {
-		if a.to, err = p.binary(0); err != nil {
+		if a.To, err = p.binary(0); err != nil {
 			return a, err
 		}
 	}
@@ -246,11 +248,11 @@ func (p *exprParser) arg() (a arg, err error) {
 
 // rules reads the rules of constrain to the closing brace: axis -> mesh axes,
 // ended by ; or the end of the line, or by the last name before an arrow.
-func (p *exprParser) rules() ([]rule, error) {
-	var out []rule
+func (p *exprParser) rules() ([]Rule, error) {
+	var out []Rule
 	for !p.accept("}") {
 		from := p.lex.Peek().Pos
-		r := rule{}
+		r := Rule{}
 		for len(r.parts) == 0 || p.accept("->") {
 			names, err := p.ruleNames()
 			if err != nil {
@@ -258,7 +260,7 @@ func (p *exprParser) rules() ([]rule, error) {
 			}
 			r.parts = append(r.parts, names)
 		}
-		r.span = p.span(from)
+		r.Span = p.span(from)
 		r.endLine = p.end.Line
 		r.sep = p.accept(";")
 		out = append(out, r)
@@ -266,15 +268,15 @@ func (p *exprParser) rules() ([]rule, error) {
 	return out, nil
 }
 
-func (p *exprParser) ruleNames() ([]nameRef, error) {
-	var out []nameRef
+func (p *exprParser) ruleNames() ([]NameRef, error) {
+	var out []NameRef
 	for len(out) == 0 || p.accept(",") {
 		t := p.lex.Peek()
 		if t.Type != identToken && t.Type != keywordKind && t.Type != stringToken {
 			return nil, p.want("a name")
 		}
 		p.next()
-		out = append(out, nameRef{p.span(t.Pos), strings.Trim(t.Value, `"`)})
+		out = append(out, NameRef{p.span(t.Pos), strings.Trim(t.Value, `"`)})
 	}
 	return out, nil
 }
