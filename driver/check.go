@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ppc/ir"
-	"ppc/ir/lang"
+	"ppc/ir/lang/config"
 )
 
 // A Comparison is one output held against the reference. Distances are root
@@ -85,7 +85,7 @@ func (r *runner) check(ctx context.Context, values []*named) ([]*Comparison, err
 func (r *runner) reasons() []string {
 	var reasons []string
 	for _, w := range r.p.warnings {
-		if i := slices.IndexFunc(lang.Warnings, func(row lang.Warning) bool { return row.Name == w.Warning }); i >= 0 && lang.Warnings[i].Differs {
+		if i := slices.IndexFunc(config.Warnings, func(row config.Warning) bool { return row.Name == w.Warning }); i >= 0 && config.Warnings[i].Differs {
 			reasons = append(reasons, fmt.Sprintf("a reason: %s: %s", PlaceText(ir.Pos{File: w.File, Line: w.Line, Col: w.Col}), w.Msg))
 		}
 	}

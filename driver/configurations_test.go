@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"ppc/ir/lang"
+	"ppc/ir/lang/config"
 )
 
 // A drawer makes choices from bytes; when they are used up it takes the first
@@ -143,7 +143,7 @@ func (d *drawer) rules() string {
 func (d *drawer) blocks(b *strings.Builder, fit map[string]int) {
 	for _, block := range []string{"pipeline", "train"} {
 		fmt.Fprintf(b, "%s {\n", block)
-		for _, s := range lang.Settings() {
+		for _, s := range config.Settings() {
 			if s.Block != block {
 				continue
 			}
@@ -166,7 +166,7 @@ func (d *drawer) blocks(b *strings.Builder, fit map[string]int) {
 }
 
 // value is one for s, mostly of the right kind.
-func (d *drawer) value(s lang.Setting) string {
+func (d *drawer) value(s config.Setting) string {
 	if d.rarely(40) {
 		return d.of("-1", "0", "1.5", "1e30", "9223372036854775807", "true", "nothing", `"text"`, "[mlpwi]", "[]", "f(x: 1)")
 	}

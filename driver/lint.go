@@ -9,6 +9,7 @@ import (
 	"ppc/internal/spell"
 	"ppc/ir"
 	"ppc/ir/lang"
+	"ppc/ir/lang/config"
 	"ppc/ir/xla"
 	"ppc/lower/lint"
 	"ppc/passes/pass"
@@ -27,7 +28,7 @@ func Lints() []LintInfo {
 	for _, l := range lint.Table {
 		infos = append(infos, LintInfo{l.Name, l.Doc, l.Explain})
 	}
-	for _, w := range lang.Warnings {
+	for _, w := range config.Warnings {
 		infos = append(infos, LintInfo{w.Name, w.Doc, w.Explain})
 	}
 	for _, w := range xla.Warnings {

@@ -20,10 +20,12 @@ import (
 var allowed = map[string][]string{
 	"ir/dialect": {"ir"},
 	"ir/mlir":    {"ir", "ir/dialect"},
-	"ir/lang":    {"ir", "ir/dialect", "ir/lang/syntax"},
+	"ir/lang":    {"ir", "ir/dialect", "ir/lang/syntax", "ir/lang/value", "ir/lang/config"},
 	"ir/eval":    {"ir", "ir/dialect"},
 
 	"ir/lang/syntax": {"ir"},
+	"ir/lang/value":  {"ir", "ir/lang/syntax"},
+	"ir/lang/config": {"ir", "ir/lang/syntax", "ir/lang/value"},
 
 	"ir/xla": {"ir"},
 
@@ -56,7 +58,7 @@ var allowed = map[string][]string{
 	"runtime/kernel": {"ir", "ir/dialect"},
 	"runtime":        {"ir", "runtime/kernel"},
 
-	"driver": {"ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/lint", "lower/stats", "runtime"},
+	"driver": {"ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/lint", "lower/stats", "runtime"},
 
 	"cmd/ppc": {"driver"},
 }

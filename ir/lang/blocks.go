@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/ir/lang/config"
 	"ppc/ir/lang/syntax"
+	"ppc/ir/lang/value"
 )
 
 // blocked is blocks(fn, along: axis, size: n)(arguments…): the function on n
@@ -15,23 +17,23 @@ import (
 //
 // Where the rules cut the axis along the mesh, a block is made of as many
 // elements of each device, so that no block moves elements between devices.
-func (e *elab) blocked(x, inner *syntax.CallExpr) value {
+func (e *elab) blocked(x, inner *syntax.CallExpr) value.Value {
 	d, along, size, ok := e.blockArgs(inner)
 	if !ok {
 		for _, a := range x.Args {
 			e.eval(a.Value)
 		}
-		return poison{}
+		return value.Poison{}
 	}
 	scope := newScope()
 	e.mark(x.Span)
 	if !e.bindArgs(x, d, scope) {
-		return poison{}
+		return value.Poison{}
 	}
 	k := &blockLoop{e: e, along: along, size: size, parts: e.partsAlong(along)}
 	cut, ok := k.cut(x, d, scope)
 	if !ok {
-		return poison{}
+		return value.Poison{}
 	}
 	return k.run(x, d, scope, cut)
 }
@@ -41,7 +43,7 @@ func (e *elab) blockArgs(x *syntax.CallExpr) (d *syntax.FuncDecl, along string, 
 	slots, ok := e.match(x, "blocks", []string{"function", "along", "size"})
 	for _, a := range slots {
 		if a == nil && ok {
-			e.fail(x.Span, "blocks(f, along: seq, size: 128)(x)", errBlocksForm)
+			e.fail(x.Span, "blocks(f, along: seq, size: 128)(x)", syntax.ErrBlocksForm)
 			ok = false
 		}
 	}
@@ -50,36 +52,36 @@ func (e *elab) blockArgs(x *syntax.CallExpr) (d *syntax.FuncDecl, along string, 
 	}
 	n, isName := slots[0].Value.(*syntax.NameRef)
 	if isName {
-		d = e.p.fns[n.Name]
+		d = e.p.Fns[n.Name]
 		if f, bound := e.scope.vars[n.Name].(functionRef); bound {
 			d = f.decl
 		}
 	}
 	if d == nil || d.Kind != "fn" {
-		e.fail(slots[0].Span, "fn f(x) { … }, then blocks(f, along: seq, size: 128)(x)", errBlocksForm)
+		e.fail(slots[0].Span, "fn f(x) { … }, then blocks(f, along: seq, size: 128)(x)", syntax.ErrBlocksForm)
 		return nil, "", 0, false
 	}
 	if slices.ContainsFunc(e.frames, func(f frame) bool { return f.decl == d }) {
-		e.fail(x.Span, "functions are inlined and cannot recur", errRecursion, d.Name)
+		e.fail(x.Span, "functions are inlined and cannot recur", syntax.ErrRecursion, d.Name)
 		return nil, "", 0, false
 	}
 	along, ok = e.axisOf(slots[1].Value)
 	if !ok {
 		return nil, "", 0, false
 	}
-	c := &builtinCall{name: "blocks", Span: x.Span, exprs: map[string]syntax.Expr{"size": slots[2].Value}, args: make(map[string]value)}
+	c := &builtinCall{name: "blocks", Span: x.Span, exprs: map[string]syntax.Expr{"size": slots[2].Value}, args: make(map[string]value.Value)}
 	if c.args["size"], ok = e.argument("blocks", argSpec{name: "size", kind: numberArg}, slots[2].Value); ok {
-		size, ok = e.wholeArg(c, "size", 1, maxAxis)
+		size, ok = e.wholeArg(c, "size", 1, config.MaxAxis)
 	}
 	return d, along, size, ok
 }
 
 // partsAlong is in how many parts the activation rules cut an axis.
 func (e *elab) partsAlong(name string) int {
-	if e.p.mesh == nil {
+	if e.p.Mesh == nil {
 		return 1
 	}
-	return e.p.mesh.RefsSize(ir.Axs(e.act.cuts([]string{name})[0].mesh...))
+	return e.p.Mesh.RefsSize(ir.Axs(e.act.Cuts([]string{name})[0].Mesh...))
 }
 
 // A blockLoop is the loop over the blocks of one call.
@@ -91,30 +93,30 @@ type blockLoop struct {
 	n     int // blocks
 }
 
-// cut returns the names of the arguments that have the axis, which must be
+// Cut returns the names of the arguments that have the axis, which must be
 // there and divide.
 func (k *blockLoop) cut(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope) (names []string, ok bool) {
 	whole := 0
 	for _, q := range d.Params {
-		t, isTensor := s.vars[q.Name].(*tensor)
-		if !isTensor || t.axis(k.along) < 0 {
+		t, isTensor := s.vars[q.Name].(*value.Tensor)
+		if !isTensor || t.Axis(k.along) < 0 {
 			continue
 		}
 		names = append(names, q.Name)
-		n := t.axes[t.axis(k.along)].size
+		n := t.Axes[t.Axis(k.along)].Size
 		if whole != 0 && n != whole {
-			k.e.fail(x.Span, "", errSizes, "blocks", k.along, whole, n)
+			k.e.fail(x.Span, "", syntax.ErrSizes, "blocks", k.along, whole, n)
 			return nil, false
 		}
 		whole = n
 	}
 	switch {
 	case whole == 0:
-		k.e.fail(x.Span, "", errBlocksAxis, d.Name, k.along)
+		k.e.fail(x.Span, "", syntax.ErrBlocksAxis, d.Name, k.along)
 	case whole%k.size != 0:
-		k.e.fail(x.Span, "", errBlocksSize, k.along, whole, k.size)
+		k.e.fail(x.Span, "", syntax.ErrBlocksSize, k.along, whole, k.size)
 	case whole%k.parts != 0 || k.size%k.parts != 0:
-		k.e.fail(x.Span, "", errBlocksParts, k.size, k.along, k.parts)
+		k.e.fail(x.Span, "", syntax.ErrBlocksParts, k.size, k.along, k.parts)
 	default:
 		k.n = whole / k.size
 		return names, true
@@ -123,14 +125,14 @@ func (k *blockLoop) cut(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope) (names
 }
 
 // run builds the loop, whose body is the function's.
-func (k *blockLoop) run(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope, cut []string) value {
+func (k *blockLoop) run(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope, cut []string) value.Value {
 	e, outer := k.e, *k.e
 	var xs []*ir.Value
 	for _, name := range cut {
-		xs = append(xs, k.split(s.vars[name].(*tensor)))
+		xs = append(xs, k.split(s.vars[name].(*value.Tensor)))
 	}
 	for _, q := range d.Params {
-		if t, ok := s.vars[q.Name].(*tensor); ok && !slices.Contains(cut, q.Name) {
+		if t, ok := s.vars[q.Name].(*value.Tensor); ok && !slices.Contains(cut, q.Name) {
 			s.set(q.Name, e.gatheredOnce(t))
 		}
 	}
@@ -138,19 +140,19 @@ func (k *blockLoop) run(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope, cut []
 	e.b.Func.NewArg(loop, ir.Tensor(ir.I32), "block")
 	e.b = e.b.In(body)
 	for i, name := range cut {
-		t := s.vars[name].(*tensor)
-		s.set(name, k.join(t.axes, e.b.Func.NewArg(loop, xs[i].Type.WithShape(xs[i].Type.Shape[1:]...), name)))
+		t := s.vars[name].(*value.Tensor)
+		s.set(name, k.join(t.Axes, e.b.Func.NewArg(loop, xs[i].Type.WithShape(xs[i].Type.Shape[1:]...), name)))
 	}
 	e.scope, e.frames, e.inBlocks = s, append(e.frames, frame{d, x.Span}), true
 	v, done := e.run(d.Body)
 	inside := e.b
 	e.b, e.scope, e.frames, e.inBlocks = outer.b, outer.scope, outer.frames, outer.inBlocks
 	if !done {
-		return e.fail(x.Span, "", errNoReturn, d.Kind, d.Name)
+		return e.fail(x.Span, "", syntax.ErrNoReturn, d.Kind, d.Name)
 	}
 	results, ok := k.results(x, d, v)
 	if !ok {
-		return poison{}
+		return value.Poison{}
 	}
 	inside.Emit(ir.PPYield, k.pieces(inside, results), nil, nil, nil)
 	full := ir.Dict(ir.AttrsOf(ir.NamedAttr{Name: "remat", Attr: ir.Str("full")}))
@@ -159,7 +161,7 @@ func (k *blockLoop) run(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope, cut []
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "carries", Attr: ir.I64Attr(0)}, ir.NamedAttr{Name: "trip_count", Attr: ir.I64Attr(k.n)},
 		ir.NamedAttr{Name: ir.KeyLoop, Attr: ir.Str("blocks")})
 	ys := e.b.Emit(ir.PPScan, xs, attrs, []*ir.Block{loop}, nil).Results
-	out := make(tuple, len(ys))
+	out := make(value.Tuple, len(ys))
 	for i, y := range ys {
 		out[i] = k.whole(results[i], y)
 	}
@@ -170,17 +172,17 @@ func (k *blockLoop) run(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope, cut []
 }
 
 // results are the tensors that the function returned, which have the axis.
-func (k *blockLoop) results(x *syntax.CallExpr, d *syntax.FuncDecl, v value) ([]*tensor, bool) {
-	vs, ok := v.(tuple)
+func (k *blockLoop) results(x *syntax.CallExpr, d *syntax.FuncDecl, v value.Value) ([]*value.Tensor, bool) {
+	vs, ok := v.(value.Tuple)
 	if !ok {
-		vs = tuple{v}
+		vs = value.Tuple{v}
 	}
-	var out []*tensor
+	var out []*value.Tensor
 	for _, v := range vs {
-		t, ok := v.(*tensor)
-		if !ok || t.axis(k.along) < 0 || t.axes[t.axis(k.along)].size != k.size {
-			if !isPoison(v) {
-				k.e.fail(x.Span, "", errBlocksResult, d.Name, k.size, k.along, describe(v))
+		t, ok := v.(*value.Tensor)
+		if !ok || t.Axis(k.along) < 0 || t.Axes[t.Axis(k.along)].Size != k.size {
+			if !value.IsPoison(v) {
+				k.e.fail(x.Span, "", syntax.ErrBlocksResult, d.Name, k.size, k.along, value.Describe(v))
 			}
 			return nil, false
 		}
@@ -192,39 +194,39 @@ func (k *blockLoop) results(x *syntax.CallExpr, d *syntax.FuncDecl, v value) ([]
 // split makes of t the blocks, along a new first dimension, of which each has
 // its part of every device's elements: [before, parts*n*piece, after] becomes
 // [n, before, parts, piece, after].
-func (k *blockLoop) split(t *tensor) *ir.Value {
-	d := t.axis(k.along)
-	shape := shapeOf(t.axes)
-	v := k.e.b.Reshape(t.v, slices.Concat(shape[:d], []int{k.parts, k.n, k.size / k.parts}, shape[d+1:])...)
+func (k *blockLoop) split(t *value.Tensor) *ir.Value {
+	d := t.Axis(k.along)
+	shape := value.ShapeOf(t.Axes)
+	v := k.e.b.Reshape(t.V, slices.Concat(shape[:d], []int{k.parts, k.n, k.size / k.parts}, shape[d+1:])...)
 	return k.e.b.Transpose(v, moved(len(shape)+2, d+1, 0)...)
 }
 
 // join makes one block of a tensor over axes from its parts.
-func (k *blockLoop) join(axes []axis, v *ir.Value) *tensor {
+func (k *blockLoop) join(axes []value.Axis, v *ir.Value) *value.Tensor {
 	axes = slices.Clone(axes)
 	for i := range axes {
-		if axes[i].name == k.along {
-			axes[i].size = k.size
+		if axes[i].Name == k.along {
+			axes[i].Size = k.size
 		}
 	}
-	return &tensor{k.e.b.Reshape(v, shapeOf(axes)...), axes}
+	return &value.Tensor{V: k.e.b.Reshape(v, value.ShapeOf(axes)...), Axes: axes}
 }
 
 // pieces undo join for each result.
-func (k *blockLoop) pieces(b *ir.Builder, ts []*tensor) []*ir.Value {
+func (k *blockLoop) pieces(b *ir.Builder, ts []*value.Tensor) []*ir.Value {
 	out := make([]*ir.Value, len(ts))
 	for i, t := range ts {
-		d, shape := t.axis(k.along), shapeOf(t.axes)
-		out[i] = b.Reshape(t.v, slices.Concat(shape[:d], []int{k.parts, k.size / k.parts}, shape[d+1:])...)
+		d, shape := t.Axis(k.along), value.ShapeOf(t.Axes)
+		out[i] = b.Reshape(t.V, slices.Concat(shape[:d], []int{k.parts, k.size / k.parts}, shape[d+1:])...)
 	}
 	return out
 }
 
 // whole undoes split: the result of all blocks, one of which is t.
-func (k *blockLoop) whole(t *tensor, v *ir.Value) *tensor {
-	d, axes := t.axis(k.along), slices.Clone(t.axes)
-	axes[d].size *= k.n
-	return &tensor{k.e.b.Reshape(k.e.b.Transpose(v, moved(len(axes)+2, 0, d+1)...), shapeOf(axes)...), axes}
+func (k *blockLoop) whole(t *value.Tensor, v *ir.Value) *value.Tensor {
+	d, axes := t.Axis(k.along), slices.Clone(t.Axes)
+	axes[d].Size *= k.n
+	return &value.Tensor{V: k.e.b.Reshape(k.e.b.Transpose(v, moved(len(axes)+2, 0, d+1)...), value.ShapeOf(axes)...), Axes: axes}
 }
 
 // moved is the order of n dimensions when dimension from goes to place to.

@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/ir/lang/config"
 	"ppc/ir/lang/syntax"
+	"ppc/ir/lang/value"
 )
 
 func need(name string, kind argKind) argSpec { return argSpec{name: name, kind: kind} }
@@ -43,52 +45,52 @@ var elementwise = []struct {
 
 func elementwiseBuiltin(i int) *builtin {
 	row := elementwise[i]
-	return &builtin{args: []argSpec{need("x", anyArg)}, doc: row.doc, run: func(e *elab, c *builtinCall) value {
-		t, ok := c.args["x"].(*tensor)
+	return &builtin{args: []argSpec{need("x", anyArg)}, doc: row.doc, run: func(e *elab, c *builtinCall) value.Value {
+		t, ok := c.args["x"].(*value.Tensor)
 		switch {
 		case !ok && row.fold != nil:
 			n, ok := e.toNumber(c.args["x"], c.exprs["x"], c.name+"'s x")
 			if v := row.fold(float64(n)); ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
-				return number(v)
+				return value.Number(v)
 			}
 			if ok {
-				return e.fail(c.Span, "", errUndefined, c.name, "of", n)
+				return e.fail(c.Span, "", syntax.ErrUndefined, c.name, "of", n)
 			}
-			return poison{}
+			return value.Poison{}
 		case !ok:
-			return e.fail(c.place("x"), "", errWant, c.name+"'s x", "a tensor", describe(c.args["x"]))
-		case row.float && !t.elem().IsFloat() || t.elem() == ir.I1:
-			return e.fail(c.Span, "cast(x, f32)", errFloat, c.name, t)
+			return e.fail(c.place("x"), "", syntax.ErrWant, c.name+"'s x", "a tensor", value.Describe(c.args["x"]))
+		case row.float && !t.Elem().IsFloat() || t.Elem() == ir.I1:
+			return e.fail(c.Span, "cast(x, f32)", syntax.ErrFloat, c.name, t)
 		}
-		return t.with(e.b.Unary(row.kind, t.v))
+		return t.With(e.b.Unary(row.kind, t.V))
 	}}
 }
 
 // twoTensors is a function of two operands that broadcast.
 func twoTensors(kind ir.Kind, doc string) *builtin {
-	return &builtin{args: []argSpec{need("x", anyArg), need("y", anyArg)}, doc: doc, run: func(e *elab, c *builtinCall) value {
+	return &builtin{args: []argSpec{need("x", anyArg), need("y", anyArg)}, doc: doc, run: func(e *elab, c *builtinCall) value.Value {
 		x, y := c.args["x"], c.args["y"]
-		_, tx := x.(*tensor)
-		_, ty := y.(*tensor)
+		_, tx := x.(*value.Tensor)
+		_, ty := y.(*value.Tensor)
 		if !tx && !ty {
 			return e.numbersOf(c, kind)
 		}
 		p, q, ok := e.pair(c.Span, c.name, x, y, c.exprs["x"], c.exprs["y"])
 		if !ok {
-			return poison{}
+			return value.Poison{}
 		}
-		if p.elem() == ir.I1 {
-			return e.fail(c.Span, "", errFloat, c.name, p)
+		if p.Elem() == ir.I1 {
+			return e.fail(c.Span, "", syntax.ErrFloat, c.name, p)
 		}
-		return p.with(e.b.Binary(kind, p.v, q.v))
+		return p.With(e.b.Binary(kind, p.V, q.V))
 	}}
 }
 
-func (e *elab) numbersOf(c *builtinCall, kind ir.Kind) value {
+func (e *elab) numbersOf(c *builtinCall, kind ir.Kind) value.Value {
 	x, ok := e.toNumber(c.args["x"], c.exprs["x"], c.name+"'s x")
 	y, ok2 := e.toNumber(c.args["y"], c.exprs["y"], c.name+"'s y")
 	if !ok || !ok2 {
-		return poison{}
+		return value.Poison{}
 	}
 	switch kind {
 	case ir.Maximum:
@@ -98,9 +100,9 @@ func (e *elab) numbersOf(c *builtinCall, kind ir.Kind) value {
 	}
 	v := math.Pow(float64(x), float64(y))
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return e.fail(c.Span, "", errUndefined, x, c.name, y)
+		return e.fail(c.Span, "", syntax.ErrUndefined, x, c.name, y)
 	}
-	return number(v)
+	return value.Number(v)
 }
 
 // newBuiltins returns every function that the language has without the library.
@@ -176,215 +178,217 @@ var initializers = []struct {
 }
 
 func initBuiltin(name string, args []argSpec, doc string) *builtin {
-	return &builtin{args: args, doc: doc, run: func(e *elab, c *builtinCall) value {
+	return &builtin{args: args, doc: doc, run: func(e *elab, c *builtinCall) value.Value {
 		s := name + "("
 		for i, a := range args {
 			if i > 0 {
 				s += ", "
 			}
-			s += fmt.Sprint(c.args[a.name].(number))
+			s += fmt.Sprint(c.args[a.name].(value.Number))
 		}
-		return initializer(s + ")")
+		return value.Initializer(s + ")")
 	}}
 }
 
-func castTo(e *elab, c *builtinCall) value {
+func castTo(e *elab, c *builtinCall) value.Value {
 	t := c.tensor("x")
 	return e.cast(t, c.elem("to"))
 }
 
-func accumulator(e *elab, c *builtinCall) value {
+func accumulator(e *elab, c *builtinCall) value.Value {
 	t := wide(c.elem("x"))
 	if !t.IsFloat() {
-		t = e.p.elem(ir.F32)
+		t = e.p.Elem(ir.F32)
 	}
-	return elemType(t)
+	return value.ElemType(t)
 }
 
-func where(e *elab, c *builtinCall) value {
+func where(e *elab, c *builtinCall) value.Value {
 	cond := c.tensor("condition")
-	if cond.elem() != ir.I1 {
-		return e.fail(c.place("condition"), "", errWant, "where's condition", "i1", describe(cond))
+	if cond.Elem() != ir.I1 {
+		return e.fail(c.place("condition"), "", syntax.ErrWant, "where's condition", "i1", value.Describe(cond))
 	}
-	_, tx := c.args["x"].(*tensor)
-	_, ty := c.args["y"].(*tensor)
+	_, tx := c.args["x"].(*value.Tensor)
+	_, ty := c.args["y"].(*value.Tensor)
 	if !tx && !ty {
-		return e.fail(c.Span, "full(0, f32) is a tensor", errWhere)
+		return e.fail(c.Span, "full(0, f32) is a tensor", syntax.ErrWhere)
 	}
 	x, y, ok := e.pair(c.Span, "where", c.args["x"], c.args["y"], c.exprs["x"], c.exprs["y"])
 	if !ok {
-		return poison{}
+		return value.Poison{}
 	}
 	axes, ok := e.union(c.Span, "where", x, cond)
 	if !ok {
-		return poison{}
+		return value.Poison{}
 	}
-	return &tensor{e.b.Select(e.align(cond, axes).v, e.align(x, axes).v, e.align(y, axes).v), axes}
+	return &value.Tensor{V: e.b.Select(e.align(cond, axes).V, e.align(x, axes).V, e.align(y, axes).V), Axes: axes}
 }
 
-func clip(e *elab, c *builtinCall) value {
+func clip(e *elab, c *builtinCall) value.Value {
 	t := c.tensor("x")
 	lo, ok := e.splatLike(c.Span, c.args["low"], c.exprs["low"], t)
 	hi, ok2 := e.splatLike(c.Span, c.args["high"], c.exprs["high"], t)
 	if !ok || !ok2 {
-		return poison{}
+		return value.Poison{}
 	}
-	return t.with(e.b.Emit(ir.Clamp, []*ir.Value{lo.v, t.v, hi.v}, nil, nil, nil).Results[0])
+	return t.With(e.b.Emit(ir.Clamp, []*ir.Value{lo.V, t.V, hi.V}, nil, nil, nil).Results[0])
 }
 
-func full(e *elab, c *builtinCall) value {
+func full(e *elab, c *builtinCall) value.Value {
 	axes, ok := e.declared(c, "axes")
 	if !ok {
-		return poison{}
+		return value.Poison{}
 	}
-	return &tensor{e.b.Splat(ir.Tensor(c.elem("to"), shapeOf(axes)...), c.number("value", 0)), axes}
+	return &value.Tensor{V: e.b.Splat(ir.Tensor(c.elem("to"), value.ShapeOf(axes)...), c.number("value", 0)), Axes: axes}
 }
 
 // declared are the axes of an argument with the sizes they have here.
-func (e *elab) declared(c *builtinCall, arg string) ([]axis, bool) {
-	var axes []axis
+func (e *elab) declared(c *builtinCall, arg string) ([]value.Axis, bool) {
+	var axes []value.Axis
 	for _, name := range c.axes(arg) {
 		n, ok := e.size(name)
 		if !ok {
-			if e.p.axes.of[name] == nil {
-				e.fail(c.place(arg), "", errNoSize, name)
+			if e.p.Axes.Of[name] == nil {
+				e.fail(c.place(arg), "", syntax.ErrNoSize, name)
 			}
 			return nil, false
 		}
-		axes = append(axes, axis{name, n})
+		axes = append(axes, value.Axis{Name: name, Size: n})
 	}
 	if !e.fitsElements(axes) {
-		e.fail(c.place(arg), "", errTensorLarge, axesText(axes), maxElements)
+		e.fail(c.place(arg), "", syntax.ErrTensorLarge, value.AxesText(axes), maxElements)
 		return nil, false
 	}
 	return axes, true
 }
 
-func iotaAxis(e *elab, c *builtinCall) value {
+func iotaAxis(e *elab, c *builtinCall) value.Value {
 	name := c.axis("axis")
 	n, ok := e.size(name)
 	if c.has("size") {
-		n, ok = e.wholeArg(c, "size", 1, maxAxis)
+		n, ok = e.wholeArg(c, "size", 1, config.MaxAxis)
 	} else if _, hidden := e.sizes[name]; hidden {
-		return e.fail(c.place("axis"), "pass it as an argument of the layer", errHidden, name)
-	} else if !ok && e.p.axes.of[name] == nil {
-		e.fail(c.place("axis"), "iota(axis, size: n)", errNoSize, name)
+		return e.fail(c.place("axis"), "pass it as an argument of the layer", syntax.ErrHidden, name)
+	} else if !ok && e.p.Axes.Of[name] == nil {
+		e.fail(c.place("axis"), "iota(axis, size: n)", syntax.ErrNoSize, name)
 	}
 	if !ok {
-		return poison{}
+		return value.Poison{}
 	}
 	elem := ir.I32
 	if c.has("to") {
 		elem = c.elem("to")
 	}
-	return &tensor{e.b.Iota(ir.Tensor(elem, n), 0), []axis{{name, n}}}
+	return &value.Tensor{V: e.b.Iota(ir.Tensor(elem, n), 0), Axes: []value.Axis{{Name: name, Size: n}}}
 }
 
 // wholeArg reads a number argument that must be whole and in a range.
 func (e *elab) wholeArg(c *builtinCall, arg string, lo, hi int) (int, bool) {
-	n := c.args[arg].(number)
-	v, ok := n.whole()
+	n := c.args[arg].(value.Number)
+	v, ok := n.Whole()
 	if !ok || v < lo || v > hi {
-		e.fail(c.place(arg), "", errRange, c.name, arg, n, lo, hi)
+		e.fail(c.place(arg), "", syntax.ErrRange, c.name, arg, n, lo, hi)
 		return 0, false
 	}
 	return v, true
 }
 
-func sizeOf(e *elab, c *builtinCall) value {
+func sizeOf(e *elab, c *builtinCall) value.Value {
 	t, name := c.tensor("x"), c.axis("axis")
 	if !e.need(c, "x", t, name) {
-		return poison{}
+		return value.Poison{}
 	}
 	if _, hidden := e.sizes[name]; hidden {
-		return e.fail(c.place("axis"), "use mean, which does not depend on it", errHidden, name)
+		return e.fail(c.place("axis"), "use mean, which does not depend on it", syntax.ErrHidden, name)
 	}
-	return number(t.axes[t.axis(name)].size)
+	return value.Number(t.Axes[t.Axis(name)].Size)
 }
 
-func hasAxis(e *elab, c *builtinCall) value { return boolean(c.tensor("x").axis(c.axis("axis")) >= 0) }
+func hasAxis(e *elab, c *builtinCall) value.Value {
+	return value.Boolean(c.tensor("x").Axis(c.axis("axis")) >= 0)
+}
 
-func checkpoint(e *elab, c *builtinCall) value {
+func checkpoint(e *elab, c *builtinCall) value.Value {
 	t := c.tensor("x")
-	v := e.b.Emit(ir.PPName, []*ir.Value{t.v}, ir.AttrsOf(ir.NamedAttr{Name: "name", Attr: ir.Str(c.args["name"].(text))}), nil, nil).Results[0]
-	return t.with(v)
+	v := e.b.Emit(ir.PPName, []*ir.Value{t.V}, ir.AttrsOf(ir.NamedAttr{Name: "name", Attr: ir.Str(c.args["name"].(value.Text))}), nil, nil).Results[0]
+	return t.With(v)
 }
 
 // stopGradient marks x: an empty checkpoint name that carries the fact.
-func stopGradient(e *elab, c *builtinCall) value {
+func stopGradient(e *elab, c *builtinCall) value.Value {
 	t := c.tensor("x")
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "name", Attr: ir.Str("")}, ir.NamedAttr{Name: ir.KeyStopGradient, Attr: ir.Unit{}})
-	return t.with(e.b.Emit(ir.PPName, []*ir.Value{t.v}, attrs, nil, nil).Results[0])
+	return t.With(e.b.Emit(ir.PPName, []*ir.Value{t.V}, attrs, nil, nil).Results[0])
 }
 
-func constrain(e *elab, c *builtinCall) value {
+func constrain(e *elab, c *builtinCall) value.Value {
 	t := c.tensor("x")
 	switch {
 	case c.has("like"):
 		return e.alike(t, c.tensor("like"))
 	case !c.has("rules"):
 		return e.constrained(t)
-	case e.p.mesh == nil:
+	case e.p.Mesh == nil:
 		return t
 	}
-	rules := c.args["rules"].(shardRules)
-	l := &layout{p: e.p, of: "activations", rules: rules}
+	rules := c.args["rules"].(value.ShardRules)
+	l := &config.Layout{P: e.p.Program, Of: "activations", Rules: rules}
 	if e.act != nil { // outside of pipelines the batch lies along the stages too
-		l.batch, l.lead = e.act.batch, e.act.lead
+		l.Batch, l.Lead = e.act.Batch, e.act.Lead
 	}
 	var used []string
 	for _, r := range rules {
-		e.p.checkMeshAxes("activations", r)
+		e.p.CheckMeshAxes("activations", r)
 		for _, a := range r.Axes {
-			if t.axis(a.Name) < 0 {
-				return e.fail(a.Span, syntax.Near(a.Name, namesOf(t.axes)), errNoAxis, c.name, "x", t, a.Name)
+			if t.Axis(a.Name) < 0 {
+				return e.fail(a.Span, syntax.Near(a.Name, value.NamesOf(t.Axes)), syntax.ErrNoAxis, c.name, "x", t, a.Name)
 			}
 		}
 		for _, m := range r.Mesh {
 			if slices.Contains(used, m.Name) || len(r.Axes) > 1 && m.Name != "none" {
-				return e.fail(m.Span, "", errMeshTwice, m.Name)
+				return e.fail(m.Span, "", syntax.ErrMeshTwice, m.Name)
 			}
 			used = append(used, m.Name)
 		}
 	}
 	failed := false
-	s := l.sharding(t.axes, func(a axis, cu cut, parts int) {
+	s := l.Sharding(t.Axes, func(a value.Axis, cu config.Cut, parts int) {
 		failed = true
-		e.fail(cu.rule.Span, "", errDivide, c.name, a.size, a.name, commas(cu.mesh), parts)
+		e.fail(cu.Rule.Span, "", syntax.ErrDivide, c.name, a.Size, a.Name, commas(cu.Mesh), parts)
 	})
 	if failed {
-		return poison{}
+		return value.Poison{}
 	}
-	v := e.b.Constrain(t.v, s)
-	if e.p.explicit() { // errors tell it from t
+	v := e.b.Constrain(t.V, s)
+	if e.p.Explicit() { // errors tell it from t
 		v.Name = ""
 	}
-	return t.with(v)
+	return t.With(v)
 }
 
 // undivided reports, at its rule, an axis of t that does not divide.
-func (e *elab) undivided(t *tensor, a axis, c cut, parts int) {
-	hint := fmt.Sprintf("%s = %d fits", a.name, (a.size/parts+1)*parts)
-	name := cmp.Or(t.v.Name, e.name)
+func (e *elab) undivided(t *value.Tensor, a value.Axis, c config.Cut, parts int) {
+	hint := fmt.Sprintf("%s = %d fits", a.Name, (a.Size/parts+1)*parts)
+	name := cmp.Or(t.V.Name, e.name)
 	if name == "return" {
 		name = "what is returned"
 	}
 	if o := e.b.Origin; o != nil {
 		hint = fmt.Sprintf("that is at %s:%d; %s", o.Pos.File, o.Pos.Line, hint)
 	}
-	e.p.Report(c.rule.Span, hint, errDivide, name, a.size, a.name, commas(c.mesh), parts)
+	e.p.Report(c.Rule.Span, hint, syntax.ErrDivide, name, a.Size, a.Name, commas(c.Mesh), parts)
 }
 
 // alike is t lying, along the axes that it shares with like, as the activation
 // rules say of that.
-func (e *elab) alike(t, like *tensor) *tensor {
-	if e.act == nil || e.p.mesh == nil {
+func (e *elab) alike(t, like *value.Tensor) *value.Tensor {
+	if e.act == nil || e.p.Mesh == nil {
 		return t
 	}
-	theirs := e.act.sharding(like.axes, nil)
-	s := ir.Replicated(theirs.Mesh, len(t.axes))
-	for d, a := range t.axes {
-		if k := like.axis(a.name); k >= 0 && like.axes[k].size == a.size {
+	theirs := e.act.Sharding(like.Axes, nil)
+	s := ir.Replicated(theirs.Mesh, len(t.Axes))
+	for d, a := range t.Axes {
+		if k := like.Axis(a.Name); k >= 0 && like.Axes[k].Size == a.Size {
 			s.Dims[d] = theirs.Dims[k]
 		}
 	}
@@ -392,13 +396,13 @@ func (e *elab) alike(t, like *tensor) *tensor {
 }
 
 // constrained is t lying as the activation rules say, where they say anything.
-func (e *elab) constrained(t *tensor) *tensor {
+func (e *elab) constrained(t *value.Tensor) *value.Tensor {
 	if e.act == nil {
 		return t
 	}
-	s := e.act.sharding(t.axes, func(a axis, c cut, parts int) {
-		scheduled := a.name == e.act.batch && e.p.pipelined
-		if n, _ := e.size(a.name); n == a.size && c.rule != nil && !scheduled && e.p.firstUndivided(c.rule, a.name) {
+	s := e.act.Sharding(t.Axes, func(a value.Axis, c config.Cut, parts int) {
+		scheduled := a.Name == e.act.Batch && e.p.Pipelined
+		if n, _ := e.size(a.Name); n == a.Size && c.Rule != nil && !scheduled && e.p.FirstUndivided(c.Rule, a.Name) {
 			e.undivided(t, a, c, parts)
 		}
 	})
@@ -407,12 +411,12 @@ func (e *elab) constrained(t *tensor) *tensor {
 
 // lay is t lying as s, which the rules say. That a tensor is whole is worth
 // saying in explicit mode, where there are rules.
-func (e *elab) lay(t *tensor, s *ir.Sharding) *tensor {
-	if d := t.v.Def; d != nil && d.Kind == ir.ShardingConstraint && d.Attrs.Get("sharding").(*ir.Sharding).Equal(s) {
+func (e *elab) lay(t *value.Tensor, s *ir.Sharding) *value.Tensor {
+	if d := t.V.Def; d != nil && d.Kind == ir.ShardingConstraint && d.Attrs.Get("sharding").(*ir.Sharding).Equal(s) {
 		return t
 	}
-	if s != nil && (!s.IsReplicated() || e.p.explicit() && len(e.act.rules) > 0) {
-		return t.with(e.b.Constrain(t.v, s))
+	if s != nil && (!s.IsReplicated() || e.p.Explicit() && len(e.act.Rules) > 0) {
+		return t.With(e.b.Constrain(t.V, s))
 	}
 	return t
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ppc/internal/diag"
+	"ppc/ir/lang/config"
 )
 
 // always are the settings that act on every program.
@@ -56,8 +57,8 @@ var besides = map[string][]string{
 }
 
 // other is a value of a setting that is not its default, for the rich program.
-func other(row *settingRow) string {
-	switch row.key {
+func other(row *config.SettingRow) string {
+	switch row.Key {
 	case "save", "offload":
 		return "[mlpwi]"
 	case "microbatches":
@@ -73,37 +74,31 @@ func other(row *settingRow) string {
 	case "data":
 		return `"data.npz"`
 	}
-	switch row.kind {
-	case flag:
-		return fmt.Sprint(row.def != true)
-	case word:
-		return row.words[1]
+	switch row.Kind {
+	case config.Flag:
+		return fmt.Sprint(row.Def != true)
+	case config.Word:
+		return row.Words[1]
 	}
 	return "2"
-}
-
-// program is text with the setting of row, and with the settings of others.
-func (row *settingRow) program(text string, others ...string) string {
-	others = slices.DeleteFunc(slices.Clone(others), func(s string) bool { return strings.HasPrefix(s, row.key+" =") })
-	return fmt.Sprintf("%s\n%s { %s }\n", text, row.block, strings.Join(append(others, row.key+" = "+other(row)), ", "))
 }
 
 // Every setting with a value of its own acts, or something is said of it where it
 // stands.
 func TestSettingsAct(t *testing.T) {
-	for i := range settingTable {
-		row := &settingTable[i]
-		name := row.block + "." + row.key
+	for i := range config.SettingTable {
+		row := &config.SettingTable[i]
+		name := row.Block + "." + row.Key
 		t.Run(name, func(t *testing.T) {
-			said, _ := saidOf(t, row.program(bare))
+			said, _ := saidOf(t, programWith(row, bare))
 			if want := !slices.Contains(always, name); said != want {
 				t.Errorf("in a program without anything that it is about, something is said of it: %v, want %v", said, want)
 			}
-			if said, what := saidOf(t, row.program(rich, slices.Concat(besides[row.block], besides[name])...)); said {
+			if said, what := saidOf(t, programWith(row, rich, slices.Concat(besides[row.Block], besides[name])...)); said {
 				t.Errorf("in a program that has what it is about: %s", what)
 			}
-			for _, c := range row.acts {
-				if conditions()[c] == nil {
+			for _, c := range row.Acts {
+				if config.Conditions()[c] == nil {
 					t.Errorf("there is no condition %q", c)
 				}
 			}
@@ -122,4 +117,10 @@ func saidOf(t *testing.T, text string) (bool, string) {
 		t.Fatal(err)
 	}
 	return len(list) > 0, list.Error()
+}
+
+// programWith is text with the setting of row, and with the settings of others.
+func programWith(row *config.SettingRow, text string, others ...string) string {
+	others = slices.DeleteFunc(slices.Clone(others), func(s string) bool { return strings.HasPrefix(s, row.Key+" =") })
+	return fmt.Sprintf("%s\n%s { %s }\n", text, row.Block, strings.Join(append(others, row.Key+" = "+other(row)), ", "))
 }

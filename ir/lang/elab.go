@@ -2,18 +2,20 @@ package lang
 
 import (
 	"ppc/ir"
+	"ppc/ir/lang/config"
 	"ppc/ir/lang/syntax"
+	"ppc/ir/lang/value"
 )
 
 // An elab walks the source and builds one function of the module: calls of fn
 // are inlined, what is known now is computed now, what is not becomes ops. It
 // is also the type checker: a tensor's axes are only known here.
 type elab struct {
-	p     *program
+	p     *builder
 	b     *ir.Builder // nil where only numbers are evaluated
 	scope *scope
-	act   *layout // how activations lie here
-	layer string  // the layer that is built, "" in a model
+	act   *config.Layout // how activations lie here
+	layer string         // the layer that is built, "" in a model
 	// sizes are the sizes of axes that differ here from the declared ones:
 	// the batch of a microbatch. The number is hidden from the program.
 	sizes    map[string]int
@@ -34,13 +36,13 @@ type frame struct {
 
 // A scope is the variables of a function body.
 type scope struct {
-	vars  map[string]value
+	vars  map[string]value.Value
 	names []string
 }
 
-func newScope() *scope { return &scope{vars: make(map[string]value)} }
+func newScope() *scope { return &scope{vars: make(map[string]value.Value)} }
 
-func (s *scope) set(name string, v value) {
+func (s *scope) set(name string, v value.Value) {
 	if _, ok := s.vars[name]; !ok {
 		s.names = append(s.names, name)
 	}
@@ -53,12 +55,12 @@ const maxSteps = 1 << 17
 
 // fail reports an error at a place and returns poison. A place in the library
 // becomes the place of the call that led there, the message names the function.
-func (e *elab) fail(at syntax.Span, hint string, text syntax.Message, args ...any) value {
+func (e *elab) fail(at syntax.Span, hint string, text syntax.Message, args ...any) value.Value {
 	where, prefix := e.where(at)
 	if d := e.p.Report(where, hint, text, args...); d != nil {
 		d.Msg = prefix + d.Msg
 	}
-	return poison{}
+	return value.Poison{}
 }
 
 func (e *elab) where(at syntax.Span) (syntax.Span, string) {
@@ -80,17 +82,17 @@ func (e *elab) mark(at syntax.Span) {
 		return
 	}
 	e.b.Origin = &ir.Origin{Pos: at.Pos(), Name: e.name, Layer: e.layer}
-	e.p.places[e.b.Origin] = at
+	e.p.Places[e.b.Origin] = at
 }
 
 // run executes statements; done says that one of them returned v.
-func (e *elab) run(body []syntax.Stmt) (v value, done bool) {
+func (e *elab) run(body []syntax.Stmt) (v value.Value, done bool) {
 	for _, s := range body {
-		if e.p.steps++; e.p.steps > maxSteps {
-			if e.p.steps == maxSteps+1 {
-				e.fail(s.At(), "", errLarge, maxSteps)
+		if e.p.Steps++; e.p.Steps > maxSteps {
+			if e.p.Steps == maxSteps+1 {
+				e.fail(s.At(), "", syntax.ErrLarge, maxSteps)
 			}
-			return poison{}, true
+			return value.Poison{}, true
 		}
 		switch s := s.(type) {
 		case *syntax.AssignStmt:
@@ -103,13 +105,13 @@ func (e *elab) run(body []syntax.Stmt) (v value, done bool) {
 			}
 		case *syntax.WeightStmt:
 			if len(e.frames) > 0 {
-				e.fail(s.Span, "declare it in the layer or model and pass it", errParamPlace, s.Names[0].Name)
+				e.fail(s.Span, "declare it in the layer or model and pass it", syntax.ErrParamPlace, s.Names[0].Name)
 				continue
 			}
 			e.declareWeight(s)
 		}
 	}
-	return none{}, false
+	return value.None{}, false
 }
 
 func (e *elab) assign(s *syntax.AssignStmt) {
@@ -119,20 +121,20 @@ func (e *elab) assign(s *syntax.AssignStmt) {
 	}
 	v := e.eval(s.Value)
 	if len(s.Names) == 1 {
-		if t, ok := v.(tuple); ok {
-			v = e.fail(s.Value.At(), "", errTuple, ir.Counted(len(t), "value"), "1 name")
+		if t, ok := v.(value.Tuple); ok {
+			v = e.fail(s.Value.At(), "", syntax.ErrTuple, ir.Counted(len(t), "value"), "1 name")
 		}
 		e.bind(s.Names[0], v)
 		return
 	}
-	t, ok := v.(tuple)
+	t, ok := v.(value.Tuple)
 	if !ok || len(t) != len(s.Names) {
-		if !isPoison(v) {
-			e.fail(s.Value.At(), "", errTuple, ir.Counted(max(1, len(t)), "value"), ir.Counted(len(s.Names), "name"))
+		if !value.IsPoison(v) {
+			e.fail(s.Value.At(), "", syntax.ErrTuple, ir.Counted(max(1, len(t)), "value"), ir.Counted(len(s.Names), "name"))
 		}
-		t = make(tuple, len(s.Names))
+		t = make(value.Tuple, len(s.Names))
 		for i := range t {
-			t[i] = poison{}
+			t[i] = value.Poison{}
 		}
 	}
 	for i, n := range s.Names {
@@ -140,36 +142,36 @@ func (e *elab) assign(s *syntax.AssignStmt) {
 	}
 }
 
-func (e *elab) bind(n syntax.NameRef, v value) {
-	if t, ok := v.(*tensor); ok && t.v.Name == "" && !n.Src.Std {
-		t.v.Name = n.Name
+func (e *elab) bind(n syntax.NameRef, v value.Value) {
+	if t, ok := v.(*value.Tensor); ok && t.V.Name == "" && !n.Src.Std {
+		t.V.Name = n.Name
 	}
 	e.scope.set(n.Name, v)
 }
 
-func (e *elab) branch(s *syntax.IfStmt) (value, bool) {
+func (e *elab) branch(s *syntax.IfStmt) (value.Value, bool) {
 	for _, b := range s.Branches {
 		switch c := e.eval(b.Cond).(type) {
-		case boolean:
+		case value.Boolean:
 			if c {
 				return e.run(b.Body)
 			}
-		case poison:
-			return poison{}, false
-		case *tensor:
-			e.fail(b.Cond.At(), "use where(condition, a, b)", errIfTensor, c)
-			return none{}, false
+		case value.Poison:
+			return value.Poison{}, false
+		case *value.Tensor:
+			e.fail(b.Cond.At(), "use where(condition, a, b)", syntax.ErrIfTensor, c)
+			return value.None{}, false
 		default:
-			e.fail(b.Cond.At(), "", errWant, "the condition of if", "a truth value", describe(c))
-			return none{}, false
+			e.fail(b.Cond.At(), "", syntax.ErrWant, "the condition of if", "a truth value", value.Describe(c))
+			return value.None{}, false
 		}
 	}
 	return e.run(s.Alt)
 }
 
 // returned evaluates the values of a return statement.
-func (e *elab) returned(s *syntax.ReturnStmt) value {
-	vs := make(tuple, len(s.Args))
+func (e *elab) returned(s *syntax.ReturnStmt) value.Value {
+	vs := make(value.Tuple, len(s.Args))
 	for i, a := range s.Args {
 		if len(e.frames) == 0 {
 			e.name = "return"
@@ -183,26 +185,26 @@ func (e *elab) returned(s *syntax.ReturnStmt) value {
 }
 
 // eval evaluates an expression.
-func (e *elab) eval(x syntax.Expr) value {
+func (e *elab) eval(x syntax.Expr) value.Value {
 	v := e.evaluate(x)
-	if t, ok := v.(*tensor); ok && e.p.explicit() {
-		e.p.nameAxes(t)
+	if t, ok := v.(*value.Tensor); ok && e.p.Explicit() {
+		e.p.NameAxes(t)
 	}
 	return v
 }
 
-func (e *elab) evaluate(x syntax.Expr) value {
+func (e *elab) evaluate(x syntax.Expr) value.Value {
 	switch x := x.(type) {
 	case *syntax.NumberLit:
-		return number(x.Value)
+		return value.Number(x.Value)
 	case *syntax.TextLit:
-		return text(x.Text)
+		return value.Text(x.Text)
 	case *syntax.NameRef:
 		return e.lookup(x)
 	case *syntax.ListLit:
 		return e.evalList(x)
 	case *syntax.RulesLit:
-		return shardRules(x.Rules)
+		return value.ShardRules(x.Rules)
 	case *syntax.UnaryExpr:
 		return e.unary(x)
 	case *syntax.BinaryExpr:
@@ -210,14 +212,14 @@ func (e *elab) evaluate(x syntax.Expr) value {
 	case *syntax.CallExpr:
 		return e.call(x)
 	}
-	return poison{}
+	return value.Poison{}
 }
 
-func (e *elab) evalList(x *syntax.ListLit) value {
-	out := make(list, len(x.Items))
+func (e *elab) evalList(x *syntax.ListLit) value.Value {
+	out := make(value.List, len(x.Items))
 	for i, it := range x.Items {
 		if it.Name != nil || it.To != nil {
-			return e.fail(it.Span, "", errItem)
+			return e.fail(it.Span, "", syntax.ErrItem)
 		}
 		out[i] = e.eval(it.Value)
 	}
@@ -225,9 +227,9 @@ func (e *elab) evalList(x *syntax.ListLit) value {
 }
 
 // constants are names that are always known.
-var constants = map[string]value{"true": boolean(true), "false": boolean(false), "none": none{}, "pi": number(3.14159265358979323846), "ones": initializer("ones"), "zeros": initializer("zeros")}
+var constants = map[string]value.Value{"true": value.Boolean(true), "false": value.Boolean(false), "none": value.None{}, "pi": value.Number(3.14159265358979323846), "ones": value.Initializer("ones"), "zeros": value.Initializer("zeros")}
 
-func (e *elab) lookup(x *syntax.NameRef) value {
+func (e *elab) lookup(x *syntax.NameRef) value.Value {
 	if e.scope != nil {
 		if v, ok := e.scope.vars[x.Name]; ok {
 			return v
@@ -236,20 +238,20 @@ func (e *elab) lookup(x *syntax.NameRef) value {
 	if v, ok := constants[x.Name]; ok {
 		return v
 	}
-	if e.p.axes.of[x.Name] != nil || e.fresh[x.Name] {
-		return axisName(x.Name)
+	if e.p.Axes.Of[x.Name] != nil || e.fresh[x.Name] {
+		return value.AxisName(x.Name)
 	}
-	if t, ok := e.p.elemNamed(x.Name); ok {
-		return elemType(t)
+	if t, ok := e.p.ElemNamed(x.Name); ok {
+		return value.ElemType(t)
 	}
-	if d := e.p.fns[x.Name]; d != nil && d.Kind == "layer" {
-		return layerRef{d}
+	if d := e.p.Fns[x.Name]; d != nil && d.Kind == "layer" {
+		return value.LayerRef{Decl: d}
 	}
 	hint := syntax.Suggest(syntax.TypeWord, x.Name, e.visible())
-	if e.p.fns[x.Name] != nil || e.p.builtins[x.Name] != nil {
+	if e.p.Fns[x.Name] != nil || e.p.builtins[x.Name] != nil {
 		hint = "call it: " + x.Name + "(…)"
 	}
-	return e.fail(x.Span, hint, errUnknownName, x.Name)
+	return e.fail(x.Span, hint, syntax.ErrUnknownName, x.Name)
 }
 
 // visible are the names that an expression may use, for hints.
@@ -258,7 +260,7 @@ func (e *elab) visible() []string {
 	if e.scope != nil {
 		out = append(out, e.scope.names...)
 	}
-	return append(out, e.p.axes.names...)
+	return append(out, e.p.Axes.Names...)
 }
 
 // size is the size of a declared axis here.
@@ -266,31 +268,31 @@ func (e *elab) size(name string) (int, bool) {
 	if n, ok := e.sizes[name]; ok {
 		return n, true
 	}
-	if e.p.axes.of[name] == nil {
+	if e.p.Axes.Of[name] == nil {
 		return 1, false
 	}
-	return e.p.axisSize(name)
+	return e.p.AxisSize(name)
 }
 
 // toNumber reads a number, or the size of an axis.
-func (e *elab) toNumber(v value, at syntax.Expr, what string) (number, bool) {
+func (e *elab) toNumber(v value.Value, at syntax.Expr, what string) (value.Number, bool) {
 	switch v := v.(type) {
-	case number:
+	case value.Number:
 		return v, true
-	case poison:
+	case value.Poison:
 		return 0, false
-	case axisName:
+	case value.AxisName:
 		if _, ok := e.sizes[string(v)]; ok {
-			e.fail(at.At(), "use mean, which does not depend on it", errHidden, string(v))
+			e.fail(at.At(), "use mean, which does not depend on it", syntax.ErrHidden, string(v))
 			return 0, false
 		}
 		n, ok := e.size(string(v))
-		if !ok && e.p.axes.of[string(v)] == nil {
-			e.fail(at.At(), "size(x, "+string(v)+") is the size on the tensor x", errNoSize, string(v))
+		if !ok && e.p.Axes.Of[string(v)] == nil {
+			e.fail(at.At(), "size(x, "+string(v)+") is the size on the tensor x", syntax.ErrNoSize, string(v))
 		}
-		return number(n), ok
+		return value.Number(n), ok
 	}
-	e.fail(at.At(), "", errWant, what, "a number", describe(v))
+	e.fail(at.At(), "", syntax.ErrWant, what, "a number", value.Describe(v))
 	return 0, false
 }
 
@@ -300,24 +302,24 @@ func (e *elab) axisOf(x syntax.Expr) (string, bool) {
 	n, ok := x.(*syntax.NameRef)
 	if !ok {
 		v := e.eval(x)
-		if a, ok := v.(axisName); ok {
+		if a, ok := v.(value.AxisName); ok {
 			return string(a), true
 		}
-		if !isPoison(v) {
-			e.fail(x.At(), "", errWant, "this argument", "an axis", describe(v))
+		if !value.IsPoison(v) {
+			e.fail(x.At(), "", syntax.ErrWant, "this argument", "an axis", value.Describe(v))
 		}
 		return "", false
 	}
 	if e.scope != nil {
 		switch v := e.scope.vars[n.Name].(type) {
-		case axisName:
+		case value.AxisName:
 			return string(v), true
-		case poison:
+		case value.Poison:
 			return "", false
 		}
 	}
-	if e.p.axes.of[n.Name] == nil && !e.fresh[n.Name] && !n.Src.Std {
-		e.fail(n.Span, syntax.Near(n.Name, e.p.axes.names), errUnknownAxis, n.Name)
+	if e.p.Axes.Of[n.Name] == nil && !e.fresh[n.Name] && !n.Src.Std {
+		e.fail(n.Span, syntax.Near(n.Name, e.p.Axes.Names), syntax.ErrUnknownAxis, n.Name)
 		return "", false
 	}
 	return n.Name, true
@@ -332,38 +334,38 @@ func (e *elab) makeAxis(name string) {
 }
 
 // typ reads a tensor type with declared axes.
-func (e *elab) typ(t *syntax.TypeExpr) (elem ir.DType, axes []axis, ok bool) {
+func (e *elab) typ(t *syntax.TypeExpr) (elem ir.DType, axes []value.Axis, ok bool) {
 	ok = true
-	elem, known := e.p.elemNamed(t.Elem)
+	elem, known := e.p.ElemNamed(t.Elem)
 	if !known {
 		at := t.Span
 		at.Len = max(1, len(t.Elem))
 		if t.Elem == "" {
-			e.fail(at, "write f32["+syntax.JoinNames(t.Axes)+"]", errNoElem)
+			e.fail(at, "write f32["+syntax.JoinNames(t.Axes)+"]", syntax.ErrNoElem)
 		} else {
-			e.fail(at, syntax.Suggest(syntax.TypeWord, t.Elem, e.p.typeNames()), errUnknownType, t.Elem)
+			e.fail(at, syntax.Suggest(syntax.TypeWord, t.Elem, e.p.TypeNames()), syntax.ErrUnknownType, t.Elem)
 		}
 		ok = false
 	}
 	total := 1
 	for i, a := range t.Axes {
 		n, known := e.size(a.Name)
-		if e.p.axes.of[a.Name] == nil {
-			e.fail(a.Span, syntax.Near(a.Name, e.p.axes.names), errUnknownAxis, a.Name)
+		if e.p.Axes.Of[a.Name] == nil {
+			e.fail(a.Span, syntax.Near(a.Name, e.p.Axes.Names), syntax.ErrUnknownAxis, a.Name)
 		}
 		for _, b := range t.Axes[:i] {
 			if b.Name == a.Name {
-				e.fail(a.Span, "declare an alias: axes { "+a.Name+"_2 = "+a.Name+" }", errAxisTwice, a.Name, t.Text())
+				e.fail(a.Span, "declare an alias: axes { "+a.Name+"_2 = "+a.Name+" }", syntax.ErrAxisTwice, a.Name, t.Text())
 				known = false
 			}
 		}
 		ok = ok && known
 		if total > maxElements/n {
-			e.fail(t.Span, "", errTensorLarge, t.Text(), maxElements)
+			e.fail(t.Span, "", syntax.ErrTensorLarge, t.Text(), maxElements)
 			return elem, nil, false
 		}
 		total *= n
-		axes = append(axes, axis{a.Name, n})
+		axes = append(axes, value.Axis{Name: a.Name, Size: n})
 	}
 	return elem, axes, ok
 }

@@ -7,47 +7,48 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/lang/syntax"
+	"ppc/ir/lang/value"
 )
 
 // An operator is one row: what it makes of numbers and of tensors.
 type operator struct {
-	numbers func(x, y float64) value
+	numbers func(x, y float64) value.Value
 	kind    ir.Kind // of tensors
 	compare string  // the direction, of comparisons
 	logical bool    // takes truth values
 }
 
 var operators = map[string]operator{
-	"+":  {numbers: func(x, y float64) value { return number(x + y) }, kind: ir.Add},
-	"-":  {numbers: func(x, y float64) value { return number(x - y) }, kind: ir.Subtract},
-	"*":  {numbers: func(x, y float64) value { return number(x * y) }, kind: ir.Multiply},
-	"/":  {numbers: func(x, y float64) value { return number(x / y) }, kind: ir.Divide},
-	"%":  {numbers: func(x, y float64) value { return number(math.Mod(x, y)) }, kind: ir.Remainder},
-	"==": {numbers: func(x, y float64) value { return boolean(x == y) }, compare: "EQ"},
-	"!=": {numbers: func(x, y float64) value { return boolean(x != y) }, compare: "NE"},
-	"<":  {numbers: func(x, y float64) value { return boolean(x < y) }, compare: "LT"},
-	"<=": {numbers: func(x, y float64) value { return boolean(x <= y) }, compare: "LE"},
-	">":  {numbers: func(x, y float64) value { return boolean(x > y) }, compare: "GT"},
-	">=": {numbers: func(x, y float64) value { return boolean(x >= y) }, compare: "GE"},
+	"+":  {numbers: func(x, y float64) value.Value { return value.Number(x + y) }, kind: ir.Add},
+	"-":  {numbers: func(x, y float64) value.Value { return value.Number(x - y) }, kind: ir.Subtract},
+	"*":  {numbers: func(x, y float64) value.Value { return value.Number(x * y) }, kind: ir.Multiply},
+	"/":  {numbers: func(x, y float64) value.Value { return value.Number(x / y) }, kind: ir.Divide},
+	"%":  {numbers: func(x, y float64) value.Value { return value.Number(math.Mod(x, y)) }, kind: ir.Remainder},
+	"==": {numbers: func(x, y float64) value.Value { return value.Boolean(x == y) }, compare: "EQ"},
+	"!=": {numbers: func(x, y float64) value.Value { return value.Boolean(x != y) }, compare: "NE"},
+	"<":  {numbers: func(x, y float64) value.Value { return value.Boolean(x < y) }, compare: "LT"},
+	"<=": {numbers: func(x, y float64) value.Value { return value.Boolean(x <= y) }, compare: "LE"},
+	">":  {numbers: func(x, y float64) value.Value { return value.Boolean(x > y) }, compare: "GT"},
+	">=": {numbers: func(x, y float64) value.Value { return value.Boolean(x >= y) }, compare: "GE"},
 	"&&": {kind: ir.And, logical: true},
 	"||": {kind: ir.Or, logical: true},
 }
 
-func (e *elab) binary(x *syntax.BinaryExpr) value {
+func (e *elab) binary(x *syntax.BinaryExpr) value.Value {
 	a, b := e.eval(x.X), e.eval(x.Y)
-	if isPoison(a, b) {
-		return poison{}
+	if value.IsPoison(a, b) {
+		return value.Poison{}
 	}
 	op := operators[x.Op]
-	_, tx := a.(*tensor)
-	_, ty := b.(*tensor)
+	_, tx := a.(*value.Tensor)
+	_, ty := b.(*value.Tensor)
 	if tx || ty {
 		v := e.tensorOp(x, op, a, b)
 		e.noteRatio(x, v, a, b)
 		return v
 	}
-	p, isBool := a.(boolean)
-	q, isBool2 := b.(boolean)
+	p, isBool := a.(value.Boolean)
+	q, isBool2 := b.(value.Boolean)
 	if isBool && isBool2 {
 		switch x.Op {
 		case "&&":
@@ -55,113 +56,110 @@ func (e *elab) binary(x *syntax.BinaryExpr) value {
 		case "||":
 			return p || q
 		case "==":
-			return boolean(p == q)
+			return value.Boolean(p == q)
 		case "!=":
-			return boolean(p != q)
+			return value.Boolean(p != q)
 		}
 	}
-	if _, isNumber := a.(number); !isNumber && op.compare != "" && (x.Op == "==" || x.Op == "!=") && comparable(a) && comparable(b) {
-		return boolean((a == b) == (x.Op == "=="))
+	if _, isNumber := a.(value.Number); !isNumber && op.compare != "" && (x.Op == "==" || x.Op == "!=") && comparable(a) && comparable(b) {
+		return value.Boolean((a == b) == (x.Op == "=="))
 	}
 	if op.numbers == nil {
-		return e.fail(x.Span, "", errOperands, x.Op, describe(a), describe(b))
+		return e.fail(x.Span, "", syntax.ErrOperands, x.Op, value.Describe(a), value.Describe(b))
 	}
 	m, ok := e.toNumber(a, x.X, "the left side of "+x.Op)
 	n, ok2 := e.toNumber(b, x.Y, "the right side of "+x.Op)
 	if !ok || !ok2 {
-		return poison{}
+		return value.Poison{}
 	}
 	v := op.numbers(float64(m), float64(n))
-	if f, isNum := v.(number); isNum && (math.IsNaN(float64(f)) || math.IsInf(float64(f), 0)) {
-		return e.fail(x.Span, "", errUndefined, m, x.Op, n)
+	if f, isNum := v.(value.Number); isNum && (math.IsNaN(float64(f)) || math.IsInf(float64(f), 0)) {
+		return e.fail(x.Span, "", syntax.ErrUndefined, m, x.Op, n)
 	}
 	return v
 }
 
 // comparable reports whether Go's == tells values like v apart.
-func comparable(v value) bool {
+func comparable(v value.Value) bool {
 	switch v.(type) {
-	case list, tuple, shardRules, mapping:
+	case value.List, value.Tuple, value.ShardRules, value.Mapping:
 		return false
 	}
 	return true
 }
 
-func (e *elab) unary(x *syntax.UnaryExpr) value {
+func (e *elab) unary(x *syntax.UnaryExpr) value.Value {
 	v := e.eval(x.X)
-	if isPoison(v) {
+	if value.IsPoison(v) {
 		return v
 	}
 	switch t := v.(type) {
-	case *tensor:
+	case *value.Tensor:
 		e.mark(x.Span)
-		if x.Op == "-" && t.elem() != ir.I1 {
-			return t.with(e.b.Unary(ir.Negate, t.v))
+		if x.Op == "-" && t.Elem() != ir.I1 {
+			return t.With(e.b.Unary(ir.Negate, t.V))
 		}
-		if x.Op == "!" && t.elem() == ir.I1 {
-			return t.with(e.b.Unary(ir.Not, t.v))
+		if x.Op == "!" && t.Elem() == ir.I1 {
+			return t.With(e.b.Unary(ir.Not, t.V))
 		}
-	case boolean:
+	case value.Boolean:
 		if x.Op == "!" {
 			return !t
 		}
-	case number, axisName:
+	case value.Number, value.AxisName:
 		if x.Op == "-" {
 			n, ok := e.toNumber(v, x.X, "the operand of -")
 			if !ok {
-				return poison{}
+				return value.Poison{}
 			}
 			return -n
 		}
 	}
-	return e.fail(x.Span, "", errOperand, x.Op, describe(v))
+	return e.fail(x.Span, "", syntax.ErrOperand, x.Op, value.Describe(v))
 }
 
-// with is t with another value of the same axes.
-func (t *tensor) with(v *ir.Value) *tensor { return &tensor{v, t.axes} }
-
 // tensorOp is x op y where at least one side is a tensor.
-func (e *elab) tensorOp(x *syntax.BinaryExpr, op operator, a, b value) value {
+func (e *elab) tensorOp(x *syntax.BinaryExpr, op operator, a, b value.Value) value.Value {
 	if e.b == nil {
-		return poison{}
+		return value.Poison{}
 	}
 	for _, side := range []struct {
-		v value
+		v value.Value
 		x syntax.Expr
 	}{{a, x.X}, {b, x.Y}} {
-		if _, ok := side.v.(none); ok && (x.Op == "==" || x.Op == "!=") {
-			return boolean(x.Op == "!=") // a tensor is never none
+		if _, ok := side.v.(value.None); ok && (x.Op == "==" || x.Op == "!=") {
+			return value.Boolean(x.Op == "!=") // a tensor is never none
 		}
 		switch side.v.(type) {
-		case *tensor, number, axisName:
+		case *value.Tensor, value.Number, value.AxisName:
 		default:
-			return e.fail(side.x.At(), "", errOperands, x.Op, describe(a), describe(b))
+			return e.fail(side.x.At(), "", syntax.ErrOperands, x.Op, value.Describe(a), value.Describe(b))
 		}
 	}
 	e.mark(x.Span)
 	p, q, ok := e.pair(x.Span, x.Op, a, b, x.X, x.Y)
 	if !ok {
-		return poison{}
+		return value.Poison{}
 	}
-	if op.logical != (p.elem() == ir.I1) && !(p.elem() == ir.I1 && (x.Op == "==" || x.Op == "!=")) {
-		return e.fail(x.Span, "", errOperands, x.Op, describe(p), describe(q))
+	if op.logical != (p.Elem() == ir.I1) && !(p.Elem() == ir.I1 && (x.Op == "==" || x.Op == "!=")) {
+		return e.fail(x.Span, "", syntax.ErrOperands, x.Op, value.Describe(p), value.Describe(q))
 	}
 	if op.compare != "" {
-		return p.with(e.b.Compare(op.compare, p.v, q.v))
+		return p.With(e.b.Compare(op.compare, p.V, q.V))
 	}
-	return p.with(e.b.Binary(op.kind, p.v, q.v))
+	return p.With(e.b.Binary(op.kind, p.V, q.V))
 }
 
 // pair brings two operands to one element type and to the same axes.
-func (e *elab) pair(at syntax.Span, what string, a, b value, ax, bx syntax.Expr) (p, q *tensor, ok bool) {
-	p, isTensor := a.(*tensor)
-	q, isTensor2 := b.(*tensor)
+func (e *elab) pair(at syntax.Span, what string, a, b value.Value, ax, bx syntax.Expr) (p, q *value.Tensor, ok bool) {
+	p, isTensor := a.(*value.Tensor)
+	q, isTensor2 := b.(*value.Tensor)
 	if !isTensor {
 		p, ok = e.splatLike(at, a, ax, q)
 	} else if !isTensor2 {
 		q, ok = e.splatLike(at, b, bx, p)
-	} else if ok = p.elem() == q.elem(); !ok {
-		e.fail(at, "cast one of them: cast("+sourceText(bx)+", "+p.elem().String()+")", errElems, what, p, q)
+	} else if ok = p.Elem() == q.Elem(); !ok {
+		e.fail(at, "cast one of them: cast("+sourceText(bx)+", "+p.Elem().String()+")", syntax.ErrElems, what, p, q)
 	}
 	if !ok {
 		return nil, nil, false
@@ -182,88 +180,88 @@ func sourceText(x syntax.Expr) string {
 }
 
 // splatLike is a number as a tensor of t's type.
-func (e *elab) splatLike(at syntax.Span, v value, x syntax.Expr, t *tensor) (*tensor, bool) {
+func (e *elab) splatLike(at syntax.Span, v value.Value, x syntax.Expr, t *value.Tensor) (*value.Tensor, bool) {
 	n, ok := e.toNumber(v, x, "an operand")
 	if !ok {
 		return nil, false
 	}
-	if _, whole := n.whole(); !whole && t.elem().IsInt() || t.elem() == ir.I1 {
-		e.fail(at, "cast the tensor to a float first", errNotWhole, n, t)
+	if _, whole := n.Whole(); !whole && t.Elem().IsInt() || t.Elem() == ir.I1 {
+		e.fail(at, "cast the tensor to a float first", syntax.ErrNotWhole, n, t)
 		return nil, false
 	}
-	return t.with(e.b.Splat(t.v.Type, float64(n))), true
+	return t.With(e.b.Splat(t.V.Type, float64(n))), true
 }
 
 // union is the axes of an elementwise result: the left operand's, then what
 // the right one adds. Axes of one name must have one size.
-func (e *elab) union(at syntax.Span, what string, ts ...*tensor) ([]axis, bool) {
-	axes := slices.Clone(ts[0].axes)
+func (e *elab) union(at syntax.Span, what string, ts ...*value.Tensor) ([]value.Axis, bool) {
+	axes := slices.Clone(ts[0].Axes)
 	for _, t := range ts[1:] {
-		for _, a := range t.axes {
-			i := slices.IndexFunc(axes, func(b axis) bool { return b.name == a.name })
+		for _, a := range t.Axes {
+			i := slices.IndexFunc(axes, func(b value.Axis) bool { return b.Name == a.Name })
 			if i < 0 {
 				axes = append(axes, a)
-			} else if axes[i].size != a.size {
-				e.fail(at, "", errSizes, what, a.name, axes[i].size, a.size)
+			} else if axes[i].Size != a.Size {
+				e.fail(at, "", syntax.ErrSizes, what, a.Name, axes[i].Size, a.Size)
 				return nil, false
 			}
 		}
 	}
 	if !e.fitsElements(axes) {
-		e.fail(at, "", errTensorLarge, axesText(axes), maxElements)
+		e.fail(at, "", syntax.ErrTensorLarge, value.AxesText(axes), maxElements)
 		return nil, false
 	}
 	return axes, true
 }
 
-func (e *elab) fitsElements(axes []axis) bool {
+func (e *elab) fitsElements(axes []value.Axis) bool {
 	total := 1
 	for _, a := range axes {
-		if a.size > 0 && total > maxElements/a.size {
+		if a.Size > 0 && total > maxElements/a.Size {
 			return false
 		}
-		total *= a.size
+		total *= a.Size
 	}
 	return true
 }
 
 // align brings t to the given axes, which include its own: it reorders and
 // repeats.
-func (e *elab) align(t *tensor, axes []axis) *tensor {
-	if slices.Equal(t.axes, axes) {
+func (e *elab) align(t *value.Tensor, axes []value.Axis) *value.Tensor {
+	if slices.Equal(t.Axes, axes) {
 		return t
 	}
 	var order []int // t's dimensions in the order of axes
 	var dims []int  // where they go
 	for i, a := range axes {
-		if d := t.axis(a.name); d >= 0 {
+		if d := t.Axis(a.Name); d >= 0 {
 			order, dims = append(order, d), append(dims, i)
 		}
 	}
-	v := t.v
+	v := t.V
 	if len(order) > 0 {
 		v = e.b.Transpose(v, order...)
 	}
-	if len(axes) > len(t.axes) {
-		v = e.b.Broadcast(v, shapeOf(axes), dims...)
+	if len(axes) > len(t.Axes) {
+		v = e.b.Broadcast(v, value.ShapeOf(axes), dims...)
 	}
-	return &tensor{v, axes}
+	return &value.Tensor{V: v, Axes: axes}
 }
 
 // reorder is t with its axes in the order of names, which are all of them.
-func (e *elab) reorder(t *tensor, names []string) *tensor {
-	axes := make([]axis, len(names))
+func (e *elab) reorder(t *value.Tensor, names []string) *value.Tensor {
+	axes := make([]value.Axis, len(names))
 	for i, n := range names {
-		axes[i] = t.axes[t.axis(n)]
+		axes[i] = t.Axes[t.Axis(n)]
 	}
 	return e.align(t, axes)
 }
 
 // without is axes but for the named ones.
-func without(axes []axis, names ...string) []axis {
-	var out []axis
+func without(axes []value.Axis, names ...string) []value.Axis {
+	var out []value.Axis
 	for _, a := range axes {
-		if !slices.Contains(names, a.name) {
+		if !slices.Contains(names, a.Name) {
 			out = append(out, a)
 		}
 	}
@@ -271,24 +269,15 @@ func without(axes []axis, names ...string) []axis {
 }
 
 // need reports an axis that t lacks.
-func (e *elab) need(c *builtinCall, arg string, t *tensor, names ...string) bool {
+func (e *elab) need(c *builtinCall, arg string, t *value.Tensor, names ...string) bool {
 	ok := true
 	for _, n := range names {
-		if t.axis(n) < 0 {
-			e.fail(c.place(arg), syntax.Near(n, namesOf(t.axes)), errNoAxis, c.name, arg, t, n)
+		if t.Axis(n) < 0 {
+			e.fail(c.place(arg), syntax.Near(n, value.NamesOf(t.Axes)), syntax.ErrNoAxis, c.name, arg, t, n)
 			ok = false
 		}
 	}
 	return ok
-}
-
-// dims are the positions of the named axes.
-func (t *tensor) dims(names []string) []int {
-	out := make([]int, len(names))
-	for i, n := range names {
-		out[i] = t.axis(n)
-	}
-	return out
 }
 
 // wide is the type in which sums of elements of type t are taken.
@@ -299,7 +288,9 @@ func wide(t ir.DType) ir.DType {
 	return t
 }
 
-func (e *elab) cast(t *tensor, elem ir.DType) *tensor { return t.with(e.b.Convert(t.v, elem)) }
+func (e *elab) cast(t *value.Tensor, elem ir.DType) *value.Tensor {
+	return t.With(e.b.Convert(t.V, elem))
+}
 
 // commas joins names for a message.
 func commas(names []string) string { return strings.Join(names, ", ") }

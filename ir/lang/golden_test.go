@@ -18,6 +18,7 @@ import (
 
 	"ppc/internal/diag"
 	"ppc/internal/golden"
+	"ppc/ir/lang/config"
 	"ppc/ir/lang/syntax"
 	"ppc/ir/mlir"
 )
@@ -40,7 +41,7 @@ func inMemory(src string) func(string) ([]byte, error) {
 // loadArgs is Load with the words of a golden's stage line: block.key=value
 // for --set, devices=N, sequential, f64, train.
 func loadArgs(src string, args []string) (*Program, error) {
-	opts := Options{ReadFile: inMemory(src)}
+	opts := config.Options{ReadFile: inMemory(src)}
 	for _, a := range args {
 		switch n, isDevices := strings.CutPrefix(a, "devices="); {
 		case isDevices:
@@ -217,8 +218,8 @@ func TestMessages(t *testing.T) {
 	if p, err := loadArgs("hardware { memory = 16 }\nmodel m(x: f32) { return x }", nil); err == nil {
 		note(&Program{Warnings: diag.List{p.WarnMemory(17, strconv.Itoa)}}, nil)
 	}
-	note(Load("missing.pp", Options{ReadFile: inMemory("")}))
-	note(Load("0.pp", Options{ReadFile: func(name string) ([]byte, error) { // includes without end
+	note(Load("missing.pp", config.Options{ReadFile: inMemory("")}))
+	note(Load("0.pp", config.Options{ReadFile: func(name string) ([]byte, error) { // includes without end
 		n, _ := strconv.Atoi(strings.TrimSuffix(name, ".pp"))
 		return []byte(`include "` + strconv.Itoa(n+1) + `.pp"`), nil
 	}}))
@@ -229,27 +230,25 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// messages are the constants of both files messages.go.
+// messages are the constants of syntax/messages.go.
 func messages(t *testing.T) map[string]string {
 	out := make(map[string]string)
-	for _, path := range []string{"messages.go", "syntax/messages.go"} {
-		f, err := parser.ParseFile(gotoken.NewFileSet(), path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
+	f, err := parser.ParseFile(gotoken.NewFileSet(), "syntax/messages.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range f.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != gotoken.CONST {
+			continue
 		}
-		for _, d := range f.Decls {
-			g, ok := d.(*ast.GenDecl)
-			if !ok || g.Tok != gotoken.CONST {
-				continue
+		for _, s := range g.Specs {
+			v := s.(*ast.ValueSpec)
+			text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, s := range g.Specs {
-				v := s.(*ast.ValueSpec)
-				text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
-				if err != nil {
-					t.Fatal(err)
-				}
-				out[v.Names[0].Name] = text
-			}
+			out[v.Names[0].Name] = text
 		}
 	}
 	return out

@@ -6,42 +6,53 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/lang/config"
 	"ppc/ir/lang/syntax"
+	"ppc/ir/lang/value"
 )
 
 // A layerFunc is the function of a layer for a batch of one size.
 type layerFunc struct {
 	fn      *ir.Func
 	decl    *syntax.FuncDecl
-	batch   axis // of the function
-	x       []axis
+	batch   value.Axis // of the function
+	x       []value.Axis
 	elem    ir.DType
 	sides   []side
 	weights []weight
-	aux     int              // scalars after the activation
-	rows    bool             // takes, as its last side input, the rows' numbers, and, as its last weight, the layer's and the step's
-	known   map[string]value // arguments that were given when the layer was stacked
-	checked bool             // for what depends on microbatches
+	aux     int                    // scalars after the activation
+	rows    bool                   // takes, as its last side input, the rows' numbers, and, as its last weight, the layer's and the step's
+	known   map[string]value.Value // arguments that were given when the layer was stacked
+	checked bool                   // for what depends on microbatches
 	bad     bool
+}
+
+// elems are the element types of the weights.
+func (l *layerFunc) elems() []ir.DType {
+	out := make([]ir.DType, len(l.weights))
+	for i, w := range l.weights {
+		out[i] = w.elem
+	}
+	return out
 }
 
 // A side is one per-example argument of a layer.
 type side struct {
 	param syntax.Param
 	elem  ir.DType
-	axes  []axis
+	axes  []value.Axis
 }
 
 // checkLayer checks what can be seen without building.
-func (p *program) checkLayer(d *syntax.FuncDecl) bool {
+func (p *builder) checkLayer(d *syntax.FuncDecl) bool {
 	e := &elab{p: p}
 	if len(d.Params) == 0 {
-		e.fail(d.Span, "layer "+d.Name+"(x: f32[batch, embed])", errLayerArgs, d.Name)
+		e.fail(d.Span, "layer "+d.Name+"(x: f32[batch, embed])", syntax.ErrLayerArgs, d.Name)
 		return false
 	}
 	for i, q := range d.Params {
 		if q.Typ == nil || i == 0 && (!q.Typ.Open || len(q.Typ.Axes) == 0) {
-			e.fail(q.Span, q.Name+": f32[batch, embed]", errUntyped, d.Name, q.Name)
+			e.fail(q.Span, q.Name+": f32[batch, embed]", syntax.ErrUntyped, d.Name, q.Name)
 			return false
 		}
 	}
@@ -50,9 +61,9 @@ func (p *program) checkLayer(d *syntax.FuncDecl) bool {
 
 // layerFor returns the function of layer d for batches of the given size,
 // with some of its parameters known.
-func (e *elab) layerFor(d *syntax.FuncDecl, batch int, lead []string, known map[string]value) *layerFunc {
+func (e *elab) layerFor(d *syntax.FuncDecl, batch int, lead []string, known map[string]value.Value) *layerFunc {
 	key := fmt.Sprint(d.Name, " ", batch, " ", lead)
-	for _, k := range sortedKeys(known) {
+	for _, k := range config.SortedKeys(known) {
 		key += fmt.Sprintf(" %s=%v", k, known[k])
 	}
 	if l := e.model.layers[key]; l != nil {
@@ -82,25 +93,25 @@ func (e *elab) unique(name string) string {
 
 // buildLayer builds d for batches of one size: parameters are the activation,
 // the side inputs, the weights.
-func (p *program) buildLayer(d *syntax.FuncDecl, batch int, lead []string, known map[string]value, rows bool) *layerFunc {
+func (p *builder) buildLayer(d *syntax.FuncDecl, batch int, lead []string, known map[string]value.Value, rows bool) *layerFunc {
 	l := &layerFunc{fn: ir.NewFunc(d.Name), decl: d, rows: rows, known: known}
 	l.fn.Private = true
 	l.fn.Origin = &ir.Origin{Pos: d.Pos(), Name: d.Name, Layer: d.Name}
-	l.batch = axis{d.Params[0].Typ.Axes[0].Name, batch}
-	e := &elab{p: p, b: ir.NewBuilder(l.fn), scope: newScope(), layer: d.Name, sizes: map[string]int{l.batch.name: batch}, building: l}
+	l.batch = value.Axis{Name: d.Params[0].Typ.Axes[0].Name, Size: batch}
+	e := &elab{p: p, b: ir.NewBuilder(l.fn), scope: newScope(), layer: d.Name, sizes: map[string]int{l.batch.Name: batch}, building: l}
 	e.b.Origin = l.fn.Origin
-	e.act = &layout{p: p, of: "activations", rules: p.rules["activations"], batch: l.batch.name, lead: lead}
+	e.act = &config.Layout{P: p.Program, Of: "activations", Rules: p.Rules["activations"], Batch: l.batch.Name, Lead: lead}
 	if !e.layerParams(l, known) {
 		return l
 	}
 	if rows {
 		v := l.fn.NewArg(l.fn.Body, ir.Tensor(ir.I32, batch), "row")
 		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str("row")})
-		v.Sharding = e.act.sharding([]axis{l.batch}, nil)
+		v.Sharding = e.act.Sharding([]value.Axis{l.batch}, nil)
 		place := l.fn.NewArg(l.fn.Body, ir.Tensor(ir.I32, 2), "place")
 		place.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str("place")})
-		e.random = &randomState{rows: &tensor{v, []axis{l.batch}}, place: place}
-		if place.Sharding = e.act.sharding([]axis{{size: 2}}, nil); place.Sharding != nil {
+		e.random = &randomState{rows: &value.Tensor{V: v, Axes: []value.Axis{l.batch}}, place: place}
+		if place.Sharding = e.act.Sharding([]value.Axis{{Size: 2}}, nil); place.Sharding != nil {
 			place.Attrs.Set(ir.KeyGathered, place.Sharding)
 		}
 	}
@@ -109,7 +120,7 @@ func (p *program) buildLayer(d *syntax.FuncDecl, batch int, lead []string, known
 		e.layerPlace(l)
 	}
 	if !done {
-		e.fail(d.Span, "return x", errNoReturn, "layer", d.Name)
+		e.fail(d.Span, "return x", syntax.ErrNoReturn, "layer", d.Name)
 		return l
 	}
 	e.layerResults(l, v)
@@ -118,7 +129,7 @@ func (p *program) buildLayer(d *syntax.FuncDecl, batch int, lead []string, known
 }
 
 // layerParams declares the activation and the side inputs.
-func (e *elab) layerParams(l *layerFunc, known map[string]value) bool {
+func (e *elab) layerParams(l *layerFunc, known map[string]value.Value) bool {
 	ok := true
 	for i := range l.decl.Params {
 		q := &l.decl.Params[i]
@@ -131,10 +142,10 @@ func (e *elab) layerParams(l *layerFunc, known map[string]value) bool {
 			ok = false
 			continue
 		}
-		v := l.fn.NewArg(l.fn.Body, ir.Tensor(elem, shapeOf(axes)...), q.Name)
-		v.Sharding = e.act.sharding(axes, nil)
+		v := l.fn.NewArg(l.fn.Body, ir.Tensor(elem, value.ShapeOf(axes)...), q.Name)
+		v.Sharding = e.act.Sharding(axes, nil)
 		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(q.Name)})
-		t := &tensor{v, axes}
+		t := &value.Tensor{V: v, Axes: axes}
 		if i == 0 {
 			l.x, l.elem = axes, elem
 			t = e.constrained(t)
@@ -148,29 +159,29 @@ func (e *elab) layerParams(l *layerFunc, known map[string]value) bool {
 
 // weight declares one param of the layer that is being built.
 func (l *layerFunc) weight(e *elab, w weight) {
-	if slices.ContainsFunc(w.axes, func(a axis) bool { return a.name == l.batch.name }) {
-		e.fail(w.Span, "", errWeightBatch, w.name, l.batch.name)
-		e.scope.set(w.name, poison{})
+	if slices.ContainsFunc(w.axes, func(a value.Axis) bool { return a.Name == l.batch.Name }) {
+		e.fail(w.Span, "", syntax.ErrWeightBatch, w.name, l.batch.Name)
+		e.scope.set(w.name, value.Poison{})
 		return
 	}
 	l.weights = append(l.weights, w)
-	v := l.fn.NewArg(l.fn.Body, ir.Tensor(w.elem, shapeOf(w.axes)...), w.name)
+	v := l.fn.NewArg(l.fn.Body, ir.Tensor(w.elem, value.ShapeOf(w.axes)...), w.name)
 	v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(w.name)})
-	if s := e.p.weightLayout(true).sharding(w.axes, nil); s != nil {
+	if s := e.p.WeightLayout(true).Sharding(w.axes, nil); s != nil {
 		v.Sharding = s
-		v.Attrs.Set(ir.KeyGathered, e.p.gathered(s, w.axes))
+		v.Attrs.Set(ir.KeyGathered, e.p.Gathered(s, w.axes))
 	}
-	e.scope.set(w.name, &tensor{v, w.axes})
+	e.scope.set(w.name, &value.Tensor{V: v, Axes: w.axes})
 }
 
 // layerResults checks what the layer returns: a value of its first argument's
 // type, then scalars.
-func (e *elab) layerResults(l *layerFunc, v value) {
-	vs, ok := v.(tuple)
+func (e *elab) layerResults(l *layerFunc, v value.Value) {
+	vs, ok := v.(value.Tuple)
 	if !ok {
-		vs = tuple{v}
+		vs = value.Tuple{v}
 	}
-	if isPoison(vs...) {
+	if value.IsPoison(vs...) {
 		return
 	}
 	ret := lastReturn(l.decl.Body)
@@ -181,57 +192,54 @@ func (e *elab) layerResults(l *layerFunc, v value) {
 		return l.decl.Span
 	}
 	x := l.decl.Params[0].Name
-	t, ok := vs[0].(*tensor)
-	if !ok || t.elem() != l.elem || len(t.axes) != len(l.x) || !allIn(t.axes, l.x) {
-		to := describe(vs[0])
+	t, ok := vs[0].(*value.Tensor)
+	if !ok || t.Elem() != l.elem || len(t.Axes) != len(l.x) || !allIn(t.Axes, l.x) {
+		to := value.Describe(vs[0])
 		if ok {
 			to = e.sized(t, l.x)
 		}
-		e.fail(at(0), "", errLayerType, l.decl.Name, x, typeText(l.elem, l.x), to)
+		e.fail(at(0), "", syntax.ErrLayerType, l.decl.Name, x, value.TypeText(l.elem, l.x), to)
 		return
 	}
-	out := []*ir.Value{e.constrained(e.align(t, l.x)).v}
-	if s := e.act.sharding(l.x, nil); e.p.explicit() && s != nil { // what goes out lies as what comes in, also without rules
+	out := []*ir.Value{e.constrained(e.align(t, l.x)).V}
+	if s := e.act.Sharding(l.x, nil); e.p.Explicit() && s != nil { // what goes out lies as what comes in, also without rules
 		out[0] = e.b.Constrain(out[0], s)
 	}
 	for i, r := range vs[1:] {
-		s, ok := r.(*tensor)
-		if !ok || len(s.axes) > 0 || !s.elem().IsFloat() {
-			e.fail(at(i+1), "mean(…) makes it one", errLayerAux, l.decl.Name, i+2, describe(r))
+		s, ok := r.(*value.Tensor)
+		if !ok || len(s.Axes) > 0 || !s.Elem().IsFloat() {
+			e.fail(at(i+1), "mean(…) makes it one", syntax.ErrLayerAux, l.decl.Name, i+2, value.Describe(r))
 			return
 		}
-		out = append(out, s.v)
+		out = append(out, s.V)
 	}
 	l.aux = len(out) - 1
 	e.b.Return(out...)
-	l.fn.Results[0].Sharding = e.act.sharding(l.x, nil)
+	l.fn.Results[0].Sharding = e.act.Sharding(l.x, nil)
 }
 
-func allIn(as, bs []axis) bool {
-	return !slices.ContainsFunc(as, func(a axis) bool { return !slices.Contains(bs, a) })
+func allIn(as, bs []value.Axis) bool {
+	return !slices.ContainsFunc(as, func(a value.Axis) bool { return !slices.Contains(bs, a) })
 }
-
-// maxLayers bounds how many layers are stacked.
-const maxLayers = 1 << 20
 
 // stacked is pipeline(layer, layers: n)(x, sides…) and the same with stack.
-func (e *elab) stacked(x, inner *syntax.CallExpr, which *syntax.NameRef) value {
+func (e *elab) stacked(x, inner *syntax.CallExpr, which *syntax.NameRef) value.Value {
 	if e.model == nil || len(e.frames) > 0 {
-		return e.fail(which.Span, "call it in the model", errStackPlace, which.Name)
+		return e.fail(which.Span, "call it in the model", syntax.ErrStackPlace, which.Name)
 	}
 	s, ok := e.stackArgs(inner, which)
 	if !ok {
 		for _, a := range x.Args {
 			e.eval(a.Value)
 		}
-		return poison{}
+		return value.Poison{}
 	}
 	operands, ok := e.stackOperands(x, s.decl)
 	if !ok {
-		return poison{}
+		return value.Poison{}
 	}
 	e.mark(x.Span)
-	if which.Name == "pipeline" && !e.p.opts.Sequential {
+	if which.Name == "pipeline" && !e.p.Opts.Sequential {
 		return e.pipeline(x, s, operands)
 	}
 	return e.stack(x, s, operands)
@@ -243,23 +251,23 @@ type stackCall struct {
 	layers int
 	at     syntax.Span // of the number of layers
 	name   string
-	known  map[string]value
+	known  map[string]value.Value
 }
 
 func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall, bool) {
 	if len(c.Args) == 0 || c.Args[0].Name != nil {
-		e.fail(c.Span, which.Name+"(layer, layers: 8)(x)", errStackForm, which.Name)
+		e.fail(c.Span, which.Name+"(layer, layers: 8)(x)", syntax.ErrStackForm, which.Name)
 		return nil, false
 	}
 	v := e.eval(c.Args[0].Value)
-	ref, ok := v.(layerRef)
+	ref, ok := v.(value.LayerRef)
 	if !ok {
-		if !isPoison(v) {
-			e.fail(c.Args[0].Span, "", errWant, which.Name+"'s first argument", "a layer", describe(v))
+		if !value.IsPoison(v) {
+			e.fail(c.Args[0].Span, "", syntax.ErrWant, which.Name+"'s first argument", "a layer", value.Describe(v))
 		}
 		return nil, false
 	}
-	s := &stackCall{decl: ref.decl, name: ref.decl.Name, known: make(map[string]value)}
+	s := &stackCall{decl: ref.Decl, name: ref.Decl.Name, known: make(map[string]value.Value)}
 	if !e.p.checkLayer(s.decl) {
 		return nil, false
 	}
@@ -272,26 +280,26 @@ func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall,
 				name = a.Name.Name
 				hint = syntax.Near(name, append(static, "layers", "name"))
 			}
-			e.fail(a.Span, hint, errUnknownArg, which.Name, name)
+			e.fail(a.Span, hint, syntax.ErrUnknownArg, which.Name, name)
 			return nil, false
 		}
 		v := e.eval(a.Value)
 		switch a.Name.Name {
 		case "layers":
 			n, isNum := e.toNumber(v, a.Value, "layers")
-			whole, isWhole := n.whole()
+			whole, isWhole := n.Whole()
 			if !isNum {
 				return nil, false
 			}
-			if !isWhole || whole < 1 || whole > maxLayers {
-				e.fail(a.Span, "", errRange, which.Name, "layers", n, 1, maxLayers)
+			if !isWhole || whole < 1 || whole > config.MaxLayers {
+				e.fail(a.Span, "", syntax.ErrRange, which.Name, "layers", n, 1, config.MaxLayers)
 				return nil, false
 			}
 			s.layers, s.at = whole, syntax.Span{Src: a.Name.Src, Line: a.Name.Line, Col: a.Name.Col, Len: a.Span.Col + a.Span.Len - a.Name.Col}
 		case "name":
-			t, isText := v.(text)
+			t, isText := v.(value.Text)
 			if !isText {
-				e.fail(a.Span, "", errWant, which.Name+"'s name", "a text in quotes", describe(v))
+				e.fail(a.Span, "", syntax.ErrWant, which.Name+"'s name", "a text in quotes", value.Describe(v))
 				return nil, false
 			}
 			s.name = string(t)
@@ -300,7 +308,7 @@ func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall,
 		}
 	}
 	if s.layers == 0 {
-		e.fail(c.Span, which.Name+"("+s.decl.Name+", layers: 8)", errMissingArg, which.Name, "layers")
+		e.fail(c.Span, which.Name+"("+s.decl.Name+", layers: 8)", syntax.ErrMissingArg, which.Name, "layers")
 		return nil, false
 	}
 	return s, e.staticGiven(s, c)
@@ -326,17 +334,17 @@ func (e *elab) staticGiven(s *stackCall, c *syntax.CallExpr) bool {
 		v, given := s.known[q.Name]
 		if !given {
 			if q.Def == nil {
-				e.fail(c.Span, "", errMissingArg, s.decl.Name, q.Name)
+				e.fail(c.Span, "", syntax.ErrMissingArg, s.decl.Name, q.Name)
 				return false
 			}
 			v = (&elab{p: e.p}).eval(q.Def)
 		}
-		if isPoison(v) {
+		if value.IsPoison(v) {
 			return false
 		}
 		want := map[string]string{"number": "a number", "bool": "a truth value", "text": "a text"}[q.Typ.Elem]
-		if v.kind() != want {
-			e.fail(c.Span, "", errWant, s.decl.Name+"'s "+q.Name, want, describe(v))
+		if v.Kind() != want {
+			e.fail(c.Span, "", syntax.ErrWant, s.decl.Name+"'s "+q.Name, want, value.Describe(v))
 			return false
 		}
 		s.known[q.Name] = v
@@ -345,7 +353,7 @@ func (e *elab) staticGiven(s *stackCall, c *syntax.CallExpr) bool {
 }
 
 // stackOperands evaluates the activation and the side inputs.
-func (e *elab) stackOperands(x *syntax.CallExpr, d *syntax.FuncDecl) ([]*tensor, bool) {
+func (e *elab) stackOperands(x *syntax.CallExpr, d *syntax.FuncDecl) ([]*value.Tensor, bool) {
 	var params []syntax.Param
 	var names []string
 	for _, q := range d.Params {
@@ -354,28 +362,28 @@ func (e *elab) stackOperands(x *syntax.CallExpr, d *syntax.FuncDecl) ([]*tensor,
 		}
 	}
 	slots, ok := e.match(x, d.Name, names)
-	out := make([]*tensor, len(params))
+	out := make([]*value.Tensor, len(params))
 	for i, q := range params {
 		if slots[i] == nil {
 			if ok {
-				e.fail(x.Span, "("+strings.Join(names, ", ")+")", errMissingArg, d.Name, q.Name)
+				e.fail(x.Span, "("+strings.Join(names, ", ")+")", syntax.ErrMissingArg, d.Name, q.Name)
 				ok = false
 			}
 			continue
 		}
 		v := e.eval(slots[i].Value)
-		t, isTensor := v.(*tensor)
+		t, isTensor := v.(*value.Tensor)
 		if !isTensor {
-			if !isPoison(v) {
-				e.fail(slots[i].Span, "", errWant, d.Name+"'s "+q.Name, "a tensor", describe(v))
+			if !value.IsPoison(v) {
+				e.fail(slots[i].Span, "", syntax.ErrWant, d.Name+"'s "+q.Name, "a tensor", value.Describe(v))
 			}
 			ok = false
 			continue
 		}
 		elem, axes, good := e.typ(q.Typ)
 		ok = ok && good
-		if good && (t.elem() != elem || !allIn(t.axes, axes) || i == 0 && len(t.axes) != len(axes)) {
-			e.fail(slots[i].Span, "", errWant, d.Name+"'s "+q.Name, typeText(elem, axes), e.sized(t, axes))
+		if good && (t.Elem() != elem || !allIn(t.Axes, axes) || i == 0 && len(t.Axes) != len(axes)) {
+			e.fail(slots[i].Span, "", syntax.ErrWant, d.Name+"'s "+q.Name, value.TypeText(elem, axes), e.sized(t, axes))
 			ok = false
 		}
 		out[i] = t
@@ -384,12 +392,12 @@ func (e *elab) stackOperands(x *syntax.CallExpr, d *syntax.FuncDecl) ([]*tensor,
 }
 
 // sized is t for a message, with the sizes that clash with the wanted axes.
-func (e *elab) sized(t *tensor, want []axis) string {
+func (e *elab) sized(t *value.Tensor, want []value.Axis) string {
 	s := t.String()
-	for _, a := range t.axes {
+	for _, a := range t.Axes {
 		for _, w := range want {
-			if a.name == w.name && a.size != w.size {
-				s += fmt.Sprintf(" with %s = %d, not %d", a.name, a.size, w.size)
+			if a.Name == w.Name && a.Size != w.Size {
+				s += fmt.Sprintf(" with %s = %d, not %d", a.Name, a.Size, w.Size)
 			}
 		}
 	}
@@ -397,19 +405,19 @@ func (e *elab) sized(t *tensor, want []axis) string {
 }
 
 // stack applies a layer to the whole batch, layer after layer.
-func (e *elab) stack(x *syntax.CallExpr, s *stackCall, ops []*tensor) value {
-	batch := ops[0].axes[0]
+func (e *elab) stack(x *syntax.CallExpr, s *stackCall, ops []*value.Tensor) value.Value {
+	batch := ops[0].Axes[0]
 	_, want, _ := e.typ(s.decl.Params[0].Typ)
-	batch.size = want[0].size
-	l := e.layerFor(s.decl, batch.size, []string{"stage"}, s.known)
+	batch.Size = want[0].Size
+	l := e.layerFor(s.decl, batch.Size, []string{"stage"}, s.known)
 	if l.bad {
-		return poison{}
+		return value.Poison{}
 	}
-	e.p.use.stacks = append(e.p.use.stacks, s.layers)
-	e.p.use.seen(l)
+	e.p.Use.Stacks = append(e.p.Use.Stacks, s.layers)
+	e.p.Use.Seen(l.fn, l.elems())
 	values := e.operands(l, ops, l, s)
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "layer", Attr: ir.Sym(l.fn.Name)}, ir.NamedAttr{Name: "layers", Attr: ir.I64Attr(s.layers)},
-		ir.NamedAttr{Name: "sides", Attr: ir.I64Attr(l.numSides())}, ir.NamedAttr{Name: "config", Attr: e.p.stackAttr()})
+		ir.NamedAttr{Name: "sides", Attr: ir.I64Attr(l.numSides())}, ir.NamedAttr{Name: "config", Attr: e.p.StackAttr()})
 	return e.stackResults(ir.PPStack, l, ops, values, attrs)
 }
 
@@ -421,57 +429,57 @@ func (l *layerFunc) numSides() int {
 }
 
 // pipeline applies a layer by the schedule of the pipeline block.
-func (e *elab) pipeline(x *syntax.CallExpr, s *stackCall, ops []*tensor) value {
+func (e *elab) pipeline(x *syntax.CallExpr, s *stackCall, ops []*value.Tensor) value.Value {
 	_, want, _ := e.typ(s.decl.Params[0].Typ)
 	batch := want[0]
-	inside := &layout{p: e.p, rules: e.p.rules["activations"], batch: batch.name}
-	sched, ok := e.schedule(s.at, s.layers, batch, inside.cuts(namesOf(want))[0])
+	inside := &config.Layout{P: e.p.Program, Rules: e.p.Rules["activations"], Batch: batch.Name}
+	sched, ok := e.schedule(s.at, s.layers, batch, inside.Cuts(value.NamesOf(want))[0])
 	if !ok {
-		return poison{}
+		return value.Poison{}
 	}
-	l := e.layerFor(s.decl, batch.size/sched.microbatches, nil, s.known)
+	l := e.layerFor(s.decl, batch.Size/sched.Microbatches, nil, s.known)
 	if l.bad {
-		return poison{}
+		return value.Poison{}
 	}
-	e.p.checkRows(l, sched.microbatches)
+	e.p.checkRows(l, sched.Microbatches)
 	outside, sidesOf := "", l
-	if sched.pipelined < s.layers {
-		whole := e.layerFor(s.decl, batch.size, []string{"stage"}, s.known)
+	if sched.Pipelined < s.layers {
+		whole := e.layerFor(s.decl, batch.Size, []string{"stage"}, s.known)
 		if whole.bad {
-			return poison{}
+			return value.Poison{}
 		}
 		outside, sidesOf = whole.fn.Name, whole
-		e.p.use.stacks = append(e.p.use.stacks, s.layers-sched.pipelined)
+		e.p.Use.Stacks = append(e.p.Use.Stacks, s.layers-sched.Pipelined)
 	}
-	e.p.use.schedules = append(e.p.use.schedules, sched)
-	e.p.use.seen(l)
+	e.p.Use.Schedules = append(e.p.Use.Schedules, sched)
+	e.p.Use.Seen(l.fn, l.elems())
 	values := e.operands(l, ops, sidesOf, s)
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "layer", Attr: ir.Sym(l.fn.Name)}, ir.NamedAttr{Name: "layers", Attr: ir.I64Attr(s.layers)},
-		ir.NamedAttr{Name: "sides", Attr: ir.I64Attr(l.numSides())}, ir.NamedAttr{Name: "config", Attr: sched.attr(e.p, outside)})
+		ir.NamedAttr{Name: "sides", Attr: ir.I64Attr(l.numSides())}, ir.NamedAttr{Name: "config", Attr: sched.Attr(e.p.Program, outside)})
 	return e.stackResults(ir.PPPipeline, l, ops, values, attrs)
 }
 
 // operands are the activation, the side inputs, and the stacked weights, which
 // become parameters of main. A side input that has no batch axis is shared: it
 // gets the batch of shared, the function whose batch is the largest.
-func (e *elab) operands(l *layerFunc, ops []*tensor, shared *layerFunc, s *stackCall) []*ir.Value {
+func (e *elab) operands(l *layerFunc, ops []*value.Tensor, shared *layerFunc, s *stackCall) []*ir.Value {
 	_, want, _ := e.typ(l.decl.Params[0].Typ)
-	values := []*ir.Value{e.constrained(e.align(ops[0], want)).v}
+	values := []*ir.Value{e.constrained(e.align(ops[0], want)).V}
 	for i, sd := range l.sides {
 		t := ops[i+1]
 		axes := slices.Clone(sd.axes)
 		for k := range axes {
-			if axes[k].name == l.batch.name {
-				axes[k].size = shared.batch.size
-				if d := t.axis(l.batch.name); d >= 0 {
-					axes[k].size = t.axes[d].size
+			if axes[k].Name == l.batch.Name {
+				axes[k].Size = shared.batch.Size
+				if d := t.Axis(l.batch.Name); d >= 0 {
+					axes[k].Size = t.Axes[d].Size
 				}
 			}
 		}
-		values = append(values, e.align(t, axes).v)
+		values = append(values, e.align(t, axes).V)
 	}
 	if l.rows {
-		values = append(values, e.b.Iota(ir.Tensor(ir.I32, want[0].size), 0))
+		values = append(values, e.b.Iota(ir.Tensor(ir.I32, want[0].Size), 0))
 	}
 	for _, w := range l.weights {
 		values = append(values, e.parameter(s.at, w, s.name+"."+w.name, s.layers))
@@ -482,16 +490,16 @@ func (e *elab) operands(l *layerFunc, ops []*tensor, shared *layerFunc, s *stack
 	return values
 }
 
-func (e *elab) stackResults(kind ir.Kind, l *layerFunc, ops []*tensor, values []*ir.Value, attrs ir.Attrs) value {
+func (e *elab) stackResults(kind ir.Kind, l *layerFunc, ops []*value.Tensor, values []*ir.Value, attrs ir.Attrs) value.Value {
 	types := []*ir.Type{values[0].Type}
 	for _, r := range l.fn.Results[1:] {
 		types = append(types, r.Type)
 	}
 	_, want, _ := e.typ(l.decl.Params[0].Typ)
 	rs := e.b.Emit(kind, values, attrs, nil, types).Results
-	out := tuple{e.constrained(&tensor{rs[0], want})}
+	out := value.Tuple{e.constrained(&value.Tensor{V: rs[0], Axes: want})}
 	for _, r := range rs[1:] {
-		out = append(out, &tensor{v: r})
+		out = append(out, &value.Tensor{V: r})
 	}
 	if len(out) == 1 {
 		return out[0]

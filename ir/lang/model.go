@@ -2,10 +2,11 @@ package lang
 
 import (
 	"fmt"
-	"slices"
 
 	"ppc/ir"
+	"ppc/ir/lang/config"
 	"ppc/ir/lang/syntax"
+	"ppc/ir/lang/value"
 )
 
 // A modelState is what is built besides the values of the main function.
@@ -37,32 +38,50 @@ type ratio struct {
 	divisor *ir.Value
 }
 
+// A builder makes the module of a program.
+type builder struct {
+	*config.Program
+	builtins map[string]*builtin
+}
+
+func newBuilder(opts config.Options) *builder {
+	p := &builder{builtins: newBuiltins()}
+	p.Program = config.NewProgram(opts, config.Language{
+		Number: func(_ *config.Program, x syntax.Expr, what string) (value.Number, bool) {
+			e := &elab{p: p}
+			return e.toNumber(e.eval(x), x, what)
+		},
+		Builtin: func(name string) bool { return p.builtins[name] != nil },
+	})
+	return p
+}
+
 // build makes the module of the program's model.
-func (p *program) build() *ir.Module {
-	if len(p.models) == 0 && p.opts.Library {
+func (p *builder) build() *ir.Module {
+	if len(p.Models) == 0 && p.Opts.Library {
 		p.checkUnused(nil)
 		return nil
 	}
-	if len(p.models) == 0 {
-		root := p.files[len(p.files)-1].Src
-		p.Report(syntax.Span{Src: root, Line: 1, Col: 1, Len: 1}, "model name(inputs) { … return loss }", errNoModel)
+	if len(p.Models) == 0 {
+		root := p.Files[len(p.Files)-1].Src
+		p.Report(syntax.Span{Src: root, Line: 1, Col: 1, Len: 1}, "model name(inputs) { … return loss }", syntax.ErrNoModel)
 		return nil
 	}
-	d := p.models[0]
+	d := p.Models[0]
 	m := &ir.Module{Name: d.Name}
-	if p.mesh != nil {
-		m.Meshes = []*ir.Mesh{p.mesh}
+	if p.Mesh != nil {
+		m.Meshes = []*ir.Mesh{p.Mesh}
 	}
-	if p.explicit() {
+	if p.Explicit() {
 		m.Attrs.Set(ir.KeyMode, ir.Str("explicit"))
 	}
 	f := ir.NewFunc("main")
 	f.Origin = &ir.Origin{Pos: d.Pos(), Name: d.Name}
 	e := &elab{p: p, b: ir.NewBuilder(f), scope: newScope(), model: &modelState{module: m, params: make(map[string]syntax.Span), layers: make(map[string]*layerFunc)}}
-	e.act = &layout{p: p, of: "activations", rules: p.rules["activations"], lead: []string{"stage"}}
-	e.act.batch, p.pipelined = p.batchAxis(d)
+	e.act = &config.Layout{P: p.Program, Of: "activations", Rules: p.Rules["activations"], Lead: []string{"stage"}}
+	e.act.Batch, p.Pipelined = p.BatchAxis(d)
 	e.inputs(d)
-	e.model.batch = e.act.batch
+	e.model.batch = e.act.Batch
 	for _, q := range d.Params {
 		if e.model.batch == "" && q.Typ != nil && len(q.Typ.Axes) > 0 {
 			e.model.batch = q.Typ.Axes[0].Name
@@ -70,16 +89,16 @@ func (p *program) build() *ir.Module {
 	}
 	v, done := e.run(d.Body)
 	if !done {
-		e.fail(d.Span, "return loss", errNoReturn, "model", d.Name)
+		e.fail(d.Span, "return loss", syntax.ErrNoReturn, "model", d.Name)
 	}
 	e.results(d, v)
 	p.checkUnused(e.model.layers)
 	m.Funcs = append([]*ir.Func{f}, m.Funcs...)
 	if p.Count == 0 {
-		p.checkNames(m)
+		p.CheckNames(m)
 		p.markTraining(e.model, d, v)
 		p.checkAccumulated(e.model, d)
-		if n, given := p.num("pipeline", "combine"); given {
+		if n, given := p.Num("pipeline", "combine"); given {
 			m.Attrs.Set(ir.KeyCombine, ir.I64Attr(n))
 		}
 	}
@@ -87,18 +106,18 @@ func (p *program) build() *ir.Module {
 }
 
 // checkUnused builds the layers that no model stacks, to see their errors.
-func (p *program) checkUnused(used map[string]*layerFunc) {
-	p.rests = true
+func (p *builder) checkUnused(used map[string]*layerFunc) {
+	p.Rests = true
 	built := make(map[*syntax.FuncDecl]bool)
 	for _, l := range used {
 		built[l.decl] = true
 	}
-	for _, name := range sortedKeys(p.fns) {
-		d := p.fns[name]
+	for _, name := range config.SortedKeys(p.Fns) {
+		d := p.Fns[name]
 		if d.Kind != "layer" || built[d] || !p.checkLayer(d) {
 			continue
 		}
-		known := make(map[string]value)
+		known := make(map[string]value.Value)
 		ok := true
 		for _, q := range d.Params {
 			if q.Static() {
@@ -107,62 +126,8 @@ func (p *program) checkUnused(used map[string]*layerFunc) {
 				}
 			}
 		}
-		if batch := p.axes.of[d.Params[0].Typ.Axes[0].Name]; ok && batch != nil {
-			p.buildLayer(d, batch.size, nil, known, false)
-		}
-	}
-}
-
-// batchAxis is the axis that pipelines cut into microbatches: the first axis
-// of the first argument of the layers that d stacks. pipelined says whether
-// the first of them is in a pipeline.
-func (p *program) batchAxis(d *syntax.FuncDecl) (name string, pipelined bool) {
-	var visit func(x syntax.Expr)
-	visit = func(x syntax.Expr) {
-		switch x := x.(type) {
-		case *syntax.CallExpr:
-			visit(x.Fn)
-			for _, a := range x.Args {
-				if n, ok := a.Value.(*syntax.NameRef); ok && name == "" {
-					if l := p.fns[n.Name]; l != nil && l.Kind == "layer" && len(l.Params) > 0 && l.Params[0].Typ != nil && len(l.Params[0].Typ.Axes) > 0 {
-						name = l.Params[0].Typ.Axes[0].Name
-						fn, _ := x.Fn.(*syntax.NameRef)
-						pipelined = fn != nil && fn.Name == "pipeline"
-					}
-				}
-				visit(a.Value)
-			}
-		case *syntax.BinaryExpr:
-			visit(x.X)
-			visit(x.Y)
-		case *syntax.UnaryExpr:
-			visit(x.X)
-		case *syntax.ListLit:
-			for _, it := range x.Items {
-				visit(it.Value)
-			}
-		}
-	}
-	visitBody(d.Body, visit)
-	return name, pipelined
-}
-
-// visitBody calls visit for every expression of a body.
-func visitBody(body []syntax.Stmt, visit func(syntax.Expr)) {
-	for _, s := range body {
-		switch s := s.(type) {
-		case *syntax.AssignStmt:
-			visit(s.Value)
-		case *syntax.ReturnStmt:
-			for _, a := range s.Args {
-				visit(a.Value)
-			}
-		case *syntax.IfStmt:
-			for _, b := range s.Branches {
-				visit(b.Cond)
-				visitBody(b.Body, visit)
-			}
-			visitBody(s.Alt, visit)
+		if batch := p.Axes.Of[d.Params[0].Typ.Axes[0].Name]; ok && batch != nil {
+			p.buildLayer(d, batch.Size, nil, known, false)
 		}
 	}
 }
@@ -171,54 +136,54 @@ func visitBody(body []syntax.Stmt, visit func(syntax.Expr)) {
 func (e *elab) inputs(d *syntax.FuncDecl) {
 	for _, q := range d.Params {
 		if _, taken := e.scope.vars[q.Name]; taken {
-			e.fail(q.Span, "", errTwice, "input", q.Name, q.Line)
+			e.fail(q.Span, "", syntax.ErrTwice, "input", q.Name, q.Line)
 			continue
 		}
 		if q.Typ == nil {
-			e.fail(q.Span, q.Name+": f32[batch]", errUntyped, d.Name, q.Name)
-			e.scope.set(q.Name, poison{})
+			e.fail(q.Span, q.Name+": f32[batch]", syntax.ErrUntyped, d.Name, q.Name)
+			e.scope.set(q.Name, value.Poison{})
 			continue
 		}
 		elem, axes, ok := e.typ(q.Typ)
 		if !ok {
-			e.scope.set(q.Name, poison{})
+			e.scope.set(q.Name, value.Poison{})
 			continue
 		}
-		v := e.b.Func.NewArg(e.b.Func.Body, ir.Tensor(elem, shapeOf(axes)...), q.Name)
+		v := e.b.Func.NewArg(e.b.Func.Body, ir.Tensor(elem, value.ShapeOf(axes)...), q.Name)
 		v.Sharding = e.laid(e.act, q.Span, q.Name, axes)
 		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(q.Name)}, ir.NamedAttr{Name: ir.KeyKind, Attr: ir.Str("input")},
-			ir.NamedAttr{Name: ir.KeyLogical, Attr: stringArray(namesOf(axes))})
+			ir.NamedAttr{Name: ir.KeyLogical, Attr: config.StringArray(value.NamesOf(axes))})
 		e.model.params[q.Name] = q.Span
-		e.scope.set(q.Name, &tensor{v, axes})
+		e.scope.set(q.Name, &value.Tensor{V: v, Axes: axes})
 	}
 }
 
 // laid is the sharding of a declared tensor; its sizes must divide. Of the
 // batch of a pipeline the schedule says so better.
-func (e *elab) laid(l *layout, at syntax.Span, name string, axes []axis) *ir.Sharding {
+func (e *elab) laid(l *config.Layout, at syntax.Span, name string, axes []value.Axis) *ir.Sharding {
 	p := e.p
-	return l.sharding(axes, func(a axis, c cut, parts int) {
-		if a.name == l.batch && p.pipelined {
+	return l.Sharding(axes, func(a value.Axis, c config.Cut, parts int) {
+		if a.Name == l.Batch && p.Pipelined {
 			return
 		}
-		hint := fmt.Sprintf("%s = %d fits", a.name, (a.size/parts+1)*parts)
-		if c.rule != nil && c.rule.Src != nil {
-			if !p.firstUndivided(c.rule, a.name) {
+		hint := fmt.Sprintf("%s = %d fits", a.Name, (a.Size/parts+1)*parts)
+		if c.Rule != nil && c.Rule.Src != nil {
+			if !p.FirstUndivided(c.Rule, a.Name) {
 				return
 			}
-			hint = fmt.Sprintf("the rule is at %s:%d; %s", c.rule.Src.Name, c.rule.Line, hint)
+			hint = fmt.Sprintf("the rule is at %s:%d; %s", c.Rule.Src.Name, c.Rule.Line, hint)
 		}
-		e.fail(at, hint, errDivide, name, a.size, a.name, commas(c.mesh), parts)
+		e.fail(at, hint, syntax.ErrDivide, name, a.Size, a.Name, commas(c.Mesh), parts)
 	})
 }
 
 // results makes what the model returns the results of main.
-func (e *elab) results(d *syntax.FuncDecl, v value) {
-	vs, ok := v.(tuple)
+func (e *elab) results(d *syntax.FuncDecl, v value.Value) {
+	vs, ok := v.(value.Tuple)
 	if !ok {
-		vs = tuple{v}
+		vs = value.Tuple{v}
 	}
-	if isPoison(vs...) || e.p.Count > 0 {
+	if value.IsPoison(vs...) || e.p.Count > 0 {
 		e.b.Return()
 		return
 	}
@@ -226,28 +191,28 @@ func (e *elab) results(d *syntax.FuncDecl, v value) {
 	seen := make(map[string]bool)
 	var out []*ir.Value
 	for i, r := range vs {
-		t, ok := r.(*tensor)
+		t, ok := r.(*value.Tensor)
 		if !ok {
-			e.fail(ret.Args[i].Span, "", errWant, "the result of a model", "a tensor", describe(r))
+			e.fail(ret.Args[i].Span, "", syntax.ErrWant, "the result of a model", "a tensor", value.Describe(r))
 			continue
 		}
 		name := resultName(ret.Args[i], t, len(vs))
 		if seen[name] {
-			e.fail(ret.Args[i].Span, "return loss: …, out: …", errResultTwice, name)
+			e.fail(ret.Args[i].Span, "return loss: …, out: …", syntax.ErrResultTwice, name)
 		}
 		seen[name] = true
-		e.b.Func.Results = append(e.b.Func.Results, ir.Result{Type: t.v.Type, Sharding: e.act.sharding(t.axes, nil), Attrs: ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(name)})})
-		out = append(out, t.v)
+		e.b.Func.Results = append(e.b.Func.Results, ir.Result{Type: t.V.Type, Sharding: e.act.Sharding(t.Axes, nil), Attrs: ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(name)})})
+		out = append(out, t.V)
 	}
 	e.b.Return(out...)
 }
 
 // resultName is what was written, or loss for a number, or the variable's name.
-func resultName(a syntax.Arg, t *tensor, n int) string {
+func resultName(a syntax.Arg, t *value.Tensor, n int) string {
 	if a.Name != nil {
 		return a.Name.Name
 	}
-	if len(t.axes) == 0 && t.elem().IsFloat() && n == 1 {
+	if len(t.Axes) == 0 && t.Elem().IsFloat() && n == 1 {
 		return "loss"
 	}
 	if v, ok := a.Value.(*syntax.NameRef); ok {
@@ -272,7 +237,7 @@ type weight struct {
 	syntax.Span
 	name string
 	elem ir.DType
-	axes []axis
+	axes []value.Axis
 	init string
 	file string
 
@@ -286,17 +251,17 @@ func (e *elab) weights(s *syntax.WeightStmt) []weight {
 	var out []weight
 	for _, n := range s.Names {
 		if _, taken := e.scope.vars[n.Name]; taken {
-			e.fail(n.Span, "", errParamTwice, n.Name)
+			e.fail(n.Span, "", syntax.ErrParamTwice, n.Name)
 			continue
 		}
 		if !ok || !okInit {
-			e.scope.set(n.Name, poison{})
+			e.scope.set(n.Name, value.Poison{})
 			continue
 		}
 		w := weight{Span: n.Span, name: n.Name, elem: elem, axes: axes, init: init, frozen: s.Frozen}
 		if s.File != nil {
 			if w.file = s.File.Text; len(s.Names) > 1 {
-				e.fail(s.File.Span, "declare them one by one", errFileMany, s.File.Text, len(s.Names))
+				e.fail(s.File.Span, "declare them one by one", syntax.ErrFileMany, s.File.Text, len(s.Names))
 			}
 		}
 		out = append(out, w)
@@ -307,16 +272,16 @@ func (e *elab) weights(s *syntax.WeightStmt) []weight {
 // initial is the initializer of a param; none is zeros... a param must say.
 func (e *elab) initial(s *syntax.WeightStmt) (string, bool) {
 	if s.Init == nil {
-		e.fail(s.Names[0].Span, "= normal(0.02), ones or zeros", errNoInit, s.Names[0].Name)
+		e.fail(s.Names[0].Span, "= normal(0.02), ones or zeros", syntax.ErrNoInit, s.Names[0].Name)
 		return "", false
 	}
 	switch v := e.eval(s.Init).(type) {
-	case initializer:
+	case value.Initializer:
 		return string(v), true
-	case poison:
+	case value.Poison:
 		return "", false
 	default:
-		e.fail(s.Init.At(), "normal(0.02), uniform(-1, 1), constant(0.5), ones or zeros", errWant, "the value of a param", "an initializer", describe(v))
+		e.fail(s.Init.At(), "normal(0.02), uniform(-1, 1), constant(0.5), ones or zeros", syntax.ErrWant, "the value of a param", "an initializer", value.Describe(v))
 		return "", false
 	}
 }
@@ -325,21 +290,21 @@ func (e *elab) initial(s *syntax.WeightStmt) (string, bool) {
 // of the leading axis of a layer's stacked parameter, 0 for the model's own.
 func (e *elab) parameter(at syntax.Span, w weight, path string, layers int) *ir.Value {
 	if prev, taken := e.model.params[path]; taken {
-		e.fail(at, `stack(…, name: "other")`, errPathTwice, path, prev.Line)
+		e.fail(at, `stack(…, name: "other")`, syntax.ErrPathTwice, path, prev.Line)
 	}
 	e.model.params[path] = at
-	shape := shapeOf(w.axes)
+	shape := value.ShapeOf(w.axes)
 	if layers > 0 {
 		shape = append([]int{layers}, shape...)
 	}
 	v := e.b.Func.NewArg(e.b.Func.Body, ir.Tensor(w.elem, shape...), path)
-	if s := e.laid(e.p.weightLayout(layers > 0), w.Span, w.name, w.axes); s != nil {
+	if s := e.laid(e.p.WeightLayout(layers > 0), w.Span, w.name, w.axes); s != nil {
 		if v.Sharding = s; layers > 0 {
 			v.Sharding = s.Prepend()
 		}
 	}
 	as := []ir.NamedAttr{{Name: ir.KeyName, Attr: ir.Str(path)}, {Name: ir.KeyKind, Attr: ir.Str("param")}, {Name: ir.KeyInit, Attr: ir.Str(w.init)},
-		{Name: ir.KeyLogical, Attr: stringArray(namesOf(w.axes))}}
+		{Name: ir.KeyLogical, Attr: config.StringArray(value.NamesOf(w.axes))}}
 	if layers > 0 {
 		as = append(as, ir.NamedAttr{Name: ir.KeyLayers, Attr: ir.I64Attr(layers)})
 	}
@@ -362,15 +327,33 @@ func (e *elab) declareWeight(s *syntax.WeightStmt) {
 			e.building.weight(e, w)
 			continue
 		}
-		e.scope.set(w.name, e.whole(&tensor{e.parameter(w.Span, w, w.name, 0), w.axes}))
+		e.scope.set(w.name, e.whole(&value.Tensor{V: e.parameter(w.Span, w, w.name, 0), Axes: w.axes}))
 	}
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	ks := make([]string, 0, len(m))
-	for k := range m {
-		ks = append(ks, k)
+// markTraining gives the module of model d the attributes that ask for gradients
+// and an update. The first result, v, has to be a loss then.
+func (p *builder) markTraining(s *modelState, d *syntax.FuncDecl, v value.Value) {
+	m := s.module
+	p.applyParams(s)
+	switch {
+	case p.Opts.Grad:
+		m.Attrs.Set(ir.KeyGradient, ir.Str("all"))
+	case p.Trains():
+		m.Attrs.Set(ir.KeyGradient, ir.Str("params"))
+		m.Attrs.Set(ir.KeyTrain, p.TrainAttr())
+	default:
+		return
 	}
-	slices.Sort(ks)
-	return ks
+	if vs, ok := v.(value.Tuple); ok {
+		v = vs[0]
+	}
+	if t, ok := v.(*value.Tensor); ok && (len(t.Axes) > 0 || !t.Elem().IsFloat()) {
+		p.Report(lastReturn(d.Body).Args[0].Span, "mean(…) makes it one", syntax.ErrLoss, d.Name, value.Describe(v))
+		return
+	}
+	if p.Trains() {
+		p.leaveUntrained(s)
+		p.checkMeanOfMeans(s)
+	}
 }

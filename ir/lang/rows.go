@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/ir/lang/config"
 	"ppc/ir/lang/syntax"
+	"ppc/ir/lang/value"
 )
 
 // This file finds out what of a layer depends on how the batch is cut into
@@ -369,41 +371,41 @@ func adds(op *ir.Op) bool {
 
 // checkRows warns of what in layer l, which a pipeline calls on each of so many
 // microbatches, depends on their number.
-func (p *program) checkRows(l *layerFunc, microbatches int) {
+func (p *builder) checkRows(l *layerFunc, microbatches int) {
 	if l.checked || microbatches == 1 {
 		return
 	}
 	l.checked = true
-	if l.batch.size == 1 { // of one row nothing shows
+	if l.batch.Size == 1 { // of one row nothing shows
 		if l = p.trialLayer(l, 2); l == nil {
 			return
 		}
 	}
-	f := &rowFlow{means: p.means, states: make(map[*ir.Value]*rowState)}
+	f := &rowFlow{means: p.Means, states: make(map[*ir.Value]*rowState)}
 	for i, v := range l.fn.Params() {
-		var axes []axis
+		var axes []value.Axis
 		switch n := len(l.sides); {
 		case i == 0:
 			axes = l.x
 		case i <= n:
 			axes = l.sides[i-1].axes
 		case i == n+1 && l.rows:
-			axes = []axis{l.batch}
+			axes = []value.Axis{l.batch}
 		}
 		for d, a := range axes {
-			if a.name == l.batch.name {
-				f.states[v] = &rowState{pieces: []piece{{d, a.size, 1, 1}}, varies: slices.Repeat([]bool{true}, len(axes))}
+			if a.Name == l.batch.Name {
+				f.states[v] = &rowState{pieces: []piece{{d, a.Size, 1, 1}}, varies: slices.Repeat([]bool{true}, len(axes))}
 			}
 		}
 	}
 	for i, s := range f.block(l.fn.Body) {
 		switch {
 		case i == 0 && s.stat != nil:
-			p.warnRows(l.decl.Span, s.stat, microbatchStatistics, "reduce over other axes, or say microbatches = 1", warnStatistics, l.batch.name, microbatches, l.decl.Name)
+			p.warnRows(l.decl.Span, s.stat, config.MicrobatchStatistics, "reduce over other axes, or say microbatches = 1", syntax.WarnStatistics, l.batch.Name, microbatches, l.decl.Name)
 		case i > 0 && s.bent != nil:
-			p.warnRows(l.decl.Span, s.bent, auxiliaryMean, "return mean(…) of what each row gives", warnAuxiliary, i, l.decl.Name, l.batch.name, microbatches)
+			p.warnRows(l.decl.Span, s.bent, config.AuxiliaryMean, "return mean(…) of what each row gives", syntax.WarnAuxiliary, i, l.decl.Name, l.batch.Name, microbatches)
 		case i > 0 && s.unscaled != nil:
-			p.warnRows(l.decl.Span, s.unscaled, auxiliaryMean, "mean(…) does not depend on the size of a microbatch", warnAuxiliarySum, i, l.decl.Name, l.batch.name, microbatches)
+			p.warnRows(l.decl.Span, s.unscaled, config.AuxiliaryMean, "mean(…) does not depend on the size of a microbatch", syntax.WarnAuxiliarySum, i, l.decl.Name, l.batch.Name, microbatches)
 		}
 	}
 }
@@ -412,17 +414,17 @@ func (p *program) checkRows(l *layerFunc, microbatches int) {
 // batches of a step: those that are no linear function of means over the
 // examples. [program.checkMeanOfMeans] warns of quotients that the source
 // writes as such.
-func (p *program) checkAccumulated(model *modelState, d *syntax.FuncDecl) {
-	n, _ := p.num("train", "gradient_accumulation")
+func (p *builder) checkAccumulated(model *modelState, d *syntax.FuncDecl) {
+	n, _ := p.Num("train", "gradient_accumulation")
 	m, batch := model.module, model.batch
-	if n < 2 || !p.trains() || batch == "" {
+	if n < 2 || !p.Trains() || batch == "" {
 		return
 	}
 	said := make(map[*ir.Op]bool)
 	for _, q := range model.ratios {
 		said[q.value.Def] = true
 	}
-	f := &rowFlow{m: m, means: p.means, states: make(map[*ir.Value]*rowState)}
+	f := &rowFlow{m: m, means: p.Means, states: make(map[*ir.Value]*rowState)}
 	for _, v := range m.Main().Params() {
 		axes, _ := v.Attrs.Get(ir.KeyLogical).(ir.Array)
 		if k := slices.Index(axes, ir.Attr(ir.Str(batch))); k >= 0 && v.Attrs.Str(ir.KeyKind) == "input" {
@@ -435,13 +437,13 @@ func (p *program) checkAccumulated(model *modelState, d *syntax.FuncDecl) {
 			continue
 		}
 		said[s.bent] = true
-		p.warnRows(d.Span, s.bent, accumulatedStatistics, "put all examples in one batch, or return means of what each gives", warnAccumulated, r.Attrs.Str(ir.KeyName), batch, n)
+		p.warnRows(d.Span, s.bent, config.AccumulatedStatistics, "put all examples in one batch, or return means of what each gives", syntax.WarnAccumulated, r.Attrs.Str(ir.KeyName), batch, n)
 	}
 }
 
 // trialLayer builds a layer like l for a batch of n rows, nil where that is not
 // possible.
-func (p *program) trialLayer(l *layerFunc, n int) *layerFunc {
+func (p *builder) trialLayer(l *layerFunc, n int) *layerFunc {
 	list, count, warns := p.List, p.Count, p.Warns
 	trial := p.buildLayer(l.decl, n, nil, l.known, l.rows)
 	failed := p.Count > count
@@ -454,8 +456,8 @@ func (p *program) trialLayer(l *layerFunc, n int) *layerFunc {
 
 // warnRows warns of an op, at the place that the user wrote it. The message
 // begins with what is written there.
-func (p *program) warnRows(decl syntax.Span, op *ir.Op, name, hint string, text syntax.Message, args ...any) {
-	at, ok := p.places[op.Origin]
+func (p *builder) warnRows(decl syntax.Span, op *ir.Op, name, hint string, text syntax.Message, args ...any) {
+	at, ok := p.Places[op.Origin]
 	if !ok {
 		at = decl
 	}

@@ -14,7 +14,9 @@ import (
 
 	"ppc/internal/golden"
 	"ppc/internal/shared"
+	"ppc/ir/lang/config"
 	"ppc/ir/lang/syntax"
+	"ppc/ir/lang/value"
 )
 
 // generated is a table of the reference: a comment says of what and, where the
@@ -28,17 +30,17 @@ var tables = map[string]struct {
 	row  func(name string) []string // nil where there is no such thing
 	all  func() []string
 }{
-	"builtins": {[]string{"function", "gives"}, builtinRow, func() []string { return sortedKeys(newBuiltins()) }},
+	"builtins": {[]string{"function", "gives"}, builtinRow, func() []string { return config.SortedKeys(newBuiltins()) }},
 	"library":  {[]string{"function", "which"}, libraryRow, libraryNames},
 	"settings": {[]string{"setting", "values", "without it", "says"}, settingLine, settingNames},
 	"optimizers": {[]string{"argument", "values", "without it", "says"}, argumentLine, func() []string {
 		var names []string
-		for _, r := range trainArgs {
-			names = append(names, r.of+"."+r.name)
+		for _, r := range config.TrainArgs {
+			names = append(names, r.Of+"."+r.Name)
 		}
 		return names
 	}},
-	"remat": {[]string{"policy", "keeps"}, policyLine, func() []string { return accepted(settingRowOf("pipeline", "remat")) }},
+	"remat": {[]string{"policy", "keeps"}, policyLine, func() []string { return accepted(config.SettingRowOf("pipeline", "remat")) }},
 }
 
 // Every table of the reference says what the code says, and leaves nothing
@@ -85,7 +87,7 @@ func TestReferenceTables(t *testing.T) {
 			}
 		}
 	}
-	for _, word := range slices.Concat(elemTypes, knownMeshAxes, syntax.BlockWords) {
+	for _, word := range slices.Concat(config.ElemTypes, config.KnownMeshAxes, syntax.BlockWords) {
 		if !bytes.Contains(doc, []byte("`"+word)) {
 			t.Errorf("nothing says %s", code(word))
 		}
@@ -164,9 +166,9 @@ func libraryRow(name string) []string {
 }
 
 // accepted are the words that a setting takes.
-func accepted(row *settingRow) []string {
-	words := row.words
-	if row.kind == flag {
+func accepted(row *config.SettingRow) []string {
+	words := row.Words
+	if row.Kind == config.Flag {
 		words = []string{"true", "false"}
 	}
 	return slices.Clone(words)
@@ -176,11 +178,11 @@ func accepted(row *settingRow) []string {
 // being given.
 func settingNames() []string {
 	var out []string
-	for i := range settingTable {
-		row := &settingTable[i]
-		choice := row.kind == word || row.kind == flag
+	for i := range config.SettingTable {
+		row := &config.SettingTable[i]
+		choice := row.Kind == config.Word || row.Kind == config.Flag
 		if !choice || len(accepted(row)) > 1 {
-			out = append(out, row.block+"."+row.key)
+			out = append(out, row.Block+"."+row.Key)
 		}
 	}
 	return out
@@ -188,50 +190,50 @@ func settingNames() []string {
 
 func settingLine(name string) []string {
 	block, key, _ := strings.Cut(name, ".")
-	row := settingRowOf(block, key)
+	row := config.SettingRowOf(block, key)
 	if row == nil {
 		return nil
 	}
-	values := valuesOf(row.kind, row.min, accepted(row))
-	if row.above {
-		values = "a number above " + number(row.min).String()
+	values := valuesOf(row.Kind, row.Min, accepted(row))
+	if row.Above {
+		values = "a number above " + value.Number(row.Min).String()
 	}
-	if row.max == row.min+1 {
-		values = code(number(row.min).String()) + " or " + code(number(row.max).String())
+	if row.Max == row.Min+1 {
+		values = code(value.Number(row.Min).String()) + " or " + code(value.Number(row.Max).String())
 	}
-	return []string{code(key), values, defaultOf(row.def), escape(row.doc)}
+	return []string{code(key), values, defaultOf(row.Def), escape(row.Doc)}
 }
 
 func argumentLine(name string) []string {
 	of, arg, _ := strings.Cut(name, ".")
-	for _, row := range trainArgsOf(of) {
-		if row.name == arg {
-			values := valuesOf(row.kind, 0, nil)
-			if row.below > 0 {
-				values += " and below " + number(row.below).String()
+	for _, row := range config.TrainArgsOf(of) {
+		if row.Name == arg {
+			values := valuesOf(row.Kind, 0, nil)
+			if row.Below > 0 {
+				values += " and below " + value.Number(row.Below).String()
 			}
-			return []string{code(of + "(" + arg + ": …)"), values, defaultOf(row.def), escape(row.doc)}
+			return []string{code(of + "(" + arg + ": …)"), values, defaultOf(row.Def), escape(row.Doc)}
 		}
 	}
 	return nil
 }
 
-func valuesOf(kind settingKind, least float64, words []string) string {
+func valuesOf(kind config.SettingKind, least float64, words []string) string {
 	for i, w := range words {
 		words[i] = code(w)
 	}
 	switch kind {
-	case count:
-		return "a whole number from " + number(least).String()
-	case real:
-		return "a number from " + number(least).String()
-	case rate:
+	case config.Count:
+		return "a whole number from " + value.Number(least).String()
+	case config.Real:
+		return "a number from " + value.Number(least).String()
+	case config.Rate:
 		return "a number, a schedule, or a list with one number per step"
-	case flag:
+	case config.Flag:
 		return "`true`, `false`"
-	case names:
+	case config.Names:
 		return "`[name, name]`"
-	case fileName:
+	case config.FileName:
 		if len(words) == 0 {
 			return "a name"
 		}
@@ -251,13 +253,13 @@ func defaultOf(def any) string {
 		}
 		return code(v)
 	case float64:
-		return code(number(v).String())
+		return code(value.Number(v).String())
 	}
 	return code(fmt.Sprint(def))
 }
 
 func policyLine(name string) []string {
-	if !slices.Contains(accepted(settingRowOf("pipeline", "remat")), name) {
+	if !slices.Contains(accepted(config.SettingRowOf("pipeline", "remat")), name) {
 		return nil
 	}
 	switch name {
@@ -269,10 +271,10 @@ func policyLine(name string) []string {
 		return []string{code(name + " { name = device }"), "the names that are given `device`; those that are given `offload`, in host memory; those that are given `remat` are computed again"}
 	}
 	var kept []string
-	for _, n := range slices.Concat(policies[name], offloaded[name]) {
+	for _, n := range slices.Concat(config.Policies[name], config.Offloaded[name]) {
 		kept = append(kept, code(n))
 	}
-	if offloaded[name] != nil {
+	if config.Offloaded[name] != nil {
 		kept[len(kept)-1] += ", in host memory"
 	}
 	return []string{code(name), strings.Join(kept, ", ")}

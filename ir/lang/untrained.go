@@ -8,59 +8,18 @@ import (
 
 	"ppc/internal/diag"
 	"ppc/ir"
+	"ppc/ir/lang/config"
 	"ppc/ir/lang/syntax"
 )
 
-// params is what train.params = custom { … } says of parameters by pattern.
-func (p *program) params() []syntax.Setting {
-	if s := p.values["train"]["params"]; s != nil {
-		return s.Body
-	}
-	return nil
-}
-
-// checkParams checks what each pattern is given: frozen, trained, or update(…).
-func (p *program) checkParams(s *syntax.Setting) {
-	for _, e := range s.Body {
-		switch x := e.Value.(type) {
-		case *syntax.NameRef:
-			if (x.Name == "frozen" || x.Name == "trained") && e.Body == nil {
-				continue
-			}
-		case *syntax.CallExpr:
-			if n, ok := x.Fn.(*syntax.NameRef); ok && n.Name == "update" && e.Body == nil {
-				p.checkUpdate(x)
-				continue
-			}
-		}
-		p.Report(e.Value.At(), "", errCustomValue, e.Key, "frozen, trained or update(…)")
-	}
-}
-
-// checkUpdate checks update(lr_scale: …, weight_decay: …).
-func (p *program) checkUpdate(x *syntax.CallExpr) {
-	if len(x.Args) == 0 {
-		p.Report(x.Span, "trained leaves all to the optimizer", errSettingArg, "update", alternatives(argNames(trainArgsOf("update"))))
-		return
-	}
-	if !p.checkTrainCall(x.Span, "update", x.Args) {
-		return
-	}
-	_, args := callOf(x)
-	decays := slices.Contains(argNames(trainArgsOf(p.word("train", "optimizer"))), "weight_decay")
-	if a := args["weight_decay"]; a != nil && !decays && p.word("train", "optimizer") != "" {
-		p.Report(a.At(), "optimizer = adamw(…) has it", errNoDecay, p.word("train", "optimizer"))
-	}
-}
-
 // applyParams gives each parameter what the first pattern says that matches its
 // path. A pattern that decides for none is refused.
-func (p *program) applyParams(s *modelState) {
+func (p *builder) applyParams(s *modelState) {
 	decided := make(map[*declaredParam]string)
-	for _, e := range p.params() {
+	for _, e := range p.Params() {
 		var matched, own []*declaredParam
 		for _, d := range s.declared {
-			if !matches(e.Key, d.path) {
+			if !config.Matches(e.Key, d.path) {
 				continue
 			}
 			matched = append(matched, d)
@@ -71,11 +30,11 @@ func (p *program) applyParams(s *modelState) {
 		key := keyOf(e)
 		switch {
 		case len(matched) == 0:
-			p.Report(key, p.likePath(s, e.Key), errParamsNone, e.Key)
+			p.Report(key, p.likePath(s, e.Key), syntax.ErrParamsNone, e.Key)
 		case len(own) == 0 && decided[matched[0]] == "":
-			p.Report(key, "leave it out", errParamsFrozen, e.Key, matched[0].path)
+			p.Report(key, "leave it out", syntax.ErrParamsFrozen, e.Key, matched[0].path)
 		case len(own) == 0:
-			p.Report(key, "the first pattern that matches counts: move it up, or leave it out", errParamsDecided, e.Key, decided[matched[0]])
+			p.Report(key, "the first pattern that matches counts: move it up, or leave it out", syntax.ErrParamsDecided, e.Key, decided[matched[0]])
 		}
 		for _, d := range own {
 			decided[d] = e.Key
@@ -103,17 +62,17 @@ func (d *declaredParam) apply(x syntax.Expr) {
 		return
 	}
 	call, _ := x.(*syntax.CallExpr)
-	_, args := callOf(call)
+	_, args := config.CallOf(call)
 	var update ir.Attrs
-	for _, name := range sortedKeys(args) {
-		v, _ := numberOf(args[name])
+	for _, name := range config.SortedKeys(args) {
+		v, _ := config.NumberOf(args[name])
 		update.Set(name, ir.Float{Value: v, Type: ir.F64})
 	}
 	d.value.Attrs.Set(ir.KeyUpdate, ir.Dict(update))
 }
 
 // likePath is a hint at what a pattern was meant to match.
-func (p *program) likePath(s *modelState, pattern string) string {
+func (p *builder) likePath(s *modelState, pattern string) string {
 	var paths []string
 	for _, d := range s.declared {
 		paths = append(paths, d.path)
@@ -131,30 +90,9 @@ func (p *program) likePath(s *modelState, pattern string) string {
 	return "there are " + strings.Join(paths, ", ")
 }
 
-// matches reports whether name is pattern, in which * is any run of characters.
-func matches(pattern, name string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == name
-	}
-	last := len(parts) - 1
-	if !strings.HasPrefix(name, parts[0]) || len(name) < len(parts[0])+len(parts[last]) || !strings.HasSuffix(name, parts[last]) {
-		return false
-	}
-	name = name[len(parts[0]) : len(name)-len(parts[last])]
-	for _, part := range parts[1:last] { // the first place is as good as any
-		_, after, ok := strings.Cut(name, part)
-		if !ok {
-			return false
-		}
-		name = after
-	}
-	return true
-}
-
 // leaveUntrained freezes the parameters that can have no gradient: weight decay
 // alone would change them. There must be others.
-func (p *program) leaveUntrained(s *modelState) {
+func (p *builder) leaveUntrained(s *modelState) {
 	main := s.module.Main()
 	loss := main.Return().Operands[0]
 	flows, depends := dependence{s.module, stopsGradient}.of(main, loss), dependence{module: s.module}.of(main, loss)
@@ -171,11 +109,11 @@ func (p *program) leaveUntrained(s *modelState) {
 				why = "the loss depends on it through stop_gradient alone"
 			}
 			v.Attrs.Set(ir.KeyFrozen, ir.Unit{})
-			p.Warn(d.Span, noGradient, "param "+d.name()+": … = … frozen, where that is meant", warnNoGradient, d.path, why)
+			p.Warn(d.Span, config.NoGradient, "param "+d.name()+": … = … frozen, where that is meant", syntax.WarnNoGradient, d.path, why)
 		}
 	}
-	if set := p.values["train"]["optimizer"]; trained == 0 {
-		p.Report(set.Span, "steps = 0 computes the loss alone", errNothingTrained, s.module.Name)
+	if set := p.Values["train"]["optimizer"]; trained == 0 {
+		p.Report(set.Span, "steps = 0 computes the loss alone", syntax.ErrNothingTrained, s.module.Name)
 	}
 }
 

@@ -8,12 +8,13 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/lang/config"
 )
 
 // evalBody is what a model of the given body returns, as float64, for
 // x = 1, 2, 3; 4, 5, 6 over [a, b], n = 2, 0, 1; 1, 1, 2 over [a, b] and
 // m = 1, 0 over [a].
-func evalBody(t *testing.T, decls, body string, opts Options) []float64 {
+func evalBody(t *testing.T, decls, body string, opts config.Options) []float64 {
 	t.Helper()
 	src := "axes { a = 2, b = 3, c = 2, d = 6, e = 3 }\n" + decls + "\nmodel m(x: f32[a, b], n: i32[a, b], m: i32[a]) {\n" + body + "\n}\n"
 	opts.ReadFile = inMemory(src)
@@ -112,7 +113,7 @@ func TestValues(t *testing.T) {
 			}
 			continue
 		}
-		for i, v := range evalBody(t, "", tt.body, Options{}) {
+		for i, v := range evalBody(t, "", tt.body, config.Options{}) {
 			if i > 0 {
 				got += " "
 			}
@@ -132,7 +133,7 @@ func TestThreefry(t *testing.T) {
 		{0x13198a2e, 0x03707344, 0x243f6a88, 0x85a308d3, 0xc4923a9c, 0x483df7a0},
 	} {
 		f := ir.NewFunc("main")
-		e := &elab{p: newProgram(Options{}), b: ir.NewBuilder(f)}
+		e := &elab{p: newBuilder(config.Options{}), b: ir.NewBuilder(f)}
 		var in [4]*ir.Value
 		for i := range in {
 			in[i] = e.b.Splat(ir.Tensor(ir.UI32), float64(tt[i]))
@@ -155,7 +156,7 @@ func TestRandom(t *testing.T) {
 	const model = "axes { rows = 512, cols = 16 }\nlayer noise(x: f32[rows, cols]) { return x + random_normal([rows, cols]) }\nmesh { stage = 2 }\n"
 	const decls = model + "pipeline { microbatches = 8 }\n"
 	const body = "zero = full(0, f32, [rows, cols])\nreturn out: pipeline(noise, layers: 2)(zero)"
-	v := evalBody(t, decls, body, Options{Sequential: true})
+	v := evalBody(t, decls, body, config.Options{Sequential: true})
 	var sum, squares float64
 	for _, x := range v {
 		sum += x
@@ -165,14 +166,14 @@ func TestRandom(t *testing.T) {
 	if mean, variance := sum/n, squares/n; math.Abs(mean) > 0.05 || math.Abs(variance-2) > 0.1 { // two layers: variance 2
 		t.Errorf("mean %g, variance %g, want 0 and 2", mean, variance)
 	}
-	w := evalBody(t, decls, body, Options{})
+	w := evalBody(t, decls, body, config.Options{})
 	for i := range v {
 		if v[i] != w[i] {
 			t.Fatalf("element %d is %g in sequence and %g in a pipeline", i, v[i], w[i])
 		}
 	}
 	train := model + "train { optimizer = sgd(lr: 1) }\n"
-	out := evalBody(t, train, "return sum(dropout(full(1, f32, [rows, cols]), 0.25))", Options{Grad: true})
+	out := evalBody(t, train, "return sum(dropout(full(1, f32, [rows, cols]), 0.25))", config.Options{Grad: true})
 	kept := out[0] * 0.75
 	if share := kept / n; math.Abs(share-0.75) > 0.02 {
 		t.Errorf("dropout of 0.25 keeps %g", share)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ppc/ir/lang/config"
 	"ppc/ir/lang/syntax"
 )
 
@@ -12,11 +13,11 @@ import (
 // said of it is there.
 func TestVocabulary(t *testing.T) {
 	ours := map[syntax.Field][]string{
-		syntax.SettingWord: settingKeys("pipeline"), syntax.MeshWord: knownMeshAxes, syntax.TypeWord: elemTypes, syntax.BlockWord: syntax.BlockWords,
-		syntax.OptimizerWord: settingRowOf("train", "optimizer").words, syntax.RematWord: remats,
+		syntax.SettingWord: config.SettingKeys("pipeline"), syntax.MeshWord: config.KnownMeshAxes, syntax.TypeWord: config.ElemTypes, syntax.BlockWord: syntax.BlockWords,
+		syntax.OptimizerWord: config.SettingRowOf("train", "optimizer").Words, syntax.RematWord: config.Remats,
 	}
-	for _, r := range trainArgs {
-		ours[syntax.ArgumentWord] = append(ours[syntax.ArgumentWord], r.name)
+	for _, r := range config.TrainArgs {
+		ours[syntax.ArgumentWord] = append(ours[syntax.ArgumentWord], r.Name)
 	}
 	for f, rows := range syntax.Vocabulary {
 		seen := make(map[string]bool)
@@ -37,7 +38,7 @@ func TestVocabulary(t *testing.T) {
 			}
 			if strings.HasPrefix(row.Ours, "train { ") || strings.HasPrefix(row.Ours, "pipeline { ") {
 				block, rest, _ := strings.Cut(row.Ours, " { ")
-				if key, _, _ := strings.Cut(rest, " "); settingRowOf(block, key) == nil {
+				if key, _, _ := strings.Cut(rest, " "); config.SettingRowOf(block, key) == nil {
 					t.Errorf("%s: %s has no setting %s", row.Names, block, key)
 				}
 			}

@@ -1,4 +1,4 @@
-package lang
+package config
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ppc/ir/lang/syntax"
+	"ppc/ir/lang/value"
 )
 
 // An axisUse is what lies along a mesh axis.
@@ -24,19 +25,19 @@ type ruleUse struct {
 }
 
 // note remembers what the rules of l do to a tensor over axes.
-func (l *layout) note(axes []axis, cuts []cut) {
-	if l.p.rests {
+func (l *Layout) note(axes []value.Axis, cuts []Cut) {
+	if l.P.Rests {
 		return
 	}
-	names := namesOf(axes)
+	names := value.NamesOf(axes)
 	for d, c := range cuts {
-		if n := l.p.parts(c.mesh); axes[d].size%n != 0 {
+		if n := l.P.parts(c.Mesh); axes[d].Size%n != 0 {
 			continue
 		}
-		for _, m := range c.mesh {
-			u := l.p.axisUse(m)
+		for _, m := range c.Mesh {
+			u := l.P.axisUse(m)
 			switch {
-			case l.of == "activations":
+			case l.Of == "activations":
 				u.activations = true
 			case l.layer && slices.Contains(gatheredAxes, m):
 				u.gathered = true
@@ -45,41 +46,41 @@ func (l *layout) note(axes []axis, cuts []cut) {
 			}
 		}
 	}
-	for i := range l.rules {
-		l.noteRule(&l.rules[i], names, cuts)
+	for i := range l.Rules {
+		l.noteRule(&l.Rules[i], names, cuts)
 	}
 }
 
-func (l *layout) noteRule(r *syntax.Rule, names []string, cuts []cut) {
-	u := l.p.ruleUses[r]
+func (l *Layout) noteRule(r *syntax.Rule, names []string, cuts []Cut) {
+	u := l.P.ruleUses[r]
 	if u == nil {
 		u = new(ruleUse)
-		l.p.ruleUses[r] = u
+		l.P.ruleUses[r] = u
 	}
 	for _, a := range r.Axes {
 		d := slices.Index(names, a.Name)
 		if d < 0 || u.applied {
 			continue
 		}
-		if cuts[d].rule == r {
+		if cuts[d].Rule == r {
 			u.applied = true
 			return
 		}
-		u.axis, u.mesh, u.earlier = a.Name, "", cuts[d].rule
-		if cuts[d].rule != nil && len(cuts[d].mesh) > 0 {
+		u.axis, u.mesh, u.earlier = a.Name, "", cuts[d].Rule
+		if cuts[d].Rule != nil && len(cuts[d].Mesh) > 0 {
 			continue // that rule came first
 		}
 		for _, c := range cuts {
-			for _, m := range c.mesh {
+			for _, m := range c.Mesh {
 				if slices.ContainsFunc(r.Mesh, func(n syntax.NameRef) bool { return n.Name == m }) {
-					u.mesh, u.earlier = m, c.rule
+					u.mesh, u.earlier = m, c.Rule
 				}
 			}
 		}
 	}
 }
 
-func (p *program) axisUse(m string) *axisUse {
+func (p *Program) axisUse(m string) *axisUse {
 	if p.along[m] == nil {
 		p.along[m] = new(axisUse)
 	}
@@ -87,36 +88,36 @@ func (p *program) axisUse(m string) *axisUse {
 }
 
 // parts is the number of devices along mesh axes.
-func (p *program) parts(mesh []string) int {
+func (p *Program) parts(mesh []string) int {
 	n := 1
 	for _, m := range mesh {
-		n *= p.mesh.AxisSize(m)
+		n *= p.Mesh.AxisSize(m)
 	}
 	return n
 }
 
-// checkMeshUse warns of mesh axes whose devices compute the same, and of rules
+// CheckMeshUse warns of mesh axes whose devices compute the same, and of rules
 // that apply to no tensor.
-func (p *program) checkMeshUse() {
-	if p.mesh == nil || p.opts.Sequential {
+func (p *Program) CheckMeshUse() {
+	if p.Mesh == nil || p.Opts.Sequential {
 		return
 	}
-	for _, a := range p.mesh.Axes {
-		if a.Size == 1 || a.Name == "stage" && len(p.use.schedules) > 0 {
+	for _, a := range p.Mesh.Axes {
+		if a.Size == 1 || a.Name == "stage" && len(p.Use.Schedules) > 0 {
 			continue
 		}
-		at, u := p.values["mesh"][a.Name].Span, p.axisUse(a.Name)
+		at, u := p.Values["mesh"][a.Name].Span, p.axisUse(a.Name)
 		switch {
 		case u.activations || u.weights && !u.gathered:
 		case u.gathered:
-			p.Warn(at, unusedMeshAxis, p.ruleFor(a.Name, a.Size, true), warnReplicas, a.Name, a.Size)
+			p.Warn(at, unusedMeshAxis, p.ruleFor(a.Name, a.Size, true), syntax.WarnReplicas, a.Name, a.Size)
 		default:
-			p.Warn(at, unusedMeshAxis, p.ruleFor(a.Name, a.Size, false), warnMeshAxis, a.Name, a.Size)
+			p.Warn(at, unusedMeshAxis, p.ruleFor(a.Name, a.Size, false), syntax.WarnMeshAxis, a.Name, a.Size)
 		}
 	}
 	for _, of := range []string{"weights", "activations"} {
-		for i := range p.rules[of] {
-			p.checkRuleUse(of, &p.rules[of][i])
+		for i := range p.Rules[of] {
+			p.checkRuleUse(of, &p.Rules[of][i])
 		}
 	}
 }
@@ -124,14 +125,14 @@ func (p *program) checkMeshUse() {
 // checkRuleUse warns of a rule that applies to no tensor though the mesh has its
 // axes: one for a mesh axis that the mesh lacks counts as not there, and one that
 // keeps an axis whole applies where it does nothing.
-func (p *program) checkRuleUse(of string, r *syntax.Rule) {
-	live := slices.ContainsFunc(r.Mesh, func(m syntax.NameRef) bool { return p.mesh.AxisSize(m.Name) > 1 })
+func (p *Program) checkRuleUse(of string, r *syntax.Rule) {
+	live := slices.ContainsFunc(r.Mesh, func(m syntax.NameRef) bool { return p.Mesh.AxisSize(m.Name) > 1 })
 	u := p.ruleUses[r]
 	if !live || u != nil && u.applied {
 		return
 	}
 	if u == nil || u.axis == "" {
-		p.Warn(r.Span, unusedRule, "leave it out, or name an axis that "+of+" have", warnRuleAxis, strings.TrimSuffix(of, "s"), alternatives(namesOfRefs(r.Axes)))
+		p.Warn(r.Span, unusedRule, "leave it out, or name an axis that "+of+" have", syntax.WarnRuleAxis, strings.TrimSuffix(of, "s"), alternatives(namesOfRefs(r.Axes)))
 		return
 	}
 	why, cure := "mesh axis stage holds the stages", "leave it out"
@@ -141,7 +142,7 @@ func (p *program) checkRuleUse(of string, r *syntax.Rule) {
 			why = where + " uses mesh axis " + u.mesh
 		}
 	}
-	p.Warn(r.Span, unusedRule, cure, warnRuleLate, strings.TrimSuffix(of, "s"), u.axis, why)
+	p.Warn(r.Span, unusedRule, cure, syntax.WarnRuleLate, strings.TrimSuffix(of, "s"), u.axis, why)
 }
 
 func namesOfRefs(ns []syntax.NameRef) []string {
@@ -164,11 +165,11 @@ var usual = map[string][]string{
 // ruleFor is the rule that could use a mesh axis of the given size: for axes of
 // the model that it usually shards and that divide, or, of an axis that is not
 // known, for the batch. stored says that weights are stored along it.
-func (p *program) ruleFor(mesh string, size int, stored bool) string {
-	if row := syntax.Theirs(syntax.MeshWord, mesh); row != nil && !slices.Contains(knownMeshAxes, mesh) {
+func (p *Program) ruleFor(mesh string, size int, stored bool) string {
+	if row := syntax.Theirs(syntax.MeshWord, mesh); row != nil && !slices.Contains(KnownMeshAxes, mesh) {
 		return fmt.Sprintf("%s is %s here: mesh { %s = %d }; or leave it out", mesh, row.Ours, row.Ours, size)
 	}
-	batch, _ := p.batchAxis(p.models[0])
+	batch, _ := p.BatchAxis(p.Models[0])
 	known, ok := usual[mesh]
 	if !ok {
 		known = []string{"batch"}
@@ -178,10 +179,10 @@ func (p *program) ruleFor(mesh string, size int, stored bool) string {
 		if name == "batch" && batch != "" {
 			name = batch
 		}
-		if p.axes.of[name] == nil {
+		if p.Axes.Of[name] == nil {
 			continue
 		}
-		if n, ok := p.axisSize(name); ok && n%size == 0 {
+		if n, ok := p.AxisSize(name); ok && n%size == 0 {
 			axes = append(axes, name)
 		}
 	}
@@ -196,8 +197,8 @@ func (p *program) ruleFor(mesh string, size int, stored bool) string {
 
 // meshAxesWith is the mesh axes that the activation rules give an axis, and one
 // more.
-func (p *program) meshAxesWith(axis, mesh string) string {
-	for _, r := range p.rules["activations"] {
+func (p *Program) meshAxesWith(axis, mesh string) string {
+	for _, r := range p.Rules["activations"] {
 		if slices.Contains(namesOfRefs(r.Axes), axis) {
 			return strings.Join(append(namesOfRefs(r.Mesh), mesh), ", ")
 		}

@@ -1,4 +1,4 @@
-package lang
+package config
 
 import (
 	"cmp"
@@ -13,24 +13,23 @@ import (
 
 // A use is what settings act on: what the model has, gathered while it is built.
 type use struct {
-	schedules []*schedule // of the pipelines
-	stacks    []int       // layers of each stack, those after a pipeline among them
+	Schedules []*Schedule // of the pipelines
+	Stacks    []int       // layers of each stack, those after a pipeline among them
 	elems     []ir.DType  // the element types of the weights of layers
 	gathered  bool        // some weight of a layer is stored in parts and gathered
 	named     []string    // checkpoint names of values in layers
 }
 
-// seen notes the layer function l, which stands in a pipeline or a stack.
-func (u *use) seen(l *layerFunc) {
-	for _, v := range l.fn.Params() {
+// Seen notes the function of a layer, with weights of the given element types, in a
+// pipeline or a stack.
+func (u *use) Seen(fn *ir.Func, weights []ir.DType) {
+	for _, v := range fn.Params() {
 		if g, ok := v.Attrs.Get(ir.KeyGathered).(*ir.Sharding); ok && !g.SameLayout(v.Sharding) {
 			u.gathered = true
 		}
 	}
-	for _, w := range l.weights {
-		u.elems = append(u.elems, w.elem)
-	}
-	l.fn.Body.Walk(func(op *ir.Op) {
+	u.elems = append(u.elems, weights...)
+	fn.Body.Walk(func(op *ir.Op) {
 		if name := op.Str("name"); op.Kind == ir.PPName && name != "" {
 			u.named = append(u.named, name)
 		}
@@ -38,119 +37,119 @@ func (u *use) seen(l *layerFunc) {
 }
 
 // anyStage reports whether some pipeline has what holds asks for.
-func (u *use) anyStage(holds func(*schedule) bool) bool {
-	return slices.ContainsFunc(u.schedules, holds)
+func (u *use) anyStage(holds func(*Schedule) bool) bool {
+	return slices.ContainsFunc(u.Schedules, holds)
 }
 
 // loopOfLayers reports whether some layers can be a loop: those that a stage runs
 // each time, or those of a stack.
 func (u *use) loopOfLayers() bool {
-	return u.anyStage(func(s *schedule) bool { return s.layersPerStage > 1 }) || slices.ContainsFunc(u.stacks, func(n int) bool { return n > 1 })
+	return u.anyStage(func(s *Schedule) bool { return s.LayersPerStage > 1 }) || slices.ContainsFunc(u.Stacks, func(n int) bool { return n > 1 })
 }
 
 // A condition is what must hold for a setting to act. Of a setting that acts on
 // nothing it says why; refused says that no program means such a setting.
 type condition struct {
-	holds   func(p *program, s *syntax.Setting) bool
-	why     func(p *program, s *syntax.Setting) string
+	holds   func(p *Program, s *syntax.Setting) bool
+	why     func(p *Program, s *syntax.Setting) string
 	what    string // the setting does; "" is that it has no effect
 	cure    string
 	refused bool
 }
 
-func because(why string) func(*program, *syntax.Setting) string {
-	return func(*program, *syntax.Setting) string { return why }
+func because(why string) func(*Program, *syntax.Setting) string {
+	return func(*Program, *syntax.Setting) string { return why }
 }
 
-// conditions are those of the settings, by the names that settingTable has for
+// Conditions are those of the settings, by the names that SettingTable has for
 // them.
-var conditions = sync.OnceValue(func() map[string]*condition {
+var Conditions = sync.OnceValue(func() map[string]*condition {
 	return map[string]*condition{
 		"pipeline": {
-			holds:   func(p *program, _ *syntax.Setting) bool { return len(p.use.schedules) > 0 },
+			holds:   func(p *Program, _ *syntax.Setting) bool { return len(p.Use.Schedules) > 0 },
 			why:     because("the model has no pipeline()"),
 			cure:    "leave it out, or apply the layers with pipeline(…)",
 			refused: true,
 		},
 		"loop of a pipeline": {
-			holds:   func(p *program, _ *syntax.Setting) bool { return len(p.use.schedules) > 0 },
+			holds:   func(p *Program, _ *syntax.Setting) bool { return len(p.Use.Schedules) > 0 },
 			why:     because("the model has no pipeline()"),
 			cure:    "scan_layers = false is for stacks",
 			refused: true,
 		},
 		"layers": {
-			holds: func(p *program, _ *syntax.Setting) bool { return len(p.use.schedules)+len(p.use.stacks) > 0 },
+			holds: func(p *Program, _ *syntax.Setting) bool { return len(p.Use.Schedules)+len(p.Use.Stacks) > 0 },
 			why:   because("the model has neither pipeline() nor stack()"),
 			cure:  "leave it out, or apply layers with pipeline(…) or stack(…)",
 		},
 		"window": {
-			holds: func(p *program, _ *syntax.Setting) bool { return p.word("pipeline", "gather") == "per_repeat" },
-			why: func(p *program, _ *syntax.Setting) string {
-				return "it goes with gather = per_repeat, and gather is " + p.word("pipeline", "gather")
+			holds: func(p *Program, _ *syntax.Setting) bool { return p.Word("pipeline", "gather") == "per_repeat" },
+			why: func(p *Program, _ *syntax.Setting) string {
+				return "it goes with gather = per_repeat, and gather is " + p.Word("pipeline", "gather")
 			},
 			cure:    "leave it out",
 			refused: true,
 		},
 		"gathered": {
-			holds: func(p *program, _ *syntax.Setting) bool { return p.use.gathered },
+			holds: func(p *Program, _ *syntax.Setting) bool { return p.Use.gathered },
 			why:   because("no weight of a layer is sharded along " + alternatives(gatheredAxes)),
 			cure:  "shard weights { … -> fsdp }, or leave it out",
 		},
 		"rounded and gathered": {
-			holds: func(p *program, _ *syntax.Setting) bool { return p.use.gathered },
+			holds: func(p *Program, _ *syntax.Setting) bool { return p.Use.gathered },
 			what:  "rounds weights that are not gathered",
 			why:   because("none of a layer is sharded along " + alternatives(gatheredAxes)),
 			cure:  "shard weights { … -> fsdp }, or leave it out",
 		},
 		"several rows": {
-			holds: func(p *program, _ *syntax.Setting) bool {
-				return p.word("pipeline", "gather") != "per_repeat" || len(p.use.schedules) > 0 || slices.ContainsFunc(p.use.stacks, func(n int) bool { return n > 1 })
+			holds: func(p *Program, _ *syntax.Setting) bool {
+				return p.Word("pipeline", "gather") != "per_repeat" || len(p.Use.Schedules) > 0 || slices.ContainsFunc(p.Use.Stacks, func(n int) bool { return n > 1 })
 			},
 			why:  because("the stack has 1 layer, and a window slides over 2 or more"),
 			cure: "leave it out",
 		},
 		"wider": {
-			holds: func(p *program, s *syntax.Setting) bool {
-				to := ir.DTypeByName(p.word("pipeline", s.Key))
-				return slices.ContainsFunc(p.use.elems, func(t ir.DType) bool { return t.IsFloat() && t.Bits() > to.Bits() })
+			holds: func(p *Program, s *syntax.Setting) bool {
+				to := ir.DTypeByName(p.Word("pipeline", s.Key))
+				return slices.ContainsFunc(p.Use.elems, func(t ir.DType) bool { return t.IsFloat() && t.Bits() > to.Bits() })
 			},
-			why: func(p *program, s *syntax.Setting) string {
-				return "no weight of a layer is wider than " + p.word("pipeline", s.Key)
+			why: func(p *Program, s *syntax.Setting) string {
+				return "no weight of a layer is wider than " + p.Word("pipeline", s.Key)
 			},
 			cure: "leave it out",
 		},
 		"stages": {
-			holds: func(p *program, _ *syntax.Setting) bool {
-				return p.use.anyStage(func(s *schedule) bool { return s.stages > 1 })
+			holds: func(p *Program, _ *syntax.Setting) bool {
+				return p.Use.anyStage(func(s *Schedule) bool { return s.Stages > 1 })
 			},
 			why:  because("there is 1 stage"),
 			cure: "mesh { stage = 2, … }, or leave it out",
 		},
 		"third stage": {
-			holds: func(p *program, _ *syntax.Setting) bool {
-				return p.use.anyStage(func(s *schedule) bool { return s.stages > 2 })
+			holds: func(p *Program, _ *syntax.Setting) bool {
+				return p.Use.anyStage(func(s *Schedule) bool { return s.Stages > 2 })
 			},
 			why:  because("the stages that it is about are those from the third on"),
 			cure: "leave it out",
 		},
 		"loop of repeats": {
-			holds: func(p *program, _ *syntax.Setting) bool {
-				return p.word("pipeline", "gather") == "per_repeat" && p.use.gathered || p.boundary() == "repeat" && p.use.anyStage(func(s *schedule) bool { return s.repeats > 1 })
+			holds: func(p *Program, _ *syntax.Setting) bool {
+				return p.Word("pipeline", "gather") == "per_repeat" && p.Use.gathered || p.Boundary() == "repeat" && p.Use.anyStage(func(s *Schedule) bool { return s.Repeats > 1 })
 			},
 			why:  because("repeats are a loop of their own with gather = per_repeat or checkpoint = repeat"),
 			cure: "leave it out",
 		},
 		"loop of layers": {
-			holds: func(p *program, _ *syntax.Setting) bool { return p.use.loopOfLayers() },
+			holds: func(p *Program, _ *syntax.Setting) bool { return p.Use.loopOfLayers() },
 			why:   because("a stage runs 1 layer each time, and no stack has more"),
 			cure:  "leave it out",
 		},
 		"loop to unroll": {
-			holds: func(p *program, _ *syntax.Setting) bool {
-				return p.flag("pipeline", "scan_iterations") && len(p.use.schedules) > 0 || p.flag("pipeline", "scan_layers") && len(p.use.stacks) > 0
+			holds: func(p *Program, _ *syntax.Setting) bool {
+				return p.flag("pipeline", "scan_iterations") && len(p.Use.Schedules) > 0 || p.flag("pipeline", "scan_layers") && len(p.Use.Stacks) > 0
 			},
-			why: func(p *program, _ *syntax.Setting) string {
-				if len(p.use.schedules) == 0 {
+			why: func(p *Program, _ *syntax.Setting) string {
+				if len(p.Use.Schedules) == 0 {
 					return "scan_layers = false leaves no loop to unroll"
 				}
 				return "scan_iterations = false leaves no loop to unroll"
@@ -158,11 +157,11 @@ var conditions = sync.OnceValue(func() map[string]*condition {
 			cure: "leave one of them out",
 		},
 		"boundary": {
-			holds: func(p *program, s *syntax.Setting) bool {
-				return p.boundary() != "none" || p.word("pipeline", s.Key) == "none"
+			holds: func(p *Program, s *syntax.Setting) bool {
+				return p.Boundary() != "none" || p.Word("pipeline", s.Key) == "none"
 			},
-			why: func(p *program, s *syntax.Setting) string {
-				if p.word("pipeline", "remat") == "none" && s.Key != "remat" {
+			why: func(p *Program, s *syntax.Setting) string {
+				if p.Word("pipeline", "remat") == "none" && s.Key != "remat" {
 					return "with remat = none the backward pass recomputes nothing"
 				}
 				return "with checkpoint = none the backward pass recomputes nothing"
@@ -170,37 +169,37 @@ var conditions = sync.OnceValue(func() map[string]*condition {
 			cure: "leave one of them out",
 		},
 		"loop to surround": {
-			holds: func(p *program, s *syntax.Setting) bool {
-				return p.word("pipeline", "checkpoint") != "layer" || p.use.loopOfLayers()
+			holds: func(p *Program, s *syntax.Setting) bool {
+				return p.Word("pipeline", "checkpoint") != "layer" || p.Use.loopOfLayers()
 			},
 			why:  because("checkpoint = layer, and a stage runs 1 layer each time: there is no loop over layers to be around"),
 			cure: "checkpoint = iteration, or leave it out",
 		},
 		"names": {
-			holds: func(p *program, s *syntax.Setting) bool {
+			holds: func(p *Program, s *syntax.Setting) bool {
 				asked, missing := p.askedBy(s), p.notInLayers(s)
 				return len(missing) == 0 || s.Key == "remat" && len(missing) < len(asked)
 			},
-			why: func(p *program, s *syntax.Setting) string {
+			why: func(p *Program, s *syntax.Setting) string {
 				return "no value of a layer has the checkpoint name " + alternatives(p.notInLayers(s))
 			},
 			cure: `checkpoint(x, "name") in the layer gives one`,
 		},
 		"devices": {
-			holds: func(p *program, _ *syntax.Setting) bool { return p.mesh != nil && p.mesh.Size() > 1 },
+			holds: func(p *Program, _ *syntax.Setting) bool { return p.Mesh != nil && p.Mesh.Size() > 1 },
 			why:   because("the program is for 1 device"),
 			cure:  "leave it out",
 		},
 
 		"optimizer": {
-			holds: func(p *program, _ *syntax.Setting) bool { return p.word("train", "optimizer") != "" },
+			holds: func(p *Program, _ *syntax.Setting) bool { return p.Word("train", "optimizer") != "" },
 			why:   because("there is no optimizer"),
 			cure:  "optimizer = adamw(lr: 1e-3), or leave it out",
 		},
 		"data": {
-			holds: func(p *program, _ *syntax.Setting) bool { return p.meshAxisSize("data") > 1 },
-			why: func(p *program, _ *syntax.Setting) string {
-				if p.mesh != nil && p.mesh.AxisSize("data") == 1 && slices.ContainsFunc(p.mesh.Axes, func(a ir.MeshAxis) bool { return a.Name == "data" }) {
+			holds: func(p *Program, _ *syntax.Setting) bool { return p.MeshAxisSize("data") > 1 },
+			why: func(p *Program, _ *syntax.Setting) string {
+				if p.Mesh != nil && p.Mesh.AxisSize("data") == 1 && slices.ContainsFunc(p.Mesh.Axes, func(a ir.MeshAxis) bool { return a.Name == "data" }) {
 					return "mesh axis data has 1 device"
 				}
 				return "the mesh has no axis data"
@@ -208,8 +207,8 @@ var conditions = sync.OnceValue(func() map[string]*condition {
 			cure: "mesh { data = 2, … }, or leave it out",
 		},
 		"accumulation": {
-			holds: func(p *program, _ *syntax.Setting) bool {
-				n, _ := p.num("train", "gradient_accumulation")
+			holds: func(p *Program, _ *syntax.Setting) bool {
+				n, _ := p.Num("train", "gradient_accumulation")
 				return n > 1
 			},
 			why:     because("it goes with gradient_accumulation above 1"),
@@ -217,18 +216,18 @@ var conditions = sync.OnceValue(func() map[string]*condition {
 			refused: true,
 		},
 		"sharded state": {
-			holds:   func(p *program, _ *syntax.Setting) bool { return p.flag("train", "shard_optimizer_over_data") },
+			holds:   func(p *Program, _ *syntax.Setting) bool { return p.flag("train", "shard_optimizer_over_data") },
 			why:     because("it goes with shard_optimizer_over_data = true"),
 			cure:    "leave it out",
 			refused: true,
 		},
 		"no memory": {
-			holds: func(p *program, _ *syntax.Setting) bool { return p.values["hardware"]["memory"] == nil },
+			holds: func(p *Program, _ *syntax.Setting) bool { return p.Values["hardware"]["memory"] == nil },
 			why:   because("memory is given besides"),
 			cure:  "leave one of them out",
 		},
 		"narrower sums": {
-			holds: func(p *program, _ *syntax.Setting) bool { return p.word("train", "dtype") != "bf16" },
+			holds: func(p *Program, _ *syntax.Setting) bool { return p.Word("train", "dtype") != "bf16" },
 			why:   because("gradients accumulate in f32 at least"),
 			cure:  "leave it out",
 		},
@@ -237,14 +236,14 @@ var conditions = sync.OnceValue(func() map[string]*condition {
 
 // askedBy are the checkpoint names that a setting speaks of: those that it lists,
 // or those of the policy that it names.
-func (p *program) askedBy(s *syntax.Setting) []string {
+func (p *Program) askedBy(s *syntax.Setting) []string {
 	switch s.Key {
 	case "save_decoder_layer_input":
 		return []string{layerInput}
 	case "save", "offload":
 		return p.names("pipeline", s.Key)
 	}
-	word := p.word("pipeline", "remat")
+	word := p.Word("pipeline", "remat")
 	if word == "custom" {
 		var ns []string
 		for _, e := range s.Body {
@@ -252,41 +251,41 @@ func (p *program) askedBy(s *syntax.Setting) []string {
 		}
 		return ns
 	}
-	return slices.Concat(policies[word], offloaded[word])
+	return slices.Concat(Policies[word], Offloaded[word])
 }
 
 // notInLayers are the checkpoint names that a setting speaks of and that no value
 // of a layer has.
-func (p *program) notInLayers(s *syntax.Setting) []string {
-	return slices.DeleteFunc(slices.Clone(p.askedBy(s)), func(name string) bool { return name == iterationInput || slices.Contains(p.use.named, name) })
+func (p *Program) notInLayers(s *syntax.Setting) []string {
+	return slices.DeleteFunc(slices.Clone(p.askedBy(s)), func(name string) bool { return name == iterationInput || slices.Contains(p.Use.named, name) })
 }
 
-// checkEffects refuses settings that act on nothing and that no program means,
+// CheckEffects refuses settings that act on nothing and that no program means,
 // and warns of others that act on nothing. What holds by default is not looked at,
 // nor what goes with a setting that was reported.
-func (p *program) checkEffects() {
-	if p.opts.Sequential {
+func (p *Program) CheckEffects() {
+	if p.Opts.Sequential {
 		return // another program: the reference
 	}
-	if s := p.values["train"]["optimizer"]; s != nil {
-		p.checkArguments(callOf(s.Value))
+	if s := p.Values["train"]["optimizer"]; s != nil {
+		p.checkArguments(CallOf(s.Value))
 	}
 	for _, b := range []string{"pipeline", "train", "hardware"} {
 		for _, s := range p.ordered(b) {
-			row := settingRowOf(b, s.Key)
+			row := SettingRowOf(b, s.Key)
 			if p.isDefault(row) {
 				continue
 			}
-			for _, name := range row.acts {
-				c := conditions()[name]
+			for _, name := range row.Acts {
+				c := Conditions()[name]
 				if c.holds(p, s) {
 					continue
 				}
 				what := cmp.Or(c.what, "has no effect")
 				if c.refused {
-					p.Report(s.Span, c.cure, errNoEffect, b, p.settingText(row), what, c.why(p, s))
+					p.Report(s.Span, c.cure, syntax.ErrNoEffect, b, p.settingText(row), what, c.why(p, s))
 				} else {
-					p.Warn(s.Span, unusedSetting, c.cure, warnNoEffect, b, p.settingText(row), what, c.why(p, s))
+					p.Warn(s.Span, UnusedSetting, c.cure, syntax.WarnNoEffect, b, p.settingText(row), what, c.why(p, s))
 				}
 				break
 			}
@@ -296,37 +295,37 @@ func (p *program) checkEffects() {
 
 // checkArguments warns of arguments of the optimizer and of the learning rate's
 // schedule that act on nothing: the one that they go with is 0.
-func (p *program) checkArguments(name string, args map[string]syntax.Expr) {
-	rows := trainArgsOf(name)
+func (p *Program) checkArguments(name string, args map[string]syntax.Expr) {
+	rows := TrainArgsOf(name)
 	number := func(key string) float64 {
 		for _, r := range rows {
-			if r.name == key && args[key] == nil {
+			if r.Name == key && args[key] == nil {
 				return toFloat(p.derived(&r, args))
 			}
 		}
-		v, _ := numberOf(args[key])
+		v, _ := NumberOf(args[key])
 		return v
 	}
 	for _, r := range rows {
-		x := args[r.name]
+		x := args[r.Name]
 		if x == nil {
 			continue
 		}
-		if v, isNumber := numberOf(x); r.with != "" && number(r.with) == 0 && !(isNumber && v == toFloat(r.def)) && !isName(x, "false") {
-			p.Warn(x.At(), unusedSetting, "leave it out, or let "+r.with+" be above 0", warnNoEffect, name, r.name, "has no effect", r.with+" is 0")
+		if v, isNumber := NumberOf(x); r.with != "" && number(r.with) == 0 && !(isNumber && v == toFloat(r.Def)) && !isName(x, "false") {
+			p.Warn(x.At(), UnusedSetting, "leave it out, or let "+r.with+" be above 0", syntax.WarnNoEffect, name, r.Name, "has no effect", r.with+" is 0")
 		}
 		if c, ok := x.(*syntax.CallExpr); ok {
-			p.checkArguments(callOf(c))
+			p.checkArguments(CallOf(c))
 		}
 	}
 }
 
 // derived is what holds for an argument that is not given.
-func (p *program) derived(row *trainArg, args map[string]syntax.Expr) any {
-	if row.name != "decay" {
-		return row.def
+func (p *Program) derived(row *trainArg, args map[string]syntax.Expr) any {
+	if row.Name != "decay" {
+		return row.Def
 	}
-	warmup, _ := numberOf(args["warmup"])
+	warmup, _ := NumberOf(args["warmup"])
 	return float64(max(p.trainSteps()-int(warmup), 0))
 }
 
@@ -346,34 +345,34 @@ func isName(x syntax.Expr, name string) bool {
 }
 
 // isDefault reports whether a setting is what it is without being given.
-func (p *program) isDefault(row *settingRow) bool {
-	switch row.kind {
-	case count:
-		v, _ := p.num(row.block, row.key)
-		return row.def != nil && v == row.def
-	case flag:
-		return p.flag(row.block, row.key) == row.def
-	case word, call:
-		return p.word(row.block, row.key) == row.def
-	case names:
-		return len(p.names(row.block, row.key)) == 0
+func (p *Program) isDefault(row *SettingRow) bool {
+	switch row.Kind {
+	case Count:
+		v, _ := p.Num(row.Block, row.Key)
+		return row.Def != nil && v == row.Def
+	case Flag:
+		return p.flag(row.Block, row.Key) == row.Def
+	case Word, call:
+		return p.Word(row.Block, row.Key) == row.Def
+	case Names:
+		return len(p.names(row.Block, row.Key)) == 0
 	}
 	return false
 }
 
 // settingText is a setting as it was given, on one line.
-func (p *program) settingText(row *settingRow) string {
-	s := p.values[row.block][row.key]
+func (p *Program) settingText(row *SettingRow) string {
+	s := p.Values[row.Block][row.Key]
 	switch v := s.Value.(type) {
 	case *syntax.NameRef:
 		return s.Key + " = " + v.Name
 	case *syntax.TextLit:
 		return s.Key + " = " + strconv.Quote(v.Text)
 	case *syntax.ListLit:
-		return s.Key + " = [" + strings.Join(p.names(row.block, row.key), ", ") + "]"
+		return s.Key + " = [" + strings.Join(p.names(row.Block, row.Key), ", ") + "]"
 	}
-	if v, ok := numberOf(s.Value); ok {
+	if v, ok := NumberOf(s.Value); ok {
 		return s.Key + " = " + strconv.FormatFloat(v, 'f', -1, 64)
 	}
-	return s.Key + " = " + p.word(row.block, row.key)
+	return s.Key + " = " + p.Word(row.Block, row.Key)
 }

@@ -1,4 +1,4 @@
-package lang
+package config
 
 import (
 	"slices"
@@ -12,8 +12,8 @@ import (
 // projections are the names of the products that make queries, keys and values.
 var projections = []string{"query_proj", "key_proj", "value_proj", "kv_proj", "qkv_proj"}
 
-// policies are the checkpoint names that each named policy keeps.
-var policies = map[string][]string{
+// Policies are the checkpoint names that each named policy keeps.
+var Policies = map[string][]string{
 	"minimal":                          append(slices.Clone(projections), "out_proj", "mlpwi", "mlpwi_0", "mlpwi_1", "mlpwo"),
 	"minimal_with_context":             append(slices.Clone(projections), "out_proj", "mlpwi", "mlpwi_0", "mlpwi_1", "mlpwo", "context"),
 	"save_dot_with_context_except_mlp": append(slices.Clone(projections), "context", "out_proj"),
@@ -23,21 +23,21 @@ var policies = map[string][]string{
 	"save_out_proj":                    {"out_proj"},
 }
 
-// offloaded are the checkpoint names that each policy keeps in host memory.
-var offloaded = map[string][]string{
+// Offloaded are the checkpoint names that each policy keeps in host memory.
+var Offloaded = map[string][]string{
 	"qkv_proj_offloaded": {"query_proj", "key_proj", "value_proj", "kv_proj"},
-	"minimal_offloaded":  policies["minimal"],
+	"minimal_offloaded":  Policies["minimal"],
 }
 
 // saved are the checkpoint names that are kept: those of the policy, those of
 // save, and those that custom gives to device.
-func (p *program) saved() []string { return p.kept(policies, "save", "device") }
+func (p *Program) saved() []string { return p.kept(Policies, "save", "device") }
 
 // hosted are the names that are kept in host memory, likewise.
-func (p *program) hosted() []string { return p.kept(offloaded, "offload", "offload") }
+func (p *Program) hosted() []string { return p.kept(Offloaded, "offload", "offload") }
 
-func (p *program) kept(policies map[string][]string, key, word string) []string {
-	ns := slices.Concat(policies[p.word("pipeline", "remat")], p.names("pipeline", key))
+func (p *Program) kept(policies map[string][]string, key, word string) []string {
+	ns := slices.Concat(policies[p.Word("pipeline", "remat")], p.names("pipeline", key))
 	for _, e := range p.custom() {
 		if how, ok := e.Value.(*syntax.NameRef); ok && how.Name == word {
 			ns = append(ns, e.Key)
@@ -48,7 +48,7 @@ func (p *program) kept(policies map[string][]string, key, word string) []string 
 }
 
 // asked are the names that are given one by one: by save, offload and custom.
-func (p *program) asked() []string {
+func (p *Program) asked() []string {
 	ns := slices.Concat(p.names("pipeline", "save"), p.names("pipeline", "offload"))
 	for _, e := range p.custom() {
 		if how, ok := e.Value.(*syntax.NameRef); ok && how.Name != "remat" {
@@ -59,24 +59,24 @@ func (p *program) asked() []string {
 }
 
 // custom is what remat = custom { … } says of each name.
-func (p *program) custom() []syntax.Setting {
-	if s := p.values["pipeline"]["remat"]; s != nil {
+func (p *Program) custom() []syntax.Setting {
+	if s := p.Values["pipeline"]["remat"]; s != nil {
 		return s.Body
 	}
 	return nil
 }
 
-// boundary is what is recomputed as one: nothing where nothing is recomputed.
-func (p *program) boundary() string {
-	if p.word("pipeline", "remat") == "none" {
+// Boundary is what is recomputed as one: nothing where nothing is recomputed.
+func (p *Program) Boundary() string {
+	if p.Word("pipeline", "remat") == "none" {
 		return "none"
 	}
-	return p.word("pipeline", "checkpoint")
+	return p.Word("pipeline", "checkpoint")
 }
 
 // keeps reports whether the pipeline's own name, or that of a layer's input, is
 // kept on the device: both are, unless something says otherwise.
-func (p *program) keeps(name string) bool {
+func (p *Program) keeps(name string) bool {
 	recomputed := slices.ContainsFunc(p.custom(), func(e syntax.Setting) bool {
 		how, ok := e.Value.(*syntax.NameRef)
 		return ok && e.Key == name && how.Name == "remat"
@@ -90,8 +90,8 @@ const (
 	layerInput     = "decoder_layer_input"
 )
 
-// checkNames refuses names in save and custom that no value of m carries.
-func (p *program) checkNames(m *ir.Module) {
+// CheckNames refuses names in save and custom that no value of m carries.
+func (p *Program) CheckNames(m *ir.Module) {
 	carried := []string{iterationInput} // the pipeline's own
 	for _, f := range m.Funcs {
 		f.Body.Walk(func(op *ir.Op) {
@@ -108,12 +108,12 @@ func (p *program) checkNames(m *ir.Module) {
 			if c := spell.Nearest(name, carried); c != "" {
 				hint = "did you mean " + c + "?"
 			}
-			p.Report(at, hint, errNoCheckpoint, name)
+			p.Report(at, hint, syntax.ErrNoCheckpoint, name)
 		}
 	}
 	for _, key := range []string{"save", "offload"} {
 		for _, name := range p.names("pipeline", key) {
-			check(p.values["pipeline"][key].Value.At(), name)
+			check(p.Values["pipeline"][key].Value.At(), name)
 		}
 	}
 	for _, e := range p.custom() {
@@ -129,8 +129,8 @@ func (p *program) checkNames(m *ir.Module) {
 // checkCut refuses iterations that have nothing to be computed again from but
 // the state of the loop, which would be kept as a whole in each of them. at is
 // where their input is given up.
-func (p *program) checkCut(at syntax.Span, m *ir.Module, carried []string) {
-	if p.boundary() != "iteration" || p.word("pipeline", "checkpoint_place") == "outside" || slices.Contains(p.hosted(), layerInput) {
+func (p *Program) checkCut(at syntax.Span, m *ir.Module, carried []string) {
+	if p.Boundary() != "iteration" || p.Word("pipeline", "checkpoint_place") == "outside" || slices.Contains(p.hosted(), layerInput) {
 		return
 	}
 	if slices.Contains(carried, layerInput) && p.keeps(layerInput) {
@@ -139,7 +139,7 @@ func (p *program) checkCut(at syntax.Span, m *ir.Module, carried []string) {
 	m.Main().Body.Walk(func(op *ir.Op) {
 		if op.Kind == ir.PPPipeline {
 			d, _ := op.Attrs.Get("config").(ir.Dict)
-			p.Report(at, "iteration_input = device, or offload, keeps one microbatch for each stage", errNoCut, strings.Join(loopState(ir.Attrs(d)), ", "))
+			p.Report(at, "iteration_input = device, or offload, keeps one microbatch for each stage", syntax.ErrNoCut, strings.Join(loopState(ir.Attrs(d)), ", "))
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package lang
+package config
 
 import (
 	"slices"
@@ -13,10 +13,10 @@ type Setting struct {
 
 // Settings returns every setting, in the order of the reference.
 func Settings() []Setting {
-	out := make([]Setting, len(settingTable))
-	for i, r := range settingTable {
-		out[i] = Setting{r.block, r.key, slices.Clone(r.words), r.doc}
-		if r.kind == flag {
+	out := make([]Setting, len(SettingTable))
+	for i, r := range SettingTable {
+		out[i] = Setting{r.Block, r.Key, slices.Clone(r.Words), r.Doc}
+		if r.Kind == Flag {
 			out[i].Words = []string{"true", "false"}
 		}
 	}

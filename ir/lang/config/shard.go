@@ -1,0 +1,211 @@
+package config
+
+import (
+	"slices"
+
+	"ppc/ir"
+	"ppc/ir/lang/syntax"
+	"ppc/ir/lang/value"
+)
+
+// A Layout says how logical axes lie on the mesh: the rules of one shard
+// block. The axis called batch, if any, is sharded along lead before its own mesh
+// axes, where its size divides along both.
+type Layout struct {
+	P     *Program
+	Of    string // weights or activations
+	layer bool   // of weights: those of a layer
+	Rules []syntax.Rule
+	Batch string
+	Lead  []string
+	used  []string // mesh axes that no rule can have here
+}
+
+// meshAxes are the mesh axes that a rule names and that have more than one
+// device.
+func (l *Layout) meshAxes(r syntax.Rule, ax string) []string {
+	var out []string
+	if ax == l.Batch {
+		for _, m := range l.Lead {
+			if l.P.Mesh.AxisSize(m) > 1 {
+				out = append(out, m)
+			}
+		}
+	}
+	for _, m := range r.Mesh {
+		if l.P.Mesh.AxisSize(m.Name) > 1 && !slices.Contains(out, m.Name) {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}
+
+// A Cut is how one dimension is cut, and the rule that says so.
+type Cut struct {
+	Mesh []string
+	Rule *syntax.Rule
+}
+
+// origin is where the axis called name gets the cut from; nil if from no rule.
+func (c Cut) origin(name string) *ir.Origin {
+	if c.Rule == nil {
+		return nil
+	}
+	return &ir.Origin{Pos: c.Rule.Pos(), Name: name}
+}
+
+// Cuts applies the rules in order, as Flax does: a rule takes its axis where
+// no earlier rule did and its mesh axes are all free on this tensor.
+func (l *Layout) Cuts(names []string) []Cut {
+	out := make([]Cut, len(names))
+	if l.P.Mesh == nil {
+		return out
+	}
+	taken := make([]bool, len(names))
+	used := slices.Clone(l.used)
+	take := func(d int, r *syntax.Rule, mesh []string) {
+		for _, m := range mesh {
+			if slices.Contains(used, m) {
+				return
+			}
+		}
+		taken[d] = true
+		used = append(used, mesh...)
+		out[d] = Cut{mesh, r}
+	}
+	for i := range l.Rules {
+		for _, a := range l.Rules[i].Axes {
+			if d := slices.Index(names, a.Name); d >= 0 && !taken[d] {
+				take(d, &l.Rules[i], l.meshAxes(l.Rules[i], a.Name))
+			}
+		}
+	}
+	if d := slices.Index(names, l.Batch); d >= 0 && !taken[d] {
+		take(d, nil, l.meshAxes(syntax.Rule{}, l.Batch))
+	}
+	return out
+}
+
+// Sharding is how a tensor over axes lies; nil without a mesh. Where a
+// dimension does not divide, bad is told if it is given, and the dimension
+// stays whole.
+func (l *Layout) Sharding(axes []value.Axis, bad func(a value.Axis, c Cut, parts int)) *ir.Sharding {
+	if l.P.Mesh == nil {
+		return nil
+	}
+	s := ir.Replicated(l.P.Mesh.Name, len(axes))
+	cuts := l.Cuts(value.NamesOf(axes))
+	l.note(axes, cuts)
+	for d, c := range cuts {
+		refs := ir.Axs(c.Mesh...)
+		if axes[d].Size%l.P.Mesh.RefsSize(refs) != 0 && axes[d].Name == l.Batch {
+			refs = slices.DeleteFunc(refs, func(r ir.AxisRef) bool { return slices.Contains(l.Lead, r.Name) })
+		}
+		if n := l.P.Mesh.RefsSize(refs); axes[d].Size%n != 0 {
+			if bad != nil {
+				bad(axes[d], c, n)
+			}
+			continue
+		}
+		if len(refs) > 0 {
+			s.Dims[d] = ir.DimSharding{Axes: refs, Rule: c.origin(axes[d].Name)}
+		}
+	}
+	return s
+}
+
+// gatheredAxes are the mesh axes over which a weight is stored in parts and
+// used whole.
+var gatheredAxes = []string{"fsdp", "fsdp_transpose", "context", "expert"}
+
+// WeightLayout is how the weights of a layer lie, or a model's own. The stages
+// of a pipeline hold a layer's; a model's own can be cut along stage.
+func (p *Program) WeightLayout(layer bool) *Layout {
+	l := &Layout{P: p, Of: "weights", layer: layer, Rules: p.Rules["weights"]}
+	if layer {
+		l.used = []string{"stage"}
+	}
+	return l
+}
+
+// Gathered is how a weight over axes that is stored as s says lies where it is
+// used. The experts' own axis stays cut along expert: it is the one along which
+// the activations are cut so too, and each device computes with its experts.
+func (p *Program) Gathered(s *ir.Sharding, axes []value.Axis) *ir.Sharding {
+	out := s.Clone()
+	if out == nil {
+		return nil
+	}
+	for i := range out.Dims {
+		cut := out.Dims[i].Axes
+		if len(cut) == 1 && cut[0].Name == "expert" && p.holdsExperts(axes[i].Name) {
+			continue
+		}
+		out.Dims[i].Axes = slices.DeleteFunc(cut, func(r ir.AxisRef) bool { return slices.Contains(gatheredAxes, r.Name) })
+	}
+	return out
+}
+
+// holdsExperts reports whether the activation rules cut the axis along expert
+// alone.
+func (p *Program) holdsExperts(ax string) bool {
+	l := &Layout{P: p, Rules: p.Rules["activations"]}
+	c := l.Cuts([]string{ax})[0]
+	return len(c.Mesh) == 1 && c.Mesh[0] == "expert"
+}
+
+// An undivided is an axis that a rule cuts into parts that do not divide it.
+type undivided struct {
+	rule *syntax.Rule
+	axis string
+}
+
+// FirstUndivided reports whether nothing was said yet of the rule and the axis:
+// it is one mistake, however many tensors have the axis.
+func (p *Program) FirstUndivided(r *syntax.Rule, ax string) bool {
+	if p.undivided[undivided{r, ax}] {
+		return false
+	}
+	p.undivided[undivided{r, ax}] = true
+	return true
+}
+
+// MeshAxisSize is the size of a mesh axis; one that is not there has size 1.
+func (p *Program) MeshAxisSize(name string) int {
+	if p.Mesh == nil {
+		return 1
+	}
+	return p.Mesh.AxisSize(name)
+}
+
+// Explicit reports whether shardings that the program does not say must follow
+// from those that it says.
+func (p *Program) Explicit() bool { return p.Word("pipeline", "mode") == "explicit" }
+
+// NameAxes leaves with the op that makes t, or the parameter that it is, what its axes are called, for the
+// errors of explicit mode.
+func (p *Program) NameAxes(t *value.Tensor) {
+	attrs := &t.V.Attrs
+	if op := t.V.Def; op != nil {
+		attrs = &op.Attrs
+	}
+	if len(t.Axes) > 0 && !attrs.Has(ir.KeyAxes) && !attrs.Has(ir.KeyLogical) && (t.V.Def == nil || len(t.V.Def.Results) == 1) {
+		attrs.Set(ir.KeyAxes, StringArray(value.NamesOf(t.Axes)))
+	}
+}
+
+// OfWeights reports whether v follows from weights alone, a model's or a layer's.
+func OfWeights(v *ir.Value) bool {
+	if v.Def == nil {
+		return v.Attrs.Str(ir.KeyKind) == "param" || v.Attrs.Has(ir.KeyGathered)
+	}
+	if len(v.Def.Regions) > 0 || len(v.Def.Operands) == 0 {
+		return v.Def.Kind == ir.Constant
+	}
+	for _, x := range v.Def.Operands {
+		if !OfWeights(x) {
+			return false
+		}
+	}
+	return true
+}
