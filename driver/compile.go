@@ -33,6 +33,7 @@ type program struct {
 	training *lang.Training             // nil where the program is no step of training
 
 	lang     *lang.Program          // of a .pp program
+	ran      func(*pass.Pass)       // hears of every pass that has run; may be nil
 	warnings diag.List              // what its language warns of, in source order
 	warn     func(*diag.Diagnostic) // who hears of warnings; may be nil
 	hear     func(w *pass.Error)    // what passes warn of; nil hands it to warn
@@ -139,6 +140,9 @@ func (p *program) compile(ctx context.Context, after, dumpTo string) error {
 		}
 		d := &dumper{ctx: ctx, files: p.files, dir: dumpTo, last: mlir.Print(p.m)}
 		cfg.Each = d.dump
+	}
+	if p.ran != nil {
+		cfg.Each = func(_ int, pass *pass.Pass, _ *ir.Module) error { p.ran(pass); return nil }
 	}
 	_, err := guard(ctx, "compiling", moduleReproducer(p.m, dumpTo, "compile", "ppc lower %s"), func() (any, error) { return nil, passes.Run(p.m, cfg) })
 	if err := passBug(err, dumpTo); err != nil {

@@ -34,6 +34,7 @@ type block struct {
 // A step is one op. exec does it; the other fields are what its kind needs.
 type step struct {
 	op       *ir.Op
+	id       int // among all steps of the executable
 	exec     func(d *device, s *step) error
 	in, out  []int  // slots
 	move     []bool // by operand: its last use, where the reference may go over
@@ -204,7 +205,8 @@ func canPoison(t ir.DType) bool { return t.IsFloat() || t.IsComplex() }
 func (c *compiler) step(op *ir.Op, dies func(*ir.Value) bool, last map[*ir.Value]int) step {
 	captured := captures(op)
 	moved := func(v *ir.Value) bool { return dies(v) && !slices.Contains(captured, v) }
-	s := step{op: op, in: c.slots(op.Operands), out: c.slots(op.Results), move: moves(op.Operands, moved), dontCare: op.Attrs.Has(ir.KeyDontCare)}
+	s := step{op: op, id: len(c.exe.ops), in: c.slots(op.Operands), out: c.slots(op.Results), move: moves(op.Operands, moved), dontCare: op.Attrs.Has(ir.KeyDontCare)}
+	c.exe.ops = append(c.exe.ops, op)
 	for _, v := range op.Results {
 		class, elem := 0, ir.InvalidDType
 		if v.Type.IsTensor() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"ppc/ir"
 	"ppc/runtime/kernel"
@@ -22,6 +23,7 @@ type device struct {
 	src, dst   []kernel.Mem
 	work       kernel.Work
 	free       [][]*buffer // by class
+	spent      []spent     // by step; nil unless that is asked for
 	times      []int       // by collective, how often it took part; nil unless that is asked for
 	met        int         // collectives so far
 	killAt     int         // 0: never
@@ -98,7 +100,7 @@ func (d *device) steps(b *block) error {
 		if d.run.failed.Load() {
 			return errStopped
 		}
-		if err := s.exec(d, s); err != nil {
+		if err := d.exec(s); err != nil {
 			return err
 		}
 		if s.dontCare && d.run.poisonBubbles {
@@ -110,6 +112,19 @@ func (d *device) steps(b *block) error {
 		}
 	}
 	return nil
+}
+
+// exec runs one step, and measures it where that is asked for.
+func (d *device) exec(s *step) error {
+	if d.spent == nil {
+		return s.exec(d, s)
+	}
+	begin := time.Now()
+	err := s.exec(d, s)
+	t := &d.spent[s.id]
+	t.times++
+	t.time += time.Since(begin)
+	return err
 }
 
 // poison replaces the results of s by NaN.

@@ -20,6 +20,7 @@ type Executable struct {
 	devices int
 	classes classes
 	colls   []*collective
+	ops     []*ir.Op // by step
 
 	constants []constant
 	made      sync.Once // the constants
@@ -173,6 +174,7 @@ type options struct {
 	poisonBubbles bool
 	kills         []kill
 	trace         *Trace
+	profile       *Profile
 }
 
 type kill struct{ device, n int }

@@ -59,6 +59,9 @@ func newRun(exe *Executable, opts []Option) *run {
 		if r.trace != nil {
 			d.times = make([]int, len(exe.colls))
 		}
+		if r.profile != nil {
+			d.spent = make([]spent, len(exe.ops))
+		}
 		r.devices = append(r.devices, d)
 	}
 	r.boxes, r.rooms = make([][]box, len(exe.colls)), make([][]meeting, len(exe.colls))
@@ -91,6 +94,9 @@ func (r *run) do(ctx context.Context, inputs [][]*buffer) ([][]*buffer, error) {
 	if r.trace != nil {
 		r.trace.PeakBytes = int(r.memory.peak.Load())
 		r.trace.Collectives = r.traced()
+	}
+	if r.profile != nil {
+		r.profile.Ops = r.profiled()
 	}
 	return results, r.err
 }

@@ -2,6 +2,7 @@
 //
 //	ppc lower FILE     lower a program and print it
 //	ppc run   FILE     lower a program and run it
+//	ppc bench FILE     measure a program
 //	ppc check FILE...  check programs
 //	ppc lint  FILE...  find transfers and memory that programs need not pay for
 //	ppc fmt   FILE...  format .pp files
@@ -117,6 +118,7 @@ type commands struct {
 
 	Lower   lowerCmd   `cmd:"" help:"Lower a program and print it."`
 	Run     runCmd     `cmd:"" help:"Lower a program, run it and print its results."`
+	Bench   benchCmd   `cmd:"" help:"Measure a program: time to compile and per step, operations per second, memory."`
 	Check   checkCmd   `cmd:"" help:"Parse, type-check and validate every setting; find what would not run."`
 	Lint    lintCmd    `cmd:"" help:"Find transfers and memory that programs need not pay for; exit 1 if there are findings."`
 	Fmt     fmtCmd     `cmd:"" help:"Format .pp files; a formatted file stays as it is."`
@@ -222,6 +224,28 @@ func (c *runCmd) print(std *streams, result *driver.RunResult) {
 	case !c.Quiet:
 		std.textResult(result)
 	}
+}
+
+type benchCmd struct {
+	settings
+	File       string  `arg:"" help:"${file}"`
+	Steps      int     `default:"5" placeholder:"N" help:"Steps to time, after one that warms up (${default})."`
+	Seed       *uint64 `placeholder:"N" help:"Seed of arguments; the program's own by default."`
+	JSON       bool    `name:"json" help:"One JSON object, nothing else on standard output."`
+	CPUProfile string  `name:"cpuprofile" placeholder:"FILE" help:"Write a profile of the timed steps, for go tool pprof."`
+}
+
+func (c *benchCmd) Run(std *streams) error {
+	result, err := driver.Bench(std.ctx, c.source(c.File, std), driver.BenchOptions{Steps: c.Steps, Seed: c.Seed, CPUProfile: c.CPUProfile})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		std.json(result)
+	} else {
+		std.benchText(result)
+	}
+	return nil
 }
 
 type checkCmd struct {

@@ -113,6 +113,26 @@ func paint(text string, colour bool) string {
 	return strings.Join(lines, "\n")
 }
 
+// benchText prints what was measured.
+func (s *streams) benchText(r *driver.BenchResult) {
+	w := tabwriter.NewWriter(s.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "compile\t%.3f s\n", r.CompileSec)
+	fmt.Fprintf(w, "step\t%.4f s min\t%.4f s median\t%.4f s of all cores\n", r.StepMin, r.StepMedian, r.CPUSec)
+	fmt.Fprintf(w, "speed\t%.1f GFLOP/s\t%.1f at most\t%.0f %%\n", r.GFlops, r.PeakGFlops, 100*r.GFlops/r.PeakGFlops)
+	fmt.Fprintf(w, "memory\t%.1f MiB per device beside arguments\t%.1f planned\t%.1f moved\n", mib(float64(r.TempBytes)), mib(float64(r.PlanBytes)), mib(r.BytesMoved))
+	w.Flush()
+	fmt.Fprintf(s.stdout, "\n%-32s %9s %10s %10s\n", "op", "times", "s", "MiB")
+	for _, o := range r.Ops {
+		fmt.Fprintf(s.stdout, "%-32s %9d %10.4f %10.1f\n", diag.Line(o.Op), o.Times, o.Sec, mib(o.Bytes))
+	}
+	fmt.Fprintf(s.stdout, "\n%-32s %10s\n", "pass", "s")
+	for _, p := range r.Passes {
+		fmt.Fprintf(s.stdout, "%-32s %10.4f\n", p.Pass, p.Sec)
+	}
+}
+
+func mib(n float64) float64 { return n / (1 << 20) }
+
 // textResult prints one line per output and one per comparison.
 func (s *streams) textResult(r *driver.RunResult) {
 	w := tabwriter.NewWriter(s.stdout, 0, 8, 2, ' ', 0)

@@ -1,0 +1,231 @@
+package driver
+
+import (
+	"cmp"
+	"context"
+	"os"
+	goruntime "runtime"
+	"runtime/pprof"
+	"slices"
+	"time"
+
+	"ppc/ir"
+	"ppc/lower/stats"
+	"ppc/passes/pass"
+	"ppc/runtime"
+	"ppc/runtime/kernel"
+)
+
+// BenchOptions says how a program is measured.
+type BenchOptions struct {
+	Steps      int // steps that are timed, after one that warms up
+	Seed       *uint64
+	CPUProfile string // a file for a profile of the timed steps; "" for none
+}
+
+// A BenchResult is what a program takes. Times are in seconds.
+type BenchResult struct {
+	CompileSec float64 `json:"compile_s"` // from the text to the executable
+	StepMin    float64 `json:"step_min_s"`
+	StepMedian float64 `json:"step_median_s"`
+	CPUSec     float64 `json:"cpu_s"`  // of all cores, per step
+	Flops      float64 `json:"flops"`  // of the contractions and convolutions of all devices, in a step
+	GFlops     float64 `json:"gflops"` // per second, by the fastest step
+	PeakGFlops float64 `json:"peak_gflops"`
+	BytesMoved float64 `json:"bytes_moved"` // that ops of all devices read and wrote, in a step
+	TempBytes  int     `json:"temp_bytes"`  // at the peak, beside arguments, per device
+	PlanBytes  int     `json:"plan_bytes"`  // the same by the static measure
+	Devices    int     `json:"devices"`
+	Workers    int     `json:"workers"`
+
+	Ops    []BenchOp   `json:"ops"`
+	Passes []BenchPass `json:"passes"`
+}
+
+// A BenchOp is what all devices spent on ops of one kind in a step, waiting for
+// each other included.
+type BenchOp struct {
+	Op    string  `json:"op"`
+	Times int     `json:"times"`
+	Sec   float64 `json:"s"`
+	Bytes float64 `json:"bytes"`
+}
+
+// A BenchPass is the time of one pass.
+type BenchPass struct {
+	Pass string  `json:"pass"`
+	Sec  float64 `json:"s"`
+}
+
+// Bench compiles the program and runs the same step again and again: one that
+// warms up, those that are timed, and one in which every op is timed.
+func Bench(ctx context.Context, src *Source, opts BenchOptions) (*BenchResult, error) {
+	if opts.Steps < 1 {
+		return nil, usage("--steps %d: want 1 or more", opts.Steps)
+	}
+	b := &bench{runner: runner{src: src, opts: RunOptions{Seed: opts.Seed}}, opts: opts, result: new(BenchResult)}
+	exe, err := b.compile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer b.args.close()
+	if err := b.measure(ctx, exe); err != nil {
+		return nil, err
+	}
+	return b.result, nil
+}
+
+// A bench is a runner that measures.
+type bench struct {
+	runner
+	opts   BenchOptions
+	result *BenchResult
+}
+
+// compile makes the program ready to run, and measures that.
+func (b *bench) compile(ctx context.Context) (*runtime.Executable, error) {
+	begin := time.Now()
+	if err := b.load(ctx); err != nil {
+		return nil, err
+	}
+	last := time.Now()
+	b.p.ran = func(p *pass.Pass) {
+		now := time.Now()
+		b.result.Passes = append(b.result.Passes, BenchPass{p.Name, now.Sub(last).Seconds()})
+		last = now
+	}
+	b.p.sayWarnings()
+	if err := b.p.compile(ctx, "", ""); err != nil {
+		return nil, err
+	}
+	rep := moduleReproducer(b.p.m, "", "run", "ppc run %s")
+	exe, err := guard(ctx, "loading", rep, func() (*runtime.Executable, error) { return runtime.Load(b.p.m) })
+	if err != nil {
+		return nil, err
+	}
+	b.result.CompileSec = time.Since(begin).Seconds()
+	_, err = guard(ctx, "preparing the run", rep, func() (any, error) {
+		b.machine = newMachine(b.p.m, b.p.named)
+		if err := b.fits(); err != nil {
+			return nil, err
+		}
+		return nil, b.start()
+	})
+	return exe, err
+}
+
+// step runs the program once and says how long that took.
+func (b *bench) step(ctx context.Context, exe *runtime.Executable, opts ...runtime.Option) (time.Duration, error) {
+	rep := moduleReproducer(b.p.m, "", "run", "ppc run %s")
+	if _, err := guard(ctx, "reading a batch", rep, func() (any, error) { return nil, b.feed.fill(b.machine, b.first+b.done) }); err != nil {
+		return 0, err
+	}
+	var took time.Duration
+	out, err := guard(ctx, "running", rep, func() ([][]*ir.Literal, error) {
+		begin := time.Now()
+		out, err := exe.Run(ctx, b.machine.args, opts...)
+		took = time.Since(begin)
+		return out, err
+	})
+	if err != nil {
+		return 0, runError(ctx, err, rep)
+	}
+	b.machine.adopt(out)
+	return took, nil
+}
+
+func (b *bench) measure(ctx context.Context, exe *runtime.Executable) error {
+	r := b.result
+	if _, err := b.step(ctx, exe); err != nil {
+		return err
+	}
+	if b.opts.CPUProfile != "" {
+		f, err := os.Create(b.opts.CPUProfile)
+		if err != nil {
+			return fileError(err)
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+	}
+	var times []time.Duration
+	cpu := cpuTime()
+	for range b.opts.Steps {
+		took, err := b.step(ctx, exe)
+		if err != nil {
+			return err
+		}
+		times = append(times, took)
+	}
+	r.CPUSec = (cpuTime() - cpu).Seconds() / float64(len(times))
+	pprof.StopCPUProfile()
+	slices.Sort(times)
+	r.StepMin, r.StepMedian = times[0].Seconds(), times[len(times)/2].Seconds()
+	trace, profile := new(runtime.Trace), new(runtime.Profile)
+	if _, err := b.step(ctx, exe, runtime.WithTrace(trace), runtime.WithProfile(profile)); err != nil {
+		return err
+	}
+	r.Devices, r.Workers = exe.Devices(), goruntime.GOMAXPROCS(0)
+	r.TempBytes = trace.PeakBytes / r.Devices
+	r.count(profile)
+	r.GFlops = r.Flops / r.StepMin / 1e9
+	r.PeakGFlops = kernel.Peak(r.Workers) / 1e9
+	s, err := measured(b.p.m)
+	if err != nil {
+		return err
+	}
+	r.PlanBytes = s.Memory.Peak - s.Memory.Parts[stats.Parameters] - s.Memory.Parts[stats.OptimizerState]
+	return nil
+}
+
+// count adds up what the profile says of each kind of op.
+func (r *BenchResult) count(p *runtime.Profile) {
+	kinds := make(map[string]*BenchOp)
+	for _, o := range p.Ops {
+		name := o.Op.Name()
+		k := kinds[name]
+		if k == nil {
+			k = &BenchOp{Op: name}
+			kinds[name] = k
+		}
+		n, bytes := float64(o.Times), bytesOf(o.Op)
+		k.Times += o.Times
+		k.Sec += o.Time.Seconds()
+		k.Bytes += n * bytes
+		r.Flops += n * flopsOf(o.Op)
+		if len(o.Op.Regions) == 0 {
+			r.BytesMoved += n * bytes
+		}
+	}
+	for _, k := range kinds {
+		r.Ops = append(r.Ops, *k)
+	}
+	slices.SortFunc(r.Ops, func(a, b BenchOp) int { return cmp.Or(cmp.Compare(b.Sec, a.Sec), cmp.Compare(a.Op, b.Op)) })
+}
+
+// bytesOf is what the operands and results of op hold.
+func bytesOf(op *ir.Op) float64 {
+	n := 0.0
+	for _, vs := range [][]*ir.Value{op.Operands, op.Results} {
+		for _, v := range vs {
+			if v.Type.IsTensor() {
+				n += float64(v.Type.Bytes())
+			}
+		}
+	}
+	return n
+}
+
+// flopsOf counts the multiplications and additions of a contraction.
+func flopsOf(op *ir.Op) float64 {
+	if op.Kind != ir.DotGeneral {
+		return 0
+	}
+	n := 2 * float64(op.Results[0].Type.NumElements())
+	l := op.Operands[0].Type
+	for _, d := range op.Attrs.Get("dot_dimension_numbers").(ir.Dot).LhsContract {
+		n *= float64(l.Shape[d])
+	}
+	return n
+}
