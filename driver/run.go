@@ -11,7 +11,6 @@ import (
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 	"ppc/ir/lang"
-	"ppc/runtime"
 )
 
 // RunOptions says what to run a program on and what to do with the results.
@@ -24,6 +23,7 @@ type RunOptions struct {
 	Grad   bool    // the gradients, without an update
 	Check  bool    // against the reference
 	Memory int     // bytes that it may take; 0 for what the system has
+	Engine string  // what the devices are; "" for goroutines
 
 	// Saving ends the saving of the last step of training, for which a run that
 	// its context stops goes on; nil lets it end by itself.
@@ -107,7 +107,12 @@ func (r *runner) compute(ctx context.Context) (*RunResult, error) {
 		return nil, err
 	}
 	rep := moduleReproducer(r.p.m, "", "run", "ppc run %s")
-	exe, err := guard(ctx, "preparing the run", rep, r.prepare)
+	engine, err := openEngine(r.opts.Engine)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.close()
+	exe, err := guard(ctx, "preparing the run", rep, func() (executable, error) { return r.prepare(ctx, engine) })
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +145,8 @@ func (r *runner) compute(ctx context.Context) (*RunResult, error) {
 
 // prepare opens and checks all that the run reads and writes, and compiles the
 // program for it.
-func (r *runner) prepare() (*runtime.Executable, error) {
-	exe, err := runtime.Load(r.p.m) // takes no memory yet
+func (r *runner) prepare(ctx context.Context, e engine) (executable, error) {
+	exe, err := e.load(ctx, r.p.m) // takes no memory yet
 	if err != nil {
 		return nil, err
 	}

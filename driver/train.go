@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"ppc/ir"
-	"ppc/runtime"
 )
 
 // A Step is what one step of training gave.
@@ -39,7 +38,7 @@ func (e *NaNError) Error() string {
 
 // loop runs the per-device program on all devices as often as the program asks
 // for.
-func (r *runner) loop(ctx context.Context, exe *runtime.Executable, rep reproducer) error {
+func (r *runner) loop(ctx context.Context, exe executable, rep reproducer) error {
 	tokens := countTokens(r.machine.params)
 	for i := range r.steps {
 		step, begin := r.first+i, time.Now()

@@ -71,7 +71,42 @@ func Dense(rows [][]int, n int) *ir.Literal {
 // of ppc's own is left, and the module says for how many devices it is. A
 // per-device program has no meshes either. It fails where an op is ppc's own or
 // HLO's, and does not change m.
-func StableHLO(m *ir.Module) (string, error) {
+func StableHLO(m *ir.Module) (string, error) { return stableHLO(m, func(*ir.Module) {}) }
+
+// Replicas is [StableHLO] of a per-device program as one of as many replicas as
+// there are devices, in place of partitions: the same program, and the form in which
+// XLA, a PJRT plugin and JAX's runtime compile it as it is. Programs for partitions
+// they give to a partitioner.
+func Replicas(m *ir.Module) (string, error) {
+	if !m.Form.Has(ir.Local) {
+		return "", &ir.Error{Rule: &ir.Rule{Label: "stablehlo", Msg: "a program of all devices has no replicas: it is not lowered to one per device"}}
+	}
+	return stableHLO(m, asReplicas)
+}
+
+// asReplicas makes the partitions of a per-device program replicas.
+func asReplicas(m *ir.Module) {
+	n := m.Attrs.Int("mhlo.num_partitions")
+	if n < 2 {
+		return
+	}
+	m.Attrs.Set("mhlo.num_replicas", ir.Int{Value: n, Type: ir.I32})
+	m.Attrs.Set("mhlo.num_partitions", ir.Int{Value: 1, Type: ir.I32})
+	for _, f := range m.Funcs {
+		if f.Body == nil {
+			continue
+		}
+		f.Body.Walk(func(op *ir.Op) {
+			if op.Kind == ir.PartitionID {
+				op.Kind = ir.ReplicaID
+			}
+			op.Attrs.Delete("channel_handle")
+			op.Attrs.Delete("use_global_device_ids")
+		})
+	}
+}
+
+func stableHLO(m *ir.Module, change func(*ir.Module)) (string, error) {
 	c := m.Clone()
 	if err := ExpandGroups(c); err != nil {
 		return "", err
@@ -111,6 +146,7 @@ func StableHLO(m *ir.Module) (string, error) {
 			return "", &ir.Error{Func: f, Op: own, Rule: &ir.Rule{Label: "stablehlo", Msg: "the op has no StableHLO form"}}
 		}
 	}
+	change(c)
 	return mlir.Print(c), nil
 }
 

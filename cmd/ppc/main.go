@@ -6,6 +6,7 @@
 //	ppc check FILE...  check programs
 //	ppc lint  FILE...  find transfers and memory that programs need not pay for
 //	ppc fmt   FILE...  format .pp files
+//	ppc engines        list what programs can run on
 //	ppc passes         print the pass table
 //	ppc version        print the version
 //
@@ -28,9 +29,11 @@ import (
 
 	"ppc/driver"
 	"ppc/internal/diag"
+	"ppc/runtime/pjrt"
 )
 
 func main() {
+	pjrt.Serve()
 	ctx, saving := listen()
 	p := &process{ctx, saving, os.Stdin, os.Stdout, os.Stderr}
 	os.Exit(p.run(os.Args[1:]))
@@ -122,6 +125,7 @@ type commands struct {
 	Check   checkCmd   `cmd:"" help:"Parse, type-check and validate every setting; find what would not run."`
 	Lint    lintCmd    `cmd:"" help:"Find transfers and memory that programs need not pay for; exit 1 if there are findings."`
 	Fmt     fmtCmd     `cmd:"" help:"Format .pp files; a formatted file stays as it is."`
+	Engines enginesCmd `cmd:"" help:"List what programs can run on here: goroutines and PJRT plugins, with versions and devices, or why not."`
 	Passes  passesCmd  `cmd:"" help:"Print the pass table: name, requires, ensures."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
@@ -189,6 +193,7 @@ type runCmd struct {
 	Steps  *int    `placeholder:"N" help:"Steps of training, in place of the program's own number; 0 computes the loss alone."`
 	Grad   bool    `help:"The gradients of the loss for every parameter and floating-point input, without an update."`
 	Seed   *uint64 `placeholder:"N" help:"Seed of what is made up; the program's own by default."`
+	Engine string  `default:"goroutines" placeholder:"ENGINE" help:"What the devices are: goroutines (the default), cpu, cuda or tpu by a PJRT plugin that is found, or pjrt:PATH."`
 	Check  bool    `help:"Compare with the layers in sequence, in float64, on the reference evaluator."`
 	Shards string  `placeholder:"DIR" help:"Write each device's arguments and results: args.npz, results.npz."`
 	JSON   bool    `name:"json" help:"One JSON object per line, nothing else on standard output."`
@@ -196,7 +201,7 @@ type runCmd struct {
 }
 
 func (c *runCmd) Run(std *streams) error {
-	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check, Saving: std.saving}
+	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check, Engine: c.Engine, Saving: std.saving}
 	line := &progress{w: std.stderr, rewrite: terminal(std.stderr.w)}
 	if !c.Quiet {
 		opts.Note, opts.Step = std.note, line.step
@@ -245,6 +250,22 @@ func (c *benchCmd) Run(std *streams) error {
 	} else {
 		std.benchText(result)
 	}
+	return nil
+}
+
+type enginesCmd struct {
+	JSON bool `name:"json" help:"One JSON object per line."`
+}
+
+func (c *enginesCmd) Run(std *streams) error {
+	engines := driver.Engines(std.ctx)
+	if c.JSON {
+		for _, e := range engines {
+			std.json(e)
+		}
+		return nil
+	}
+	std.enginesText(engines)
 	return nil
 }
 

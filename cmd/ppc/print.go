@@ -335,3 +335,23 @@ func (s *streams) passTable(rows []driver.PassInfo) {
 	}
 	w.Flush()
 }
+
+// enginesText is a table of engines, and why one cannot be used.
+func (s *streams) enginesText(engines []driver.Engine) {
+	w := tabwriter.NewWriter(s.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "ENGINE\tDEVICES\tVERSION\tPATH")
+	for _, e := range engines {
+		devices := "as many as asked for"
+		switch {
+		case e.Unusable != "":
+			devices = "none"
+		case e.Devices > 0:
+			devices = fmt.Sprintf("%d %s", e.Devices, e.Kind)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.Name, devices, e.Version, diag.Line(e.Path))
+		if e.Unusable != "" {
+			fmt.Fprintf(w, "\tunusable: %s\t\t\n", diag.Line(e.Unusable))
+		}
+	}
+	w.Flush()
+}

@@ -1,0 +1,180 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"ppc/ir"
+	"ppc/lower"
+	"ppc/runtime"
+	"ppc/runtime/pjrt"
+)
+
+// An engine runs programs for one device on as many devices as they are for.
+type engine interface {
+	// load compiles m; it takes no memory for its values.
+	load(ctx context.Context, m *ir.Module) (executable, error)
+	close()
+}
+
+// An executable is a program that an engine has compiled.
+type executable interface {
+	// Run executes the program with args[device][parameter] and returns
+	// results[device][result].
+	Run(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error)
+}
+
+// Goroutines is the name of the default engine: devices are goroutines, with
+// nothing to install.
+const Goroutines = "goroutines"
+
+// openEngine is the engine called name: Goroutines, or "" for it, a platform whose
+// plugin is found in the usual places, or pjrt:PATH.
+func openEngine(name string) (engine, error) {
+	if name == "" || name == Goroutines {
+		return goroutines{}, nil
+	}
+	if path, ok := strings.CutPrefix(name, "pjrt:"); ok {
+		if path == "" {
+			return nil, usage("--engine=pjrt: want the path of a plugin: --engine=pjrt:/path/to/plugin.so")
+		}
+		return &plugin{name: name, path: path}, nil
+	}
+	platform := platformOf(name)
+	if platform == nil {
+		return nil, usage("--engine=%s: want %s, %s or pjrt:PATH", name, Goroutines, strings.Join(platformNames(), ", "))
+	}
+	found := platform.find()
+	if len(found) == 0 {
+		return nil, fmt.Errorf("--engine=%s: no PJRT plugin is found; %s, or give its path: --engine=pjrt:PATH", name, platform.install)
+	}
+	return &plugin{name: name, path: found[0]}, nil
+}
+
+// goroutines is the engine of package runtime.
+type goroutines struct{}
+
+func (goroutines) load(_ context.Context, m *ir.Module) (executable, error) {
+	exe, err := runtime.Load(m)
+	if err != nil {
+		return nil, err
+	}
+	return local{exe}, nil
+}
+
+func (goroutines) close() {}
+
+// A local is an executable of package runtime.
+type local struct{ *runtime.Executable }
+
+func (l local) Run(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) {
+	return l.Executable.Run(ctx, args)
+}
+
+// A plugin is an engine that a PJRT plugin is, in a process of its own.
+type plugin struct {
+	name, path string
+	worker     *pjrt.Worker
+}
+
+func (p *plugin) load(ctx context.Context, m *ir.Module) (executable, error) {
+	f := m.Main()
+	for i, v := range f.Params() {
+		if err := pjrt.Check(v.Type); err != nil {
+			return nil, fmt.Errorf("--engine=%s: parameter %d: %w", p.name, i, err)
+		}
+	}
+	var results []*ir.Type
+	for i, r := range f.Results {
+		if err := pjrt.Check(r.Type); err != nil {
+			return nil, fmt.Errorf("--engine=%s: result %d: %w", p.name, i, err)
+		}
+		results = append(results, r.Type)
+	}
+	text, err := lower.Replicas(m)
+	if err != nil {
+		return nil, fmt.Errorf("--engine=%s: %w", p.name, err)
+	}
+	n := max(numDevices(m), 1)
+	if p.worker == nil {
+		if p.worker, err = pjrt.Start(ctx, p.path, "", deviceOptions(p.path, n)); err != nil {
+			return nil, fmt.Errorf("--engine=%s: %w", p.name, err)
+		}
+	}
+	exe, err := p.worker.Compile(ctx, text, n, pjrt.CompileOptions{Replicas: n, Partitions: 1}, results)
+	if err != nil {
+		return nil, fmt.Errorf("--engine=%s: %w", p.name, err)
+	}
+	return exe, nil
+}
+
+func (p *plugin) close() {
+	if p.worker != nil {
+		p.worker.Close()
+	}
+}
+
+// deviceOptions asks a plugin of CPU devices for n; others have those of the machine.
+func deviceOptions(path string, n int) pjrt.Options {
+	if strings.Contains(strings.ToLower(path), "cpu") {
+		return pjrt.Options{"cpu_device_count": n}
+	}
+	return nil
+}
+
+// An Engine is something that programs can run on.
+type Engine struct {
+	Name     string `json:"name"` // as --engine has it
+	Path     string `json:"path,omitempty"`
+	Version  string `json:"version,omitempty"` // of the interface and of the plugin
+	Devices  int    `json:"devices,omitempty"` // of one kind; 0 where there are as many as are asked for
+	Kind     string `json:"kind,omitempty"`
+	Unusable string `json:"unusable,omitempty"` // why it cannot be used
+}
+
+// Engines are the engines of this machine, found in the usual places.
+func Engines(ctx context.Context) []Engine {
+	out := []Engine{{Name: Goroutines, Version: Version(), Kind: "goroutine"}}
+	for _, p := range platforms {
+		for i, path := range p.find() {
+			name := p.name
+			if i > 0 {
+				name = "pjrt:" + path
+			}
+			out = append(out, describePlugin(ctx, name, path))
+			if ctx.Err() != nil {
+				return out
+			}
+		}
+	}
+	return out
+}
+
+func describePlugin(ctx context.Context, name, path string) Engine {
+	e := Engine{Name: name, Path: path}
+	w, err := pjrt.Start(ctx, path, "", nil)
+	if err != nil {
+		e.Unusable = unusable(err)
+		return e
+	}
+	defer w.Close()
+	e.Version = fmt.Sprintf("PJRT %d.%d, %s", w.Info.Major, w.Info.Minor, strings.ReplaceAll(strings.TrimSpace(w.Info.Version), "\n", ", "))
+	e.Devices, e.Kind = w.Info.Devices, w.Info.Kind
+	if options := deviceOptions(path, 1); options != nil {
+		e.Devices = 0
+	}
+	return e
+}
+
+// unusable is why a plugin does not start, in one line.
+func unusable(err error) string {
+	var e *pjrt.Error
+	text := err.Error()
+	if errors.As(err, &e) {
+		text = e.Message
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return first
+}

@@ -1,0 +1,103 @@
+package driver
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A platform is a kind of devices whose plugin is looked for by well-known names.
+type platform struct {
+	name     string
+	files    []string // below a folder of Python packages, as patterns
+	variable string   // an environment variable with the plugin's path
+	install  string   // how to get one
+}
+
+var platforms = []*platform{
+	{name: "cpu", files: []string{"xla_plugins/xla_cpu_pjrt/*.so", "lammps_jax_pjrt_cpu/*.so", "jax_plugins/xla_cpu*/*.so"},
+		install: "pip install xla-cpu-pjrt"},
+	{name: "cuda", files: []string{"jax_plugins/xla_cuda*/xla_cuda_plugin.so"},
+		install: "pip install jax-cuda13-pjrt"},
+	{name: "tpu", files: []string{"libtpu/libtpu.so"}, variable: "TPU_LIBRARY_PATH",
+		install: "pip install libtpu"},
+}
+
+func platformOf(name string) *platform {
+	i := slices.IndexFunc(platforms, func(p *platform) bool { return p.name == name })
+	if i < 0 {
+		return nil
+	}
+	return platforms[i]
+}
+
+func platformNames() []string {
+	var names []string
+	for _, p := range platforms {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// find are the plugins of p, those that are named first: by the variable
+// PJRT_NAMES_AND_LIBRARY_PATHS, as JAX reads it (name:path,…), by the platform's own,
+// then in the folders of Python packages.
+func (p *platform) find() []string {
+	var out []string
+	add := func(path string) {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	for entry := range strings.SplitSeq(os.Getenv("PJRT_NAMES_AND_LIBRARY_PATHS"), ",") {
+		if name, path, ok := strings.Cut(entry, ":"); ok && name == p.name {
+			add(path)
+		}
+	}
+	if p.variable != "" {
+		add(os.Getenv(p.variable))
+	}
+	for _, dir := range packageFolders() {
+		for _, pattern := range p.files {
+			files, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are right
+			for _, f := range files {
+				add(f)
+			}
+		}
+	}
+	return out
+}
+
+// packageFolders are the folders of Python packages: of the active environment, of
+// the python that the shell finds, of the user and of the system.
+func packageFolders() []string {
+	var prefixes []string
+	for _, v := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
+		if dir := os.Getenv(v); dir != "" {
+			prefixes = append(prefixes, dir)
+		}
+	}
+	for _, name := range []string{"python3", "python"} {
+		if path, err := exec.LookPath(name); err == nil {
+			prefixes = append(prefixes, filepath.Dir(filepath.Dir(path)))
+		}
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		prefixes = append(prefixes, filepath.Join(home, ".local"))
+	}
+	prefixes = append(prefixes, "/usr/local", "/usr")
+	var out []string
+	for _, prefix := range prefixes {
+		for _, pattern := range []string{"lib/python3*/site-packages", "lib/python3*/dist-packages"} {
+			dirs, _ := filepath.Glob(filepath.Join(prefix, pattern))
+			for _, d := range dirs {
+				if !slices.Contains(out, d) {
+					out = append(out, d)
+				}
+			}
+		}
+	}
+	return out
+}
