@@ -1,13 +1,16 @@
 // Asmgen writes the amd64 kernels of package runtime/kernel and their
 // declarations.
 //
-//	go run . -out ../../runtime/kernel/tiles_amd64.s -stubs ../../runtime/kernel/tiles_amd64.go -pkg kernel
+//	go run . -out ../../runtime/kernel/tiles_amd64.s -stubs ../../runtime/kernel/tiles_amd64.go -scalar ../../runtime/kernel/elementary.go -pkg kernel
 //
 // It is a module of its own, so that ppc does not depend on the generator.
 package main
 
 import (
+	"flag"
 	"fmt"
+	"log"
+	"os"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -42,6 +45,33 @@ func main() {
 	}
 	transpose32()
 	transpose64()
+	for i := range elems {
+		for _, bytes := range []int{64, 32} {
+			v := &vectors{e: &elems[i], bytes: bytes}
+			for _, f := range functions {
+				v.loop(f)
+			}
+			for _, c := range comparisons {
+				v.comparison(c.name, c.predicate)
+			}
+			v.choice()
+			for _, f := range folds {
+				v.rows(f)
+			}
+		}
+	}
+	for _, bytes := range []int{64, 32} {
+		v := &vectors{e: &elems[0], bytes: bytes}
+		v.fromBits()
+		v.widen()
+		v.narrow()
+		v.peak()
+	}
+	scalar := flag.String("scalar", "", "the Go file of the elementary functions")
+	flag.Parse()
+	if err := os.WriteFile(*scalar, []byte(scalarText()), 0o666); err != nil {
+		log.Fatal(err)
+	}
 	Generate()
 }
 

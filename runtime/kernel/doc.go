@@ -8,8 +8,10 @@
 // allocates per element and, but for packing and windows of odd shapes, never
 // computes an index per element.
 //
-// Every Func folds in a fixed order, the row-major order of the elements, so
-// the same operands give the same bits. Integers wrap; a division by zero is
+// Every Func folds in a fixed order, which depends on the shape alone, so the
+// same operands give the same bits. A row is folded in [foldLanes] chains, rows
+// are folded into each other in groups: that is fast, and sums lose less. The
+// elementary functions of floats have the bounds that their test states. Integers wrap; a division by zero is
 // all ones and a remainder by zero the dividend; conversions to integers
 // saturate and take NaN to zero. bf16 and f16 compute in f32 and round once at
 // the end of the op, reductions and contractions included; only a region of

@@ -1,6 +1,10 @@
 package kernel
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"ppc/ir"
+)
 
 // A matrix is two dimensions of elements in memory: element (i, j) is at
 // i*row + j*col, counted in elements.
@@ -21,17 +25,22 @@ type gemm func(w *Work, c Mem, a, b matrix, m, n, k int)
 // a bit for each column that there is, where the tier has masks.
 type tileFunc func(k int, a *byte, aRow, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
 
-// A tier is one way to multiply matrices of floats.
+// A tier is one way to compute with floats.
 type tier struct {
 	name     string
 	has      bool // by this machine
 	vector   int  // bytes of a vector; 0 is the portable tier
 	masks    bool // tiles may have fewer columns
 	f32, f64 []tileFunc
+
+	ops                             map[ir.DType]*vectorOps // of F32 and F64
+	fromBool, widenBF16, narrowBF16 vectorUnary             // to f32, and from it
+	peak                            func(blocks int)        // a loop of so many turns
+	lanes                           int                     // operations of a turn
 }
 
-// portable multiplies in plain Go.
-var portable = tier{name: "portable", has: true}
+// portable computes in plain Go.
+var portable = tier{name: "portable", has: true, peak: fmaLoop, lanes: 16}
 
 // fastest is the tier of this machine.
 var fastest = func() *tier {

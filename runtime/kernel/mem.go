@@ -45,6 +45,7 @@ type Func func(w *Work, dst, src []Mem)
 type Work struct {
 	Stop *atomic.Bool // once true, what a long Func computes does not matter; may be nil
 
+	ends  ends
 	tiles [4]Mem // of f32 or 8-byte elements, for element types without arithmetic
 	ins   [3]Mem
 	pair  [2]Mem

@@ -213,11 +213,31 @@ func (f *folding) walk(w *Work, d int, fold, rows Func, size int, acc, x Mem) {
 		for i := range f.shape[d] {
 			f.walk(w, d+1, fold, rows, size, acc[i*step:(i+1)*step], x[i*part:(i+1)*part])
 		}
+	case left == 2 && f.shape[d] > columnRows:
+		foldColumns(w, fold, acc, x, f.shape[d])
 	default:
 		for i := range f.shape[d] {
 			f.walk(w, d+1, fold, rows, size, acc, x[i*part:(i+1)*part])
 		}
 	}
+}
+
+// columnRows is how many rows are folded element by element before the result is
+// taken in to the accumulators: sums of many rows lose less so.
+const columnRows = 32
+
+// foldColumns folds so many rows of x into acc, in groups of columnRows.
+func foldColumns(w *Work, fold Func, acc, x Mem, rows int) {
+	depth, n := w.depth, len(acc)
+	group := w.temp(n)
+	for lo := 0; lo < rows; lo += columnRows {
+		copy(group, x[lo*n:])
+		for i := lo + 1; i < min(lo+columnRows, rows); i++ {
+			w.Fold(fold, group, x[i*n:(i+1)*n])
+		}
+		w.Fold(fold, acc, group)
+	}
+	w.depth = depth
 }
 
 // general folds the elements one by one, in row-major order.

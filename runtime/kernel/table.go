@@ -17,6 +17,7 @@ func fixed(f Func) func(op *ir.Op) (Func, error) {
 var table = makeTable()
 
 func makeTable() map[ir.Kind]row {
+	useTier(fastest)
 	rows := map[ir.Kind]row{
 		ir.IsFinite:        {build: of(map[ir.Kind]byType{ir.IsFinite: {ir.F32: isFinite[float32], ir.F64: isFinite[float64]}})},
 		ir.Imag:            {build: of(map[ir.Kind]byType{ir.Imag: {ir.F32: clearAll, ir.F64: clearAll, ir.C64: partOf[float32](1), ir.C128: partOf[float64](1)}})},
