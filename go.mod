@@ -13,3 +13,5 @@ require (
 require golang.org/x/sys v0.50.0
 
 require github.com/ebitengine/purego v0.11.3
+
+require gopkg.in/yaml.v3 v3.0.1

@@ -5,6 +5,7 @@
 //	ppc bench FILE     measure a program
 //	ppc check FILE...  check programs
 //	ppc lint  FILE...  find transfers and memory that programs need not pay for
+//	ppc import maxtext make a .pp program of a configuration of MaxText
 //	ppc fmt   FILE...  format .pp files
 //	ppc engines        list what programs can run on
 //	ppc passes         print the pass table
@@ -124,6 +125,7 @@ type commands struct {
 	Bench   benchCmd   `cmd:"" help:"Measure a program: time to compile and per step, operations per second, memory."`
 	Check   checkCmd   `cmd:"" help:"Parse, type-check and validate every setting; find what would not run."`
 	Lint    lintCmd    `cmd:"" help:"Find transfers and memory that programs need not pay for; exit 1 if there are findings."`
+	Import  importCmd  `cmd:"" help:"Make a .pp program of another system's configuration."`
 	Fmt     fmtCmd     `cmd:"" help:"Format .pp files; a formatted file stays as it is."`
 	Engines enginesCmd `cmd:"" help:"List what programs can run on here: goroutines and PJRT plugins, with versions and devices, or why not."`
 	Passes  passesCmd  `cmd:"" help:"Print the pass table: name, requires, ensures."`

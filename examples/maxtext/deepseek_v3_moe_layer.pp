@@ -33,5 +33,5 @@ layer deepseek_v3_moe(x: act[batch, seq, embed], pos: i32[batch, seq], segments:
   weights = where(picked > 0, scores, 0)
   weights = 2.5 * weights / (sum(weights, over: routes) + 1e-20)
   y = mixture(h, picked, weights, wi_0, wi_1, wo, k: 2, capacity: capacity)
-  return a + y + silu_mlp(h, shared_wi_0, shared_wi_1, shared_wo), load_balance(picked, scores / sum(scores, over: routes))
+  return a + y + silu_mlp(h, shared_wi_0, shared_wi_1, shared_wo), load_balance(picked, softmax(scores + gate_bias, over: routes))
 }

@@ -5,8 +5,9 @@
 //
 // The pairs are (i, i + size/2), or with interleaved (2i, 2i + 1), which it
 // leaves at i and i + size/2. With frequencies, a function of x and its axis such
-// as yarn, the angle is the position times what that returns for the pair.
-fn rope(x: [head], pos: tensor, base = 10000, frequencies: function = none, interleaved: bool = false, head: axis = head) {
+// as yarn, the angle is the position times what that returns for the pair. A factor
+// divides positions.
+fn rope(x: [head], pos: tensor, base = 10000, factor: number = 1, frequencies: function = none, interleaved: bool = false, head: axis = head) {
   t = accumulator(x)
   n = size(x, head)
   p = cast(constrain(pos, like: x), t)
@@ -14,6 +15,9 @@ fn rope(x: [head], pos: tensor, base = 10000, frequencies: function = none, inte
     angle = p / pow(base, cast(iota(head, size: n / 2), t) * (2 / n))
   } else {
     angle = p * frequencies(x, head: head)
+  }
+  if factor != 1 {
+    angle = angle / factor
   }
   c = cos(angle)
   s = sin(angle)

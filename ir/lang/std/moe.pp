@@ -8,13 +8,13 @@
 // "all". An expert is a gated mlp; with a capacity it has so many places, as
 // mixture says, and no more.
 fn moe(x: [seq, embed], gate: [embed], wi_0: [experts, embed, mlp], wi_1: [experts, embed, mlp], wo: [experts, mlp, embed], k: number, capacity: number = 0, among: text = "chosen",
-    seq: axis = seq, embed: axis = embed, mlp: axis = mlp, experts: axis = experts, routes: axis = routes) {
+    activation: function = swiglu, seq: axis = seq, embed: axis = embed, mlp: axis = mlp, experts: axis = experts, routes: axis = routes) {
   if has(gate, experts) {
     gate = rename(gate, experts -> routes)
   }
   scores = cast(dot(x, gate, over: embed), accumulator(x))
   weights, picked, balance = routed(scores, k: k, among: among, seq: seq, routes: routes)
-  return mixture(x, picked, weights, wi_0, wi_1, wo, k: k, capacity: capacity, seq: seq, embed: embed, mlp: mlp, experts: experts, routes: routes), balance
+  return mixture(x, picked, weights, wi_0, wi_1, wo, k: k, capacity: capacity, activation: activation, seq: seq, embed: embed, mlp: mlp, experts: experts, routes: routes), balance
 }
 
 // routed chooses the k routes with the largest scores and returns their weights,

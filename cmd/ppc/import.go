@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"ppc/driver"
+)
+
+type importCmd struct {
+	Maxtext maxtextCmd `cmd:"" help:"Make a .pp program of a configuration of MaxText."`
+}
+
+type maxtextCmd struct {
+	Devices int      `placeholder:"N" help:"Number of devices, in place of compile_topology."`
+	Keys    bool     `help:"Print what becomes of each key that is given, in place of the program."`
+	Out     string   `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output."`
+	Config  []string `arg:"" name:"config" help:"YAML files, such as base.yml, then key=value."`
+}
+
+func (c *maxtextCmd) Validate() error {
+	if c.Keys && c.Out != "" {
+		return errors.New("--keys prints no program: it does not go with -o")
+	}
+	return nil
+}
+
+func (c *maxtextCmd) Run(std *streams) error {
+	opts := driver.ImportOptions{Devices: c.Devices, Out: c.Out}
+	for _, arg := range c.Config {
+		if slices.Contains([]string{".yml", ".yaml"}, filepath.Ext(arg)) && len(opts.Set) == 0 {
+			opts.Files = append(opts.Files, arg)
+		} else {
+			opts.Set = append(opts.Set, arg)
+		}
+	}
+	r, err := driver.Import(std.ctx, opts)
+	if err != nil {
+		return err
+	}
+	for _, w := range r.Warnings {
+		std.warn(w)
+	}
+	if !c.Keys {
+		return std.print(c.Out, r.Text)
+	}
+	w := tabwriter.NewWriter(std.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "KEY\tVALUE\tIS\tSAYS")
+	for _, a := range r.Answers {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.Name, std.quote(a.Value), a.Answer, a.Says)
+	}
+	return w.Flush()
+}

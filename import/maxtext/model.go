@@ -1,0 +1,147 @@
+package maxtext
+
+import (
+	"fmt"
+	"strings"
+)
+
+// logits is the expression of the logits of x.
+func (p *plan) logits() string {
+	c := p.c
+	x, w := "x", "kernel"
+	if c.flag("logits_via_embedding") {
+		w = "table"
+	}
+	product := fmt.Sprintf("project(%s, %s, embed)", x, w)
+	if c.flag("logits_dot_in_fp32") {
+		product = fmt.Sprintf("project(cast(%s, f32), %s, embed)", x, w)
+	}
+	if c.flag("logits_via_embedding") && c.flag("normalize_embedding_logits") {
+		product += " / sqrt(embed)"
+	}
+	if cap := c.number("final_logits_soft_cap"); cap > 0 && c.flag("logits_via_embedding") {
+		product = fmt.Sprintf("%s * tanh(%s / %[1]s)", fraction(cap), product)
+	}
+	return product
+}
+
+// lossOf is the expression of each token's loss.
+func (p *plan) lossOf() string {
+	loss := "cross_entropy(logits, targets, axis: vocab)"
+	if z := p.c.number("z_loss_multiplier"); z > 0 {
+		loss += fmt.Sprintf(" + %s * pow(logsumexp(cast(logits, accumulator(logits)), over: vocab), 2)", fraction(z))
+	}
+	return loss
+}
+
+// tokenLoss is the function of a block of tokens.
+func (p *plan) tokenLoss() string {
+	w := "kernel"
+	if p.c.flag("logits_via_embedding") {
+		w = "table"
+	}
+	return fmt.Sprintf("fn token_loss(x, %s, targets) {\n  logits = %s\n  return %s\n}\n", w, p.logits(), p.lossOf())
+}
+
+// finalNorm is the norm before the logits.
+func (p *plan) finalNorm() (params []string, line string) {
+	eps := p.c.number("normalization_layer_epsilon")
+	if p.c.text("decoder_block") == "gpt3" {
+		return []string{`param norm_scale: weight[embed] = zeros as "decoder/decoder_norm/scale"`, `param norm_bias: weight[embed] = zeros as "decoder/decoder_norm/bias"`},
+			fmt.Sprintf("x = layernorm(x, norm_scale + 1, norm_bias, over: embed%s)", argument("eps", eps, 1e-5))
+	}
+	return []string{`param norm: weight[embed] = ones as "decoder/decoder_norm/scale"`}, fmt.Sprintf("x = rmsnorm(x, norm, over: embed%s)", argument("eps", eps, 1e-5))
+}
+
+// model is the model: the embedding, the layers, the loss.
+func (p *plan) model() string {
+	c := p.c
+	lines := []string{`param table: weight[vocab, embed] = normal(1) as "token_embedder/embedding"`}
+	if p.size.positions > 0 {
+		lines = append(lines, `param position_table: weight[positions, embed] = normal(1) as "decoder/position_embedder/embedding"`)
+	}
+	params, norm := p.finalNorm()
+	lines = append(lines, params...)
+	tied := c.flag("logits_via_embedding")
+	if tied {
+		if c.typeOf("dtype") == "f32" {
+			c.warn("maxtext-embedding", "logits_via_embedding", "MaxText rounds the table to bfloat16 for the logits, whatever the types. This program does not")
+		}
+	} else {
+		lines = append(lines, `param kernel: weight[embed, vocab] = `+p.kernel("embed")+` as "decoder/logits_dense/kernel"`)
+	}
+	lines = append(lines, "")
+	lookup := "x = cast(take(table, inputs, axis: vocab), act)"
+	if c.typeOf("dtype") == c.typeOf("weight_dtype") {
+		lookup = "x = take(table, inputs, axis: vocab)"
+	}
+	lines = append(lines, lookup)
+	if p.size.positions > 0 {
+		lines = append(lines, "x = x + cast(take(position_table, inputs_position, axis: positions), x)")
+	}
+	balances := p.applyStacks(&lines)
+	lines = append(lines, norm)
+	if p.size.tokens > 0 {
+		w := "kernel"
+		if tied {
+			w = "table"
+		}
+		lines = append(lines, fmt.Sprintf("loss = blocks(token_loss, along: seq, size: tokens)(x, %s, targets)", w))
+	} else {
+		lines = append(lines, "logits = "+p.logits(), "loss = "+p.lossOf())
+	}
+	loss := "normalized(sum(where(real, loss, 0)), by: sum(cast(real, loss)) + 1e-8)"
+	if weight := c.number("load_balance_loss_weight"); weight > 0 && len(balances) > 0 {
+		loss += fmt.Sprintf(" + %s * (%s) / %d", fraction(weight), strings.Join(balances, " + "), p.expertLayers())
+	}
+	lines = append(lines, "real = targets_segmentation != 0", "return loss: "+loss)
+	return fmt.Sprintf(`model %s(
+    inputs: i32[batch, seq], targets: i32[batch, seq], inputs_position: i32[batch, seq],
+    inputs_segmentation: i32[batch, seq], targets_segmentation: i32[batch, seq]
+) {
+%s}
+`, p.name, indent(lines))
+}
+
+// applyStacks applies the stacks, the last in the pipeline if there is one, and
+// returns the names of their load-balance losses.
+func (p *plan) applyStacks(lines *[]string) []string {
+	var balances []string
+	for i := range p.stacks {
+		s := &p.stacks[i]
+		how := "stack"
+		if i == len(p.stacks)-1 && p.mesh.stages > 1 {
+			how = "pipeline"
+		}
+		n := fmt.Sprint(s.layers)
+		if len(p.stacks) == 1 {
+			n = "layers"
+		}
+		to := "x"
+		if s.aux {
+			balance := "balance"
+			if len(balances) > 0 {
+				balance = fmt.Sprintf("balance_%d", len(balances)+1)
+			}
+			balances = append(balances, balance)
+			to = "x, " + balance
+		}
+		sides := "x, inputs_position, inputs_segmentation"
+		if strings.HasPrefix(s.name, "simple") {
+			sides = "x"
+		}
+		*lines = append(*lines, fmt.Sprintf("%s = %s(%s, layers: %s)(%s)", to, how, s.name, n, sides))
+	}
+	return balances
+}
+
+// expertLayers is how many layers of the model have experts.
+func (p *plan) expertLayers() int {
+	n := 0
+	for _, s := range p.stacks {
+		if s.aux {
+			n += s.layers * len(s.parts)
+		}
+	}
+	return n
+}

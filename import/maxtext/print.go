@@ -1,0 +1,277 @@
+package maxtext
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ppc/ir/lang/syntax"
+)
+
+// print is the program.
+func (p *plan) print() []byte {
+	var b strings.Builder
+	b.WriteString(p.heading())
+	fmt.Fprintf(&b, "types { act = %s, weight = %s }\n\n", p.c.typeOf("dtype"), p.c.typeOf("weight_dtype"))
+	b.WriteString(p.axes() + "\n")
+	for _, h := range p.helpers() {
+		b.WriteString(h + "\n")
+	}
+	for i := range p.stacks {
+		b.WriteString(p.layer(&p.stacks[i]) + "\n")
+	}
+	b.WriteString(p.model() + "\n")
+	if m := p.mesh.text(); m != "" {
+		b.WriteString(m + "\n")
+		for _, r := range []struct {
+			what   string
+			weight bool
+		}{{"weights", true}, {"activations", false}} {
+			if lines := p.shardRules(r.weight); len(lines) > 0 {
+				fmt.Fprintf(&b, "shard %s {\n%s}\n", r.what, indent(lines))
+			}
+		}
+		b.WriteString("\n")
+	}
+	if len(p.run.lines) > 0 {
+		fmt.Fprintf(&b, "pipeline {\n%s}\n\n", indent(p.run.lines))
+	}
+	b.WriteString(p.trainText)
+	if p.mesh.preset != "" {
+		fmt.Fprintf(&b, "\nhardware { preset = %s }\n", p.mesh.preset)
+	}
+	text, err := syntax.Format("imported.pp", []byte(b.String()))
+	if err != nil {
+		panic("maxtext: the program is not one: " + err.Error() + "\n" + b.String())
+	}
+	return text
+}
+
+func indent(lines []string) string {
+	var b strings.Builder
+	for _, l := range lines {
+		if l != "" {
+			b.WriteString("  " + l)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// heading says what was imported.
+func (p *plan) heading() string {
+	words := []string{"ppc import maxtext"}
+	for _, f := range p.c.opts.Files {
+		words = append(words, filepath.Base(f))
+	}
+	for _, a := range p.c.opts.Set {
+		if strings.ContainsAny(a, " '\"[]{}\t\r\n") {
+			a = "'" + strings.Join(strings.Fields(strings.ReplaceAll(a, "'", "\"")), " ") + "'"
+		}
+		words = append(words, a)
+	}
+	var b strings.Builder
+	line := "//"
+	for _, w := range words {
+		if len(line)+len(w) > 110 && line != "//" {
+			b.WriteString(line + "\n")
+			line = "//  "
+		}
+		line += " " + w
+	}
+	b.WriteString(line + "\n//\n// The names of parameters in files are MaxText's.\n\n")
+	return b.String()
+}
+
+// An axisSize is an axis and the size that it has.
+type axisSize struct{ name, size string }
+
+// axisLists are the axes by lines.
+func (p *plan) axisLists() [][]axisSize {
+	s, c := p.size, p.c
+	n := func(name string, size int) axisSize { return axisSize{name, fmt.Sprint(size)} }
+	block := c.text("decoder_block")
+	lists := [][]axisSize{{n("batch", s.batch), n("seq", s.seq), {"kv_seq", "seq"}}}
+	model := []axisSize{n("embed", s.embed)}
+	switch block {
+	case "simple":
+		model = append(model, axisSize{"features", "embed"})
+	case "simple_mlp":
+		model = append(model, n("mlp", s.mlp))
+	case "deepseek":
+		model = append(model, n("heads", s.heads))
+	default:
+		model = append(model, n("heads", s.heads), n("kv_heads", s.kvHeads), n("head", s.head))
+	}
+	if p.uses("mlp") && block != "simple_mlp" {
+		model = append(model, n("mlp", s.mlp))
+	}
+	model = append(model, n("vocab", s.vocab))
+	lists = append(lists, model)
+	if block == "deepseek" {
+		var latent []axisSize
+		if s.qLora > 0 {
+			latent = append(latent, n("q_lora", s.qLora))
+		}
+		lists = append(lists, append(latent, n("kv_lora", s.kvLora), n("qk_nope", s.qkNope), n("qk_rope", s.qkRope), n("v_head", s.vHead)),
+			[]axisSize{{"qk_head", "qk_nope + qk_rope"}, {"kv_a", "kv_lora + qk_rope"}, {"kv_b", "qk_nope + v_head"}})
+	}
+	if p.uses("experts") {
+		experts := []axisSize{n("experts", s.experts), {"routes", "experts"}, n("moe_mlp", s.moeMLP)}
+		if p.uses("shared_mlp") {
+			experts = append(experts, axisSize{"shared_mlp", fmt.Sprintf("%d * moe_mlp", c.whole("shared_experts"))})
+		}
+		lists = append(lists, experts)
+	}
+	var rest []axisSize
+	for _, a := range []axisSize{{"three", "3"}, {"qkv_heads", "heads + 2 * kv_heads"}, {"halves", "2"}, {"q_features", "heads * head"}, {"k_features", "kv_heads * head"}} {
+		if p.uses(a.name) {
+			rest = append(rest, a)
+		}
+	}
+	if s.positions > 0 {
+		rest = append(rest, n("positions", s.positions))
+	}
+	if s.queries > 0 {
+		rest = append(rest, n("queries", s.queries))
+	}
+	if s.tokens > 0 {
+		rest = append(rest, n("tokens", s.tokens))
+	}
+	if len(p.stacks) == 1 {
+		rest = append(rest, n("layers", p.stacks[0].layers))
+	}
+	if len(rest) > 0 {
+		lists = append(lists, rest)
+	}
+	return lists
+}
+
+// uses reports whether a weight has an axis.
+func (p *plan) uses(axis string) bool {
+	for _, s := range p.stacks {
+		for _, w := range s.weights {
+			if slices.Contains(strings.Split(w.axes, ", "), axis) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// axisNames are the names of all axes.
+func (p *plan) axisNames() []string {
+	var out []string
+	for _, l := range p.axisLists() {
+		for _, a := range l {
+			out = append(out, a.name)
+		}
+	}
+	return out
+}
+
+func (p *plan) axes() string {
+	var lines []string
+	for _, l := range p.axisLists() {
+		parts := make([]string, len(l))
+		for i, a := range l {
+			parts[i] = a.name + " = " + a.size
+		}
+		lines = append(lines, strings.Join(parts, ", "))
+	}
+	return "axes {\n" + indent(lines) + "}\n"
+}
+
+// helpers are the functions that layers call.
+func (p *plan) helpers() []string {
+	out := []string{"// project multiplies by a weight in the type of the activations.\nfn project(h, kernel, over) {\n  return dot(h, cast(kernel, h), over: over)\n}\n"}
+	if f := p.frequencies(); f != "" {
+		out = append(out, f)
+	}
+	if p.uses("experts") {
+		if f := p.expertFn(); f != "" {
+			out = append(out, f)
+		}
+	}
+	if p.c.text("decoder_block") == "deepseek" {
+		out = append(out, p.latentFn())
+	}
+	if p.size.tokens > 0 {
+		out = append(out, p.tokenLoss())
+	}
+	return out
+}
+
+// frequencies is the function of rope's frequencies, where it has one.
+func (p *plan) frequencies() string {
+	c := p.c
+	if rope, _ := p.rope(false); !strings.Contains(rope, "frequencies: frequencies") || slices.Contains([]string{"simple", "simple_mlp", "gpt3"}, c.text("decoder_block")) {
+		return ""
+	}
+	base := fraction(c.number("rope_max_timescale"))
+	made := fmt.Sprintf("long_rope(x, base: %s, head: head)", base)
+	if strings.HasPrefix(strings.ToLower(c.text("rope_type")), "yarn") && !strings.HasPrefix(c.text("model_name"), "llama3.1") {
+		made = fmt.Sprintf("yarn(x, base: %s, factor: %s, original: %d, fast: %s, slow: %s", base, fraction(c.number("rope_factor")), c.whole("original_max_position_embeddings"),
+			fraction(c.number("beta_fast")), fraction(c.number("beta_slow")))
+		if !c.flag("rope_truncate") {
+			made += ", truncate: false"
+		}
+		made += ", head: head)"
+	}
+	return "fn frequencies(x, head: axis) {\n  return " + made + "\n}\n"
+}
+
+// layer is one layer, with the function of its parts where it has several.
+func (p *plan) layer(s *stack) string {
+	sides := ", pos: i32[batch, seq], segments: i32[batch, seq]"
+	if strings.HasPrefix(s.name, "simple") {
+		sides = ""
+	}
+	var b strings.Builder
+	fn := s.name + "_part"
+	first := strings.TrimSuffix(s.name, "_rest")
+	if grouped := s.grouped(); grouped && s.name == first {
+		names := make([]string, len(s.weights))
+		for i, w := range s.weights {
+			names[i] = w.name
+		}
+		fmt.Fprintf(&b, "fn %s(x, %s, pos, segments, window = 0, base = 10000, factor = 1) {\n%s}\n\n", fn, strings.Join(names, ", "), indent(s.body))
+	}
+	fmt.Fprintf(&b, "layer %s(x: act[batch, seq, embed]%s) {\n", s.name, sides)
+	var calls []string
+	for _, part := range s.parts {
+		var names []string
+		for _, w := range s.weights {
+			name, leaf := w.name+part.suffix, w.leaf
+			if part.path != nil {
+				leaf = part.path(leaf)
+			}
+			names = append(names, name)
+			fmt.Fprintf(&b, "  param %s: weight[%s] = %s as %q\n", name, w.axes, w.init, s.path+leaf)
+		}
+		calls = append(calls, fmt.Sprintf("%s_part(x, %s, pos, segments%s)", first, strings.Join(names, ", "), part.args))
+	}
+	b.WriteString("\n")
+	switch {
+	case !s.grouped():
+		b.WriteString(indent(s.body))
+	case s.aux:
+		var balances []string
+		for i, call := range calls {
+			fmt.Fprintf(&b, "  x, balance_%d = %s\n", i, call)
+			balances = append(balances, fmt.Sprintf("balance_%d", i))
+		}
+		fmt.Fprintf(&b, "  return x, %s\n", strings.Join(balances, " + "))
+	default:
+		for _, call := range calls {
+			fmt.Fprintf(&b, "  x = %s\n", call)
+		}
+		b.WriteString("  return x\n")
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// grouped reports whether the layer is made of parts by a function.
+func (s *stack) grouped() bool { return len(s.parts) > 1 || s.parts[0].args != "" }
