@@ -159,7 +159,7 @@ var topologies = map[string]struct {
 	cores  int
 	preset string
 }{
-	"v4": {2, "v4"}, "v5p": {2, "v5p"}, "v5e": {1, "v5e"}, "v5litepod": {1, "v5e"}, "v6e": {1, "v6e"}, "tpu7x": {2, ""}, "a3": {1, "h100"},
+	"v4": {2, "v4"}, "v5p": {2, "v5p"}, "v5e": {1, "v5e"}, "v5litepod": {1, "v5e"}, "v6e": {1, "v6e"}, "tpu7x": {1, ""}, "a3": {1, "h100"},
 }
 
 // topology is how many devices a slice of compile_topology has, and what they are.
