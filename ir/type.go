@@ -29,8 +29,9 @@ const Dynamic = -1
 // immutable and compared with Equal.
 type Type struct {
 	Kind  TypeKind
-	Elem  DType
-	Shape []int // outermost axis first; empty for a scalar
+	Elem  DType  // InvalidDType of a quantized tensor
+	Quant *Quant // the element type of a quantized tensor, else nil
+	Shape []int  // outermost axis first; empty for a scalar
 	Elems []*Type
 	NumIn int
 	Text  string
@@ -79,12 +80,23 @@ func (t *Type) Equal(u *Type) bool {
 	if t == nil || u == nil {
 		return false
 	}
-	return t.Kind == u.Kind && t.Elem == u.Elem && t.NumIn == u.NumIn && t.Text == u.Text &&
+	return t.Kind == u.Kind && t.Elem == u.Elem && t.Quant.Equal(u.Quant) && t.NumIn == u.NumIn && t.Text == u.Text &&
 		slices.Equal(t.Shape, u.Shape) && slices.EqualFunc(t.Elems, u.Elems, (*Type).Equal)
 }
 
 // WithShape returns a tensor type of t's element type and another shape.
-func (t *Type) WithShape(shape ...int) *Type { return Tensor(t.Elem, shape...) }
+func (t *Type) WithShape(shape ...int) *Type {
+	u := Tensor(t.Elem, shape...)
+	u.Quant = t.Quant
+	return u
+}
+
+// WithQuant returns t with another quantized element type.
+func (t *Type) WithQuant(q *Quant) *Type {
+	u := *t
+	u.Elem, u.Quant = InvalidDType, q
+	return &u
+}
 
 // WithElem returns a tensor type of t's shape and another element type.
 func (t *Type) WithElem(elem DType) *Type { return Tensor(elem, t.Shape...) }
@@ -112,7 +124,7 @@ func (t *Type) write(b *strings.Builder) {
 			}
 			b.WriteByte('x')
 		}
-		b.WriteString(t.Elem.String())
+		b.WriteString(t.ElemText())
 		if t.Text != "" {
 			b.WriteString(", ")
 			b.WriteString(t.Text)

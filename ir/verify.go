@@ -430,7 +430,7 @@ func Compatible(t, u *Type) bool {
 	if t.Equal(u) {
 		return true
 	}
-	return t.IsTensor() && u.IsTensor() && t.Elem == u.Elem && SameShape(t, u) && withinBounds(t, u)
+	return t.IsTensor() && u.IsTensor() && t.SameElem(u) && SameShape(t, u) && withinBounds(t, u)
 }
 
 // SameShape reports whether two tensors have equal sizes where both are known.
@@ -471,13 +471,20 @@ func inferOp(op *Op) ([]*Type, *Rule) {
 }
 
 // unread reports whether op has a type that is carried through unread.
-func unread(op *Op) bool { return op.Unread() }
+func unread(op *Op) bool {
+	return op.hasType(func(t *Type) bool { return t.Kind == OpaqueType })
+}
 
-// Unread reports whether an operand or a result of op has a type that is carried
-// through: its constraints have not been checked, so nothing follows from them.
+func (op *Op) hasType(is func(*Type) bool) bool {
+	of := func(v *Value) bool { return is(v.Type) }
+	return slices.ContainsFunc(op.Operands, of) || slices.ContainsFunc(op.Results, of)
+}
+
+// Unread reports whether an operand or a result of op has a type that the passes
+// cannot reason about: one that is carried through as text, whose constraints
+// have not been checked, or a quantized one.
 func (op *Op) Unread() bool {
-	opaque := func(v *Value) bool { return v.Type.Kind == OpaqueType }
-	return slices.ContainsFunc(op.Operands, opaque) || slices.ContainsFunc(op.Results, opaque)
+	return op.hasType(func(t *Type) bool { return t.Kind == OpaqueType || t.Quant != nil })
 }
 
 func (a Arity) String() string {

@@ -77,8 +77,8 @@ func soundType(t *Type) *Rule {
 // soundTensor checks that the sizes are sizes and that the number of bytes is a
 // number.
 func soundTensor(t *Type) *Rule {
-	if t.Elem == InvalidDType {
-		return NewRule("type-3", "a tensor has no element type")
+	if (t.Elem == InvalidDType) == (t.Quant == nil) {
+		return NewRule("type-3", "a tensor has no element type, or two")
 	}
 	n := 16 // the largest element
 	for i, d := range t.Shape {
@@ -89,6 +89,11 @@ func soundTensor(t *Type) *Rule {
 			return NewRule("type-4", "%s has more elements than can be counted", t)
 		}
 		n *= max(d, 1)
+	}
+	if t.Quant != nil {
+		if r := t.Quant.sound(t); r != nil {
+			return r
+		}
 	}
 	return soundBounds(t)
 }

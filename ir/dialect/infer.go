@@ -62,8 +62,28 @@ func lacks(n int, what string, dims []int, d int) *ir.Rule {
 	return nil
 }
 
-// tensors checks that every operand is a tensor.
+// tensors checks that every operand is a tensor, and none is quantized along an
+// axis.
 func tensors(op *ir.Op) *ir.Rule {
+	for i, v := range op.Operands {
+		if !v.Type.IsTensor() || v.Type.PerAxis() {
+			return ir.Broken(0, "operand %d is %s, want a tensor%s", i, v.Type, otherQuant(v.Type))
+		}
+	}
+	return nil
+}
+
+// otherQuant says what is wrong with the tensor t where it is quantized along an
+// axis.
+func otherQuant(t *ir.Type) string {
+	if t.PerAxis() {
+		return ", quantized with one scale if at all"
+	}
+	return ""
+}
+
+// anyTensors checks that every operand is a tensor, quantized or not.
+func anyTensors(op *ir.Op) *ir.Rule {
 	for i, v := range op.Operands {
 		if !v.Type.IsTensor() {
 			return ir.Broken(0, "operand %d is %s, want a tensor", i, v.Type)
@@ -72,59 +92,100 @@ func tensors(op *ir.Op) *ir.Rule {
 	return nil
 }
 
-func same(op *ir.Op, ok func(ir.DType) bool, want string) ([]*ir.Type, *ir.Rule) {
+// plain checks that neither operands nor results are quantized.
+func plain(op *ir.Op) *ir.Rule {
+	for i, v := range op.Operands {
+		if v.Type.Quant != nil {
+			return ir.Broken(0, "operand %d is %s, want a tensor that is not quantized", i, v.Type)
+		}
+	}
+	for i, v := range op.Results {
+		if v.Type.Quant != nil {
+			return ir.Broken(0, "result %d is %s, want a tensor that is not quantized", i, v.Type)
+		}
+	}
+	return nil
+}
+
+// same checks that the operands have one type, whose elements are ok, but for
+// scales and zero points. So has the result.
+func same(op *ir.Op, ok func(*ir.Type) bool, want string) ([]*ir.Type, *ir.Rule) {
 	if r := tensors(op); r != nil {
 		return nil, r
 	}
 	t := op.Operands[0].Type
-	if !ok(t.Elem) {
+	if !ok(t) {
 		return nil, ir.Broken(0, "operand 0 is %s, want a tensor of %s", t, want)
 	}
 	for i, v := range op.Operands[1:] {
-		if !ir.Compatible(v.Type, t) {
+		if !baseline(v.Type, t) {
 			return nil, ir.Broken(1, "operand %d is %s, want %s like operand 0", i+1, v.Type, t)
 		}
 	}
-	return []*ir.Type{t}, nil
+	return []*ir.Type{rescaled(op, 0, t)}, nil
+}
+
+// baseline reports whether t and u can be the type of one value, but for the
+// scales and zero points of quantized ones.
+func baseline(t, u *ir.Type) bool {
+	return ir.Compatible(t, u) || t.IsTensor() && u.IsTensor() && t.Quant != nil && t.SameBaseline(u) && ir.SameShape(t, u)
+}
+
+// rescaled is t with the scales and zero points that result i of op has been
+// given, where t is quantized and they are all that differs.
+func rescaled(op *ir.Op, i int, t *ir.Type) *ir.Type {
+	if t.Quant == nil || i >= len(op.Results) || !baseline(t, op.Results[i].Type) {
+		return t
+	}
+	return t.WithQuant(op.Results[i].Type.Quant)
 }
 
 func inferSame(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	return same(op, func(ir.DType) bool { return true }, "anything")
+	return same(op, func(*ir.Type) bool { return true }, "anything")
 }
 
 func inferFloat(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	return same(op, func(t ir.DType) bool { return t.IsFloat() || t.IsComplex() }, "floating-point or complex numbers")
+	return same(op, isFloat, "floating-point, complex or quantized numbers")
 }
+
+func isFloat(t *ir.Type) bool { return t.Elem.IsFloat() || t.Elem.IsComplex() || t.Quant != nil }
 
 func inferReal(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	return same(op, ir.DType.IsFloat, "floating-point numbers")
+	return same(op, isReal, "floating-point or quantized numbers")
 }
 
+func isReal(t *ir.Type) bool { return t.Elem.IsFloat() || t.Quant != nil }
+
 func inferNumber(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	return same(op, func(t ir.DType) bool { return t != ir.I1 }, "numbers")
+	return same(op, func(t *ir.Type) bool { return t.Elem != ir.I1 }, "numbers")
 }
 
 func inferSigned(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	return same(op, isSigned, "signed numbers")
+	return same(op, func(t *ir.Type) bool { return isSigned(t.Elem) }, "signed numbers")
 }
 
 func isSigned(t ir.DType) bool { return t.Class() != ir.Boolean && t.Class() != ir.Unsigned }
 
-func inferInteger(op *ir.Op) ([]*ir.Type, *ir.Rule) { return same(op, ir.DType.IsInt, "integers") }
+func inferInteger(op *ir.Op) ([]*ir.Type, *ir.Rule) {
+	return same(op, func(t *ir.Type) bool { return t.Elem.IsInt() }, "integers")
+}
 
 func inferLogical(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	return same(op, func(t ir.DType) bool { return t.IsInt() || t == ir.I1 }, "integers or booleans")
+	return same(op, func(t *ir.Type) bool { return t.Elem.IsInt() || t.Elem == ir.I1 }, "integers or booleans")
 }
 
 func inferAbs(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	ts, r := inferSigned(op)
-	if r == nil {
+	if r == nil && ts[0].Quant == nil {
 		ts[0] = ts[0].WithElem(ts[0].Elem.Part())
 	}
 	return ts, r
 }
 
 func inferPart(op *ir.Op) ([]*ir.Type, *ir.Rule) {
+	if r := plain(op); r != nil {
+		return nil, r
+	}
 	ts, r := inferFloat(op)
 	if r == nil {
 		ts[0] = ts[0].WithElem(ts[0].Elem.Part())
@@ -133,7 +194,7 @@ func inferPart(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 }
 
 func inferComplex(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	ts, r := same(op, func(t ir.DType) bool { return t == ir.F32 || t == ir.F64 }, "f32 or f64")
+	ts, r := same(op, func(t *ir.Type) bool { return t.Elem == ir.F32 || t.Elem == ir.F64 }, "f32 or f64")
 	if r == nil {
 		ts[0] = ts[0].WithElem(map[ir.DType]ir.DType{ir.F32: ir.C64, ir.F64: ir.C128}[ts[0].Elem])
 	}
@@ -158,7 +219,7 @@ func given(op *ir.Op) (*ir.Type, *ir.Rule) {
 }
 
 func inferConvert(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	if r := tensors(op); r != nil {
+	if r := first(tensors(op), plain(op)); r != nil {
 		return nil, r
 	}
 	t, r := given(op)
@@ -172,7 +233,7 @@ func inferConvert(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 }
 
 func inferBitcast(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	if r := tensors(op); r != nil {
+	if r := anyTensors(op); r != nil {
 		return nil, r
 	}
 	t, r := given(op)
@@ -184,11 +245,11 @@ func inferBitcast(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		return nil, ir.Broken(2, "a complex and a real type, %s and %s", in, t)
 	}
 	wide, narrow := in, t
-	if in.Elem.Bits() < t.Elem.Bits() {
+	if bits(in) < bits(t) {
 		wide, narrow = t, in
 	}
 	want := slices.Clone(wide.Shape)
-	if w, n := wide.Elem.Bits(), narrow.Elem.Bits(); w != n {
+	if w, n := bits(wide), bits(narrow); w != n {
 		if w%n != 0 {
 			return nil, ir.Broken(1, "elements of %s are no whole number of elements of %s", wide, narrow)
 		}
@@ -198,6 +259,15 @@ func inferBitcast(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		return nil, ir.Broken(1, "%s is not the bits of %s: that takes %s", t, in, narrow.WithShape(want...))
 	}
 	return []*ir.Type{t}, nil
+}
+
+// bits is the width of the elements of t, of those that are stored where it is
+// quantized.
+func bits(t *ir.Type) int {
+	if t.Quant != nil {
+		return t.Quant.Storage.Bits()
+	}
+	return t.Elem.Bits()
 }
 
 func inferReducePrecision(op *ir.Op) ([]*ir.Type, *ir.Rule) {
@@ -225,15 +295,19 @@ func inferCompare(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		return nil, r
 	}
 	l, r := op.Operands[0].Type, op.Operands[1].Type
-	if l.Elem != r.Elem {
+	if !l.SameBaseline(r) {
 		return nil, ir.Broken(1, "operands are %s and %s, want one element type", l, r)
 	}
 	if !ir.SameShape(l, r) {
 		return nil, ir.Broken(2, "operands are %s and %s, want one shape", l, r)
 	}
 	w := op.Word("compare_type")
-	if can := compareTypes[l.Elem.Class()]; w != "" && w != "NOTYPE" && !slices.Contains(can, w) {
-		return nil, ir.Broken(3, "compare_type %s does not fit elements of type %s, want %s", w, l.Elem, can[0])
+	class := l.Elem.Class()
+	if l.Quant != nil {
+		class = ir.Floating
+	}
+	if can := compareTypes[class]; w != "" && w != "NOTYPE" && !slices.Contains(can, w) {
+		return nil, ir.Broken(3, "compare_type %s does not fit elements of type %s, want %s", w, l.ElemText(), can[0])
 	}
 	return []*ir.Type{l.WithElem(ir.I1)}, nil
 }
@@ -249,10 +323,10 @@ func inferSelect(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if p.Rank() != 0 && !ir.SameShape(p, t) {
 		return nil, ir.Broken(1, "operand 0 is %s, want a scalar or the shape of %s", p, t)
 	}
-	if !ir.Compatible(t, op.Operands[2].Type) {
+	if !baseline(t, op.Operands[2].Type) {
 		return nil, ir.Broken(2, "operands 1 and 2 are %s and %s, want one type", t, op.Operands[2].Type)
 	}
-	return []*ir.Type{t}, nil
+	return []*ir.Type{rescaled(op, 0, t)}, nil
 }
 
 func inferClamp(op *ir.Op) ([]*ir.Type, *ir.Rule) {
@@ -262,18 +336,26 @@ func inferClamp(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	t := op.Operands[1].Type
 	for n, i := range []int{0, 2} {
 		u := op.Operands[i].Type
-		if u.Elem != t.Elem {
-			return nil, ir.Broken(3, "operand %d is %s, want elements of type %s like operand 1", i, u, t.Elem)
+		if !u.SameBaseline(t) {
+			return nil, ir.Broken(3, "operand %d is %s, want elements of type %s like operand 1", i, u, t.ElemText())
 		}
 		if u.Rank() != 0 && !ir.SameShape(u, t) {
 			return nil, ir.Broken(n+1, "operand %d is %s, want a scalar or %s", i, u, t)
 		}
 	}
-	return []*ir.Type{t}, nil
+	return []*ir.Type{rescaled(op, 0, t)}, nil
 }
 
 func inferConstant(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	return []*ir.Type{op.Literal("value").Type}, nil // whose data has been counted
+	t := op.Literal("value").Type // whose data has been counted
+	if len(op.Results) == 1 && op.Results[0].Type.Quant != nil {
+		u := op.Results[0].Type
+		if t.Elem != u.Quant.Storage || !ir.SameShape(t, u) {
+			return nil, ir.Broken(1, "the value is %s, %s is stored as %s", t, u, ir.Tensor(u.Quant.Storage, u.Shape...))
+		}
+		return []*ir.Type{u}, nil
+	}
+	return []*ir.Type{t}, nil
 }
 
 func inferIota(op *ir.Op) ([]*ir.Type, *ir.Rule) {
@@ -281,8 +363,8 @@ func inferIota(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r != nil {
 		return nil, r
 	}
-	if t.Elem == ir.I1 {
-		return nil, ir.Broken(0, "result is %s, want numbers", t)
+	if t.Elem == ir.I1 || t.PerAxis() {
+		return nil, ir.Broken(0, "result is %s, want numbers%s", t, otherQuant(t))
 	}
 	if r := ir.Settled(t); r != nil {
 		return nil, r

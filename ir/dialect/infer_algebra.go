@@ -34,10 +34,10 @@ func inferTriangularSolve(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		return nil, r
 	}
 	a, b := op.Operands[0].Type, op.Operands[1].Type
-	if !a.Elem.IsFloat() && !a.Elem.IsComplex() {
-		return nil, ir.Broken(0, "operand 0 is %s, want a tensor of floating-point or complex numbers", a)
+	if !isFloat(a) {
+		return nil, ir.Broken(0, "operand 0 is %s, want a tensor of floating-point, complex or quantized numbers", a)
 	}
-	if a.Elem != b.Elem {
+	if !a.SameBaseline(b) {
 		return nil, ir.Broken(1, "operands are %s and %s, want one element type", a, b)
 	}
 	if a.Rank() != b.Rank() {
@@ -55,14 +55,14 @@ func inferTriangularSolve(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 			return nil, ir.Broken(3, "dimension %d has sizes %d and %d, want one size", d, a.Shape[d], n)
 		}
 	}
-	return []*ir.Type{b}, nil
+	return []*ir.Type{rescaled(op, 0, b)}, nil
 }
 
 // inferFFT: the result has the operand's shape, but along the last dimension
 // half of it and one where real numbers become complex ones, which are then
 // those of the other half conjugated, and twice as much the other way round.
 func inferFFT(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	if r := tensors(op); r != nil {
+	if r := first(tensors(op), plain(op)); r != nil {
 		return nil, r
 	}
 	t, length, kind := op.Operands[0].Type, op.Ints("fft_length"), op.Word("fft_type")

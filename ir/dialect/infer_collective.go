@@ -97,7 +97,7 @@ func isDim(n int, what string, dim int, t *ir.Type) *ir.Rule {
 // scaled checks that big is small with dimension dim n times as large; any
 // multiple where n is 0.
 func scaled(rule int, small, big *ir.Type, dim, n int) *ir.Rule {
-	ok := big.IsTensor() && big.Rank() == small.Rank() && big.Elem == small.Elem
+	ok := big.IsTensor() && big.Rank() == small.Rank() && big.SameElem(small)
 	for d := 0; ok && d < big.Rank(); d++ {
 		s, b := small.Shape[d], big.Shape[d]
 		switch {
@@ -132,7 +132,7 @@ func inferAllReduce(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		if r != nil {
 			return nil, r
 		}
-		ts[i] = v.Type.WithElem(elems[0])
+		ts[i] = elems[0].WithShape(v.Type.Shape...)
 	}
 	return ts, nil
 }
@@ -159,10 +159,10 @@ func inferReduceScatter(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r != nil {
 		return nil, r
 	}
-	if out.Elem != elems[0] {
-		return nil, ir.Broken(9, "result is %s, the region makes elements of type %s", out, elems[0])
+	if !out.SameElem(elems[0]) {
+		return nil, ir.Broken(9, "result is %s, the region makes elements of type %s", out, elems[0].ElemText())
 	}
-	if r := first(nonEmpty(8, "operand", t, dim), scaled(8, out.WithElem(t.Elem), t, dim, ir.GroupSize(op))); r != nil {
+	if r := first(nonEmpty(8, "operand", t, dim), scaled(8, t.WithShape(out.Shape...), t, dim, ir.GroupSize(op))); r != nil {
 		return nil, r
 	}
 	return []*ir.Type{out}, nil

@@ -51,7 +51,7 @@ func inferDynamicUpdateSlice(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		return nil, r
 	}
 	t, u := op.Operands[0].Type, op.Operands[1].Type
-	if t.Elem != u.Elem {
+	if !t.SameElem(u) {
 		return nil, ir.Broken(2, "operand %s and update %s have different element types", t, u)
 	}
 	if t.Rank() != u.Rank() {
@@ -216,7 +216,7 @@ func inferScatter(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 			return nil, ir.Broken(1, "inputs 0 and %d are %s and %s, want one shape", i, inputs[0], inputs[i])
 		case !ir.SameShape(updates[i], updates[0]):
 			return nil, ir.Broken(3, "updates 0 and %d are %s and %s, want one shape", i, updates[0], updates[i])
-		case updates[i].Elem != inputs[i].Elem:
+		case !updates[i].SameElem(inputs[i]):
 			return nil, ir.Broken(6, "updates %d are %s, input %d is %s: want one element type", i, updates[i], i, inputs[i])
 		}
 	}
@@ -236,7 +236,7 @@ func inferScatter(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	}
 	out := make([]*ir.Type, n)
 	for i := range out {
-		out[i] = inputs[i].WithElem(elems[i])
+		out[i] = elems[i].WithShape(inputs[i].Shape...)
 	}
 	return out, nil
 }

@@ -9,7 +9,7 @@ import (
 // Constraints and result types of ops that move data without looking at it.
 
 func inferBroadcast(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	if r := tensors(op); r != nil {
+	if r := anyTensors(op); r != nil {
 		return nil, r
 	}
 	t, r := given(op)
@@ -19,25 +19,31 @@ func inferBroadcast(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := ir.Settled(t); r != nil {
 		return nil, r
 	}
+	return []*ir.Type{t}, broadcasts(op, t)
+}
+
+// broadcasts checks constraints 1 to 6 of a broadcast of the first operand of op
+// to the type t.
+func broadcasts(op *ir.Op, t *ir.Type) *ir.Rule {
 	in, dims := op.Operands[0].Type, op.Ints("broadcast_dimensions")
-	if in.Elem != t.Elem {
-		return nil, ir.Broken(1, "operand %s and result %s have different element types", in, t)
+	if r := sameButAxis(1, in, t); r != nil {
+		return r
 	}
 	if len(dims) != in.Rank() {
-		return nil, ir.Broken(2, "%d broadcast_dimensions for an operand of rank %d", len(dims), in.Rank())
+		return ir.Broken(2, "%d broadcast_dimensions for an operand of rank %d", len(dims), in.Rank())
 	}
 	for i, d := range dims {
 		if d < 0 || d >= t.Rank() {
-			return nil, ir.Broken(3, "broadcast dimension %d is not a dimension of %s", d, t)
+			return ir.Broken(3, "broadcast dimension %d is not a dimension of %s", d, t)
 		}
 		if slices.Contains(dims[:i], d) {
-			return nil, ir.Broken(4, "%d stands twice in broadcast_dimensions", d)
+			return ir.Broken(4, "%d stands twice in broadcast_dimensions", d)
 		}
 		if in.Shape[i] != 1 && in.Shape[i] != t.Shape[d] && in.Shape[i] != ir.Dynamic && t.Shape[d] != ir.Dynamic {
-			return nil, ir.Broken(5, "operand dimension %d has size %d, result dimension %d has size %d: want 1 or one size", i, in.Shape[i], d, t.Shape[d])
+			return ir.Broken(5, "operand dimension %d has size %d, result dimension %d has size %d: want 1 or one size", i, in.Shape[i], d, t.Shape[d])
 		}
 	}
-	return []*ir.Type{t}, nil
+	return broadcastAxis(6, 1, in, t, dims)
 }
 
 func inferConcatenate(op *ir.Op) ([]*ir.Type, *ir.Rule) {
@@ -50,7 +56,7 @@ func inferConcatenate(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	}
 	shape := slices.Clone(t.Shape)
 	for i, v := range op.Operands[1:] {
-		if v.Type.Elem != t.Elem {
+		if !v.Type.SameElem(t) {
 			return nil, ir.Broken(1, "operand %d is %s, operand 0 is %s", i+1, v.Type, t)
 		}
 		if v.Type.Rank() != t.Rank() {
@@ -77,8 +83,8 @@ func inferPad(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		return nil, r
 	}
 	t, v := op.Operands[0].Type, op.Operands[1].Type
-	if v.Elem != t.Elem || v.Rank() != 0 {
-		return nil, ir.Broken(1, "padding value is %s, want a scalar %s", v, t.Elem)
+	if !v.SameElem(t) || v.Rank() != 0 {
+		return nil, ir.Broken(1, "padding value is %s, want a scalar %s", v, t.ElemText())
 	}
 	low, high, interior := op.Ints("edge_padding_low"), op.Ints("edge_padding_high"), op.Ints("interior_padding")
 	if len(low) != t.Rank() || len(high) != t.Rank() || len(interior) != t.Rank() {
@@ -101,7 +107,7 @@ func inferPad(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 }
 
 func inferReshape(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	if r := tensors(op); r != nil {
+	if r := anyTensors(op); r != nil {
 		return nil, r
 	}
 	t, r := given(op)
@@ -111,14 +117,18 @@ func inferReshape(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := ir.Settled(t); r != nil {
 		return nil, r
 	}
-	in := op.Operands[0].Type
-	if in.Elem != t.Elem {
-		return nil, ir.Broken(1, "operand %s and result %s have different element types", in, t)
+	return []*ir.Type{t}, reshapes(op.Operands[0].Type, t)
+}
+
+// reshapes checks constraints 1 to 3 of a reshape of in to t.
+func reshapes(in, t *ir.Type) *ir.Rule {
+	if r := sameButAxis(1, in, t); r != nil {
+		return r
 	}
 	if in.IsStatic() && t.IsStatic() && in.NumElements() != t.NumElements() {
-		return nil, ir.Broken(2, "%d elements in %s, %d in %s", in.NumElements(), in, t.NumElements(), t)
+		return ir.Broken(2, "%d elements in %s, %d in %s", in.NumElements(), in, t.NumElements(), t)
 	}
-	return []*ir.Type{t}, nil
+	return reshapedAxis(3, in, t)
 }
 
 func inferReverse(op *ir.Op) ([]*ir.Type, *ir.Rule) {
@@ -155,7 +165,7 @@ func inferSlice(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 }
 
 func inferTranspose(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	if r := tensors(op); r != nil {
+	if r := anyTensors(op); r != nil {
 		return nil, r
 	}
 	t, perm := op.Operands[0].Type, op.Ints("permutation")
@@ -169,5 +179,13 @@ func inferTranspose(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	for d, i := range perm {
 		shape[d] = t.Shape[i]
 	}
-	return []*ir.Type{t.WithShape(shape...)}, nil
+	out := t.WithShape(shape...)
+	if t.PerAxis() {
+		axis := slices.Index(perm, t.Quant.Axis)
+		out = out.WithQuant(t.Quant.OnAxis(axis))
+		if len(op.Results) == 1 && op.Results[0].Type.PerAxis() && op.Results[0].Type.Quant.Axis != axis {
+			return nil, ir.Broken(4, "operand %s is quantized along dimension %d, which is %d of the result %s", t, t.Quant.Axis, axis, op.Results[0].Type)
+		}
+	}
+	return []*ir.Type{out}, nil
 }

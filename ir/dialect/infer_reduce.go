@@ -9,7 +9,7 @@ import (
 // Constraints and result types of contractions and reductions.
 
 func inferDot(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	if r := tensors(op); r != nil {
+	if r := anyTensors(op); r != nil {
 		return nil, r
 	}
 	l, r := op.Operands[0].Type, op.Operands[1].Type
@@ -22,6 +22,12 @@ func inferDot(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	}
 	if r := ir.AlgorithmFits(op.Attrs.Get("algorithm")); r != nil {
 		return nil, r
+	}
+	if out, rule := quantizedProduct(op, dotRules); out != nil || rule != nil {
+		if rule == nil {
+			rule = quantizedDot(d, r)
+		}
+		return []*ir.Type{out.WithShape(dotShape(d, l, r)...)}, rule
 	}
 	if family(l.Elem) != family(r.Elem) {
 		return nil, ir.Broken(13, "operands are %s and %s, want elements of one family", l, r)
@@ -93,14 +99,19 @@ func family(t ir.DType) ir.Class {
 	return t.Class()
 }
 
-// promotable reports whether every number of type t is one of type u, of the
-// same family.
-func promotable(t, u ir.DType) bool { return family(t) == family(u) && t.Bits() <= u.Bits() }
+// promotable reports whether every element of the tensor t can be one of u, of
+// the same family; of quantized ones, with one expressed type.
+func promotable(t, u *ir.Type) bool {
+	if t.Quant != nil || u.Quant != nil {
+		return t.Quant != nil && u.Quant != nil && t.Quant.Expressed == u.Quant.Expressed && bits(t) <= bits(u)
+	}
+	return family(t.Elem) == family(u.Elem) && bits(t) <= bits(u)
+}
 
 // combiner checks constraint n: the region combines, for each of the types
 // in, two scalars into one, of an element type to which the elements can be
-// promoted. It returns those element types.
-func combiner(n int, b *ir.Block, in []*ir.Type) ([]ir.DType, *ir.Rule) {
+// promoted. It returns these scalars' types.
+func combiner(n int, b *ir.Block, in []*ir.Type) ([]*ir.Type, *ir.Rule) {
 	if len(b.Args) != 2*len(in) {
 		return nil, ir.Broken(n, "the region takes %s, want %d", ir.Counted(len(b.Args), "value"), 2*len(in))
 	}
@@ -108,13 +119,13 @@ func combiner(n int, b *ir.Block, in []*ir.Type) ([]ir.DType, *ir.Rule) {
 	if len(out) != len(in) {
 		return nil, ir.Broken(n, "the region returns %s, want %d", ir.Counted(len(out), "value"), len(in))
 	}
-	elems := make([]ir.DType, len(in))
+	elems := make([]*ir.Type, len(in))
 	for i, t := range out {
 		if !t.IsTensor() || t.Rank() != 0 {
 			return nil, ir.Broken(n, "region result %d is %s, want a scalar tensor", i, t)
 		}
-		if elems[i] = t.Elem; !promotable(in[i].Elem, t.Elem) {
-			return nil, ir.Broken(n, "region result %d is %s, to which elements of type %s cannot be promoted", i, t, in[i].Elem)
+		if elems[i] = t; !promotable(in[i], t) {
+			return nil, ir.Broken(n, "region result %d is %s, to which elements of type %s cannot be promoted", i, t, in[i].ElemText())
 		}
 		for _, k := range []int{i, len(in) + i} {
 			if a := b.Args[k].Type; !a.Equal(t) {
@@ -141,8 +152,8 @@ func inputsAndInits(op *ir.Op, shapes, elems, count int) (inputs, inits []*ir.Ty
 		if !ir.SameShape(t, inputs[0]) {
 			return nil, nil, ir.Broken(shapes, "inputs 0 and %d are %s and %s, want one shape", i, inputs[0], t)
 		}
-		if inits[i].Rank() != 0 || inits[i].Elem != t.Elem {
-			return nil, nil, ir.Broken(elems, "initial value %d is %s, want %s", i, inits[i], ir.Tensor(t.Elem))
+		if inits[i].Rank() != 0 || !inits[i].SameElem(t) {
+			return nil, nil, ir.Broken(elems, "initial value %d is %s, want %s", i, inits[i], t.WithShape())
 		}
 	}
 	return inputs, inits, nil
@@ -170,10 +181,10 @@ func inferReduce(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	return tensorsOf(elems, shape), nil
 }
 
-func tensorsOf(elems []ir.DType, shape []int) []*ir.Type {
+func tensorsOf(elems []*ir.Type, shape []int) []*ir.Type {
 	ts := make([]*ir.Type, len(elems))
 	for i, e := range elems {
-		ts[i] = ir.Tensor(e, shape...)
+		ts[i] = e.WithShape(shape...)
 	}
 	return ts
 }
@@ -196,7 +207,7 @@ func inferSort(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		return nil, ir.Broken(5, "the comparator takes %s, want %d", ir.Counted(len(b.Args), "value"), 2*len(op.Operands))
 	}
 	for i, a := range b.Args {
-		if want := ir.Tensor(op.Operands[i/2].Type.Elem); !a.Type.Equal(want) {
+		if want := op.Operands[i/2].Type.WithShape(); !a.Type.Equal(want) {
 			return nil, ir.Broken(5, "comparator argument %d is %s, want %s", i, a.Type, want)
 		}
 	}

@@ -66,11 +66,11 @@ func inferSelectAndScatter(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		return nil, r
 	}
 	t, source, init := op.Operands[0].Type, op.Operands[1].Type, op.Operands[2].Type
-	if source.Elem != t.Elem {
+	if !source.SameElem(t) {
 		return nil, ir.Broken(1, "source is %s, the operand %s: want one element type", source, t)
 	}
-	if init.Elem != t.Elem || init.Rank() != 0 {
-		return nil, ir.Broken(3, "initial value is %s, want %s", init, ir.Tensor(t.Elem))
+	if !init.SameElem(t) || init.Rank() != 0 {
+		return nil, ir.Broken(3, "initial value is %s, want %s", init, t.WithShape())
 	}
 	rank := t.Rank()
 	if r := first(
@@ -83,7 +83,7 @@ func inferSelectAndScatter(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if want := windowShape(op); !slices.EqualFunc(source.Shape, want, ir.Fits) {
 		return nil, ir.Broken(2, "source is %s, want %s: one element for each window of %s", source, t.WithShape(want...), t)
 	}
-	scalar := ir.Tensor(t.Elem)
+	scalar := t.WithShape()
 	sel := op.Regions[0]
 	if len(sel.Args) != 2 || !sel.Args[0].Type.Equal(scalar) || !sel.Args[1].Type.Equal(scalar) {
 		return nil, ir.Broken(9, "the first region takes %s, want two of type %s", ir.Counted(len(sel.Args), "value"), scalar)
@@ -95,11 +95,11 @@ func inferSelectAndScatter(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r != nil {
 		return nil, r
 	}
-	return []*ir.Type{t.WithElem(elems[0])}, nil
+	return []*ir.Type{elems[0].WithShape(t.Shape...)}, nil
 }
 
 func inferConvolution(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	if r := tensors(op); r != nil {
+	if r := anyTensors(op); r != nil {
 		return nil, r
 	}
 	l, r := op.Operands[0].Type, op.Operands[1].Type
@@ -113,6 +113,12 @@ func inferConvolution(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if p, ok := op.Attrs.Get("precision_config").(ir.Array); ok && len(p) != 0 && len(p) != 2 {
 		return nil, ir.Broken(24, "%s, want one for each of 2 operands", ir.Counted(len(p), "precision"))
 	}
+	if out, rule := quantizedProduct(op, convRules); out != nil || rule != nil {
+		if rule == nil {
+			rule = quantizedConv(d, r, out)
+		}
+		return []*ir.Type{out.WithShape(convShape(op, d, l, r)...)}, rule
+	}
 	if family(l.Elem) != family(r.Elem) {
 		return nil, ir.Broken(27, "operands are %s and %s, want elements of one family", l, r)
 	}
@@ -123,13 +129,19 @@ func inferConvolution(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if family(elem) != family(l.Elem) {
 		return nil, ir.Broken(27, "result elements are %s, the operands have %s", elem, l.Elem)
 	}
+	return []*ir.Type{ir.Tensor(elem, convShape(op, d, l, r)...)}, nil
+}
+
+// convShape is the shape of the result: a batch, features, and as many windows as
+// fit into each spatial dimension.
+func convShape(op *ir.Op, d ir.ConvDims, l, r *ir.Type) []int {
 	shape := make([]int, l.Rank())
 	shape[d.Output.First] = dividedBy(l.Shape[d.Input.First], op.Int("batch_group_count"))
 	shape[d.Output.Second] = r.Shape[d.Kernel.Second]
 	for i, w := range op.Windows() {
 		shape[d.Output.Spatial[i]] = w.Count(l.Shape[d.Input.Spatial[i]])
 	}
-	return []*ir.Type{ir.Tensor(elem, shape...)}, nil
+	return shape
 }
 
 // dividedBy is n / by, where n is known.

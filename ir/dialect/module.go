@@ -297,7 +297,7 @@ func reduceScatterFits(m *ir.Module, op *ir.Op) *ir.Rule {
 		return r
 	}
 	t, out := op.Operands[0].Type, op.Results[0].Type
-	return scaled(8, out.WithElem(t.Elem), t, op.Int("scatter_dimension"), ir.GroupSizeOf(m, op))
+	return scaled(8, t.WithShape(out.Shape...), t, op.Int("scatter_dimension"), ir.GroupSizeOf(m, op))
 }
 
 func allToAllFits(m *ir.Module, op *ir.Op) *ir.Rule {

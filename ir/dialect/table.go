@@ -90,7 +90,7 @@ var rows = [ir.NumKinds]ir.OpInfo{
 		Operands: ir.Exactly(1), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("exponent_bits", ir.IntAttr), req("mantissa_bits", ir.IntAttr)}, Infer: inferReducePrecision, Factors: pointwise,
 		Example: `%r = stablehlo.reduce_precision %a, format = e5m10 : tensor<4x8xf32>`},
 
-	ir.Add:                  elementwise2("add", "sum; logical or of booleans", ir.Commutative|ir.Associative, inferSame),
+	ir.Add:                  elementwise2("add", "sum; logical or of booleans", ir.Commutative|ir.Associative, inferAdd),
 	ir.And:                  elementwise2("and", "logical or bitwise and", ir.Commutative|ir.Associative, inferLogical).On("%p, %q", "tensor<4x8xi1>"),
 	ir.Atan2:                elementwise2("atan2", "angle of the point (y, x)", 0, inferFloat),
 	ir.ComplexOp:            elementwise2("complex", "complex number of a real and an imaginary part", 0, inferComplex).On("%a, %b", "tensor<4x8xcomplex<f32>>"),

@@ -123,16 +123,32 @@ func (s *parser) tensor() *ir.Type {
 		return s.opaque(start)
 	}
 	s.seek(end)
-	elem := s.elem()
-	if elem == ir.InvalidDType {
+	var quant *ir.Quant
+	elem := ir.InvalidDType
+	if s.tok.kind == bangToken {
+		quant = s.quantized()
+	} else {
+		elem = s.elem()
+	}
+	if elem == ir.InvalidDType && quant == nil {
 		return s.opaque(start)
 	}
-	t := &ir.Type{Kind: ir.TensorType, Elem: elem, Shape: shape}
+	t := &ir.Type{Kind: ir.TensorType, Elem: elem, Quant: quant, Shape: shape}
 	if s.accept(",") {
 		t.Text = newEncoding(s.encoding())
 	}
 	s.expect(">")
 	return t
+}
+
+// quantized reads a quantized element type, or an alias of one. It is nil where
+// the next token begins another type.
+func (s *parser) quantized() *ir.Quant {
+	if text := s.aliasText(s.text()); text != "" {
+		s.next()
+		return ir.ParseQuant(text)
+	}
+	return ir.ParseQuant(s.raw(s.tok.start))
 }
 
 // encoding reads the encoding of a tensor as text.
