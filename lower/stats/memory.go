@@ -52,18 +52,20 @@ type Memory struct {
 	Parts [numClasses]int // of Peak
 	At    string          // the op at the peak: its name, what it makes, its place
 	Loop  string          // the innermost loop around it; "" for none
+
+	seen int // the moment of the walk, counted from 1
 }
 
 // measure walks every function once, callees first: a call takes what its
 // callee took at its own peak.
-func measure(m *ir.Module, n *nests, order []*ir.Func) Memory {
+func measure(m *ir.Module, n *nests, order []*ir.Func) map[*ir.Func]Memory {
 	calls := make(map[*ir.Func]Memory)
 	for _, f := range slices.Backward(order) {
 		l := newLiveness(m, n, f, calls)
 		l.run()
 		calls[f] = l.peak
 	}
-	return calls[m.Main()]
+	return calls
 }
 
 // A buffer is the memory of one or more values.
@@ -73,6 +75,8 @@ type buffer struct {
 	holds int  // live values that have it
 	kept  bool // an argument: never freed, never written but by what it is donated to
 	host  bool // in host memory
+	lent  bool // an argument's, while the loop that is donated it has buffers of its own
+	of    *ir.Value
 }
 
 // A liveness is the walk over one function.
@@ -92,6 +96,8 @@ type liveness struct {
 	live    [numClasses]int
 	host    int // live in host memory
 	peak    Memory
+	moments int                    // so far
+	watch   func(m *Memory, n int) // hears of moment number n; may be nil
 }
 
 // count adds bytes to what is live in the memory that b is in, for b's class.
@@ -115,7 +121,7 @@ func (l *liveness) run() {
 	for _, p := range l.f.Params() {
 		l.owner[p.ID] = l.f.Body
 		for _, t := range leaves(p.Type) {
-			b := &buffer{class: l.class[p.ID], holds: 1, kept: true}
+			b := &buffer{class: l.class[p.ID], holds: 1, kept: true, of: p}
 			if main {
 				b.bytes = t.Bytes()
 			}
@@ -170,13 +176,20 @@ func (l *liveness) seeWith(op *ir.Op, b *ir.Block, inside Memory) {
 		m.Parts[c] += inside.Parts[c]
 		m.Peak += m.Parts[c]
 	}
-	if m.Peak <= l.peak.Peak {
+	l.moments++
+	if m.Peak <= l.peak.Peak && l.watch == nil {
 		return
 	}
 	if op != nil && m.At == "" {
 		m.At, m.Loop = describe(op), l.n.at[b]
 	}
-	l.peak = m
+	if l.watch != nil {
+		l.watch(&m, l.moments)
+	}
+	if m.Peak > l.peak.Peak {
+		m.seen = l.moments
+		l.peak = m
+	}
 }
 
 // describe names an op: dot_general (q), llama.pp:16:8.
@@ -272,7 +285,7 @@ func (l *liveness) share(v *ir.Value, bs []*buffer) {
 func (l *liveness) make(v *ir.Value) {
 	var bs []*buffer
 	for _, t := range leaves(v.Type) {
-		b := &buffer{bytes: t.Bytes(), class: l.class[v.ID], holds: 1, host: l.onHost[v.ID]}
+		b := &buffer{bytes: t.Bytes(), class: l.class[v.ID], holds: 1, host: l.onHost[v.ID], of: v}
 		l.count(b, b.bytes)
 		bs = append(bs, b)
 	}
@@ -286,7 +299,7 @@ func (l *liveness) make(v *ir.Value) {
 func (l *liveness) take(v *ir.Value, b *buffer) {
 	if !b.kept {
 		l.count(b, -b.bytes)
-		b.class = l.class[v.ID]
+		b.class, b.of = l.class[v.ID], v
 		l.count(b, b.bytes)
 	}
 	l.share(v, []*buffer{b})
@@ -417,6 +430,7 @@ func (l *liveness) loop(op *ir.Op, b *ir.Block, i int) {
 		case p != nil && (l.last[p.ID] < i || p == v && over(k)):
 			donated[k] = l.buffers[p.ID][0]
 			l.count(donated[k], -donated[k].bytes)
+			donated[k].lent = true
 			l.make(a)
 		default:
 			if over(k) {
@@ -437,6 +451,7 @@ func (l *liveness) loop(op *ir.Op, b *ir.Block, i int) {
 			l.share(v, l.buffers[op.Operands[k].ID])
 		case donated[k] != nil:
 			l.count(donated[k], donated[k].bytes)
+			donated[k].lent = false
 			l.share(v, donated[k:k+1])
 		default:
 			l.make(v)

@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,11 +36,45 @@ func TestMemory(t *testing.T) {
 			if s.Memory.Peak != sum(s.Memory.Parts[:]) {
 				t.Errorf("the peak is %d, its parts make %d", s.Memory.Peak, sum(s.Memory.Parts[:]))
 			}
+			profiled(t, s)
 			if !strings.Contains(src, "// not as it runs") {
 				likeRuntime(t, m, s)
 			}
 		})
 	}
+}
+
+// profiled demands that the most of the profile is the peak, and that what is held
+// then makes it up, class by class.
+func profiled(t *testing.T, s *stats.Stats) {
+	t.Helper()
+	p := s.Profile()
+	most := 0
+	for _, m := range p.Moments {
+		most = max(most, m.Peak)
+		if m.Peak != sum(m.Parts[:]) {
+			t.Errorf("at %s %d bytes are live, in parts %d", m.At, m.Peak, sum(m.Parts[:]))
+		}
+	}
+	if most != s.Memory.Peak {
+		t.Errorf("the profile's most is %d bytes, the peak %d", most, s.Memory.Peak)
+	}
+	parts := s.Memory.Parts
+	for _, h := range p.Holdings {
+		if h.Op != "call" {
+			parts[h.Class] -= h.Bytes
+		}
+	}
+	for c, rest := range parts {
+		if rest != 0 && !called(s) {
+			t.Errorf("%d bytes of %s at the peak are held by nothing", rest, stats.Class(c))
+		}
+	}
+}
+
+// called reports whether the program calls functions, whose memory is that of the call.
+func called(s *stats.Stats) bool {
+	return slices.ContainsFunc(s.Profile().Holdings, func(h stats.Holding) bool { return h.Op == "call" })
 }
 
 // partsText is the parts that are not 0.
@@ -112,6 +147,11 @@ func TestDevices(t *testing.T) {
 		t.Run(c.name+" "+c.words, func(t *testing.T) {
 			src := fmt.Sprintf("include %q", c.name+".pp")
 			m := lowered(t, src, strings.Fields(c.words))
+			donated, err := stats.Of(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			profiled(t, donated)
 			keepArguments(m)
 			s, err := stats.Of(m)
 			if err != nil {

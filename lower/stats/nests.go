@@ -77,7 +77,7 @@ func (n *nests) loop(op *ir.Op, path string, times Count) {
 func loopOf(op *ir.Op, name string, trips Count) *Loop {
 	l := &Loop{Op: op, Name: name, Trips: trips}
 	for i, a := range op.Regions[1].Args {
-		array := arrayOf(carryName(op, i), a.Type)
+		array := arrayOf(carryName(op, i), a)
 		if flow.Invariant(op, i) {
 			l.Invariants = append(l.Invariants, array)
 		} else {
@@ -86,13 +86,15 @@ func loopOf(op *ir.Op, name string, trips Count) *Loop {
 	}
 	for _, v := range op.Captures() {
 		if v.Def == nil || v.Def.Kind != ir.Constant {
-			l.Invariants = append(l.Invariants, arrayOf(v.Name, v.Type))
+			l.Invariants = append(l.Invariants, arrayOf(v.Name, v))
 		}
 	}
 	return l
 }
 
-func arrayOf(name string, t *ir.Type) Array { return Array{Name: name, Type: t, Bytes: BytesOf(t)} }
+func arrayOf(name string, v *ir.Value) Array {
+	return Array{Name: name, Type: v.Type, Bytes: BytesOf(v.Type), Value: v}
+}
 
 // carryName is what carry i of a loop is called, after or inside of the loop.
 func carryName(op *ir.Op, i int) string {

@@ -29,7 +29,7 @@ func residualOf(n *nests, u *flow.Uses, op *ir.Op, k int) *Residual {
 	if write == nil {
 		return nil
 	}
-	r := &Residual{Op: write, While: op, Carry: k, Array: arrayOf(carryName(op, k), op.Results[k].Type), Loop: n.path[op]}
+	r := &Residual{Op: write, While: op, Carry: k, Array: arrayOf(carryName(op, k), op.Results[k]), Loop: n.path[op]}
 	if d, ok := write.Attrs.Get(ir.KeyResidual).(ir.Dict); ok {
 		r.Name, r.Why = ir.Attrs(d).Str("name"), ir.Attrs(d).Str("why")
 		return r

@@ -20,6 +20,10 @@ type Stats struct {
 	Collectives []*Collective // in program order
 	Residuals   []*Residual   // by loop, in program order
 	Memory      Memory
+
+	m     *ir.Module
+	nests *nests
+	calls map[*ir.Func]Memory // what each function takes at its own peak
 }
 
 // A Count is a number of executions; Unknown where a loop around runs as long
@@ -43,6 +47,7 @@ type Array struct {
 	Name  string
 	Type  *ir.Type
 	Bytes int
+	Value *ir.Value // in the body of the loop, or outside of it where the body captures it
 }
 
 // A Collective is one op at which devices meet.
@@ -90,7 +95,8 @@ func Of(m *ir.Module) (*Stats, error) {
 		n.function(f)
 	}
 	s.residuals(n, order)
-	s.Memory = measure(m, n, order)
+	s.m, s.nests, s.calls = m, n, measure(m, n, order)
+	s.Memory = s.calls[main]
 	return s, nil
 }
 

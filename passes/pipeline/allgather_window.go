@@ -98,7 +98,7 @@ func newWindow(f *ir.Func, b *ir.Builder, loop *ir.Op) (*window, error) {
 func repeatsOf(f *ir.Func, b *ir.Builder, loop *ir.Op) *window {
 	d, _ := loop.Attrs.Get(ir.KeyConfig).(ir.Dict)
 	c := scheduleOf(d)
-	return &window{f: f, b: b, loop: loop, config: ir.Attrs(d), N: c.round(), R: c.R, T: c.iterations(), cross: c.D * (c.S - 1)}
+	return &window{f: f, b: b, loop: loop, config: ir.Attrs(d), N: c.Round(), R: c.R, T: c.Iterations(), cross: c.D * (c.S - 1)}
 }
 
 // full is how many repeats have all their N iterations: all R, or all but the

@@ -26,7 +26,7 @@ type iteration struct {
 func (it *iteration) build(aux []*ir.Value) (map[string]*ir.Value, []*ir.Value) {
 	skip := it.attrs.Bool("skip_bubbles") && it.S > 1
 	it.progress(len(aux) > 0 || it.trains() || skip)
-	slot := it.mod(it.t, it.held()).Named("slot")
+	slot := it.mod(it.t, it.Held()).Named("slot")
 	io := it.b.Index(it.in["state_io"], 1, slot).Named("io")
 	x := it.inputs(io)
 	args := []*ir.Value{it.real(x)}
@@ -65,27 +65,27 @@ func (it *iteration) progress(needValid bool) {
 	p := b.Binary(ir.Maximum, lead, b.Splat(t, 0))
 	if slices.ContainsFunc(it.sides, func(s side) bool { return s.cut }) {
 		it.micro = it.turn(p)
-		if it.round() > it.M {
+		if it.Round() > it.M {
 			it.micro = b.Binary(ir.Minimum, it.micro, b.Splat(t, float64(it.M-1)))
 		}
 		it.micro = it.micro.Named("microbatch")
 	}
 	if it.R > 1 {
-		it.rep = b.Binary(ir.Minimum, b.Div(p, b.Splat(t, float64(it.round()))), b.Splat(t, float64(it.R-1))).Named("repeat")
+		it.rep = b.Binary(ir.Minimum, b.Div(p, b.Splat(t, float64(it.Round()))), b.Splat(t, float64(it.R-1))).Named("repeat")
 	}
 	if needValid {
 		started := b.Compare("GE", lead, b.Splat(t, 0))
-		if it.round() > it.M {
+		if it.Round() > it.M {
 			started = b.Binary(ir.And, started, b.Compare("LT", it.turn(p), b.Splat(t, float64(it.M))))
 		}
-		end := it.round()*(it.R-1) + it.M
+		end := it.Round()*(it.R-1) + it.M
 		it.valid = b.Binary(ir.And, started, b.Compare("LT", lead, b.Splat(t, float64(end)))).Named("valid")
 	}
 }
 
 // turn is which of a repeat's iterations p is, of N; the first M have a
 // microbatch.
-func (it *iteration) turn(p *ir.Value) *ir.Value { return it.mod(p, it.round()) }
+func (it *iteration) turn(p *ir.Value) *ir.Value { return it.mod(p, it.Round()) }
 
 // where selects x for the stages at which [S] pred holds, y elsewhere.
 func (it *iteration) where(pred, x, y *ir.Value) *ir.Value {
@@ -133,7 +133,7 @@ func (it *iteration) inputs(io *ir.Value) *ir.Value {
 	first := io
 	if it.R > 1 {
 		back := it.in["shift"]
-		if it.storage() {
+		if it.Storage() {
 			back = b.Index(it.in["circ_storage"], 1, it.mod(it.t, it.M)).Named("circ")
 		}
 		fresh := b.Compare("LT", it.t, b.I32(it.M))
@@ -289,11 +289,11 @@ func (it *iteration) rotate(out, io, slot *ir.Value) map[string]*ir.Value {
 		next["prev_outputs"] = out
 	}
 	edge := "zero"
-	if it.R > 1 && !it.storage() {
+	if it.R > 1 && !it.Storage() {
 		edge = "wrap"
 	}
 	next["shift"] = it.move(edge, 1, send).Named("shift")
-	if it.storage() {
+	if it.Storage() {
 		// The mover lags by one iteration, so that its transfer hides behind the compute.
 		arrived := it.move("wrap", 1, it.in["circ_storage_mover"])
 		lag := it.D*(it.S-1) + 1

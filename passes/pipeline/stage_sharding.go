@@ -107,19 +107,17 @@ func (s *stager) run() error {
 	return nil
 }
 
-// A schedule is the configuration of one pipeline, in the symbols of the
-// mathematics.
+// A schedule is the configuration of one pipeline.
 type schedule struct {
-	S, M, R, L, D int
-	config        ir.Dict
-	attrs         ir.Attrs
-	stage         []ir.AxisRef // the stage dimension's axes: none without such a mesh axis
+	facts.Schedule
+	config ir.Dict
+	attrs  ir.Attrs
+	stage  []ir.AxisRef // the stage dimension's axes: none without such a mesh axis
 }
 
 // scheduleOf reads the configuration d.
 func scheduleOf(d ir.Dict) schedule {
-	a := ir.Attrs(d)
-	return schedule{S: a.Int("stages"), M: a.Int("microbatches"), R: a.Int("repeats"), L: a.Int("layers_per_stage"), D: a.Int("delay"), config: d, attrs: a}
+	return schedule{Schedule: facts.ScheduleOf(d), config: d, attrs: ir.Attrs(d)}
 }
 
 func (s *stager) schedule(op *ir.Op) (schedule, error) {
@@ -145,33 +143,6 @@ func (s *stager) schedule(op *ir.Op) (schedule, error) {
 	}
 	return c, nil
 }
-
-// round is N, the iterations from one repeat of a stage to its next: a
-// microbatch for each, and at least the D*S iterations that a microbatch takes
-// from stage 0 through all stages and back to it. Where there are fewer
-// microbatches than that, the rest of every repeat but the last is bubble.
-func (c schedule) round() int {
-	if c.R == 1 {
-		return c.M
-	}
-	return max(c.M, c.D*c.S)
-}
-
-// before is the iterations until microbatch 0 leaves the last stage of the last
-// repeat.
-func (c schedule) before() int { return c.round()*(c.R-1) + c.D*(c.S-1) }
-
-// iterations is the trip count T; the last D*(S-1) are the drain.
-func (c schedule) iterations() int { return c.before() + c.M }
-
-// held is m, the microbatches in each stage's slice of the input and output
-// buffer. Where M is no multiple of S, the buffer has S*m - M more than the
-// batch has.
-func (c schedule) held() int { return (c.M + c.S - 1) / c.S }
-
-// storage reports whether microbatches wait between repeats: the pipeline is
-// shorter than the microbatches are many.
-func (c schedule) storage() bool { return c.R > 1 && c.M > c.S*c.D }
 
 func (s *stager) pipeline(op *ir.Op) ([]*ir.Value, error) {
 	c, err := s.schedule(op)
@@ -408,7 +379,7 @@ func (l *loop) initial(x, micro *ir.Value) []carry {
 	if l.D == 2 {
 		buffer("prev_outputs", l.S)
 	}
-	if l.storage() {
+	if l.Storage() {
 		buffer("circ_storage", l.S, l.M)
 		buffer("circ_storage_mover", l.S)
 	}
@@ -422,7 +393,7 @@ func (l *loop) initial(x, micro *ir.Value) []carry {
 // stage 0 takes microbatch after microbatch from. Behind the last microbatch,
 // where M is no multiple of S, it has zeros that nobody looks at.
 func (l *loop) stream(x, micro *ir.Value) *ir.Value {
-	inner, m := micro.Type.Shape, l.held()
+	inner, m := micro.Type.Shape, l.Held()
 	if more := l.S*m - l.M; more > 0 {
 		none := l.b.Splat(ir.Tensor(x.Type.Elem), 0)
 		none.Def.Attrs.Set(ir.KeyDontCare, ir.Unit{})
@@ -498,8 +469,8 @@ func (l *loop) scan(state []carry) *ir.Op {
 		}
 	}
 	it.b.Emit(ir.PPYield, append(yield, sums...), nil, nil, nil)
-	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(state))), facts.Named("trip_count", ir.I64Attr(l.iterations())),
-		facts.Named(ir.KeyLoop, ir.Str("iterations")), facts.Named(ir.KeyConfig, l.config), facts.Named(ir.KeyUnroll, unrollAttr(l.attrs, "scan_iterations", unrollOf(l.attrs), l.iterations())))
+	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(state))), facts.Named("trip_count", ir.I64Attr(l.Iterations())),
+		facts.Named(ir.KeyLoop, ir.Str("iterations")), facts.Named(ir.KeyConfig, l.config), facts.Named(ir.KeyUnroll, unrollAttr(l.attrs, "scan_iterations", unrollOf(l.attrs), l.Iterations())))
 	scan := l.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil)
 	for i, c := range state {
 		scan.Results[i].Name = c.name
@@ -533,9 +504,9 @@ func unrollOf(config ir.Attrs) string {
 // last stage in slot t mod m, behind what is there, and the last S*m iterations
 // fill the buffer. Those of the microbatches are the last M of them.
 func (l *loop) realign(io *ir.Value, t *ir.Type) *ir.Value {
-	m := l.held()
+	m := l.Held()
 	more := l.S*m - l.M
-	k := (l.before() - more%m + m) % m
+	k := (l.Before() - more%m + m) % m
 	if k > 0 {
 		io = l.b.Concat(1, l.b.SliceDim(io, 1, k, m), l.b.SliceDim(io, 1, 0, k))
 	}
@@ -629,7 +600,7 @@ func (s *stager) windowedStack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, we
 	}
 	attrs := rewrite.AttrsWith(op, facts.Named("layers", ir.I64Attr(n)))
 	one := &ir.Op{Kind: ir.PPPipeline, Attrs: attrs, Operands: slices.Concat([]*ir.Value{x}, sides, weights), Results: op.Results, Origin: op.Origin}
-	c := schedule{S: 1, M: 1, R: n, L: 1, D: 1, config: ir.Dict(config), attrs: config}
+	c := schedule{Schedule: facts.Schedule{S: 1, M: 1, R: n, L: 1, D: 1}, config: ir.Dict(config), attrs: config}
 	return (&loop{stager: s, schedule: c, op: one, layer: layer}).lower()
 }
 
