@@ -7,6 +7,7 @@
 //	ppc lint  FILE...  find transfers and memory that programs need not pay for
 //	ppc import maxtext make a .pp program of a configuration of MaxText
 //	ppc fmt   FILE...  format .pp files
+//	ppc compile FILE   compile a program ahead of time for devices that need not be there
 //	ppc engines        list what programs can run on
 //	ppc passes         print the pass table
 //	ppc version        print the version
@@ -127,6 +128,7 @@ type commands struct {
 	Lint    lintCmd    `cmd:"" help:"Find transfers and memory that programs need not pay for; exit 1 if there are findings."`
 	Import  importCmd  `cmd:"" help:"Make a .pp program of another system's configuration."`
 	Fmt     fmtCmd     `cmd:"" help:"Format .pp files; a formatted file stays as it is."`
+	Compile compileCmd `cmd:"" help:"Compile a program ahead of time by a PJRT plugin, for devices that need not be there: bytes per device, collectives."`
 	Engines enginesCmd `cmd:"" help:"List what programs can run on here: goroutines and PJRT plugins, with versions and devices, or why not."`
 	Passes  passesCmd  `cmd:"" help:"Print the pass table: name, requires, ensures."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -251,6 +253,29 @@ func (c *benchCmd) Run(std *streams) error {
 		std.json(result)
 	} else {
 		std.benchText(result)
+	}
+	return nil
+}
+
+type compileCmd struct {
+	settings
+	File     string `arg:"" help:"${file}"`
+	Topology string `required:"" placeholder:"NAME" help:"Devices to compile for: v5p-8, v5e-256 and their like, or what the plugin calls one, such as v5:2x2x1."`
+	Engine   string `placeholder:"ENGINE" help:"The plugin: tpu, cuda, cpu or pjrt:PATH; that of the topology by default."`
+	Loss     bool   `help:"Compile the loss alone where the program trains."`
+	Save     string `placeholder:"FILE" help:"Write the compiled program as the plugin loads it."`
+	JSON     bool   `name:"json" help:"One JSON object, nothing else on standard output."`
+}
+
+func (c *compileCmd) Run(std *streams) error {
+	r, err := driver.Ahead(std.ctx, c.source(c.File, std), driver.AheadOptions{Topology: c.Topology, Engine: c.Engine, Save: c.Save, Train: !c.Loss})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		std.json(r)
+	} else {
+		std.aheadText(r)
 	}
 	return nil
 }

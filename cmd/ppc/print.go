@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -353,5 +355,22 @@ func (s *streams) enginesText(engines []driver.Engine) {
 			fmt.Fprintf(w, "\tunusable: %s\t\t\n", diag.Line(e.Unusable))
 		}
 	}
+	w.Flush()
+}
+
+// aheadText is what a compiler says of a program.
+func (s *streams) aheadText(r *driver.AheadResult) {
+	w := tabwriter.NewWriter(s.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "%s\t%d devices\tcompiled in %.1f s\n", r.Topology, r.Devices, r.CompileSec)
+	for _, row := range []struct {
+		name  string
+		bytes int64
+	}{{"arguments", r.Arguments}, {"temporaries", r.Temporaries}, {"outputs", r.Outputs}, {"of them in place of arguments", r.Aliases}, {"code", r.Code}} {
+		fmt.Fprintf(w, "%s\t%.2f GB\t%d bytes per device\n", row.name, float64(row.bytes)/1e9, row.bytes)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(r.Collectives)) {
+		fmt.Fprintf(w, "%s\t%d\t\n", kind, r.Collectives[kind])
+	}
+	fmt.Fprintf(w, "loops\t%d\t\n", r.Whiles)
 	w.Flush()
 }
