@@ -57,12 +57,13 @@ var allowed = map[string][]string{
 
 	"runtime/kernel": {"ir", "ir/dialect"},
 	"runtime":        {"ir", "runtime/kernel"},
+	"runtime/pjrt":   {"ir"},
 
 	"import/maxtext": {"ir/lang/syntax"},
 
-	"driver": {"import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/lint", "lower/stats", "runtime"},
+	"driver": {"import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/lint", "lower/stats", "runtime", "runtime/kernel", "runtime/pjrt"},
 
-	"cmd/ppc": {"driver"},
+	"cmd/ppc": {"driver", "runtime/pjrt"},
 }
 
 // testOnly are the internal packages that help tests: no other code imports
