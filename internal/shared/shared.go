@@ -55,3 +55,26 @@ func Oracle(t testing.TB, name string) string {
 	t.Helper()
 	return filepath.Join(Root(t), "testdata", "oracle", name+".npz")
 }
+
+// CPUPlugin returns a PJRT plugin of CPU devices: that of the package xla-cpu-pjrt
+// in the environment of PPC_PYTHON. Without that variable the test is skipped.
+func CPUPlugin(t testing.TB) string {
+	t.Helper()
+	python := os.Getenv("PPC_PYTHON")
+	if python == "" {
+		t.Skip("no PJRT plugin: set PPC_PYTHON to a python with xla-cpu-pjrt")
+	}
+	pattern := filepath.Join(filepath.Dir(filepath.Dir(python)), "lib", "python3*", "site-packages", "xla_plugins", "xla_cpu_pjrt", "*.so")
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case len(files) > 0:
+	case os.Getenv("CI") == "true":
+		t.Fatalf("%s has no package xla-cpu-pjrt: pip install xla-cpu-pjrt", python)
+	default:
+		t.Skipf("%s has no package xla-cpu-pjrt", python)
+	}
+	return files[0]
+}

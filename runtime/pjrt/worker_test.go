@@ -1,0 +1,163 @@
+//go:build (linux || darwin) && (amd64 || arm64)
+
+package pjrt
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ppc/internal/shared"
+	"ppc/ir"
+)
+
+func TestMain(m *testing.M) {
+	Serve()
+	os.Exit(m.Run())
+}
+
+func start(t *testing.T, devices int) *Worker {
+	t.Helper()
+	w, err := Start(t.Context(), shared.CPUPlugin(t), "", Options{"cpu_device_count": devices})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	return w
+}
+
+// sums adds up over all devices, and adds the second argument.
+const sums = `module @sums attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 4 : i32} {
+  func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> (tensor<2xf32>, tensor<i1>) {
+    %0 = "stablehlo.all_reduce"(%a) <{replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>}> ({
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %3 = stablehlo.add %x, %y : tensor<f32>
+      stablehlo.return %3 : tensor<f32>
+    }) : (tensor<2xf32>) -> tensor<2xf32>
+    %1 = stablehlo.add %0, %b : tensor<2xf32>
+    %2 = stablehlo.constant dense<true> : tensor<i1>
+    return %1, %2 : tensor<2xf32>, tensor<i1>
+  }
+}`
+
+var sumTypes = []*ir.Type{ir.Tensor(ir.F32, 2), ir.Tensor(ir.I1)}
+
+func TestRun(t *testing.T) {
+	w := start(t, 4)
+	if w.Info.Platform != "cpu" || w.Info.Devices != 4 {
+		t.Errorf("%+v, want 4 devices of the platform cpu", w.Info)
+	}
+	exe, err := w.Compile(t.Context(), sums, 4, CompileOptions{Replicas: 4, Partitions: 1}, sumTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exe.Devices() != 4 {
+		t.Errorf("%d devices, want 4", exe.Devices())
+	}
+	one := ir.SplatOf(sumTypes[0], 1)
+	args := make([][]*ir.Literal, 4)
+	for d := range args {
+		args[d] = []*ir.Literal{ir.Floats64(ir.Tensor(ir.F32, 2), float64(d), 10), one}
+	}
+	for run, want := range [][2]float64{{7, 41}, {29, 165}, {117, 661}} {
+		out, err := exe.Run(t.Context(), args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d := range out {
+			if got := [2]float64{out[d][0].Float(0), out[d][0].Float(1)}; got != want || out[d][1].Int(0) != 1 {
+				t.Errorf("run %d, device %d: %v and %v, want %v and 1", run, d, got, out[d][1].Int(0), want)
+			}
+			args[d][0] = out[d][0] // stays on its device
+		}
+	}
+	if exe.Stats == nil || exe.Stats.Arguments != 16 {
+		t.Errorf("%+v, want arguments of 16 bytes", exe.Stats)
+	}
+}
+
+// An error is in the plugin's own words, and the worker goes on.
+func TestRefused(t *testing.T) {
+	w := start(t, 4)
+	_, err := w.Compile(t.Context(), strings.Replace(sums, "dense<true>", "dense<1.0>", 1), 4, CompileOptions{Replicas: 4, Partitions: 1}, sumTypes)
+	var e *Error
+	if !errors.As(err, &e) || e.Function != "PJRT_Client_Compile" {
+		t.Fatalf("%v, want what the plugin says of the constant", err)
+	}
+	if _, err := w.Compile(t.Context(), sums, 8, CompileOptions{Replicas: 8, Partitions: 1}, sumTypes); err == nil || !strings.Contains(err.Error(), "the program runs on 8 devices, the plugin has 4") {
+		t.Errorf("%v, want both numbers of devices", err)
+	}
+	if _, err := w.Compile(t.Context(), sums, 4, CompileOptions{Replicas: 4, Partitions: 1}, sumTypes[:1]); err == nil || !strings.Contains(err.Error(), "2 results, want 1") {
+		t.Errorf("%v, want both numbers of results", err)
+	}
+	if _, err := w.Compile(t.Context(), sums, 4, CompileOptions{Replicas: 4, Partitions: 1}, sumTypes); err != nil {
+		t.Error(err)
+	}
+}
+
+// A plugin that ends its process ends that alone.
+func TestCrash(t *testing.T) {
+	w := start(t, 1)
+	w.cmd.Process.Kill()
+	_, err := w.Compile(t.Context(), sums, 1, CompileOptions{Replicas: 1, Partitions: 1}, sumTypes)
+	if err == nil || !strings.Contains(err.Error(), "the plugin ended its process (signal: killed)") {
+		t.Errorf("%v, want how the process ended", err)
+	}
+	if _, again := w.Compile(t.Context(), sums, 1, CompileOptions{Replicas: 1, Partitions: 1}, sumTypes); again == nil || again.Error() != err.Error() {
+		t.Errorf("then %v, want the same", again)
+	}
+}
+
+// A program that does not end is stopped.
+func TestStop(t *testing.T) {
+	const endless = `module @endless {
+  func.func @main(%a: tensor<f32>) -> tensor<f32> {
+    %r = stablehlo.while(%x = %a) : tensor<f32>
+      cond {
+        %t = stablehlo.compare EQ, %x, %x : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %t : tensor<i1>
+      } do {
+        %y = stablehlo.negate %x : tensor<f32>
+        stablehlo.return %y : tensor<f32>
+      }
+    return %r : tensor<f32>
+  }
+}`
+	w := start(t, 1)
+	scalar := ir.Tensor(ir.F32)
+	exe, err := w.Compile(t.Context(), endless, 1, CompileOptions{Replicas: 1, Partitions: 1}, []*ir.Type{scalar})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := exe.Run(ctx, [][]*ir.Literal{{ir.SplatOf(scalar, 1)}}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want the end of the context", err)
+	}
+}
+
+// What is no plugin is refused with the reason.
+func TestNoPlugin(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text.so")
+	if err := os.WriteFile(text, []byte("no library"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		text:                                  "cannot be loaded",
+		dir:                                   "not a file",
+		filepath.Join(dir, "nowhere"):         "no such file",
+		"/usr/lib/x86_64-linux-gnu/libm.so.6": "it has no function GetPjrtApi",
+	} {
+		if _, err := os.Stat(path); filepath.Dir(path) != dir && err != nil && path != dir {
+			continue // another system
+		}
+		if _, err := Start(t.Context(), path, "", nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+}
