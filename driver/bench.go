@@ -184,12 +184,15 @@ func (r *BenchResult) count(p *runtime.Profile) {
 	kinds := make(map[string]*BenchOp)
 	for _, o := range p.Ops {
 		name := o.Op.Name()
+		if o.Group != nil {
+			name = "fused"
+		}
 		k := kinds[name]
 		if k == nil {
 			k = &BenchOp{Op: name}
 			kinds[name] = k
 		}
-		n, bytes := float64(o.Times), bytesOf(o.Op)
+		n, bytes := float64(o.Times), bytesOf(&o)
 		k.Times += o.Times
 		k.Sec += o.Time.Seconds()
 		k.Bytes += n * bytes
@@ -204,14 +207,19 @@ func (r *BenchResult) count(p *runtime.Profile) {
 	slices.SortFunc(r.Ops, func(a, b BenchOp) int { return cmp.Or(cmp.Compare(b.Sec, a.Sec), cmp.Compare(a.Op, b.Op)) })
 }
 
-// bytesOf is what the operands and results of op hold.
-func bytesOf(op *ir.Op) float64 {
+// bytesOf is what the operands and results of an op hold, or of a group.
+func bytesOf(o *runtime.ProfiledOp) float64 {
+	vs := append(slices.Clip(o.Op.Operands), o.Op.Results...)
+	if g := o.Group; g != nil {
+		vs = slices.Clone(g.Inputs)
+		for _, k := range g.Outputs {
+			vs = append(vs, g.Members[k].Op.Result())
+		}
+	}
 	n := 0.0
-	for _, vs := range [][]*ir.Value{op.Operands, op.Results} {
-		for _, v := range vs {
-			if v.Type.IsTensor() {
-				n += float64(v.Type.Bytes())
-			}
+	for _, v := range vs {
+		if v.Type.IsTensor() {
+			n += float64(v.Type.Bytes())
 		}
 	}
 	return n

@@ -8,6 +8,7 @@ import (
 
 	"ppc/internal/spell"
 	"ppc/ir"
+	"ppc/lower/fuse"
 	"ppc/runtime/kernel"
 )
 
@@ -42,8 +43,9 @@ type step struct {
 	dontCare bool
 
 	kernel  kernel.Func
-	reuse   []int // operands whose memory the result may take over
-	classes []int // of the results
+	fused   *kernel.Fused // of a group of ops, of which op is the last
+	reuse   []int         // operands whose memory the result may take over
+	classes []int         // of the results
 	elems   []ir.DType
 
 	blocks []*block
@@ -118,7 +120,8 @@ func (c *compiler) block(b *ir.Block, ownArgs bool) *block {
 			c.owner[a.ID] = b
 		}
 	}
-	last := c.lastUses(b)
+	nodes := c.plan(b)
+	last := c.lastUses(b, nodes)
 	out := new(block)
 	if ownArgs {
 		for _, a := range b.Args {
@@ -127,12 +130,19 @@ func (c *compiler) block(b *ir.Block, ownArgs bool) *block {
 			}
 		}
 	}
-	for i, op := range b.Ops {
-		if op.Kind == ir.Constant {
-			c.constant(op)
+	for i, n := range nodes {
+		dies := func(v *ir.Value) bool { return c.owner[v.ID] == b && last[v] == i }
+		if n.Group != nil {
+			out.steps = append(out.steps, c.fused(n.Group, dies, last))
 			continue
 		}
-		dies := func(v *ir.Value) bool { return c.owner[v.ID] == b && last[v] == i }
+		op := n.Op
+		if op.Kind == ir.Constant {
+			if _, used := last[op.Result()]; used { // other than as one number for all elements of a group
+				c.constant(op)
+			}
+			continue
+		}
 		if op.Kind.Has(ir.Terminator) {
 			out.results, out.move = c.slots(op.Operands), moves(op.Operands, dies)
 			continue
@@ -142,20 +152,49 @@ func (c *compiler) block(b *ir.Block, ownArgs bool) *block {
 	return out
 }
 
-// lastUses says, for the values that b owns, which op of b reads each last.
-func (c *compiler) lastUses(b *ir.Block) map[*ir.Value]int {
-	last := make(map[*ir.Value]int)
+// plan is what b computes, in order.
+func (c *compiler) plan(b *ir.Block) []fuse.Node {
+	if !c.exe.unfused {
+		return fuse.Plan(b)
+	}
+	nodes := make([]fuse.Node, len(b.Ops))
 	for i, op := range b.Ops {
-		for _, v := range reads(op) {
+		nodes[i].Op = op
+	}
+	return nodes
+}
+
+// lastUses says, for the values that b owns, which node of b reads each last.
+func (c *compiler) lastUses(b *ir.Block, nodes []fuse.Node) map[*ir.Value]int {
+	last := make(map[*ir.Value]int)
+	for i, n := range nodes {
+		var made []*ir.Value
+		read := []*ir.Value(nil)
+		if n.Group != nil {
+			read, made = n.Group.Inputs, outputs(n.Group)
+		} else {
+			read = reads(n.Op)
+			if n.Op.Kind != ir.Constant {
+				made = n.Op.Results
+			}
+		}
+		for _, v := range read {
 			last[v] = i
 		}
-		if op.Kind != ir.Constant {
-			for _, v := range op.Results {
-				c.owner[v.ID] = b
-			}
+		for _, v := range made {
+			c.owner[v.ID] = b
 		}
 	}
 	return last
+}
+
+// outputs are the values of g that others read.
+func outputs(g *fuse.Group) []*ir.Value {
+	vs := make([]*ir.Value, len(g.Outputs))
+	for i, k := range g.Outputs {
+		vs[i] = g.Members[k].Op.Result()
+	}
+	return vs
 }
 
 // moves says which of the operands hand their reference over: of a value that
@@ -205,15 +244,7 @@ func canPoison(t ir.DType) bool { return t.IsFloat() || t.IsComplex() }
 func (c *compiler) step(op *ir.Op, dies func(*ir.Value) bool, last map[*ir.Value]int) step {
 	captured := captures(op)
 	moved := func(v *ir.Value) bool { return dies(v) && !slices.Contains(captured, v) }
-	s := step{op: op, id: len(c.exe.ops), in: c.slots(op.Operands), out: c.slots(op.Results), move: moves(op.Operands, moved), dontCare: op.Attrs.Has(ir.KeyDontCare)}
-	c.exe.ops = append(c.exe.ops, op)
-	for _, v := range op.Results {
-		class, elem := 0, ir.InvalidDType
-		if v.Type.IsTensor() {
-			class, elem = c.exe.classes.of(v.Type.Bytes()), v.Type.Elem
-		}
-		s.classes, s.elems = append(s.classes, class), append(s.elems, elem)
-	}
+	s := c.newStep(op, op.Operands, op.Results, moved)
 	compile := c.rows[op.Kind]
 	if compile == nil {
 		c.fail(op, unable(op))
@@ -231,19 +262,85 @@ func (c *compiler) step(op *ir.Op, dies func(*ir.Value) bool, last map[*ir.Value
 	if err := compile(c, &s); err != nil {
 		c.fail(op, err)
 	}
+	s.frees(c, reads(op), op.Results, dies, last)
+	return s
+}
+
+// newStep is a step of op that reads and makes the given values.
+func (c *compiler) newStep(op *ir.Op, in, out []*ir.Value, dies func(*ir.Value) bool) step {
+	s := step{op: op, id: len(c.exe.ops), in: c.slots(in), out: c.slots(out), move: moves(in, dies), dontCare: op.Attrs.Has(ir.KeyDontCare)}
+	c.exe.ops = append(c.exe.ops, ran{op: op})
+	for _, v := range out {
+		class, elem := 0, ir.InvalidDType
+		if v.Type.IsTensor() {
+			class, elem = c.exe.classes.of(v.Type.Bytes()), v.Type.Elem
+		}
+		s.classes, s.elems = append(s.classes, class), append(s.elems, elem)
+	}
+	return s
+}
+
+// frees says what s releases: of what it reads, what dies, and of what it makes,
+// what nobody reads.
+func (s *step) frees(c *compiler, in, out []*ir.Value, dies func(*ir.Value) bool, last map[*ir.Value]int) {
 	seen := make(map[*ir.Value]bool)
-	for _, v := range reads(op) {
+	for _, v := range in {
 		if dies(v) && !seen[v] {
 			seen[v] = true
 			s.free = append(s.free, c.slot[v.ID])
 		}
 	}
-	for _, v := range op.Results {
+	for _, v := range out {
 		if _, used := last[v]; !used {
 			s.free = append(s.free, c.slot[v.ID])
 		}
 	}
+}
+
+// fused compiles a group.
+func (c *compiler) fused(g *fuse.Group, dies func(*ir.Value) bool, last map[*ir.Value]int) step {
+	root := g.Members[len(g.Members)-1].Op
+	out := outputs(g)
+	s := c.newStep(root, g.Inputs, out, dies)
+	c.exe.ops[s.id].group = g
+	for i := range g.Members {
+		op := g.Members[i].Op
+		for _, v := range append(op.Results, op.Operands...) {
+			if err := kernel.Check(v.Type); err != nil {
+				c.fail(op, err)
+				return s
+			}
+		}
+	}
+	f, err := kernel.BuildFused(g)
+	if err != nil {
+		c.fail(root, err)
+	}
+	s.fused, s.exec = f, execFused
+	s.frees(c, g.Inputs, out, dies, last)
 	return s
+}
+
+func execFused(d *device, s *step) error {
+	d.src, d.dst, d.made = d.src[:0], d.dst[:0], d.made[:0]
+	for _, i := range s.in {
+		d.src = append(d.src, d.slots[i].mem)
+	}
+	for k, class := range s.classes {
+		b := d.takeOneOf(s, s.fused.Reuse[k])
+		if b == nil {
+			b = d.alloc(class)
+			if d.run.poisonBuffers {
+				kernel.Poison(b.mem, s.elems[k])
+			}
+		}
+		d.dst, d.made = append(d.dst, b.mem), append(d.made, b)
+	}
+	s.fused.Run(&d.work, d.dst, d.src)
+	for k, b := range d.made {
+		d.put(s, k, b)
+	}
+	return nil
 }
 
 // unable says of an op without a row that it does not run.

@@ -21,6 +21,7 @@ type device struct {
 	iterations []int // of the loops around at, outermost first
 	stack      []*buffer
 	src, dst   []kernel.Mem
+	made       []*buffer
 	work       kernel.Work
 	free       [][]*buffer // by class
 	spent      []spent     // by step; nil unless that is asked for

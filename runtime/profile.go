@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ppc/ir"
+	"ppc/lower/fuse"
 )
 
 // A Profile is where the time of a run went.
@@ -17,6 +18,7 @@ type Profile struct {
 // A ProfiledOp is an op, and what all devices together spent on it.
 type ProfiledOp struct {
 	Op    *ir.Op
+	Group *fuse.Group // that it is the last op of; nil where it ran by itself
 	Times int
 	Time  time.Duration
 }
@@ -24,6 +26,12 @@ type ProfiledOp struct {
 // WithProfile fills p when the run ends, failed or not. Taking the time of
 // every step makes a run slower.
 func WithProfile(p *Profile) Option { return func(o *options) { o.profile = p } }
+
+// A ran is what a step computes.
+type ran struct {
+	op    *ir.Op
+	group *fuse.Group
+}
 
 // spent is what one device spent on one step.
 type spent struct {
@@ -34,8 +42,8 @@ type spent struct {
 // profiled adds up what the devices spent.
 func (r *run) profiled() []ProfiledOp {
 	var out []ProfiledOp
-	for i, op := range r.exe.ops {
-		p := ProfiledOp{Op: op}
+	for i, o := range r.exe.ops {
+		p := ProfiledOp{Op: o.op, Group: o.group}
 		for _, d := range r.devices {
 			p.Times += d.spent[i].times
 			p.Time += d.spent[i].time

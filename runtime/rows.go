@@ -93,9 +93,11 @@ func execKernel(d *device, s *step) error {
 
 // takeOver returns the buffer of an operand that dies here and that only this
 // device holds, out of its slot; nil if there is none.
-func (d *device) takeOver(s *step) *buffer {
-	for _, i := range s.reuse {
-		if b := d.slots[s.in[i]]; b.mine() {
+func (d *device) takeOver(s *step) *buffer { return d.takeOneOf(s, s.reuse) }
+
+func (d *device) takeOneOf(s *step, operands []int) *buffer {
+	for _, i := range operands {
+		if b := d.slots[s.in[i]]; s.move[i] && b != nil && b.mine() {
 			d.slots[s.in[i]] = nil
 			return b
 		}

@@ -20,14 +20,15 @@ type Executable struct {
 	devices int
 	classes classes
 	colls   []*collective
-	ops     []*ir.Op // by step
+	ops     []ran // by step
+	unfused bool
 
 	constants []constant
 	made      sync.Once // the constants
 }
 
 // Load compiles the main function of m. It reports every op that cannot run.
-func Load(m *ir.Module) (*Executable, error) {
+func Load(m *ir.Module, opts ...LoadOption) (*Executable, error) {
 	if err := ir.Verify(m); err != nil {
 		return nil, err
 	}
@@ -40,6 +41,9 @@ func Load(m *ir.Module) (*Executable, error) {
 		return nil, err
 	}
 	exe := &Executable{params: f.Params(), results: f.Results, devices: g.size(), classes: classes{index: make(map[int]int)}}
+	for _, opt := range opts {
+		opt(exe)
+	}
 	for i, p := range exe.params {
 		if err := kernel.Check(p.Type); err != nil {
 			return nil, signatureError(f, fmt.Errorf("parameter %s: %w", paramName(p, i), err))
@@ -60,6 +64,12 @@ func Load(m *ir.Module) (*Executable, error) {
 	}
 	return exe, nil
 }
+
+// A LoadOption changes how a program is compiled, not what it computes.
+type LoadOption func(*Executable)
+
+// Unfused computes every op by itself.
+func Unfused() LoadOption { return func(exe *Executable) { exe.unfused = true } }
 
 // signatureError is err, about a parameter or result of f, with its place.
 func signatureError(f *ir.Func, err error) error {

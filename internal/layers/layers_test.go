@@ -16,7 +16,7 @@ import (
 //
 //	ir <- ir/dialect <- ir/facts <- passes/pass, passes/rewrite, passes/layout <- the rooms of passes <- passes
 //	ir, ir/dialect <- ir/mlir, ir/lang, ir/eval, ir/xla <- passes <- lower, lower/hlo, lower/flow, lower/stats, lower/lint <- driver <- cmd/ppc
-//	ir <- runtime/kernel, runtime <- driver
+//	ir, lower/fuse <- runtime/kernel, runtime <- driver
 var allowed = map[string][]string{
 	"ir/dialect": {"ir"},
 	"ir/mlir":    {"ir", "ir/dialect"},
@@ -52,11 +52,12 @@ var allowed = map[string][]string{
 	"lower":       {"ir", "ir/mlir"},
 	"lower/hlo":   {"ir", "ir/dialect", "ir/mlir", "lower"},
 	"lower/flow":  {"ir"},
+	"lower/fuse":  {"ir"},
 	"lower/stats": {"ir", "lower/flow"},
 	"lower/lint":  {"ir", "passes/pass", "passes/propagate", "lower", "lower/flow", "lower/hlo", "lower/stats"},
 
-	"runtime/kernel": {"ir", "ir/dialect"},
-	"runtime":        {"ir", "runtime/kernel"},
+	"runtime/kernel": {"ir", "ir/dialect", "lower/fuse"},
+	"runtime":        {"ir", "lower/fuse", "runtime/kernel"},
 	"runtime/pjrt":   {"ir"},
 
 	"import/maxtext": {"ir/lang/syntax"},

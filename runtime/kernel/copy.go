@@ -158,10 +158,15 @@ func moveBox[T any](dst, src []T, d, s, n0, d0, s0, n1, d1, s1 int) {
 	}
 }
 
-// fill sets every element of x to v.
+// fill sets every element of x to v: the first ones one by one, and the others by
+// copies of what is there.
 func fill[T any](x []T, v T) {
-	for i := range x {
+	const few = 16
+	for i := range x[:min(few, len(x))] {
 		x[i] = v
+	}
+	for n := few; n < len(x); n *= 2 {
+		copy(x[n:], x[:n])
 	}
 }
 

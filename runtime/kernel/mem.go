@@ -51,6 +51,13 @@ type Work struct {
 	pair  [2]Mem
 	swap  [2]Mem
 	outs  [1]Mem
+
+	fused      tileOf
+	fusedTemps []Mem
+	fusedSrc   [3]Mem
+	fusedDst   [1]Mem
+	groups     map[*instr]Mem
+
 	temps []Mem // stack of scratch, by depth of use
 	depth int
 }

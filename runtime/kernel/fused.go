@@ -1,0 +1,454 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+
+	"ppc/ir"
+	"ppc/lower/fuse"
+)
+
+// A Fused is a group of ops made executable: a list of instructions that runs
+// for one tile of elements after the other. Tiles are whole rows where there are
+// rows. What a tile needs beside operands and results stays in the cache.
+type Fused struct {
+	n, cols, tile int   // elements: all of them, of a row (0 for none), of a tile
+	sizes         []int // of temporaries, bytes for a tile
+	values        []fusedValue
+	code          []instr
+	splats        []splatValue
+	outputs       []int // values
+
+	// Reuse are, by result, the operands whose memory it may take over.
+	Reuse [][]int
+}
+
+// A fusedValue is what an instruction reads or writes, for one tile.
+type fusedValue struct {
+	size   int // bytes of an element
+	level  fuse.Level
+	temp   int // its temporary; -1 where it is a piece of an operand or a result
+	source int // operand that it is a piece of; -1
+	result int // result that it is a piece of; -1
+}
+
+// A splatValue is one number for all elements of a tile.
+type splatValue struct {
+	value int
+	elem  Mem
+}
+
+// An instr makes a value of others.
+type instr struct {
+	run  func(f *Fused, w *Work, in *instr, t *tileOf)
+	f    Func
+	dst  int
+	src  []int
+	view *tileView
+	init Mem // of a fold
+}
+
+// A tileOf is the tile at hand.
+type tileOf struct {
+	lo, hi   int // elements
+	dst, src []Mem
+}
+
+// fusedTile is the number of elements of a tile, as nearly as rows permit.
+const fusedTile = 2048
+
+// BuildFused returns the Fused of g. Its operands are g's inputs, its results
+// g's outputs.
+func BuildFused(g *fuse.Group) (*Fused, error) {
+	b := &fusedBuilder{Fused: &Fused{n: g.Elements, cols: g.Cols, tile: fusedTile}, g: g, members: make([]int, len(g.Members)), leaves: make(map[string]int), spread: make(map[int]int)}
+	switch {
+	case g.Cols > 0:
+		b.tile = max(1, fusedTile/g.Cols) * g.Cols
+	case slices.ContainsFunc(g.Members, func(m fuse.Member) bool { return m.Level == fuse.Whole }):
+		b.tile = foldLength
+	}
+	for i := range g.Members {
+		if err := b.member(i); err != nil {
+			return nil, err
+		}
+	}
+	b.findReuse()
+	b.assign()
+	return b.Fused, nil
+}
+
+// A fusedBuilder is a Fused in the making.
+type fusedBuilder struct {
+	*Fused
+	g       *fuse.Group
+	members []int          // their values
+	leaves  map[string]int // values by view and by splat
+	spread  map[int]int    // values of rows, for each element
+}
+
+func (b *fusedBuilder) value(v fusedValue) int {
+	b.values = append(b.values, v)
+	return len(b.values) - 1
+}
+
+func (b *fusedBuilder) temp(size int, level fuse.Level) int {
+	return b.value(fusedValue{size: size, level: level, temp: 0, source: -1, result: -1})
+}
+
+// member adds the instructions of member i.
+func (b *fusedBuilder) member(i int) error {
+	m := &b.g.Members[i]
+	size := m.Op.Result().Type.Elem.Size()
+	k := slices.Index(b.g.Outputs, i)
+	v := fusedValue{size: size, level: m.Level, temp: 0, source: -1, result: k}
+	if k >= 0 {
+		v.temp = -1
+	}
+	if m.Folds {
+		return b.fold(i, m, v)
+	}
+	f, err := Build(m.Op)
+	if err != nil {
+		return err
+	}
+	in := instr{run: runMember, f: f}
+	for j := range m.Args {
+		in.src = append(in.src, b.arg(m, j))
+	}
+	in.dst = b.value(v)
+	b.members[i] = in.dst
+	b.code = append(b.code, in)
+	return nil
+}
+
+// fold adds a reduction.
+func (b *fusedBuilder) fold(i int, m *fuse.Member, v fusedValue) error {
+	k, _ := fuse.Fold(m.Op)
+	elem := m.Op.Result().Type.Elem
+	in := instr{run: runRows, f: rowFolds[k][elem], src: []int{b.arg(m, 0)}, init: oneOf(m.Args[1].Splat)}
+	switch m.Level {
+	case fuse.Cols:
+		in.run, in.f = runColumns, binaries[k][elem]
+	case fuse.Whole:
+		in.run = runWhole
+	}
+	if m.Level != fuse.Row && v.result < 0 {
+		return fmt.Errorf("%s: nothing reads what it folds", m.Op.Name())
+	}
+	in.dst = b.value(v)
+	b.members[i] = in.dst
+	b.code = append(b.code, in)
+	return nil
+}
+
+// arg returns the value of argument j of m, and adds what makes it.
+func (b *fusedBuilder) arg(m *fuse.Member, j int) int {
+	a, elem := m.Args[j], m.Op.Operands[j].Type.Elem
+	switch {
+	case a.Splat != nil:
+		e := oneOf(a.Splat)
+		key := fmt.Sprintf("%x %v", e, m.Level)
+		if v, ok := b.leaves[key]; ok {
+			return v
+		}
+		v := b.temp(elem.Size(), m.Level)
+		b.leaves[key] = v
+		b.splats = append(b.splats, splatValue{v, e})
+		return v
+	case a.Member >= 0 && a.Spread:
+		from := b.members[a.Member]
+		if v, ok := b.spread[from]; ok {
+			return v
+		}
+		v := b.temp(elem.Size(), fuse.Full)
+		b.spread[from] = v
+		b.code = append(b.code, instr{run: runSpread, dst: v, src: []int{from}})
+		return v
+	case a.Member >= 0:
+		return b.members[a.Member]
+	}
+	return b.leaf(a.View, elem.Size(), m.Level)
+}
+
+// oneOf is the first element of l.
+func oneOf(l *ir.Literal) Mem {
+	return FromLiteral(&ir.Literal{Type: ir.Tensor(l.Type.Elem), Data: l.Data[:l.Type.Elem.Size()]})
+}
+
+// leaf returns the value of a view of an input.
+func (b *fusedBuilder) leaf(view *fuse.View, size int, level fuse.Level) int {
+	source := slices.Index(b.g.Inputs, view.Value)
+	t := newTileView(view, size)
+	key := fmt.Sprint(source, t, level)
+	if v, ok := b.leaves[key]; ok {
+		return v
+	}
+	if view.Dense() {
+		v := b.value(fusedValue{size: size, level: level, temp: -1, source: source, result: -1})
+		b.leaves[key] = v
+		return v
+	}
+	v := b.temp(size, level)
+	b.leaves[key] = v
+	b.code = append(b.code, instr{run: runLoad, dst: v, view: t, src: []int{}, f: nil})
+	b.values[v].source = source
+	return v
+}
+
+// last is, by value, the last instruction that reads it.
+func (b *fusedBuilder) last() []int {
+	last := slices.Repeat([]int{-1}, len(b.values))
+	for i, in := range b.code {
+		for _, v := range in.src {
+			last[v] = i
+		}
+	}
+	return last
+}
+
+// findReuse finds the operands that are read as they are, and by no instruction
+// after the one that makes a result of their size.
+func (b *fusedBuilder) findReuse() {
+	last := b.last()
+	b.Reuse = make([][]int, len(b.g.Outputs))
+	for i, in := range b.code {
+		out := b.values[in.dst]
+		if out.result < 0 || out.level != fuse.Full {
+			continue
+		}
+		for source := range b.g.Inputs {
+			fits := true
+			for v, val := range b.values {
+				if val.source == source {
+					fits = fits && val.temp < 0 && val.level == fuse.Full && val.size == out.size && last[v] <= i
+				}
+			}
+			if fits {
+				b.Reuse[out.result] = append(b.Reuse[out.result], source)
+			}
+		}
+	}
+}
+
+// assign gives values their temporaries: one that is not read any more is taken
+// again. Splats keep theirs.
+func (b *fusedBuilder) assign() {
+	last := b.last()
+	held := make([]bool, len(b.values))
+	for _, s := range b.splats {
+		b.values[s.value].temp = b.newTemp(s.value)
+		held[s.value] = true
+	}
+	var free []int
+	take := func(v int) {
+		for i, t := range free {
+			if b.sizes[t] == b.bytes(v) {
+				free = slices.Delete(free, i, i+1)
+				b.values[v].temp = t
+				return
+			}
+		}
+		b.values[v].temp = b.newTemp(v)
+	}
+	for i := range b.code {
+		in := &b.code[i]
+		if b.values[in.dst].temp >= 0 {
+			take(in.dst)
+		}
+		for _, v := range slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(in.src), in.dst)))) {
+			if b.values[v].temp >= 0 && !held[v] && last[v] <= i {
+				free = append(free, b.values[v].temp)
+				held[v] = true
+			}
+		}
+	}
+}
+
+func (b *fusedBuilder) newTemp(v int) int {
+	b.sizes = append(b.sizes, b.bytes(v))
+	return len(b.sizes) - 1
+}
+
+// bytes is what a tile has of v.
+func (b *fusedBuilder) bytes(v int) int {
+	n := b.tile
+	if b.values[v].level == fuse.Row {
+		n = b.tile / b.cols
+	}
+	return (n*b.values[v].size + 63) &^ 63
+}
+
+// Run computes dst from src.
+func (f *Fused) Run(w *Work, dst, src []Mem) {
+	depth := w.depth
+	total := 0
+	for _, s := range f.sizes {
+		total += s
+	}
+	all := w.temp(total)
+	if cap(w.fusedTemps) < len(f.sizes) {
+		w.fusedTemps = make([]Mem, len(f.sizes))
+	}
+	temps := w.fusedTemps[:len(f.sizes)]
+	w.fusedTemps = temps
+	at := 0
+	for i, s := range f.sizes {
+		temps[i] = all[at : at+s]
+		at += s
+	}
+	for _, s := range f.splats {
+		v := &f.values[s.value]
+		Fill(temps[v.temp][:f.count(v, f.tile)*v.size], s.elem)
+	}
+	for i := range f.code {
+		if in := &f.code[i]; in.init != nil && f.values[in.dst].level != fuse.Row {
+			Fill(dst[f.values[in.dst].result], in.init)
+		}
+	}
+	w.fused = tileOf{dst: dst, src: src}
+	t := &w.fused
+	for lo := 0; lo < f.n; lo += f.tile {
+		if w.stopped() {
+			break
+		}
+		t.lo, t.hi = lo, min(lo+f.tile, f.n)
+		for i := range f.code {
+			in := &f.code[i]
+			in.run(f, w, in, t)
+		}
+	}
+	w.fused = tileOf{}
+	w.depth = depth
+}
+
+// count is how many numbers of v belong to n elements.
+func (f *Fused) count(v *fusedValue, n int) int {
+	if v.level == fuse.Row {
+		return n / f.cols
+	}
+	return n
+}
+
+// mem is value i for the tile t.
+func (f *Fused) mem(w *Work, i int, t *tileOf) Mem {
+	v := &f.values[i]
+	lo, n := f.count(v, t.lo)*v.size, f.count(v, t.hi-t.lo)*v.size
+	switch {
+	case v.temp >= 0:
+		return w.fusedTemps[v.temp][:n]
+	case v.result >= 0:
+		return t.dst[v.result][lo : lo+n]
+	}
+	return t.src[v.source][lo : lo+n]
+}
+
+func runMember(f *Fused, w *Work, in *instr, t *tileOf) {
+	for i, v := range in.src {
+		w.fusedSrc[i] = f.mem(w, v, t)
+	}
+	w.fusedDst[0] = f.mem(w, in.dst, t)
+	in.f(w, w.fusedDst[:], w.fusedSrc[:len(in.src)])
+}
+
+func runSpread(f *Fused, w *Work, in *instr, t *tileOf) {
+	size := f.values[in.dst].size
+	dst, rows := f.mem(w, in.dst, t), f.mem(w, in.src[0], t)
+	n := f.cols * size
+	for i := 0; i < len(rows)/size; i++ {
+		Fill(dst[i*n:(i+1)*n], rows[i*size:(i+1)*size])
+	}
+}
+
+func runLoad(f *Fused, w *Work, in *instr, t *tileOf) {
+	v := &f.values[in.dst]
+	in.view.load(f.mem(w, in.dst, t), t.src[v.source], f.count(v, t.lo), f.count(v, t.hi-t.lo))
+}
+
+func runRows(f *Fused, w *Work, in *instr, t *tileOf) {
+	w.fusedDst[0], w.fusedSrc[0] = f.mem(w, in.dst, t), f.mem(w, in.src[0], t)
+	Fill(w.fusedDst[0], in.init)
+	in.f(w, w.fusedDst[:], w.fusedSrc[:1])
+}
+
+func runWhole(f *Fused, w *Work, in *instr, t *tileOf) {
+	w.fusedDst[0], w.fusedSrc[0] = t.dst[f.values[in.dst].result], f.mem(w, in.src[0], t)
+	in.f(w, w.fusedDst[:], w.fusedSrc[:1])
+}
+
+// runColumns folds the rows of a tile in the groups of foldColumns.
+func runColumns(f *Fused, w *Work, in *instr, t *tileOf) {
+	acc, x := t.dst[f.values[in.dst].result], f.mem(w, in.src[0], t)
+	n, rows := len(acc), f.n/f.cols
+	first := t.lo / f.cols
+	group := w.columns(in, n)
+	for i := range (t.hi - t.lo) / f.cols {
+		row, r := x[i*n:(i+1)*n], first+i
+		switch {
+		case rows <= columnRows:
+			w.Fold(in.f, acc, row)
+			continue
+		case r%columnRows == 0:
+			copy(group, row)
+		default:
+			w.Fold(in.f, group, row)
+		}
+		if r%columnRows == columnRows-1 || r == rows-1 {
+			w.Fold(in.f, acc, group)
+		}
+	}
+}
+
+// columns is the group of rows that instruction in folds.
+func (w *Work) columns(in *instr, n int) Mem {
+	if w.groups == nil {
+		w.groups = make(map[*instr]Mem)
+	}
+	g := w.groups[in]
+	if len(g) != n {
+		g = NewMem(n)
+		w.groups[in] = g
+	}
+	return g
+}
+
+// A tileView is a view that is read a tile at a time.
+type tileView struct {
+	Size, Offset   int
+	Shape, Strides []int // of dimensions that do not lie together
+}
+
+func newTileView(v *fuse.View, size int) *tileView {
+	m := v.Merged()
+	return &tileView{size, v.Offset, m.Shape, m.Strides}
+}
+
+// load writes n elements from element lo on.
+func (v *tileView) load(dst, src Mem, lo, n int) {
+	k := len(v.Shape) - 1
+	if k < 0 {
+		Fill(dst, src[v.Offset*v.Size:(v.Offset+1)*v.Size])
+		return
+	}
+	inner, step := v.Shape[k], v.Strides[k]
+	for n > 0 {
+		row, col := lo/inner, lo%inner
+		at := v.Offset + col*step
+		for d := k - 1; d >= 0; d-- {
+			at += row % v.Shape[d] * v.Strides[d]
+			row /= v.Shape[d]
+		}
+		m := min(n, inner-col)
+		bytes := m * v.Size
+		switch step {
+		case 1:
+			copy(dst[:bytes], src[at*v.Size:])
+		case 0:
+			Fill(dst[:bytes], src[at*v.Size:(at+1)*v.Size])
+		default:
+			for i := range m {
+				copy(dst[i*v.Size:(i+1)*v.Size], src[(at+i*step)*v.Size:])
+			}
+		}
+		dst, lo, n = dst[bytes:], lo+m, n-m
+	}
+}
