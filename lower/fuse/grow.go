@@ -141,10 +141,16 @@ func (p *planner) merge(g, h *open) *open {
 func (p *planner) reduction(op *ir.Op) *open {
 	w := p.view(op.Operands[0])
 	g, l := p.of(w.Value)
-	if g == nil || l != Full || !w.Dense() {
+	if !w.Dense() || g != nil && l != Full {
 		return nil
 	}
 	level, cols := reduced(op)
+	if g == nil {
+		if level != Row {
+			return nil
+		}
+		g = p.alone(op, op.Operands[0].Type.NumElements())
+	}
 	switch {
 	case level == Whole && g.n > longest:
 		if g.cols != 0 {
@@ -251,7 +257,7 @@ func (p *planner) inside(op *ir.Op, g *open) bool {
 
 // plain reports whether m reads its operands as they are.
 func plain(m *Member) bool {
-	for i, a := range m.Args {
+	for i, a := range m.Args[:len(m.Op.Operands)-len(m.Op.Regions)] { // but for what a fold begins with
 		if a.Splat != nil || a.View != nil && (a.View.Value != m.Op.Operands[i] || !a.View.Dense()) {
 			return false
 		}

@@ -119,7 +119,7 @@ func likeRuntime(t *testing.T, m *ir.Module, s *stats.Stats) {
 // runPeak is the high-water mark of a run on ones, of all devices.
 func runPeak(t *testing.T, m *ir.Module) int {
 	t.Helper()
-	exe, err := runtime.Load(m)
+	exe, err := runtime.Load(m, runtime.Unfused())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,15 +143,18 @@ func (b *fusedBuilder) fold(i int, m *fuse.Member, v fusedValue) error {
 
 // arg returns the value of argument j of m, and adds what makes it.
 func (b *fusedBuilder) arg(m *fuse.Member, j int) int {
-	a, elem := m.Args[j], m.Op.Operands[j].Type.Elem
+	a, elem, level := m.Args[j], m.Op.Operands[j].Type.Elem, m.Level
+	if m.Folds {
+		level = fuse.Full
+	}
 	switch {
 	case a.Splat != nil:
 		e := oneOf(a.Splat)
-		key := fmt.Sprintf("%x %v", e, m.Level)
+		key := fmt.Sprintf("%x %v", e, level)
 		if v, ok := b.leaves[key]; ok {
 			return v
 		}
-		v := b.temp(elem.Size(), m.Level)
+		v := b.temp(elem.Size(), level)
 		b.leaves[key] = v
 		b.splats = append(b.splats, splatValue{v, e})
 		return v
@@ -167,7 +170,7 @@ func (b *fusedBuilder) arg(m *fuse.Member, j int) int {
 	case a.Member >= 0:
 		return b.members[a.Member]
 	}
-	return b.leaf(a.View, elem.Size(), m.Level)
+	return b.leaf(a.View, elem.Size(), level)
 }
 
 // oneOf is the first element of l.
