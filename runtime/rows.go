@@ -54,6 +54,10 @@ func compileKernel(c *compiler, s *step) error {
 		}
 	}
 	s.in = append(slices.Clip(s.in), c.slots(captures(s.op))...)
+	if at := kernel.Within(s.op); at != nil {
+		n := s.op.Result().Type.Bytes()
+		s.exec = func(d *device, s *step) error { return d.piece(s, at, n) }
+	}
 	if s.op.Kind == ir.Convert && s.op.Operands[0].Type.Equal(s.op.Results[0].Type) {
 		s.exec = execAlias
 	}
@@ -88,6 +92,22 @@ func execKernel(d *device, s *step) error {
 		slots[s.out[k]] = b
 	}
 	s.kernel(&d.work, d.dst, d.src)
+	return nil
+}
+
+// piece makes the result the n bytes of operand 0 where at says, without a copy
+// if nobody ever writes them.
+func (d *device) piece(s *step, at func(src []kernel.Mem) int, n int) error {
+	whole := d.slots[s.in[0]]
+	if !whole.pinned {
+		return execKernel(d, s)
+	}
+	d.src = d.src[:0]
+	for _, i := range s.in {
+		d.src = append(d.src, d.slots[i].mem)
+	}
+	lo := at(d.src)
+	d.put(s, 0, pinned(whole.mem[lo:lo+n]))
 	return nil
 }
 

@@ -266,6 +266,25 @@ func (v *vectors) upper(width int, low, to reg.VecVirtual) {
 	}
 }
 
+// copyRows writes the copy of so many rows of two vectors, from rows that are
+// stride bytes apart to rows that lie together.
+func (v *vectors) copyRows() {
+	v.begin("copyRows", "func(dst, src *byte, stride, rows int)")
+	dst, src, stride, rows := param("dst"), param("src"), param("stride"), param("rows")
+	Label("loop")
+	for i := range 2 {
+		x := v.fresh()
+		v.e.load(Mem{Base: src, Disp: i * v.bytes}, x)
+		v.e.load(x, Mem{Base: dst, Disp: i * v.bytes})
+	}
+	ADDQ(stride, src)
+	ADDQ(U32(2*v.bytes), dst)
+	DECQ(rows)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
 // peak writes a loop of 12 independent fused multiplications and additions of
 // vectors, which is the most that the machine does.
 func (v *vectors) peak() {

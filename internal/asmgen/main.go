@@ -65,6 +65,7 @@ func main() {
 		v.fromBits()
 		v.widen()
 		v.narrow()
+		v.copyRows()
 		v.peak()
 	}
 	scalar := flag.String("scalar", "", "the Go file of the elementary functions")

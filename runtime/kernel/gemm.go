@@ -33,10 +33,11 @@ type tier struct {
 	masks    bool // tiles may have fewer columns
 	f32, f64 []tileFunc
 
-	ops                             map[ir.DType]*vectorOps // of F32 and F64
-	fromBool, widenBF16, narrowBF16 vectorUnary             // to f32, and from it
-	peak                            func(blocks int)        // a loop of so many turns
-	lanes                           int                     // operations of a turn
+	ops                             map[ir.DType]*vectorOps                // of F32 and F64
+	fromBool, widenBF16, narrowBF16 vectorUnary                            // to f32, and from it
+	copyRows                        func(dst, src *byte, stride, rows int) // of two vectors
+	peak                            func(blocks int)                       // a loop of so many turns
+	lanes                           int                                    // operations of a turn
 }
 
 // portable computes in plain Go.
@@ -223,6 +224,10 @@ func (g *blocked) packPanels(p, j, k, n int) {
 		panel := g.panels[q/g.cols*k*width:][:k*width]
 		if cols < g.cols {
 			clear(panel)
+		}
+		if g.b.col == 1 && cols == g.cols {
+			g.copyRows(&panel[0], g.address(g.b, p, j+q), g.b.row*g.elem, k)
+			continue
 		}
 		if g.b.col == 1 {
 			for r := range k {

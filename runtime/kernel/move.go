@@ -159,6 +159,38 @@ func buildDynamicSlice(op *ir.Op) (Func, error) {
 	return func(_ *Work, dst, src []Mem) { c.Run(dst[0], src[0], 0, st.at(src[1:])) }, nil
 }
 
+// Within says where the result of op lies in its first operand, where it is
+// always a piece of that as it is: the place of its first byte, by the memory
+// of the operands. It is nil of other ops.
+func Within(op *ir.Op) func(src []Mem) int {
+	if op.Kind != ir.DynamicSlice && op.Kind != ir.Slice {
+		return nil
+	}
+	in, out := op.Operands[0].Type, op.Results[0].Type
+	if out.NumElements() == 0 || in.Rank() == 0 {
+		return nil
+	}
+	size := out.Elem.Size()
+	from := strides(in.Shape)
+	switch op.Kind {
+	case ir.DynamicSlice:
+		if NewCopy(size, out.Shape, strides(out.Shape), from).dense() {
+			st := newStarts(op.Operands[1].Type.Elem, in.Shape, out.Shape)
+			return func(src []Mem) int { return st.at(src[1:]) * size }
+		}
+	case ir.Slice:
+		s := 0
+		for d, start := range op.Ints("start_indices") {
+			s += start * from[d]
+			from[d] *= op.Ints("strides")[d]
+		}
+		if NewCopy(size, out.Shape, strides(out.Shape), from).dense() {
+			return func([]Mem) int { return s * size }
+		}
+	}
+	return nil
+}
+
 func buildDynamicUpdateSlice(op *ir.Op) (Func, error) {
 	in, upd := op.Operands[0].Type, op.Operands[1].Type
 	c := NewCopy(in.Elem.Size(), upd.Shape, strides(in.Shape), strides(upd.Shape))

@@ -392,6 +392,9 @@ func widenBF16F32x512(dst *byte, x *byte, blocks int)
 func narrowBF16F32x512(dst *byte, x *byte, blocks int)
 
 //go:noescape
+func copyRowsF32x512(dst *byte, src *byte, stride int, rows int)
+
+//go:noescape
 func peakF32x512(blocks int)
 
 //go:noescape
@@ -402,6 +405,9 @@ func widenBF16F32x256(dst *byte, x *byte, blocks int)
 
 //go:noescape
 func narrowBF16F32x256(dst *byte, x *byte, blocks int)
+
+//go:noescape
+func copyRowsF32x256(dst *byte, src *byte, stride int, rows int)
 
 //go:noescape
 func peakF32x256(blocks int)

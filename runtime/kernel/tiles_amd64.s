@@ -8296,6 +8296,26 @@ DATA c32_7fff<>+56(SB)/4, $0x00007fff
 DATA c32_7fff<>+60(SB)/4, $0x00007fff
 GLOBL c32_7fff<>(SB), RODATA|NOPTR, $64
 
+// func copyRowsF32x512(dst *byte, src *byte, stride int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·copyRowsF32x512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+
+loop:
+	VMOVUPS (CX), Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    DX, CX
+	ADDQ    $0x00000080, AX
+	DECQ    BX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
 // func peakF32x512(blocks int)
 // Requires: AVX, AVX512F
 TEXT ·peakF32x512(SB), NOSPLIT, $0-8
@@ -8399,6 +8419,26 @@ loop:
 	ADDQ      $0x20, BX
 	CMPQ      BX, DX
 	JLT       loop
+	VZEROUPPER
+	RET
+
+// func copyRowsF32x256(dst *byte, src *byte, stride int, rows int)
+// Requires: AVX
+TEXT ·copyRowsF32x256(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+
+loop:
+	VMOVUPS (CX), Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMOVUPS Y0, 32(AX)
+	ADDQ    DX, CX
+	ADDQ    $0x00000040, AX
+	DECQ    BX
+	JNZ     loop
 	VZEROUPPER
 	RET
 
