@@ -111,15 +111,48 @@ type OpInfo struct {
 	Example string // one statement in MLIR text, over the values in examples_test.go
 }
 
-var table [NumKinds]OpInfo
+var (
+	table      [NumKinds]OpInfo
+	references = make(map[string]*OpInfo)
+)
 
-// Define makes rows the op table. The package that holds the rows calls it when
-// the program starts; they are here only as what is read.
-func Define(rows *[NumKinds]OpInfo) {
+// Define makes rows the op table, and references the rows of ops that have no
+// Kind: they are verified, printed and evaluated by the reference evaluator, and
+// no pass knows them. The package that holds the rows calls it when the program
+// starts; they are here only as what is read.
+func Define(rows *[NumKinds]OpInfo, reference []OpInfo) {
 	table = *rows
 	for k := Unknown + 1; k < NumKinds; k++ {
 		kindByName[table[k].Name] = k
 	}
+	for i := range reference {
+		references[reference[i].Name] = &reference[i]
+	}
+}
+
+// row is what the tables say of op.
+func (op *Op) row() *OpInfo {
+	if op.Kind == Unknown {
+		if r := references[op.Spelling]; r != nil {
+			return r
+		}
+	}
+	return &table[op.Kind]
+}
+
+// Specs are the inherent attributes of op.
+func (op *Op) Specs() []AttrSpec { return op.row().Attrs }
+
+// Spec returns the inherent attribute of op called name, or nil.
+func (op *Op) Spec(name string) *AttrSpec { return op.row().spec(name) }
+
+func (o *OpInfo) spec(name string) *AttrSpec {
+	for i := range o.Attrs {
+		if o.Attrs[i].Name == name {
+			return &o.Attrs[i]
+		}
+	}
+	return nil
 }
 
 // Has reports whether k has all of the traits t.
@@ -132,14 +165,7 @@ func (k Kind) Doc() string { return table[k].Doc }
 func (k Kind) Specs() []AttrSpec { return table[k].Attrs }
 
 // Spec returns the inherent attribute of k called name, or nil.
-func (k Kind) Spec(name string) *AttrSpec {
-	for i := range table[k].Attrs {
-		if table[k].Attrs[i].Name == name {
-			return &table[k].Attrs[i]
-		}
-	}
-	return nil
-}
+func (k Kind) Spec(name string) *AttrSpec { return table[k].spec(name) }
 
 // NumOperands, NumResults and NumRegions bound what an op of kind k has.
 func (k Kind) NumOperands() Arity { return table[k].Operands }

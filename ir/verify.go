@@ -39,6 +39,17 @@ func Counted(n int, noun string) string {
 	return fmt.Sprintf("%d %s%s", n, head, ending)
 }
 
+// Renumbered is r with the number that its constraint has in another op, where that
+// differs.
+func (r *Rule) Renumbered(numbers map[int]int) *Rule {
+	for from, to := range numbers {
+		if r.Label == fmt.Sprintf("C%d", from) {
+			return Broken(to, "%s", r.Msg)
+		}
+	}
+	return r
+}
+
 // of completes the label of a constraint with the name of the op.
 func (r *Rule) of(op *Op) *Rule {
 	if r != nil && strings.HasPrefix(r.Label, "C") {
@@ -345,10 +356,13 @@ func (v *verifier) position(op *Op, last bool, parent *Op) {
 // terminatorOf is what ends the regions of op, or a function where op is nil;
 // Invalid is anything.
 func terminatorOf(op *Op) Kind {
-	if op == nil {
+	switch {
+	case op == nil:
 		return FuncReturn
+	case op.Kind == Unknown && references[op.Spelling] == nil:
+		return Invalid
 	}
-	dialect, _, _ := strings.Cut(op.Kind.String(), ".")
+	dialect, _, _ := strings.Cut(op.Name(), ".")
 	switch dialect {
 	case "stablehlo":
 		return Return
@@ -419,7 +433,7 @@ func (v *verifier) rules(op *Op) {
 		}
 	}
 	v.shardings(op)
-	if check := table[op.Kind].InModule; check != nil && ok && !unread(op) {
+	if check := op.row().InModule; check != nil && ok && !unread(op) {
 		v.errs.add(op, check(v.m, op).of(op))
 	}
 }
@@ -448,7 +462,7 @@ func inferOp(op *Op) ([]*Type, *Rule) {
 	if op.Kind == Invalid || op.Kind >= NumKinds {
 		return nil, NewRule("op-1", "no such op")
 	}
-	row := &table[op.Kind]
+	row := op.row()
 	for _, n := range []struct {
 		what  string
 		have  int

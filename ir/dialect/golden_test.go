@@ -9,6 +9,7 @@ import (
 
 	"ppc/internal/golden"
 	"ppc/ir"
+	"ppc/ir/dialect"
 	"ppc/ir/mlir"
 )
 
@@ -44,6 +45,7 @@ func TestGoldenOps(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := make(map[ir.Kind]bool)
+	named := make(map[string]bool)
 	for _, path := range paths {
 		ar, err := txtar.ParseFile(path)
 		if err != nil {
@@ -53,12 +55,18 @@ func TestGoldenOps(t *testing.T) {
 		for _, e := range errs.List {
 			if e.Op != nil {
 				seen[e.Op.Kind] = true
+				named[e.Op.Name()] = true
 			}
 		}
 	}
 	for _, k := range ir.Kinds() {
 		if !seen[k] && k != ir.Unknown && !k.Has(ir.Elementwise) {
 			t.Errorf("no archive breaks a rule of %s", k)
+		}
+	}
+	for _, row := range dialect.References() {
+		if !named[row.Name] {
+			t.Errorf("no archive breaks a rule of %s", row.Name)
 		}
 	}
 }

@@ -17,8 +17,10 @@ func inferDot(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if rule := dotDims(d, l, r); rule != nil {
 		return nil, rule
 	}
-	if p, ok := op.Attrs.Get("precision_config").(ir.Array); ok && len(p) != 0 && len(p) != 2 {
-		return nil, ir.Broken(11, "%s, want one for each of 2 operands", ir.Counted(len(p), "precision"))
+	if p, ok := op.Attrs.Get("precision_config").(ir.Array); ok {
+		if r := precisions(11, p); r != nil {
+			return nil, r
+		}
 	}
 	if r := ir.AlgorithmFits(op.Attrs.Get("algorithm")); r != nil {
 		return nil, r

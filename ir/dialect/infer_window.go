@@ -110,8 +110,10 @@ func inferConvolution(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if bad := convGroups(op, d, l, r); bad != nil {
 		return nil, bad
 	}
-	if p, ok := op.Attrs.Get("precision_config").(ir.Array); ok && len(p) != 0 && len(p) != 2 {
-		return nil, ir.Broken(24, "%s, want one for each of 2 operands", ir.Counted(len(p), "precision"))
+	if p, ok := op.Attrs.Get("precision_config").(ir.Array); ok {
+		if r := precisions(24, p); r != nil {
+			return nil, r
+		}
 	}
 	if out, rule := quantizedProduct(op, convRules); out != nil || rule != nil {
 		if rule == nil {
@@ -156,8 +158,8 @@ func dividedBy(n, by int) int {
 // lists that have a number for each spatial one.
 func convDims(op *ir.Op, d ir.ConvDims, l, r *ir.Type) *ir.Rule {
 	rank := l.Rank()
-	if r.Rank() != rank {
-		return ir.Broken(1, "operands are %s and %s, want one rank", l, r)
+	if r.Rank() != rank || rank < 2 {
+		return ir.Broken(1, "operands are %s and %s, want one rank of at least 2", l, r)
 	}
 	numbers := [3]int{12, 17, 19}
 	for i, what := range []string{"input", "kernel", "output"} {
@@ -168,6 +170,11 @@ func convDims(op *ir.Op, d ir.ConvDims, l, r *ir.Type) *ir.Rule {
 		all := append([]int{s.First, s.Second}, s.Spatial...)
 		if bad := first(within(numbers[i]+1, what+" dimensions", all, rank), unique(numbers[i]+1, what+" dimensions", all)); bad != nil {
 			return bad
+		}
+	}
+	for i, k := range d.Kernel.Spatial {
+		if r.Shape[k] == 0 {
+			return ir.Broken(25, "the kernel %s has no elements along spatial dimension %d, want a window of at least 1", r, i)
 		}
 	}
 	n := rank - 2

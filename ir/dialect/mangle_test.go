@@ -280,3 +280,6 @@ func TestVerifyNeverPanics(t *testing.T) {
 		t.Error("every mangled module was wrong")
 	}
 }
+
+// References are the rows of the ops that have no Kind.
+func References() []ir.OpInfo { return references }

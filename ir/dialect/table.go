@@ -390,4 +390,4 @@ cond {
 }) : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 }
 
-func init() { ir.Define(&rows) }
+func init() { ir.Define(&rows, references) }

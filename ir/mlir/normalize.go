@@ -10,15 +10,12 @@ import (
 // ir's table names, where older text has others, and fills in the ones that
 // the text may leave out.
 func (s *parser) normalize(at int, op *ir.Op) {
-	if op.Kind == ir.Unknown {
-		return
-	}
 	for _, d := range defaults {
 		if d.kind == op.Kind && !op.Attrs.Has(d.name) {
 			op.Attrs.Set(d.name, d.value(op))
 		}
 	}
-	specs := op.Kind.Specs()
+	specs := op.Specs()
 	for i := range specs {
 		spec := &specs[i]
 		a := op.Attrs.Get(spec.Name)

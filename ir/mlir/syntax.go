@@ -83,7 +83,7 @@ var syntaxByName = func() map[string]*syntax {
 // isInherent reports whether the attribute called name belongs to ops of op's
 // kind rather than having been put on this one.
 func isInherent(op *ir.Op, name string) bool {
-	if op.Kind != ir.Unknown && op.Kind.Spec(name) != nil {
+	if op.Spec(name) != nil {
 		return true
 	}
 	f := syntaxOf(op.Name())
