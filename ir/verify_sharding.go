@@ -97,6 +97,7 @@ func (v *verifier) shardings(op *Op) {
 		}
 	}
 	v.unplaced(op)
+	v.errs.add(op, v.stated(op))
 }
 
 // shardingName is the attribute that says in text how results lie. The reader
@@ -192,6 +193,9 @@ func FitsMesh(m *Module, s *Sharding, t *Type) *Rule {
 	for i, d := range s.Dims {
 		if r := Mergeable(d.Axes); r != nil {
 			return NewRule(r.Label, "%s: %s", s, r.Msg)
+		}
+		if len(d.Axes) > 0 && i < len(t.Shape) && t.Shape[i] == 0 {
+			return NewRule("sharding-11", "%s: dimension %d of %s has no elements, so it is not sharded", s, i, t)
 		}
 		if len(d.Axes) == 0 && !d.Open && d.Priority > 0 {
 			return NewRule("sharding-8", "%s: dimension %d is empty and closed, so it has no priority", s, i)

@@ -346,6 +346,29 @@ func edgeFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	return nil
 }
 
+// funcEdgeFits, for sdy.func_data_flow_edge: C1 the sizes are known; C2 the operand
+// has no other use; C3 it is a parameter of a function, or C4 a result of a call.
+func funcEdgeFits(m *ir.Module, op *ir.Op) *ir.Rule {
+	v := op.Operands[0]
+	if v.Type.IsTensor() && !v.Type.IsStatic() {
+		return ir.Broken(1, "sizes of %s are not known", v.Type)
+	}
+	uses, seen, parameter := 0, make(map[*ir.Block]bool), false
+	for _, f := range m.Funcs {
+		uses += f.Body.UsesOf(v, seen)
+		parameter = parameter || v.Block != nil && f.Body == v.Block
+	}
+	switch {
+	case uses > 1:
+		return ir.Broken(2, "the operand has %s", ir.Counted(uses, "use"))
+	case v.Block != nil && !parameter:
+		return ir.Broken(3, "the operand is an argument of a region, want one of a function")
+	case v.Def != nil && v.Def.Kind != ir.Call:
+		return ir.Broken(4, "the operand is the result of %s, want that of a call", v.Def.Name())
+	}
+	return nil
+}
+
 // saidSharding is the sharding of v, or what its op says of it in an
 // attribute.
 func saidSharding(v *ir.Value) *ir.Sharding {
