@@ -21,7 +21,7 @@ type Quant struct {
 }
 
 // PerTensor is the Axis of a Quant that has one scale for all elements.
-const PerTensor = -1
+const PerTensor = math.MinInt
 
 const quantOpen = "!quant.uniform<"
 
@@ -218,8 +218,8 @@ func (q *Quant) sound(t *Type) *Rule {
 		if !(s > 0) {
 			return wrong(5, "scale %d is %s, want one above 0", i, scaleText(s))
 		}
-		if r := q.Expressed.Round(s); math.IsInf(r, 0) || r == 0 {
-			return wrong(6, "scale %d is %s, which is no finite positive number of type %s", i, scaleText(s), q.Expressed)
+		if least := q.Expressed.GetFloat([]byte{1, 0, 0, 0, 0, 0, 0, 0}); s < least || math.IsInf(q.Expressed.Round(s), 0) {
+			return wrong(6, "scale %d is %s, which is beyond the finite positive numbers of type %s", i, scaleText(s), q.Expressed)
 		}
 		if z := q.Zeros[i]; z < q.Min || z > q.Max {
 			return wrong(7, "zero point %d is %d, want one within %d and %d", i, z, q.Min, q.Max)

@@ -478,10 +478,33 @@ func inferOp(op *Op) ([]*Type, *Rule) {
 		}
 	}
 	if row.Infer == nil || unread(op) {
-		return TypesOf(op.Results), nil
+		return TypesOf(op.Results), oddTensor(op)
 	}
 	ts, r := row.Infer(op)
 	return ts, r.of(op)
+}
+
+// oddTensor finds a tensor among the operands and results of op, one of StableHLO,
+// that has no rank, or elements of a type that StableHLO does not have. Calls,
+// loops and branches hand on whatever they are given.
+func oddTensor(op *Op) *Rule {
+	name := op.Name()
+	switch {
+	case op.Kind == CustomCall, op.Kind == While, op.Kind == If, op.Kind == Case, op.Kind.Has(Terminator), op.Kind == CompositeCall,
+		!strings.HasPrefix(name, "stablehlo.") && !strings.HasPrefix(name, "chlo."):
+		return nil
+	}
+	for _, side := range []struct {
+		what   string
+		values []*Value
+	}{{"operand", op.Operands}, {"result", op.Results}} {
+		for i, v := range side.values {
+			if t := v.Type; t.Kind == OpaqueType && strings.HasPrefix(t.Text, "tensor<") {
+				return NewRule("op-7", "%s %d is %s, want a tensor of known rank and of an element type of StableHLO", side.what, i, t)
+			}
+		}
+	}
+	return nil
 }
 
 // unread reports whether op has a type that is carried through unread.

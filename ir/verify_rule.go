@@ -35,7 +35,7 @@ const (
 )
 
 var (
-	rulePattern   = regexp.MustCompile(`^\((.*)\) ?-> ?\((.*?)\) ?\{([^{}]*)\}(.*)$`)
+	rulePattern   = regexp.MustCompile(`^\((.*)\) ?-> ?\((.*?)\)(?: ?\{([^{}]*)\}(.*))?$`)
 	listPattern   = regexp.MustCompile(`\[([^\[\]]*)\]`)
 	factorPattern = regexp.MustCompile(`^(?:[i-z](?:_[0-9]+)?)`)
 	groupPattern  = regexp.MustCompile(`(\w+) ?= ?\{([^{}]*)\}`)
@@ -299,12 +299,16 @@ func (v *verifier) edge(op *Op, axis, source, targets string) *Rule {
 		if kind == "result" {
 			n = len(op.Results)
 		}
-		if err != nil || kind != "operand" && kind != "result" || k >= n {
+		if err != nil || kind != "operand" && kind != "result" || k >= n && !isFlowEdge(op) {
 			return NewRule("edges-4", "there is no %s: the op has %s and %s", ref, Counted(len(op.Operands), "operand"), Counted(len(op.Results), "result"))
 		}
 	}
 	return v.edgeAxis(op, axis)
 }
+
+// isFlowEdge reports whether op stands for the values that flow into its operand
+// and out of its result, which have more numbers than it has operands.
+func isFlowEdge(op *Op) bool { return op.Kind == DataFlowEdge || op.Name() == "sdy.func_data_flow_edge" }
 
 // edgeAxis checks that axis, "x" or a part of it, is one of a mesh that the
 // shardings at op are of.

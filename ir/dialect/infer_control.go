@@ -69,6 +69,15 @@ func branches(op *ir.Op, index *ir.Type, args, results int) ([]*ir.Type, *ir.Rul
 	return ts, nil
 }
 
+func inferOptimizationBarrier(op *ir.Op) ([]*ir.Type, *ir.Rule) {
+	for i, v := range op.Operands {
+		if v.Type.PerAxis() {
+			return nil, ir.Broken(0, "operand %d is %s, want a token or a tensor%s", i, v.Type, otherQuant(v.Type))
+		}
+	}
+	return inferIdentity(op)
+}
+
 func inferTuple(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	return []*ir.Type{ir.Tuple(ir.TypesOf(op.Operands)...)}, nil
 }

@@ -96,6 +96,9 @@ func inferPad(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 			return nil, ir.Broken(3, "interior padding %d of dimension %d is negative", interior[d], d)
 		}
 		if shape[d] == ir.Dynamic {
+			if n, ok := boundOf(t, d); ok && n+low[d]+max(n-1, 0)*interior[d]+high[d] < 0 {
+				return nil, ir.Broken(4, "padding leaves dimension %d, which has the bound %d, with size %d", d, n, n+low[d]+max(n-1, 0)*interior[d]+high[d])
+			}
 			continue
 		}
 		shape[d] += low[d] + max(shape[d]-1, 0)*interior[d] + high[d]
@@ -142,6 +145,15 @@ func inferReverse(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	return ir.TypesOf(op.Operands), nil
 }
 
+// boundOf is the bound of dimension d of t, where it has one.
+func boundOf(t *ir.Type, d int) (int, bool) {
+	bounds, ok := t.Bounds()
+	if !ok || d >= len(bounds) || bounds[d] == ir.Dynamic {
+		return 0, false
+	}
+	return bounds[d], true
+}
+
 func inferSlice(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := tensors(op); r != nil {
 		return nil, r
@@ -155,6 +167,9 @@ func inferSlice(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	for d := range shape {
 		if start[d] < 0 || start[d] > limit[d] || t.Shape[d] != ir.Dynamic && limit[d] > t.Shape[d] {
 			return nil, ir.Broken(3, "%d:%d is no part of dimension %d, which has size %d", start[d], limit[d], d, t.Shape[d])
+		}
+		if n, ok := boundOf(t, d); ok && limit[d] > n {
+			return nil, ir.Broken(3, "limit %d of dimension %d is above the bound %d", limit[d], d, n)
 		}
 		if strides[d] < 1 {
 			return nil, ir.Broken(4, "stride %d of dimension %d, want at least 1", strides[d], d)

@@ -121,8 +121,8 @@ func inferConvolution(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		}
 		return []*ir.Type{out.WithShape(convShape(op, d, l, r)...)}, rule
 	}
-	if family(l.Elem) != family(r.Elem) {
-		return nil, ir.Broken(27, "operands are %s and %s, want elements of one family", l, r)
+	if l.Elem != r.Elem {
+		return nil, ir.Broken(27, "operands are %s and %s, want one element type", l, r)
 	}
 	elem := l.Elem
 	if len(op.Results) == 1 && op.Results[0].Type.IsTensor() { // a wider result is allowed

@@ -275,7 +275,7 @@ cond {
 }) : (tensor<i32>) -> tensor<4x8xf32>`},
 	ir.FuncReturn: {Name: "func.return", Doc: "ends a function", Traits: ir.Terminator, Operands: ir.AtLeast(0), Infer: inferNothing,
 		Example: `return %a : tensor<4x8xf32>`},
-	ir.OptimizationBarrier: {Name: "stablehlo.optimization_barrier", Doc: "its operands; nothing moves across", Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Infer: inferIdentity, Factors: nil,
+	ir.OptimizationBarrier: {Name: "stablehlo.optimization_barrier", Doc: "its operands; nothing moves across", Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Infer: inferOptimizationBarrier, Factors: nil,
 		Example: `%r:2 = stablehlo.optimization_barrier %a, %f : tensor<4x8xf32>, tensor<f32>`},
 	ir.CustomCall: {Name: "stablehlo.custom_call", Doc: "whatever the target does", Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.AtLeast(0),
 		Attrs: []ir.AttrSpec{req("call_target_name", ir.StrAttr)}, Infer: inferCustomCall, Factors: customFactors,

@@ -96,6 +96,9 @@ func (s *parser) dialectType() *ir.Type {
 			s.next()
 			return s.typeOf(a)
 		}
+		if strings.HasPrefix(t, "!stablehlo.") {
+			s.fail(start, "there is no type %s, want !stablehlo.token or !stablehlo.future", t)
+		}
 		return s.opaque(start)
 	}
 }
