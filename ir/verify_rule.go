@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,7 +17,6 @@ type statedRule struct {
 	operands, results [][]dimFactors
 	sizes             []int
 	special           [][]int // the groups of specialFactors
-	custom            bool
 }
 
 // dimFactors are the factors of one dimension; free is one that has none.
@@ -34,92 +34,163 @@ const (
 	ruleOpen = "#sdy.op_sharding_rule<"
 )
 
+// A cursor reads the text of an attribute. After something else than what is
+// expected it is wrong, and reads nothing more.
+type cursor struct {
+	text  string
+	wrong *Rule
+	label string
+}
+
+func (c *cursor) skip() { c.text = strings.TrimLeft(c.text, " ") }
+
+// at reports whether word comes next, which it moves past.
+func (c *cursor) at(word string) bool {
+	c.skip()
+	rest, ok := strings.CutPrefix(c.text, word)
+	if ok = ok && c.wrong == nil; ok {
+		c.text = rest
+	}
+	return ok
+}
+
+func (c *cursor) expect(word string) {
+	if !c.at(word) {
+		c.fail("want %q", word)
+	}
+}
+
+func (c *cursor) fail(format string, args ...any) {
+	if c.wrong == nil {
+		found := "the end"
+		if c.text != "" {
+			found = strconv.Quote(c.text[:min(len(c.text), 20)])
+		}
+		c.wrong = NewRule(c.label, "found %s, "+format, append([]any{found}, args...)...)
+	}
+}
+
+// number reads digits, with a sign before them.
+func (c *cursor) number() int {
+	c.skip()
+	m := numberPattern.FindString(c.text)
+	n, err := strconv.Atoi(m)
+	if err != nil {
+		c.fail("want a number")
+		return 0
+	}
+	c.text = c.text[len(m):]
+	return n
+}
+
+// list reads items with commas between them, up to the closing word.
+func (c *cursor) list(closing string, item func()) {
+	for first := true; c.wrong == nil; first = false {
+		if first && c.at(closing) {
+			return
+		}
+		item()
+		if c.at(closing) {
+			return
+		}
+		c.expect(",")
+	}
+}
+
 var (
-	rulePattern   = regexp.MustCompile(`^\((.*)\) ?-> ?\((.*?)\)(?: ?\{([^{}]*)\}(.*))?$`)
-	listPattern   = regexp.MustCompile(`\[([^\[\]]*)\]`)
-	factorPattern = regexp.MustCompile(`^(?:[i-z](?:_[0-9]+)?)`)
-	groupPattern  = regexp.MustCompile(`(\w+) ?= ?\{([^{}]*)\}`)
+	numberPattern = regexp.MustCompile(`^-?[0-9]+`)
+	factorPattern = regexp.MustCompile(`^(?:z_[1-9][0-9]{0,5}|[i-z])`)
+	wordPattern   = regexp.MustCompile(`^[A-Za-z0-9_]+`)
 )
 
 // parseStatedRule reads a rule, or says what is wrong with its text.
 func parseStatedRule(a Attr) (*statedRule, *Rule) {
 	text, ok := a.(Verbatim)
 	body, open := strings.CutPrefix(string(text), ruleOpen)
-	body, end := strings.CutSuffix(body, ">")
-	m := rulePattern.FindStringSubmatch(strings.TrimSpace(body))
-	if !ok || !open || !end || m == nil {
+	if !ok || !open {
 		return nil, NewRule("rule-1", "%s is %s, want %s([i, j])->([i, j]) {i=2, j=4}>", ruleName, a, ruleOpen)
 	}
-	r := &statedRule{special: make([][]int, len(specialFactors)), custom: strings.HasSuffix(strings.TrimSpace(m[4]), ", custom")}
-	if strings.TrimSpace(m[3]) != "" {
-		for i, s := range strings.Split(m[3], ",") {
-			name, size, _ := strings.Cut(s, "=")
-			n, err := strconv.Atoi(strings.TrimSpace(size))
-			if f, ok := factorsIn(strings.TrimSpace(name)); !ok || len(f) != 1 || f[0] != i || err != nil || n < 0 {
-				return nil, NewRule("rule-1", "%s: found %q, want the size of factor %s", ruleName, strings.TrimSpace(s), factorText(i))
+	c := &cursor{text: body, label: "rule-1"}
+	r := &statedRule{special: make([][]int, len(specialFactors))}
+	r.operands = c.mappings()
+	c.expect("->")
+	r.results = c.mappings()
+	if c.at("{") {
+		c.list("}", func() {
+			if f := c.factors(); len(f) != 1 || f[0] != len(r.sizes) {
+				c.fail("want the size of factor %s", factorText(len(r.sizes)))
+			}
+			c.expect("=")
+			n := c.number()
+			if n < 1 {
+				c.fail("want a size of at least 1")
 			}
 			r.sizes = append(r.sizes, n)
+		})
+	}
+	for k, name := range specialFactors {
+		if c.at(name) {
+			c.expect("=")
+			c.expect("{")
+			c.list("}", func() {
+				f := c.factors()
+				if len(f) != 1 {
+					c.fail("want a factor")
+				}
+				r.special[k] = append(r.special[k], f...)
+			})
 		}
 	}
-	if r.operands, ok = mappingsIn(m[1]); ok {
-		r.results, ok = mappingsIn(m[2])
+	if c.at(",") {
+		c.expect("custom")
 	}
-	for _, g := range groupPattern.FindAllStringSubmatch(m[4], -1) {
-		k := slices.Index(specialFactors, g[1])
-		f, read := factorsIn(strings.ReplaceAll(strings.ReplaceAll(g[2], ",", ""), " ", ""))
-		if ok = ok && read && k >= 0; ok {
-			r.special[k] = f
-		}
-	}
-	if !ok {
-		return nil, NewRule("rule-1", "%s %s has something else than factors i to z, z_1, …", ruleName, a)
+	c.expect(">")
+	if c.wrong != nil {
+		return nil, NewRule("rule-1", "%s: %s", ruleName, c.wrong.Msg)
 	}
 	return r, nil
 }
 
-// mappingsIn reads [i, j], [ik]: the factors of each dimension of each tensor.
-func mappingsIn(text string) (out [][]dimFactors, ok bool) {
-	for _, m := range listPattern.FindAllStringSubmatch(text, -1) {
+// mappings reads ([i, j], [ik]): the factors of each dimension of each tensor. A
+// star stands for a dimension that has none.
+func (c *cursor) mappings() (out [][]dimFactors) {
+	c.expect("(")
+	c.list(")", func() {
 		dims := []dimFactors{}
-		if strings.TrimSpace(m[1]) != "" {
-			for _, s := range strings.Split(m[1], ",") {
-				s = strings.TrimSpace(s)
-				if s == "*" {
-					dims = append(dims, dimFactors{free: true})
-					continue
-				}
-				f, ok := factorsIn(s)
-				if !ok {
-					return nil, false
-				}
-				dims = append(dims, dimFactors{factors: f})
+		c.expect("[")
+		c.list("]", func() {
+			if c.at("*") {
+				dims = append(dims, dimFactors{free: true})
+				return
 			}
-		}
+			dims = append(dims, dimFactors{factors: c.factors()})
+		})
 		out = append(out, dims)
-	}
-	return out, true
+	})
+	return out
 }
 
-// factorsIn reads factors that stand side by side, by number: i is 0, z is 17,
-// z_1 is 18.
-func factorsIn(text string) (out []int, ok bool) {
-	for text != "" {
-		name := factorPattern.FindString(text)
+// factors reads factors that stand side by side, by number: i is 0, z is 17, z_1 is
+// 18.
+func (c *cursor) factors() (out []int) {
+	c.skip()
+	word := wordPattern.FindString(c.text)
+	for rest := word; rest != ""; {
+		name := factorPattern.FindString(rest)
 		if name == "" {
-			return nil, false
+			c.fail("want factors i to z, z_1, …")
+			return nil
 		}
-		text = text[len(name):]
+		rest = rest[len(name):]
 		n := int(name[0] - 'i')
-		if _, more, ok := strings.Cut(name, "_"); ok {
-			k, err := strconv.Atoi(more)
-			if err != nil || name[0] != 'z' || k > MaxList {
-				return nil, false
-			}
+		if len(name) > 1 {
+			k, _ := strconv.Atoi(name[2:])
 			n += k
 		}
 		out = append(out, n)
 	}
-	return out, true
+	c.text = c.text[len(word):]
+	return out
 }
 
 // factorText is the name of factor i.
@@ -207,11 +278,9 @@ func (r *statedRule) groups() *Rule {
 	return nil
 }
 
-const edgesName = "sdy.propagation_edges"
-
-var (
-	stepPattern  = regexp.MustCompile(`step-(-?[0-9]+) ?= ?\[`)
-	entryPattern = regexp.MustCompile(`("(?:[^"\\]|\\.)*"(?::\(\d+\)\d+)?) ?= ?((?:operand|result)-\d+) ?-> ?\[([^\]]*)\]`)
+const (
+	edgesName = "sdy.propagation_edges"
+	edgesOpen = "#sdy.propagation_edges<"
 )
 
 // stated checks what op says of its own sharding rule, and of how shardings were
@@ -247,7 +316,7 @@ func (v *verifier) stated(op *Op) *Rule {
 
 func isEdges(a Attr) bool {
 	text, ok := a.(Verbatim)
-	return ok && strings.HasPrefix(string(text), "#sdy.propagation_edges<")
+	return ok && strings.HasPrefix(string(text), edgesOpen)
 }
 
 // edges checks the record of how the shardings of op were propagated: each step
@@ -256,59 +325,92 @@ func (v *verifier) edges(op *Op, a Attr) *Rule {
 	if !isEdges(a) {
 		return NewRule("edges-1", "%s is %s, want #sdy.propagation_edges<…>", edgesName, a)
 	}
-	text := a.String()
-	steps := stepPattern.FindAllStringSubmatchIndex(text, -1)
-	seen := make(map[string]bool)
-	for i, at := range steps {
-		step := text[at[2]:at[3]]
-		end := len(text)
-		if i+1 < len(steps) {
-			end = steps[i+1][0]
-		}
+	c := &cursor{text: strings.TrimPrefix(a.String(), edgesOpen), label: "edges-1"}
+	seen := make(map[int]bool)
+	var bad *Rule
+	c.expect("[")
+	c.list("]", func() {
+		c.expect("{")
+		c.expect("step-")
+		step := c.number()
 		switch {
 		case seen[step]:
-			return NewRule("edges-2", "%s: step %s stands twice", edgesName, step)
-		case strings.HasPrefix(step, "-"):
-			return NewRule("edges-2", "%s: step %s is negative", edgesName, step)
+			bad = cmp.Or(bad, NewRule("edges-2", "%s: step %d stands twice", edgesName, step))
+		case step < 0:
+			bad = cmp.Or(bad, NewRule("edges-2", "%s: step %d is negative", edgesName, step))
 		}
 		seen[step] = true
-		for _, m := range entryPattern.FindAllStringSubmatch(text[at[1]:end], -1) {
-			if r := v.edge(op, m[1], m[2], m[3]); r != nil {
-				return NewRule(r.Label, "%s, step %s: %s", edgesName, step, r.Msg)
+		c.expect("=")
+		c.expect("[")
+		c.list("]", func() {
+			if r := v.edge(op, c); r != nil && bad == nil {
+				bad = NewRule(r.Label, "%s, step %d: %s", edgesName, step, r.Msg)
 			}
-		}
+		})
+		c.expect("}")
+	})
+	c.expect(">")
+	if c.wrong != nil {
+		return NewRule("edges-1", "%s: %s", edgesName, c.wrong.Msg)
 	}
-	return nil
+	return bad
 }
 
-// edge checks one entry of a step: along axis, from source to targets.
-func (v *verifier) edge(op *Op, axis, source, targets string) *Rule {
-	seen := make(map[string]bool)
-	for i, ref := range append([]string{source}, strings.Split(targets, ",")...) {
-		ref = strings.TrimSpace(ref)
-		switch {
-		case i > 0 && ref == source:
-			return NewRule("edges-3", "%s is a target of itself", ref)
-		case i > 0 && seen[ref]:
-			return NewRule("edges-3", "%s is a target twice along axis %s", ref, axis)
-		}
-		seen[ref] = true
-		kind, number, _ := strings.Cut(ref, "-")
-		k, err := strconv.Atoi(number)
-		n := len(op.Operands)
-		if kind == "result" {
-			n = len(op.Results)
-		}
-		if err != nil || kind != "operand" && kind != "result" || k >= n && !isFlowEdge(op) {
-			return NewRule("edges-4", "there is no %s: the op has %s and %s", ref, Counted(len(op.Operands), "operand"), Counted(len(op.Results), "result"))
-		}
+// edge reads and checks one entry of a step, {"x" = operand-0 -> [result-0]}: along
+// an axis, from a source to targets.
+func (v *verifier) edge(op *Op, c *cursor) *Rule {
+	c.expect("{")
+	c.skip()
+	axis := axisPattern.FindString(c.text)
+	if axis == "" {
+		c.fail("want an axis")
 	}
-	return v.edgeAxis(op, axis)
+	c.text = c.text[len(axis):]
+	c.expect("=")
+	source, bad := c.valueRef(op)
+	c.expect("->")
+	c.expect("[")
+	seen := make(map[string]bool)
+	c.list("]", func() {
+		target, r := c.valueRef(op)
+		switch {
+		case target == source:
+			r = NewRule("edges-3", "%s is a target of itself", target)
+		case seen[target]:
+			r = NewRule("edges-3", "%s is a target twice along axis %s", target, axis)
+		}
+		seen[target] = true
+		bad = cmp.Or(bad, r)
+	})
+	c.expect("}")
+	if bad == nil && c.wrong == nil {
+		bad = v.edgeAxis(op, axis)
+	}
+	return bad
+}
+
+var axisPattern = regexp.MustCompile(`^"(?:[^"\\]|\\.)*"(?::\(\d+\)\d+)?`)
+
+// valueRef reads operand-0 or result-0, and checks that op has that.
+func (c *cursor) valueRef(op *Op) (string, *Rule) {
+	kind, n := "operand", len(op.Operands)
+	if !c.at("operand-") {
+		c.expect("result-")
+		kind, n = "result", len(op.Results)
+	}
+	k := c.number()
+	ref := kind + "-" + strconv.Itoa(k)
+	if (k < 0 || k >= n) && !isFlowEdge(op) {
+		return ref, NewRule("edges-4", "there is no %s: the op has %s and %s", ref, Counted(len(op.Operands), "operand"), Counted(len(op.Results), "result"))
+	}
+	return ref, nil
 }
 
 // isFlowEdge reports whether op stands for the values that flow into its operand
 // and out of its result, which have more numbers than it has operands.
-func isFlowEdge(op *Op) bool { return op.Kind == DataFlowEdge || op.Name() == "sdy.func_data_flow_edge" }
+func isFlowEdge(op *Op) bool {
+	return op.Kind == DataFlowEdge || op.Name() == "sdy.func_data_flow_edge"
+}
 
 // edgeAxis checks that axis, "x" or a part of it, is one of a mesh that the
 // shardings at op are of.
