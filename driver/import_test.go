@@ -101,3 +101,23 @@ func outcome(t *testing.T, set []string, lower bool) []string {
 	}
 	return out
 }
+
+// A configuration is not overwritten by its program, and what is not there is named.
+func TestImportFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "base.yml")
+	if err := os.WriteFile(file, []byte("steps: 3\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		opts driver.ImportOptions
+		want string
+	}{
+		{driver.ImportOptions{Files: []string{file}, Out: file, Devices: 8}, "is a configuration and would be overwritten as the program: name another file"},
+		{driver.ImportOptions{Files: []string{file + ".yml"}, Devices: 8}, "base.yml.yml: cannot be read: no such file or directory"},
+		{driver.ImportOptions{Files: []string{filepath.Dir(file)}, Devices: 8}, "cannot be read: it is a folder, want a regular file"},
+	} {
+		if _, err := driver.Import(t.Context(), c.opts); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %s", c.opts, err, c.want)
+		}
+	}
+}

@@ -83,7 +83,8 @@ func (p *plan) group(s stack, t *traits) {
 		rest := s
 		rest.name, rest.path, rest.parts, rest.layers, rest.cycle = s.name+"_rest", "decoder/layers_remainder/", s.parts[:left], 1, left
 		if p.mesh.stages > 1 {
-			c.fail("base_num_decoder_layers", fmt.Sprintf("%d layers fill the groups", layers-left), "%s: layers come in groups of %d under a pipeline; %d are left over", c.is("base_num_decoder_layers"), n, left)
+			c.fail("base_num_decoder_layers", fmt.Sprintf("%d layers fill the groups", layers-left), "%s: layers come in groups of %d under a pipeline; %d left over", c.is("base_num_decoder_layers"), n, left)
+			return
 		}
 		p.stacks = append(p.stacks, rest)
 	}

@@ -45,7 +45,6 @@ func (p *plan) layers() {
 	make, known := decoders[block]
 	if !known {
 		c.fail("decoder_block", "one of "+strings.Join(decoderNames(), ", "), "%s: the layer is not known", c.is("decoder_block"))
-		p.stacks = []stack{{name: "decoder_layer", layers: 1, cycle: 1}}
 		return
 	}
 	p.refuseForeign(block)

@@ -92,7 +92,11 @@ func (p *plan) model() string {
 	}
 	loss := "normalized(sum(where(real, loss, 0)), by: sum(cast(real, loss)) + 1e-8)"
 	if weight := c.number("load_balance_loss_weight"); weight > 0 && len(balances) > 0 {
-		loss += fmt.Sprintf(" + %s * (%s) / %d", fraction(weight), strings.Join(balances, " + "), p.expertLayers())
+		sum := strings.Join(balances, " + ")
+		if len(balances) > 1 {
+			sum = "(" + sum + ")"
+		}
+		loss += fmt.Sprintf(" + %s * %s / %d", fraction(weight), sum, p.expertLayers())
 	}
 	lines = append(lines, "real = targets_segmentation != 0", "return loss: "+loss)
 	return fmt.Sprintf(`model %s(

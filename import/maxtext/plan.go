@@ -38,6 +38,9 @@ func (c *config) plan() *plan {
 	p.size = c.sizes(p.mesh.devices)
 	p.blocks()
 	p.layers()
+	if len(p.stacks) == 0 { // refused
+		return p
+	}
 	p.run = p.schedule()
 	p.checkBatch()
 	p.checkHeads()

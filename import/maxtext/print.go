@@ -120,7 +120,11 @@ func (p *plan) axisLists() [][]axisSize {
 	if p.uses("experts") {
 		experts := []axisSize{n("experts", s.experts), {"routes", "experts"}, n("moe_mlp", s.moeMLP)}
 		if p.uses("shared_mlp") {
-			experts = append(experts, axisSize{"shared_mlp", fmt.Sprintf("%d * moe_mlp", c.whole("shared_experts"))})
+			shared := axisSize{"shared_mlp", "moe_mlp"}
+			if n := c.whole("shared_experts"); n > 1 {
+				shared.size = fmt.Sprintf("%d * moe_mlp", n)
+			}
+			experts = append(experts, shared)
 		}
 		lists = append(lists, experts)
 	}

@@ -65,7 +65,7 @@ func (p *plan) pipeline(s *schedule) {
 	slot := stages * perStage
 	if repeats == -1 {
 		if repeats = piped / slot; piped%slot != 0 {
-			c.fail("num_pipeline_repeats", p.cureLayers(piped, slot, last), "%s do not divide into %s of %s (ici and dcn_pipeline_parallelism, num_layers_per_pipeline_stage): %d are left over",
+			c.fail("num_pipeline_repeats", p.cureLayers(piped, slot, last), "%s do not divide into %s of %s (ici and dcn_pipeline_parallelism, num_layers_per_pipeline_stage): %d left over",
 				counted(piped, last.what()), counted(stages, "stage"), counted(perStage, "layer"), piped%slot)
 			return
 		}

@@ -130,7 +130,7 @@ func (p *plan) stableThenDecay(steps, length, warmup int, peak, end float64) str
 // rounded is x without the digits that a product adds to it.
 func rounded(x float64) float64 {
 	var y float64
-	fmt.Sscanf(fmt.Sprintf("%.15g", x), "%g", &y)
+	fmt.Sscanf(fmt.Sprintf("%.12g", x), "%g", &y)
 	return y
 }
 

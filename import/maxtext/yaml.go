@@ -96,6 +96,9 @@ func (d *document) syntax(text string, err error) *diag.Diagnostic {
 		m = []string{"", "", err.Error()}
 	}
 	n, _ := strconv.Atoi(m[1])
+	if strings.HasPrefix(m[2], "did not find expected") { // the parser counts lines from 0, the scanner from 1
+		n++
+	}
 	n = max(n, 1)
 	line := diag.LineOf(text, n)
 	col := len(line) - len(strings.TrimLeft(line, " ")) + 1
