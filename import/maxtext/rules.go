@@ -124,10 +124,7 @@ func logicalNames() []string {
 
 // shardRules are the rules for weights or for activations, as lines.
 func (p *plan) shardRules(weight bool) []string {
-	type line struct {
-		ours, mesh string
-	}
-	var lines []line
+	var lines []ruleLine
 	add := func(of string) {
 		row := logical[slices.IndexFunc(logical, func(a logicalAxis) bool { return a.name == of })]
 		for _, r := range p.c.rules {
@@ -135,14 +132,13 @@ func (p *plan) shardRules(weight bool) []string {
 				continue
 			}
 			mesh := p.meshOf(r.mesh)
-			l := line{row.ours, strings.Join(mesh, ", ")}
-			if len(mesh) > 0 && !slices.Contains(lines, l) {
-				lines = append(lines, l)
-			}
+			lines = appendNew(lines, ruleLine{row.ours, strings.Join(mesh, ", ")})
 		}
 	}
 	axes := p.axisNames()
-	used := func(a logicalAxis) bool { return a.weight == weight && slices.Contains(axes, a.ours) }
+	used := func(a logicalAxis) bool {
+		return a.weight == weight && slices.Contains(axes, a.ours) && (!strings.HasSuffix(a.name, "_moe") || p.uses("experts"))
+	}
 	for _, a := range logical { // experts come first, as what has them falls back then
 		if used(a) && a.ours == "experts" {
 			add(a.name)
@@ -169,6 +165,7 @@ func (p *plan) shardRules(weight bool) []string {
 			}
 		}
 	}
+	lines = withoutExperts(lines, func(axis string) bool { return !weight || p.ofExperts(axis) })
 	var out []string
 	for i := 0; i < len(lines); i++ { // neighbours with one right side are one line
 		left := []string{lines[i].ours}
@@ -179,6 +176,55 @@ func (p *plan) shardRules(weight bool) []string {
 		out = append(out, strings.Join(left, ", ")+" -> "+lines[i].mesh)
 	}
 	return out
+}
+
+// ofExperts reports whether a weight has experts and an axis.
+func (p *plan) ofExperts(axis string) bool {
+	for _, s := range p.stacks {
+		for _, w := range s.weights {
+			if axes := strings.Split(w.axes, ", "); slices.Contains(axes, "experts") && slices.Contains(axes, axis) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A ruleLine is one rule: an axis and the mesh axes that shard it.
+type ruleLine struct{ ours, mesh string }
+
+func appendNew(lines []ruleLine, l ruleLine) []ruleLine {
+	if l.mesh == "" || slices.Contains(lines, l) {
+		return lines
+	}
+	return append(lines, l)
+}
+
+// withoutExperts adds to each rule along mesh axes of the experts, behind it, what
+// is left of it where a tensor has experts and the axis.
+func withoutExperts(lines []ruleLine, together func(axis string) bool) []ruleLine {
+	var taken, out []string
+	for _, l := range lines {
+		if l.ours == "experts" {
+			taken = append(taken, strings.Split(l.mesh, ", ")...)
+		}
+	}
+	var all []ruleLine
+	for i, l := range lines {
+		all = appendNew(all, l)
+		last := !slices.ContainsFunc(lines[i+1:], func(k ruleLine) bool { return k.ours == l.ours })
+		if l.ours == "experts" || !last || !together(l.ours) {
+			continue
+		}
+		for _, k := range lines {
+			if k.ours != l.ours {
+				continue
+			}
+			out = slices.DeleteFunc(strings.Split(k.mesh, ", "), func(m string) bool { return slices.Contains(taken, m) })
+			all = appendNew(all, ruleLine{l.ours, strings.Join(out, ", ")})
+		}
+	}
+	return all
 }
 
 // meshOf leaves of a rule the axes of more than one device. Stages hold layers.
