@@ -123,7 +123,9 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := func(r *maxtext.Result) string { return regexp.MustCompile(`(?m)^//.*\n`).ReplaceAllString(string(r.Text), "") }
+	body := func(r *maxtext.Result) string {
+		return regexp.MustCompile(`(?m)^//.*\n`).ReplaceAllString(string(r.Text), "")
+	}
 	if body(one) != body(all) {
 		t.Errorf("defaults that are given change the program:\n%s", all.Text)
 	}
