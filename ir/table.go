@@ -12,21 +12,51 @@ func (o OpInfo) On(operands, t string) OpInfo {
 	return o
 }
 
+// Like returns the row with more traits.
+func (o OpInfo) Like(t Trait) OpInfo {
+	o.Traits |= t
+	return o
+}
+
+// Moving returns the row of an op whose results are elements of its operands.
+func (o OpInfo) Moving(operands func(op *Op) []int) OpInfo {
+	o.Moves = operands
+	return o
+}
+
+// LinearIn returns the row of an op that is linear in operands.
+func (o OpInfo) LinearIn(operands func(op *Op) []int) OpInfo {
+	o.Linear = operands
+	return o
+}
+
+// NeutralAt returns the row of an op that combines, with what changes nothing.
+func (o OpInfo) NeutralAt(number func(t DType) *Literal) OpInfo {
+	o.Neutral = number
+	return o
+}
+
 // A Trait is a fact about an op that passes may rely on.
-type Trait uint16
+type Trait uint32
 
 // The traits.
 const (
-	Pure        Trait = 1 << iota // no effect beyond its results; unused means dead
-	Commutative                   // f(a, b) = f(b, a), bit for bit
-	Elementwise                   // element i of the result depends on element i of the operands only, scalars aside
-	Associative                   // may combine the elements of a reduction
-	Terminator                    // ends a block
-	Collective                    // every device of a group must execute it
-	Isolated                      // its regions see no value from outside
-	Pipeline                      // lowered by a pass before the program is done: a pp op, a call that has a decomposition
-	AllowsUnit                    // may have any number of results
-	Composite                     // a function made of other ops, which the pass expand puts in its place
+	Pure          Trait = 1 << iota // no effect beyond its results; unused means dead
+	Commutative                     // f(a, b) = f(b, a), bit for bit
+	Elementwise                     // element i of the result depends on element i of the operands only, scalars aside
+	Associative                     // may combine the elements of a reduction
+	Terminator                      // ends a block
+	Collective                      // every device of a group must execute it
+	Isolated                        // its regions see no value from outside
+	Pipeline                        // lowered by a pass before the program is done: a pp op, a call that has a decomposition
+	AllowsUnit                      // may have any number of results
+	Composite                       // a function made of other ops, which the pass expand puts in its place
+	TensorRegions                   // its regions compute with tensors of the program; those of other ops combine single elements
+	Costly                          // takes more than a walk over its operands: a contraction, a window, a sort
+	View                            // its results are the bytes of its operands
+	InPlace                         // result i may be written over operand i
+	Relayout                        // an op of Shardy whose result is its operand, on other devices
+	Unreduced                       // of these, the ones whose operand or result is what devices have that remains to be combined
 )
 
 // An Arity bounds a number of operands, results or regions.
@@ -108,6 +138,18 @@ type OpInfo struct {
 	// which propagate and partition treat by themselves.
 	Factors func(op *Op) *Factors
 
+	// Moves are the operands whose elements the results are: chosen, in another
+	// order, or in another type; nil for ops that compute.
+	Moves func(op *Op) []int
+
+	// Linear are the operands in which the result is linear: computed from the
+	// terms of sums, it is the terms of the sum; nil where there is none.
+	Linear func(op *Op) []int
+
+	// Neutral is the number that changes nothing when k combines it with
+	// another; nil for ops that do not combine.
+	Neutral func(t DType) *Literal
+
 	Example string // one statement in MLIR text, over the values in examples_test.go
 }
 
@@ -178,3 +220,27 @@ func (k Kind) NumRegions() Arity { return table[k].Regions }
 
 // Example is a statement in MLIR text that uses an op of kind k.
 func (k Kind) Example() string { return table[k].Example }
+
+// Moves are the operands of op whose elements its results are, chosen, in
+// another order, or in another type.
+func (op *Op) Moves() []int { return which(table[op.Kind].Moves, op) }
+
+// LinearIn are the operands of op in which its result is linear: computed from
+// the terms of sums, it is the terms of the sum.
+func (op *Op) LinearIn() []int { return which(table[op.Kind].Linear, op) }
+
+func which(operands func(op *Op) []int, op *Op) []int {
+	if operands == nil {
+		return nil
+	}
+	return operands(op)
+}
+
+// Neutral is the number that changes nothing when k combines it with another;
+// nil where k does not combine.
+func (k Kind) Neutral(t DType) *Literal {
+	if table[k].Neutral == nil {
+		return nil
+	}
+	return table[k].Neutral(t)
+}

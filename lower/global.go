@@ -78,10 +78,8 @@ func anyUnreduced(m *ir.Module) bool {
 			found = found || unreduced(v.Sharding)
 		}
 		f.Body.Walk(func(op *ir.Op) {
-			switch op.Kind {
-			case ir.SdyAllReduce, ir.SdyReduceScatter, ir.ReplicatedToUnreduced, ir.ShardedToUnreduced:
-				found = true
-			case ir.ManualComputation:
+			found = found || op.Kind.Has(ir.Unreduced)
+			if op.Kind == ir.ManualComputation {
 				for _, name := range []string{"in_shardings", "out_shardings"} {
 					per, _ := op.Attrs.Get(name).(ir.PerValue)
 					found = found || slices.ContainsFunc(per, unreduced)

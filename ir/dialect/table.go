@@ -29,7 +29,7 @@ func composite1(name, doc string, infer func(*ir.Op) ([]*ir.Type, *ir.Rule)) ir.
 // explicit is the row of a collective that says how its operand moves from one
 // sharding to another.
 func explicit(name, doc, example string, lies func(*ir.Module, *ir.Op) *ir.Rule) ir.OpInfo {
-	return ir.OpInfo{Name: "sdy." + name, Doc: doc, Traits: ir.Pure | ir.Elementwise | ir.Collective, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	return ir.OpInfo{Name: "sdy." + name, Doc: doc, Traits: ir.Pure | ir.Elementwise | ir.Collective | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("out_sharding", ir.ShardingAttr)}, Infer: inferIdentity, InModule: lies,
 		Example: "%s = stablehlo.tanh %a {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"x\"}, {}]>]>} : tensor<4x8xf32>\n%r = sdy." + name + " " + example + " : tensor<4x8xf32>"}
 }
@@ -54,7 +54,7 @@ var (
 
 var rows = [ir.NumKinds]ir.OpInfo{
 	ir.Invalid: {Name: "invalid"},
-	ir.Unknown: {Name: "unknown", Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.AtLeast(0), Infer: inferGiven,
+	ir.Unknown: {Name: "unknown", Traits: ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.AtLeast(0), Infer: inferGiven,
 		Example: `%r = "other.op"(%a) {level = 3 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 
 	ir.Abs:                 elementwise1("abs", "magnitude", inferAbs),
@@ -69,7 +69,7 @@ var rows = [ir.NumKinds]ir.OpInfo{
 	ir.Log:                 elementwise1("log", "natural logarithm", inferFloat).With(accuracy),
 	ir.LogPlusOne:          elementwise1("log_plus_one", "log(x + 1), exact near 0", inferFloat).With(accuracy),
 	ir.Logistic:            elementwise1("logistic", "1 / (1 + exp(-x))", inferFloat).With(accuracy),
-	ir.Negate:              elementwise1("negate", "minus", inferNumber),
+	ir.Negate:              elementwise1("negate", "minus", inferNumber).LinearIn(operands(0)),
 	ir.Not:                 elementwise1("not", "logical or bitwise not", inferLogical).On("%p", "tensor<4x8xi1>"),
 	ir.PopulationCount:     elementwise1("popcnt", "number of one bits", inferInteger).On("%i", "tensor<4x8xi32>"),
 	ir.RoundNearestAfz:     elementwise1("round_nearest_afz", "nearest integral value, ties away from zero", inferReal),
@@ -80,38 +80,38 @@ var rows = [ir.NumKinds]ir.OpInfo{
 	ir.Sqrt:                elementwise1("sqrt", "square root", inferFloat).With(accuracy),
 	ir.Tan:                 elementwise1("tan", "tangent of radians", inferFloat).With(accuracy),
 	ir.Tanh:                elementwise1("tanh", "hyperbolic tangent", inferFloat).With(accuracy),
-	ir.Convert:             elementwise1("convert", "the same numbers in another element type", inferConvert).On("%i", "(tensor<4x8xi32>) -> tensor<4x8xf32>"),
-	ir.BitcastConvert: {Name: "stablehlo.bitcast_convert", Doc: "the same bits in another element type", Traits: ir.Pure,
+	ir.Convert:             elementwise1("convert", "the same numbers in another element type", inferConvert).On("%i", "(tensor<4x8xi32>) -> tensor<4x8xf32>").Moving(operands(0)).LinearIn(ofFloats),
+	ir.BitcastConvert: {Name: "stablehlo.bitcast_convert", Doc: "the same bits in another element type", Traits: ir.Pure, Moves: operands(0),
 		Operands: ir.Exactly(1), Results: ir.Exactly(1), Infer: inferBitcast, Factors: bitcastFactors,
 		Example: `%r = stablehlo.bitcast_convert %i : (tensor<4x8xi32>) -> tensor<4x8xf32>`},
 	ir.Imag: elementwise1("imag", "imaginary part", inferPart),
 	ir.Real: elementwise1("real", "real part", inferPart),
-	ir.ReducePrecision: {Name: "stablehlo.reduce_precision", Doc: "rounds to fewer exponent and mantissa bits and back", Traits: ir.Pure | ir.Elementwise,
+	ir.ReducePrecision: {Name: "stablehlo.reduce_precision", Doc: "rounds to fewer exponent and mantissa bits and back", Traits: ir.Pure | ir.Elementwise, Moves: operands(0),
 		Operands: ir.Exactly(1), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("exponent_bits", ir.IntAttr), req("mantissa_bits", ir.IntAttr)}, Infer: inferReducePrecision, Factors: pointwise,
 		Example: `%r = stablehlo.reduce_precision %a, format = e5m10 : tensor<4x8xf32>`},
 
-	ir.Add:                  elementwise2("add", "sum; logical or of booleans", ir.Commutative|ir.Associative, inferAdd),
-	ir.And:                  elementwise2("and", "logical or bitwise and", ir.Commutative|ir.Associative, inferLogical).On("%p, %q", "tensor<4x8xi1>"),
+	ir.Add:                  elementwise2("add", "sum; logical or of booleans", ir.Commutative|ir.Associative, inferAdd).LinearIn(operands(0, 1)).NeutralAt(neutral(0)),
+	ir.And:                  elementwise2("and", "logical or bitwise and", ir.Commutative|ir.Associative, inferLogical).On("%p, %q", "tensor<4x8xi1>").NeutralAt(allOnes),
 	ir.Atan2:                elementwise2("atan2", "angle of the point (y, x)", 0, inferFloat),
 	ir.ComplexOp:            elementwise2("complex", "complex number of a real and an imaginary part", 0, inferComplex).On("%a, %b", "tensor<4x8xcomplex<f32>>"),
-	ir.Divide:               elementwise2("divide", "quotient, truncated for integers", 0, inferNumber),
-	ir.Maximum:              elementwise2("maximum", "the larger; NaN if one is", ir.Commutative|ir.Associative, inferSame),
-	ir.Minimum:              elementwise2("minimum", "the smaller; NaN if one is", ir.Commutative|ir.Associative, inferSame),
-	ir.Multiply:             elementwise2("multiply", "product; logical and of booleans", ir.Commutative|ir.Associative, inferSame),
-	ir.Or:                   elementwise2("or", "logical or bitwise or", ir.Commutative|ir.Associative, inferLogical).On("%p, %q", "tensor<4x8xi1>"),
+	ir.Divide:               elementwise2("divide", "quotient, truncated for integers", 0, inferNumber).LinearIn(ofFloats),
+	ir.Maximum:              elementwise2("maximum", "the larger; NaN if one is", ir.Commutative|ir.Associative, inferSame).NeutralAt(extreme(-1)),
+	ir.Minimum:              elementwise2("minimum", "the smaller; NaN if one is", ir.Commutative|ir.Associative, inferSame).NeutralAt(extreme(1)),
+	ir.Multiply:             elementwise2("multiply", "product; logical and of booleans", ir.Commutative|ir.Associative, inferSame).LinearIn(timesNumber).NeutralAt(neutral(1)),
+	ir.Or:                   elementwise2("or", "logical or bitwise or", ir.Commutative|ir.Associative, inferLogical).On("%p, %q", "tensor<4x8xi1>").NeutralAt(neutral(0)),
 	ir.Power:                elementwise2("power", "first to the power of the second", 0, inferNumber),
 	ir.Remainder:            elementwise2("remainder", "remainder with the dividend's sign", 0, inferNumber),
 	ir.ShiftLeft:            elementwise2("shift_left", "bits moved up", 0, inferInteger).On("%i, %j", "tensor<4x8xi32>"),
 	ir.ShiftRightArithmetic: elementwise2("shift_right_arithmetic", "bits moved down, sign kept", 0, inferInteger).On("%i, %j", "tensor<4x8xi32>"),
 	ir.ShiftRightLogical:    elementwise2("shift_right_logical", "bits moved down, zeros come in", 0, inferInteger).On("%i, %j", "tensor<4x8xi32>"),
-	ir.Subtract:             elementwise2("subtract", "difference", 0, inferNumber),
-	ir.Xor:                  elementwise2("xor", "logical or bitwise exclusive or", ir.Commutative|ir.Associative, inferLogical).On("%p, %q", "tensor<4x8xi1>"),
+	ir.Subtract:             elementwise2("subtract", "difference", 0, inferNumber).LinearIn(operands(0, 1)),
+	ir.Xor:                  elementwise2("xor", "logical or bitwise exclusive or", ir.Commutative|ir.Associative, inferLogical).On("%p, %q", "tensor<4x8xi1>").NeutralAt(neutral(0)),
 	ir.Compare: {Name: "stablehlo.compare", Doc: "whether the comparison holds", Traits: ir.Pure | ir.Elementwise, Operands: ir.Exactly(2), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{enum("comparison_direction", "comparison_direction", "EQ", "NE", "GE", "GT", "LE", "LT"),
 			{Name: "compare_type", Kind: ir.EnumAttr, Optional: true, Set: "comparison_type", Words: []string{"NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"}}},
 		Infer: inferCompare, Factors: pointwise,
 		Example: `%r = stablehlo.compare LT, %a, %b, FLOAT : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>`},
-	ir.Select: {Name: "stablehlo.select", Doc: "second operand where the first is true, third elsewhere", Traits: ir.Pure | ir.Elementwise, Operands: ir.Exactly(3), Results: ir.Exactly(1),
+	ir.Select: {Name: "stablehlo.select", Doc: "second operand where the first is true, third elsewhere", Traits: ir.Pure | ir.Elementwise, Moves: operands(1, 2), Linear: operands(1, 2), Operands: ir.Exactly(3), Results: ir.Exactly(1),
 		Infer: inferSelect, Factors: pointwise,
 		Example: `%r = stablehlo.select %p, %a, %b : tensor<4x8xi1>, tensor<4x8xf32>`},
 	ir.Clamp: {Name: "stablehlo.clamp", Doc: "second operand held between first and third", Traits: ir.Pure | ir.Elementwise, Operands: ir.Exactly(3), Results: ir.Exactly(1),
@@ -155,55 +155,55 @@ var rows = [ir.NumKinds]ir.OpInfo{
 		Attrs: []ir.AttrSpec{enum("rng_algorithm", "rng_algorithm", "DEFAULT", "THREE_FRY", "PHILOX")}, Infer: inferRngBits,
 		Example: "%s = stablehlo.constant dense<[1, 2]> : tensor<2xui64>\n%r, %output = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4x8xui32>)"},
 
-	ir.BroadcastInDim: {Name: "stablehlo.broadcast_in_dim", Doc: "operand dimension i becomes result dimension broadcast_dimensions[i]; the rest repeats", Traits: ir.Pure,
+	ir.BroadcastInDim: {Name: "stablehlo.broadcast_in_dim", Doc: "operand dimension i becomes result dimension broadcast_dimensions[i]; the rest repeats", Traits: ir.Pure, Moves: sameNumber, Linear: operands(0),
 		Operands: ir.Exactly(1), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("broadcast_dimensions", ir.IntsAttr)}, Infer: inferBroadcast, Factors: broadcastFactors,
 		Example: `%r = stablehlo.broadcast_in_dim %a, dims = [0, 2] : (tensor<4x8xf32>) -> tensor<4x3x8xf32>`},
-	ir.Concatenate: {Name: "stablehlo.concatenate", Doc: "operands one after the other along a dimension", Traits: ir.Pure,
+	ir.Concatenate: {Name: "stablehlo.concatenate", Doc: "operands one after the other along a dimension", Traits: ir.Pure, Moves: everyOperand, Linear: everyOperand,
 		Operands: ir.AtLeast(1), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("dimension", ir.IntAttr)}, Infer: inferConcatenate, Factors: concatenateFactors,
 		Example: `%r = stablehlo.concatenate %a, %b, dim = 1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x16xf32>`},
-	ir.DynamicSlice: {Name: "stablehlo.dynamic_slice", Doc: "a window of slice_sizes at start indices, clamped to fit", Traits: ir.Pure,
+	ir.DynamicSlice: {Name: "stablehlo.dynamic_slice", Doc: "a window of slice_sizes at start indices, clamped to fit", Traits: ir.Pure, Moves: operands(0), Linear: operands(0),
 		Operands: ir.AtLeast(1), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("slice_sizes", ir.IntsAttr)}, Infer: inferDynamicSlice, Factors: dynamicSliceFactors,
 		Example: `%r = stablehlo.dynamic_slice %a, %n, %n, sizes = [1, 8] : (tensor<4x8xf32>, tensor<i32>, tensor<i32>) -> tensor<1x8xf32>`},
-	ir.DynamicUpdateSlice: {Name: "stablehlo.dynamic_update_slice", Doc: "the first operand with a window replaced by the second, at start indices, clamped to fit", Traits: ir.Pure,
+	ir.DynamicUpdateSlice: {Name: "stablehlo.dynamic_update_slice", Doc: "the first operand with a window replaced by the second, at start indices, clamped to fit", Traits: ir.Pure | ir.InPlace, Moves: operands(0, 1), Linear: operands(0, 1),
 		Operands: ir.AtLeast(2), Results: ir.Exactly(1), Infer: inferDynamicUpdateSlice, Factors: dynamicUpdateSliceFactors,
 		Example: `%r = stablehlo.dynamic_update_slice %a, %u, %n, %n : (tensor<4x8xf32>, tensor<2x8xf32>, tensor<i32>, tensor<i32>) -> tensor<4x8xf32>`},
 	ir.Gather: {Name: "stablehlo.gather", Doc: "windows of the operand at given indices", Traits: ir.Pure, Operands: ir.Exactly(2), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("dimension_numbers", ir.GatherAttr), req("slice_sizes", ir.IntsAttr), opt("indices_are_sorted", ir.BoolAttr)}, Infer: inferGather, Factors: gatherFactors,
 		Example: `%r = "stablehlo.gather"(%a, %k) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 8>}> : (tensor<4x8xf32>, tensor<2x1xi32>) -> tensor<2x8xf32>`},
-	ir.Pad: {Name: "stablehlo.pad", Doc: "operand with padding around and between its elements; negative padding cuts off", Traits: ir.Pure, Operands: ir.Exactly(2), Results: ir.Exactly(1),
+	ir.Pad: {Name: "stablehlo.pad", Doc: "operand with padding around and between its elements; negative padding cuts off", Traits: ir.Pure, Linear: operands(0, 1), Operands: ir.Exactly(2), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("edge_padding_low", ir.IntsAttr), req("edge_padding_high", ir.IntsAttr), req("interior_padding", ir.IntsAttr)}, Infer: inferPad, Factors: padFactors,
 		Example: `%r = stablehlo.pad %a, %f, low = [1, 0], high = [0, -1], interior = [0, 2] : (tensor<4x8xf32>, tensor<f32>) -> tensor<5x21xf32>`},
-	ir.Reshape: {Name: "stablehlo.reshape", Doc: "the same elements in row-major order with other sizes", Traits: ir.Pure, Operands: ir.Exactly(1), Results: ir.Exactly(1), Infer: inferReshape, Factors: reshapeFactors,
+	ir.Reshape: {Name: "stablehlo.reshape", Doc: "the same elements in row-major order with other sizes", Traits: ir.Pure | ir.View, Moves: operands(0), Linear: operands(0), Operands: ir.Exactly(1), Results: ir.Exactly(1), Infer: inferReshape, Factors: reshapeFactors,
 		Example: `%r = stablehlo.reshape %a : (tensor<4x8xf32>) -> tensor<2x16xf32>`},
-	ir.Reverse: {Name: "stablehlo.reverse", Doc: "elements in reverse order along dimensions", Traits: ir.Pure, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.Reverse: {Name: "stablehlo.reverse", Doc: "elements in reverse order along dimensions", Traits: ir.Pure, Moves: operands(0), Linear: operands(0), Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("dimensions", ir.IntsAttr)}, Infer: inferReverse, Factors: reverseFactors,
 		Example: `%r = stablehlo.reverse %a, dims = [0] : tensor<4x8xf32>`},
-	ir.Scatter: {Name: "stablehlo.scatter", Doc: "operand with windows at given indices combined with updates", Traits: ir.Pure, Operands: ir.AtLeast(3), Results: ir.AtLeast(1), Regions: ir.Exactly(1),
+	ir.Scatter: {Name: "stablehlo.scatter", Doc: "operand with windows at given indices combined with updates", Traits: ir.Pure | ir.InPlace, Linear: scatteredSums, Operands: ir.AtLeast(3), Results: ir.AtLeast(1), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("scatter_dimension_numbers", ir.ScatterAttr), opt("indices_are_sorted", ir.BoolAttr), opt("unique_indices", ir.BoolAttr)}, Infer: inferScatter, Factors: scatterFactors,
 		Example: `%r = "stablehlo.scatter"(%a, %k, %u) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = true}> ({
 ^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
   %0 = stablehlo.add %arg0, %arg1 : tensor<f32>
   stablehlo.return %0 : tensor<f32>
 }) : (tensor<4x8xf32>, tensor<2x1xi32>, tensor<2x8xf32>) -> tensor<4x8xf32>`},
-	ir.Slice: {Name: "stablehlo.slice", Doc: "every strides-th element from start to limit", Traits: ir.Pure, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.Slice: {Name: "stablehlo.slice", Doc: "every strides-th element from start to limit", Traits: ir.Pure, Moves: operands(0), Linear: operands(0), Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("start_indices", ir.IntsAttr), req("limit_indices", ir.IntsAttr), req("strides", ir.IntsAttr)}, Infer: inferSlice, Factors: sliceFactors,
 		Example: `%r = stablehlo.slice %a [0:4, 1:7:2] : (tensor<4x8xf32>) -> tensor<4x3xf32>`},
-	ir.Transpose: {Name: "stablehlo.transpose", Doc: "result dimension i is operand dimension permutation[i]", Traits: ir.Pure, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.Transpose: {Name: "stablehlo.transpose", Doc: "result dimension i is operand dimension permutation[i]", Traits: ir.Pure, Moves: operands(0), Linear: operands(0), Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("permutation", ir.IntsAttr)}, Infer: inferTranspose, Factors: transposeFactors,
 		Example: `%r = stablehlo.transpose %a, dims = [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>`},
 
-	ir.DotGeneral: {Name: "stablehlo.dot_general", Doc: "sums of products over the contracting dimensions", Traits: ir.Pure, Operands: ir.Exactly(2), Results: ir.Exactly(1),
+	ir.DotGeneral: {Name: "stablehlo.dot_general", Doc: "sums of products over the contracting dimensions", Traits: ir.Pure | ir.Costly, Operands: ir.Exactly(2), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("dot_dimension_numbers", ir.DotAttr), precision, opt("algorithm", ir.AnyAttr)}, Infer: inferDot, Factors: dotFactors,
 		Example: `%r = stablehlo.dot_general %a, %w, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>`},
-	ir.Convolution: {Name: "stablehlo.convolution", Doc: "sums of products of the kernel with windows of the input", Traits: ir.Pure, Operands: ir.Exactly(2), Results: ir.Exactly(1),
+	ir.Convolution: {Name: "stablehlo.convolution", Doc: "sums of products of the kernel with windows of the input", Traits: ir.Pure | ir.Costly, Operands: ir.Exactly(2), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("dimension_numbers", ir.ConvAttr), req("feature_group_count", ir.IntAttr), req("batch_group_count", ir.IntAttr), opt("window_strides", ir.IntsAttr), opt("padding", ir.DenseAttr),
 			opt("lhs_dilation", ir.IntsAttr), opt("rhs_dilation", ir.IntsAttr), opt("window_reversal", ir.BoolsAttr), precision},
 		Infer: inferConvolution, Factors: convolutionFactors,
 		Example: `%r = stablehlo.convolution(%stack, %kernel) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [2], pad = [[1, 0]]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (tensor<2x8x8xf32>, tensor<3x4x6xf32>) -> tensor<2x4x6xf32>`},
-	ir.Reduce: {Name: "stablehlo.reduce", Doc: "elements along dimensions combined by the region, from init values", Traits: ir.Pure, Operands: ir.AtLeast(2), Results: ir.AtLeast(1), Regions: ir.Exactly(1),
+	ir.Reduce: {Name: "stablehlo.reduce", Doc: "elements along dimensions combined by the region, from init values", Traits: ir.Pure, Linear: reducedSums, Operands: ir.AtLeast(2), Results: ir.AtLeast(1), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("dimensions", ir.IntsAttr)}, Infer: inferReduce, Factors: reduceFactors,
 		Example: `%r = stablehlo.reduce(%a init: %f) applies stablehlo.add across dimensions = [1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>`},
-	ir.ReduceWindow: {Name: "stablehlo.reduce_window", Doc: "windows combined by the region, from init values", Traits: ir.Pure, Operands: ir.AtLeast(2), Results: ir.AtLeast(1), Regions: ir.Exactly(1),
+	ir.ReduceWindow: {Name: "stablehlo.reduce_window", Doc: "windows combined by the region, from init values", Traits: ir.Pure | ir.Costly, Operands: ir.AtLeast(2), Results: ir.AtLeast(1), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("window_dimensions", ir.IntsAttr), opt("window_strides", ir.IntsAttr), opt("base_dilations", ir.IntsAttr), opt("window_dilations", ir.IntsAttr), opt("padding", ir.DenseAttr)},
 		Infer: inferReduceWindow, Factors: reduceWindowFactors,
 		Example: `%r = "stablehlo.reduce_window"(%a, %f) <{padding = dense<[[0, 0], [1, 1]]> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 3>, window_strides = array<i64: 1, 2>}> ({
@@ -211,7 +211,7 @@ var rows = [ir.NumKinds]ir.OpInfo{
   %0 = stablehlo.add %arg0, %arg1 : tensor<f32>
   stablehlo.return %0 : tensor<f32>
 }) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x4xf32>`},
-	ir.SelectAndScatter: {Name: "stablehlo.select_and_scatter", Doc: "init values, into which each source is scattered by the second region where the first selects in its window of the operand", Traits: ir.Pure,
+	ir.SelectAndScatter: {Name: "stablehlo.select_and_scatter", Doc: "init values, into which each source is scattered by the second region where the first selects in its window of the operand", Traits: ir.Pure | ir.Costly,
 		Operands: ir.Exactly(3), Results: ir.Exactly(1), Regions: ir.Exactly(2),
 		Attrs: []ir.AttrSpec{opt("window_dimensions", ir.IntsAttr), opt("window_strides", ir.IntsAttr), opt("padding", ir.DenseAttr)},
 		Infer: inferSelectAndScatter, Factors: selectAndScatterFactors,
@@ -224,7 +224,7 @@ var rows = [ir.NumKinds]ir.OpInfo{
   %0 = stablehlo.add %arg0, %arg1 : tensor<f32>
   stablehlo.return %0 : tensor<f32>
 }) : (tensor<4x8xf32>, tensor<8x4xf32>, tensor<f32>) -> tensor<4x8xf32>`},
-	ir.Sort: {Name: "stablehlo.sort", Doc: "operands sorted together along a dimension by the region", Traits: ir.Pure, Operands: ir.AtLeast(1), Results: ir.AtLeast(1), Regions: ir.Exactly(1),
+	ir.Sort: {Name: "stablehlo.sort", Doc: "operands sorted together along a dimension by the region", Traits: ir.Pure | ir.Costly, Operands: ir.AtLeast(1), Results: ir.AtLeast(1), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("dimension", ir.IntAttr), opt("is_stable", ir.BoolAttr)}, Infer: inferSort, Factors: sortFactors,
 		Example: `%r = "stablehlo.sort"(%a) <{dimension = 1 : i64, is_stable = true}> ({
 ^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
@@ -243,7 +243,7 @@ var rows = [ir.NumKinds]ir.OpInfo{
 		Attrs: []ir.AttrSpec{enum("fft_type", "fft_type", "FFT", "IFFT", "RFFT", "IRFFT"), req("fft_length", ir.IntsAttr)}, Infer: inferFFT, Factors: fftFactors,
 		Example: `%r = stablehlo.fft %a, type = RFFT, length = [8] : (tensor<4x8xf32>) -> tensor<4x5xcomplex<f32>>`},
 
-	ir.While: {Name: "stablehlo.while", Doc: "the second region repeated while the first is true", Traits: ir.Pure, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(2), Infer: inferWhile,
+	ir.While: {Name: "stablehlo.while", Doc: "the second region repeated while the first is true", Traits: ir.Pure | ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(2), Infer: inferWhile,
 		Example: `%r:2 = stablehlo.while(%iterArg = %n, %iterArg_0 = %a) : tensor<i32>, tensor<4x8xf32>
 cond {
   %0 = stablehlo.compare LT, %iterArg, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -252,13 +252,13 @@ cond {
   %0 = stablehlo.tanh %iterArg_0 : tensor<4x8xf32>
   stablehlo.return %iterArg, %0 : tensor<i32>, tensor<4x8xf32>
 }`},
-	ir.Case: {Name: "stablehlo.case", Doc: "the region chosen by the index; the last where it is out of range", Traits: ir.Pure, Operands: ir.Exactly(1), Results: ir.AtLeast(0), Regions: ir.AtLeast(1), Infer: inferCase,
+	ir.Case: {Name: "stablehlo.case", Doc: "the region chosen by the index; the last where it is out of range", Traits: ir.Pure | ir.TensorRegions, Operands: ir.Exactly(1), Results: ir.AtLeast(0), Regions: ir.AtLeast(1), Infer: inferCase,
 		Example: `%r = "stablehlo.case"(%n) ({
   stablehlo.return %a : tensor<4x8xf32>
 }, {
   stablehlo.return %b : tensor<4x8xf32>
 }) : (tensor<i32>) -> tensor<4x8xf32>`},
-	ir.If: {Name: "stablehlo.if", Doc: "the first region if the operand is true, else the second", Traits: ir.Pure, Operands: ir.Exactly(1), Results: ir.AtLeast(0), Regions: ir.Exactly(2), Infer: inferIf,
+	ir.If: {Name: "stablehlo.if", Doc: "the first region if the operand is true, else the second", Traits: ir.Pure | ir.TensorRegions, Operands: ir.Exactly(1), Results: ir.AtLeast(0), Regions: ir.Exactly(2), Infer: inferIf,
 		Example: `%r = "stablehlo.if"(%t) ({
   stablehlo.return %a : tensor<4x8xf32>
 }, {
@@ -275,14 +275,14 @@ cond {
 }) : (tensor<i32>) -> tensor<4x8xf32>`},
 	ir.FuncReturn: {Name: "func.return", Doc: "ends a function", Traits: ir.Terminator, Operands: ir.AtLeast(0), Infer: inferNothing,
 		Example: `return %a : tensor<4x8xf32>`},
-	ir.OptimizationBarrier: {Name: "stablehlo.optimization_barrier", Doc: "its operands; nothing moves across", Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Infer: inferOptimizationBarrier, Factors: nil,
+	ir.OptimizationBarrier: {Name: "stablehlo.optimization_barrier", Doc: "its operands; nothing moves across", Traits: ir.View, Moves: everyOperand, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Infer: inferOptimizationBarrier, Factors: nil,
 		Example: `%r:2 = stablehlo.optimization_barrier %a, %f : tensor<4x8xf32>, tensor<f32>`},
-	ir.CustomCall: {Name: "stablehlo.custom_call", Doc: "whatever the target does", Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.AtLeast(0),
+	ir.CustomCall: {Name: "stablehlo.custom_call", Doc: "whatever the target does", Traits: ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.AtLeast(0),
 		Attrs: []ir.AttrSpec{req("call_target_name", ir.StrAttr)}, Infer: inferCustomCall, Factors: customFactors,
 		Example: `%r = stablehlo.custom_call @target(%a) {backend_config = "fast"} : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
-	ir.TupleOp: {Name: "stablehlo.tuple", Doc: "a tuple of the operands", Traits: ir.Pure, Operands: ir.AtLeast(0), Results: ir.Exactly(1), Infer: inferTuple,
+	ir.TupleOp: {Name: "stablehlo.tuple", Doc: "a tuple of the operands", Traits: ir.Pure | ir.View, Operands: ir.AtLeast(0), Results: ir.Exactly(1), Infer: inferTuple,
 		Example: `%r = stablehlo.tuple %a, %f : tuple<tensor<4x8xf32>, tensor<f32>>`},
-	ir.GetTupleElement: {Name: "stablehlo.get_tuple_element", Doc: "one element of a tuple", Traits: ir.Pure, Operands: ir.Exactly(1), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("index", ir.IntAttr)}, Infer: inferGetTupleElement,
+	ir.GetTupleElement: {Name: "stablehlo.get_tuple_element", Doc: "one element of a tuple", Traits: ir.Pure | ir.View, Operands: ir.Exactly(1), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("index", ir.IntAttr)}, Infer: inferGetTupleElement,
 		Example: `%r = stablehlo.get_tuple_element %pair[0] : (tuple<tensor<4x8xf32>, tensor<f32>>) -> tensor<4x8xf32>`},
 
 	ir.AllGather: {Name: "stablehlo.all_gather", Doc: "the group's operands one after the other along a dimension", Traits: ir.Pure | ir.Collective, Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
@@ -295,13 +295,13 @@ cond {
   %0 = stablehlo.add %arg0, %arg1 : tensor<f32>
   stablehlo.return %0 : tensor<f32>
 }) : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
-	ir.AllToAll: {Name: "stablehlo.all_to_all", Doc: "operand cut along one dimension, parts exchanged, joined along another", Traits: ir.Pure | ir.Collective, Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
+	ir.AllToAll: {Name: "stablehlo.all_to_all", Doc: "operand cut along one dimension, parts exchanged, joined along another", Traits: ir.Pure | ir.Collective, Moves: operands(0), Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
 		Attrs: []ir.AttrSpec{req("split_dimension", ir.IntAttr), req("concat_dimension", ir.IntAttr), req("split_count", ir.IntAttr), channel, groups}, Infer: inferAllToAll, InModule: allToAllFits, Factors: gatheredFactors("split_dimension", "concat_dimension"),
 		Example: `%r = "stablehlo.all_to_all"(%a) <{concat_dimension = 0 : i64, replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, split_count = 2 : i64, split_dimension = 1 : i64}> : (tensor<4x8xf32>) -> tensor<8x4xf32>`},
 	ir.CollectiveBroadcast: {Name: "stablehlo.collective_broadcast", Doc: "the operand of the group's first device", Traits: ir.Pure | ir.Collective, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{channel, groups}, Infer: inferCollectiveBroadcast, InModule: groupsFit, Factors: pointwise,
 		Example: `%r = "stablehlo.collective_broadcast"(%a) <{replica_groups = dense<[[2, 1]]> : tensor<1x2xi64>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
-	ir.CollectivePermute: {Name: "stablehlo.collective_permute", Doc: "the operand of the device that sends here; zeros if none does", Traits: ir.Pure | ir.Collective, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.CollectivePermute: {Name: "stablehlo.collective_permute", Doc: "the operand of the device that sends here; zeros if none does", Traits: ir.Pure | ir.Collective, Moves: operands(0), Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("source_target_pairs", ir.PairsAttr), channel}, Infer: inferCollectivePermute, InModule: groupsFit, Factors: pointwise,
 		Example: `%r = "stablehlo.collective_permute"(%a) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	ir.ReduceScatter: {Name: "stablehlo.reduce_scatter", Doc: "the group's operands combined by the region, this device's part of it", Traits: ir.Pure | ir.Collective, Operands: ir.Exactly(1), Results: ir.Exactly(1), Regions: ir.Exactly(1),
@@ -312,13 +312,13 @@ cond {
   stablehlo.return %0 : tensor<f32>
 }) : (tensor<4x8xf32>) -> tensor<4x4xf32>`},
 
-	ir.ShardingConstraint: {Name: "sdy.sharding_constraint", Doc: "the operand, lying as the sharding says", Traits: ir.Pure | ir.Elementwise, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.ShardingConstraint: {Name: "sdy.sharding_constraint", Doc: "the operand, lying as the sharding says", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("sharding", ir.ShardingAttr)}, Infer: inferIdentity, Factors: pointwise,
 		Example: `%r = sdy.sharding_constraint %a <@mesh, [{"x"}, {?}]> : tensor<4x8xf32>`},
-	ir.Reshard: {Name: "sdy.reshard", Doc: "the operand, moved to lie as the sharding says", Traits: ir.Pure | ir.Elementwise, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.Reshard: {Name: "sdy.reshard", Doc: "the operand, moved to lie as the sharding says", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("sharding", ir.ShardingAttr)}, Infer: inferReshard, Factors: pointwise,
 		Example: `%r = sdy.reshard %a <@mesh, [{}, {"y":(1)2}]> : tensor<4x8xf32>`},
-	ir.ManualComputation: {Name: "sdy.manual_computation", Doc: "the region, per device along the manual axes", Traits: ir.Pure | ir.Isolated, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
+	ir.ManualComputation: {Name: "sdy.manual_computation", Doc: "the region, per device along the manual axes", Traits: ir.Pure | ir.Isolated | ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("in_shardings", ir.ShardingsAttr), req("out_shardings", ir.ShardingsAttr), req("manual_axes", ir.ArrayAttr)}, Infer: inferManual, InModule: manualFits,
 		Example: `%r = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{"x"}, {}]>] manual_axes={"x"} (%arg0: tensor<2x8xf32>) {
   %0 = stablehlo.tanh %arg0 : tensor<2x8xf32>
@@ -329,7 +329,7 @@ cond {
   sdy.return %arg0 : tensor<1x8xf32>
 } : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 
-	ir.NamedComputation: {Name: "sdy.named_computation", Doc: "the region, under a name", Traits: ir.Pure, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
+	ir.NamedComputation: {Name: "sdy.named_computation", Doc: "the region, under a name", Traits: ir.Pure | ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("name", ir.StrAttr), opt("in_shardings", ir.ShardingsAttr), opt("out_shardings", ir.ShardingsAttr)}, Infer: inferNamed,
 		Example: `%r = sdy.named_computation<"head">(%a) (%arg0: tensor<4x8xf32>) {
   %0 = stablehlo.tanh %arg0 : tensor<4x8xf32>
@@ -337,10 +337,10 @@ cond {
 } : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	ir.SdyConstant: {Name: "sdy.constant", Doc: "a literal that has a sharding of its own for each use", Traits: ir.Pure, Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("value", ir.DenseAttr)}, Infer: inferConstant, Factors: sourceFactors,
 		Example: `%r = sdy.constant dense<1.000000e+00> : tensor<4x8xf32>`},
-	ir.DataFlowEdge: {Name: "sdy.data_flow_edge", Doc: "the operand, which lies alike wherever it flows to", Traits: ir.Pure | ir.Elementwise, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.DataFlowEdge: {Name: "sdy.data_flow_edge", Doc: "the operand, which lies alike wherever it flows to", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{opt("sharding", ir.ShardingAttr)}, Infer: inferIdentity, InModule: edgeFits, Factors: pointwise,
 		Example: `%r = sdy.data_flow_edge %b sharding=<@mesh, [{"x"}, {?}]> : tensor<4x8xf32>`},
-	ir.PropagationBarrier: {Name: "sdy.propagation_barrier", Doc: "the operand; shardings spread across in the allowed direction only", Traits: ir.Pure | ir.Elementwise, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.PropagationBarrier: {Name: "sdy.propagation_barrier", Doc: "the operand; shardings spread across in the allowed direction only", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("allowed_direction", ir.IntAttr)}, Infer: inferBarrier, Factors: pointwise,
 		Example: `%r = sdy.propagation_barrier %a allowed_direction=FORWARD : tensor<4x8xf32>`},
 	ir.ShardingGroup: {Name: "sdy.sharding_group", Doc: "the operand lies as all other members of the group do", Operands: ir.Exactly(1), Results: ir.Exactly(0),
@@ -350,10 +350,10 @@ cond {
 	ir.SdyAllSlice:           explicit("all_slice", "the operand, cut along more axes", `[{}, {"y"}] %s out_sharding=<@mesh, [{"x"}, {"y"}]>`, perDimension("slicing_axes", false, (*explicitSide).given, nil)).With(req("slicing_axes", ir.AnyAttr)),
 	ir.SdyAllToAll:           explicit("all_to_all", "the operand, cut along axes in another dimension", `[{"x"}: 0->1] %s out_sharding=<@mesh, [{}, {"x"}]>`, exchangeLies).With(req("params", ir.AnyAttr)),
 	ir.SdyCollectivePermute:  explicit("collective_permute", "the operand, its parts in other places", `%s out_sharding=<@mesh, [{"y":(1)2}, {}]>`, permuteLies),
-	ir.SdyAllReduce:          explicit("all_reduce", "what the devices along the axes have, combined", `{"y"} %s out_sharding=<@mesh, [{"x"}, {}]>`, allReduceLies).With(opt("reduction_op", ir.IntAttr)).With(req("reduction_axes", ir.AnyAttr)),
-	ir.SdyReduceScatter:      explicit("reduce_scatter", "what the devices along the axes have, combined, and cut along them", `[{}, {"y"}] %s out_sharding=<@mesh, [{"x"}, {"y"}]>`, perDimension("reduce_scatter_axes", false, (*explicitSide).given, reduceScatterReduces)).With(opt("reduction_op", ir.IntAttr)).With(req("reduce_scatter_axes", ir.AnyAttr)),
-	ir.ReplicatedToUnreduced: explicit("replicated_to_unreduced", "the operand, as a sum along the axes: one device has it, the others zero", `{"y"} %s out_sharding=<@mesh, [{"x"}, {}], unreduced={"y"}>`, replicatedLies).With(req("axes", ir.AnyAttr)),
-	ir.ShardedToUnreduced:    explicit("sharded_to_unreduced", "the operand, as a sum along the axes: each device has its part, zero elsewhere", `[{"x"}, {}] %s out_sharding=<@mesh, [{}, {}], unreduced={"x"}>`, perDimension("axes", true, (*explicitSide).taken, (*explicitSide).unreduces)).With(req("axes", ir.AnyAttr)),
+	ir.SdyAllReduce:          explicit("all_reduce", "what the devices along the axes have, combined", `{"y"} %s out_sharding=<@mesh, [{"x"}, {}]>`, allReduceLies).With(opt("reduction_op", ir.IntAttr)).With(req("reduction_axes", ir.AnyAttr)).Like(ir.Unreduced),
+	ir.SdyReduceScatter:      explicit("reduce_scatter", "what the devices along the axes have, combined, and cut along them", `[{}, {"y"}] %s out_sharding=<@mesh, [{"x"}, {"y"}]>`, perDimension("reduce_scatter_axes", false, (*explicitSide).given, reduceScatterReduces)).With(opt("reduction_op", ir.IntAttr)).With(req("reduce_scatter_axes", ir.AnyAttr)).Like(ir.Unreduced),
+	ir.ReplicatedToUnreduced: explicit("replicated_to_unreduced", "the operand, as a sum along the axes: one device has it, the others zero", `{"y"} %s out_sharding=<@mesh, [{"x"}, {}], unreduced={"y"}>`, replicatedLies).With(req("axes", ir.AnyAttr)).Like(ir.Unreduced),
+	ir.ShardedToUnreduced:    explicit("sharded_to_unreduced", "the operand, as a sum along the axes: each device has its part, zero elsewhere", `[{"x"}, {}] %s out_sharding=<@mesh, [{}, {}], unreduced={"x"}>`, perDimension("axes", true, (*explicitSide).taken, (*explicitSide).unreduces)).With(req("axes", ir.AnyAttr)).Like(ir.Unreduced),
 
 	ir.PPPipeline: {Name: "pp.pipeline", Doc: "a layer function applied layers times to each microbatch, by the schedule in its attributes", Traits: ir.Pure | ir.Pipeline, Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
 		Attrs: []ir.AttrSpec{req("layer", ir.SymAttr), req("layers", ir.IntAttr), req("sides", ir.IntAttr), req("config", ir.DictAttr)}, Infer: inferStack, InModule: pipelineFits,
@@ -361,7 +361,7 @@ cond {
 	ir.PPStack: {Name: "pp.stack", Doc: "a layer function applied layers times", Traits: ir.Pure | ir.Pipeline, Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
 		Attrs: []ir.AttrSpec{req("layer", ir.SymAttr), req("layers", ir.IntAttr), req("sides", ir.IntAttr), req("config", ir.DictAttr)}, Infer: inferStack, InModule: stackFits,
 		Example: `%r = "pp.stack"(%a, %stack) <{config = {scan_layers = true}, layer = @whole, layers = 2 : i64, sides = 0 : i64}> : (tensor<4x8xf32>, tensor<2x8x8xf32>) -> tensor<4x8xf32>`},
-	ir.PPScan: {Name: "pp.scan", Doc: "the region repeated trip_count times over carries, with per-iteration inputs and outputs; in reverse, from the last iteration to the first", Traits: ir.Pure | ir.Pipeline, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
+	ir.PPScan: {Name: "pp.scan", Doc: "the region repeated trip_count times over carries, with per-iteration inputs and outputs; in reverse, from the last iteration to the first", Traits: ir.Pure | ir.Pipeline | ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("trip_count", ir.IntAttr), req("carries", ir.IntAttr), opt("reverse", ir.BoolAttr)}, Infer: inferScan,
 		Example: `%r:2 = "pp.scan"(%f, %stack) <{carries = 1 : i64, trip_count = 2 : i64}> ({
 ^bb0(%arg0: tensor<i32>, %arg1: tensor<f32>, %arg2: tensor<8x8xf32>):
@@ -371,7 +371,7 @@ cond {
 	ir.PPRotate: {Name: "pp.rotate", Doc: "the stage dimension moved by one; stage 0 (or the last) gets the other end, zeros or the fill", Traits: ir.Pure | ir.Pipeline, Operands: ir.Arity{Min: 1, Max: 2}, Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("shift", ir.IntAttr), {Name: "edge", Kind: ir.StrAttr, Words: []string{"wrap", "zero", "fill"}}}, Infer: inferRotate, Factors: rotateFactors,
 		Example: `%r = "pp.rotate"(%a, %b) <{edge = "fill", shift = 1 : i64}> : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>`},
-	ir.PPCheckpoint: {Name: "pp.checkpoint", Doc: "the region, recomputed in the backward pass but for the names that the policy saves", Traits: ir.Pure | ir.Pipeline, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
+	ir.PPCheckpoint: {Name: "pp.checkpoint", Doc: "the region, recomputed in the backward pass but for the names that the policy saves", Traits: ir.Pure | ir.Pipeline | ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("policy", ir.DictAttr)}, Infer: inferCheckpoint,
 		Example: `%r = "pp.checkpoint"(%a) <{policy = {remat = "full"}}> ({
 ^bb0(%arg0: tensor<4x8xf32>):

@@ -6,35 +6,12 @@ import (
 	"ppc/ir"
 )
 
-// chosen says, by op, which operands a result is chosen from: what such an op
-// makes of a weight is that weight or a part of it, in another order or at
-// another place. A lookup by index tensors (gather) is left out, since it makes
-// activations of an embedding table.
-var chosen = map[ir.Kind][]int{
-	ir.AllToAll:           {0},
-	ir.BitcastConvert:     {0},
-	ir.CollectivePermute:  {0},
-	ir.Convert:            {0},
-	ir.DynamicSlice:       {0},
-	ir.DynamicUpdateSlice: {0, 1},
-	ir.ReducePrecision:    {0},
-	ir.Reshape:            {0},
-	ir.Reverse:            {0},
-	ir.Select:             {1, 2},
-	ir.Slice:              {0},
-	ir.Transpose:          {0},
-}
-
-// Moves reports whether the results of op are chosen from v, one of its operands.
+// Moves reports whether the results of op are chosen from v, one of its
+// operands: what such an op makes of a weight is that weight or a part of it, in
+// another order or at another place. A lookup by index tensors (gather) is none,
+// since it makes activations of an embedding table.
 func Moves(op *ir.Op, v *ir.Value) bool {
-	switch op.Kind {
-	case ir.Concatenate, ir.OptimizationBarrier:
-		return true
-	case ir.BroadcastInDim: // to dimensions of size 1
-		from, to := v.Type, op.Result().Type
-		return from.IsStatic() && to.IsStatic() && from.NumElements() == to.NumElements()
-	}
-	return slices.ContainsFunc(chosen[op.Kind], func(i int) bool { return op.Operands[i] == v })
+	return slices.ContainsFunc(op.Moves(), func(i int) bool { return op.Operands[i] == v })
 }
 
 // Moved are the results of op that are chosen from v, one of its operands; none

@@ -233,8 +233,6 @@ func effects(op *ir.Op) bool {
 		return effectful[op.Spelling] || !strings.HasPrefix(op.Spelling, "hlo.")
 	case ir.CustomCall:
 		return op.Bool("has_side_effect")
-	case ir.While, ir.If, ir.Case:
-		return false
 	}
 	return !op.Kind.Has(ir.Pure) && !op.Kind.Has(ir.Collective) && !op.Kind.Has(ir.Terminator)
 }

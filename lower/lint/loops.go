@@ -105,20 +105,20 @@ func (p *program) addedUp(v *ir.Value, loop *ir.Op) *ir.Value {
 // what it does to its terms.
 func (p *program) linear(op *ir.Op, x *ir.Value, loop *ir.Op) bool {
 	switch op.Kind {
-	case ir.BroadcastInDim, ir.CollectivePermute, ir.Concatenate, ir.Convert, ir.Negate, ir.ReducePrecision, ir.Reshape, ir.Slice, ir.Transpose:
+	case ir.CollectivePermute, ir.ReducePrecision, ir.Convert: // rounding aside
 		return true
-	case ir.DynamicSlice:
-		return op.Operands[0] == x && !slices.ContainsFunc(op.Operands[1:], func(i *ir.Value) bool { return !p.same(i, loop) })
 	case ir.Multiply:
 		return op.Operands[0] != op.Operands[1] && (op.Operands[0] == x && p.same(op.Operands[1], loop) || op.Operands[1] == x && p.same(op.Operands[0], loop))
-	case ir.Divide:
-		return op.Operands[0] == x && p.same(op.Operands[1], loop)
-	case ir.Pad: // with zeros
-		return op.Operands[0] == x
 	case ir.Select: // masked, as bubbles are
 		return op.Operands[0] != x
 	}
-	return false
+	linear := op.LinearIn()
+	for i, v := range op.Operands {
+		if in := slices.Contains(linear, i); v == x && !in || v != x && !in && !p.same(v, loop) {
+			return false
+		}
+	}
+	return true
 }
 
 // carryOf is the carry of loop that v is chosen from, or a sum with it; nil if

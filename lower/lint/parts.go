@@ -18,8 +18,8 @@ type reading struct {
 func (p *program) readings(v *ir.Value, dims []bool) ([]reading, bool) {
 	var out []reading
 	for _, op := range p.u.Of[v] {
-		switch op.Kind {
-		case ir.DynamicSlice, ir.Slice:
+		switch {
+		case op.Kind == ir.DynamicSlice, op.Kind == ir.Slice:
 			if op.Operands[0] != v {
 				return nil, false
 			}
@@ -32,7 +32,7 @@ func (p *program) readings(v *ir.Value, dims []bool) ([]reading, bool) {
 			}
 			out = append(out, r)
 			continue
-		case ir.Convert, ir.ReducePrecision, ir.Reshape, ir.Transpose:
+		case sameElements[op.Kind]:
 		default:
 			return nil, false
 		}

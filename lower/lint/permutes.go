@@ -363,9 +363,6 @@ func (p *program) masks(op *ir.Op, x *ir.Value) bool {
 
 // hands reports whether op only moves the elements of x.
 func hands(op *ir.Op, x *ir.Value) bool {
-	switch op.Kind {
-	case ir.While, ir.DynamicUpdateSlice, ir.BroadcastInDim, ir.Pad, ir.TupleOp, ir.GetTupleElement:
-		return true
-	}
-	return flow.Moves(op, x) || op.Kind.Has(ir.Terminator)
+	filled := op.Kind == ir.BroadcastInDim || op.Kind == ir.Pad
+	return flow.Moves(op, x) || filled || op.Kind == ir.While || op.Kind.Has(ir.View) || op.Kind.Has(ir.Terminator)
 }

@@ -245,13 +245,7 @@ func (p *program) sameIn(v *ir.Value, loop *ir.Op, known map[*ir.Value]bool) boo
 }
 
 // combines reports whether the regions of op combine scalars.
-func combines(op *ir.Op) bool {
-	switch op.Kind {
-	case ir.AllReduce, ir.ReduceScatter, ir.Reduce, ir.ReduceWindow, ir.Scatter, ir.Sort:
-		return true
-	}
-	return false
-}
+func combines(op *ir.Op) bool { return len(op.Regions) > 0 && !op.Kind.Has(ir.TensorRegions) }
 
 // reads are the values that op uses, its regions included.
 func reads(op *ir.Op) []*ir.Value {

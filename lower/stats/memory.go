@@ -365,7 +365,7 @@ func overwritten(op *ir.Op, k int) []*ir.Value {
 	switch {
 	case op.Kind.Has(ir.Elementwise):
 		return op.Operands
-	case op.Kind == ir.DynamicUpdateSlice, op.Kind == ir.Scatter:
+	case op.Kind.Has(ir.InPlace):
 		return op.Operands[k : k+1]
 	}
 	return nil
@@ -373,13 +373,7 @@ func overwritten(op *ir.Op, k int) []*ir.Value {
 
 // view reports whether the results of op are the bytes of its operands.
 func view(op *ir.Op) bool {
-	switch op.Kind {
-	case ir.Reshape, ir.OptimizationBarrier, ir.TupleOp, ir.GetTupleElement:
-		return true
-	case ir.Convert:
-		return op.Operands[0].Type.Equal(op.Results[0].Type)
-	}
-	return false
+	return op.Kind.Has(ir.View) || op.Kind == ir.Convert && op.Operands[0].Type.Equal(op.Results[0].Type)
 }
 
 // viewed is what v is made of by views of one value each.

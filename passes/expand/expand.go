@@ -90,7 +90,7 @@ func (e *expander) op(b *ir.Builder, op *ir.Op) {
 		e.replace(op, whileOf(b, op))
 	default:
 		for _, r := range op.Regions {
-			if holdsTensors(op) {
+			if op.Kind.Has(ir.TensorRegions) {
 				e.block(r)
 			} else {
 				e.scalarRegion(op, r)

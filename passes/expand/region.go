@@ -10,16 +10,6 @@ import (
 // runs it for itself. A sharding of a scalar says nothing, so the ops of Shardy
 // that change only where a value is are identities there.
 
-// holdsTensors reports whether the regions of op compute with tensors of the
-// program, which have shardings; those of other ops compute with scalars.
-func holdsTensors(op *ir.Op) bool {
-	switch op.Kind {
-	case ir.While, ir.Case, ir.If, ir.ManualComputation, ir.NamedComputation, ir.PPScan, ir.PPCheckpoint, ir.Unknown, ir.CustomCall:
-		return true
-	}
-	return false
-}
-
 // scalarRegion expands the region b of op outer, whose values are scalars: no
 // sharding and no op of Shardy is left, inner regions included. Ops that
 // compute across devices there are an error.
@@ -35,15 +25,16 @@ func (e *expander) scalarRegion(outer *ir.Op, b *ir.Block) {
 }
 
 func (e *expander) scalarOp(outer *ir.Op, b *ir.Builder, op *ir.Op) {
-	switch op.Kind {
-	case ir.ShardingConstraint, ir.Reshard, ir.DataFlowEdge, ir.PropagationBarrier,
-		ir.SdyAllGather, ir.SdyAllSlice, ir.SdyAllToAll, ir.SdyCollectivePermute:
+	switch kind := op.Kind; {
+	case kind == ir.ManualComputation, kind.Has(ir.Unreduced):
+		e.fail(op, "%s in the region of %s, which each device runs for itself on single elements; move it out of the region", op.Name(), outer.Name())
+	case kind.Has(ir.Relayout):
 		e.sub.Apply(op.Operands)
 		e.replace(op, op.Operands)
-	case ir.ShardingGroup:
-	case ir.SdyConstant:
+	case kind == ir.ShardingGroup:
+	case kind == ir.SdyConstant:
 		e.replace(op, []*ir.Value{b.Const(op.Literal("value"))})
-	case ir.NamedComputation:
+	case kind == ir.NamedComputation:
 		e.sub.Apply(op.Operands)
 		body := op.Regions[0]
 		for i, a := range body.Args {
@@ -55,9 +46,7 @@ func (e *expander) scalarOp(outer *ir.Op, b *ir.Builder, op *ir.Op) {
 		}
 		e.sub.Apply(body.Ops[n].Operands)
 		e.replace(op, body.Ops[n].Operands)
-	case ir.ManualComputation, ir.SdyAllReduce, ir.SdyReduceScatter, ir.ReplicatedToUnreduced, ir.ShardedToUnreduced:
-		e.fail(op, "%s in the region of %s, which each device runs for itself on single elements; move it out of the region", op.Name(), outer.Name())
-	case ir.While, ir.Case, ir.If:
+	case kind.Has(ir.TensorRegions):
 		e.sub.Apply(op.Operands)
 		for _, r := range op.Regions {
 			e.scalarRegion(outer, r)

@@ -140,15 +140,15 @@ var propRounds = [...]func(n *propNode, factor int) direction{
 	func(*propNode, int) direction { return both },
 }
 
-// passesThrough: ops that keep every element as it is, or as it lies.
+// keeping are the ops besides elementwise ones that keep every element as it is,
+// or along the dimensions where it stays; an axis goes through them first.
+var keeping = map[ir.Kind]direction{ir.Reshape: both, ir.Transpose: both, ir.DynamicSlice: forward, ir.DynamicUpdateSlice: forward}
+
 func passesThrough(n *propNode) direction {
-	switch {
-	case n.op == nil, n.elementwise(), n.op.Kind == ir.Reshape, n.op.Kind == ir.Transpose:
+	if n.op == nil || n.elementwise() {
 		return both
-	case n.op.Kind == ir.DynamicSlice, n.op.Kind == ir.DynamicUpdateSlice:
-		return forward
 	}
-	return 0
+	return keeping[n.op.Kind]
 }
 
 func exceptBroadcast(n *propNode) direction {
@@ -310,7 +310,7 @@ func (p *propagator) block(b *ir.Block) {
 	defer func(at *ir.Op) { p.at = at }(p.at)
 	for _, op := range b.Ops {
 		p.at = op
-		if build := propBuilder(op.Kind); build != nil {
+		if build := nodesOf[op.Kind]; build != nil {
 			build(p, op)
 			continue
 		}
@@ -323,33 +323,30 @@ func (p *propagator) block(b *ir.Block) {
 	}
 }
 
-// propBuilder is what makes the nodes of an op whose tensors are related in
-// other ways than by a rule; nil for the others.
-func propBuilder(k ir.Kind) func(*propagator, *ir.Op) {
-	switch k {
-	case ir.While:
-		return whileNodes
-	case ir.PPScan:
-		return scanNodes
-	case ir.Case, ir.If:
-		return branchNodes
-	case ir.OptimizationBarrier:
-		return barrierNodes
-	case ir.ShardingConstraint, ir.Reshard, ir.PPGather:
-		return constraintNodes
-	case ir.DataFlowEdge:
-		return edgeNodes
-	case ir.PropagationBarrier:
-		return barredNodes
-	case ir.ShardingGroup:
-		return func(*propagator, *ir.Op) {}
-	case ir.SdyAllGather, ir.SdyAllSlice, ir.SdyAllToAll, ir.SdyCollectivePermute, ir.SdyAllReduce, ir.SdyReduceScatter,
-		ir.ReplicatedToUnreduced, ir.ShardedToUnreduced:
-		return explicitNodes
-	case ir.ManualComputation:
-		return manualNodes
+// nodesOf makes the nodes of ops whose tensors are related in other ways than by
+// a rule of factors.
+var nodesOf map[ir.Kind]func(*propagator, *ir.Op)
+
+func init() {
+	nodesOf = map[ir.Kind]func(*propagator, *ir.Op){
+		ir.While:               whileNodes,
+		ir.PPScan:              scanNodes,
+		ir.Case:                branchNodes,
+		ir.If:                  branchNodes,
+		ir.OptimizationBarrier: barrierNodes,
+		ir.ShardingConstraint:  constraintNodes,
+		ir.Reshard:             constraintNodes,
+		ir.PPGather:            constraintNodes,
+		ir.DataFlowEdge:        edgeNodes,
+		ir.PropagationBarrier:  barredNodes,
+		ir.ShardingGroup:       func(*propagator, *ir.Op) {}, // its members are one tensor
+		ir.ManualComputation:   manualNodes,
 	}
-	return nil
+	for _, k := range ir.Kinds() {
+		if k.Has(ir.Relayout | ir.Collective) {
+			nodesOf[k] = explicitNodes
+		}
+	}
 }
 
 func (p *propagator) op(op *ir.Op) {

@@ -290,12 +290,12 @@ func (p *propagator) setBlock(b *ir.Block, set func(*ir.Value)) {
 		for _, v := range op.Results {
 			set(v)
 		}
-		switch op.Kind {
-		case ir.While, ir.Case, ir.If, ir.ManualComputation:
+		if op.Kind.Has(ir.TensorRegions) {
 			for _, r := range op.Regions {
 				p.setBlock(r, set)
 			}
-		case ir.ShardingConstraint:
+		}
+		if op.Kind == ir.ShardingConstraint {
 			if op.Result().Type.Rank() == 0 { // nothing to find: unreduced axes are all that it can say
 				op.Result().Sharding = p.withoutUnits(op.Attrs.Get("sharding").(*ir.Sharding))
 			}
