@@ -29,7 +29,8 @@ func sameNumber(op *ir.Op) []int {
 	return nil
 }
 
-// ofFloats is the operand of a conversion that keeps sums but for rounding.
+// ofFloats is the first operand of an op that keeps sums of floating-point numbers
+// but for rounding, and truncates others.
 func ofFloats(op *ir.Op) []int {
 	if op.Operands[0].Type.Elem.IsFloat() {
 		return []int{0}

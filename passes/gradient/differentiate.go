@@ -326,7 +326,7 @@ func (t *tape) moved(v *ir.Value) bool {
 	if op.Kind == ir.PPGather || op.Kind == ir.ShardingConstraint || op.Kind == ir.Reshard {
 		return true
 	}
-	linear := facts.LinearIn(op)
+	linear := op.LinearIn()
 	linear = slices.DeleteFunc(linear, func(i int) bool { return !t.wants(op.Operands[i]) })
 	return op.Kind.Has(ir.Elementwise) && len(linear) == 1 && t.moved(op.Operands[linear[0]])
 }
@@ -521,13 +521,7 @@ func (t *tape) light(v *ir.Value) bool {
 		return known
 	}
 	op := v.Def
-	is := len(op.Regions) == 0 || facts.Reducer(op)
-	switch op.Kind {
-	case ir.DotGeneral, ir.Convolution, ir.ReduceWindow, ir.SelectAndScatter, ir.Sort:
-		is = false
-	case ir.PPGather:
-		is = !op.Attrs.Has(ir.KeySave)
-	}
+	is := !op.Kind.Has(ir.Costly) && !(op.Kind == ir.PPGather && op.Attrs.Has(ir.KeySave)) && (len(op.Regions) == 0 || facts.Reducer(op))
 	for _, x := range op.Operands {
 		is = is && t.light(x)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ppc/internal/optest"
 	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -43,7 +44,7 @@ func openExported(t *testing.T, name string) *exported {
 	for i, p := range m.Main().Params() {
 		l := e.array(t, fmt.Sprint("in", i))
 		if l.Type.Elem != p.Type.Elem && p.Type.Elem.IsFloat() {
-			l = ir.Floats64(l.Type.WithElem(ir.F64), floats(l)...)
+			l = ir.Floats64(l.Type.WithElem(ir.F64), optest.Floats(l)...)
 		}
 		e.args = append(e.args, l)
 		p.Attrs.Set("pp.kind", ir.Str("input"))
@@ -111,8 +112,8 @@ func (e *exported) sumOf(i int) *exported {
 	ret := f.Return()
 	f.Body.Ops = f.Body.Ops[:len(f.Body.Ops)-1]
 	f.Results = nil
-	p := &lossProgram{Rand: newLossProgram(1).Rand, b: ir.NewBuilder(f), m: m}
-	p.finish(ret.Operands[i : i+1])
+	p := &optest.Program{Rand: optest.New(1).Rand, B: ir.NewBuilder(f), M: m}
+	p.Finish(ret.Operands[i : i+1])
 	return &exported{m: m, file: e.file, args: e.args}
 }
 
@@ -124,7 +125,7 @@ func (e *exported) central(t *testing.T, along []*ir.Literal) float64 {
 		args := slices.Clone(e.args)
 		for i, l := range args {
 			if l.Type.Elem.IsFloat() {
-				vs := floats(l)
+				vs := optest.Floats(l)
 				for k := range vs {
 					vs[k] += s * h * along[i].Float(k)
 				}
@@ -183,15 +184,15 @@ func (e *exported) differentiable(t *testing.T, what string) bool {
 		return false
 	}
 	var along []*ir.Literal
-	p := newLossProgram(2)
+	p := optest.New(2)
 	for _, l := range e.args {
-		along = append(along, p.numbers(-1, 1, l.Type.WithElem(ir.F64)))
+		along = append(along, p.Numbers(-1, 1, l.Type.WithElem(ir.F64)))
 	}
 	gs := e.gradients(t)
 	got := 0.0
 	for i, l := range along {
 		if g := gs[fmt.Sprint("in", i)]; g != nil {
-			for k, v := range floats(l) {
+			for k, v := range optest.Floats(l) {
 				got += v * g.Float(k)
 			}
 		}

@@ -19,110 +19,151 @@ import (
 // forward loop, and of its copy where the forward loop itself is computed
 // again.
 func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
-	n, body := op.Int("carries"), op.Regions[0]
-	f := t.d.f
-	block := new(ir.Block)
-	in := &tape{
-		d: t.d, b: &ir.Builder{Func: f, Block: block, Origin: op.Origin}, outer: t, scan: op,
-		ct: make(map[*ir.Value]*ir.Value), memo: make(map[*ir.Value]*ir.Value),
-		local: facts.DefinedIn(body), lights: make(map[*ir.Value]bool),
-	}
-	if i := slices.IndexFunc(ct[:n], func(g *ir.Value) bool { return g != nil }); i >= 0 {
-		t.after = ct[i]
-	}
-	yield := body.Terminator()
-	iteration := f.NewValue(ir.Tensor(ir.I32), body.Args[0].Name)
-	in.memo[body.Args[0]] = iteration
-	in.replaying = in.replays()
-
-	var carries, args, xs, slots []*ir.Value // initial cotangents and their arguments; per-iteration cotangents and theirs
-	var carried []int                        // which carry each is of
-	for i, v := range yield.Operands {
-		if !in.wants(v) && !(i < n && t.wants(op.Results[i])) {
-			continue
-		}
-		g := ct[i]
-		if i < n {
-			if !in.wants(body.Args[1+i]) {
-				continue
-			}
-			if g == nil {
-				g = t.zeros(t.cotangentType(op.Results[i]))
-			}
-			a := f.NewValue(g.Type, "d."+body.Args[1+i].Name)
-			if gathered(v) {
-				g = t.summed(g, v)
-				in.add(v, in.summed(a, v))
-			} else {
-				g = t.b.Constrain(g, facts.Stated(op.Operands[i]))
-				in.add(v, a)
-			}
-			carries, args, carried = append(carries, g), append(args, a), append(carried, i)
-			if in.after == nil {
-				in.after = a
-			}
-			continue
-		}
-		if g != nil {
-			a := f.NewValue(in.cotangentType(v), "")
-			xs, slots = append(xs, g), append(slots, a)
-			in.add(v, a)
-		}
-	}
-	in.backward(in.late(body.Ops[:len(body.Ops)-1]))
+	l := t.backwardLoop(op, ct)
+	l.seed(ct)
+	body := op.Regions[0]
+	l.in.backward(l.in.late(body.Ops[:len(body.Ops)-1]))
 	if t.d.err != nil {
 		return
 	}
+	l.end()
+	l.handOn(l.emit())
+}
 
-	var next []*ir.Value
-	for _, i := range carried {
-		next = append(next, in.cotangent(body.Args[1+i]))
+// A backwardLoop is the loop in reverse under construction.
+type backwardLoop struct {
+	op     *ir.Op    // the forward loop
+	t, in  *tape     // around the loop, and of its body
+	block  *ir.Block // the backward body
+	around *ir.Value // the iteration
+
+	carries, args []*ir.Value // initial cotangents, then sums and replayed values, and their arguments
+	carried       []int       // which forward carry each of the first carries is the cotangent of
+	xs, slots     []*ir.Value // per-iteration cotangents, then residuals, and their arguments
+	next          []*ir.Value // what the backward body ends with
+	replays       []*replay   // those that the body needs
+	inputs        []int       // the per-iteration operands that get cotangents
+}
+
+func (t *tape) backwardLoop(op *ir.Op, ct []*ir.Value) *backwardLoop {
+	body, block := op.Regions[0], new(ir.Block)
+	in := &tape{
+		d: t.d, b: &ir.Builder{Func: t.d.f, Block: block, Origin: op.Origin}, outer: t, scan: op,
+		ct: make(map[*ir.Value]*ir.Value), memo: make(map[*ir.Value]*ir.Value),
+		local: facts.DefinedIn(body), lights: make(map[*ir.Value]bool),
+	}
+	if i := slices.IndexFunc(ct[:op.Int("carries")], func(g *ir.Value) bool { return g != nil }); i >= 0 {
+		t.after = ct[i]
+	}
+	l := &backwardLoop{op: op, t: t, in: in, block: block, around: t.d.f.NewValue(ir.Tensor(ir.I32), body.Args[0].Name)}
+	in.memo[body.Args[0]] = l.around
+	if !op.Bool("reverse") { // an iteration replays the one before
+		in.replaying = in.replays()
+	}
+	return l
+}
+
+// seed gives the cotangents ct of op's results to what its body ends with.
+func (l *backwardLoop) seed(ct []*ir.Value) {
+	t, in, n, body := l.t, l.in, l.op.Int("carries"), l.op.Regions[0]
+	for i, v := range body.Terminator().Operands {
+		wanted := in.wants(v) || i < n && t.wants(l.op.Results[i])
+		switch g := ct[i]; {
+		case !wanted || i < n && !in.wants(body.Args[1+i]):
+		case i < n:
+			l.carry(i, g)
+		case g != nil:
+			a := t.d.f.NewValue(in.cotangentType(v), "")
+			l.xs, l.slots = append(l.xs, g), append(l.slots, a)
+			in.add(v, a)
+		}
+	}
+}
+
+// carry makes the cotangent of forward carry i, of which g is the last, a carry.
+func (l *backwardLoop) carry(i int, g *ir.Value) {
+	t, in, body := l.t, l.in, l.op.Regions[0]
+	v := body.Terminator().Operands[i]
+	if g == nil {
+		g = t.zeros(t.cotangentType(l.op.Results[i]))
+	}
+	a := t.d.f.NewValue(g.Type, "d."+body.Args[1+i].Name)
+	if gathered(v) {
+		g = t.summed(g, v)
+		in.add(v, in.summed(a, v))
+	} else {
+		g = t.b.Constrain(g, facts.Stated(l.op.Operands[i]))
+		in.add(v, a)
+	}
+	l.carries, l.args, l.carried = append(l.carries, g), append(l.args, a), append(l.carried, i)
+	if in.after == nil {
+		in.after = a
+	}
+}
+
+// end closes the backward body, of which it is known now what it sums, replays
+// and reads of the forward pass.
+func (l *backwardLoop) end() {
+	t, in, body := l.t, l.in, l.op.Regions[0]
+	for _, i := range l.carried {
+		l.next = append(l.next, in.cotangent(body.Args[1+i]))
 	}
 	for k, v := range in.sums { // sums over the iterations
 		t.begin(v)
-		carries, args, next = append(carries, t.summed(t.cotangent(v), v)), append(args, in.totals[k]), append(next, in.ct[v])
+		l.carries, l.args, l.next = append(l.carries, t.summed(t.cotangent(v), v)), append(l.args, in.totals[k]), append(l.next, in.ct[v])
 	}
-	kept := slices.DeleteFunc(in.replaying, func(p *replay) bool { return p.newer == nil })
-	for _, p := range kept {
-		carries, args, next = append(carries, t.need(op.Results[p.index])), append(args, p.newer), append(next, in.older(p))
+	l.replays = slices.DeleteFunc(in.replaying, func(p *replay) bool { return p.newer == nil })
+	for _, p := range l.replays {
+		l.carries, l.args, l.next = append(l.carries, t.need(l.op.Results[p.index])), append(l.args, p.newer), append(l.next, in.older(p))
 	}
-	outs := in.inputCotangents(op, n)
-	for _, x := range outs {
-		next = append(next, in.cotangent(body.Args[1+x]))
+	l.inputs = in.inputCotangents(l.op, l.op.Int("carries"))
+	for _, x := range l.inputs {
+		l.next = append(l.next, in.cotangent(body.Args[1+x]))
 	}
-	in.b.Emit(ir.PPYield, next, nil, nil, nil)
-
+	in.b.Emit(ir.PPYield, l.next, nil, nil, nil)
 	for _, r := range in.residuals {
-		xs, slots = append(xs, t.stacked(op, r.v)), append(slots, r.arg)
+		l.xs, l.slots = append(l.xs, t.stacked(l.op, r.v)), append(l.slots, r.arg)
 	}
-	block.Args = slices.Concat([]*ir.Value{iteration}, args, slots)
-	for i, a := range block.Args {
-		a.Block, a.Index = block, i
+	l.block.Args = slices.Concat([]*ir.Value{l.around}, l.args, l.slots)
+	for i, a := range l.block.Args {
+		a.Block, a.Index = l.block, i
 	}
-	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(carries))), facts.Named("trip_count", ir.I64Attr(op.Int("trip_count"))), facts.Named("reverse", ir.Unit{}))
+}
+
+// emit is the loop, which runs the other way than the forward loop.
+func (l *backwardLoop) emit() *ir.Op {
+	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(l.carries))), facts.Named("trip_count", ir.I64Attr(l.op.Int("trip_count"))))
+	if !l.op.Bool("reverse") {
+		attrs.Set("reverse", ir.Unit{})
+	}
 	for _, name := range []string{ir.KeyLoop, ir.KeyUnroll} {
-		if a := op.Attrs.Get(name); a != nil {
+		if a := l.op.Attrs.Get(name); a != nil {
 			attrs.Set(name, a)
 		}
 	}
-	back := t.b.At(op.Origin).Emit(ir.PPScan, append(carries, xs...), attrs, []*ir.Block{block}, nil)
+	return l.t.b.At(l.op.Origin).Emit(ir.PPScan, append(l.carries, l.xs...), attrs, []*ir.Block{l.block}, nil)
+}
+
+// handOn adds the results of back to the cotangents around the loop.
+func (l *backwardLoop) handOn(back *ir.Op) {
+	t, in, body := l.t, l.in, l.op.Regions[0]
 	for k, v := range in.sums { // these began with what there was
-		t.replace(v, t.summed(back.Results[len(carried)+k].Named("d."+v.Name), v))
+		t.replace(v, t.summed(back.Results[len(l.carried)+k].Named("d."+v.Name), v))
 	}
-	for k, i := range carried {
+	for k, i := range l.carried {
 		g := back.Results[k].Named("d." + body.Args[1+i].Name)
-		if v := yield.Operands[i]; gathered(v) {
+		if v := body.Terminator().Operands[i]; gathered(v) {
 			g = t.summed(g, v)
 		}
-		t.add(op.Operands[i], g)
+		t.add(l.op.Operands[i], g)
 	}
-	for k, p := range kept {
+	for k, p := range l.replays {
 		if in.continues(p) {
-			t.memo[p.init] = back.Results[len(carried)+len(in.sums)+k]
+			t.memo[p.init] = back.Results[len(l.carried)+len(in.sums)+k]
 		}
 	}
-	for k, x := range outs {
-		t.add(op.Operands[x], back.Results[len(carries)+k])
+	for k, x := range l.inputs {
+		t.add(l.op.Operands[x], back.Results[len(l.carries)+k])
 	}
 }
 

@@ -199,6 +199,7 @@ type vmapRule func(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error)
 // in a pipelined layer.
 func vmapRules() map[ir.Kind]vmapRule {
 	return map[ir.Kind]vmapRule{
+		ir.BitcastConvert:      vmapReshape,
 		ir.BroadcastInDim:      vmapBroadcast,
 		ir.Concatenate:         vmapShift("dimension"),
 		ir.DynamicSlice:        vmapDynamicSlice,
