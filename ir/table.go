@@ -150,7 +150,7 @@ type OpInfo struct {
 	// another; nil for ops that do not combine.
 	Neutral func(t DType) *Literal
 
-	Example string // one statement in MLIR text, over the values in examples_test.go
+	Example string // one statement in MLIR text, over the values in ir/dialect/example_test.go
 }
 
 var (

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ppc/internal/optest"
 	"ppc/ir"
 	"ppc/ir/dialect"
 	"ppc/ir/mlir"
@@ -54,43 +55,29 @@ func parseExample(t *testing.T, k ir.Kind) *ir.Module {
 	return m
 }
 
-// Every example uses its op, verifies, and is printed as it stands in the
-// table; what is printed in either form is read back as the same.
-func TestExamples(t *testing.T) {
-	for _, k := range ir.Kinds() {
-		t.Run(k.String(), func(t *testing.T) {
-			m := parseExample(t, k)
-			uses := 0
-			m.Main().Body.Walk(func(op *ir.Op) {
-				if op.Kind == k {
-					uses++
-				}
-			})
-			if uses == 0 {
-				t.Error("the example does not use the op")
-			}
-			text := mlir.Print(m)
-			if !strings.Contains(text, indent(k.Example())+"\n") {
-				t.Errorf("the example\n%s\nis printed otherwise, in\n%s", indent(k.Example()), text)
-			}
-			for _, generic := range []bool{false, true} {
-				printed := mlir.PrintWith(m, mlir.Options{Generic: generic})
-				again, err := mlir.Parse("printed", []byte(printed))
-				if err != nil {
-					t.Fatalf("%v, in\n%s", err, printed)
-				}
-				if got := mlir.Print(again); got != text {
-					t.Errorf("printed again:\n%s\nwant\n%s", got, text)
-				}
-			}
-		})
-	}
+// Every op has an example, which uses it, verifies, mangled or not, and is
+// printed as it stands in the table; some archive breaks its rules; and what its
+// row says of it is what it computes.
+func TestOp(t *testing.T) {
+	seen, _ := brokenOps(t)
+	optest.Each(t, func(t *testing.T, k ir.Kind) {
+		t.Run("example", func(t *testing.T) { testExample(t, k) })
+		t.Run("mangled", func(t *testing.T) { testMangled(t, k) })
+		t.Run("row", func(t *testing.T) { testRow(t, k) })
+		if !seen[k] && !k.Has(ir.Elementwise) { // elementwise ones stand for each other
+			t.Errorf("no archive in testdata/golden/verify breaks a rule of %s", k)
+		}
+	})
 }
 
 // The ops without a Kind have examples too, which verify and are printed as they
 // stand in the table, and break when mangled without a panic.
 func TestReferenceExamples(t *testing.T) {
+	_, broken := brokenOps(t)
 	for i, row := range dialect.References() {
+		if !broken[row.Name] {
+			t.Errorf("no archive in testdata/golden/verify breaks a rule of %s", row.Name)
+		}
 		text := strings.Replace(exampleModule, "EXAMPLE", indent(row.Example), 1)
 		m, err := mlir.Parse(row.Name, []byte(text))
 		if err != nil {
@@ -118,15 +105,41 @@ func TestReferenceExamples(t *testing.T) {
 	}
 }
 
-// Verify also says something of the examples, mangled.
-func TestVerifyMangledExamples(t *testing.T) {
-	for _, k := range ir.Kinds() {
-		m := parseExample(t, k)
-		r := rand.New(rand.NewPCG(uint64(k), 1))
-		for range 100 {
-			c := m.Clone()
-			dialect.Mangle(r, c)
-			dialect.CheckMangled(t, c)
+// testExample: what is printed in either form is read back as the same.
+func testExample(t *testing.T, k ir.Kind) {
+	m := parseExample(t, k)
+	uses := 0
+	m.Main().Body.Walk(func(op *ir.Op) {
+		if op.Kind == k {
+			uses++
 		}
+	})
+	if uses == 0 {
+		t.Error("the example does not use the op")
+	}
+	text := mlir.Print(m)
+	if !strings.Contains(text, indent(k.Example())+"\n") {
+		t.Errorf("the example\n%s\nis printed otherwise, in\n%s", indent(k.Example()), text)
+	}
+	for _, generic := range []bool{false, true} {
+		printed := mlir.PrintWith(m, mlir.Options{Generic: generic})
+		again, err := mlir.Parse("printed", []byte(printed))
+		if err != nil {
+			t.Fatalf("%v, in\n%s", err, printed)
+		}
+		if got := mlir.Print(again); got != text {
+			t.Errorf("printed again:\n%s\nwant\n%s", got, text)
+		}
+	}
+}
+
+// testMangled: the verifier also says something of the example, mangled.
+func testMangled(t *testing.T, k ir.Kind) {
+	m := parseExample(t, k)
+	r := rand.New(rand.NewPCG(uint64(k), 1))
+	for range 100 {
+		c := m.Clone()
+		dialect.Mangle(r, c)
+		dialect.CheckMangled(t, c)
 	}
 }

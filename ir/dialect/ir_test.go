@@ -171,23 +171,3 @@ func TestFormText(t *testing.T) {
 		t.Error("an unknown property is accepted")
 	}
 }
-
-// Every op says what it is, and its name leads back to it.
-func TestTable(t *testing.T) {
-	for _, k := range ir.Kinds() {
-		if ir.KindByName(k.String()) != k {
-			t.Errorf("%s is not found by its name", k)
-		}
-		if k != ir.Unknown && k.Doc() == "" {
-			t.Errorf("%s has no doc", k)
-		}
-		if k.Example() == "" {
-			t.Errorf("%s has no example", k)
-		}
-		for _, s := range k.Specs() {
-			if k.Spec(s.Name).Name != s.Name {
-				t.Errorf("%s: attribute %s is not found", k, s.Name)
-			}
-		}
-	}
-}

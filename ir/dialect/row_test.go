@@ -1,0 +1,165 @@
+package dialect_test
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ppc/ir"
+	"ppc/ir/eval"
+)
+
+// testRow holds what the row of k says against what k computes.
+func testRow(t *testing.T, k ir.Kind) {
+	if ir.KindByName(k.String()) != k {
+		t.Error("is not found by its name")
+	}
+	if k.Doc() == "" {
+		t.Error("has no doc")
+	}
+	for _, s := range k.Specs() {
+		if k.Spec(s.Name).Name != s.Name {
+			t.Errorf("attribute %s is not found", s.Name)
+		}
+	}
+	if k.Combines() != (k.Neutral(ir.F32) != nil) {
+		t.Errorf("combines: %v, has a neutral number: %v", k.Combines(), k.Neutral(ir.F32) != nil)
+	}
+	if k.Combines() {
+		testNeutral(t, k)
+	}
+	op := exampleOp(t, k)
+	if op == nil || k.Has(ir.Collective) || k.Has(ir.Terminator) {
+		return
+	}
+	testLinear(t, op)
+	testMoves(t, op)
+}
+
+// exampleOp is the op of the example of k.
+func exampleOp(t *testing.T, k ir.Kind) (found *ir.Op) {
+	t.Helper()
+	parseExample(t, k).Main().Body.Walk(func(op *ir.Op) {
+		if op.Kind == k {
+			found = op
+		}
+	})
+	return found
+}
+
+// testNeutral: a number that k combines with the neutral one stays.
+func testNeutral(t *testing.T, k ir.Kind) {
+	for _, elem := range []ir.DType{ir.F64, ir.BF16, ir.I32, ir.I8, ir.UI8, ir.I1} {
+		x := numbersOf(rand.New(rand.NewPCG(1, 1)), ir.Tensor(elem, 8))
+		f := ir.NewFunc("main")
+		v := f.NewArg(f.Body, x.Type, "")
+		b := ir.NewBuilder(f)
+		op := &ir.Op{Kind: k, Operands: []*ir.Value{v, v}}
+		if _, broken := ir.Infer(op); broken != nil {
+			continue
+		}
+		n := b.Broadcast(b.Const(k.Neutral(elem)), x.Type.Shape)
+		b.Return(b.Binary(k, v, n), b.Binary(k, n, v))
+		out, err := eval.Run(&ir.Module{Funcs: []*ir.Func{f}}, f, []*ir.Literal{x}, eval.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range out {
+			if !bytes.Equal(got.Expand(), x.Expand()) {
+				t.Errorf("%s: combined with %s, %s is %s", elem, k.Neutral(elem), x, got)
+			}
+		}
+	}
+}
+
+// testLinear: of sums of the operands in which op is linear, the result is the
+// sum of the results.
+func testLinear(t *testing.T, op *ir.Op) {
+	linear := op.LinearIn()
+	if len(linear) == 0 {
+		return
+	}
+	r := rand.New(rand.NewPCG(2, uint64(op.Kind)))
+	x := operandsOf(r, op)
+	y, sum := slices.Clone(x), slices.Clone(x)
+	for _, i := range linear {
+		y[i] = numbersOf(r, x[i].Type)
+		vs := make([]float64, x[i].Type.NumElements())
+		for e := range vs {
+			vs[e] = x[i].Float(e) + y[i].Float(e)
+		}
+		sum[i] = ir.Floats64(x[i].Type, vs...)
+	}
+	fx, fy, got := runAlone(t, op, x), runAlone(t, op, y), runAlone(t, op, sum)
+	for i := range got {
+		for e := range got[i].Type.NumElements() {
+			if want := fx[i].Float(e) + fy[i].Float(e); got[i].Float(e) != want {
+				t.Fatalf("is not linear in operands %v: element %d of result %d is %v, the sum %v", linear, e, i, got[i].Float(e), want)
+			}
+		}
+	}
+}
+
+// testMoves: the elements of the results are elements of the operands that op
+// moves.
+func testMoves(t *testing.T, op *ir.Op) {
+	moved := op.Moves()
+	if len(moved) == 0 || op.Kind == ir.BitcastConvert || op.Kind == ir.ReducePrecision {
+		return
+	}
+	x := operandsOf(rand.New(rand.NewPCG(3, uint64(op.Kind))), op)
+	have := make(map[float64]bool)
+	for _, i := range moved {
+		for e := range x[i].Type.NumElements() {
+			have[x[i].Float(e)] = true
+		}
+	}
+	for i, l := range runAlone(t, op, x) {
+		for e := range l.Type.NumElements() {
+			if !have[l.Float(e)] {
+				t.Fatalf("element %d of result %d, %v, is in none of the operands %v", e, i, l.Float(e), moved)
+			}
+		}
+	}
+}
+
+// operandsOf are numbers for the operands of op.
+func operandsOf(r *rand.Rand, op *ir.Op) []*ir.Literal {
+	var ls []*ir.Literal
+	for _, v := range op.Operands {
+		ls = append(ls, numbersOf(r, v.Type))
+	}
+	return ls
+}
+
+// numbersOf are small numbers, of which sums and their halves are exact.
+func numbersOf(r *rand.Rand, t *ir.Type) *ir.Literal {
+	vs := make([]float64, t.NumElements())
+	for i := range vs {
+		if vs[i] = math.Ldexp(1, r.IntN(4)); t.Elem == ir.I1 {
+			vs[i] = float64(r.IntN(2))
+		}
+	}
+	return ir.Floats64(t, vs...)
+}
+
+// runAlone is what op makes of args.
+func runAlone(t *testing.T, op *ir.Op, args []*ir.Literal) []*ir.Literal {
+	t.Helper()
+	f := ir.NewFunc("main")
+	sub := make(map[*ir.Value]*ir.Value)
+	c := &ir.Op{Kind: op.Kind, Attrs: op.Attrs, Regions: op.Regions, Results: op.Results}
+	for _, v := range op.Operands {
+		c.Operands = append(c.Operands, f.NewArg(f.Body, v.Type, ""))
+	}
+	c = f.CopyOp(c, sub)
+	f.Body.Ops = append(f.Body.Ops, c)
+	ir.NewBuilder(f).Return(c.Results...)
+	out, err := eval.Run(&ir.Module{Funcs: []*ir.Func{f}}, f, args, eval.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
