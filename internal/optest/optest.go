@@ -32,12 +32,23 @@ type Case struct {
 }
 
 // Op is the op that c is a case of.
-func (c Case) Op() ir.Kind {
-	name, _, _ := strings.Cut(c.Name, " ")
-	if k := ir.KindByName(name); k != ir.Unknown {
-		return k
+func (c Case) Op() ir.Kind { return OpsOf(c.Name)[0] }
+
+// OpsOf are the ops that a test called name is of: the first word, and the second
+// after an "and".
+func OpsOf(name string) []ir.Kind {
+	var ks []ir.Kind
+	for i, word := range strings.Fields(name) {
+		if i > 0 && (i != 2 || !strings.Contains(name, " and ")) {
+			continue
+		}
+		for _, full := range []string{word, "stablehlo." + word} {
+			if k := ir.KindByName(full); k != ir.Unknown {
+				ks = append(ks, k)
+			}
+		}
 	}
-	return ir.KindByName("stablehlo." + name)
+	return ks
 }
 
 // Cases has a case for every op that has a gradient or can be mapped, and more

@@ -28,14 +28,29 @@ func rows() [][]*ir.Literal {
 	return args
 }
 
-func TestCollectives(t *testing.T) {
-	row, channel := ir.Tensor(ir.I32, 2), ir.Channel{Handle: 1, Type: 1}
+// A deviceCase is a function of one row of a grid of devices, and what each device
+// makes of its row.
+type deviceCase struct {
+	name  string
+	build func(b *ir.Builder, in values) values
+	want  [][]int // by device
+}
+
+func (c deviceCase) run(t *testing.T) {
+	m := grid(c.build, ir.Tensor(ir.I32, 2))
+	out, err := RunDevices(m, m.Main(), rows(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d, want := range c.want {
+		equal(t, out[d][0], ints([]int{len(want)}, want...))
+	}
+}
+
+func deviceCases() []deviceCase {
+	channel := ir.Channel{Handle: 1, Type: 1}
 	add := func(b *ir.Builder) []*ir.Block { return []*ir.Block{b.Combiner(ir.Add, ir.I32)} }
-	for _, c := range []struct {
-		name  string
-		build func(b *ir.Builder, in values) values
-		want  [][]int // by device
-	}{
+	return []deviceCase{
 		{"all_gather over y", func(b *ir.Builder, in values) values {
 			return b.Emit(ir.AllGather, in, attrs("all_gather_dim", ir.I64Attr(0), "replica_groups", over("y"), "channel_handle", channel, "use_global_device_ids", ir.Unit{}), nil, []*ir.Type{ir.Tensor(ir.I32, 4)}).Results
 		}, [][]int{{1, 2, 11, 12}, {1, 2, 11, 12}, {21, 22, 31, 32}, {21, 22, 31, 32}}},
@@ -82,17 +97,6 @@ func TestCollectives(t *testing.T) {
 			id := b.Convert(b.Emit(ir.PartitionID, nil, nil, nil, nil).Result(), ir.I32)
 			return values{b.Broadcast(id, []int{1})}
 		}, [][]int{{0}, {1}, {2}, {3}}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			m := grid(c.build, row)
-			out, err := RunDevices(m, m.Main(), rows(), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for d, want := range c.want {
-				equal(t, out[d][0], ints([]int{len(want)}, want...))
-			}
-		})
 	}
 }
 

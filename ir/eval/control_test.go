@@ -22,7 +22,7 @@ func region(b *ir.Builder, end ir.Kind, build func(b *ir.Builder, in values) val
 	return r
 }
 
-func TestControl(t *testing.T) {
+func controlCases() []opCase {
 	branches := func(b *ir.Builder, n int) []*ir.Block {
 		var rs []*ir.Block
 		for i := range n {
@@ -30,7 +30,7 @@ func TestControl(t *testing.T) {
 		}
 		return rs
 	}
-	runCases(t, []opCase{
+	return []opCase{
 		{"while", lits(ints(nil, 0), ints(nil, 1), ints(nil, 5)), func(b *ir.Builder, in values) values { // 2^5; the bound is captured
 			cond := region(b, ir.Return, func(b *ir.Builder, x values) values { return values{b.Compare("LT", x[0], in[2])} }, scalar, scalar)
 			do := region(b, ir.Return, func(b *ir.Builder, x values) values { return values{b.Add(x[0], b.I32(1)), b.Add(x[1], x[1])} }, scalar, scalar)
@@ -46,18 +46,18 @@ func TestControl(t *testing.T) {
 			}
 			return out
 		}, lits(ints(nil, 11), ints(nil, 12), ints(nil, 12))},
-		{"tuple", lits(ints(nil, 1), ints(nil, 2)), func(b *ir.Builder, in values) values {
+		{"tuple and get_tuple_element", lits(ints(nil, 1), ints(nil, 2)), func(b *ir.Builder, in values) values {
 			x := b.Emit(ir.TupleOp, in, nil, nil, nil).Results
 			return b.Emit(ir.GetTupleElement, x, attrs("index", ir.Int{Value: 1, Type: ir.I32}), nil, nil).Results
 		}, lits(ints(nil, 2))},
-		{"transparent", lits(count(2)), func(b *ir.Builder, in values) values {
+		{"optimization_barrier and custom_call", lits(count(2)), func(b *ir.Builder, in values) values {
 			x := b.Emit(ir.OptimizationBarrier, in, nil, nil, nil).Results
 			return b.Emit(ir.CustomCall, x, attrs("call_target_name", ir.Str("Sharding")), nil, in2types(in)).Results
 		}, lits(count(2))},
-		{"ids", nil, func(b *ir.Builder, in values) values {
+		{"partition_id and replica_id", nil, func(b *ir.Builder, in values) values {
 			return values{b.Emit(ir.PartitionID, nil, nil, nil, nil).Result(), b.Emit(ir.ReplicaID, nil, nil, nil, nil).Result()}
 		}, lits(ir.Ints64(ir.Tensor(ir.UI32), 0), ir.Ints64(ir.Tensor(ir.UI32), 0))},
-	})
+	}
 }
 
 func in2types(vs values) []*ir.Type { return ir.Types(vs) }
@@ -85,34 +85,34 @@ func TestCall(t *testing.T) {
 	}
 }
 
-func TestScanRotateCheckpoint(t *testing.T) {
-	runCases(t, []opCase{
-		{"scan", lits(ints(nil, 100), count(3, 2)), func(b *ir.Builder, in values) values {
+func pipelineCases() []opCase {
+	return []opCase{
+		{"pp.scan", lits(ints(nil, 100), count(3, 2)), func(b *ir.Builder, in values) values {
 			body := region(b, ir.PPYield, func(b *ir.Builder, x values) values { // carry + i + sum of the row, the row doubled
 				sum := b.Add(b.Add(x[1], x[0]), b.Reduce(ir.Add, x[2], b.I32(0), 0))
 				return values{sum, b.Add(x[2], x[2])}
 			}, scalar, scalar, ir.Tensor(ir.I32, 2))
 			return b.Emit(ir.PPScan, in, attrs("carries", ir.I64Attr(1), "trip_count", ir.I64Attr(3)), []*ir.Block{body}, nil).Results
 		}, lits(ints(nil, 100+0+1+2+21), ints([]int{3, 2}, 2, 4, 6, 8, 10, 12))},
-		{"scan of nothing", lits(ints(nil, 1), ints([]int{0, 2})), func(b *ir.Builder, in values) values {
+		{"pp.scan of nothing", lits(ints(nil, 1), ints([]int{0, 2})), func(b *ir.Builder, in values) values {
 			body := region(b, ir.PPYield, func(b *ir.Builder, x values) values { return x[1:] }, scalar, scalar, ir.Tensor(ir.I32, 2))
 			return b.Emit(ir.PPScan, in, attrs("carries", ir.I64Attr(1), "trip_count", ir.I64Attr(0)), []*ir.Block{body}, nil).Results
 		}, lits(ints(nil, 1), ints([]int{0, 2}))},
-		{"rotate", lits(count(3, 1), ints([]int{3, 1}, 7, 8, 9)), func(b *ir.Builder, in values) values {
+		{"pp.rotate", lits(count(3, 1), ints([]int{3, 1}, 7, 8, 9)), func(b *ir.Builder, in values) values {
 			one := func(shift int, edge string, operands ...*ir.Value) *ir.Value {
 				return b.Emit(ir.PPRotate, operands, attrs("shift", ir.I64Attr(shift), "edge", ir.Str(edge)), nil, nil).Result()
 			}
 			return values{one(1, "wrap", in[0]), one(1, "zero", in[0]), one(1, "fill", in...), one(-1, "wrap", in[0]), one(-1, "zero", in[0]), one(-1, "fill", in...)}
 		}, lits(ints([]int{3, 1}, 3, 1, 2), ints([]int{3, 1}, 0, 1, 2), ints([]int{3, 1}, 7, 1, 2),
 			ints([]int{3, 1}, 2, 3, 1), ints([]int{3, 1}, 2, 3, 0), ints([]int{3, 1}, 2, 3, 9))},
-		{"checkpoint and name", lits(ints(nil, 2)), func(b *ir.Builder, in values) values {
+		{"pp.checkpoint and pp.name", lits(ints(nil, 2)), func(b *ir.Builder, in values) values {
 			body := region(b, ir.PPYield, func(b *ir.Builder, x values) values {
 				y := b.Emit(ir.PPName, values{b.Mul(x[0], x[0])}, attrs("name", ir.Str("square")), nil, nil).Result()
 				return values{b.Add(y, x[0])}
 			}, scalar)
 			return b.Emit(ir.PPCheckpoint, in, attrs("policy", ir.Dict{}), []*ir.Block{body}, nil).Results
 		}, lits(ints(nil, 6))},
-	})
+	}
 }
 
 // layer returns x * w + side and the sum of that, over a batch of the given size.

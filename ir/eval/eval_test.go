@@ -60,89 +60,89 @@ func equal(t *testing.T, got, want *ir.Literal) {
 
 var inf, nan = math.Inf(1), math.NaN()
 
-func TestUnary(t *testing.T) {
-	for _, c := range []struct {
-		kind    ir.Kind
-		elem    ir.DType
-		x, want []float64
-	}{
-		{ir.Abs, ir.F32, []float64{-1.5, 2, math.Copysign(0, -1), -inf}, []float64{1.5, 2, 0, inf}},
-		{ir.Abs, ir.I8, []float64{-128, -3, 5}, []float64{-128, 3, 5}},
-		{ir.Cbrt, ir.F64, []float64{27, -8}, []float64{3, -2}},
-		{ir.Ceil, ir.F32, []float64{1.2, -1.2}, []float64{2, -1}},
-		{ir.CountLeadingZeros, ir.I16, []float64{0, 1, -1, 255}, []float64{16, 15, 0, 8}},
-		{ir.Cosine, ir.F64, []float64{0, math.Pi}, []float64{1, -1}},
-		{ir.Exponential, ir.F32, []float64{0, 1, -inf}, []float64{1, math.E, 0}},
-		{ir.ExponentialMinusOne, ir.F64, []float64{1e-20, 0}, []float64{1e-20, 0}},
-		{ir.Floor, ir.F32, []float64{1.2, -1.2}, []float64{1, -2}},
-		{ir.Log, ir.F32, []float64{1, 0, -1}, []float64{0, -inf, nan}},
-		{ir.LogPlusOne, ir.F64, []float64{1e-20, -1}, []float64{1e-20, -inf}},
-		{ir.Logistic, ir.F64, []float64{0, -1000, 1000}, []float64{0.5, 0, 1}},
-		{ir.Negate, ir.I8, []float64{-128, 7}, []float64{-128, -7}},
-		{ir.Negate, ir.UI8, []float64{1, 0}, []float64{255, 0}},
-		{ir.Not, ir.I1, []float64{0, 1}, []float64{1, 0}},
-		{ir.Not, ir.UI8, []float64{0, 1}, []float64{255, 254}},
-		{ir.PopulationCount, ir.I8, []float64{-1, 0, 6}, []float64{8, 0, 2}},
-		{ir.RoundNearestAfz, ir.F32, []float64{2.5, -2.5, 0.4}, []float64{3, -3, 0}},
-		{ir.RoundNearestEven, ir.F32, []float64{2.5, 3.5, -2.5}, []float64{2, 4, -2}},
-		{ir.Rsqrt, ir.F32, []float64{4, 0}, []float64{0.5, inf}},
-		{ir.Sign, ir.F32, []float64{-3, 0, 8, nan}, []float64{-1, 0, 1, nan}},
-		{ir.Sign, ir.I32, []float64{-3, 0, 8}, []float64{-1, 0, 1}},
-		{ir.Sine, ir.F64, []float64{0, math.Pi / 2}, []float64{0, 1}},
-		{ir.Sqrt, ir.F32, []float64{2, -1}, []float64{math.Sqrt2, nan}},
-		{ir.Tan, ir.F64, []float64{0}, []float64{0}},
-		{ir.Tanh, ir.F32, []float64{0, inf}, []float64{0, 1}},
-	} {
-		x := floats(c.elem, []int{len(c.x)}, c.x...)
-		m := program(func(b *ir.Builder, in []*ir.Value) []*ir.Value { return []*ir.Value{b.Unary(c.kind, in[0])} }, x.Type)
-		t.Run(c.kind.String()+"_"+c.elem.String(), func(t *testing.T) {
-			equal(t, evaluate(t, m, Options{}, x)[0], floats(c.elem, []int{len(c.x)}, c.want...))
-		})
-	}
+type unaryCase struct {
+	kind    ir.Kind
+	elem    ir.DType
+	x, want []float64
 }
 
-func TestBinary(t *testing.T) {
-	for _, c := range []struct {
-		kind       ir.Kind
-		elem       ir.DType
-		x, y, want []float64
-	}{
-		{ir.Add, ir.F32, []float64{1, 16777216}, []float64{2, 1}, []float64{3, 16777216}},
-		{ir.Add, ir.BF16, []float64{256}, []float64{1}, []float64{256}},
-		{ir.Add, ir.F16, []float64{65504}, []float64{32}, []float64{inf}},
-		{ir.Add, ir.I8, []float64{127, -128}, []float64{1, -1}, []float64{-128, 127}},
-		{ir.Add, ir.UI8, []float64{255}, []float64{1}, []float64{0}},
-		{ir.Add, ir.I1, []float64{1, 1, 0}, []float64{1, 0, 0}, []float64{1, 1, 0}},
-		{ir.And, ir.I8, []float64{-1, 6}, []float64{5, 3}, []float64{5, 2}},
-		{ir.Atan2, ir.F64, []float64{0, 1}, []float64{-1, 0}, []float64{math.Pi, math.Pi / 2}},
-		{ir.Divide, ir.F32, []float64{1, 1, 0}, []float64{3, 0, 0}, []float64{1.0 / 3, inf, nan}},
-		{ir.Divide, ir.I32, []float64{7, -7, 5, math.MinInt32}, []float64{2, 2, 0, -1}, []float64{3, -3, -1, math.MinInt32}},
-		{ir.Divide, ir.UI8, []float64{200, 5}, []float64{3, 0}, []float64{66, 255}},
-		{ir.Maximum, ir.F32, []float64{1, nan, inf}, []float64{2, 1, nan}, []float64{2, nan, nan}},
-		{ir.Maximum, ir.I8, []float64{-1}, []float64{-5}, []float64{-1}},
-		{ir.Minimum, ir.F32, []float64{1, nan}, []float64{2, -inf}, []float64{1, nan}},
-		{ir.Multiply, ir.F32, []float64{3}, []float64{-4}, []float64{-12}},
-		{ir.Multiply, ir.I1, []float64{1, 1}, []float64{1, 0}, []float64{1, 0}},
-		{ir.Multiply, ir.I16, []float64{300}, []float64{300}, []float64{24464}},
-		{ir.Or, ir.UI8, []float64{5}, []float64{2}, []float64{7}},
-		{ir.Power, ir.F64, []float64{2, 4}, []float64{10, 0.5}, []float64{1024, 2}},
-		{ir.Power, ir.I32, []float64{2, 2, -1, 1, 0}, []float64{10, -1, -3, -5, 0}, []float64{1024, 0, -1, 1, 1}},
-		{ir.Remainder, ir.F64, []float64{7.5, -7.5, 1}, []float64{2, 2, 0}, []float64{1.5, -1.5, nan}},
-		{ir.Remainder, ir.I32, []float64{7, -7, 5, math.MinInt32}, []float64{3, 3, 0, -1}, []float64{1, -1, 5, 0}},
-		{ir.ShiftLeft, ir.I8, []float64{1, 1, 1, 3}, []float64{7, 8, -1, 1}, []float64{-128, 0, 0, 6}},
-		{ir.ShiftRightArithmetic, ir.I8, []float64{-128, -1, 64, -3}, []float64{3, 8, 9, 1}, []float64{-16, -1, 0, -2}},
-		{ir.ShiftRightArithmetic, ir.UI8, []float64{128}, []float64{1}, []float64{192}},
-		{ir.ShiftRightLogical, ir.I8, []float64{-128, -1}, []float64{3, 8}, []float64{16, 0}},
-		{ir.Subtract, ir.UI32, []float64{0}, []float64{1}, []float64{math.MaxUint32}},
-		{ir.Xor, ir.I1, []float64{1, 1}, []float64{1, 0}, []float64{0, 1}},
-	} {
-		shape := []int{len(c.x)}
-		x, y := floats(c.elem, shape, c.x...), floats(c.elem, shape, c.y...)
-		m := program(func(b *ir.Builder, in []*ir.Value) []*ir.Value { return []*ir.Value{b.Binary(c.kind, in[0], in[1])} }, x.Type, y.Type)
-		t.Run(c.kind.String()+"_"+c.elem.String(), func(t *testing.T) {
-			equal(t, evaluate(t, m, Options{}, x, y)[0], floats(c.elem, shape, c.want...))
-		})
-	}
+func (c unaryCase) run(t *testing.T) {
+	x := floats(c.elem, []int{len(c.x)}, c.x...)
+	m := program(func(b *ir.Builder, in []*ir.Value) []*ir.Value { return []*ir.Value{b.Unary(c.kind, in[0])} }, x.Type)
+	equal(t, evaluate(t, m, Options{}, x)[0], floats(c.elem, []int{len(c.x)}, c.want...))
+}
+
+var unaryCases = []unaryCase{
+	{ir.Abs, ir.F32, []float64{-1.5, 2, math.Copysign(0, -1), -inf}, []float64{1.5, 2, 0, inf}},
+	{ir.Abs, ir.I8, []float64{-128, -3, 5}, []float64{-128, 3, 5}},
+	{ir.Cbrt, ir.F64, []float64{27, -8}, []float64{3, -2}},
+	{ir.Ceil, ir.F32, []float64{1.2, -1.2}, []float64{2, -1}},
+	{ir.CountLeadingZeros, ir.I16, []float64{0, 1, -1, 255}, []float64{16, 15, 0, 8}},
+	{ir.Cosine, ir.F64, []float64{0, math.Pi}, []float64{1, -1}},
+	{ir.Exponential, ir.F32, []float64{0, 1, -inf}, []float64{1, math.E, 0}},
+	{ir.ExponentialMinusOne, ir.F64, []float64{1e-20, 0}, []float64{1e-20, 0}},
+	{ir.Floor, ir.F32, []float64{1.2, -1.2}, []float64{1, -2}},
+	{ir.Log, ir.F32, []float64{1, 0, -1}, []float64{0, -inf, nan}},
+	{ir.LogPlusOne, ir.F64, []float64{1e-20, -1}, []float64{1e-20, -inf}},
+	{ir.Logistic, ir.F64, []float64{0, -1000, 1000}, []float64{0.5, 0, 1}},
+	{ir.Negate, ir.I8, []float64{-128, 7}, []float64{-128, -7}},
+	{ir.Negate, ir.UI8, []float64{1, 0}, []float64{255, 0}},
+	{ir.Not, ir.I1, []float64{0, 1}, []float64{1, 0}},
+	{ir.Not, ir.UI8, []float64{0, 1}, []float64{255, 254}},
+	{ir.PopulationCount, ir.I8, []float64{-1, 0, 6}, []float64{8, 0, 2}},
+	{ir.RoundNearestAfz, ir.F32, []float64{2.5, -2.5, 0.4}, []float64{3, -3, 0}},
+	{ir.RoundNearestEven, ir.F32, []float64{2.5, 3.5, -2.5}, []float64{2, 4, -2}},
+	{ir.Rsqrt, ir.F32, []float64{4, 0}, []float64{0.5, inf}},
+	{ir.Sign, ir.F32, []float64{-3, 0, 8, nan}, []float64{-1, 0, 1, nan}},
+	{ir.Sign, ir.I32, []float64{-3, 0, 8}, []float64{-1, 0, 1}},
+	{ir.Sine, ir.F64, []float64{0, math.Pi / 2}, []float64{0, 1}},
+	{ir.Sqrt, ir.F32, []float64{2, -1}, []float64{math.Sqrt2, nan}},
+	{ir.Tan, ir.F64, []float64{0}, []float64{0}},
+	{ir.Tanh, ir.F32, []float64{0, inf}, []float64{0, 1}},
+}
+
+type binaryCase struct {
+	kind       ir.Kind
+	elem       ir.DType
+	x, y, want []float64
+}
+
+func (c binaryCase) run(t *testing.T) {
+	shape := []int{len(c.x)}
+	x, y := floats(c.elem, shape, c.x...), floats(c.elem, shape, c.y...)
+	m := program(func(b *ir.Builder, in []*ir.Value) []*ir.Value { return []*ir.Value{b.Binary(c.kind, in[0], in[1])} }, x.Type, y.Type)
+	equal(t, evaluate(t, m, Options{}, x, y)[0], floats(c.elem, shape, c.want...))
+}
+
+var binaryCases = []binaryCase{
+	{ir.Add, ir.F32, []float64{1, 16777216}, []float64{2, 1}, []float64{3, 16777216}},
+	{ir.Add, ir.BF16, []float64{256}, []float64{1}, []float64{256}},
+	{ir.Add, ir.F16, []float64{65504}, []float64{32}, []float64{inf}},
+	{ir.Add, ir.I8, []float64{127, -128}, []float64{1, -1}, []float64{-128, 127}},
+	{ir.Add, ir.UI8, []float64{255}, []float64{1}, []float64{0}},
+	{ir.Add, ir.I1, []float64{1, 1, 0}, []float64{1, 0, 0}, []float64{1, 1, 0}},
+	{ir.And, ir.I8, []float64{-1, 6}, []float64{5, 3}, []float64{5, 2}},
+	{ir.Atan2, ir.F64, []float64{0, 1}, []float64{-1, 0}, []float64{math.Pi, math.Pi / 2}},
+	{ir.Divide, ir.F32, []float64{1, 1, 0}, []float64{3, 0, 0}, []float64{1.0 / 3, inf, nan}},
+	{ir.Divide, ir.I32, []float64{7, -7, 5, math.MinInt32}, []float64{2, 2, 0, -1}, []float64{3, -3, -1, math.MinInt32}},
+	{ir.Divide, ir.UI8, []float64{200, 5}, []float64{3, 0}, []float64{66, 255}},
+	{ir.Maximum, ir.F32, []float64{1, nan, inf}, []float64{2, 1, nan}, []float64{2, nan, nan}},
+	{ir.Maximum, ir.I8, []float64{-1}, []float64{-5}, []float64{-1}},
+	{ir.Minimum, ir.F32, []float64{1, nan}, []float64{2, -inf}, []float64{1, nan}},
+	{ir.Multiply, ir.F32, []float64{3}, []float64{-4}, []float64{-12}},
+	{ir.Multiply, ir.I1, []float64{1, 1}, []float64{1, 0}, []float64{1, 0}},
+	{ir.Multiply, ir.I16, []float64{300}, []float64{300}, []float64{24464}},
+	{ir.Or, ir.UI8, []float64{5}, []float64{2}, []float64{7}},
+	{ir.Power, ir.F64, []float64{2, 4}, []float64{10, 0.5}, []float64{1024, 2}},
+	{ir.Power, ir.I32, []float64{2, 2, -1, 1, 0}, []float64{10, -1, -3, -5, 0}, []float64{1024, 0, -1, 1, 1}},
+	{ir.Remainder, ir.F64, []float64{7.5, -7.5, 1}, []float64{2, 2, 0}, []float64{1.5, -1.5, nan}},
+	{ir.Remainder, ir.I32, []float64{7, -7, 5, math.MinInt32}, []float64{3, 3, 0, -1}, []float64{1, -1, 5, 0}},
+	{ir.ShiftLeft, ir.I8, []float64{1, 1, 1, 3}, []float64{7, 8, -1, 1}, []float64{-128, 0, 0, 6}},
+	{ir.ShiftRightArithmetic, ir.I8, []float64{-128, -1, 64, -3}, []float64{3, 8, 9, 1}, []float64{-16, -1, 0, -2}},
+	{ir.ShiftRightArithmetic, ir.UI8, []float64{128}, []float64{1}, []float64{192}},
+	{ir.ShiftRightLogical, ir.I8, []float64{-128, -1}, []float64{3, 8}, []float64{16, 0}},
+	{ir.Subtract, ir.UI32, []float64{0}, []float64{1}, []float64{math.MaxUint32}},
+	{ir.Xor, ir.I1, []float64{1, 1}, []float64{1, 0}, []float64{0, 1}},
 }
 
 // The two bytes of UI64 that no float64 holds stay exact.

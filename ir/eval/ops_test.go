@@ -36,29 +36,26 @@ type opCase struct {
 	want  []*ir.Literal
 }
 
-func runCases(t *testing.T, cases []opCase) {
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			var params []*ir.Type
-			for _, a := range c.args {
-				params = append(params, a.Type)
-			}
-			out := evaluate(t, program(c.build, params...), Options{}, c.args...)
-			if len(out) != len(c.want) {
-				t.Fatalf("%d results, want %d", len(out), len(c.want))
-			}
-			for i, w := range c.want {
-				equal(t, out[i], w)
-			}
-		})
+// run evaluates c.
+func (c opCase) run(t *testing.T) {
+	var params []*ir.Type
+	for _, a := range c.args {
+		params = append(params, a.Type)
+	}
+	out := evaluate(t, program(c.build, params...), Options{}, c.args...)
+	if len(out) != len(c.want) {
+		t.Fatalf("%d results, want %d", len(out), len(c.want))
+	}
+	for i, w := range c.want {
+		equal(t, out[i], w)
 	}
 }
 
 func lits(ls ...*ir.Literal) []*ir.Literal { return ls }
 
-func TestElementwise(t *testing.T) {
+func elementwiseCases() []opCase {
 	f4 := []int{4}
-	runCases(t, []opCase{
+	return []opCase{
 		{"is_finite", lits(floats(ir.F32, f4, 1, inf, nan, -inf)),
 			func(b *ir.Builder, in values) values {
 				return b.Emit(ir.IsFinite, in, nil, nil, nil).Results
@@ -105,12 +102,12 @@ func TestElementwise(t *testing.T) {
 			func(b *ir.Builder, in values) values {
 				return b.Emit(ir.ReducePrecision, in, attrs("exponent_bits", ir.I64Attr(5), "mantissa_bits", ir.I64Attr(3)), nil, nil).Results
 			}, lits(floats(ir.F32, f4, 1, inf, 0, 1))},
-	})
+	}
 }
 
-func TestMovement(t *testing.T) {
+func movementCases() []opCase {
 	x23 := count(2, 3)
-	runCases(t, []opCase{
+	return []opCase{
 		{"iota", nil, func(b *ir.Builder, in values) values {
 			return values{b.Iota(ir.Tensor(ir.I32, 2, 3), 1), b.Iota(ir.Tensor(ir.F32, 2, 2), 0)}
 		}, lits(ints([]int{2, 3}, 0, 1, 2, 0, 1, 2), floats(ir.F32, []int{2, 2}, 0, 0, 1, 1))},
@@ -146,32 +143,32 @@ func TestMovement(t *testing.T) {
 			lits(ints([]int{3, 2}, 1, 4, 2, 5, 3, 6))},
 		{"transpose 3d", lits(count(2, 1, 3)), func(b *ir.Builder, in values) values { return values{b.Transpose(in[0], 2, 0, 1)} },
 			lits(ints([]int{3, 2, 1}, 1, 4, 2, 5, 3, 6))},
-	})
+	}
 }
 
-func TestDot(t *testing.T) {
-	runCases(t, []opCase{
-		{"matrix", lits(count(2, 3), count(3, 2)), func(b *ir.Builder, in values) values {
+func dotCases() []opCase {
+	return []opCase{
+		{"dot_general of matrices", lits(count(2, 3), count(3, 2)), func(b *ir.Builder, in values) values {
 			return values{b.Dot(in[0], in[1], ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}})}
 		}, lits(ints([]int{2, 2}, 22, 28, 49, 64))},
-		{"transposed and batched", lits(count(2, 2, 2), count(2, 2, 2)), func(b *ir.Builder, in values) values {
+		{"dot_general transposed and batched", lits(count(2, 2, 2), count(2, 2, 2)), func(b *ir.Builder, in values) values {
 			return values{b.Dot(in[0], in[1], ir.Dot{LhsBatch: []int{1}, RhsBatch: []int{0}, LhsContract: []int{2}, RhsContract: []int{2}})}
 		}, lits(ints([]int{2, 2, 2}, 5, 11, 17, 39, 39, 53, 83, 113))},
-		{"outer", lits(count(2), count(3)), func(b *ir.Builder, in values) values { return values{b.Dot(in[0], in[1], ir.Dot{})} },
+		{"dot_general without contraction", lits(count(2), count(3)), func(b *ir.Builder, in values) values { return values{b.Dot(in[0], in[1], ir.Dot{})} },
 			lits(ints([]int{2, 3}, 1, 2, 3, 2, 4, 6))},
-		{"two contracted", lits(count(2, 3), count(3, 2)), func(b *ir.Builder, in values) values {
+		{"dot_general with two contracted", lits(count(2, 3), count(3, 2)), func(b *ir.Builder, in values) values {
 			return values{b.Dot(in[0], in[1], ir.Dot{LhsContract: []int{0, 1}, RhsContract: []int{1, 0}})}
 		}, lits(ints(nil, 1*1+2*3+3*5+4*2+5*4+6*6))},
-		{"rounded once", lits(floats(ir.BF16, []int{5}, 256, 1, 1, 1, 1), floats(ir.BF16, []int{5}, 1, 1, 1, 1, 1)), func(b *ir.Builder, in values) values {
+		{"dot_general rounded once", lits(floats(ir.BF16, []int{5}, 256, 1, 1, 1, 1), floats(ir.BF16, []int{5}, 1, 1, 1, 1, 1)), func(b *ir.Builder, in values) values {
 			return values{b.Dot(in[0], in[1], ir.Dot{LhsContract: []int{0}, RhsContract: []int{0}})}
 		}, lits(floats(ir.BF16, nil, 260))},
-		{"wider result", lits(ir.Ints64(ir.Tensor(ir.I8, 2), 100, 100), ir.Ints64(ir.Tensor(ir.I8, 2), 100, 100)), func(b *ir.Builder, in values) values {
+		{"dot_general to a wider type", lits(ir.Ints64(ir.Tensor(ir.I8, 2), 100, 100), ir.Ints64(ir.Tensor(ir.I8, 2), 100, 100)), func(b *ir.Builder, in values) values {
 			return b.Emit(ir.DotGeneral, in, attrs("dot_dimension_numbers", ir.Dot{LhsContract: []int{0}, RhsContract: []int{0}}), nil, []*ir.Type{ir.Tensor(ir.I32)}).Results
 		}, lits(ints(nil, 20000))},
-		{"nothing contracted", lits(ints([]int{0, 2}), ints([]int{0, 2})), func(b *ir.Builder, in values) values {
+		{"dot_general of nothing", lits(ints([]int{0, 2}), ints([]int{0, 2})), func(b *ir.Builder, in values) values {
 			return values{b.Dot(in[0], in[1], ir.Dot{LhsContract: []int{0}, RhsContract: []int{0}})}
 		}, lits(ints([]int{2, 2}, 0, 0, 0, 0))},
-	})
+	}
 }
 
 // argmax returns a region of pairs (value, index) that keeps the larger value,
@@ -205,27 +202,27 @@ func viaIf(b *ir.Builder) *ir.Block {
 	return r
 }
 
-func TestReduce(t *testing.T) {
-	runCases(t, []opCase{
-		{"add", lits(count(2, 3), ints(nil, 10)), func(b *ir.Builder, in values) values {
+func reduceCases() []opCase {
+	return []opCase{
+		{"reduce by add", lits(count(2, 3), ints(nil, 10)), func(b *ir.Builder, in values) values {
 			return values{b.Reduce(ir.Add, in[0], in[1], 1), b.Reduce(ir.Add, in[0], in[1], 0), b.Reduce(ir.Add, in[0], in[1], 0, 1), b.Reduce(ir.Add, in[0], in[1])}
 		}, lits(ints([]int{2}, 16, 25), ints([]int{3}, 15, 17, 19), ints(nil, 31), ints([]int{2, 3}, 11, 12, 13, 14, 15, 16))},
-		{"rounds once", lits(floats(ir.BF16, []int{4}, 256, 1, 1, 1), floats(ir.BF16, nil, 0)), func(b *ir.Builder, in values) values {
+		{"reduce rounds once", lits(floats(ir.BF16, []int{4}, 256, 1, 1, 1), floats(ir.BF16, nil, 0)), func(b *ir.Builder, in values) values {
 			return values{b.Reduce(ir.Add, in[0], in[1], 0)}
 		}, lits(floats(ir.BF16, nil, 260))},
-		{"argmax", lits(ints([]int{2, 3}, 1, 5, 5, 9, 2, 9), ints(nil, -100), ints(nil, -1)), func(b *ir.Builder, in values) values {
+		{"reduce by argmax", lits(ints([]int{2, 3}, 1, 5, 5, 9, 2, 9), ints(nil, -100), ints(nil, -1)), func(b *ir.Builder, in values) values {
 			i := b.Iota(in[0].Type, 1)
 			return b.Emit(ir.Reduce, values{in[0], i, in[1], in[2]}, attrs("dimensions", ir.Ints{1}), []*ir.Block{argmax(b)}, nil).Results
 		}, lits(ints([]int{2}, 5, 9), ints([]int{2}, 1, 0))},
-		{"region with control flow", lits(ints([]int{2, 3}, 1, -2, 3, -4, -5, 6), ints(nil, 0)), func(b *ir.Builder, in values) values {
+		{"reduce by a region with control flow", lits(ints([]int{2, 3}, 1, -2, 3, -4, -5, 6), ints(nil, 0)), func(b *ir.Builder, in values) values {
 			return b.Emit(ir.Reduce, in, attrs("dimensions", ir.Ints{1}), []*ir.Block{viaIf(b)}, nil).Results
 		}, lits(ints([]int{2}, 4, 6))},
-		{"arguments returned crosswise", lits(count(3), ints([]int{3}, 7, 8, 9), ints(nil, 0)), func(b *ir.Builder, in values) values {
+		{"reduce to arguments crosswise", lits(count(3), ints([]int{3}, 7, 8, 9), ints(nil, 0)), func(b *ir.Builder, in values) values {
 			i32 := ir.Tensor(ir.I32)
 			swap := region(b, ir.Return, func(b *ir.Builder, x values) values { return values{x[3], x[2]} }, i32, i32, i32, i32)
 			return b.Emit(ir.Reduce, values{in[0], in[1], in[2], in[2]}, attrs("dimensions", ir.Ints{0}), []*ir.Block{swap}, nil).Results
 		}, lits(ints(nil, 9), ints(nil, 3))},
-		{"empty", lits(ints([]int{0, 2}), ints(nil, 7)), func(b *ir.Builder, in values) values { return values{b.Reduce(ir.Add, in[0], in[1], 0)} },
+		{"reduce of nothing", lits(ints([]int{0, 2}), ints(nil, 7)), func(b *ir.Builder, in values) values { return values{b.Reduce(ir.Add, in[0], in[1], 0)} },
 			lits(ints([]int{2}, 7, 7))},
 		{"reduce_window", lits(count(4), ints(nil, 0)), func(b *ir.Builder, in values) values {
 			return b.Emit(ir.ReduceWindow, in, attrs("window_dimensions", ir.Ints{2}, "window_strides", ir.Ints{2}, "base_dilations", ir.Ints{2}, "window_dilations", ir.Ints{2},
@@ -234,19 +231,19 @@ func TestReduce(t *testing.T) {
 		{"reduce_window 2d", lits(count(3, 3), ints(nil, -9)), func(b *ir.Builder, in values) values {
 			return b.Emit(ir.ReduceWindow, in, attrs("window_dimensions", ir.Ints{2, 2}), []*ir.Block{b.Combiner(ir.Maximum, ir.I32)}, nil).Results
 		}, lits(ints([]int{2, 2}, 5, 6, 8, 9))},
-	})
+	}
 }
 
 // More elements than a body holds at once: parts join without a seam.
-func TestReduceWide(t *testing.T) {
+func wideCases() []opCase {
 	n := 2*maxWidth + 5
-	runCases(t, []opCase{{"wide", lits(count(2, n), ints(nil, 0)), func(b *ir.Builder, in values) values {
+	return []opCase{{"reduce of many", lits(count(2, n), ints(nil, 0)), func(b *ir.Builder, in values) values {
 		row := b.Reshape(b.SliceDim(in[0], 0, 0, 1), n)
 		return values{b.Sub(b.Reduce(ir.Add, in[0], in[1], 0), b.Add(row, row))}
-	}, lits(ir.SplatOf(ir.Tensor(ir.I32, n), float64(n)))}})
+	}, lits(ir.SplatOf(ir.Tensor(ir.I32, n), float64(n)))}}
 }
 
-func TestSort(t *testing.T) {
+func sortCases() []opCase {
 	less := func(b *ir.Builder, direction string, operands int) *ir.Block {
 		r := new(ir.Block)
 		var a values
@@ -257,18 +254,18 @@ func TestSort(t *testing.T) {
 		in.Emit(ir.Return, values{in.Compare(direction, a[0], a[1])}, nil, nil, nil)
 		return r
 	}
-	runCases(t, []opCase{
-		{"rows", lits(ints([]int{2, 3}, 3, 1, 2, 6, 5, 4)), func(b *ir.Builder, in values) values {
+	return []opCase{
+		{"sort of rows", lits(ints([]int{2, 3}, 3, 1, 2, 6, 5, 4)), func(b *ir.Builder, in values) values {
 			return b.Emit(ir.Sort, in, attrs("dimension", ir.I64Attr(1), "is_stable", ir.Bool(true)), []*ir.Block{less(b, "LT", 1)}, nil).Results
 		}, lits(ints([]int{2, 3}, 1, 2, 3, 4, 5, 6))},
-		{"columns, stable, two operands", lits(ints([]int{3, 1}, 1, 2, 1), ints([]int{3, 1}, 7, 8, 9)), func(b *ir.Builder, in values) values {
+		{"sort of columns, stable, two operands", lits(ints([]int{3, 1}, 1, 2, 1), ints([]int{3, 1}, 7, 8, 9)), func(b *ir.Builder, in values) values {
 			return b.Emit(ir.Sort, in, attrs("dimension", ir.I64Attr(0), "is_stable", ir.Bool(true)), []*ir.Block{less(b, "GT", 2)}, nil).Results
 		}, lits(ints([]int{3, 1}, 2, 1, 1), ints([]int{3, 1}, 8, 7, 9))},
-	})
+	}
 }
 
-func TestIndexing(t *testing.T) {
-	runCases(t, []opCase{
+func indexingCases() []opCase {
+	return []opCase{
 		{"gather rows", lits(count(3, 2), ints([]int{2, 1}, 2, 9)), func(b *ir.Builder, in values) values {
 			return b.Emit(ir.Gather, in, attrs("dimension_numbers", ir.GatherDims{OffsetDims: []int{1}, CollapsedSliceDims: []int{0}, StartIndexMap: []int{0}, IndexVectorDim: 1},
 				"slice_sizes", ir.Ints{1, 2}), nil, nil).Results
@@ -297,5 +294,5 @@ func TestIndexing(t *testing.T) {
 			return b.Emit(ir.Scatter, in, attrs("scatter_dimension_numbers", ir.ScatterDims{UpdateWindowDims: []int{0}, ScatterDimsToOperandDims: []int{0}}),
 				[]*ir.Block{b.Combiner(ir.Add, ir.I32)}, nil).Results
 		}, lits(ints([]int{4}, 1, 2, 3, 14))},
-	})
+	}
 }
