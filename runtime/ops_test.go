@@ -2,11 +2,14 @@ package runtime_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
+	"ppc/internal/optest"
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/runtime"
@@ -147,57 +150,84 @@ func agreeOn(t *testing.T, what string, tol map[ir.DType]float64, m *ir.Module, 
 	}
 }
 
-// Every op that may stand in a program for one device has a row.
-func TestRows(t *testing.T) {
-	for _, k := range ir.Kinds() {
-		if k.Has(ir.Terminator) || k.Has(ir.Pipeline) || k.Has(ir.Composite) || k == ir.Unknown || strings.HasPrefix(k.String(), "sdy.") {
-			continue
-		}
-		if !runtime.HasRow(k) {
-			t.Errorf("%s has no row", k)
-		}
-	}
+// hasRow reports whether ops of kind k may stand in a program for one device.
+func hasRow(k ir.Kind) bool {
+	return !k.Has(ir.Terminator) && !k.Has(ir.Pipeline) && !k.Has(ir.Composite) && k != ir.Unknown && !strings.HasPrefix(k.String(), "sdy.")
 }
 
-// Every elementwise op on every element type that it takes.
-func TestElementwise(t *testing.T) {
+// untested are ops that no case of their own is of.
+var untested = map[ir.Kind]string{
+	ir.Constant: "is in every program", ir.Call: "is of several functions: TestCall", ir.CompositeCall: "likewise", ir.CustomCall: "its target alone knows",
+}
+
+// Every op that may stand in a program for one device has a row, and a case, in
+// which it computes what the evaluator says, on every element type that it takes.
+func TestOp(t *testing.T) {
+	cases := make(map[ir.Kind][]opCase)
+	for i, c := range structureCases {
+		cases[c.kind] = append(cases[c.kind], opCase{c.name, func(t *testing.T) { testStructure(t, i) }})
+	}
+	for _, name := range slices.Sorted(maps.Keys(collectiveCases)) {
+		ks := optest.OpsOf(name)
+		if len(ks) == 0 {
+			t.Errorf("the case %q is called after no op", name)
+		}
+		for _, k := range ks {
+			cases[k] = append(cases[k], opCase{name, func(t *testing.T) { testCollective(t, name) }})
+		}
+	}
+	optest.Each(t, func(t *testing.T, k ir.Kind) {
+		if has := runtime.HasRow(k); has != hasRow(k) {
+			t.Errorf("%s has a row in runtime/rows.go, runtime/meetings.go or runtime/kernel/table.go: %v, want %v", k, has, hasRow(k))
+		}
+		if k.Has(ir.Elementwise) && runtime.HasRow(k) || k == ir.BitcastConvert {
+			t.Run("every type", func(t *testing.T) { testElementwise(t, k) })
+		} else if reason := untested[k]; hasRow(k) && len(cases[k]) == 0 && reason == "" {
+			t.Errorf("%s has no case in structureCases, runtime/structure_test.go, or collectiveCases, runtime/collective_test.go", k)
+		}
+		for _, c := range cases[k] {
+			t.Run(c.name, c.run)
+		}
+	})
+}
+
+type opCase struct {
+	name string
+	run  func(t *testing.T)
+}
+
+// testElementwise runs k on every element type that it takes.
+func testElementwise(t *testing.T, k ir.Kind) {
 	special := map[ir.Kind]func(t *testing.T, rng *rand.Rand, elem ir.DType){
 		ir.Convert: testConvert, ir.BitcastConvert: testBitcast, ir.Compare: testCompare, ir.Select: testSelect, ir.Clamp: testClamp, ir.ReducePrecision: testReducePrecision,
 	}
-	for _, k := range ir.Kinds() {
-		if !k.Has(ir.Elementwise) || !runtime.HasRow(k) {
+	rng := rand.New(rand.NewPCG(1, uint64(k)))
+	n := 0
+	for _, elem := range computed() {
+		if test := special[k]; test != nil {
+			test(t, rng, elem)
+			n++
 			continue
 		}
-		t.Run(k.String(), func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(1, uint64(k)))
-			n := 0
-			for _, elem := range computed() {
-				if test := special[k]; test != nil {
-					test(t, rng, elem)
-					n++
-					continue
-				}
-				params := make([]*ir.Type, k.NumOperands().Max)
-				for i := range params {
-					params[i] = ir.Tensor(elem, 3, 300)
-				}
-				if !infers(k, params) {
-					continue
-				}
-				n++
-				tol := elementwise
-				if units := kernel.Bound(k, elem); units > 0 {
-					unit := map[ir.DType]float64{ir.F32: 0x1p-23, ir.F64: 0x1p-52}[elem]
-					tol = map[ir.DType]float64{elem: units * unit}
-				}
-				agree(t, elem.String(), tol, rng, !elem.IsComplex(), params, func(b *ir.Builder, in []*ir.Value) []*ir.Value {
-					return b.Emit(k, in, nil, nil, nil).Results
-				})
-			}
-			if n == 0 {
-				t.Error("no element type")
-			}
+		params := make([]*ir.Type, k.NumOperands().Max)
+		for i := range params {
+			params[i] = ir.Tensor(elem, 3, 300)
+		}
+		if !infers(k, params) {
+			continue
+		}
+		n++
+		tol := elementwise
+		if units := kernel.Bound(k, elem); units > 0 {
+			unit := map[ir.DType]float64{ir.F32: 0x1p-23, ir.F64: 0x1p-52}[elem]
+			tol = map[ir.DType]float64{elem: units * unit}
+		}
+		agree(t, elem.String(), tol, rng, !elem.IsComplex(), params, func(b *ir.Builder, in []*ir.Value) []*ir.Value {
+			return b.Emit(k, in, nil, nil, nil).Results
 		})
+	}
+	if n == 0 {
+		t.Error("no element type")
 	}
 }
 
