@@ -29,29 +29,6 @@ func again(t *testing.T, text string) string {
 	return out
 }
 
-// TestRoundTrip holds that what Print writes is a sound module that prints the
-// same.
-func TestRoundTrip(t *testing.T) {
-	for _, p := range programs {
-		t.Run(p.name, func(t *testing.T) {
-			text, err := Print(module(p.name, p.mesh, p.build))
-			if err != nil {
-				t.Fatal(err)
-			}
-			m, err := Parse(p.name+".hlo", []byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := ir.Verify(m); err != nil {
-				t.Error(err)
-			}
-			if diff := cmp.Diff(text, again(t, text)); diff != "" {
-				t.Errorf("-printed +printed again:\n%s", diff)
-			}
-		})
-	}
-}
-
 // readable holds that src is read, and prints as a text that prints the same.
 func readable(src string) error {
 	m, err := Parse("in.hlo", []byte(src))

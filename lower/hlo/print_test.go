@@ -3,7 +3,6 @@ package hlo
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,16 +39,6 @@ func TestPrint(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestRows holds that every op that may stand in a per-device program has a row.
-func TestRows(t *testing.T) {
-	for _, k := range ir.Kinds() {
-		final := !k.Has(ir.Pipeline) && !k.Has(ir.Composite) && !k.Has(ir.Terminator) && !strings.HasPrefix(k.String(), "sdy.")
-		if has := rowOf(k) != nil; has != final {
-			t.Errorf("%s: has a row: %v, want %v", k, has, final)
-		}
 	}
 }
 

@@ -19,6 +19,7 @@ var programs = []struct {
 	{"control", nil, controlProgram},
 	{"constants", nil, constantsProgram},
 	{"nested_loops", nil, nestedLoops},
+	{"algebra", nil, algebraProgram},
 	{"collectives", []ir.MeshAxis{{Name: "stage", Size: 2}, {Name: "data", Size: 4}}, collectivesProgram},
 	{"broadcast", []ir.MeshAxis{{Name: "stage", Size: 2}, {Name: "data", Size: 4}}, broadcastProgram},
 	{"ring", []ir.MeshAxis{{Name: "stage", Size: 4}, {Name: "fsdp", Size: 2}}, ringProgram},
@@ -198,6 +199,25 @@ func constantsProgram(b *ir.Builder) {
 		c(ir.Ints64(ir.Tensor(ir.I8, 2, 2), 1, -2, 3, -4)), c(ir.Ints64(ir.Tensor(ir.UI64), -1)), c(ir.Ints64(ir.Tensor(ir.I1, 2), 1, 0)), c(nan),
 		c(ir.Floats64(ir.Tensor(ir.C64, 2), 1, 2)), c(&ir.Literal{Type: ir.Tensor(ir.F32, 0, 2)}), c(&ir.Literal{Type: ir.Tensor(ir.F32, 2, 0)}), b.Splat(ir.Tensor(ir.F16, 3, 4), 1.5),
 		b.Convert(c(&ir.Literal{Type: ir.Tensor(ir.F8E4M3FN, 3), Data: []byte{0x38, 0x7f, 0x01}}), ir.F32), b.Splat(ir.Tensor(ir.F32, 1), 2))
+}
+
+// algebraProgram has linear algebra, complex numbers and random bits.
+func algebraProgram(b *ir.Builder) {
+	x, y := param(b, "x", ir.F32, 2, 3, 3), param(b, "y", ir.F32, 2, 3, 2)
+	attr := func(name string, a ir.Attr) ir.NamedAttr { return ir.NamedAttr{Name: name, Attr: a} }
+	one := func(k ir.Kind, operands []*ir.Value, attrs ...ir.NamedAttr) *ir.Value {
+		return b.Emit(k, operands, ir.AttrsOf(attrs...), nil, nil).Result()
+	}
+	eye := b.Convert(b.Compare("EQ", b.Iota(ir.Tensor(ir.I32, 2, 3, 3), 1), b.Iota(ir.Tensor(ir.I32, 2, 3, 3), 2)), ir.F32)
+	square := b.Dot(x, x, ir.Dot{LhsBatch: []int{0}, RhsBatch: []int{0}, LhsContract: []int{2}, RhsContract: []int{2}})
+	factor := one(ir.Cholesky, []*ir.Value{b.Add(square, eye)}, attr("lower", ir.Bool(true)))
+	solved := one(ir.TriangularSolve, []*ir.Value{factor, y}, attr("left_side", ir.Bool(true)), attr("lower", ir.Bool(true)), attr("unit_diagonal", ir.Bool(false)),
+		attr("transpose_a", ir.HLOEnum("transpose", "TRANSPOSE")))
+	z := one(ir.ComplexOp, []*ir.Value{x, square})
+	spectrum := one(ir.FFT, []*ir.Value{z}, attr("fft_type", ir.HLOEnum("fft_type", "FFT")), attr("fft_length", ir.Ints{3}))
+	bits := b.Emit(ir.RngBitGenerator, []*ir.Value{b.Const(ir.Ints64(ir.Tensor(ir.UI64, 2), 7, 9))}, ir.AttrsOf(attr("rng_algorithm", ir.HLOEnum("rng_algorithm", "THREE_FRY"))), nil,
+		[]*ir.Type{ir.Tensor(ir.UI64, 2), ir.Tensor(ir.UI32, 4)}).Results
+	b.Return(factor, solved, b.Unary(ir.Real, spectrum), b.Unary(ir.Imag, spectrum), bits[0], bits[1], one(ir.ReplicaID, nil))
 }
 
 // nestedLoops captures values over two levels, and one loop's value in another.
