@@ -3,7 +3,6 @@ package passes
 import (
 	"slices"
 	"sync"
-	"testing"
 
 	"ppc/ir"
 	"ppc/ir/eval"
@@ -192,30 +191,4 @@ func (g *programMaker) sortPairs() *ir.Value {
 	in.Emit(ir.Return, []*ir.Value{in.Compare("GT", a[0], a[1])}, nil, nil, nil)
 	attrs := ir.AttrsOf(facts.Named("dimension", ir.I64Attr(g.r.IntN(x.Type.Rank()))), facts.Named("is_stable", ir.Bool(true)))
 	return g.b.Emit(ir.Sort, []*ir.Value{x, y}, attrs, []*ir.Block{r}, nil).Results[1]
-}
-
-// neverRandom says of ops of the table why no random program has them. The
-// traits Pipeline and Composite say it of others: they are lowered before.
-var neverRandom = map[ir.Kind]string{
-	ir.Unknown: "nothing is known of it, so it has no numbers to compare",
-	ir.PPYield: "it ends regions of ops that are lowered before",
-}
-
-// Random programs have every op of the table, but for those of which it is said
-// why not.
-func TestRandomCoversTable(t *testing.T) {
-	seen := make(map[ir.Kind]bool)
-	meshes := wildMeshes()
-	for seed := range uint64(4 * randomPrograms) {
-		m, _ := wildProgram(seed, meshes[seed%uint64(len(meshes))], 1+int(seed%12))
-		m.Main().Body.Walk(func(op *ir.Op) { seen[op.Kind] = true })
-	}
-	for _, k := range ir.Kinds() {
-		switch reason, never := neverRandom[k]; {
-		case never && (seen[k] || reason == ""):
-			t.Errorf("%s: said to be in no random program, but is", k)
-		case !never && !seen[k] && !k.Has(ir.Pipeline) && !k.Has(ir.Composite):
-			t.Errorf("%s: in no random program, and neverRandom does not say why", k)
-		}
-	}
 }
