@@ -95,7 +95,7 @@ func everyCommand(t *testing.T, lang, text string) {
 // Random programs that the verifier takes go through every command.
 func TestCommandsOnVerified(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 150 {
+	for range 50 {
 		if m, text := verifiedProgram(randomBytes(r, 60), 8); m != nil {
 			everyCommand(t, "mlir", text)
 		}
