@@ -134,7 +134,7 @@ func overData(s *stats.Stats) map[string]string {
 
 // An optimizer that is sharded over data adds collectives of its own, all
 // outside of loops: those inside are the same, one by one.
-func TestShardedOptimizerOutsideLoops(t *testing.T) {
+func TestUpdateIsShardedOutsideLoops(t *testing.T) {
 	inLoops := func(set []string, zero bool) (lines []string, outside int) {
 		set = slices.Concat(zeroMesh, set, []string{fmt.Sprint("train.shard_optimizer_over_data=", zero)})
 		for _, c := range measure(t, `include "llama.pp"`, lang.Options{Set: set, Train: true}).Collectives {
