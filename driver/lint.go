@@ -55,6 +55,16 @@ func Lint(ctx context.Context, src *Source, opts LintOptions) ([]*Finding, error
 	if err != nil {
 		return nil, err
 	}
+	found, err := p.lint(ctx, src.name())
+	if err != nil {
+		return nil, err
+	}
+	return wanted(found, opts), nil
+}
+
+// lint compiles p and returns what is found in it, and what its language and the
+// passes warn of, which nobody else hears of.
+func (p *program) lint(ctx context.Context, name string) ([]*Finding, error) {
 	passed := lint.Before(p.m)
 	p.warn = func(d *diag.Diagnostic) { p.warnings = append(p.warnings, d) }
 	p.hear = func(w *pass.Error) {
@@ -66,11 +76,11 @@ func Lint(ctx context.Context, src *Source, opts LintOptions) ([]*Finding, error
 		return nil, err
 	}
 	rep := moduleReproducer(p.m, "", "lint", "ppc lint %s")
-	found, err := guard(ctx, "linting "+src.name(), rep, func() ([]*Finding, error) { return lint.Of(p.m, passed) })
+	found, err := guard(ctx, "linting "+name, rep, func() ([]*Finding, error) { return lint.Of(p.m, passed) })
 	if err != nil {
-		return nil, inFile(src.name(), err)
+		return nil, inFile(name, err)
 	}
-	return wanted(append(languageFindings(p.warnings), found...), opts), nil
+	return append(languageFindings(p.warnings), found...), nil
 }
 
 // languageFindings is what the language warns of as findings.

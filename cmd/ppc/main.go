@@ -6,6 +6,8 @@
 //	ppc check FILE...  check programs
 //	ppc lint  FILE...  find transfers and memory that programs need not pay for
 //	ppc import maxtext make a .pp program of a configuration of MaxText
+//	ppc report FILE    print what a program does: schedule, memory, collectives
+//	ppc diff   A [B]   print in what two programs differ
 //	ppc fmt   FILE...  format .pp files
 //	ppc compile FILE   compile a program ahead of time for devices that need not be there
 //	ppc engines        list what programs can run on
@@ -127,6 +129,8 @@ type commands struct {
 	Check   checkCmd   `cmd:"" help:"Parse, type-check and validate every setting; find what would not run."`
 	Lint    lintCmd    `cmd:"" help:"Find transfers and memory that programs need not pay for; exit 1 if there are findings."`
 	Import  importCmd  `cmd:"" help:"Make a .pp program of another system's configuration."`
+	Report  reportCmd  `cmd:"" help:"Show what a program does before it runs: schedule, gathers, memory, collectives, residuals, findings."`
+	Diff    diffCmd    `cmd:"" help:"Show in what two programs differ, or one under two choices of settings; exit 1 if in anything."`
 	Fmt     fmtCmd     `cmd:"" help:"Format .pp files; a formatted file stays as it is."`
 	Compile compileCmd `cmd:"" help:"Compile a program ahead of time by a PJRT plugin, for devices that need not be there: bytes per device, collectives."`
 	Engines enginesCmd `cmd:"" help:"List what programs can run on here: goroutines and PJRT plugins, with versions and devices, or why not."`

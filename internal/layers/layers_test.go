@@ -15,7 +15,7 @@ import (
 // tests; internal/* is open to all. What is not here may import none.
 //
 //	ir <- ir/dialect <- ir/facts <- passes/pass, passes/rewrite, passes/layout <- the rooms of passes <- passes
-//	ir, ir/dialect <- ir/mlir, ir/lang, ir/eval, ir/xla <- passes <- lower, lower/hlo, lower/flow, lower/stats, lower/lint <- driver <- cmd/ppc
+//	ir, ir/dialect <- ir/mlir, ir/lang, ir/eval, ir/xla <- passes <- lower, lower/hlo, lower/flow, lower/stats, lower/lint, lower/report <- driver <- cmd/ppc
 //	ir, lower/fuse <- runtime/kernel, runtime <- driver
 var allowed = map[string][]string{
 	"ir/dialect": {"ir"},
@@ -56,13 +56,15 @@ var allowed = map[string][]string{
 	"lower/stats": {"ir", "lower/flow"},
 	"lower/lint":  {"ir", "passes/pass", "passes/propagate", "lower", "lower/flow", "lower/hlo", "lower/stats"},
 
+	"lower/report": {"ir", "ir/facts", "lower/flow", "lower/hlo", "lower/lint", "lower/stats"},
+
 	"runtime/kernel": {"ir", "ir/dialect", "lower/fuse"},
 	"runtime":        {"ir", "lower/fuse", "runtime/kernel"},
 	"runtime/pjrt":   {"ir"},
 
 	"import/maxtext": {"ir/lang/syntax"},
 
-	"driver": {"import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/lint", "lower/stats", "runtime", "runtime/kernel", "runtime/pjrt"},
+	"driver": {"import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/lint", "lower/report", "lower/stats", "runtime", "runtime/kernel", "runtime/pjrt"},
 
 	"cmd/ppc": {"driver", "runtime/pjrt"},
 }

@@ -20,7 +20,7 @@ func (s *Stats) JSON() string {
 		rows = append(rows, collectiveRow{c.Kind, c.Name, c.Loop, c.Axes, c.Group, several(c.Slices), c.Bytes, c.Moved, countJSON(c.Executions)})
 	}
 	for _, r := range s.Residuals {
-		rows = append(rows, residualRow{r.Name, r.Loop, typeText(r.Type), r.Bytes, r.Why})
+		rows = append(rows, residualRow{r.Name, r.Loop, TypeText(r.Type), r.Bytes, r.Why})
 	}
 	for _, row := range rows {
 		if err := e.Encode(row); err != nil {
@@ -62,7 +62,7 @@ type arrayRow struct {
 	Bytes int    `json:"bytes"`
 }
 
-func jsonArray(a Array) arrayRow { return arrayRow{a.Name, typeText(a.Type), a.Bytes} }
+func jsonArray(a Array) arrayRow { return arrayRow{a.Name, TypeText(a.Type), a.Bytes} }
 
 func jsonArrays(as []Array) []arrayRow {
 	rows := make([]arrayRow, len(as))

@@ -299,7 +299,10 @@ func (l *liveness) make(v *ir.Value) {
 func (l *liveness) take(v *ir.Value, b *buffer) {
 	if !b.kept {
 		l.count(b, -b.bytes)
-		b.class, b.of = l.class[v.ID], v
+		b.class = l.class[v.ID]
+		if v.Name != "" || v.Def.Kind.Has(ir.Elementwise) { // else it is the same value, updated
+			b.of = v
+		}
 		l.count(b, b.bytes)
 	}
 	l.share(v, []*buffer{b})

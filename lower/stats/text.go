@@ -66,7 +66,7 @@ func arraysText(t *table, title string, arrays []Array) {
 	t.row("    "+title, "", SizeText(total), strconv.Itoa(len(arrays)))
 	for _, a := range arrays {
 		if !single(a.Type) {
-			t.row("      "+named(a.Name), typeText(a.Type), SizeText(a.Bytes), "")
+			t.row("      "+named(a.Name), TypeText(a.Type), SizeText(a.Bytes), "")
 		}
 	}
 	if scalars > 0 {
@@ -135,7 +135,7 @@ type collectiveLine struct {
 }
 
 func count(lines []*collectiveLine, c *Collective) []*collectiveLine {
-	title := c.Kind + " " + c.over()
+	title := c.Kind + " " + c.Over()
 	i := slices.IndexFunc(lines, func(l *collectiveLine) bool { return l.title == title })
 	if i < 0 {
 		i = len(lines)
@@ -149,7 +149,8 @@ func count(lines []*collectiveLine, c *Collective) []*collectiveLine {
 	return lines
 }
 
-func (c *Collective) over() string {
+// Over says which devices a group has: over fsdp.
+func (c *Collective) Over() string {
 	switch {
 	case c.Axes != "" && c.Slices > 1:
 		return fmt.Sprintf("over %s, %d slices", c.Axes, c.Slices)
@@ -178,7 +179,7 @@ func (s *Stats) residualsText() *table {
 			loop = r.Loop
 			t.row("  "+loop, "", "", "")
 		}
-		t.row("    "+named(r.Name), typeText(r.Type), SizeText(r.Bytes), r.Why)
+		t.row("    "+named(r.Name), TypeText(r.Type), SizeText(r.Bytes), r.Why)
 	}
 	return t
 }
@@ -204,8 +205,8 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// typeText is t as f32[2,64].
-func typeText(t *ir.Type) string {
+// TypeText is t as f32[2,64].
+func TypeText(t *ir.Type) string {
 	if !t.IsTensor() {
 		return t.String()
 	}
