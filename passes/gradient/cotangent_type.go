@@ -5,18 +5,19 @@ import (
 )
 
 // cotangentTypes finds the values whose cotangent has another element type than
-// they have: what is made of a rounded weight by choosing among its elements, up
-// to the conversion back. Rounding to move fewer bytes says nothing of sums: the
-// gradient of such a weight is summed over iterations and devices in the weight's
-// own type, or in the one that the configuration asks for.
+// they have: the values that gather, slice and the like pick from a weight rounded
+// for communication, up to the conversion back. The rounding saves bytes of an
+// all-gather and does not lower the precision of sums: the gradient of such a
+// weight is summed over iterations and devices in the weight's own type, or in the
+// one that the configuration asks for.
 func (d *differentiator) cotangentTypes() {
 	d.cotangents = make(map[*ir.Value]ir.DType)
 	for d.spreadTypes(d.f.Body) {
 	}
 }
 
-// spreadTypes marks in b what follows from what is marked; it reports whether
-// that was new.
+// spreadTypes gives the results of the ops of b that only pick elements the
+// cotangent type of their operand; it reports whether any type is new.
 func (d *differentiator) spreadTypes(b *ir.Block) bool {
 	changed := false
 	mark := func(v *ir.Value, elem ir.DType) {
@@ -51,7 +52,7 @@ func (d *differentiator) spreadTypes(b *ir.Block) bool {
 	return changed
 }
 
-// picks are the ops that take elements of their operands as they are.
+// picks is the set of ops whose results are elements of their operands, unchanged.
 var picks = map[ir.Kind]bool{ir.Gather: true, ir.DynamicSlice: true, ir.Slice: true, ir.Select: true, ir.Reshape: true, ir.PPName: true, ir.ShardingConstraint: true}
 
 // reducedIn is the element type of the gradient of a weight that op rounds or

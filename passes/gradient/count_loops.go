@@ -9,13 +9,13 @@ import (
 	"ppc/passes/rewrite"
 )
 
-// CountLoops makes a pp.scan of every while in main that counts: one of its
-// values begins at a constant, a constant is added to it in each iteration,
-// and the loop ends when it reaches another constant. The counter then follows
-// from the iteration number, and what no iteration changes is seen from
-// outside instead of carried, so neither need be kept for a backward pass.
+// CountLoops makes a pp.scan of every while in main that has a constant trip count:
+// one carry begins at a constant, grows by a constant in each iteration, and the
+// loop ends when it reaches another constant. The counter then follows from the
+// iteration number, and loop-invariant values are captured instead of carried, so
+// that neither becomes a residual.
 //
-// It does so for a program whose gradient is asked for.
+// It changes only programs whose gradient is asked for.
 func CountLoops(_ *pass.Context, m *ir.Module) error {
 	if m.Attrs.Str(ir.KeyGradient) == "" {
 		return nil
@@ -55,8 +55,8 @@ func (c *counter) block(b *ir.Block) {
 	b.Ops = out.Ops
 }
 
-// scanOf appends to b a pp.scan that computes what op, a while, does, and
-// returns what stands for its results; nil where op does not count.
+// scanOf appends to b a pp.scan that computes the same as op, a while, and returns
+// the values that replace op's results; nil where op has no constant trip count.
 func scanOf(b *ir.Builder, op *ir.Op) []*ir.Value {
 	c, ok := facts.CountOf(op)
 	if !ok {
@@ -68,7 +68,7 @@ func scanOf(b *ir.Builder, op *ir.Op) []*ir.Value {
 	iteration := f.NewArg(body, ir.Tensor(ir.I32), do.Args[c.Arg].Name)
 	sub := map[*ir.Value]*ir.Value{do.Args[c.Arg]: c.At(in, iteration, do.Args[c.Arg].Type.Elem)}
 	yield := do.Terminator().Operands
-	results := slices.Clone(op.Operands) // of what no iteration changes
+	results := slices.Clone(op.Operands) // of loop-invariant carries
 	results[c.Arg] = b.Splat(op.Operands[c.Arg].Type, float64(c.Start+c.Step*c.Trips))
 	var carried []int
 	var init []*ir.Value

@@ -10,33 +10,36 @@ import (
 	"ppc/passes/rewrite"
 )
 
-// Differentiate makes main return, after its results, the gradient of its
-// first result with respect to its parameters, and, where the module's
-// attribute pp.gradient says "all" and not "params", to its floating-point
-// inputs. Without the attribute it changes nothing. A parameter with the
-// attribute pp.frozen has no gradient, and nothing is kept for one.
+// Differentiate makes main return, after its results, the gradient of its first
+// result with respect to its parameters, and, where the module's attribute
+// pp.gradient says "all" and not "params", to its floating-point inputs. Without
+// the attribute it changes nothing. A parameter with the attribute pp.frozen has no
+// gradient, and no residuals are kept for one.
 //
-// It is reverse mode over the IR's regions. The backward ops stand after the
-// forward ones; a loop gets a loop in reverse:
+// It is reverse mode over the IR's regions. The backward ops follow the forward
+// ones; the backward of a loop is a loop over its iterations in reverse order:
 //
-//   - what the backward body needs of the forward body is a residual: one more
-//     per-iteration output of the forward loop. Values that follow from the
+//   - a value of the forward body that the backward body needs is a residual: one
+//     more per-iteration output of the forward loop. Values that follow from the
 //     iteration number, from the loop's per-iteration inputs and from outside of
-//     the loop are computed again instead;
-//   - inside of a pp.checkpoint region, so is everything but the values under
-//     a name that the policy saves. Only what is asked for is computed or
-//     saved: a region whose inputs nobody needs keeps none of them. A region
-//     around a loop runs the loop again, and has that hand out residuals;
-//   - the cotangent of a value from outside of the loop is a carry that is
-//     added to, never a stack.
+//     the loop are rematerialised instead;
+//   - inside of a pp.checkpoint region every value is rematerialised except those
+//     under a name that the policy saves. Only values that the backward pass reads
+//     are recomputed or saved: inputs of a region that it does not need are not
+//     kept. A region around a loop runs the loop once more in the backward pass,
+//     and that copy returns the residuals;
+//   - the cotangent of a value from outside of the loop is a carry of the backward
+//     loop that accumulates, never a per-iteration output.
 //
 // In explicit mode every value of the forward program states its sharding, and a
-// cotangent is sharded as what it is of.
+// cotangent has the sharding of its primal value.
 //
 // Cotangents are added in the reverse order of their uses, so the bits do not
 // depend on anything but the program.
 //
-// It warns of checkpoint names that a policy saves without effect.
+// It warns of checkpoint names that a policy saves without effect. It is an error
+// if the first result is no floating-point scalar, or if it depends on a parameter
+// through an op that has no gradient.
 func Differentiate(c *pass.Context, m *ir.Module) error {
 	wrt := m.Attrs.Str(ir.KeyGradient)
 	if wrt == "" {
@@ -48,7 +51,7 @@ func Differentiate(c *pass.Context, m *ir.Module) error {
 		return pass.Errorf(nil, "%s is %s: only a floating-point scalar, a loss, has gradients", facts.ResultName(f, 0), loss.Type)
 	}
 	d := &differentiator{m: m, f: f, regions: make(map[*ir.Op]*rematRegion), kept: make(map[*ir.Value]*ir.Value), keeps: make(map[*ir.Op][]keep), hosted: make(map[*ir.Value]*ir.Value), carried: make(map[string]bool), used: make(map[string]bool), rules: gradientRules()}
-	f.Body.Ops = d.flatten(f.Body.Ops, standing{})
+	f.Body.Ops = d.flatten(f.Body.Ops, regionsOf{})
 	d.explicit = facts.ExplicitMode(m)
 	if err := d.run(wrt == "all"); err != nil {
 		return err
@@ -60,8 +63,8 @@ func Differentiate(c *pass.Context, m *ir.Module) error {
 
 // lastOfLoops is a result of the last loop of ops, nil if there is none.
 //
-// A loop that no backward op waits for would be free to run after them, and
-// what it reads would live as long.
+// A loop that no backward op depends on could be scheduled after them, and its
+// operands would stay live until then.
 func lastOfLoops(ops []*ir.Op) *ir.Value {
 	for _, op := range slices.Backward(ops) {
 		if op.Kind != ir.PPScan {
@@ -78,11 +81,11 @@ func lastOfLoops(ops []*ir.Op) *ir.Value {
 type differentiator struct {
 	m *ir.Module
 	f *ir.Func
-	// explicit says that every forward value states its sharding, and so has
-	// every cotangent to.
+	// explicit says that every forward value states its sharding, so that every
+	// cotangent has to state one too.
 	explicit bool
-	regions  map[*ir.Op]*rematRegion // the checkpoint region that an op stood in
-	kept     map[*ir.Value]*ir.Value // where the rows of a saved value of a loop in a region are
+	regions  map[*ir.Op]*rematRegion // the checkpoint region that an op was in
+	kept     map[*ir.Value]*ir.Value // the rows, one per iteration, of a saved value of a loop in a region
 	keeps    map[*ir.Op][]keep       // by loop
 	hosted   map[*ir.Value]*ir.Value // a saved value, in host memory
 
@@ -90,13 +93,14 @@ type differentiator struct {
 	carried  map[string]bool // checkpoint names of values in regions
 	used     map[string]bool // of those, the ones whose values are kept
 	rules    map[ir.Kind]gradRule
-	active   map[*ir.Value]bool // depends on what gradients are taken of
-	indices  map[*ir.Value]bool // integers made of active values, and numbers converted from them
-	// cotangents is the element types of cotangents that are not those of the values.
+	active   map[*ir.Value]bool // depends on a value whose gradient is asked for
+	indices  map[*ir.Value]bool // integers computed from active values, and floating-point numbers converted from those
+	// cotangents has the element types of cotangents where they differ from those
+	// of the values.
 	cotangents map[*ir.Value]ir.DType
 	err        error
 
-	channels int // the largest handle of a channel; 0 where they have not been looked at
+	channels int // the largest channel handle in use; 0 before the first use
 }
 
 // run appends the backward ops to main and makes the gradients its results.
@@ -156,8 +160,8 @@ func (d *differentiator) activity(wrt []*ir.Value) {
 	}
 }
 
-// varies reports whether a value of type t can depend on real numbers other
-// than in steps.
+// varies reports whether a value of type t can depend continuously on real numbers:
+// floating-point and complex tensors.
 func varies(t *ir.Type) bool {
 	return t.Kind == ir.TupleType || t.IsTensor() && (t.Elem.IsFloat() || t.Elem.IsComplex())
 }
@@ -169,7 +173,8 @@ func isComplex(op *ir.Op) bool {
 	})
 }
 
-// spread marks what the ops of b make active; it reports whether that was new.
+// spread marks the results of ops of b that depend on active values as active; it
+// reports whether any was not yet.
 func (d *differentiator) spread(b *ir.Block) bool {
 	changed := false
 	mark := func(v *ir.Value) {
@@ -207,9 +212,9 @@ func (d *differentiator) spread(b *ir.Block) bool {
 	return changed
 }
 
-// spreadIndices marks the integers that op makes of active values, and the
-// numbers that come of such. Booleans are left out: a choice has no gradient,
-// and nobody expects one.
+// spreadIndices marks the integers that op computes from active values, and the
+// numbers computed from such integers. Booleans are left out: the gradient of a
+// selection does not go through its predicate, as users expect.
 func (d *differentiator) spreadIndices(op *ir.Op, active bool) bool {
 	index, float := false, false
 	for _, v := range op.Operands {
@@ -272,17 +277,18 @@ type tape struct {
 	outer     *tape       // of the block around; nil for main
 	scan      *ir.Op      // the forward loop, nil for main and for a region that runs once
 	ct        map[*ir.Value]*ir.Value
-	memo      map[*ir.Value]*ir.Value // forward values as the backward block has them
-	local     map[*ir.Value]bool      // of a loop: what its body defines
-	lights    map[*ir.Value]bool      // of a loop: what light has found
-	after     *ir.Value               // a cotangent that the block has come to; nil where there is none
+	memo      map[*ir.Value]*ir.Value // forward values to the backward block's values for them
+	local     map[*ir.Value]bool      // of a loop: the values defined in its body
+	lights    map[*ir.Value]bool      // of a loop: the results of light so far
+	after     *ir.Value               // a cotangent that rematerialised values wait for; nil where there is none
 	residuals []residual
 	replaying []*replay
 	sums      []*ir.Value // values from outside that have a cotangent, in order of appearance
-	totals    []*ir.Value // of a loop: their sums over the iterations before, its arguments
+	totals    []*ir.Value // of a loop: the arguments that carry their sums over the iterations before
 }
 
-// A residual is a forward value that the loop hands to its reverse.
+// A residual is a forward value that the forward loop saves in every iteration for
+// the backward loop.
 type residual struct {
 	v   *ir.Value
 	arg *ir.Value // in the backward body
@@ -301,24 +307,24 @@ func (t *tape) add(v, g *ir.Value) {
 	}
 	switch old := t.begin(v); {
 	case old != nil:
-		if g = t.b.Add(old, g); len(layout.UnreducedOf(facts.Stated(old))) > 0 { // goes on to be a sum of parts
+		if g = t.b.Add(old, g); len(layout.UnreducedOf(facts.Stated(old))) > 0 { // the sum stays unreduced
 			g = t.summed(g, v)
 		}
 	case t.outer != nil && !t.local[v]: // of a region that runs once
 		t.sums = append(t.sums, v)
 	}
-	t.ct[v] = t.alike(g, v)
+	t.ct[v] = t.shardedAs(g, v)
 }
 
-// isSplat reports whether v is one number everywhere.
+// isSplat reports whether all elements of v are one constant.
 func isSplat(v *ir.Value) bool {
 	return v.Def != nil && (v.Def.Kind == ir.Constant || v.Def.Kind == ir.BroadcastInDim && v.Def.Operands[0].Type.Rank() == 0)
 }
 
-// moved reports whether v has just been moved, and no more than selected or
-// converted since: its cotangent is about to lie as what was moved does, and is
-// summed up to lie so.
-func (t *tape) moved(v *ir.Value) bool {
+// resharded reports whether v is the result of a reshard or collective, possibly
+// selected from or converted since: its cotangent is about to be resharded to that
+// op's operand, and is accumulated in that sharding.
+func (t *tape) resharded(v *ir.Value) bool {
 	op := v.Def
 	if op == nil || t.outer != nil && !t.local[v] {
 		return false
@@ -328,13 +334,14 @@ func (t *tape) moved(v *ir.Value) bool {
 	}
 	linear := op.LinearIn()
 	linear = slices.DeleteFunc(linear, func(i int) bool { return !t.wants(op.Operands[i]) })
-	return op.Kind.Has(ir.Elementwise) && len(linear) == 1 && t.moved(op.Operands[linear[0]])
+	return op.Kind.Has(ir.Elementwise) && len(linear) == 1 && t.resharded(op.Operands[linear[0]])
 }
 
-// alike is g, the cotangent of v, lying as v does in explicit mode.
-func (t *tape) alike(g, v *ir.Value) *ir.Value {
+// shardedAs is g, the cotangent of v, constrained in explicit mode to the sharding of
+// v.
+func (t *tape) shardedAs(g, v *ir.Value) *ir.Value {
 	s := v.Sharding
-	if !t.d.explicit || s == nil || isSplat(g) || t.moved(v) {
+	if !t.d.explicit || s == nil || isSplat(g) || t.resharded(v) {
 		return g
 	}
 	switch at := facts.Stated(g); {
@@ -386,13 +393,14 @@ func (t *tape) backward(ops []*ir.Op) {
 	}
 }
 
-// settle ties the cotangents that the block has come to: those of what ops
-// make, and of values from outside. What waits for one waits for all. In explicit
-// mode what is about to be moved stays next to the move, which says how it lies.
+// settle ties the cotangents computed so far together in an optimization barrier:
+// those of the results of ops, and of values from outside. A value that waits for
+// one of them waits for all. In explicit mode a cotangent that is about to be
+// resharded is left out, since the reshard states its sharding.
 func (t *tape) settle(ops []*ir.Op) {
 	var of, ct []*ir.Value
 	tie := func(v *ir.Value) {
-		if g := t.ct[v]; g != nil && g.Type.Rank() > 0 && !isSplat(g) && !(t.d.explicit && t.moved(v)) {
+		if g := t.ct[v]; g != nil && g.Type.Rank() > 0 && !isSplat(g) && !(t.d.explicit && t.resharded(v)) {
 			of, ct = append(of, v), append(ct, g)
 		}
 	}
@@ -414,7 +422,8 @@ func (t *tape) settle(ops []*ir.Op) {
 	}
 }
 
-// noGradient says which op has no gradient rule, and what needs it.
+// noGradient is the error that op has no gradient rule, with the value through
+// which the loss depends on it.
 func (d *differentiator) noGradient(op *ir.Op) error {
 	name := pass.OpUserName(op)
 	if name == "" {
@@ -427,8 +436,9 @@ func (d *differentiator) noGradient(op *ir.Op) error {
 	return pass.Errorf(op, "%s has no gradient, and the loss depends on it through %s: put stop_gradient around it if none is meant", what, name)
 }
 
-// noIndex says which operand of op is a number made of indices or counts of
-// what gradients are taken of: it depends on them and has no gradient.
+// noIndex is the error that an operand of op is a number computed from integers
+// that depend on values whose gradient is asked for, such as indices or counts:
+// these have no gradient.
 func (d *differentiator) noIndex(op *ir.Op) error {
 	for _, v := range op.Operands {
 		if !d.indices[v] || !v.Type.Elem.IsFloat() {
@@ -444,7 +454,7 @@ func (d *differentiator) noIndex(op *ir.Op) error {
 }
 
 // need is forward value v in the backward block: itself, a residual, or
-// computed again.
+// rematerialised.
 func (t *tape) need(v *ir.Value) *ir.Value {
 	if w := t.memo[v]; w != nil {
 		return w
@@ -478,7 +488,7 @@ func (t *tape) need(v *ir.Value) *ir.Value {
 	}
 	t.residuals = append(t.residuals, residual{kept, arg})
 	if region != nil && t.scan.Int("trip_count") == 1 {
-		t.memo[v] = t.waiting(t.memo[v]) // a loop of one iteration is as good as none
+		t.memo[v] = t.waiting(t.memo[v]) // a loop of one iteration may be inlined by a compiler
 	}
 	return t.memo[v]
 }
@@ -490,8 +500,9 @@ func (t *tape) regionOf(v *ir.Value) *rematRegion {
 	return t.d.regions[v.Def]
 }
 
-// recomputes reports whether the backward block computes v again: inside of a
-// region all but what the policy saves, elsewhere in a loop what is light.
+// recomputes reports whether the backward block rematerialises v: inside of a
+// region every value but those that the policy saves, elsewhere in a loop the light
+// ones.
 func (t *tape) recomputes(v *ir.Value, region *rematRegion) bool {
 	if region != nil {
 		return !region.saves(v.Def)
@@ -503,10 +514,10 @@ func (t *tape) recomputes(v *ir.Value, region *rematRegion) bool {
 // more memory.
 var cheap = map[ir.Kind]bool{ir.ShardingConstraint: true, ir.PPName: true, ir.Reshape: true, ir.Transpose: true, ir.BroadcastInDim: true}
 
-// light reports whether v is to be computed again rather than kept in every
-// iteration: it follows from the iteration number, per-iteration inputs,
-// constants and values outside of the loop, without contractions. Weights made
-// whole are light too: to keep them would take one copy for each iteration.
+// light reports whether v is rematerialised rather than saved in every iteration:
+// it follows from the iteration number, per-iteration inputs, constants and values
+// outside of the loop, without contractions. All-gathered weights are light too: to
+// save them would take one gathered copy for each iteration.
 func (t *tape) light(v *ir.Value) bool {
 	if t.scan == nil {
 		return false
@@ -550,7 +561,7 @@ func (t *tape) recompute(v *ir.Value, region *rematRegion) *ir.Value {
 	t.b.Block.Ops = append(t.b.Block.Ops, c)
 	for old, copied := range sub {
 		if !slices.Contains(op.Operands, old) {
-			t.memo[old] = copied // inner values too: a loop's copy is found through them
+			t.memo[old] = copied // inner values too: the copy of a loop is found through them
 		}
 	}
 	for i, r := range op.Results {

@@ -13,7 +13,7 @@ import (
 type rematRegion struct {
 	save    map[string]bool
 	offload map[string]bool // of those, the ones that are kept in host memory
-	loops   bool            // its loops run again as they are, and keep what their reverses need
+	loops   bool            // its loops are rematerialised as loops, and those copies save the residuals
 }
 
 func newRematRegion(op *ir.Op) *rematRegion {
@@ -39,21 +39,21 @@ func (r *rematRegion) saves(op *ir.Op) bool {
 	return r != nil && op != nil && op.Kind == ir.PPName && r.save[op.Str("name")]
 }
 
-// A standing is the regions that an op stands in: the outermost one that
-// computes it again, nil for none, and the one whose policy holds.
-type standing struct{ again, policy *rematRegion }
+// A regionsOf is the checkpoint regions that an op is in: the outermost one, which
+// rematerialises it, nil for none, and the one whose policy applies.
+type regionsOf struct{ remat, policy *rematRegion }
 
-// inLoop is where the body of a loop stands that stands at s.
-func (s standing) inLoop() standing {
-	if s.again != nil && s.again.loops {
-		s.again = nil
+// inLoop is the regions of the ops in the body of a loop whose regions are s.
+func (s regionsOf) inLoop() regionsOf {
+	if s.remat != nil && s.remat.loops {
+		s.remat = nil
 	}
 	return s
 }
 
-// flatten puts the ops of checkpoint regions in place of the regions, and
-// remembers where they stood. An op in nested regions belongs to the outermost.
-func (d *differentiator) flatten(ops []*ir.Op, at standing) []*ir.Op {
+// flatten inlines checkpoint regions, and records the region of each op. An op in
+// nested regions belongs to the outermost.
+func (d *differentiator) flatten(ops []*ir.Op, at regionsOf) []*ir.Op {
 	var out []*ir.Op
 	sub := d.f.NewSubst()
 	for _, op := range ops {
@@ -63,9 +63,9 @@ func (d *differentiator) flatten(ops []*ir.Op, at standing) []*ir.Op {
 		}
 		if op.Kind == ir.PPCheckpoint {
 			inner := at
-			if inner.again == nil {
+			if inner.remat == nil {
 				r := newRematRegion(op)
-				inner = standing{r, r}
+				inner = regionsOf{r, r}
 				d.note(op)
 			}
 			for i, a := range op.Regions[0].Args {
@@ -80,8 +80,8 @@ func (d *differentiator) flatten(ops []*ir.Op, at standing) []*ir.Op {
 			out = append(out, body[:len(body)-1]...)
 			continue
 		}
-		if at.again != nil {
-			d.regions[op] = at.again
+		if at.remat != nil {
+			d.regions[op] = at.remat
 		}
 		if op.Kind == ir.PPName && at.policy != nil {
 			d.carried[op.Str("name")] = true
@@ -103,7 +103,7 @@ func (d *differentiator) flatten(ops []*ir.Op, at standing) []*ir.Op {
 	return out
 }
 
-// note remembers the policy of the region op.
+// note records the policy of the region op.
 func (d *differentiator) note(op *ir.Op) {
 	same := func(other *ir.Op) bool { return other.Attrs.Get("policy").String() == op.Attrs.Get("policy").String() }
 	if !slices.ContainsFunc(d.policies, same) {
@@ -111,8 +111,8 @@ func (d *differentiator) note(op *ir.Op) {
 	}
 }
 
-// warnOfNames warns of policies none of whose names has an effect, and of names
-// without effect that were asked for one by one.
+// warnOfNames warns of policies none of whose names has an effect, and of each name
+// without effect that a setting lists.
 func (d *differentiator) warnOfNames(c *pass.Context) {
 	for _, region := range d.policies {
 		p, _ := region.Attrs.Get("policy").(ir.Dict)
@@ -155,17 +155,18 @@ func (d *differentiator) withoutEffect(name string) string {
 	case d.carried[name]:
 		return "the backward pass does not need " + name
 	}
-	return "no value that is computed again has the name " + name
+	return "no rematerialised value has the name " + name
 }
 
-// A keep is a value in the body of a loop that stands in a region and whose
-// name the policy saves: the loop hands out its rows, under the same name. A
-// copy of the loop takes the rows and does not compute the value again.
+// A keep is a value in the body of a loop in a checkpoint region, whose name the
+// policy saves: the loop returns its rows, one per iteration, under the same name.
+// A copy of the loop in the backward pass reads the rows instead of recomputing the
+// value.
 type keep struct{ v, rows *ir.Value }
 
-// expose has the loop op, which stands at at, hand out the rows of its saved
+// expose makes the loop op, whose regions are at, return the rows of its saved
 // values. It returns the ops that name them.
-func (d *differentiator) expose(op *ir.Op, at standing) []*ir.Op {
+func (d *differentiator) expose(op *ir.Op, at regionsOf) []*ir.Op {
 	b := &ir.Builder{Func: d.f, Block: new(ir.Block), Origin: op.Origin}
 	for _, named := range slices.Clone(op.Regions[0].Ops) {
 		if !at.policy.saves(named) {
@@ -180,11 +181,11 @@ func (d *differentiator) expose(op *ir.Op, at standing) []*ir.Op {
 		out := b.At(named.Origin).Emit(ir.PPName, []*ir.Value{stacked}, named.Attrs, nil, nil)
 		rows := out.Result().Named(v.Name)
 		rows.Sharding = stacked.Sharding
-		if at.again != nil {
-			d.regions[out] = at.again
+		if at.remat != nil {
+			d.regions[out] = at.remat
 		}
 		if _, ok := d.hosted[v]; ok {
-			d.hosted[rows] = nil // they are there already
+			d.hosted[rows] = nil // they are in host memory already
 		}
 		d.kept[v], d.kept[row] = rows, rows
 		d.keeps[op] = append(d.keeps[op], keep{v, rows})
@@ -228,7 +229,7 @@ func (d *differentiator) feed(c, op *ir.Op, sub map[*ir.Value]*ir.Value, rows fu
 	}
 }
 
-// Where a value may be, in the words of XLA's host offloading.
+// The memory kinds of XLA's host offloading.
 const (
 	hostMemory   = "pinned_host"
 	deviceMemory = "device"
@@ -253,8 +254,8 @@ func (d *differentiator) onHost(v *ir.Value, r *rematRegion, b *ir.Block) *ir.Va
 		return nil
 	}
 	at := slices.Index(b.Ops, v.Def) + 1
-	moved := &ir.Builder{Func: d.f, Block: new(ir.Block), Origin: v.Def.Origin}
-	d.hosted[v] = place(moved, v, hostMemory)
-	b.Ops = slices.Concat(b.Ops[:at], moved.Block.Ops, b.Ops[at:])
+	copies := &ir.Builder{Func: d.f, Block: new(ir.Block), Origin: v.Def.Origin}
+	d.hosted[v] = place(copies, v, hostMemory)
+	b.Ops = slices.Concat(b.Ops[:at], copies.Block.Ops, b.Ops[at:])
 	return d.hosted[v]
 }

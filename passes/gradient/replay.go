@@ -7,24 +7,24 @@ import (
 	"ppc/ir/facts"
 )
 
-// A replay is a carry of a loop whose next value f(t) follows from the
-// iteration number t and from outside of the loop: in iteration t the carry is
-// f(t-1). A loop in reverse that needs the carry does not have it saved for
-// every iteration; it computes f(t-1), and hands it on to the iteration that
-// comes next, t-1, where it is f(t). So each f(t) is computed once, and two of
-// them live at a time.
+// A replay is a carry of a loop whose next value f(t) follows from the iteration
+// number t and from outside of the loop: in iteration t the carry is f(t-1). A
+// backward loop that needs the carry does not save it as a residual; it computes
+// f(t-1), and carries it to its next iteration, t-1, where it is f(t). So each f(t)
+// is computed once, and two of them are live at a time.
 //
-// This is how the weights of two repeats slide backward.
+// The two buffers of gathered weights, for the current and the next repeat, are
+// such carries.
 type replay struct {
 	index int       // of the carry
 	next  *ir.Value // f(t) in the forward body
 	init  *ir.Value // before the first iteration
 
-	newer *ir.Value // f(t) in the backward body, a carry of it; nil where nothing needs it
-	older *ir.Value // f(t-1) in the backward body; nil as long as nothing needs it
+	newer *ir.Value // f(t) in the backward body, a carry; nil if the body does not read it
+	older *ir.Value // f(t-1) in the backward body; nil until the body reads it
 }
 
-// replays finds the carries of t's loop that its body looks at and that can be
+// replays finds the carries of t's loop that its body reads and that can be
 // replayed.
 func (t *tape) replays() []*replay {
 	body := t.scan.Regions[0]
@@ -66,8 +66,8 @@ func (t *tape) replayed(v *ir.Value) *ir.Value {
 	return nil
 }
 
-// older is f(t-1). In the first iteration that is the initial value, unless f
-// gives the same, or nobody looks at it.
+// older is f(t-1). In the first iteration that is the initial value, unless f(-1)
+// equals it or its elements are never read.
 func (t *tape) older(p *replay) *ir.Value {
 	if p.older != nil {
 		return p.older
@@ -78,7 +78,7 @@ func (t *tape) older(p *replay) *ir.Value {
 	if saved(p.next) {
 		v = t.b.Index(t.outer.stacked(t.scan, p.next), 0, before)
 	} else {
-		v = t.again(p.next, map[*ir.Value]*ir.Value{t.scan.Regions[0].Args[0]: before})
+		v = t.recomputeAt(p.next, map[*ir.Value]*ir.Value{t.scan.Regions[0].Args[0]: before})
 	}
 	if !t.continues(p) && !dontCare(p.init) {
 		first := t.b.Compare("EQ", now, t.b.Splat(now.Type, 0))
@@ -91,9 +91,9 @@ func (t *tape) older(p *replay) *ir.Value {
 	return v
 }
 
-// again computes v in the backward body, with the values of iterations other
-// than its own in sub.
-func (t *tape) again(v *ir.Value, sub map[*ir.Value]*ir.Value) *ir.Value {
+// recomputeAt computes v in the backward body with the operands in sub in place of
+// the iteration's own.
+func (t *tape) recomputeAt(v *ir.Value, sub map[*ir.Value]*ir.Value) *ir.Value {
 	if w := sub[v]; w != nil {
 		return w
 	}
@@ -104,16 +104,16 @@ func (t *tape) again(v *ir.Value, sub map[*ir.Value]*ir.Value) *ir.Value {
 		return t.b.Index(t.outer.need(rows), 0, sub[t.scan.Regions[0].Args[0]])
 	}
 	for _, x := range v.Def.Operands {
-		sub[x] = t.again(x, sub)
+		sub[x] = t.recomputeAt(x, sub)
 	}
 	t.shield(v.Def, sub)
 	t.b.Block.Ops = append(t.b.Block.Ops, t.d.f.CopyOp(v.Def, sub))
 	return sub[v]
 }
 
-// shield makes the copy of a gather in a loop read its operand, in sub, through
-// a barrier: where the loops are unrolled, nothing merges it with the gather of
-// the forward loop.
+// shield makes the copy of a gather in a loop read its operand, in sub, through a
+// barrier: where the loops are unrolled, no common-subexpression elimination merges
+// it with the gather of the forward loop.
 func (t *tape) shield(op *ir.Op, sub map[*ir.Value]*ir.Value) {
 	if op.Kind != ir.PPGather || t.outer == nil {
 		return
@@ -121,10 +121,10 @@ func (t *tape) shield(op *ir.Op, sub map[*ir.Value]*ir.Value) {
 	sub[op.Operands[0]] = t.waiting(sub[op.Operands[0]])
 }
 
-// waiting is x behind a barrier, and with it whatever is made of x alone: it is
-// not merged with the same of the forward pass, and not begun before the
-// cotangents are there that the block has come to. Without the second a compiler
-// may compute again early, and keep what it has computed.
+// waiting is x behind an optimization barrier together with the cotangents computed
+// so far. So a value rematerialised from it is not merged with the forward pass's,
+// and not computed before those cotangents are. Without the second a compiler may
+// rematerialise early, and keep the result live.
 func (t *tape) waiting(x *ir.Value) *ir.Value {
 	operands := []*ir.Value{x}
 	if t.after != nil {
@@ -140,8 +140,8 @@ func (t *tape) continues(p *replay) bool {
 	return !saved(p.next) && t.sameAt(p.init, p.next, -1)
 }
 
-// sameAt reports whether x, from outside of t's loop, is computed as y of its
-// body is in iteration number n.
+// sameAt reports whether x, from outside of t's loop, has the value that y of its
+// body has in iteration n.
 func (t *tape) sameAt(x, y *ir.Value, n int) bool {
 	if x == y {
 		return true
@@ -168,8 +168,8 @@ func (t *tape) sameAt(x, y *ir.Value, n int) bool {
 	return true
 }
 
-// numberAt is the integer that the scalar v of the body is in iteration number
-// n, if it follows from that by sums and products.
+// numberAt is the integer value of the scalar v of the body in iteration n, if it
+// follows from n by sums and products.
 func (t *tape) numberAt(v *ir.Value, n int) (int, bool) {
 	if v == t.scan.Regions[0].Args[0] {
 		return n, true
@@ -196,7 +196,7 @@ func (t *tape) numberAt(v *ir.Value, n int) (int, bool) {
 	return 0, false
 }
 
-// dontCare reports whether nobody looks at the numbers in v.
+// dontCare reports whether the elements of v are never read.
 func dontCare(v *ir.Value) bool {
 	for v.Def != nil && v.Def.Kind == ir.ShardingConstraint {
 		v = v.Def.Operands[0]

@@ -8,16 +8,15 @@ import (
 	"ppc/passes/layout"
 )
 
-// reverse differentiates a pp.scan: the loop in reverse, whose carries are the
-// cotangents of the forward loop's carries and the sums of the cotangents of
-// what the forward loop took from outside. A sum goes on from what other uses
-// have given: it is added to in place, and the bits are those of one sum over
+// reverse differentiates a pp.scan. The carries of the backward loop are the
+// cotangents of the forward loop's carries and the accumulated cotangents of the
+// values that the forward body captures. An accumulator begins with the cotangent
+// from other uses: it is added to in place, and the bits are those of one sum over
 // the iterations of all loops, however they are split.
 //
 // The body's backward half is built first; only then is it known which forward
-// values it needs. Those become residuals: per-iteration outputs of the
-// forward loop, and of its copy where the forward loop itself is computed
-// again.
+// values it needs. Those become residuals: per-iteration outputs of the forward
+// loop, and of its copy where the forward loop itself is recomputed.
 func (t *tape) reverse(op *ir.Op, ct []*ir.Value) {
 	l := t.backwardLoop(op, ct)
 	l.seed(ct)
@@ -147,7 +146,7 @@ func (l *backwardLoop) emit() *ir.Op {
 // handOn adds the results of back to the cotangents around the loop.
 func (l *backwardLoop) handOn(back *ir.Op) {
 	t, in, body := l.t, l.in, l.op.Regions[0]
-	for k, v := range in.sums { // these began with what there was
+	for k, v := range in.sums { // these began with the cotangents of other uses
 		t.replace(v, t.summed(back.Results[len(l.carried)+k].Named("d."+v.Name), v))
 	}
 	for k, i := range l.carried {
@@ -167,9 +166,9 @@ func (l *backwardLoop) handOn(back *ir.Op) {
 	}
 }
 
-// begin is the cotangent of v so far, for more to be added to it, nil where there
-// is none. In a loop's body, where v is from outside, that is the sum over the
-// iterations before and what this one has given.
+// begin is the cotangent of v accumulated so far, nil where there is none. In a
+// loop's body, where v is from outside, that is the sum over the iterations before
+// and of this one so far.
 func (t *tape) begin(v *ir.Value) *ir.Value {
 	if t.ct[v] == nil && t.scan != nil && !t.local[v] && t.wants(v) {
 		total := t.d.f.NewValue(t.cotangentType(v), "d."+v.Name)
@@ -179,12 +178,13 @@ func (t *tape) begin(v *ir.Value) *ir.Value {
 	return t.ct[v]
 }
 
-// gathered reports whether v is a weight made whole: its cotangent is a sum over
+// gathered reports whether v is an all-gathered weight: its cotangent is a sum over
 // the iterations that use it.
 func gathered(v *ir.Value) bool { return v.Def != nil && v.Def.Kind == ir.PPGather }
 
-// summed lets g, a sum of cotangents of v, lie as v does, and stay partial along
-// the other axes of the mesh: the devices combine it when the sum is complete.
+// summed constrains g, a sum of cotangents of v, to the sharding of v, unreduced
+// along the other axes of the mesh: it is reduced once, when the sum over
+// iterations is complete.
 func (t *tape) summed(g, v *ir.Value) *ir.Value {
 	s := facts.Stated(v)
 	if s == nil || len(t.d.m.Meshes) == 0 {
@@ -193,10 +193,10 @@ func (t *tape) summed(g, v *ir.Value) *ir.Value {
 	return t.b.Constrain(g, layout.UnreducedElsewhere(t.d.m.Meshes[0], s))
 }
 
-// late is ops, of the loop's body, each op that makes something light right before
-// the first that reads it: a weight of an iteration is chosen, gathered and
-// converted where a layer needs it. In reverse, its cotangent is added to the sum
-// as soon as it is known.
+// late is ops, of the loop's body, with each op of a light result moved to right
+// before the first op that reads it: a weight of an iteration is sliced, gathered
+// and converted where a layer needs it. In reverse order its cotangent is then
+// accumulated as soon as it is known.
 func (t *tape) late(ops []*ir.Op) []*ir.Op {
 	var out []*ir.Op
 	done := make(map[*ir.Op]bool)
@@ -219,13 +219,13 @@ func (t *tape) late(ops []*ir.Op) []*ir.Op {
 			place(op)
 		}
 	}
-	for _, op := range ops { // what the next iteration reads
+	for _, op := range ops { // the values that the next iteration reads
 		place(op)
 	}
 	return out
 }
 
-// cotangent is that of a value of the body, zeros where it has none.
+// cotangent is the cotangent of v, a value of the body, zeros where it has none.
 func (t *tape) cotangent(v *ir.Value) *ir.Value {
 	if g := t.ct[v]; g != nil {
 		return g
@@ -233,7 +233,7 @@ func (t *tape) cotangent(v *ir.Value) *ir.Value {
 	return t.zeros(t.cotangentType(v))
 }
 
-// replace makes g the cotangent of v, in place of what there is.
+// replace makes g the cotangent of v, in place of the one accumulated so far.
 func (t *tape) replace(v, g *ir.Value) {
 	if t.ct[v] == nil {
 		t.add(v, g)
@@ -242,8 +242,8 @@ func (t *tape) replace(v, g *ir.Value) {
 	t.ct[v] = g
 }
 
-// inputCotangents are the indices among op's operands of the per-iteration
-// inputs that want a cotangent.
+// inputCotangents are the indices, among op's operands, of the per-iteration inputs
+// whose cotangent is needed.
 func (t *tape) inputCotangents(op *ir.Op, n int) []int {
 	var out []int
 	for i := n; i < len(op.Operands); i++ {
@@ -254,8 +254,8 @@ func (t *tape) inputCotangents(op *ir.Op, n int) []int {
 	return out
 }
 
-// stacked is value v of the body of op, one row per iteration, as the block of
-// t has it: the loop's input, a new output, or one that it has already.
+// stacked is value v of the body of op, one row per iteration, in the block of t: a
+// per-iteration input of the loop, one of its outputs, or a new one.
 func (t *tape) stacked(op *ir.Op, v *ir.Value) *ir.Value {
 	f := t.d.f
 	if rows := facts.InputOf(op, v); rows != nil {
@@ -265,8 +265,7 @@ func (t *tape) stacked(op *ir.Op, v *ir.Value) *ir.Value {
 		return t.need(rows)
 	}
 	if t.d.regions[op] != nil || t.scan == nil && t.local[t.anyResult(op)] {
-		// The loop is computed again: have that done, then give the copy the
-		// output.
+		// The loop is rematerialised: copy it, then give the copy the output.
 		made := t.need(t.anyResult(op))
 		if c := made.Def; c != nil && c.Kind == ir.PPScan && c != op {
 			return stack(f, c, t.copied(v), t.why(v))
@@ -279,8 +278,8 @@ func (t *tape) stacked(op *ir.Op, v *ir.Value) *ir.Value {
 	return t.need(rows)
 }
 
-// copied is v, a value in a loop that t has copied, in the copy. What a loop in
-// there has been made to hand out since, its copy hands out from now on, too.
+// copied is the value in t's copy of a loop for v, a value in that loop. Outputs
+// added since to a loop nested in it are added to the nested loop's copy.
 func (t *tape) copied(v *ir.Value) *ir.Value {
 	if w := t.memo[v]; w != nil {
 		return w
@@ -294,12 +293,13 @@ func (t *tape) copied(v *ir.Value) *ir.Value {
 // anyResult is a result of op, which has one.
 func (t *tape) anyResult(op *ir.Op) *ir.Value { return op.Results[0] }
 
-// why says for people what v is kept for: under which name, and on whose word.
+// why describes, for profiles and messages, the residual v: its name, and the
+// setting by which it is saved.
 func (t *tape) why(v *ir.Value) ir.Dict {
 	if op := v.Def; facts.IsPlacement(op) {
 		v = op.Operands[0]
 	}
-	if op := v.Def; op != nil && op.Kind == ir.PPScan && v.Index >= op.Int("carries") { // rows of a loop in the loop
+	if op := v.Def; op != nil && op.Kind == ir.PPScan && v.Index >= op.Int("carries") { // per-iteration outputs of a nested loop
 		if d, _ := facts.ResidualsOf(op)[v.Index-op.Int("carries")].(ir.Dict); len(d) > 0 {
 			return d
 		}
@@ -314,14 +314,14 @@ func (t *tape) why(v *ir.Value) ir.Dict {
 	return ir.Dict(ir.AttrsOf(facts.Named("name", ir.Str(v.Name)), facts.Named("why", ir.Str(why))))
 }
 
-// whySaved is why for the value that op gives a name.
+// whySaved is why for the value that op, a pp.name, names.
 func whySaved(op *ir.Op) ir.Dict {
 	return ir.Dict(ir.AttrsOf(facts.Named("name", ir.Str(op.Str("name"))), facts.Named("why", ir.Str("named by the policy"))))
 }
 
-// stack makes v, a value of op's body, a per-iteration output of op. The
-// attribute pp.residuals says why each output is there; it stays with the op
-// that writes the rows, as pp.residual.
+// stack makes v, a value of op's body, a per-iteration output of op. The attribute
+// pp.residuals describes each such output; it is handed on to the op that writes
+// the rows, as pp.residual.
 func stack(f *ir.Func, op *ir.Op, v *ir.Value, why ir.Dict) *ir.Value {
 	yield := op.Regions[0].Terminator()
 	n := op.Int("carries")

@@ -7,83 +7,85 @@ import (
 	"ppc/ir/facts"
 )
 
-// A gradRule adds to the cotangents of op's floating-point operands what
-// follows from ct, the cotangents of its results: nil where a result has none,
-// but not for all of them. A rule does no work for an operand that does not
-// want a cotangent, and reads forward values through need alone, since each of
-// them may have to be kept or computed again.
+// A gradRule adds the vector-Jacobian product of op with ct to the cotangents of
+// op's floating-point operands. ct has the cotangents of the results, nil where a
+// result has none; at least one has. A rule emits no ops for an operand whose
+// cotangent is not needed, and reads forward values through need alone, since each
+// of them may have to be saved or rematerialised.
 //
-// Where the forward op looks away from an operand, its cotangent is selected
-// away: it is never multiplied by a zero, which would make a NaN of an infinity.
+// Where the forward op ignores an element of an operand, its cotangent is zero by a
+// select, never by a multiplication with zero, which would make a NaN of an
+// infinity.
 type gradRule func(t *tape, op *ir.Op, ct []*ir.Value)
 
-// A part is the cotangent that an op with the cotangent ct has for one operand.
-type part func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value
+// An operandGrad is the gradient rule of one operand of an op with one result: it
+// returns the operand's cotangent, given the result's, ct.
+type operandGrad func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value
 
 // gradientRules holds the rule of every differentiable op. The conventions
 // where a derivative does not exist are JAX's: half to each of two equal
 // operands of a maximum, nothing to a clamped value at its bound.
 func gradientRules() map[ir.Kind]gradRule {
 	return map[ir.Kind]gradRule{
-		ir.Abs:                 parts(gradAbs),
-		ir.Cbrt:                parts(gradCbrt),
-		ir.Cosine:              parts(gradCosine),
-		ir.Exponential:         parts(gradExponential),
-		ir.ExponentialMinusOne: parts(gradExponentialMinusOne),
-		ir.Log:                 parts(gradLog),
-		ir.LogPlusOne:          parts(gradLogPlusOne),
-		ir.Logistic:            parts(gradLogistic),
-		ir.Negate:              parts(negated),
-		ir.Rsqrt:               parts(gradRsqrt),
-		ir.Sine:                parts(gradSine),
-		ir.Sqrt:                parts(gradSqrt),
-		ir.Tan:                 parts(gradTan),
-		ir.Tanh:                parts(gradTanh),
-		ir.Convert:             parts(gradConvert),
-		ir.ReducePrecision:     parts(gradReducePrecision),
+		ir.Abs:                 byOperand(gradAbs),
+		ir.Cbrt:                byOperand(gradCbrt),
+		ir.Cosine:              byOperand(gradCosine),
+		ir.Exponential:         byOperand(gradExponential),
+		ir.ExponentialMinusOne: byOperand(gradExponentialMinusOne),
+		ir.Log:                 byOperand(gradLog),
+		ir.LogPlusOne:          byOperand(gradLogPlusOne),
+		ir.Logistic:            byOperand(gradLogistic),
+		ir.Negate:              byOperand(negated),
+		ir.Rsqrt:               byOperand(gradRsqrt),
+		ir.Sine:                byOperand(gradSine),
+		ir.Sqrt:                byOperand(gradSqrt),
+		ir.Tan:                 byOperand(gradTan),
+		ir.Tanh:                byOperand(gradTanh),
+		ir.Convert:             byOperand(gradConvert),
+		ir.ReducePrecision:     byOperand(gradReducePrecision),
 
-		ir.Add:       parts(same, same),
-		ir.Atan2:     parts(gradAtan2Y, gradAtan2X),
-		ir.Divide:    parts(gradDividend, gradDivisor),
-		ir.Maximum:   parts(chosen("GT", 0), chosen("GT", 1)),
-		ir.Minimum:   parts(chosen("LT", 0), chosen("LT", 1)),
-		ir.Multiply:  parts(gradFactor(1), gradFactor(0)),
-		ir.Power:     parts(gradBase, gradExponent),
-		ir.Remainder: parts(same, gradModulus),
-		ir.Subtract:  parts(same, negated),
-		ir.Select:    parts(nil, selected(true), selected(false)),
-		ir.Clamp:     parts(clampedAt(0), gradClamp, clampedAt(2)),
+		ir.Add:       byOperand(same, same),
+		ir.Atan2:     byOperand(gradAtan2Y, gradAtan2X),
+		ir.Divide:    byOperand(gradDividend, gradDivisor),
+		ir.Maximum:   byOperand(chosen("GT", 0), chosen("GT", 1)),
+		ir.Minimum:   byOperand(chosen("LT", 0), chosen("LT", 1)),
+		ir.Multiply:  byOperand(gradFactor(1), gradFactor(0)),
+		ir.Power:     byOperand(gradBase, gradExponent),
+		ir.Remainder: byOperand(same, gradModulus),
+		ir.Subtract:  byOperand(same, negated),
+		ir.Select:    byOperand(nil, selected(true), selected(false)),
+		ir.Clamp:     byOperand(clampedAt(0), gradClamp, clampedAt(2)),
 
-		ir.Acos:    parts(overRoot(-1, -1, 1)),
-		ir.Acosh:   parts(overRoot(1, 1, -1)),
-		ir.Asin:    parts(overRoot(1, -1, 1)),
-		ir.Asinh:   parts(overRoot(1, 1, 1)),
-		ir.Atan:    parts(overSum(1)),
-		ir.Atanh:   parts(overSum(-1)),
-		ir.ChloTan: parts(gradTan),
-		ir.Cosh:    parts(of(ir.Sinh)),
-		ir.Erf:     parts(gaussian(2 / math.Sqrt(math.Pi))),
-		ir.ErfInv:  parts(gradErfInv),
-		ir.Erfc:    parts(gaussian(-2 / math.Sqrt(math.Pi))),
-		ir.Lgamma:  parts(of(ir.Digamma)),
-		ir.Sinh:    parts(of(ir.Cosh)),
-		ir.Square:  parts(gradSquare),
+		ir.Acos:    byOperand(overRoot(-1, -1, 1)),
+		ir.Acosh:   byOperand(overRoot(1, 1, -1)),
+		ir.Asin:    byOperand(overRoot(1, -1, 1)),
+		ir.Asinh:   byOperand(overRoot(1, 1, 1)),
+		ir.Atan:    byOperand(overSum(1)),
+		ir.Atanh:   byOperand(overSum(-1)),
+		ir.ChloTan: byOperand(gradTan),
+		ir.Cosh:    byOperand(of(ir.Sinh)),
+		ir.Erf:     byOperand(gaussian(2 / math.Sqrt(math.Pi))),
+		ir.ErfInv:  byOperand(gradErfInv),
+		ir.Erfc:    byOperand(gaussian(-2 / math.Sqrt(math.Pi))),
+		ir.Lgamma:  byOperand(of(ir.Digamma)),
+		ir.Sinh:    byOperand(of(ir.Cosh)),
+		ir.Square:  byOperand(gradSquare),
 		ir.TopK:    gradTopK,
 
-		ir.BroadcastInDim:     parts(gradBroadcast),
+		ir.BroadcastInDim:     byOperand(gradBroadcast),
 		ir.Concatenate:        gradConcatenate,
 		ir.DynamicSlice:       gradDynamicSlice,
 		ir.DynamicUpdateSlice: gradDynamicUpdateSlice,
 		ir.Gather:             gradGather,
-		ir.Pad:                parts(gradPad, gradPadding),
-		ir.Reshape:            parts(gradReshape),
-		ir.Reverse:            parts(gradReverse),
+		ir.Pad:                byOperand(gradPad, gradPadding),
+		ir.Reshape:            byOperand(gradReshape),
+		ir.Reverse:            byOperand(gradReverse),
 		ir.Scatter:            gradScatter,
-		ir.Slice:              parts(gradSlice),
-		ir.Transpose:          parts(gradTranspose),
+		ir.Slice:              byOperand(gradSlice),
+		ir.Transpose:          byOperand(gradTranspose),
 
-		ir.DotGeneral:       parts(gradDotLeft, gradDotRight),
-		ir.Convolution:      parts(gradConvolutionInput, gradConvolutionKernel),
+		ir.DotGeneral:       byOperand(gradDotLeft, gradDotRight),
+		ir.Convolution:      byOperand(gradConvolutionInput, gradConvolutionKernel),
 		ir.Reduce:           gradReduce,
 		ir.ReduceWindow:     gradReduceWindow,
 		ir.SelectAndScatter: gradSelectAndScatter,
@@ -96,22 +98,22 @@ func gradientRules() map[ir.Kind]gradRule {
 		ir.AllGather:         gradAllGather,
 		ir.AllReduce:         gradAllReduce,
 		ir.AllToAll:          gradAllToAll,
-		ir.CollectivePermute: parts(gradPermute),
+		ir.CollectivePermute: byOperand(gradPermute),
 		ir.ReduceScatter:     gradReduceScatter,
 
-		ir.ShardingConstraint: parts(gradConstraint),
-		ir.Reshard:            parts(gradAsOperand),
+		ir.ShardingConstraint: byOperand(gradConstraint),
+		ir.Reshard:            byOperand(gradAsOperand),
 		ir.ManualComputation:  gradManual,
 
-		ir.PPName:   parts(same),
-		ir.PPGather: parts(gradGathered),
-		ir.PPRotate: parts(gradRotated, gradFill),
+		ir.PPName:   byOperand(same),
+		ir.PPGather: byOperand(gradGathered),
+		ir.PPRotate: byOperand(gradRotated, gradFill),
 	}
 }
 
-// parts is the rule of an op with one result whose operand i gets the
-// cotangent ps[i]; operands beyond those get none.
-func parts(ps ...part) gradRule {
+// byOperand is the rule of an op with one result whose operand i gets the cotangent
+// ps[i]; operands beyond those get none.
+func byOperand(ps ...operandGrad) gradRule {
 	return func(t *tape, op *ir.Op, ct []*ir.Value) {
 		for i, x := range op.Operands {
 			if i < len(ps) && t.wants(x) {
@@ -121,7 +123,7 @@ func parts(ps ...part) gradRule {
 	}
 }
 
-// gradEach is the rule of an op whose every result is its operand.
+// gradEach is the rule of an op whose result i equals operand i.
 func gradEach(t *tape, op *ir.Op, ct []*ir.Value) {
 	for i, x := range op.Operands {
 		t.add(x, ct[i])
@@ -137,7 +139,7 @@ func (t *tape) fill(typ *ir.Type, v float64) *ir.Value {
 	return t.b.Broadcast(s, typ.Shape)
 }
 
-// fails reports that op has no gradient.
+// fails records that op has no gradient.
 func (t *tape) fails(op *ir.Op) {
 	if t.d.err == nil {
 		t.d.err = t.d.noGradient(op)
@@ -254,8 +256,9 @@ func gradDivisor(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return t.b.Unary(ir.Negate, t.b.Mul(t.b.Div(ct, t.need(op.Operands[1])), t.need(op.Result())))
 }
 
-// gradFactor: the cotangent times the other factor.
-func gradFactor(other int) part {
+// gradFactor is the rule of a factor of a product: the cotangent times the other
+// factor.
+func gradFactor(other int) operandGrad {
 	return func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 		return t.b.Mul(ct, t.need(op.Operands[other]))
 	}
@@ -268,9 +271,9 @@ func gradModulus(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return t.b.Unary(ir.Negate, t.b.Mul(ct, trunc))
 }
 
-// chosen: operand i of a maximum or minimum gets the cotangent where its
-// comparison with the other holds, half of it where both are equal.
-func chosen(direction string, i int) part {
+// chosen is the rule of operand i of a maximum or minimum: it gets the cotangent
+// where its comparison with the other holds, half of it where both are equal.
+func chosen(direction string, i int) operandGrad {
 	return func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 		b := t.b
 		x, y := t.need(op.Operands[i]), t.need(op.Operands[1-i])
@@ -305,8 +308,9 @@ func gradExponent(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return b.Mul(ct, b.Mul(log, t.need(op.Result())))
 }
 
-// selected: the cotangent where the predicate is as given, zeros elsewhere.
-func selected(when bool) part {
+// selected is the rule of an operand of a select: the cotangent where the predicate
+// equals when, zeros elsewhere.
+func selected(when bool) operandGrad {
 	return func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 		p, zero := t.need(op.Operands[0]), t.zeros(ct.Type)
 		if when {
@@ -323,9 +327,9 @@ func gradClamp(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return b.Select(b.Binary(ir.And, b.Compare("GT", x, low), b.Compare("LT", x, high)), ct, t.zeros(ct.Type))
 }
 
-// clampedAt: the bound, operand i, gets the cotangent where it is the result.
-// Where the bounds cross, that is the upper one.
-func clampedAt(i int) part {
+// clampedAt is the rule of a bound, operand i of a clamp: it gets the cotangent
+// where the bound is the result. Where the bounds cross, that is the upper one.
+func clampedAt(i int) operandGrad {
 	return func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 		b := t.b
 		low, x, high := t.clampOperand(op, 0), t.clampOperand(op, 1), t.clampOperand(op, 2)
@@ -343,7 +347,8 @@ func clampedAt(i int) part {
 	}
 }
 
-// clampOperand is operand i of a clamp, with a bound that is a scalar spread.
+// clampOperand is operand i of a clamp, a scalar bound broadcast to the result's
+// shape.
 func (t *tape) clampOperand(op *ir.Op, i int) *ir.Value {
 	v, full := t.need(op.Operands[i]), op.Result().Type
 	if v.Type.Rank() == full.Rank() {

@@ -9,17 +9,17 @@ import (
 
 // The rules of functions of the dialect chlo.
 
-// factor is the part of an op whose derivative by its operand x is d(x, y), y
-// its result.
-func factor(d func(t *tape, x, y *ir.Value) *ir.Value) part {
+// factor is the rule of an op whose derivative by its operand x is d(x, y), y its
+// result.
+func factor(d func(t *tape, x, y *ir.Value) *ir.Value) operandGrad {
 	return func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 		return t.b.Mul(ct, d(t, op.Operands[0], op.Result()))
 	}
 }
 
-// overRoot is the part of an op whose derivative is sign / sqrt(x² times square
-// + one).
-func overRoot(sign, square, one float64) part {
+// overRoot is the rule of an op whose derivative is sign / sqrt(x² times square +
+// one).
+func overRoot(sign, square, one float64) operandGrad {
 	return func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 		x := t.need(op.Operands[0])
 		s := t.b.Add(t.b.Mul(t.b.Mul(x, x), t.fill(x.Type, square)), t.fill(x.Type, one))
@@ -27,16 +27,16 @@ func overRoot(sign, square, one float64) part {
 	}
 }
 
-// overSum is the part of an op whose derivative is 1 / (1 + x² times square).
-func overSum(square float64) part {
+// overSum is the rule of an op whose derivative is 1 / (1 + x² times square).
+func overSum(square float64) operandGrad {
 	return func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 		x := t.need(op.Operands[0])
 		return t.b.Div(ct, t.b.Add(t.b.Mul(t.b.Mul(x, x), t.fill(x.Type, square)), t.fill(x.Type, 1)))
 	}
 }
 
-// gaussian is the part of an op whose derivative is k exp(-x²).
-func gaussian(k float64) part {
+// gaussian is the rule of an op whose derivative is k exp(-x²).
+func gaussian(k float64) operandGrad {
 	return factor(func(t *tape, x, _ *ir.Value) *ir.Value {
 		v := t.need(x)
 		return t.b.Mul(t.fill(v.Type, k), t.b.Unary(ir.Exponential, t.b.Unary(ir.Negate, t.b.Mul(v, v))))
@@ -49,8 +49,8 @@ func gradErfInv(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return t.b.Mul(ct, t.b.Mul(t.fill(y.Type, math.Sqrt(math.Pi)/2), t.b.Unary(ir.Exponential, t.b.Mul(y, y))))
 }
 
-// of is the part of an op whose derivative is the op k of its operand.
-func of(k ir.Kind) part {
+// of is the rule of an op whose derivative is the op k of its operand.
+func of(k ir.Kind) operandGrad {
 	return factor(func(t *tape, x, _ *ir.Value) *ir.Value { return t.b.Unary(k, t.need(x)) })
 }
 
@@ -60,8 +60,8 @@ func gradSquare(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return t.b.Mul(ct, t.b.Mul(t.fill(x.Type, 2), x))
 }
 
-// gradTopK gives each of the largest elements its cotangent back, where the
-// result says that it stood.
+// gradTopK scatters the cotangents of the k largest elements to the indices that
+// the op returns.
 func gradTopK(t *tape, op *ir.Op, ct []*ir.Value) {
 	x := op.Operands[0]
 	if ct[0] == nil || !t.wants(x) {

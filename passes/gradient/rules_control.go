@@ -8,11 +8,11 @@ import (
 	"ppc/passes/rewrite"
 )
 
-// The rules of ops with regions that run once, of moves between devices, and
-// of what says where a value lies.
+// The rules of ops with regions that run once, of collectives, and of ops that
+// state shardings.
 
-// region returns the tape of the backward half of r, a region of an op that
-// stands in the block of t. It computes the values of r again.
+// region returns the tape of the backward half of r, a region of an op in the block
+// of t. It rematerialises the values of r.
 func (t *tape) region(r *ir.Block) *tape {
 	return &tape{
 		d: t.d, b: t.b.In(new(ir.Block)), outer: t,
@@ -20,8 +20,9 @@ func (t *tape) region(r *ir.Block) *tape {
 	}
 }
 
-// gradBranches chooses between the branches in reverse. Each returns the
-// cotangents of all values from outside that any of them has one for.
+// gradBranches is the rule of case and if: an op that chooses between the backward
+// halves of the branches. Each returns the cotangents of all captured values for
+// which any branch has one.
 func gradBranches(t *tape, op *ir.Op, ct []*ir.Value) {
 	index := t.need(op.Operands[0])
 	tapes := make([]*tape, len(op.Regions))
@@ -59,12 +60,12 @@ func gradBranches(t *tape, op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// gradManual is a manual computation in reverse: of the forward operands that
-// it needs and the cotangents of the results.
+// gradManual is the rule of a manual computation: a manual computation whose
+// operands are the forward values that it needs and the cotangents of the results.
 //
-// A result that is the same on n devices is one value, of which each of them
-// has an n-th of the cotangent; an operand that is the same on n devices has
-// the sum of theirs.
+// The cotangent of a result that is replicated over n devices is divided by n on
+// each of them; that of an operand that is replicated over n devices is the sum
+// over them.
 func gradManual(t *tape, op *ir.Op, ct []*ir.Value) {
 	m := &manualReverse{tape: t, op: op, in: t.region(op.Regions[0]), block: new(ir.Block)}
 	m.in.b.Block = m.block
@@ -111,7 +112,7 @@ func gradManual(t *tape, op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// A manualReverse is a manual computation in reverse while it is built.
+// A manualReverse is the backward of a manual computation under construction.
 type manualReverse struct {
 	*tape
 	op        *ir.Op
@@ -121,7 +122,8 @@ type manualReverse struct {
 	shardings ir.PerValue
 }
 
-// operand is v inside of the region: one more operand, local there.
+// operand makes v one more operand of the manual computation, of type local inside,
+// and returns the region's argument.
 func (m *manualReverse) operand(v *ir.Value, local *ir.Type, s *ir.Sharding) *ir.Value {
 	return m.bind(v, m.d.f.NewValue(local, ""), s)
 }
@@ -133,9 +135,10 @@ func (m *manualReverse) bind(v, arg *ir.Value, s *ir.Sharding) *ir.Value {
 	return arg
 }
 
-// alike are the manual axes along which a value that lies as s says is the
-// same on all devices. A part of an axis is too fine for the ops that follow.
-func (m *manualReverse) alike(s *ir.Sharding) []ir.AxisRef {
+// replicatedAxes is the manual axes along which a value of sharding s is
+// replicated. An axis of which s uses a sub-axis is not among them, since the
+// collectives that follow take full axes.
+func (m *manualReverse) replicatedAxes(s *ir.Sharding) []ir.AxisRef {
 	var out []ir.AxisRef
 	for _, a := range m.op.Attrs.Get("manual_axes").(ir.Array) {
 		if axis := ir.Ax(string(a.(ir.Str))); !s.Uses(axis) {
@@ -156,7 +159,7 @@ func (m *manualReverse) alike(s *ir.Sharding) []ir.AxisRef {
 }
 
 func (m *manualReverse) share(g *ir.Value, s *ir.Sharding) *ir.Value {
-	n := m.d.m.Mesh(s.Mesh).RefsSize(m.alike(s))
+	n := m.d.m.Mesh(s.Mesh).RefsSize(m.replicatedAxes(s))
 	if n == 1 {
 		return g
 	}
@@ -164,7 +167,7 @@ func (m *manualReverse) share(g *ir.Value, s *ir.Sharding) *ir.Value {
 }
 
 func (m *manualReverse) total(g *ir.Value, s *ir.Sharding) *ir.Value {
-	axes := m.alike(s)
+	axes := m.replicatedAxes(s)
 	if m.d.m.Mesh(s.Mesh).RefsSize(axes) == 1 {
 		return g
 	}
@@ -172,10 +175,10 @@ func (m *manualReverse) total(g *ir.Value, s *ir.Sharding) *ir.Value {
 	return m.in.sumOver(ir.AllReduce, g, attrs, g.Type)
 }
 
-// The rules of collectives are the exact transposes of what all devices
+// The rule of a collective is the transpose of the linear map that all devices
 // together compute: the gradient is that of the sum of the devices' losses.
 
-// channel is a handle that no other collective has.
+// channel returns a channel handle that no other collective of the module has.
 func (t *tape) channel() ir.Channel {
 	if t.d.channels == 0 {
 		for _, f := range t.d.m.Funcs {
@@ -193,7 +196,8 @@ func (t *tape) channel() ir.Channel {
 	return ir.Channel{Handle: t.d.channels, Type: 1}
 }
 
-// collective are the attributes by which op says who takes part, and more.
+// collective is the attributes of op that state its device groups, with a new
+// channel, and more.
 func (t *tape) collective(op *ir.Op, more ...ir.NamedAttr) ir.Attrs {
 	attrs := ir.AttrsOf(more...)
 	for _, name := range []string{"replica_groups", "use_global_device_ids"} {
@@ -212,7 +216,8 @@ func (t *tape) sumOver(k ir.Kind, g *ir.Value, attrs ir.Attrs, typ *ir.Type) *ir
 	return t.b.Emit(k, []*ir.Value{g}, attrs, []*ir.Block{t.b.Combiner(ir.Add, g.Type.Elem)}, []*ir.Type{typ}).Result()
 }
 
-// gradAllGather: each device has a part of the sum over all that got it.
+// gradAllGather reduce-scatters the cotangent: each device has its shard of the sum
+// over the devices that received it.
 func gradAllGather(t *tape, op *ir.Op, ct []*ir.Value) {
 	for i, x := range op.Operands {
 		if ct[i] != nil && t.wants(x) {
@@ -222,7 +227,8 @@ func gradAllGather(t *tape, op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// gradAllReduce: what every device adds to the sum reaches all of them.
+// gradAllReduce all-reduces the cotangent: the term of each device reaches the
+// results of all.
 func gradAllReduce(t *tape, op *ir.Op, ct []*ir.Value) {
 	for i, x := range op.Operands {
 		switch {
@@ -236,7 +242,8 @@ func gradAllReduce(t *tape, op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// gradReduceScatter: each part of the sum goes back to all that added to it.
+// gradReduceScatter all-gathers the cotangent: each shard of the sum goes back to
+// all devices that have a term of it.
 func gradReduceScatter(t *tape, op *ir.Op, ct []*ir.Value) {
 	x := op.Operands[0]
 	switch {
@@ -250,7 +257,7 @@ func gradReduceScatter(t *tape, op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// gradAllToAll exchanges the parts back.
+// gradAllToAll is the all-to-all with split and concatenation dimension exchanged.
 func gradAllToAll(t *tape, op *ir.Op, ct []*ir.Value) {
 	for i, x := range op.Operands {
 		if ct[i] != nil && t.wants(x) {
@@ -261,8 +268,8 @@ func gradAllToAll(t *tape, op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// gradPermute sends back to the source; a device that nobody received from
-// gets zeros, as one that nobody sent to did.
+// gradPermute is the collective permute with sources and targets exchanged. A
+// device that sent to none gets zeros.
 func gradPermute(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	attrs := t.collective(op, facts.Named("source_target_pairs", inversePairs(op.Attrs.Get("source_target_pairs"))))
 	return t.b.Emit(op.Kind, []*ir.Value{ct}, attrs, nil, nil).Result()
@@ -285,12 +292,13 @@ func inversePairs(a ir.Attr) ir.Attr {
 	return a
 }
 
-// gradConstraint lets the cotangent lie as the value does, or be cut further:
-// a value that is whole along some axis because every device needs it has a
-// cotangent that is a sum over these devices, of which each may keep a part.
+// gradConstraint constrains the cotangent to the sharding of the value, with open
+// dimensions: the cotangent of a value that is replicated along an axis may be a
+// sum over the devices of the axis, which a reduce-scatter then leaves sharded
+// along it.
 func gradConstraint(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	if t.d.explicit {
-		return ct // add lets it lie as the operand does
+		return ct // add constrains it to the operand's sharding
 	}
 	s := op.Attrs.Get("sharding").(*ir.Sharding).Clone()
 	for i := range s.Dims {
@@ -299,19 +307,20 @@ func gradConstraint(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return t.b.Constrain(ct, s)
 }
 
-// gradGathered scatters the cotangent of a gathered weight as it is summed.
+// gradGathered is the rule of pp.gather: the cotangent of a gathered weight is
+// reduce-scattered where it is accumulated.
 func gradGathered(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return t.summed(ct, op.Operands[0])
 }
 
-// gradAsOperand lets the cotangent lie as the operand does, where that is
-// known.
+// gradAsOperand constrains the cotangent to the sharding of the operand, where that
+// is stated.
 func gradAsOperand(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return t.b.Constrain(ct, op.Operands[0].Sharding)
 }
 
-// gradRotated rotates back. What came in at the edge from elsewhere leaves,
-// and what left there gets zeros.
+// gradRotated is the rule of the rotated operand of pp.rotate: the rotation by
+// -shift, with zeros for the stage whose value left at the edge.
 func gradRotated(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	edge := op.Attrs.Get("edge")
 	if op.Word("edge") == "fill" {
@@ -323,7 +332,8 @@ func gradRotated(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return v
 }
 
-// gradFill: the fill has the cotangent of the stage that it went to.
+// gradFill is the rule of the fill of pp.rotate: the cotangent of the stage that
+// received it.
 func gradFill(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	b := t.b
 	stages := ct.Type.Shape[0]

@@ -7,7 +7,8 @@ import (
 	"ppc/ir/facts"
 )
 
-// gradGather adds up the cotangents of the windows where they came from.
+// gradGather scatters the cotangents of the windows into zeros, adding where
+// windows overlap.
 func gradGather(t *tape, op *ir.Op, ct []*ir.Value) {
 	x := op.Operands[0]
 	if !t.wants(x) {
@@ -22,8 +23,8 @@ func gradGather(t *tape, op *ir.Op, ct []*ir.Value) {
 	t.add(x, t.b.Emit(ir.Scatter, []*ir.Value{t.zeros(x.Type.WithElem(elem)), indices, ct[0]}, attrs, []*ir.Block{t.b.Combiner(ir.Add, elem)}, nil).Result())
 }
 
-// gradScatter has a gradient where windows are added or put in place of what
-// was there.
+// gradScatter handles scatters whose region adds, or returns the update; others
+// have no gradient.
 func gradScatter(t *tape, op *ir.Op, ct []*ir.Value) {
 	n := len(op.Results)
 	for i := range n {
@@ -51,8 +52,8 @@ func gradScatter(t *tape, op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// scattered gathers from x the windows that op scatters to; what of them is
-// outside of x is the number outside.
+// scattered gathers from x the windows that op scatters to; elements of theirs
+// outside of x are the number outside.
 func (t *tape) scattered(op *ir.Op, x *ir.Value, outside float64) *ir.Value {
 	b := t.b
 	w := facts.ScatterWindows(op, t.need(op.Operands[len(op.Results)]))
@@ -73,7 +74,7 @@ func (t *tape) windowsAt(op *ir.Op, x, indices *ir.Value) *ir.Value {
 	return t.b.Emit(ir.Gather, []*ir.Value{x, indices}, attrs, nil, nil).Result()
 }
 
-// perWindow spreads v, one element for each window, over updates of type typ.
+// perWindow broadcasts v, one element for each window, to updates of type typ.
 func (t *tape) perWindow(op *ir.Op, v *ir.Value, typ *ir.Type) *ir.Value {
 	g := op.Attrs.Get("scatter_dimension_numbers").(ir.ScatterDims)
 	return t.b.Broadcast(v, typ.Shape, facts.Others(typ.Rank(), g.UpdateWindowDims)...)
@@ -89,9 +90,9 @@ func (t *tape) replaced(op *ir.Op, x, u *ir.Value) *ir.Value {
 	return t.b.Emit(ir.Scatter, []*ir.Value{x, t.need(op.Operands[len(op.Results)]), u}, op.Attrs, []*ir.Block{second}, nil).Result()
 }
 
-// winners is g for the windows of op whose elements are in the result. Where
-// several windows may go to one place, the last to be written is: it is found
-// by scattering the windows' numbers in the same way.
+// winners is g where the element of the update ends up in the result, zeros
+// elsewhere. Where several windows overlap, the last to be written wins: it is
+// found by scattering the windows' numbers in the same way.
 func (t *tape) winners(op *ir.Op, u, g *ir.Value) *ir.Value {
 	if op.Bool("unique_indices") || oneWindow(op) {
 		return g

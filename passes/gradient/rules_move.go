@@ -7,7 +7,7 @@ import (
 	"ppc/ir/facts"
 )
 
-// What was repeated is added up.
+// gradBroadcast sums the cotangent over the broadcast dimensions.
 func gradBroadcast(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	in, out := op.Operands[0].Type, op.Result().Type
 	dims := op.Ints("broadcast_dimensions")
@@ -40,7 +40,7 @@ func gradConcatenate(t *tape, op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// needAll are the forward values vs.
+// needAll is need of each of vs.
 func (t *tape) needAll(vs []*ir.Value) []*ir.Value {
 	out := make([]*ir.Value, len(vs))
 	for i, v := range vs {
@@ -65,8 +65,8 @@ func gradDynamicUpdateSlice(t *tape, op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// gradPad takes out what was padded: a slice with strides, after zeros where
-// the padding had cut off elements.
+// gradPad is a strided slice of the operand's elements, after padding with zeros
+// where a negative padding had dropped some.
 func gradPad(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	in := op.Operands[0].Type
 	low, high, interior := op.Ints("edge_padding_low"), op.Ints("edge_padding_high"), op.Ints("interior_padding")
@@ -76,15 +76,15 @@ func gradPad(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	rank := in.Rank()
 	restoreLow, restoreHigh := make([]int, rank), make([]int, rank)
 	start, limit, strides := make([]int, rank), make([]int, rank), make([]int, rank)
-	cut := false
+	dropped := false
 	for d, n := range in.Shape {
 		restoreLow[d], restoreHigh[d] = max(-low[d], 0), max(-high[d], 0)
-		cut = cut || low[d] < 0 || high[d] < 0
+		dropped = dropped || low[d] < 0 || high[d] < 0
 		strides[d] = interior[d] + 1
 		start[d] = max(low[d], 0)
 		limit[d] = start[d] + (n-1)*strides[d] + 1
 	}
-	if cut {
+	if dropped {
 		ct = t.b.Pad(ct, t.b.Splat(ir.Tensor(in.Elem), 0), restoreLow, restoreHigh, make([]int, rank))
 	}
 	return t.slice(ct, start, limit, strides)
@@ -100,7 +100,8 @@ func (t *tape) slice(x *ir.Value, start, limit, strides []int) *ir.Value {
 	return t.b.Emit(ir.Slice, []*ir.Value{x}, attrs, nil, nil).Result()
 }
 
-// gradPadding: the padding value gets what stands where no element does.
+// gradPadding is the rule of the padding value: the sum of the cotangent over the
+// padding.
 func gradPadding(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	b := t.b
 	in := op.Operands[0].Type
@@ -117,7 +118,7 @@ func gradReverse(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return t.b.Emit(op.Kind, []*ir.Value{ct}, op.Attrs, nil, nil).Result()
 }
 
-// gradSlice pads: what was skipped gets zeros.
+// gradSlice pads the cotangent with zeros for the elements that the slice skips.
 func gradSlice(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	in := op.Operands[0].Type
 	if ct.Type.NumElements() == 0 {

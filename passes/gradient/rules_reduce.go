@@ -18,8 +18,8 @@ func gradDotLeft(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	freeL, freeR := facts.Others(l.Rank(), slices.Concat(d.LhsBatch, d.LhsContract)), facts.Others(r.Rank(), slices.Concat(d.RhsBatch, d.RhsContract))
 	n := len(d.LhsBatch) + len(freeL)
 	back := ir.Dot{LhsBatch: facts.UpTo(len(d.LhsBatch)), RhsBatch: d.RhsBatch, LhsContract: facts.UpTo(n + len(freeR))[n:], RhsContract: freeR}
-	// The result has the batch, then what is free of the left side, then what
-	// was contracted, in the right side's order.
+	// The result has the batch dimensions, then the free ones of the left side,
+	// then the contracted ones in the right side's order.
 	dims := slices.Concat(d.LhsBatch, freeL, paired(d.RhsContract, d.LhsContract))
 	return t.dot(op, ct, t.need(op.Operands[1]), back, l, dims)
 }
@@ -62,7 +62,7 @@ func (t *tape) dot(op *ir.Op, x, y *ir.Value, d ir.Dot, typ *ir.Type, dims []int
 	return t.b.Convert(t.b.Transpose(v, perm...), typ.Elem)
 }
 
-// gradReduce takes each result by itself: a sum, a product, a maximum or
+// gradReduce handles each result separately: a sum, a product, a maximum or
 // minimum, or a choice between the two elements by any predicate, as in argmax.
 func gradReduce(t *tape, op *ir.Op, ct []*ir.Value) {
 	n := len(op.Results)
@@ -102,9 +102,9 @@ func (r *reduction) x() *ir.Value { return r.op.Operands[r.i] }
 
 func (r *reduction) init() *ir.Value { return r.op.Operands[len(r.op.Results)+r.i] }
 
-// give adds to the cotangents of the elements and of the initial value, where
-// these are wanted. elements has the shape of the operand, initial that of the
-// result, over which it is summed.
+// give adds to the cotangents of the elements and of the initial value, where these
+// are needed. elements has the shape of the operand, initial that of the result,
+// over which it is summed.
 func (r *reduction) give(elements, initial func() *ir.Value) {
 	if x := r.x(); r.wants(x) {
 		r.add(x, r.b.Convert(elements(), x.Type.Elem))
@@ -115,7 +115,8 @@ func (r *reduction) give(elements, initial func() *ir.Value) {
 	}
 }
 
-// spread repeats v, which has the shape of the result, along what was reduced.
+// spread broadcasts v, which has the shape of the result, along the reduced
+// dimensions.
 func (r *reduction) spread(v *ir.Value) *ir.Value {
 	shape := r.x().Type.Shape
 	return r.b.Broadcast(v, shape, facts.Others(len(shape), r.dims)...)
@@ -132,7 +133,7 @@ func (r *reduction) first() *ir.Value {
 	return r.b.Broadcast(v, r.ct.Type.Shape)
 }
 
-// count is how often p is true along what was reduced: exact in any type.
+// count is how often p is true along the reduced dimensions: exact in any type.
 func (r *reduction) count(p *ir.Value) *ir.Value {
 	return r.tape.sum(r.b.Convert(p, ir.I32), r.dims...)
 }
@@ -164,9 +165,9 @@ func (r *reduction) extreme() {
 		func() *ir.Value { return b.Select(first, share, r.zeros(share.Type)) })
 }
 
-// product gives each element the product of the others: that of all, divided
-// by the element, or, where one element is zero, that of the rest for this one
-// and zero for the rest.
+// product multiplies the cotangent for each element by the product of the others:
+// the product of all divided by the element, or, where one element is zero, the
+// product of the rest for that one and zero for the rest.
 func (r *reduction) product() {
 	b := r.b
 	x := r.element()
@@ -186,8 +187,8 @@ func (r *reduction) product() {
 		func() *ir.Value { return b.Mul(r.ct, b.Reduce(ir.Multiply, x, one, r.dims...)) })
 }
 
-// choice finds the element that the result is by reducing the elements'
-// numbers along: it gets the cotangent. The initial value has the number -1.
+// choice finds the element that is the result by reducing the elements' numbers
+// along with them: it gets the cotangent. The initial value has the number -1.
 func (r *reduction) choice(p *ir.Value, first bool) {
 	b, f := r.b, r.d.f
 	n := len(r.op.Results)
@@ -224,7 +225,7 @@ func (r *reduction) choice(p *ir.Value, first bool) {
 		})
 }
 
-// numbers tells apart the elements that are reduced to one.
+// numbers is a distinct number for each of the elements that are reduced to one.
 func (r *reduction) numbers() *ir.Value {
 	typ := r.x().Type.WithElem(ir.I32)
 	var out *ir.Value
@@ -246,7 +247,8 @@ func (r *reduction) numbers() *ir.Value {
 	return out
 }
 
-// captured are the outer values of op's regions, as the backward block has them.
+// captured maps the values that op's regions capture to the backward block's values
+// for them.
 func (t *tape) captured(op *ir.Op) map[*ir.Value]*ir.Value {
 	sub := make(map[*ir.Value]*ir.Value)
 	for _, v := range op.Captures() {
@@ -273,9 +275,8 @@ func chooses(region *ir.Block, i int) (p *ir.Value, first bool) {
 	return nil, false
 }
 
-// gradSort takes the cotangents back to where the elements came from: numbers
-// that are sorted along with the operands say where that is, and sorting by
-// them undoes the sort.
+// gradSort undoes the permutation: an iota sorted along with the operands is the
+// permutation, and sorting the cotangents by it inverts it.
 func gradSort(t *tape, op *ir.Op, ct []*ir.Value) {
 	var xs, cts []*ir.Value
 	for i, x := range op.Operands {
@@ -287,7 +288,7 @@ func gradSort(t *tape, op *ir.Op, ct []*ir.Value) {
 		return
 	}
 	b, f := t.b, t.d.f
-	// Equal elements must be in the same order here and there.
+	// The sort must order equal elements as the forward one does.
 	op.Attrs.Set("is_stable", ir.Bool(true))
 	dim := op.Int("dimension")
 	if dim < 0 {

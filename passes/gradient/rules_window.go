@@ -9,7 +9,7 @@ import (
 
 // The rules of ops that move a window over their operand.
 
-// gradReduceWindow takes each result by itself: a sum, the largest or smallest
+// gradReduceWindow handles each result separately: a sum, the largest or smallest
 // of a window, or a choice by any predicate.
 func gradReduceWindow(t *tape, op *ir.Op, ct []*ir.Value) {
 	n := len(op.Results)
@@ -45,7 +45,8 @@ func gradReduceWindow(t *tape, op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// holdsOver is how the result of a maximum or minimum compares with others.
+// holdsOver is the comparison that the result of a maximum or minimum satisfies
+// with the other elements.
 var holdsOver = map[ir.Kind]string{ir.Maximum: "GE", ir.Minimum: "LE"}
 
 // A windowGrad is result i of a reduce_window, and its cotangent.
@@ -68,8 +69,9 @@ func (w *windowGrad) plain() bool {
 	return !slices.ContainsFunc(w.op.Windows(), func(d ir.Window) bool { return d.Base != 1 || d.Dilation != 1 })
 }
 
-// sum: an element gets the sum of the cotangents of the windows that it stands
-// in. The initial value gets each once, and once more for every padding.
+// sum handles a sum: an element gets the sum of the cotangents of the windows that
+// contain it. The initial value gets each once, and once more for every padding
+// element.
 func (w *windowGrad) sum() {
 	if w.wants(w.x()) {
 		w.give(w.x(), w.windowSum(w.op, w.ct, w.x().Type))
@@ -83,8 +85,8 @@ func (w *windowGrad) sum() {
 	}
 }
 
-// selected: the cotangent of a window goes to the first element that is its
-// maximum or minimum, unless that is the initial value.
+// selected handles a maximum or minimum: the cotangent of a window goes to the
+// first element that equals it, unless that is the initial value.
 func (w *windowGrad) selected(k ir.Kind) {
 	b, elem := w.b, w.ct.Type.Elem
 	x, ct := b.Convert(w.need(w.x()), elem), w.ct
@@ -100,11 +102,10 @@ func (w *windowGrad) selected(k ir.Kind) {
 	w.give(w.x(), v)
 }
 
-// choice finds the element that each result is by reducing the elements'
-// numbers along: it gets the cotangent. The initial value, and with it the
-// padding, has the number -1. stays says, of the accumulator and the element,
-// and of the predicate by which the region chooses, whether the first is the
-// result.
+// choice finds the element that is each result by reducing the elements' numbers
+// along with them: it gets the cotangent. The initial value, and with it the
+// padding, has the number -1. stays says, of the accumulator and the element, and
+// of the predicate by which the region chooses, whether the first is the result.
 func (w *windowGrad) choice(stays func(in *ir.Builder, x, y, p *ir.Value) *ir.Value) {
 	b, f, n := w.b, w.d.f, len(w.op.Results)
 	t := w.x().Type
@@ -139,8 +140,8 @@ func (w *windowGrad) choice(stays func(in *ir.Builder, x, y, p *ir.Value) *ir.Va
 	}
 }
 
-// scattered adds the cotangents up at the numbers that have won; a number that
-// no element has falls away.
+// scattered adds up the cotangents at the numbers in won; numbers out of range,
+// which no element has, are dropped.
 func (w *windowGrad) scattered(won *ir.Value) *ir.Value {
 	b, size := w.b, w.x().Type.NumElements()
 	n := won.Type.NumElements()
@@ -153,11 +154,11 @@ func (w *windowGrad) scattered(won *ir.Value) *ir.Value {
 // windowSum is the transpose of the sum over windows that op takes of a value
 // of type in.
 //
-// Element i of a dimension stands at low + i*base of the padded input, and
-// element w of window k at k*stride + w*dilation. So element i gets the
-// cotangents of the windows k with low + i*base - w*dilation = k*stride: a
-// window over the cotangents spread out by stride, that moves by base. It
-// begins (window-1)*dilation before low.
+// Element i of a dimension stands at low + i*base of the padded input, and element
+// w of window k at k*stride + w*dilation. So element i gets the cotangents of the
+// windows k with low + i*base - w*dilation = k*stride: a window over the cotangents
+// with base dilation stride, that moves by base. It begins (window-1)*dilation
+// before low.
 func (t *tape) windowSum(op *ir.Op, ct *ir.Value, in *ir.Type) *ir.Value {
 	rank := in.Rank()
 	low, high, interior := make([]int, rank), make([]int, rank), make([]int, rank)
@@ -170,7 +171,7 @@ func (t *tape) windowSum(op *ir.Op, ct *ir.Value, in *ir.Type) *ir.Value {
 	attrs := ir.AttrsOf(facts.Named("window_dimensions", size), facts.Named("window_strides", base), facts.Named("window_dilations", dilation))
 	zero := t.b.Splat(ir.Tensor(ct.Type.Elem), 0)
 	if slices.ContainsFunc(slices.Concat(low, high), func(n int) bool { return n < 0 }) {
-		ct = t.b.Pad(ct, zero, low, high, interior) // not all that run windows cut off
+		ct = t.b.Pad(ct, zero, low, high, interior) // the padding must not drop cotangents of windows
 	} else {
 		attrs.Set("padding", facts.PaddingAttr(low, high))
 		attrs.Set("base_dilations", strides)
@@ -178,9 +179,10 @@ func (t *tape) windowSum(op *ir.Op, ct *ir.Value, in *ir.Type) *ir.Value {
 	return t.b.Emit(ir.ReduceWindow, []*ir.Value{ct, zero}, attrs, []*ir.Block{t.b.Combiner(ir.Add, ct.Type.Elem)}, nil).Result()
 }
 
-// gradSelectAndScatter: where values are added up, a source gets the cotangent
-// of the element that is selected in its window, and the initial value all of
-// them. What is selected does not change with the operand, which gets none.
+// gradSelectAndScatter handles a scatter region that adds: a source element gets
+// the cotangent of the element that is selected in its window, and the initial
+// value the sum of all. The selection is piecewise constant in the operand, which
+// gets none.
 func gradSelectAndScatter(t *tape, op *ir.Op, ct []*ir.Value) {
 	x, source, init := op.Operands[0], op.Operands[1], op.Operands[2]
 	if !t.wants(source) && !t.wants(init) {
@@ -198,9 +200,8 @@ func gradSelectAndScatter(t *tape, op *ir.Op, ct []*ir.Value) {
 	}
 }
 
-// selectedFrom is, for each window of op, the element of y that stands where
-// op selects in x. What is no padding is told by a third operand: padding is
-// not selected.
+// selectedFrom is, for each window of op, the element of y at the place that op
+// selects in x. A third operand tells elements from padding, which is not selected.
 func (t *tape) selectedFrom(op *ir.Op, x, y *ir.Value) *ir.Value {
 	b, f := t.b, t.d.f
 	sub := t.captured(op)
@@ -226,10 +227,10 @@ func (t *tape) selectedFrom(op *ir.Op, x, y *ir.Value) *ir.Value {
 	return b.Emit(ir.ReduceWindow, operands, op.Attrs, []*ir.Block{region}, nil).Results[2]
 }
 
-// gradConvolutionInput convolves the cotangent with the kernel turned around:
-// what were strides are gaps and what were gaps are strides, and input and
-// output features change places. Groups of the batch become groups of features,
-// which lie where the batch had them.
+// gradConvolutionInput convolves the cotangent with the reversed kernel: window
+// strides become base dilations and base dilations strides, and input and output
+// features are exchanged. Groups of the batch become groups of features, in the
+// dimension where the batch had them.
 func gradConvolutionInput(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	in := op.Operands[0].Type
 	if in.NumElements() == 0 || ct.Type.NumElements() == 0 || op.Operands[1].Type.NumElements() == 0 {
@@ -247,10 +248,10 @@ func gradConvolutionInput(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return t.b.Convert(moveGroups(t.b, v, d.Input.Second, d.Input.First, batches), in.Elem)
 }
 
-// gradConvolutionKernel convolves the input with the cotangent, whose batch
-// takes the place of features and the other way round. The windows are as
-// large as the result, so what were strides are gaps in them. Groups of the
-// batch become groups of features and the other way round.
+// gradConvolutionKernel convolves the input with the cotangent, with batch and
+// feature dimensions exchanged. The windows are as large as the result, and strides
+// become window dilations. Groups of the batch become groups of features and the
+// other way round.
 func gradConvolutionKernel(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	kernel := op.Operands[1].Type
 	if kernel.NumElements() == 0 || ct.Type.NumElements() == 0 || op.Operands[0].Type.NumElements() == 0 {
@@ -264,7 +265,8 @@ func gradConvolutionKernel(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	var reversed []int
 	for i, w := range op.Windows() {
 		in, out := op.Operands[0].Type.Shape[d.Input.Spatial[i]], ct.Type.Shape[d.Output.Spatial[i]]
-		// As many windows fit as the kernel has places: the last begins at reach-1.
+		// As many windows fit as the kernel has elements: the last begins at
+		// reach-1.
 		high := w.Reach() + (out-1)*w.Stride - w.Low - ((in-1)*w.Base + 1)
 		c.window(ir.Window{Stride: w.Dilation, Base: w.Base, Dilation: w.Stride, Low: w.Low, High: high})
 		if w.Reversed {
@@ -278,14 +280,15 @@ func gradConvolutionKernel(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return t.b.Convert(v, kernel.Elem)
 }
 
-// transposed is the padding with which windows over the cotangent of size out
-// reach what stands in a dimension of size n of the operand: see windowSum.
+// transposed is the padding with which the windows over a cotangent of size out
+// cover a dimension of size n of the operand: see windowSum.
 func transposed(w ir.Window, n, out int) (low, high int) {
 	low = w.Reach() - 1 - w.Low
 	return low, (n-1)*w.Base + w.Reach() - low - ((out-1)*w.Stride + 1)
 }
 
-// A transposedConv is the convolution that a gradient of one is.
+// A transposedConv is a convolution, under construction, that computes the gradient
+// of another.
 type transposedConv struct {
 	t                       *tape
 	op                      *ir.Op
@@ -305,7 +308,7 @@ func (c *transposedConv) window(w ir.Window) {
 	c.low, c.high, c.reversed = append(c.low, w.Low), append(c.high, w.High), append(c.reversed, w.Reversed)
 }
 
-// emit is as precise as the op.
+// emit appends the convolution of x and y, with the precision of the op.
 func (c *transposedConv) emit(x, y *ir.Value, features, batches int) *ir.Value {
 	attrs := ir.AttrsOf(facts.Named("dimension_numbers", c.dims), facts.Named("feature_group_count", ir.I64Attr(features)), facts.Named("batch_group_count", ir.I64Attr(batches)),
 		facts.Named("window_strides", c.strides), facts.Named("lhs_dilation", c.base), facts.Named("rhs_dilation", c.dilation), facts.Named("padding", facts.PaddingAttr(c.low, c.high)))
@@ -321,8 +324,8 @@ func (c *transposedConv) emit(x, y *ir.Value, features, batches int) *ir.Value {
 	return c.t.b.Emit(ir.Convolution, []*ir.Value{x, y}, attrs, nil, nil).Result()
 }
 
-// moveGroups cuts dimension from of x in groups and puts their number in front
-// of dimension to.
+// moveGroups splits dimension from of x in groups and moves the group dimension in
+// front of dimension to.
 func moveGroups(b *ir.Builder, x *ir.Value, from, to, groups int) *ir.Value {
 	if groups == 1 {
 		return x

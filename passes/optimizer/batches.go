@@ -9,12 +9,12 @@ import (
 	"ppc/passes/pass"
 )
 
-// accumulate lets one step work on several batches, if pp.train says so in
-// gradient_accumulation: what main did becomes the body of a loop over them.
+// accumulate makes one step work on several batches, if pp.train has
+// gradient_accumulation: the body of main becomes the body of a loop over them.
 //
-// Every input gets a leading dimension, one entry for each batch, and the
-// attribute pp.batches, their number; each batch has a number of its own for
-// what is drawn at random. What main returned is
+// Every input gets a leading dimension, one entry for each batch, and the attribute
+// pp.batches, their number; random numbers are drawn for each batch by a number of
+// its own. A result of main becomes
 //
 //   - the mean over the batches, where it is the gradient of a parameter or a
 //     floating-point scalar, such as the loss: sums are taken in the widest of
@@ -23,12 +23,12 @@ import (
 //     else; gradients of inputs are those of the mean.
 //
 // A sum is sharded as the parameter, and stays unreduced along the other axes of
-// the mesh until it is complete: devices combine each once per step. With
-// reduce_gradients = "per_batch" the sums of gradients are sharded as the
-// optimizer's state, for which each batch's are combined along its axes.
+// the mesh until it is complete: it is reduced once per step. With reduce_gradients
+// = "per_batch" the sums of gradients have the sharding of the optimizer's state,
+// and the gradients of each batch are reduce-scattered to it.
 //
-// A value under a pp.name with the attribute pp.over_batches is its mean over all
-// batches, in each of them: see [accumulation.totals].
+// A value under a pp.name with the attribute pp.over_batches is replaced in each
+// batch by its mean over all batches: see [accumulation.totals].
 func (s *step) accumulate() error {
 	n := s.config.Int("gradient_accumulation")
 	if n < 2 {
@@ -58,7 +58,7 @@ func (s *step) accumulate() error {
 	return nil
 }
 
-// An accumulation is the loop over batches in the making.
+// An accumulation is the loop over batches under construction.
 type accumulation struct {
 	*step
 	name    string // of the loop
@@ -68,20 +68,20 @@ type accumulation struct {
 	batch   *ir.Value   // the number of the iteration
 
 	batches []*ir.Value // per-iteration inputs
-	slices  []*ir.Value // what the body has of them
+	slices  []*ir.Value // the body's slice of each
 	sums    []total
 	stacked []total
 }
 
-// A total is one result of the loop and what it is for.
+// A total is one result of the loop and what is computed from it.
 type total struct {
-	arg, next *ir.Value    // of a carry; next alone of a per-iteration output
-	partial   *ir.Sharding // of a carry: how its terms are
+	arg, next *ir.Value    // of a carry; a per-iteration output has next alone
+	partial   *ir.Sharding // of a carry: the unreduced sharding of its terms
 	use       func(*ir.Value)
 }
 
-// drawn gives each batch its own number in place of the step's: that of all
-// batches so far.
+// drawn replaces the step number by which random numbers are drawn with the number
+// of batches so far, over all steps.
 func (a *accumulation) drawn() {
 	ops := a.body.Ops
 	a.body.Ops = nil
@@ -102,7 +102,7 @@ func (a *accumulation) drawn() {
 	a.body.Ops = append(a.body.Ops, ops...)
 }
 
-// takeInputs puts in place of each input a parameter for all batches.
+// takeInputs replaces each input by a parameter for all batches.
 func (a *accumulation) takeInputs() {
 	for i, p := range a.f.Params() {
 		if p.Attrs.Str(ir.KeyKind) != "input" || !p.Type.IsTensor() {
@@ -120,7 +120,7 @@ func (a *accumulation) takeInputs() {
 	}
 }
 
-// sum has v added up over the batches, sharded as at says and unreduced along the
+// sum accumulates v over the batches with the sharding at, unreduced along the
 // other axes of the mesh; use gets the mean, of type elem.
 func (a *accumulation) sum(v *ir.Value, elem ir.DType, at *ir.Sharding, use func(*ir.Value)) {
 	v = a.unreduced(v, at)
@@ -135,7 +135,7 @@ func (a *accumulation) sum(v *ir.Value, elem ir.DType, at *ir.Sharding, use func
 	}})
 }
 
-// unreduced is v, sharded as at says, with what it is the sum of not yet added up.
+// unreduced is v with the sharding at, before any constraint that would reduce it.
 func (a *accumulation) unreduced(v *ir.Value, at *ir.Sharding) *ir.Value {
 	if partial := a.partial(at); partial != nil && !partial.SameLayout(facts.Stated(v)) {
 		return a.in.Constrain(v, partial)
@@ -143,7 +143,8 @@ func (a *accumulation) unreduced(v *ir.Value, at *ir.Sharding) *ir.Value {
 	return v
 }
 
-// partial is at, unreduced along the axes that it does not use; nil where at is.
+// partial is at, unreduced along the axes that it does not use; nil where at is
+// nil.
 func (a *accumulation) partial(at *ir.Sharding) *ir.Sharding {
 	if at == nil {
 		return nil
@@ -162,7 +163,7 @@ func widest(ts ...ir.DType) ir.DType {
 	return w
 }
 
-// value takes care of result i of main, which one batch gives as v.
+// value makes result i of main, which is v in one batch, a result of the loop.
 func (a *accumulation) value(i int, v *ir.Value) {
 	r := &a.results[i]
 	set := func(v *ir.Value) { a.values[i], r.Type = v, v.Type }
@@ -186,9 +187,8 @@ func (a *accumulation) value(i int, v *ir.Value) {
 	a.stacked = append(a.stacked, total{next: v, use: set})
 }
 
-// totals puts in place of each value that is to be the mean over all batches that
-// mean, which a loop of its own over the batches finds before: a batch has what
-// is needed of the others.
+// totals replaces each value that is marked as a mean over all batches by that
+// mean, which a loop over the batches before the main one computes.
 func (a *accumulation) totals() error {
 	var marks []*ir.Op
 	for _, op := range a.body.Ops {
@@ -229,7 +229,7 @@ func (a *accumulation) totals() error {
 	for _, op := range marks {
 		v := copies[op.Operands[0]]
 		at := a.closed(v)
-		first.sum(v, v.Type.Elem, at, func(mean *ir.Value) { // combined here, and not in every batch
+		first.sum(v, v.Type.Elem, at, func(mean *ir.Value) { // reduced here, and not in every batch
 			sub[op.Result().ID] = a.out.Constrain(mean, at).Named(op.Result().Name)
 		})
 	}
@@ -249,8 +249,8 @@ func (a *accumulation) totals() error {
 // accumulated batches.
 func overBatches(op *ir.Op) bool { return op.Kind == ir.PPName && op.Attrs.Has(ir.KeyOverBatches) }
 
-// neededFor are the ops, in order, that the operands of marks are computed by;
-// a mark among them is a copy of its operand.
+// neededFor is the ops, in order, that the operands of marks depend on; a mark
+// among them is a copy of its operand.
 func neededFor(ops, marks []*ir.Op) []*ir.Op {
 	needed := make(map[*ir.Value]bool)
 	for _, op := range marks {

@@ -24,10 +24,10 @@ import (
 // parameter is what the optimizer does otherwise for it: lr_scale multiplies the
 // learning rate, weight_decay is in place of the optimizer's.
 //
-// A new parameter or state has the type of the old one and lies on the mesh as
-// that does, and may take its memory: the result has the attribute pp.alias,
-// the number of the parameter that it replaces, and the parameter, for readers
-// of StableHLO and HLO, tf.aliasing_output.
+// A new parameter or state has the type and sharding of the old one, and may be
+// donated its buffer: the result has the attribute pp.alias, the number of the
+// parameter that it replaces, and the parameter, for readers of StableHLO and HLO,
+// tf.aliasing_output.
 //
 // With gradient_accumulation a step works on several batches: see
 // [step.accumulate].
@@ -35,7 +35,7 @@ import (
 // The arithmetic is optax's, in the type of the parameter, or f32 where that is
 // smaller: state keeps what a bf16 would round away. Numbers of the whole step,
 // norms and the learning rate, have the widest of these types. Sums over all
-// parameters go in the order of main, so the bits do not depend on anything
+// parameters are taken in the order of main, so the bits do not depend on anything
 // but the program.
 func Optimizer(_ *pass.Context, m *ir.Module) error {
 	d, ok := m.Attrs.Get(ir.KeyTrain).(ir.Dict)
@@ -62,7 +62,7 @@ func Optimizer(_ *pass.Context, m *ir.Module) error {
 	return nil
 }
 
-// A step is one step of training in the making.
+// A step is one training step under construction.
 type step struct {
 	m      *ir.Module
 	f      *ir.Func
@@ -74,10 +74,10 @@ type step struct {
 	slots    []string // the state that is kept per parameter
 	leaves   []*leaf
 	fixed    []*ir.Value // the parameters that are not trained
-	elem     ir.DType    // of the numbers of the whole step
+	elem     ir.DType    // of the step-wide scalars
 
 	ret     *ir.Op      // the return of main before
-	values  []*ir.Value // that main returns
+	values  []*ir.Value // the results of main
 	results []ir.Result
 	count   *ir.Value // parameter opt.step: how many steps were done before
 	number  *ir.Value // of this step, from 1, as elem
@@ -88,15 +88,15 @@ type step struct {
 type leaf struct {
 	param *ir.Value
 	name  string
-	own   int      // from which dimension on it is one layer's weight
+	own   int      // the number of leading dimensions that count layers, repeats or stages
 	elem  ir.DType // of the state and of the arithmetic
 	decay float64  // weight decay
 	scale float64  // of the learning rate
 
-	sharding *ir.Sharding // how the state lies
-	zero     string       // how that was chosen
+	sharding *ir.Sharding // the sharding of the state
+	zero     string       // why, in words
 
-	grad, weight *ir.Value // as the update sees them
+	grad, weight *ir.Value // in the sharding of the state
 	state        []*ir.Value
 }
 
@@ -204,7 +204,7 @@ func (s *step) configureLeaf(l *leaf) error {
 }
 
 // isGradientOf reports whether r is the gradient of p, of the same rows where
-// several parameters are parts of one.
+// several parameters are slices of one.
 func isGradientOf(r ir.Result, p *ir.Value) bool {
 	return r.Attrs.Str(ir.KeyKind) == "gradient" && r.Attrs.Str(ir.KeyName) == "grad."+p.Attrs.Str(ir.KeyName) &&
 		slices.Equal(r.Attrs.Ints(ir.KeyRows), p.Attrs.Ints(ir.KeyRows))
@@ -241,9 +241,9 @@ func ownDims(p *ir.Value) int {
 	return 0
 }
 
-// addState gives main the parameters that hold the state. Parameters and state
-// lie on the mesh in one way, which leaves propagation no choice: what a step
-// returns lies as what the next step takes.
+// addState gives main the parameters that hold the state. The shardings of
+// parameters and state are closed, so that the results of a step have the shardings
+// of the next step's parameters.
 func (s *step) addState() {
 	s.count = s.f.NewArg(s.f.Body, ir.Tensor(ir.I32), "step")
 	s.count.Attrs = stateAttrs("opt.step")
@@ -275,8 +275,8 @@ func stateAttrs(name string) ir.Attrs {
 	return ir.AttrsOf(facts.Named(ir.KeyName, ir.Str(name)), facts.Named(ir.KeyKind, ir.Str("state")), facts.Named(ir.KeyInit, ir.Str("zeros")))
 }
 
-// closed is the sharding of v, to which propagation adds nothing; nil where
-// there is no mesh.
+// closed is the sharding of v with all dimensions closed; nil where there is no
+// mesh.
 func (s *step) closed(v *ir.Value) *ir.Sharding {
 	if len(s.m.Meshes) == 0 {
 		return nil
@@ -332,7 +332,7 @@ func (s *step) origin() *ir.Origin {
 	return origin
 }
 
-// gather brings the gradients to where the state lies.
+// gather reshards the gradients to the sharding of the state.
 func (s *step) gather() {
 	for _, l := range s.leaves {
 		g := s.b.Constrain(terms(l.grad, l.sharding), l.sharding)
@@ -340,8 +340,8 @@ func (s *step) gather() {
 	}
 }
 
-// terms is v without a constraint that would have it lie otherwise than at
-// says: what it is the sum of is then added up where it is needed.
+// terms is v without constraints to shardings other than at, so that an unreduced
+// sum is reduced to at directly.
 func terms(v *ir.Value, at *ir.Sharding) *ir.Value {
 	if def := v.Def; def != nil && def.Kind == ir.ShardingConstraint {
 		if s, ok := def.Attrs.Get("sharding").(*ir.Sharding); ok && !s.SameLayout(at) {
@@ -370,7 +370,7 @@ func (s *step) norm(of func(*leaf) *ir.Value) *ir.Value {
 	return s.b.Unary(ir.Sqrt, sum)
 }
 
-// clip scales all gradients so that their norm is at most what pp.train says.
+// clip scales all gradients so that their global norm is at most that of pp.train.
 func (s *step) clip(norm *ir.Value) {
 	if !s.config.Has("clip") {
 		return
@@ -382,10 +382,10 @@ func (s *step) clip(norm *ir.Value) {
 	}
 }
 
-// scale is x times a number of the whole step.
+// scale is x times a step-wide scalar.
 func (s *step) scale(x, by *ir.Value) *ir.Value { return s.b.Mul(x, s.spread(by, x.Type)) }
 
-// spread is a number of the whole step as a tensor of type t.
+// spread is a step-wide scalar as a tensor of type t.
 func (s *step) spread(x *ir.Value, t *ir.Type) *ir.Value {
 	x = s.b.Convert(x, t.Elem)
 	if t.Rank() == 0 {
@@ -394,8 +394,8 @@ func (s *step) spread(x *ir.Value, t *ir.Type) *ir.Value {
 	return s.b.Broadcast(x, t.Shape)
 }
 
-// update computes the new parameters and states, and leaves with each leaf its
-// new weight as it lies for the update.
+// update computes the new weights, in the sharding of the state, and the new states
+// of each leaf.
 func (s *step) update() (weights []*ir.Value, states [][]*ir.Value) {
 	for _, l := range s.leaves {
 		l.weight = s.b.Convert(s.b.Constrain(l.param, l.sharding), l.elem)
@@ -421,8 +421,8 @@ func (s *step) result(v *ir.Value, at *ir.Sharding, attrs ir.Attrs) {
 	s.results = append(s.results, ir.Result{Type: v.Type, Sharding: at, Attrs: attrs})
 }
 
-// replace makes v, which is called name, the result that stands in place of
-// parameter old after the step.
+// replace makes v, which is called name, the result that replaces parameter old in
+// the next step.
 func (s *step) replace(old, v *ir.Value, name string) {
 	attrs := ir.AttrsOf(facts.Named(ir.KeyName, ir.Str(name)), facts.Named(ir.KeyAlias, ir.I64Attr(old.Index)), facts.Named(ir.KeyKind, old.Attrs.Get(ir.KeyKind)))
 	for _, carry := range []string{ir.KeyRows, ir.KeyLayers, ir.KeyLogical} {
@@ -434,9 +434,9 @@ func (s *step) replace(old, v *ir.Value, name string) {
 	s.result(v, old.Sharding, attrs)
 }
 
-// shard is how the state of l lies, and the choice in words: as the parameter,
-// and with shard_optimizer_over_data cut along the mesh axis data in addition,
-// in the first of the weight's own dimensions that divides.
+// shard is the sharding of the state of l, and the choice in words: that of the
+// parameter, and with shard_optimizer_over_data along the mesh axis data in
+// addition, in the first of the weight's own dimensions whose size divides.
 func (s *step) shard(l *leaf) (*ir.Sharding, string) {
 	at := l.param.Sharding
 	if !s.config.Bool("shard_optimizer_over_data") || len(s.m.Meshes) == 0 || s.m.Meshes[0].AxisSize(dataAxis) == 1 {
@@ -450,10 +450,10 @@ func (s *step) shard(l *leaf) (*ir.Sharding, string) {
 	}
 	for d := l.own; d < len(at.Dims); d++ {
 		if n := mesh.RefsSize(at.Axes(d)) * mesh.RefSize(data); l.param.Type.Shape[d]%n == 0 {
-			cut := at.Clone()
-			cut.Dims[d].Axes = append(cut.Dims[d].Axes, data)
-			cut.Replicated = slices.DeleteFunc(cut.Replicated, data.Overlaps)
-			return cut, l.onAxis(d)
+			sharded := at.Clone()
+			sharded.Dims[d].Axes = append(sharded.Dims[d].Axes, data)
+			sharded.Replicated = slices.DeleteFunc(sharded.Replicated, data.Overlaps)
+			return sharded, l.onAxis(d)
 		}
 	}
 	return at, fmt.Sprintf("no dimension divides by %s", dataAxis)
@@ -461,7 +461,7 @@ func (s *step) shard(l *leaf) (*ir.Sharding, string) {
 
 const dataAxis = "data"
 
-// onAxis says where the state of l is cut.
+// onAxis says along which dimension the state of l is sharded over data.
 func (l *leaf) onAxis(d int) string {
 	logical, _ := l.param.Attrs.Get(ir.KeyLogical).(ir.Array)
 	if i := d - l.own; i >= 0 && i < len(logical) {

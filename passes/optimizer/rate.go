@@ -61,8 +61,8 @@ func cosineRate(s *step, lr ir.Attrs) *ir.Value {
 	})
 }
 
-// warmUp is the linear rise from 0 to peak, then what after makes of the
-// number of steps since.
+// warmUp is the linear rise from 0 to peak, then after of the number of steps
+// since.
 func (s *step) warmUp(lr ir.Attrs, after func(t *ir.Value) *ir.Value) *ir.Value {
 	t, warmup := s.b.Convert(s.count, s.elem), lr.Int("warmup")
 	if warmup == 0 {
@@ -96,8 +96,8 @@ func checkTable(lr ir.Attrs) error {
 	return nil
 }
 
-// tableRate is the entry of the step, or the last one: the start of a slice is
-// held within the table.
+// tableRate is the entry of the step, or the last one past the end: a dynamic slice
+// clamps its start.
 func tableRate(s *step, lr ir.Attrs) *ir.Value {
 	values := lr.Get("values").(ir.Array)
 	rates := make([]float64, len(values))

@@ -10,21 +10,23 @@ import (
 	"ppc/passes/rewrite"
 )
 
-// follow is propagation in explicit mode. What the program says stays, as ever;
-// every other value lies as its operands say, by the rule of the op that makes
-// it, in one walk forward. Nothing spreads backward or sideways, and nothing is
-// chosen: an op whose operands leave a choice is an error, unless its result
-// says how it lies. See [derivation] for the rule.
+// follow is propagation in explicit mode. Stated shardings stay, as in auto mode;
+// the sharding of every other value follows from those of its op's operands, by the
+// op's sharding rule, in one walk forward. Nothing propagates backward or sideways,
+// and nothing is chosen: an op whose operands admit several shardings of its result
+// is an error, unless the program states the result's. See [derivation] for the
+// rule.
 //
-//   - A loop carries what it begins with. Where that is a constant, it carries
-//     what one iteration makes of it.
-//   - Branches make a value that lies alike in all of them.
-//   - A constant, or what is computed from constants alone, lies as each use
-//     has it; a dimension along which a value is only repeated, as the first
-//     use to which it matters.
+//   - A carry of a loop has the sharding of its initial value; where that is a
+//     constant, the sharding that one iteration gives it.
+//   - The results of all branches of an op have one sharding.
+//   - A constant, or a value computed from constants alone, takes the sharding that
+//     each use needs; a dimension along which a value is broadcast takes the
+//     sharding of the first use that needs one.
 //
-// All errors are found: how the results of an op at fault lie stays open, unless
-// the program says it, and ops that use what is open are not looked at.
+// All errors are found: the shardings of the results of an op at fault stay
+// unknown, unless the program states them, and ops that use a value of unknown
+// sharding are not checked.
 func (p *propagator) follow() error {
 	for _, x := range p.all {
 		x.grown = make([]bool, len(x.shape))
@@ -51,15 +53,15 @@ func (p *propagator) follow() error {
 	return pass.SortedErrors(p.refused)
 }
 
-// refuse notes err of n and leaves open how the results of n lie.
+// refuse records err of n and marks the shardings of n's results as unknown.
 func (p *propagator) refuse(n *propNode, err *pass.Error) {
 	p.refused = append(p.refused, err)
 	n.refused = true
 	n.leaveOpen()
 }
 
-// leaveOpen leaves open how the results of n lie of which the program says
-// nothing.
+// leaveOpen marks the results of n for which the program states no sharding as
+// unknown.
 func (n *propNode) leaveOpen() {
 	for _, r := range n.results {
 		if r.propTensor != nil && r.seed == nil {
@@ -68,14 +70,15 @@ func (n *propNode) leaveOpen() {
 	}
 }
 
-// onOpen reports whether n uses what an error has left open.
+// onOpen reports whether n uses a value whose sharding an error has left unknown.
 func (n *propNode) onOpen() bool {
 	return slices.ContainsFunc(n.operands, func(r propRef) bool { return r.propTensor != nil && r.open })
 }
 
-// reachBack finds for each tensor what the program says of it afterwards: in a
-// constraint that is its only use, or in one of what its only use makes of it
-// along the same factors: of its transpose, of a sum that it is a term of.
+// reachBack finds for each tensor the sharding that the program states for it
+// downstream: in a constraint that is its only use, or in a constraint of the
+// result of its only use where that result has the same factors, such as its
+// transpose or a sum that it is a term of.
 func (p *propagator) reachBack() {
 	for _, n := range slices.Backward(p.nodes) {
 		if n.op == nil || len(n.results) != 1 || n.results[0].propTensor == nil {
@@ -124,9 +127,9 @@ func (p *propagator) followBody(l *propLoop) {
 	nodes(at, l.edges)
 }
 
-// followLoop follows a loop. A carry that begins as a constant is not known
-// until the body has been followed, which is done again then; each time some
-// carry has become known.
+// followLoop follows a loop. The sharding of a carry whose initial value is a
+// constant is not known until the body has been followed; the body is then followed
+// once more, as long as each time at least one more carry becomes known.
 func (p *propagator) followLoop(l *propLoop) {
 	edges := p.nodes[l.edges:l.end]
 	for _, n := range edges {
@@ -138,12 +141,12 @@ func (p *propagator) followLoop(l *propLoop) {
 			continue
 		}
 		if x.known = !init.free && init.known; x.known {
-			p.lie(x, init.dims)
+			p.setDims(x, init.dims)
 		}
 	}
-	for again := true; again; {
+	for changed := true; changed; {
 		p.followBody(l)
-		again = p.becomeKnown(edges)
+		changed = p.becomeKnown(edges)
 	}
 	for _, n := range edges {
 		if !n.refused && !n.onOpen() {
@@ -153,9 +156,9 @@ func (p *propagator) followLoop(l *propLoop) {
 	}
 }
 
-// becomeKnown lets the carries of edges that are not known lie as an iteration
-// leaves them, and reports whether there were any. What no iteration gives a
-// place is whole.
+// becomeKnown gives each carry of edges that has no known sharding the sharding of
+// the value that the body yields for it, and reports whether there were any. Where
+// no yielded value has a known sharding, the carries are replicated.
 func (p *propagator) becomeKnown(edges []*propNode) bool {
 	some, left := false, false
 	for _, n := range edges {
@@ -164,7 +167,7 @@ func (p *propagator) becomeKnown(edges []*propNode) bool {
 			continue
 		}
 		if !next.free && next.known {
-			p.lie(x, next.dims)
+			p.setDims(x, next.dims)
 			x.known, some = true, true
 			continue
 		}
@@ -175,15 +178,15 @@ func (p *propagator) becomeKnown(edges []*propNode) bool {
 	}
 	for _, n := range edges {
 		if x := n.results[0].propTensor; !x.known && !x.open {
-			p.lie(x, make([][]ir.AxisRef, len(x.shape)))
+			p.setDims(x, make([][]ir.AxisRef, len(x.shape)))
 			x.known = true
 		}
 	}
 	return true
 }
 
-// lie makes x lie along axes.
-func (p *propagator) lie(x *propTensor, dims [][]ir.AxisRef) {
+// setDims shards x along dims, the axes of each dimension.
+func (p *propagator) setDims(x *propTensor, dims [][]ir.AxisRef) {
 	for d := range x.dims {
 		x.dims[d] = slices.Clone(dims[d])
 	}
@@ -193,8 +196,8 @@ func (p *propagator) lie(x *propTensor, dims [][]ir.AxisRef) {
 	}
 }
 
-// grouped reports whether x is the tensor of a group of values that lie alike:
-// the first of them says how.
+// grouped reports whether x is the tensor of a sharding group; the first value of
+// the group decides its sharding.
 func (p *propagator) grouped(x *propTensor) bool {
 	for _, g := range p.groups {
 		if g.tensor == x {
@@ -204,8 +207,9 @@ func (p *propagator) grouped(x *propTensor) bool {
 	return false
 }
 
-// wholeFactors is the rule of an op that has none: it needs its operands whole.
-func wholeFactors(op *ir.Op) *ir.Factors {
+// replicatedFactors is the sharding rule of an op that has none: every dimension of
+// every operand needs replication.
+func replicatedFactors(op *ir.Op) *ir.Factors {
 	f := new(ir.Factors)
 	dims := func(vs []*ir.Value, relate bool) [][][]int {
 		var out [][][]int
@@ -228,10 +232,11 @@ func wholeFactors(op *ir.Op) *ir.Factors {
 	return f
 }
 
-// StateShardings writes into every value of a program in explicit mode the
-// sharding that follows for it, if a gradient is asked for: a cotangent is
-// sharded as what it is of. What any device can make any part of by itself
-// states none.
+// StateShardings writes into every value of a program in explicit mode the sharding
+// that follows for it, if the program asks for a gradient: a cotangent takes the
+// sharding of its primal value. A value of which any device can compute any shard
+// by itself (see [layout.FreeValues]) gets none. The error is an explicit-mode
+// error of the program.
 func StateShardings(_ *pass.Context, m *ir.Module) error {
 	if m.Attrs.Str(ir.KeyGradient) == "" || !facts.ExplicitMode(m) || len(m.Meshes) == 0 {
 		return nil
@@ -241,8 +246,8 @@ func StateShardings(_ *pass.Context, m *ir.Module) error {
 	if err != nil {
 		return err
 	}
-	// The rules know nothing of checkpoint regions: what they say is found in a
-	// copy without any.
+	// The sharding rules know nothing of checkpoint regions: shardings are found in
+	// a copy without any.
 	copies := make(map[*ir.Value]*ir.Value)
 	open := &ir.Func{Name: f.Name, Results: f.Results, Attrs: f.Attrs}
 	open.Body = open.CopyBlock(f.Body, copies)

@@ -7,37 +7,38 @@ import (
 	"ppc/passes/layout"
 )
 
-// A derivation is how one op is computed by where its operands lie, along each factor
-// of its rule (see [ir.Factors]):
+// A derivation is the sharding of one op that follows from the shardings of its
+// operands, by factor of its sharding rule (see [ir.Factors]):
 //
-//   - The operands that have a factor agree if each is cut along it as the
-//     finest is, or coarser, or not at all: the others take their parts of what
-//     they have, and nothing moves.
-//   - A mesh axis cuts one factor.
-//   - What must be whole is whole.
-//   - A sum over a factor that is cut is partial. A reduction is completed; a
-//     contraction or lookup could as well leave each device a part of its
-//     result, so somebody has to say which.
-//   - The result is cut along the factors that it has, as far as they can be
-//     written as axes of its dimensions and sizes divide.
+//   - The operands that have a factor agree if the axes of each along it are a
+//     prefix of the longest list: each device slices what it has of the others, and
+//     nothing is communicated.
+//   - A mesh axis shards one factor.
+//   - A factor that needs replication is sharded in no operand.
+//   - A sum over a sharded factor is unreduced. That of a reduction is all-reduced;
+//     that of a contraction or lookup could be all-reduced or reduce-scattered, so
+//     the program has to say which.
+//   - The result is sharded along the axes of its factors, as far as these can be
+//     written as axes of its dimensions and divide their sizes.
 //
-// Where this leaves a choice, or cannot be, there is a [clash]. If the program
-// says how the result lies, by a sharding of it or a constraint that is its only
-// use, a clash about the result is settled and the result lies so: what has to
-// move for it was asked for. Otherwise what the program says counts where it
-// cuts the result further than the operands do, since that takes no more than
-// leaving work out.
+// Where this leaves a choice, or cannot be met, there is a [clash]. If the program
+// states the sharding of the result, by an attribute or by a constraint that is its
+// only use, that sharding settles a clash about the result: the communication it
+// takes was asked for. Without a clash a stated sharding counts where it shards the
+// result further than the operands do, since that needs no communication: each
+// device computes less.
 type derivation struct {
 	p    *propagator
 	n    *propNode
 	pr   *projection
 	axes [][]ir.AxisRef // by factor
-	from []int          // by factor: the operand that is cut so, -1 for none
-	some bool           // an operand is known
-	all  bool           // no operand is still to be known
+	from []int          // by factor: the operand that is sharded along these axes, -1 for none
+	some bool           // the sharding of an operand is known
+	all  bool           // the shardings of all operands are known
 }
 
-// A clash is why an op cannot be computed where its operands lie, or could be in two ways.
+// A clash is why no sharding of an op's result follows from those of its operands,
+// or more than one does.
 type clash struct {
 	kind   clashKind
 	factor int
@@ -50,16 +51,16 @@ type clash struct {
 type clashKind uint8
 
 const (
-	clashDiffer  clashKind = iota // a and b are cut differently along factor
-	clashTwice                    // the axes cut factor and other
-	clashWhole                    // factor must be whole, a is cut along it
-	clashDivide                   // the size of dimension d of a does not divide
-	clashPartial                  // a sum over factor: who has it?
-	clashLost                     // the result cannot be cut along the axes of factor
-	clashCarried                  // a loop begins with a and goes on with b, which is cut further along factor
+	clashDiffer    clashKind = iota // a and b are sharded differently along factor
+	clashTwice                      // the axes shard both factor and other
+	clashReplicate                  // factor needs replication, a is sharded along it
+	clashDivide                     // the size of dimension d of a does not divide
+	clashPartial                    // a contraction over the sharded factor: its unreduced result is neither all-reduced nor scattered
+	clashLost                       // the result cannot be sharded along the axes of factor
+	clashCarried                    // a carry has a as its initial value and b as its next, which is sharded further along factor
 )
 
-// ofResult reports whether what the program says of the result settles c.
+// ofResult reports whether a stated sharding of the result settles c.
 func (c *clash) ofResult(w *derivation) bool {
 	has := func(k int) bool { return slices.Contains(slices.Concat(w.n.rule.Results[0]...), k) }
 	switch c.kind {
@@ -82,7 +83,7 @@ func newDerivation(p *propagator, n *propNode) *derivation {
 	return w
 }
 
-// followNode lets the results of n follow from its operands.
+// followNode derives the shardings of n's results from those of its operands.
 func (p *propagator) followNode(n *propNode) {
 	if n.refused {
 		return
@@ -112,7 +113,7 @@ func (p *propagator) followNode(n *propNode) {
 	w.fill()
 }
 
-// stated is what the program says of the result, nil if nothing.
+// stated is the sharding that the program states for the result, nil if none.
 func (w *derivation) stated() *ir.Sharding {
 	r := w.n.results[0].propTensor
 	switch {
@@ -124,7 +125,8 @@ func (w *derivation) stated() *ir.Sharding {
 	return r.said
 }
 
-// join finds the axes of each factor.
+// join finds the axes of each factor, the longest list that an operand has, and the
+// first clash among the operands.
 func (w *derivation) join() *clash {
 	for i, r := range w.n.operands {
 		if r.propTensor == nil || r.free {
@@ -154,7 +156,7 @@ func (w *derivation) join() *clash {
 			case len(f.Overflow) > 0:
 				note(&clash{kind: clashLost, factor: k, a: i, axes: f.Overflow})
 			case w.n.rule.Types[k] == ir.NeedReplication:
-				note(&clash{kind: clashWhole, factor: k, a: i, d: w.dimOf(i, k), axes: f.Axes})
+				note(&clash{kind: clashReplicate, factor: k, a: i, d: w.dimOf(i, k), axes: f.Axes})
 			case w.from[k] < 0 || w.pr.strictPrefix(w.axes[k], f.Axes):
 				w.axes[k], w.from[k] = f.Axes, i
 			case slices.Equal(w.axes[k], f.Axes) || w.pr.strictPrefix(f.Axes, w.axes[k]):
@@ -173,9 +175,9 @@ func (w *derivation) join() *clash {
 	return found
 }
 
-// misfit is a dimension of operand i whose axes do not divide it, or that the
-// op relates to nothing although it is cut; -1 if there is none. Moves may have
-// moves of such sizes as operands.
+// misfit is a sharded dimension of operand i whose axes do not divide its size, or
+// that has no factor; -1 if there is none. Slice, pad and concatenate may have
+// results of each other whose sizes do not divide as operands.
 func (w *derivation) misfit(i int, r propRef) int {
 	if r.propTensor == nil || r.free || !r.known {
 		return -1
@@ -195,7 +197,8 @@ func (w *derivation) dimOf(i, k int) int {
 	return slices.IndexFunc(w.n.rule.Operands[i], func(ks []int) bool { return slices.Contains(ks, k) })
 }
 
-// check finds what is wrong with the axes that join has found.
+// check finds the first clash in the axes that join has found: an axis that shards
+// two factors, a result that cannot have them, an unreduced sum.
 func (w *derivation) check() *clash {
 	var found *clash
 	for k := range w.axes {
@@ -233,7 +236,7 @@ func (w *derivation) check() *clash {
 	return w.partial()
 }
 
-// covers reports whether every axis of part is in axes.
+// covers reports whether every axis of part is in axes, or split off one of them.
 func (w *derivation) covers(axes, part []ir.AxisRef) bool {
 	for _, r := range part {
 		if !slices.ContainsFunc(axes, func(a ir.AxisRef) bool { return w.p.mesh.Contains(a, r) }) {
@@ -243,8 +246,9 @@ func (w *derivation) covers(axes, part []ir.AxisRef) bool {
 	return true
 }
 
-// partial finds a sum of which nobody says who has it. A number is not cut, and
-// an op whose region says how to combine asks for all of it.
+// partial finds a contraction over sharded axes whose unreduced result is neither
+// reduced nor scattered. A scalar result is always all-reduced, as is that of an op
+// with a combining region.
 func (w *derivation) partial() *clash {
 	if w.n.op == nil || len(w.n.op.Regions) > 0 || w.n.results[0].propTensor == nil {
 		return nil
@@ -257,7 +261,7 @@ func (w *derivation) partial() *clash {
 	return nil
 }
 
-// factors are the axes of all factors as projections hold them.
+// factors is the axes of all factors in the form of a projection.
 func (w *derivation) factors() *projected {
 	t := &projected{factors: make([]layout.FactorAxes, len(w.axes))}
 	for k, axes := range w.axes {
@@ -266,11 +270,11 @@ func (w *derivation) factors() *projected {
 	return t
 }
 
-// dim is how a dimension with factors ks is cut.
+// dim is the axes that shard a dimension with factors ks.
 func (w *derivation) dim(ks []int) []ir.AxisRef { return w.pr.dimAxes(w.factors(), ks) }
 
-// settle writes into the results how they lie: as said, if that is given, else
-// as follows from the operands.
+// settle writes the shardings of the results: said, if that is given, else what
+// follows from the operands.
 func (w *derivation) settle(said *ir.Sharding) {
 	for i, r := range w.n.results {
 		x := r.propTensor
@@ -292,7 +296,7 @@ func (w *derivation) settle(said *ir.Sharding) {
 		if x.seed != nil {
 			w.refineOpen(dims, x)
 		}
-		w.p.lie(x, dims)
+		w.p.setDims(x, dims)
 		x.maker = w.n
 		for d, ks := range w.n.rule.Results[i] {
 			x.grown[d] = x.seed == nil && len(dims[d]) == 0 && len(ks) == 1 && w.grows(ks[0])
@@ -305,8 +309,7 @@ func (w *derivation) opens(x *propTensor) bool {
 	return slices.ContainsFunc(x.seed.Dims, func(d ir.DimSharding) bool { return d.Open })
 }
 
-// refine cuts dims further where said does, along axes that nothing else is cut
-// along.
+// refine shards dims further where said does, along axes that shard nothing else.
 func (w *derivation) refine(dims [][]ir.AxisRef, said *ir.Sharding) {
 	if said == nil {
 		return
@@ -328,8 +331,8 @@ func (w *derivation) refine(dims [][]ir.AxisRef, said *ir.Sharding) {
 	}
 }
 
-// refineOpen makes dims what the open sharding of x says, with what they have in
-// addition along axes that it uses for nothing else.
+// refineOpen makes dims the open sharding of x, extended by their own further axes
+// where it uses those for nothing else.
 func (w *derivation) refineOpen(dims [][]ir.AxisRef, x *propTensor) {
 	found := slices.Clone(dims)
 	taken := slices.Concat(x.seed.Replicated, x.seed.Unreduced, x.barred)
@@ -346,8 +349,8 @@ func (w *derivation) refineOpen(dims [][]ir.AxisRef, x *propTensor) {
 	}
 }
 
-// grows reports whether no operand has elements along factor k but such as are
-// repeated along it or free.
+// grows reports whether every operand with factor k is free or broadcast along it,
+// so that it can take any sharding of k.
 func (w *derivation) grows(k int) bool {
 	if w.n.rule.Types[k] != ir.PassThrough {
 		return false
@@ -360,9 +363,8 @@ func (w *derivation) grows(k int) bool {
 	return true
 }
 
-// fill lets free operands lie as the op needs them. So do operands along
-// dimensions in which they repeat what they are made of: the first use to which
-// it matters has them as it likes.
+// fill gives free operands the sharding that the op needs. It does so for operands
+// along broadcast dimensions too: the first use that needs a sharding decides it.
 func (w *derivation) fill() {
 	factors := w.factors()
 	for i, r := range w.n.results {
@@ -392,8 +394,8 @@ func (w *derivation) fill() {
 	}
 }
 
-// grow lets x, an operand with dimensions of factors dims, lie as factors say in
-// the dimensions in which it is repeated, and what it is made of as well.
+// grow shards x, an operand with dimensions of factors dims, as factors say along
+// its broadcast dimensions, and does so for the values that x is computed from.
 func (w *derivation) grow(x *propTensor, dims [][]int, factors *projected) {
 	more := false
 	for d, ks := range dims {
@@ -412,7 +414,8 @@ func (w *derivation) grow(x *propTensor, dims [][]int, factors *projected) {
 	}
 }
 
-// growsOn reports whether a result is repeated along factor k still.
+// growsOn reports whether a result is broadcast along factor k and has no sharding
+// of it yet.
 func (w *derivation) growsOn(k int) bool {
 	for i, r := range w.n.results {
 		for d, ks := range w.n.rule.Results[i] {
@@ -424,8 +427,8 @@ func (w *derivation) growsOn(k int) bool {
 	return false
 }
 
-// carriedAlike checks that what an iteration leaves can go on as what the loop
-// carries without a move.
+// carriedAlike checks that the yielded value of a carry needs no communication to
+// take the carry's sharding.
 func (p *propagator) carriedAlike(n *propNode) {
 	x, next := n.results[0], n.operands[1]
 	if next.free || !next.known {

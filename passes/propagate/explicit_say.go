@@ -11,7 +11,7 @@ import (
 	"ppc/passes/pass"
 )
 
-// refusal is the error of c: what the op leaves open, with the user's names, and
+// refusal is the error of c: which choice the op leaves, in the user's names, and
 // the constraints that would settle it.
 func (w *derivation) refusal(c *clash) *pass.Error {
 	op := w.n.at
@@ -30,12 +30,12 @@ func (w *derivation) refusal(c *clash) *pass.Error {
 	case clashCarried:
 		msg = fmt.Sprintf("%s begins with %s %s in %s and goes on with it %s in %s", what, w.factorText(c.factor),
 			w.along(w.axesOf(c.a, c.factor)), w.operandText(c.a), w.along(w.axesOf(c.b, c.factor)), w.operandText(c.b))
-	case clashWhole:
+	case clashReplicate:
 		msg = fmt.Sprintf("%s needs %s unsharded, which is sharded along %s in %s", what, w.dimText(c.a, c.d), layout.AxesText(w.p.mesh, c.axes), w.operandText(c.a))
 	case clashDivide:
 		msg = fmt.Sprintf("%s needs %s sharded as in %s, which %s does not divide", what, w.dimText(c.a, c.d), w.operandText(c.a), layout.AxesText(w.p.mesh, c.axes))
 	case clashPartial:
-		msg = fmt.Sprintf("%s leaves open who has the sum over %s, which is sharded along %s in %s", what, w.factorText(c.factor), layout.AxesText(w.p.mesh, c.axes), w.operandText(c.a))
+		msg = fmt.Sprintf("%s leaves open whether the sum over %s, which is sharded along %s in %s, is all-reduced or reduce-scattered", what, w.factorText(c.factor), layout.AxesText(w.p.mesh, c.axes), w.operandText(c.a))
 	case clashLost:
 		msg = fmt.Sprintf("%s makes a result that cannot be sharded along %s as %s is in %s", what, layout.AxesText(w.p.mesh, c.axes), w.factorText(c.factor), w.operandText(c.a))
 	}
@@ -52,7 +52,7 @@ func (w *derivation) dimsOf(c *clash) []layout.ShardedDim {
 		}
 	}
 	switch c.kind {
-	case clashWhole, clashDivide:
+	case clashReplicate, clashDivide:
 		see(c.a, c.d)
 	case clashDiffer, clashCarried:
 		see(c.a, w.dimOf(c.a, c.factor))
@@ -79,7 +79,7 @@ func (w *derivation) axesOf(i, k int) []ir.AxisRef {
 	return w.pr.tensors[i].factors[k].Axes
 }
 
-// cures are constraints each of which settles c.
+// cures is a list of constraints, as source text, each of which settles c.
 func (w *derivation) cures(c *clash) []string {
 	result := c.ofResult(w) && w.n.op != nil
 	if result && w.n.op.Results[0].Name == "" && (c.kind == clashDiffer || c.kind == clashTwice) {
@@ -114,8 +114,8 @@ func (w *derivation) cures(c *clash) []string {
 	return []string{w.dimCure(c.a, c.d, nil)}
 }
 
-// scatterable is a factor of the result that can be cut along the axes of a sum
-// as well; -1 if there is none.
+// scatterable is a factor of the result that can be sharded along the axes of an
+// unreduced sum, so that a reduce-scatter completes it; -1 if there is none.
 func (w *derivation) scatterable(c *clash) int {
 	x := w.n.results[0]
 	for d, ks := range w.n.rule.Results[0] {
@@ -126,8 +126,9 @@ func (w *derivation) scatterable(c *clash) int {
 	return -1
 }
 
-// resultCure constrains the result to lie as its operands say, but for factor k,
-// which is cut along axes, and without, which is not cut.
+// resultCure constrains the result to the sharding that follows from its operands,
+// but for factor k, which is sharded along axes, and factor without, which is not
+// sharded.
 func (w *derivation) resultCure(k int, axes []ir.AxisRef, without int) string {
 	f := w.factors()
 	for other := range f.factors {
@@ -146,7 +147,7 @@ func (w *derivation) resultCure(k int, axes []ir.AxisRef, without int) string {
 	return w.constrainText(v, dims)
 }
 
-// operandCure constrains operand i to be cut along axes in its dimension with
+// operandCure constrains operand i to be sharded along axes in its dimension with
 // factor k.
 func (w *derivation) operandCure(i, k int, axes []ir.AxisRef) string {
 	d := w.dimOf(i, k)
@@ -158,8 +159,8 @@ func (w *derivation) operandCure(i, k int, axes []ir.AxisRef) string {
 	return w.dimCure(i, d, axes)
 }
 
-// dimCure constrains what operand i is made of to be cut along axes in what is
-// its dimension d.
+// dimCure constrains the named value that dimension d of operand i comes from to be
+// sharded along axes in that dimension.
 func (w *derivation) dimCure(i, d int, axes []ir.AxisRef) string {
 	v, at := w.source(i, d)
 	dims := slices.Clone(w.n.operands[i].dims)
@@ -175,9 +176,9 @@ func (w *derivation) dimCure(i, d int, axes []ir.AxisRef) string {
 	return w.constrainText(v, dims)
 }
 
-// source is the value with a name that operand i is made of along its dimension
-// d, and which dimension that is there. It is the operand itself if that has a
-// name or there is none.
+// source is the nearest named value that dimension d of operand i comes from, and
+// the number of that dimension there. It is the operand itself if that has a name
+// or no such value exists.
 func (w *derivation) source(i, d int) (*ir.Value, int) {
 	v, at := w.value(i), d
 	for v != nil && v.Name == "" && v.Def != nil && v.Def.Kind != ir.ShardingConstraint {
@@ -217,8 +218,8 @@ func (w *derivation) value(i int) *ir.Value {
 	return nil
 }
 
-// onlySource is the only operand of op that has the dimension d of its result,
-// and which dimension of it that is; nil if there is none.
+// onlySource is the only operand of op that has the factor of dimension d of its
+// result, and the number of that dimension there; nil if there is none.
 func onlySource(op *ir.Op, d int) (*ir.Value, int) {
 	rule := ir.FactorsOf(op)
 	if rule == nil || len(op.Results) != 1 || len(rule.Results[0][d]) == 0 {
@@ -240,9 +241,9 @@ func onlySource(op *ir.Op, d int) (*ir.Value, int) {
 	return found, at
 }
 
-// constrainText is the constraint of v to lie along dims: in the words of the
-// language where the axes have names there, else in Shardy's. What has no name
-// is the expression at the place of the error.
+// constrainText is the constraint that shards v along dims: in the syntax of the
+// language where its dimensions have names there, else in Shardy's. A value without
+// a name is the expression at the error's place.
 func (w *derivation) constrainText(v *ir.Value, dims [][]ir.AxisRef) string {
 	name := "…"
 	if v != nil && v.Name != "" {
@@ -279,7 +280,8 @@ func (w *derivation) constrainText(v *ir.Value, dims [][]ir.AxisRef) string {
 	return fmt.Sprintf("constrain(%s, {%s})", name, strings.Join(rules, "; "))
 }
 
-// dropAxes removes the names of axes, which nobody reads any more.
+// dropAxes removes the attributes that name dimensions, which only messages of this
+// package read.
 func dropAxes(f *ir.Func) {
 	f.Body.Walk(func(op *ir.Op) { op.Attrs.Delete(ir.KeyAxes) })
 }

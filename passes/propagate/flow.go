@@ -19,7 +19,8 @@ func whileNodes(p *propagator, op *ir.Op) {
 	p.carries(l, outer, op, op.Operands, body.Terminator().Operands)
 }
 
-// carries ends a loop: what it carries begins as init and goes on as next.
+// carries ends a loop whose carries have the initial values init and the yielded
+// values next: each is one tensor with its carry.
 func (p *propagator) carries(l, outer *propLoop, op *ir.Op, init, next []*ir.Value) {
 	p.at, p.loop, l.edges = op, outer, len(p.nodes)
 	for i, v := range op.Results[:len(init)] {
@@ -28,8 +29,8 @@ func (p *propagator) carries(l, outer *propLoop, op *ir.Op, init, next []*ir.Val
 	l.end = len(p.nodes)
 }
 
-// scanNodes: a loop with its per-iteration inputs and outputs, of which each
-// iteration has a row.
+// scanNodes adds the nodes of a pp.scan: its carries, and its per-iteration inputs
+// and outputs, of which each iteration has one row.
 func scanNodes(p *propagator, op *ir.Op) {
 	n, body := op.Int("carries"), op.Regions[0]
 	yield := body.Terminator()
@@ -105,8 +106,8 @@ func barrierNodes(p *propagator, op *ir.Op) {
 	}
 }
 
-// constraintNodes: a reshard differs from a constraint in that its operand is
-// meant to lie otherwise.
+// constraintNodes adds the node of a constraint or reshard. A reshard differs in
+// that nothing propagates to its operand.
 func constraintNodes(p *propagator, op *ir.Op) {
 	p.define(op.Result(), op.Attrs.Get("sharding").(*ir.Sharding))
 	if op.Kind == ir.ShardingConstraint {
@@ -114,8 +115,9 @@ func constraintNodes(p *propagator, op *ir.Op) {
 	}
 }
 
-// manualNodes: inside, values lie along the other axes only; the operands and
-// results lie along the manual axes as well, as the op says.
+// manualNodes adds the nodes of a manual computation: inside, values are sharded
+// along the free axes only; the operands and results are sharded along the manual
+// axes as well, as the op states.
 func manualNodes(p *propagator, op *ir.Op) {
 	manual := facts.ManualAxesOf(op)
 	in, out := op.Attrs.Get("in_shardings").(ir.PerValue), op.Attrs.Get("out_shardings").(ir.PerValue)
@@ -151,7 +153,7 @@ func (p *propagator) edgeRefs(source, target propRef) {
 	source.nodes = append(source.nodes, n)
 }
 
-// onlyAxes are, by dimension, the axes of s that are named.
+// onlyAxes is, by dimension, the axes of s whose names are in names.
 func onlyAxes(s *ir.Sharding, names []string) [][]ir.AxisRef {
 	dims := make([][]ir.AxisRef, len(s.Dims))
 	for d := range dims {
@@ -164,7 +166,8 @@ func onlyAxes(s *ir.Sharding, names []string) [][]ir.AxisRef {
 	return dims
 }
 
-// edgeNodes: a value as it lies wherever it flows to.
+// edgeNodes adds the edge of an op whose result is its operand at a place where
+// data flows together: both have one sharding.
 func edgeNodes(p *propagator, op *ir.Op) {
 	seed, _ := op.Attrs.Get("sharding").(*ir.Sharding)
 	if seed == nil {
@@ -173,7 +176,8 @@ func edgeNodes(p *propagator, op *ir.Op) {
 	p.edge(op.Operands, propRef{propTensor: p.define(op.Result(), seed)})
 }
 
-// barredNodes: axes spread in the allowed direction only.
+// barredNodes adds the node of a propagation barrier: axes propagate in the allowed
+// direction only.
 func barredNodes(p *propagator, op *ir.Op) {
 	if p.define(op.Result(), op.Result().Sharding) == nil {
 		return
@@ -182,8 +186,8 @@ func barredNodes(p *propagator, op *ir.Op) {
 	p.nodes[len(p.nodes)-1].barred = [...]direction{both, backward, forward, 0}[op.Int("allowed_direction")]
 }
 
-// explicitNodes: what an explicit collective moves lies as it says before and
-// after; nothing spreads across.
+// explicitNodes adds the nodes of an explicit collective: operand and result have
+// the shardings that it states; nothing propagates across it.
 func explicitNodes(p *propagator, op *ir.Op) {
 	p.define(op.Result(), op.Attrs.Get("out_sharding").(*ir.Sharding))
 	if x := p.tensors[op.Operands[0].ID]; x != nil && x.seed == nil {
@@ -191,7 +195,7 @@ func explicitNodes(p *propagator, op *ir.Op) {
 	}
 }
 
-// A propGroup is values that lie alike: one tensor.
+// A propGroup is the values of a sharding group, which share one tensor.
 type propGroup struct{ tensor *propTensor }
 
 // groupsOf finds the group of each value that sdy.sharding_group names; groups
@@ -231,8 +235,8 @@ func groupsOf(f *ir.Func) map[ir.ID]*propGroup {
 	return out
 }
 
-// openNamed puts the ops of named computations in their place. What they say
-// of how their operands and results lie becomes constraints.
+// openNamed inlines the bodies of named computations. The shardings that these
+// state for their operands and results become constraints.
 func openNamed(f *ir.Func) {
 	o := &opener{f: f, sub: f.NewSubst()}
 	o.block(f.Body)

@@ -8,8 +8,8 @@ import (
 	"ppc/passes/layout"
 )
 
-// A projection is how the tensors of one node are cut along its factors:
-// operands first, then results.
+// A projection is the axes that shard each tensor of one node, by factor: operands
+// first, then results.
 type projection struct {
 	mesh    *ir.Mesh
 	sizes   []int // of the factors
@@ -17,7 +17,7 @@ type projection struct {
 	tensors []projected
 }
 
-// A projected is how one tensor is cut along each factor.
+// A projected is the axes that shard one tensor, by factor.
 type projected struct {
 	factors []layout.FactorAxes
 	barred  []ir.AxisRef
@@ -66,9 +66,9 @@ func (p *propagator) projectTensor(r propRef, dims [][]int, sizes []int) project
 	return t
 }
 
-// dimAxes is the inverse of ProjectDim: the axes of a dimension with factors
-// ks. A factor that is not cut completely ends it, since what is minor to it
-// would then be cut in strides.
+// dimAxes is the inverse of ProjectDim: the axes of a dimension with factors ks. A
+// factor whose axes do not use up its size ends the list, since a sharding of a
+// more minor factor would then be strided.
 func (pr *projection) dimAxes(t *projected, ks []int) []ir.AxisRef {
 	var axes []ir.AxisRef
 	for _, k := range ks {
@@ -84,10 +84,10 @@ func (pr *projection) dimAxes(t *projected, ks []int) []ir.AxisRef {
 	return axes
 }
 
-// spread lets axes spread along every factor in the given directions. Where
-// two factors want one axis of a tensor, the factor with the larger source
-// tensor has it; of elementwise ops, among equals, the one with more devices.
-// It changes pr only.
+// spread propagates axes along every factor in the given directions. Where two
+// factors want one axis of a tensor, the factor with the larger source tensor has
+// it; of elementwise ops, among equals, the one with more devices. It changes pr
+// only.
 func (pr *projection) spread(n *propNode, dir func(factor int) direction) {
 	axes := make([][]ir.AxisRef, len(pr.sizes))
 	found := false
@@ -121,8 +121,8 @@ func (pr *projection) spread(n *propNode, dir func(factor int) direction) {
 	}
 }
 
-// noFurther is what an operand of an elementwise op may take sideways from
-// another: no more than every result has.
+// noFurther is the part of axes that an operand of an elementwise op may take from
+// another operand: no more than every result has.
 func (pr *projection) noFurther(k int, axes []ir.AxisRef) []ir.AxisRef {
 	for i := pr.inputs; i < len(pr.tensors); i++ {
 		if f := &pr.tensors[i].factors[k]; f.Present && pr.strictPrefix(f.Axes, axes) {
@@ -220,7 +220,7 @@ func (pr *projection) order(n *propNode, axes [][]ir.AxisRef) []int {
 			}
 		}
 	}
-	cut := func(k int) int {
+	devices := func(k int) int {
 		if !n.elementwise() {
 			return 0
 		}
@@ -231,12 +231,13 @@ func (pr *projection) order(n *propNode, axes [][]ir.AxisRef) []int {
 		order[k] = k
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(from[b].size, from[a].size), cmp.Compare(cut(b), cut(a)), cmp.Compare(from[a].tensor, from[b].tensor))
+		return cmp.Or(cmp.Compare(from[b].size, from[a].size), cmp.Compare(devices(b), devices(a)), cmp.Compare(from[a].tensor, from[b].tensor))
 	})
 	return order
 }
 
-// strictPrefix reports whether a is a proper major part of b.
+// strictPrefix reports whether a is a proper prefix of b, where the last axis of a
+// may be a major sub-axis of the one in b.
 func (pr *projection) strictPrefix(a, b []ir.AxisRef) bool {
 	if len(a) > len(b) || slices.Equal(a, b) {
 		return false
@@ -276,9 +277,9 @@ func (pr *projection) fitting(t *projected, k int, wanted []ir.AxisRef) []ir.Axi
 	return axes
 }
 
-// truncate cuts axes before the first of which fit keeps nothing, or after the
-// first of which it keeps a part. before is the number of devices along the
-// axes that come before.
+// truncate ends axes before the first of which fit keeps nothing, or after the
+// first of which it keeps a sub-axis. fit gets the number of devices along the axes
+// before.
 func (pr *projection) truncate(axes []ir.AxisRef, fit func(r ir.AxisRef, before int) (ir.AxisRef, bool)) []ir.AxisRef {
 	before := 1
 	for i, r := range axes {
@@ -294,7 +295,7 @@ func (pr *projection) truncate(axes []ir.AxisRef, fit func(r ir.AxisRef, before 
 	return axes
 }
 
-// withinFactor returns the major part of r that t may have along its factor f.
+// withinFactor returns the major sub-axis of r that t may have along its factor f.
 func (pr *projection) withinFactor(t *projected, f *layout.FactorAxes, r ir.AxisRef, before int) (ir.AxisRef, bool) {
 	r, ok := pr.mesh.PrefixOutside(r, t.barred)
 	if !ok {

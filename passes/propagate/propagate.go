@@ -9,30 +9,30 @@ import (
 	"ppc/passes/pass"
 )
 
-// Propagate gives every tensor of @main a closed sharding on the module's
-// mesh, regions included. What the program says stays: shardings of parameters
-// and results, constraints, the in and out shardings of manual computations.
-// From there shardings spread along the factors of each op's rule (see
-// [ir.Factors]), forward and backward, with Shardy's semantics:
+// Propagate gives every tensor of @main, regions included, a closed sharding on the
+// module's mesh. Stated shardings stay: those of parameters and results, of
+// constraints, and the in and out shardings of manual computations. From there
+// shardings propagate along the factors of each op's rule (see [ir.Factors]),
+// forward and backward, with Shardy's semantics:
 //
-//   - dimensions of lower user priority numbers spread first, and among equals
+//   - dimensions of lower user priority numbers propagate first, and among equals
 //     the ops of the earlier round of propRounds;
-//   - along a factor, tensors that disagree keep their common major axes; an
-//     axis cuts a tensor once; a closed dimension takes no axis;
-//   - what a loop carries lies alike in all iterations: an edge relates the
+//   - along a factor, tensors that disagree keep their common major axes; an axis
+//     shards one dimension of a tensor; a closed dimension takes no axis;
+//   - a carry of a loop has one sharding in all iterations: an edge relates the
 //     operand and the yielded value to the argument and the result;
-//   - a constant, or what is computed from constants alone, spreads nothing:
-//     each use has it as it likes.
+//   - a constant, or a value computed from constants alone, propagates nothing:
+//     each use of it has a sharding of its own.
 //
-// Beyond Shardy's, an axis cuts only what its size divides. The exception is
-// what slice, pad and concatenate make on the way to a tensor that divides:
-// such a dimension hands axes on and is whole in the end.
+// Unlike in Shardy, an axis shards a dimension only if it divides the size. The
+// exception is a result of slice, pad or concatenate on the way to a tensor whose
+// size divides: such a dimension propagates axes and ends unsharded.
 //
 // Each step adds an axis to a tensor and only then looks at its neighbours
 // again, so the work is linear in the program times the number of axes, and
 // does not depend on the axes' sizes.
 //
-// Where the module asks for explicit mode nothing spreads: see
+// Where the module asks for explicit mode nothing propagates: see
 // [propagator.follow].
 func Propagate(_ *pass.Context, m *ir.Module) error {
 	f := m.Main()
@@ -62,32 +62,31 @@ func Propagate(_ *pass.Context, m *ir.Module) error {
 	return nil
 }
 
-// A propTensor is one sharding that propagation works on: of one value, of
-// all values that a loop carries as one, of one use of a constant, or of one
-// result of the function. Axes are only ever added at the minor end of a
-// dimension.
+// A propTensor is one sharding that propagation works on: of one value, of all
+// values that a loop carries as one, of one use of a constant, or of one result of
+// the function. Propagation only ever adds axes at the minor end of a dimension.
 type propTensor struct {
 	shape  []int
 	single *ir.Sharding // that says which one device has it
-	seed   *ir.Sharding // what the program says, nil if nothing
+	seed   *ir.Sharding // the sharding that the program states, nil if none
 	dims   [][]ir.AxisRef
 	closed []bool
-	ghost  []bool       // by dimension: axes need not divide it; nil is none
-	barred []ir.AxisRef // must cut no dimension
+	ghost  []bool       // by dimension: axes need not divide its size; nil if they must divide all
+	barred []ir.AxisRef // must shard no dimension
 	nodes  []*propNode  // that read or write it, definition first
 	rules  []*ir.Origin // by dimension: see findRules
 
 	free  bool         // one use of a free value
-	known bool         // in explicit mode: dims are how it lies
-	open  bool         // in explicit mode: an error has left open how it lies
-	grown []bool       // in explicit mode, by dimension: repeated along it, and not used yet where it matters how it lies
+	known bool         // in explicit mode: dims is its sharding
+	open  bool         // in explicit mode: an error has left its sharding unknown
+	grown []bool       // in explicit mode, by dimension: broadcast along it, and not used yet by an op that needs a sharding of it
 	maker *propNode    // in explicit mode: the node whose result it is
-	said  *ir.Sharding // in explicit mode: what a constraint that is its only use says
+	said  *ir.Sharding // in explicit mode: the sharding of a constraint that is its only use
 }
 
 // A propRef is a tensor as one op sees it. Outside of a manual computation its
-// arguments and results are cut along manual axes as well: manual are these,
-// by dimension, major to what the tensor says.
+// arguments and results are sharded along manual axes as well: manual has these, by
+// dimension, major to the axes of the tensor.
 type propRef struct {
 	*propTensor
 	manual [][]ir.AxisRef
@@ -97,10 +96,10 @@ type propRef struct {
 type propNode struct {
 	op                *ir.Op    // nil for an edge
 	at                *ir.Op    // op, or the op that the edge belongs to; nil for a result of the function
-	barred            direction // in which axes may not spread
+	barred            direction // in which axes may not propagate
 	rule              *ir.Factors
-	operands, results []propRef // without a tensor where that is a scalar
-	oneUse            bool      // nobody else uses the operands
+	operands, results []propRef // without a tensor for a scalar
+	oneUse            bool      // the operands have no other use
 	queued            bool
 	refused           bool // in explicit mode: there is an error of it
 }
@@ -110,7 +109,7 @@ func (n *propNode) refs() []propRef { return slices.Concat(n.operands, n.results
 
 func (n *propNode) elementwise() bool { return n.op != nil && n.op.Kind.Has(ir.Elementwise) }
 
-// A direction is a set of ways in which axes may spread through a node.
+// A direction is a set of directions in which axes may propagate through a node.
 type direction uint8
 
 const (
@@ -120,7 +119,7 @@ const (
 )
 
 // propRounds are the rounds of propagation by kind of op: each says in which
-// direction axes spread along a factor of a node. A later round includes the
+// direction axes propagate along a factor of a node. A later round includes the
 // earlier ones, which makes the ops of the earlier ones the stronger.
 var propRounds = [...]func(n *propNode, factor int) direction{
 	func(n *propNode, _ int) direction {
@@ -144,6 +143,8 @@ var propRounds = [...]func(n *propNode, factor int) direction{
 // or along the dimensions where it stays; an axis goes through them first.
 var keeping = map[ir.Kind]direction{ir.Reshape: both, ir.Transpose: both, ir.DynamicSlice: forward, ir.DynamicUpdateSlice: forward}
 
+// passesThrough is the direction for ops that keep every element or its place:
+// elementwise ops, reshapes, transposes and the like; none for others.
 func passesThrough(n *propNode) direction {
 	if n.op == nil || n.elementwise() {
 		return both
@@ -162,7 +163,7 @@ func exceptBroadcast(n *propNode) direction {
 type propagator struct {
 	m       *ir.Module
 	mesh    *ir.Mesh
-	groups  map[ir.ID]*propGroup // of the values that lie alike
+	groups  map[ir.ID]*propGroup // of the values of sharding groups
 	f       *ir.Func
 	uses    []int         // by ID
 	free    []bool        // by ID: computed from constants alone, or one scalar broadcast
@@ -181,8 +182,8 @@ type propagator struct {
 	loop     *propLoop     // the innermost loop around it; the whole function at the top
 }
 
-// A propLoop is which nodes are those of a loop's body, inner loops included,
-// and which are the edges to its carries.
+// A propLoop is the range of nodes of a loop's body, inner loops included, and the
+// range of the edges to its carries.
 type propLoop struct {
 	first, edges, end int // nodes[first:edges] and nodes[edges:end]
 	inner             []*propLoop
@@ -206,7 +207,7 @@ func newPropagator(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *propagator {
 	for id := range p.groups {
 		p.free[id] = false
 	}
-	f.Body.Walk(func(op *ir.Op) { // from where an explicit collective moves its operand
+	f.Body.Walk(func(op *ir.Op) { // the sharding that an explicit collective expects of its operand
 		if op.Kind.Has(ir.Elementwise | ir.Collective) {
 			p.free[op.Operands[0].ID] = false
 		}
@@ -256,8 +257,9 @@ func (p *propagator) withoutUnits(s *ir.Sharding) *ir.Sharding {
 	return c
 }
 
-// define gives v its tensor, that of its group where it has one. What two of a
-// group say stays, where it is not the same, but for what a constraint says.
+// define gives v its tensor, that of its group where it has one. Where two values
+// of a group state different shardings each keeps its own, unless a constraint
+// states one of them.
 func (p *propagator) define(v *ir.Value, seed *ir.Sharding) *propTensor {
 	g := p.groups[v.ID]
 	if g == nil || g.tensor == nil || !slices.Equal(g.tensor.shape, v.Type.Shape) || !constrained(v) && !agree(seed, g.tensor.seed) {
@@ -276,8 +278,8 @@ func (p *propagator) define(v *ir.Value, seed *ir.Sharding) *propTensor {
 
 func constrained(v *ir.Value) bool { return v.Def != nil && v.Def.Kind == ir.ShardingConstraint }
 
-// agree reports whether one value may lie as both a and b say: where they differ
-// in a dimension, the shorter one is open. What says nothing agrees.
+// agree reports whether one sharding may satisfy both a and b: where they differ in
+// a dimension, the shorter one is a prefix and open. nil agrees with everything.
 func agree(a, b *ir.Sharding) bool {
 	if a == nil || b == nil {
 		return true
@@ -352,7 +354,7 @@ func init() {
 func (p *propagator) op(op *ir.Op) {
 	rule := ir.FactorsOf(op)
 	if rule == nil && p.explicit {
-		rule = wholeFactors(op)
+		rule = replicatedFactors(op)
 	}
 	if rule == nil || len(op.Results) == 0 || p.free[op.Results[0].ID] {
 		return
@@ -369,7 +371,8 @@ func (p *propagator) op(op *ir.Op) {
 	p.add(n)
 }
 
-// ghosts marks the dimensions that op moves along, if another move may follow.
+// ghosts marks the dimensions that op, a slice, pad or concatenate, permutes
+// elements along, so that their sizes need not divide if another such op follows.
 func (p *propagator) ghosts(op *ir.Op, dims [][]int, x *propTensor) {
 	if x == nil || op.Kind != ir.Slice && op.Kind != ir.Pad && op.Kind != ir.Concatenate {
 		return
@@ -390,7 +393,7 @@ func (p *propagator) add(n *propNode) {
 	}
 }
 
-// edge relates values that flow into a target: they are one value.
+// edge relates values that flow into a target, which has one sharding with them.
 func (p *propagator) edge(sources []*ir.Value, target propRef) {
 	if target.propTensor == nil {
 		return

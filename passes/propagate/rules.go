@@ -7,11 +7,11 @@ import (
 	"ppc/passes/layout"
 )
 
-// findRules finds, for every dimension of every tensor, the rule of the source
-// that cuts it: its own, or that of the nearest tensor with a rule that is cut
-// along the same axes and related to it by factors, as axes have spread. One
-// walk from all rules at once, in the order of the program, reaches each
-// dimension once.
+// findRules finds, for every dimension of every tensor, the rule of the source by
+// which it is sharded: its own, or that of the nearest tensor with a rule that is
+// sharded along the same axes and related to it by factors, along which axes have
+// propagated. One walk from all rules at once, in the order of the program, reaches
+// each dimension once.
 func (p *propagator) findRules() {
 	type dim struct {
 		*propTensor
@@ -74,8 +74,8 @@ func (n *propNode) eachDim(visit func(x *propTensor, d int, ks []int)) {
 	}
 }
 
-// RulesAlong says, as the end of a message, which rules of the source cut what
-// lies as s along the given axes; it is empty where no rule is known.
+// RulesAlong says, as the end of a message, which rules of the source shard a value
+// of sharding s along the given axes; it is empty where no rule is known.
 func RulesAlong(mesh *ir.Mesh, s *ir.Sharding, axes []ir.AxisRef) string {
 	return layout.RulesText(mesh, slices.DeleteFunc(layout.ShardedDims(s), func(c layout.ShardedDim) bool {
 		return !slices.ContainsFunc(c.Axes, func(r ir.AxisRef) bool { return layout.OverlapsAny(r, axes) })

@@ -7,9 +7,10 @@ import (
 	"ppc/passes/layout"
 )
 
-// applyConstraints lets a closed sharding constraint say how its operand lies
-// too, where nothing else does. For what flows around a loop it says so to the
-// other uses only, since all that flows in would be bound as well.
+// applyConstraints makes a closed sharding constraint the sharding of its operand
+// too, where the program states no other. For a carry of a loop only the other uses
+// take it, since every value that flows into the carry would be constrained as
+// well.
 func (p *propagator) applyConstraints() {
 	flows := make(map[*propTensor]bool)
 	said := make(map[*propTensor]*ir.Sharding) // by constraints
@@ -47,8 +48,9 @@ func (p *propagator) applyConstraints() {
 	}
 }
 
-// saysNothing reports whether s leaves all to propagation, from the first
-// priority on.
+// saysNothing reports whether s constrains nothing: all dimensions are open,
+// without axes and of priority 0, and no axis is explicitly replicated or
+// unreduced.
 func saysNothing(s *ir.Sharding) bool {
 	return len(s.Replicated) == 0 && len(s.Unreduced) == 0 && !slices.ContainsFunc(s.Dims, func(d ir.DimSharding) bool {
 		return !d.Open || len(d.Axes) > 0 || d.Priority > 0
@@ -74,8 +76,8 @@ func (p *propagator) redirect(c *propNode, x *propTensor) {
 	x.nodes = keep
 }
 
-// run lets shardings spread until nothing changes: for each user priority, for
-// each round.
+// run propagates shardings until nothing changes: for each user priority, for each
+// round.
 func (p *propagator) run() {
 	priorities := p.plant()
 	for i := 0; ; i++ {
@@ -91,9 +93,9 @@ func (p *propagator) run() {
 	}
 }
 
-// plant puts into the tensors what the program says with priority 0, and
-// returns the other priorities there are, in order. Axes of a later priority
-// are kept free for it.
+// plant puts the stated shardings of priority 0 into the tensors, and returns the
+// other priorities in ascending order. Axes of a later priority are kept free for
+// it.
 func (p *propagator) plant() []int {
 	var later []int
 	for _, x := range p.all {
@@ -130,8 +132,8 @@ func (p *propagator) plantPriority(x *propTensor, priority int) {
 	}
 }
 
-// round lets shardings spread through the nodes of the first rounds, last
-// changed first, as MLIR's worklists do: so conflicts end as in Shardy.
+// round propagates shardings through the nodes of the rounds up to last, last
+// changed first, as MLIR's worklists do, so that conflicts end as in Shardy.
 func (p *propagator) round(last int) {
 	p.step(p.results, func(*propNode, int) direction { return both })
 	for _, n := range slices.Backward(p.nodes) {
@@ -158,18 +160,18 @@ func (p *propagator) round(last int) {
 	}
 }
 
-// step lets axes spread through nodes and queues the neighbours of what
+// step propagates axes through nodes and queues the neighbours of the tensors that
 // changed. Where an op has a tensor as two operands that want different axes, the
 // later one has its way, as in Shardy.
 func (p *propagator) step(nodes []*propNode, dir func(*propNode, int) direction) {
 	for _, n := range nodes {
-		if !slices.ContainsFunc(n.refs(), func(r propRef) bool { return r.propTensor != nil && r.cut() }) {
+		if !slices.ContainsFunc(n.refs(), func(r propRef) bool { return r.propTensor != nil && r.sharded() }) {
 			continue
 		}
 		pr := p.project(n)
 		pr.spread(n, func(k int) direction { return dir(n, k) &^ n.barred })
 		refs := n.refs()
-		before := make([][][]ir.AxisRef, len(refs)) // of a tensor that stands further on again
+		before := make([][][]ir.AxisRef, len(refs)) // of a tensor that occurs later in refs once more
 		for i, r := range refs {
 			dims := n.rule.Operands
 			at := i
@@ -199,8 +201,8 @@ func refIndex(refs []propRef, r propRef) int {
 	return slices.IndexFunc(refs, func(o propRef) bool { return o.propTensor == r.propTensor })
 }
 
-// cut reports whether some axis cuts r.
-func (r propRef) cut() bool {
+// sharded reports whether some axis shards r.
+func (r propRef) sharded() bool {
 	for d := range r.dims {
 		if len(r.dims[d]) > 0 || len(r.manualAxes(d)) > 0 {
 			return true
@@ -209,7 +211,8 @@ func (r propRef) cut() bool {
 	return false
 }
 
-// extend makes r what pr says and reports whether that is more than it was.
+// extend gives r the axes of t in pr and reports whether these are more than it
+// had.
 func (p *propagator) extend(r propRef, pr *projection, t *projected, dims [][]int) bool {
 	changed := false
 	for d, ks := range dims {
@@ -246,7 +249,7 @@ func (p *propagator) wake(x *propTensor, by *propNode) {
 	}
 }
 
-// assign writes what was found into the module.
+// assign writes the shardings found into the module.
 func (p *propagator) assign() {
 	p.findRules()
 	shardings := make(map[*propTensor]*ir.Sharding)
@@ -313,8 +316,8 @@ func (p *propagator) setBlock(b *ir.Block, set func(*ir.Value)) {
 	}
 }
 
-// wish lets the operands of a free op, which are free themselves, lie as its
-// result needs them, if no other use has said so.
+// wish gives the operands of a free op, which are free themselves, the sharding
+// that its result needs, if no other use has given them one.
 func (p *propagator) wish(op *ir.Op) {
 	rule := ir.FactorsOf(op)
 	s := op.Result().Sharding
@@ -339,7 +342,8 @@ func (p *propagator) wish(op *ir.Op) {
 	}
 }
 
-// setManual writes into a manual computation how its operands and results lie.
+// setManual writes the shardings of a manual computation's operands and results
+// into its attributes.
 func (p *propagator) setManual(op *ir.Op) {
 	refs := p.wanted[op]
 	for _, part := range []struct {
@@ -362,7 +366,7 @@ func (p *propagator) setManual(op *ir.Op) {
 	}
 }
 
-// closedSharding is how x lies in the end: axes that do not divide a ghost
+// closedSharding is the final sharding of x: axes that do not divide a ghost
 // dimension are dropped.
 func (p *propagator) closedSharding(x *propTensor) *ir.Sharding {
 	if x.single != nil {
