@@ -9,18 +9,18 @@ import (
 	"ppc/passes/rewrite"
 )
 
-// A branch is the work of one block that is left out where a truth value is
-// false. It is done in turns, each of which becomes an if: what depends on what
-// leaves a turn is of a later one.
+// A branch is the ops of one block that are skipped where a predicate is false.
+// They are done in turns, each of which becomes an if: an op that depends on a
+// result of a turn's if is of a later turn.
 type branch struct {
 	*sequence
 	pred   *ir.Value
-	leaves []*member // through whose operand 1 work leaves the branch, unless they are in it
+	leaves []*member // the ops outside of the branch that read its results, as operand 1
 	work   []*member // what is in the branch, in order
-	stays  []*member // would be in the branch if it could be moved
+	stays  []*member // ops that only the branch reads and that cannot be moved into it
 }
 
-// skip moves the work that counts only where p holds into ifs.
+// skip moves the ops whose results are used only where p holds into ifs.
 func (q *sequence) skip(p predicate) error {
 	w := &branch{sequence: q, pred: p.truth, leaves: slices.Concat(p.selects, q.rows)}
 	w.leaves = slices.DeleteFunc(w.leaves, func(l *member) bool { return q.members[l.at] != l })
@@ -58,13 +58,14 @@ func (w *branch) choose() {
 	slices.SortFunc(w.stays, inOrder)
 }
 
-// leaf reports whether work that is left out may leave through operand 1 of x:
-// what is selected where the predicate holds, and the row of a residual. A row
-// of several iterations, as an unrolled loop or a loop over repeats writes, has
-// some that count where the predicate of one does not hold.
+// leaf reports whether operand 1 of x may be any value where the predicate is
+// false: x selects it by the predicate, or writes it as the row of a residual. A
+// row of several iterations, as an unrolled loop or a loop over repeats writes,
+// does not qualify, since the predicate of one iteration does not hold for the
+// others.
 func (w *branch) leaf(x *member) bool { return x.truth == w.pred || x.row }
 
-// read notes that a leaf or an op of the branch reads v.
+// read records that a leaf or an op of the branch reads v.
 func (w *branch) read(v *ir.Value) {
 	x := w.maker(v)
 	if x == nil || x.op.Kind == ir.Constant {
@@ -83,7 +84,7 @@ func (w *branch) read(v *ir.Value) {
 	w.work = append(w.work, x)
 }
 
-// turns is the work of each turn.
+// turns is the ops of each turn, in order.
 func (w *branch) turns() (turns [][]*member) {
 	w.earliest()
 	w.latest()
@@ -96,8 +97,8 @@ func (w *branch) turns() (turns [][]*member) {
 	return turns
 }
 
-// earliest finds in which turn each op of the branch can be done, and after how
-// many turns the ops between the first leaf and the last can.
+// earliest finds the first turn in which each op of the branch can be done, and the
+// number of turns that must precede each op between the first leaf and the last.
 func (w *branch) earliest() {
 	first, last := len(w.members), -1
 	for _, l := range w.leaves {
@@ -127,8 +128,8 @@ func (w *branch) earliest() {
 	}
 }
 
-// latest puts off what only later turns read to the first of those: it takes no
-// memory between the turns, and what is computed again is not computed early.
+// latest moves each op to the first turn that reads it: its result is not live
+// between turns, and rematerialised values are not computed early.
 func (w *branch) latest() {
 	for _, l := range w.leaves {
 		if x := w.leavesBy(l); x != nil {
@@ -145,7 +146,7 @@ func (w *branch) latest() {
 	}
 }
 
-// leavesBy is what leaves the branch through l; nil if nothing does.
+// leavesBy is the op of the branch that l reads; nil if there is none.
 func (w *branch) leavesBy(l *member) *member {
 	if x := w.maker(l.op.Operands[1]); l.in != w && x != nil && x.in == w {
 		return x
@@ -153,13 +154,15 @@ func (w *branch) leavesBy(l *member) *member {
 	return nil
 }
 
-// waits reports whether what makes v depends on what leaves the given turn.
+// waits reports whether the op that defines v depends on a result of the given
+// turn.
 func (w *branch) waits(v *ir.Value, turn int) bool {
 	x := w.maker(v)
 	return x != nil && x.seen == w && x.turn > turn
 }
 
-// worthwhile reports whether the work of a turn is worth a branch, and can be one.
+// worthwhile reports whether the ops of a turn cost enough to be worth an if, and
+// may be in one.
 func (w *branch) worthwhile(turn int, work []*member) bool {
 	if x := w.maker(w.pred); x != nil && x.in == w || w.waits(w.pred, turn) {
 		return false
@@ -169,8 +172,8 @@ func (w *branch) worthwhile(turn int, work []*member) bool {
 	})
 }
 
-// together is an op of a layer that all stages have to execute together; nil
-// for none.
+// together is a collective of a layer over the stage axis, which all stages have to
+// execute; nil if there is none.
 func (w *branch) together() *ir.Op {
 	for _, x := range w.stays {
 		if w.exchanges(x.op, w.stage()) && x.op.Origin != nil && x.op.Origin.Layer != "" {
@@ -180,15 +183,15 @@ func (w *branch) together() *ir.Op {
 	return nil
 }
 
-// A leaving is a result of an if: v, or else other, which may be anything where
-// it is nil. It is what a select gave, or else for readers of v.
+// A leaving is a result of an if: v in the one branch, other in the other, which
+// may be any value if it is nil.
 type leaving struct {
 	v, other *ir.Value
-	by       *member // the select, which it makes superfluous
+	by       *member // the select that it replaces
 }
 
-// leaving is what leaves a turn, each value once unless several selects need it,
-// and who else is to read it from the if.
+// leaving is the results of a turn's if, each value once unless several selects
+// read it, and the other readers of each.
 func (w *branch) leaving(turn int) (out []leaving, readers []*member) {
 	left := make(map[*ir.Value]bool)
 	for _, l := range w.leaves {
@@ -218,8 +221,8 @@ func (w *branch) leaving(turn int) (out []leaving, readers []*member) {
 	return out, readers
 }
 
-// build puts the work of a turn into an if, behind what it depends on and
-// before what depends on it.
+// build moves the ops of a turn into an if, behind its operands and before its
+// readers.
 func (w *branch) build(turn int, work []*member) {
 	out, readers := w.leaving(turn)
 	then, otherwise, head := new(ir.Block), new(ir.Block), new(ir.Block)
@@ -245,8 +248,8 @@ func (w *branch) build(turn int, work []*member) {
 	w.arrange(x, work, out)
 }
 
-// connect makes x, the if of some work, read what the work read, and others read
-// x where they read the work.
+// connect updates the uses of the members: x, the if, reads the operands of work,
+// and the readers of work read x.
 func (w *branch) connect(x *member, work []*member, out []leaving, readers []*member) {
 	x.reads = []*ir.Value{w.pred}
 	if y := w.maker(w.pred); y != nil {
@@ -294,8 +297,8 @@ func (w *branch) connect(x *member, work []*member, out []leaving, readers []*me
 	}
 }
 
-// arrange puts x in the place of work. Up to the last of what x reads, what
-// depends on x moves behind it.
+// arrange replaces work by x in the sequence. Ops that depend on x and precede an
+// operand of x move behind x.
 func (w *branch) arrange(x *member, work []*member, out []leaving) {
 	lo, hi := work[0].at, work[len(work)-1].at
 	if y := w.maker(w.pred); y != nil {

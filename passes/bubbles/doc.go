@@ -1,3 +1,3 @@
-// Package bubbles leaves out the work of a stage in iterations in which it has
-// no microbatch.
+// Package bubbles skips the computation of a stage in the iterations in which it
+// has no microbatch.
 package bubbles

@@ -7,10 +7,10 @@ import (
 	"ppc/ir"
 )
 
-// A sequence is the ops of one block, while branches take the place of some.
+// A sequence is the ops of one block, some of which are being replaced by branches.
 type sequence struct {
 	*skipper
-	members []*member // in order; nil where one has left
+	members []*member // in order; nil where one has moved into a branch
 	rows    []*member // those that write a row of a residual
 }
 
@@ -18,29 +18,29 @@ type sequence struct {
 type member struct {
 	q     *sequence
 	op    *ir.Op
-	ops   []*ir.Op // op, and before it what only op reads
+	ops   []*ir.Op // op, after the ops that only op reads
 	at    int      // its place in the sequence
 	reads []*ir.Value
 	uses  int       // how often its results are read in the sequence
 	truth *ir.Value // by which it selects all elements, if it does
 	row   bool
 
-	// As the branch that was the last to see it has it.
+	// The following are of the branch seen.
 	seen  *branch
-	in    *branch // that it is in, or is gone into
+	in    *branch // that it is in
 	left  int     // uses that are neither in the branch nor leaves
-	turn  int     // of the branch in which it is done, or after how many of them
+	turn  int     // of the branch in which it is done, or the number of turns that precede it
 	until int     // the first turn that reads it
 }
 
-// A predicate is a truth value, and the selects of a block by it.
+// A predicate is a scalar of type i1, and the selects of a block by it.
 type predicate struct {
 	truth   *ir.Value
 	selects []*member
 }
 
-// predicates are those of b that may differ from stage to stage, and along no
-// other mesh axis.
+// predicates is the predicates of b that may differ along the mesh axis stage, and
+// along no other.
 func (s *skipper) predicates(b *ir.Block) (preds []*predicate) {
 	found := make(map[*ir.Value]bool)
 	for _, op := range b.Ops {
@@ -52,7 +52,7 @@ func (s *skipper) predicates(b *ir.Block) (preds []*predicate) {
 	return preds
 }
 
-// sequenceOf is the ops of b; preds learn their selects.
+// sequenceOf is the ops of b; it adds to each of preds its selects.
 func (s *skipper) sequenceOf(b *ir.Block, preds []*predicate) *sequence {
 	q := &sequence{skipper: s}
 	by := make(map[*ir.Value]*predicate)
@@ -83,7 +83,7 @@ func (s *skipper) sequenceOf(b *ir.Block, preds []*predicate) *sequence {
 	return q
 }
 
-// ops is what the sequence has become.
+// ops is the ops of the sequence, branches included.
 func (q *sequence) ops() (ops []*ir.Op) {
 	for _, x := range q.members {
 		if x != nil {
@@ -93,7 +93,7 @@ func (q *sequence) ops() (ops []*ir.Op) {
 	return ops
 }
 
-// maker is the member that makes v; nil if v comes from outside.
+// maker is the member that defines v; nil if v comes from outside.
 func (q *sequence) maker(v *ir.Value) *member {
 	if int(v.ID) < len(q.def) && q.def[v.ID] != nil && q.def[v.ID].q == q {
 		return q.def[v.ID]
@@ -108,7 +108,7 @@ func (q *sequence) define(v *ir.Value, x *member) {
 	q.def[v.ID] = x
 }
 
-// meet makes x ready for the branch w.
+// meet resets the fields of x that are of a branch, for w.
 func (x *member) meet(w *branch) {
 	if x.seen != w {
 		x.seen, x.left, x.turn, x.until = w, x.uses, 0, math.MaxInt

@@ -8,27 +8,27 @@ import (
 	"ppc/passes/pass"
 )
 
-// SkipBubbles leaves out the work of bubbles, where the configuration asks for
-// it (the module's attribute pp.skip_bubbles): each device has a stage of its
-// own, and need not compute what nobody looks at.
+// SkipBubbles leaves out the work of bubbles, where the configuration asks for it
+// (the module's attribute pp.skip_bubbles): each device has a stage of its own, and
+// need not compute values that are never read.
 //
-// stage-sharding selects the results of a stage, and differentiate its
-// cotangents, by whether the stage has a microbatch. On one device that is a
-// single truth value, so the work that only such a select or a saved residual
-// reads becomes the branch of an if:
+// stage-sharding selects the results of a stage, and differentiate its cotangents,
+// by whether the stage has a microbatch. On one device that is a single predicate,
+// so the ops whose results only such a select or a saved residual reads become the
+// branch of an if:
 //
 //	y = work(x)                         y = if valid { work(x) } else { other }
 //	out = select(valid, y, other)  ->   out = y
 //
-// Residuals of a bubble may be anything, since the reverse of that iteration is
-// a bubble, too, and skips what would read them. What depends on out and counts
-// only where valid holds, as the reverse does where loops are unrolled, is
+// Residuals of a bubble may be any value, since the backward of that iteration is a
+// bubble, too, and skips the ops that would read them. Ops that depend on out and
+// are used only where valid holds, as the backward is where loops are unrolled, are
 // another branch.
 //
-// A collective may stand in the branch if all devices that take part agree on
-// the truth value: it is the same along every mesh axis but stage. One over the
-// stage axis stays outside; where it stands between the ops of a layer, the
-// layer cannot be left out by some stages alone, and that is an error.
+// A collective may be in the branch if all devices of each of its groups have the
+// same predicate: that holds along every mesh axis but stage. One over the stage
+// axis stays outside; where it is between the ops of a layer, some stages alone
+// cannot skip the layer, and that is an error.
 func SkipBubbles(_ *pass.Context, m *ir.Module) error {
 	if !m.Attrs.Has(ir.KeySkipBubbles) {
 		return nil
@@ -78,8 +78,8 @@ func (s *skipper) block(b *ir.Block) error {
 	return nil
 }
 
-// truth is the one truth value by which op, a select, selects all elements; nil
-// if it is not that.
+// truth is the scalar predicate by which op, a select, selects all elements; nil if
+// op selects by element.
 func truth(op *ir.Op) *ir.Value {
 	if op.Kind != ir.Select {
 		return nil
@@ -101,8 +101,8 @@ func (s *skipper) stage() axisSet {
 	return 0
 }
 
-// between is the axes along which the number of a device moves in steps from lo
-// to below hi; all, where the mesh lists its devices.
+// between is the axes whose strides in the number of a device are at least lo and
+// below hi; all, if the mesh lists its devices.
 func (s *skipper) between(lo, hi int) axisSet {
 	var set axisSet
 	for i, a := range s.mesh.Axes {
@@ -116,7 +116,7 @@ func (s *skipper) between(lo, hi int) axisSet {
 	return set
 }
 
-// onWhich is the mesh axes along which v may differ from device to device.
+// onWhich is the mesh axes along which the devices' values of v may differ.
 func (s *skipper) onWhich(v *ir.Value) axisSet {
 	if set, ok := s.axes[v]; ok {
 		return set
@@ -137,10 +137,10 @@ func (s *skipper) onWhich(v *ir.Value) axisSet {
 	return set
 }
 
-// small are the ops besides elementwise ones by which truth values are made.
+// small is the kinds besides elementwise ones that a predicate may be computed by.
 var small = map[ir.Kind]bool{ir.Constant: true, ir.Iota: true, ir.BroadcastInDim: true, ir.Reshape: true, ir.Convert: true, ir.Slice: true, ir.DynamicSlice: true, ir.Concatenate: true}
 
-// coordinate reports that v is where this device stands along the axes of
+// coordinate reports whether v is the coordinate of this device along the axes of
 // strides from lo to below hi: rank / lo rem (hi / lo).
 func (s *skipper) coordinate(v *ir.Value) (lo, hi int, ok bool) {
 	op := v.Def

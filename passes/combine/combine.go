@@ -10,22 +10,22 @@ import (
 	"ppc/passes/pass"
 )
 
-// Combine makes one collective of several that do the same:
+// Combine replaces several collectives by one:
 //
-//   - those whose results are added up are one of the sum of their operands
+//   - those whose results are added up become one of the sum of their operands
 //     (combine_sums.go);
-//   - collectives of one block that are alike in kind, groups, element type and
-//     reducer, and of which none needs another, are one with as many operands:
-//     of single numbers always, of others while operands or results together
-//     take no more bytes than the module's attribute pp.combine says;
-//   - permutes along lists of pairs that have no source and no target in common
-//     are one along all of the pairs (combine_pairs.go).
+//   - collectives of one block with the same kind, groups, element type and
+//     reducer, none of which depends on another, become one with as many operands:
+//     scalars always, others as long as operands or results together take no more
+//     bytes than the module's attribute pp.combine;
+//   - collective permutes whose source-target pairs have no source and no target in
+//     common become one with all of the pairs (combine_pairs.go).
 //
-// The one stands where the last of the several stood. What needs one of them
-// and stood before moves behind; nothing leaves its block. That is given up
-// where any op of the block, the one among them, would run with more than that
-// number of bytes, or some scalars, more alive beside it, so a program with loops d deep takes at
-// most d+1 times as many bytes more.
+// The combined op takes the place of the last of the originals. Ops before it that
+// depend on an original move behind it; nothing leaves its block. Collectives are
+// not combined where that would keep more than pp.combine bytes, or some scalars,
+// more live at any op of the block, so that a program with loops d deep has a peak
+// at most (d+1)*pp.combine higher.
 func Combine(_ *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
@@ -46,22 +46,22 @@ type joiner struct {
 
 	// Of the block at hand, up to some op.
 	line  []*inLine
-	bytes int   // that are alive
-	size  []int // by ID, bytes of what it defines; 0 for what it only looks at
-	left  []int // by ID, how many reads are to come
+	bytes int   // that are live
+	size  []int // by ID, bytes of a value defined in the block; 0 for captured ones
+	left  []int // by ID, the number of reads that are still to come
 
 	walks int
-	after []int // by ID, the last walk that came to what depends on what it joins
+	after []int // by ID, the last walk in which the value depends on the collectives being joined
 }
 
-// An inLine is an op of a block while others move around it.
+// An inLine is an op of a block whose order is being changed.
 type inLine struct {
 	op    *ir.Op
 	gives []*ir.Value
 	reads []*ir.Value // in its regions too
-	most  int         // bytes that may be alive beside it
-	key   string      // by which it may be joined
-	done  bool        // others have been looked for
+	most  int         // bytes that may be live beside it
+	key   string      // ops of the same key may be joined
+	done  bool        // no other op can join it
 }
 
 func (j *joiner) block(b *ir.Block) {
@@ -94,7 +94,7 @@ func (j *joiner) block(b *ir.Block) {
 			if !x.done && x.key != "" {
 				x.done = true
 				j.join(i, how)
-				continue // another op may stand here now
+				continue // another op may be at i now
 			}
 			j.run(x)
 			i++
@@ -120,8 +120,8 @@ func (j *joiner) newInLine(op *ir.Op) *inLine {
 	return x
 }
 
-// begin goes to the begin of b, of which no read is to come. The function's
-// parameters are always there.
+// begin resets the liveness to the begin of b. The function's parameters are always
+// live.
 func (j *joiner) begin(b *ir.Block) {
 	for _, x := range j.line {
 		for _, v := range x.reads {
@@ -139,8 +139,8 @@ func (j *joiner) begin(b *ir.Block) {
 	}
 }
 
-// run goes past x and returns what was alive beside it: what is needed by it or
-// after it.
+// run advances the liveness past x and returns the bytes that were live at x: those
+// of values that x or a later op reads.
 func (j *joiner) run(x *inLine) (alive int) {
 	for _, v := range x.gives {
 		j.bytes += j.size[v.ID]
@@ -175,16 +175,16 @@ func (j *joiner) back(xs []*inLine) {
 	}
 }
 
-// A joining is a way in which collectives become one.
+// A joining is a way to combine collectives.
 type joining struct {
 	key  func(op *ir.Op) string           // ops of one key may be joined; "" for none
 	fits func(g []*ir.Op, op *ir.Op) bool // whether op may join g, ops of its key
-	make func(b *ir.Builder, g []*ir.Op)  // appends the one, which defines the results of all of g
+	make func(b *ir.Builder, g []*ir.Op)  // appends the combined op, which defines the results of all of g
 }
 
-// join joins as many ops as it can with the one at i. It walks to the end of
-// the block once: what depends on those found so far is late, what does not
-// stays ahead of them.
+// join joins as many ops as it can with the one at i. It walks to the end of the
+// block once: ops that depend on those found so far are late and move behind, the
+// others stay before.
 func (j *joiner) join(i int, how joining) {
 	one := j.line[i]
 	j.walks++
@@ -195,7 +195,7 @@ func (j *joiner) join(i int, how joining) {
 	}
 	comesAfter(one)
 	g, all := []*ir.Op{one.op}, one
-	var kept, late, found []*inLine // found is what is kept and late up to last
+	var kept, late, found []*inLine // found is the ops kept and late up to last
 	last, ahead := i, 0
 	for k := i + 1; k < len(j.line)-1; k++ {
 		x := j.line[k]
@@ -212,7 +212,7 @@ func (j *joiner) join(i int, how joining) {
 		if !needs {
 			kept = append(kept, x)
 			if j.run(x) > x.most {
-				break // whatever is joined from here on stands behind x
+				break // any op joined from here on would be behind x
 			}
 			continue
 		}
@@ -246,7 +246,8 @@ func (j *joiner) join(i int, how joining) {
 	j.line = slices.Replace(j.line, i, last+1, slices.Concat(found[:ahead], made, found[ahead:])...)
 }
 
-// cheap reports whether x may stand here, and late behind it.
+// cheap reports whether x may be moved here, and late behind it, within the memory
+// limits of all of them.
 func (j *joiner) cheap(x *inLine, late []*inLine) bool {
 	order := append([]*inLine{x}, late...)
 	n := 0
@@ -257,7 +258,8 @@ func (j *joiner) cheap(x *inLine, late []*inLine) bool {
 	return n == len(order)
 }
 
-// hasEffects reports whether the order of op among others like it matters.
+// hasEffects reports whether op has effects, so that its order among others like it
+// matters.
 func hasEffects(op *ir.Op) bool {
 	if len(op.Regions) == 0 || op.Kind.Has(ir.Pure) {
 		return !op.Kind.Has(ir.Pure)
@@ -286,8 +288,8 @@ func (j *joiner) alike() joining {
 	}
 }
 
-// movedBytes is the size of the operands of ops, or of the results, whichever
-// are larger, leaving out single numbers.
+// movedBytes is the size of the operands of ops, or of the results, whichever are
+// larger, not counting scalars.
 func movedBytes(ops ...*ir.Op) int {
 	size := func(vs []*ir.Value) (n int) {
 		for _, v := range vs {
@@ -304,8 +306,8 @@ func movedBytes(ops ...*ir.Op) int {
 	return max(in, out)
 }
 
-// alikeKey says what op, a collective, does, but for its operands, its channel
-// and the attributes in but; "" where that is not all that there is.
+// alikeKey is a text of op, a collective, without its operands, its channel and the
+// attributes in but; "" where op cannot be combined.
 func alikeKey(op *ir.Op, but []string) string {
 	t := op.Operands[0].Type
 	for _, v := range slices.Concat(op.Operands, op.Results) {
@@ -329,7 +331,8 @@ func alikeKey(op *ir.Op, but []string) string {
 	return b.String()
 }
 
-// channelled reports whether op has a channel: its groups are of partitions then.
+// channelled reports whether op has a channel: its groups then list partitions, not
+// replicas.
 func channelled(op *ir.Op) bool {
 	c, _ := op.Attrs.Get("channel_handle").(ir.Channel)
 	return c.Handle > 0

@@ -14,9 +14,10 @@ import (
 //	b = permute(y, [[2, 3]])    =    a = select(in {1}, z, 0)
 //	                                 b = select(in {3}, z, 0)
 //
-// It takes as long as the longest of them and moves no byte more, whatever
-// their size. Permutes of the compiler's own are along axes: they have a pair
-// for every device already, in cycles or in chains.
+// The combined permute takes as long as the longest of them and sends no more
+// bytes, whatever their size. The permutes that ppc's passes make are along axes:
+// they have a pair for every device already, in cycles or chains, and are not
+// affected.
 func (j *joiner) disjoint() joining {
 	return joining{
 		key: func(op *ir.Op) string {
@@ -42,8 +43,8 @@ func (j *joiner) disjoint() joining {
 	}
 }
 
-// listsDevices reports whether each device finds itself in the pairs l of op by
-// one number: its partition, or its replica where there are only these.
+// listsDevices reports whether the pairs l of op identify devices by one number:
+// the partition, or the replica if there is one partition.
 func (j *joiner) listsDevices(op *ir.Op, l *ir.Literal) bool {
 	n := j.devices(op)
 	for i := range l.Type.NumElements() {
@@ -54,8 +55,8 @@ func (j *joiner) listsDevices(op *ir.Op, l *ir.Literal) bool {
 	return n > 1 && op.Operands[0].Type.IsTensor() && op.Operands[0].Type.IsStatic()
 }
 
-// devices is how many devices the pairs of op are about; 0 where they do not
-// say which ones.
+// devices is one more than the largest device number in the pairs of op; 0 if the
+// pairs do not identify devices.
 func (j *joiner) devices(op *ir.Op) int {
 	replicas, partitions := max(j.m.Attrs.Int("mhlo.num_replicas"), 1), max(j.m.Attrs.Int("mhlo.num_partitions"), 1)
 	switch {

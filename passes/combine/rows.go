@@ -7,24 +7,23 @@ import (
 	"ppc/passes/rewrite"
 )
 
-// A way says how several collectives of a kind become one. An op that takes
-// several operands takes those of all: nothing is copied. Otherwise every
-// operand is made a matrix with a row for each device that gets a part of it,
-// or with one row; matrices side by side are one operand, and the columns of
-// the result are cut apart and made what each op alone would have made.
+// A way is how several collectives of one kind become one. A kind with variadic
+// operands takes those of all: nothing is copied. For the others every operand is
+// reshaped to a matrix with one row for each device that receives a slice of it, or
+// with one row; the matrices are concatenated along columns, and the columns of the
+// result are sliced and reshaped to the results of the original ops.
 type way struct {
-	dims []string // attributes that name dimensions; of a matrix they are 0
+	dims []string // attributes that name dimensions; for a matrix they become 0
 	rows func(b *ir.Builder, op *ir.Op) *ir.Value
-	// back makes what op gives of its columns of the result; nil where they are
-	// that, in another shape.
+	// back computes the result of op from its columns of the combined result; nil
+	// where a reshape does.
 	back func(b *ir.Builder, op *ir.Op, columns *ir.Value) *ir.Value
-	// height is the number of rows of the result.
+	// height is the number of rows of the combined result.
 	height func(op *ir.Op) int
 }
 
-// ways has the collectives that can be joined. An all-to-all of several
-// operands means another thing in HLO than in StableHLO, and the others take
-// one.
+// ways has the kinds that can be combined. A variadic all-to-all differs between
+// HLO and StableHLO, and the other kinds of the table take one operand.
 var ways = map[ir.Kind]way{
 	ir.AllReduce: {},
 	ir.AllGather: {},
@@ -50,8 +49,8 @@ var ways = map[ir.Kind]way{
 	},
 }
 
-// join appends the one op that stands for all of g. It is the first of them,
-// with its channel and its reducer.
+// join appends the combined op for all of g. It has the attributes, channel and
+// reducer of the first.
 func (w way) join(b *ir.Builder, g []*ir.Op) {
 	one := g[0]
 	if w.rows == nil {
@@ -89,7 +88,8 @@ func (w way) join(b *ir.Builder, g []*ir.Op) {
 	}
 }
 
-// matrixOf cuts x into n parts along dimension d: a row each.
+// matrixOf splits x into n equal slices along dimension d and reshapes each to a
+// row.
 func matrixOf(b *ir.Builder, x *ir.Value, d, n int) *ir.Value {
 	shape := x.Type.Shape
 	if outer := product(shape[:d]); outer > 1 && n > 1 {
@@ -98,8 +98,8 @@ func matrixOf(b *ir.Builder, x *ir.Value, d, n int) *ir.Value {
 	return b.Reshape(x, n, product(shape)/n)
 }
 
-// exchanged joins what the devices sent to this one, a row each, along the
-// dimension in which the all-to-all op does.
+// exchanged concatenates the rows received from each device along the concatenation
+// dimension of op, an all-to-all.
 func exchanged(b *ir.Builder, op *ir.Op, rows *ir.Value) *ir.Value {
 	n, d := op.Int("split_count"), op.Int("concat_dimension")
 	part := slices.Clone(op.Result().Type.Shape)

@@ -8,16 +8,15 @@ import (
 	"ppc/passes/rewrite"
 )
 
-// sums makes one collective of those of b that are alike, added up, and needed
-// for nothing else:
+// sums combines collectives of b of the same key whose results are added up and
+// have no other use:
 //
 //	all_reduce(x) + all_reduce(y) = all_reduce(x + y)
 //
-// and so for every collective that is linear, however many are added and
-// whatever else is. What was an addition of two of them becomes one of their
-// operands, where it stands; the collective stands where the sum is complete. A
-// transposition may stand between, of what was added up place by place, and is
-// done before.
+// This holds for every linear collective, for any number of terms, and with other
+// terms in the sum. An addition of two collectives becomes one of their operands,
+// in place; the collective is appended where the sum is complete. A transpose of
+// the result is moved before the collective if that is elementwise.
 func (j *joiner) sums(b *ir.Block) {
 	s := j.sumsIn(b)
 	if len(s.key) == 0 {
@@ -49,12 +48,12 @@ func (j *joiner) sums(b *ir.Block) {
 	b.Ops = out.Ops
 }
 
-// addends are the collectives of a block that are to become fewer.
+// addends is the collectives of a block whose results are added up.
 type addends struct {
-	key    map[*ir.Op]string        // theirs; those of one key are alike
-	turned map[*ir.Op]*ir.Op        // the transpositions of some of them
+	key    map[*ir.Op]string        // of collectives; those of one key can be combined
+	turned map[*ir.Op]*ir.Op        // the transposes of some of them
 	adds   map[*ir.Op]*ir.Op        // the additions between them, and the last one of each sum
-	of     map[*ir.Value]partialSum // what is added up so far
+	of     map[*ir.Value]partialSum // the sums so far
 }
 
 // A partialSum is the sum of plain, if that is not nil, and a collective of each
@@ -64,7 +63,7 @@ type partialSum struct {
 	parts []summand
 }
 
-// A summand is what a collective is to move or combine.
+// A summand is the operand of a collective to be.
 type summand struct {
 	op *ir.Op
 	v  *ir.Value
@@ -120,9 +119,9 @@ func (j *joiner) sumsIn(b *ir.Block) *addends {
 	return s
 }
 
-// linearKey says what op, a collective, does to its operand, if it does the same
-// to a sum as to its terms; else it is "". Of a transposition of a collective, it
-// is what that does to what is transposed before.
+// linearKey is a text of op, a collective that is a linear function of its operand,
+// without that operand; "" for other ops. For a transpose of a collective it is the
+// text of the collective applied to the transposed operand.
 func linearKey(op *ir.Op) string {
 	if len(op.Operands) != 1 {
 		return ""
@@ -140,7 +139,8 @@ func linearKey(op *ir.Op) string {
 	return ""
 }
 
-// plus is the sum that op, an addition, makes, with no collective yet.
+// plus is the sum of the operands of op, an addition, with the collectives not yet
+// applied.
 func (s *addends) plus(b *ir.Builder, op *ir.Op) partialSum {
 	x, y := s.partial(op.Operands[0]), s.partial(op.Operands[1])
 	sum := partialSum{x.plain, slices.Clone(x.parts)}
@@ -168,8 +168,8 @@ func (s *addends) partial(v *ir.Value) partialSum {
 	return partialSum{plain: v}
 }
 
-// complete appends the collectives of the sum and makes the result of root, the
-// last addition, of them.
+// complete appends the collectives of the sum and computes the result of root, the
+// last addition, from them.
 func (sum partialSum) complete(b *ir.Builder, root *ir.Op) {
 	var total *ir.Value
 	for i, p := range sum.parts {

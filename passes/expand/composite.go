@@ -8,9 +8,8 @@ import (
 	"ppc/passes/pass"
 )
 
-// A composition makes an op of the dialect chlo out of others, which compute
-// the same to the precision of the element type: what StableHLO's own passes
-// do before XLA sees the program.
+// A composition lowers an op of the dialect chlo to StableHLO ops that compute the
+// same to the precision of the element type, as chlo-legalize-to-stablehlo does.
 type composition func(c *composer, op *ir.Op) []*ir.Value
 
 // compositions has a row for every kind that is [ir.Composite].
@@ -37,7 +36,7 @@ var compositions = map[ir.Kind]composition{
 	ir.TopK:      (*composer).topK,
 }
 
-// A composer appends the ops that a composition is made of.
+// A composer appends the ops of a composition.
 type composer struct {
 	b    *ir.Builder
 	wide bool // the element type is f64: more terms
@@ -66,7 +65,8 @@ func real1(f func(c *composer, x *ir.Value) *ir.Value) composition {
 	}
 }
 
-// compose returns what op, which is [ir.Composite], is made of.
+// compose returns the results of op, which is [ir.Composite], computed by the ops
+// that it appends to b.
 func compose(b *ir.Builder, op *ir.Op) ([]*ir.Value, error) {
 	if op.Unread() {
 		return op.Results, pass.Errorf(op, "%s: elements of type %s are not computed with", op.Name(), op.Operands[0].Type)

@@ -1,4 +1,4 @@
-// Package expand leaves pure StableHLO with Shardy shardings: pp ops become
-// loops, functions of chlo the ops that they are made of, calls and composites
-// the bodies of what they call.
+// Package expand lowers a module to pure StableHLO with Shardy shardings: pp ops
+// become loops, chlo ops their decompositions into StableHLO, calls and composites
+// the bodies of their callees.
 package expand

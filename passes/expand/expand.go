@@ -10,7 +10,7 @@ import (
 	"ppc/passes/rewrite"
 )
 
-// Expand leaves pure StableHLO with Shardy shardings:
+// Expand lowers a module to pure StableHLO with Shardy shardings:
 //
 //   - a call becomes the body of the function it calls, a composite that of its
 //     decomposition;
@@ -19,7 +19,7 @@ import (
 //   - pp.checkpoint becomes its region's ops, pp.name its operand;
 //   - pp.gather becomes a sharding constraint, which partition turns into the
 //     collective;
-//   - a function of chlo becomes the ops that it is made of;
+//   - a chlo op becomes its decomposition into StableHLO ops;
 //   - in regions that compute with scalars, Shardy's identities become their
 //     operands (see [expander.scalarRegion]).
 //
@@ -100,9 +100,9 @@ func (e *expander) op(b *ir.Builder, op *ir.Op) {
 	}
 }
 
-// unknown leaves an op that the table does not have where it is, but for those
-// of Shardy: the edge of a call, which is inlined, is its operand, and of others
-// nobody knows what they ask for.
+// unknown keeps an op that the op table does not have, unless it is Shardy's:
+// sdy.func_data_flow_edge becomes its operand, since calls are inlined, and any
+// other is an error, since its meaning for shardings is unknown.
 func (e *expander) unknown(b *ir.Builder, op *ir.Op) {
 	switch {
 	case op.Spelling == "sdy.func_data_flow_edge" && len(op.Operands) == 1 && len(op.Results) == 1:
@@ -201,8 +201,8 @@ func whileOf(b *ir.Builder, op *ir.Op) []*ir.Value {
 func (e *expander) rounded(b *ir.Builder, gather *ir.Op) *ir.Value {
 	x, elem := gather.Operands[0], gather.Result().Type.Elem
 	if x.Type.Elem == ir.F32 && elem == ir.BF16 {
-		// A conversion alone, XLA moves back to where the weights of all repeats
-		// come from, and keeps them all twice. It leaves a rounding where it is.
+		// XLA would hoist a conversion alone to the weights of all repeats, and
+		// keep all of them twice. It does not move a reduce_precision.
 		attrs := ir.AttrsOf(facts.Named("exponent_bits", ir.Int{Value: 8, Type: ir.I32}), facts.Named("mantissa_bits", ir.Int{Value: 7, Type: ir.I32}))
 		x = b.Emit(ir.ReducePrecision, []*ir.Value{x}, attrs, nil, nil).Result()
 	}

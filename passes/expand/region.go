@@ -5,10 +5,10 @@ import (
 	"ppc/passes/pass"
 )
 
-// A region that an op calls for single elements, such as the combiner of a
-// reduction or the comparison of a sort, computes with scalars, and each device
-// runs it for itself. A sharding of a scalar says nothing, so the ops of Shardy
-// that change only where a value is are identities there.
+// A region that an op applies to single elements, such as the combiner of a
+// reduction or the comparator of a sort, computes with scalars, and each device
+// runs it by itself. A sharding of a scalar has no effect, so the ops of Shardy
+// that only change shardings are identities there.
 
 // scalarRegion expands the region b of op outer, whose values are scalars: no
 // sharding and no op of Shardy is left, inner regions included. Ops that

@@ -9,15 +9,18 @@ import (
 	"ppc/passes/rewrite"
 )
 
-// AllgatherPrefetch places the gathers of weights that are stored in parts.
-// stage-sharding left one pp.gather at each use, with the policy in it:
+// AllgatherPrefetch places the all-gathers of weights whose storage is sharded
+// along axes that their uses need gathered. stage-sharding left one pp.gather at
+// each use, with the policy in it:
 //
-//   - per_iteration: it stays, so that one layer of each stage is whole at a time;
-//   - once: it moves before the loop, over the weights of all repeats. A gather
-//     and the choice of a repeat commute: one is along the mesh axes of the
-//     weight's own dimensions, the other along the repeat dimension;
+//   - per_iteration: it stays, so that the weights of one layer of each stage are
+//     gathered at a time;
+//   - once: it moves before the loop, over the weights of all repeats. An
+//     all-gather and the slice of a repeat commute: one is along the mesh axes of
+//     the weight's own dimensions, the other along the repeat dimension;
 //   - per_repeat: the loop becomes one over repeats, around loops over the
-//     iterations of a repeat, and two repeats are whole at a time: see window.
+//     iterations of a repeat, and the weights of two repeats are gathered at a
+//     time: see window.
 func AllgatherPrefetch(_ *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
@@ -88,8 +91,9 @@ func (p *gatherPlacer) block(b *ir.Block, around *ir.Op, before *[]*ir.Op) error
 	return nil
 }
 
-// hoist puts the gather g of chosen rows before the loop: the choice reads the
-// gathered weights instead. A per-iteration input of the loop around is one row.
+// hoist moves the gather g of a slice before the loop: it gathers the sliced value,
+// and the slice reads the gathered weights. A per-iteration input of the loop
+// around counts as a slice of one row.
 func (p *gatherPlacer) hoist(g, around *ir.Op, before *[]*ir.Op) {
 	used := g.Operands[0]
 	s := g.Attrs.Get("sharding").(*ir.Sharding)

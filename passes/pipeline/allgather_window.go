@@ -10,15 +10,14 @@ import (
 )
 
 // A window is a loop over iterations about to become a loop over repeats: two
-// buffers of each weight that is stored in parts slide over the repeats, so
-// that each repeat's weights are made whole once. Around a repeat boundary the
-// trailing stages are still on the repeat before; they take their weights from
-// the older buffer.
+// buffers of each weight with sharded storage slide over the repeats, so that each
+// repeat's weights are all-gathered once. Around a repeat boundary the later stages
+// are still on the repeat before; they take their weights from the older buffer.
 //
 // N iterations make a repeat, of which the first D*(S-1) need both buffers.
 type window struct {
 	f       *ir.Func
-	b       *ir.Builder // where the loop stood
+	b       *ir.Builder // in place of the loop
 	loop    *ir.Op
 	config  ir.Attrs
 	N, R, T int // iterations of a repeat, repeats, iterations of the loop
@@ -30,14 +29,16 @@ type window struct {
 
 // A windowed is a weight in the window.
 type windowed struct {
-	source *ir.Value    // from outside: [R, S, …w]
-	parts  *ir.Sharding // of one repeat's weights as they are stored
-	gather *ir.Op       // that makes them whole
-	whole  *ir.Sharding // as they are used
+	source   *ir.Value    // from outside of the loop: [R, S, …w]
+	parts    *ir.Sharding // of one repeat's weights in storage
+	gather   *ir.Op       // the pp.gather of the weight
+	gathered *ir.Sharding // of the gathered weights
 }
 
-// window splits loop, whose body has gathers of the policy per_repeat, and
-// returns what stands for its results.
+// window splits loop, whose body has gathers of the policy per_repeat, and returns
+// the values that replace its results. It is an error if there is one repeat only,
+// if loop does not have T iterations, or if a gathered weight is no slice of one
+// with R rows.
 //
 // With prefetch = head a repeat's weights are gathered when it begins:
 //
@@ -45,12 +46,12 @@ type windowed struct {
 //	for r in 0..R-1   { newer := gather(r); D*(S-1) iterations on (older, newer); N - D*(S-1) iterations on newer; older := newer }
 //	the iterations that are left on older: the drain
 //
-// A last repeat of fewer iterations than N, one microbatch and a delay of 2,
-// stands behind the loop.
+// A last repeat of fewer than N iterations, as with one microbatch and a delay of
+// 2, follows the loop.
 //
-// The iterations that need both buffers are a loop of their own: the others
-// read one weight and not two, and in the backward pass, where they come first,
-// neither the older buffer nor its cotangents are there yet.
+// The iterations that need both buffers are a loop of their own: the others read
+// one weight and not two, and in the backward pass, where they come first, neither
+// the older buffer nor its cotangents are live yet.
 //
 // With prefetch = ahead they are gathered beside those iterations of the repeat
 // before in which all stages are on the same repeat, so one buffer is free:
@@ -89,7 +90,7 @@ func newWindow(f *ir.Func, b *ir.Builder, loop *ir.Op) (*window, error) {
 		}
 		w.at[op] = len(w.weights)
 		w.choices[choice] = true
-		w.weights = append(w.weights, windowed{source: choice.Operands[0], parts: choice.Result().Sharding, gather: op, whole: op.Attrs.Get("sharding").(*ir.Sharding)})
+		w.weights = append(w.weights, windowed{source: choice.Operands[0], parts: choice.Result().Sharding, gather: op, gathered: op.Attrs.Get("sharding").(*ir.Sharding)})
 	}
 	return w, nil
 }
@@ -112,11 +113,11 @@ func perRepeat(op *ir.Op) bool {
 // head is the window whose newer buffer is filled when its repeat begins.
 func (w *window) head() []*ir.Value {
 	var older []*ir.Value
-	for _, x := range w.weights { // nobody looks at what is before the first repeat
+	for _, x := range w.weights { // the older buffer is not read in the first repeat
 		t := x.gather.Result().Type
 		v := w.b.Broadcast(w.b.Splat(ir.Tensor(t.Elem), 0), t.Shape)
 		v.Def.Attrs.Set(ir.KeyDontCare, ir.Unit{})
-		older = append(older, w.b.Constrain(v, x.whole))
+		older = append(older, w.b.Constrain(v, x.gathered))
 	}
 	repeat := func(n int) func(b *ir.Builder, r *ir.Value, state, older []*ir.Value) (next, newer []*ir.Value) {
 		return func(b *ir.Builder, r *ir.Value, state, older []*ir.Value) (next, newer []*ir.Value) {
@@ -163,7 +164,7 @@ func (w *window) repeats(n int, state, older []*ir.Value, body func(b *ir.Builde
 	}
 	for i, v := range older {
 		buffers = append(buffers, w.f.NewArg(block, v.Type, w.weights[i].source.Name))
-		buffers[i].Sharding = w.weights[i].whole
+		buffers[i].Sharding = w.weights[i].gathered
 	}
 	next, newer := body(in, r, args, buffers)
 	in.Emit(ir.PPYield, append(slices.Clone(next), newer...), nil, nil, nil)
@@ -177,7 +178,7 @@ func (w *window) repeats(n int, state, older []*ir.Value, body func(b *ir.Builde
 	return scan.Results[:len(state)], scan.Results[len(state):]
 }
 
-// gather makes the weights of repeat r whole, for every stage.
+// gather all-gathers the weights of repeat r, for every stage.
 func (w *window) gather(b *ir.Builder, r *ir.Value) []*ir.Value {
 	var out []*ir.Value
 	var ids *ir.Value
@@ -202,8 +203,8 @@ func (w *window) gather(b *ir.Builder, r *ir.Value) []*ir.Value {
 	return out
 }
 
-// early is what MaxText takes each stage's repeat to be when repeat r begins:
-// the one that it is in one iteration later, at which the stages from the third
+// early is the repeat of each stage that MaxText computes when repeat r begins: the
+// one that the stage is in one iteration later, at which the stages from the third
 // on are still in the repeat before. They never get the last repeat's weights.
 func (w *window) early(b *ir.Builder, r *ir.Value) *ir.Value {
 	c := w.config
@@ -221,8 +222,8 @@ type pair struct {
 	r            *ir.Value
 }
 
-// choose is weight k as the stages use it; repeat is [S, 1], the repeat that
-// each of them is in.
+// choose is weight k for each stage; repeat is [S, 1], the repeat that each of them
+// is in.
 func (w *window) choose(b *ir.Builder, k int, p *pair, repeat *ir.Value) *ir.Value {
 	v := p.newer[k]
 	if p.older == nil {
@@ -231,12 +232,12 @@ func (w *window) choose(b *ir.Builder, k int, p *pair, repeat *ir.Value) *ir.Val
 	stages := repeat.Type.Shape[0]
 	on := b.Compare("EQ", b.Reshape(repeat, stages), b.Broadcast(p.r, []int{stages}))
 	out := b.Select(b.Broadcast(on, v.Type.Shape, 0), v, p.older[k]).Named(v.Name)
-	out.Sharding = w.weights[k].whole
+	out.Sharding = w.weights[k].gathered
 	return out
 }
 
-// iterations builds the loop over n iterations from first on, with the weights
-// that the window holds, and returns the state after them.
+// iterations builds the loop over n iterations from first on, with the weights of
+// the pair, and returns the state after them.
 func (w *window) iterations(b *ir.Builder, n int, first *ir.Value, state []*ir.Value, p *pair) []*ir.Value {
 	if n == 0 {
 		return state

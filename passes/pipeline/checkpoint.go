@@ -8,7 +8,7 @@ import (
 	"ppc/passes/pass"
 )
 
-// Checkpoint puts a pp.checkpoint region where the configuration asks for a
+// Checkpoint puts a pp.checkpoint (remat) region where the configuration asks for a
 // boundary, inside of a loop's body or outside around the loop:
 //
 //	checkpoint   inside                         outside
@@ -16,14 +16,14 @@ import (
 //	layer        around each layer              around the loop over a stage's layers
 //	repeat       around the iterations of each  around the loop over repeats
 //
-// Outside of a pipeline, where there are neither iterations nor repeats, it is
-// each layer, with the gathers of its weights, or the loop over them. A loop
-// over iterations becomes one over repeats where only those can be marked.
+// Outside of a pipeline, where there are neither iterations nor repeats, it is each
+// layer, with the gathers of its weights, or the loop over them. A loop over all
+// iterations is split into one over repeats where the boundary is a repeat.
 //
-// What a backward pass does not find saved under one of the policy's names, it
-// computes again from the region's inputs; a forward run is not affected. A
-// region that holds loops runs them again as they are, and keeps what their
-// reverses need: it says so by loops = "keep".
+// The backward pass rematerialises every value of a region from the region's
+// inputs, except those under a name that the policy saves; a forward run is not
+// affected. A region with loops = "keep" reruns the loops in it as loops, and these
+// save the residuals of their backward loops.
 func Checkpoint(_ *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
@@ -101,9 +101,9 @@ func (k *marker) repeats(op, around *ir.Op) ([]*ir.Op, error) {
 	w := repeatsOf(k.f, &ir.Builder{Func: k.f, Block: out, Origin: op.Origin}, op)
 	switch {
 	case w.R < 2:
-		return nil, pass.Errorf(op, "pipeline: checkpoint = repeat with repeats = %d: there is nothing to split; use checkpoint = iteration, or checkpoint_place = outside for the whole loop", w.R)
+		return nil, pass.Errorf(op, "pipeline: checkpoint = repeat with repeats = %d: there is nothing to split; use checkpoint = iteration, or checkpoint_place = outside for a region around the loop", w.R)
 	case op.Int("trip_count") != w.T:
-		return []*ir.Op{op}, nil // a part that gather = per_repeat left
+		return []*ir.Op{op}, nil // a loop that gather = per_repeat has split already
 	}
 	state, _ := w.repeats(w.full(), op.Operands, nil, func(b *ir.Builder, r *ir.Value, state, _ []*ir.Value) (next, newer []*ir.Value) {
 		return w.iterations(b, w.N, b.Mul(r, b.I32(w.N)), state, new(pair)), nil
@@ -146,8 +146,8 @@ func (b boundary) within(loop, outer *ir.Op) bool {
 	return false
 }
 
-// around reports whether loop becomes a region as a whole. Iterations beside a
-// loop over repeats belong to a repeat, too.
+// around reports whether a region goes around loop. Iterations beside a loop over
+// repeats belong to a repeat, too.
 func (b boundary) around(loop, outer *ir.Op) bool {
 	switch loop.Attrs.Str(ir.KeyLoop) {
 	case "iterations":
@@ -174,8 +174,8 @@ func policy(config ir.Dict, loops bool) ir.Dict {
 	return ir.Dict(d)
 }
 
-// remat wraps one op whose results are the region's; loops says whether loops
-// in there are kept.
+// remat wraps one op whose results are the region's; loops says whether loops in it
+// are kept.
 func remat(f *ir.Func, op *ir.Op, config ir.Dict, loops bool) *ir.Op {
 	inner := *op
 	inner.Results = nil

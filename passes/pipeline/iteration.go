@@ -13,12 +13,12 @@ type iteration struct {
 	*loop
 	b  *ir.Builder
 	t  *ir.Value
-	in map[string]*ir.Value // the loop state before
+	in map[string]*ir.Value // the loop state before the iteration
 
 	stage *ir.Value // [S]: 0, 1, …
 	micro *ir.Value // [S]: the microbatch that each stage works on
 	rep   *ir.Value // [S]: the repeat that it is in; nil without repeats
-	valid *ir.Value // [S]: false where the work is bubble
+	valid *ir.Value // [S]: false where the iteration is a bubble of the stage
 }
 
 // build returns the loop state after the iteration, by name, and the sums of
@@ -53,9 +53,9 @@ func (it *iteration) mod(v *ir.Value, n int) *ir.Value {
 	return it.b.Binary(ir.Remainder, v, it.b.Splat(v.Type, float64(n)))
 }
 
-// progress computes where each stage is: stage s has been at work for
-// p = max(t - D*s, 0) iterations, works on microbatch p % N in repeat p / N, and
-// on nothing when t < D*s, p % N >= M or p >= N*(R-1) + M.
+// progress computes where each stage is: stage s has worked for p = max(t - D*s, 0)
+// iterations, works on microbatch p % N in repeat p / N, and is in a bubble when t
+// < D*s, p % N >= M or p >= N*(R-1) + M.
 func (it *iteration) progress(needValid bool) {
 	b := it.b
 	t := ir.Tensor(ir.I32, it.S)
@@ -63,7 +63,7 @@ func (it *iteration) progress(needValid bool) {
 	now := b.Broadcast(it.t, []int{it.S})
 	lead := b.Sub(now, b.Mul(it.stage, b.Splat(t, float64(it.D))))
 	p := b.Binary(ir.Maximum, lead, b.Splat(t, 0))
-	if slices.ContainsFunc(it.sides, func(s side) bool { return s.cut }) {
+	if slices.ContainsFunc(it.sides, func(s side) bool { return s.split }) {
 		it.micro = it.turn(p)
 		if it.Round() > it.M {
 			it.micro = b.Binary(ir.Minimum, it.micro, b.Splat(t, float64(it.M-1)))
@@ -83,8 +83,7 @@ func (it *iteration) progress(needValid bool) {
 	}
 }
 
-// turn is which of a repeat's iterations p is, of N; the first M have a
-// microbatch.
+// turn is p mod N, the iteration within a repeat; the first M have a microbatch.
 func (it *iteration) turn(p *ir.Value) *ir.Value { return it.mod(p, it.Round()) }
 
 // where selects x for the stages at which [S] pred holds, y elsewhere.
@@ -95,27 +94,27 @@ func (it *iteration) where(pred, x, y *ir.Value) *ir.Value {
 // trains reports whether the program is going to be differentiated.
 func (l *loop) trains() bool { return l.m.Attrs.Has(ir.KeyGradient) }
 
-// staged reports whether a side input has a stage dimension: where each stage
-// takes its own microbatch of it, and where one that all share has a cotangent,
-// of which the stages' shares must be told apart to leave out the bubbles'.
-func (l *loop) staged(s side) bool { return s.cut || l.trains() && s.v.Type.Elem.IsFloat() }
+// staged reports whether a side input has a stage dimension: if each stage takes
+// its own microbatch of it, or if it is shared and has a cotangent, so that the
+// contributions of bubbles to that can be masked by stage.
+func (l *loop) staged(s side) bool { return s.split || l.trains() && s.v.Type.Elem.IsFloat() }
 
 // real is v, which has a stage dimension, with a cotangent only from the stages
-// whose work counts: elsewhere the value is the same, cut off. What a bubble's
-// arithmetic makes of don't-care numbers, infinities and NaN included, is
-// selected away where it would reach a weight or another stage.
+// that are not in a bubble; for the others the value passes through stop_gradient.
+// So no infinity or NaN that a bubble computes from don't-care inputs reaches the
+// cotangent of a weight or another stage.
 func (it *iteration) real(v *ir.Value) *ir.Value {
 	if !it.trains() || !v.Type.Elem.IsFloat() {
 		return v
 	}
-	cut := it.b.Emit(ir.PPName, []*ir.Value{v}, ir.AttrsOf(facts.Named("name", ir.Str("")), facts.Named(ir.KeyStopGradient, ir.Unit{})), nil, nil).Results[0]
-	cut.Sharding = v.Sharding
-	out := it.where(it.valid, v, cut).Named(v.Name)
+	stopped := it.b.Emit(ir.PPName, []*ir.Value{v}, ir.AttrsOf(facts.Named("name", ir.Str("")), facts.Named(ir.KeyStopGradient, ir.Unit{})), nil, nil).Results[0]
+	stopped.Sharding = v.Sharding
+	out := it.where(it.valid, v, stopped).Named(v.Name)
 	out.Sharding = v.Sharding
 	return out
 }
 
-// skipped is v, a result of all stages, with no number of a bubble in it.
+// skipped is v, a result of all stages, with zeros for the stages in a bubble.
 func (it *iteration) skipped(v *ir.Value) *ir.Value {
 	none := it.b.Broadcast(it.b.Splat(ir.Tensor(v.Type.Elem), 0), v.Type.Shape)
 	none.Def.Attrs.Set(ir.KeyDontCare, ir.Unit{})
@@ -126,8 +125,9 @@ func (it *iteration) skipped(v *ir.Value) *ir.Value {
 	return out
 }
 
-// inputs: stage 0 takes the next input microbatch while there is one, then
-// what the last stage has sent back; every other stage takes its neighbour's.
+// inputs is the activations that the stages work on: stage 0 takes the next input
+// microbatch while there is one, then the output of the last stage for the next
+// repeat; every other stage takes the output of the stage before.
 func (it *iteration) inputs(io *ir.Value) *ir.Value {
 	b := it.b
 	first := io
@@ -150,7 +150,7 @@ func (it *iteration) inputs(io *ir.Value) *ir.Value {
 
 func (l *loop) stageAxes() []ir.AxisRef { return l.schedule.stage }
 
-// spread repeats v, which all stages share, along a stage dimension.
+// spread broadcasts v, which all stages share, along a stage dimension.
 func (it *iteration) spread(v *ir.Value) *ir.Value {
 	dims := make([]int, v.Type.Rank())
 	for d := range dims {
@@ -168,14 +168,14 @@ func (it *iteration) side(s side) *ir.Value {
 	switch {
 	case !it.staged(s):
 		return s.v
-	case !s.cut:
+	case !s.split:
 		return it.spread(s.v)
 	}
 	return rowsOf(it.b, s.v, it.micro, false).Named(s.v.Name)
 }
 
-// rowsOf takes row index[s] of v for each stage s: v is [n, …], or [n, S, …]
-// where each stage takes it from its own part. The result is [S, …].
+// rowsOf takes row index[s] of v for each stage s: v is [n, …], or [n, S, …] where
+// each stage takes it from its own row. The result is [S, …].
 func rowsOf(b *ir.Builder, v, index *ir.Value, own bool) *ir.Value {
 	g := ir.GatherDims{CollapsedSliceDims: []int{0}, StartIndexMap: []int{0}, IndexVectorDim: 1}
 	if own {
@@ -184,8 +184,8 @@ func rowsOf(b *ir.Builder, v, index *ir.Value, own bool) *ir.Value {
 	return gatherRows(b, v, b.Reshape(index, index.Type.Shape[0], 1), g)
 }
 
-// gatherRows takes of v the places that index has along the dimensions of g's
-// start indices, and all of the others.
+// gatherRows gathers from v at index, along the collapsed and batching dimensions
+// of g; the slices have all of the other dimensions.
 func gatherRows(b *ir.Builder, v, index *ir.Value, g ir.GatherDims) *ir.Value {
 	sizes := slices.Clone(v.Type.Shape)
 	for d := range sizes {
@@ -200,11 +200,11 @@ func gatherRows(b *ir.Builder, v, index *ir.Value, g ir.GatherDims) *ir.Value {
 }
 
 // compute runs the L layers of every stage. With several, they are a loop over
-// positions whose body is one layer of all stages. Weights that are gathered in
-// every iteration are chosen and gathered in that loop: one layer is whole at a
-// time, and what it gives to the gradient is added to that of all layers in place.
-// With skip_bubbles they are chosen before: in reverse, nothing but the weights'
-// cotangents must then leave the loop, so that it can be left out.
+// positions whose body is one layer of all stages. Weights that are all-gathered in
+// every iteration are sliced and gathered in that loop: one layer is gathered at a
+// time, and its gradient is accumulated into that of all layers in place. With
+// skip_bubbles they are sliced before the loop: the backward loop then has no
+// results but the weights' cotangents, so that it can be skipped.
 func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 	if it.L == 1 {
 		return slices.Clone(it.b.Call(it.stages, append(args, it.chosen(it.used, it.ofRepeat)...)...))
@@ -239,9 +239,9 @@ func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 	return it.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil).Results
 }
 
-// chosen is the weights of this iteration, which choose takes from those of all
-// repeats, gathered where they are stored in parts. lift turns a sharding of a
-// layer's weight into one of what is chosen.
+// chosen is the weights of this iteration, which choose slices from those of all
+// repeats, all-gathered where their storage is sharded. lift turns a sharding of a
+// layer's weight into one of the slice.
 func (it *iteration) chosen(lift func(*ir.Sharding) *ir.Sharding, choose func(w *ir.Value) *ir.Value) []*ir.Value {
 	var ws []*ir.Value
 	first := 1 + len(it.sides)
@@ -251,12 +251,12 @@ func (it *iteration) chosen(lift func(*ir.Sharding) *ir.Sharding, choose func(w 
 		if leaf.Sharding != nil {
 			v.Sharding = lift(leaf.Sharding)
 		}
-		ws = append(ws, it.real(whole(it.b, v, leaf, lift, it.attrs.Str("gather"), it.attrs)))
+		ws = append(ws, it.real(gathered(it.b, v, leaf, lift, it.attrs.Str("gather"), it.attrs)))
 	}
 	return ws
 }
 
-// ofRepeat is what each stage has of w in its repeat: [S, (L,) …w].
+// ofRepeat is the slice of w for the repeat that each stage is in: [S, (L,) …w].
 func (it *iteration) ofRepeat(w *ir.Value) *ir.Value {
 	if it.R == 1 {
 		return w
@@ -264,7 +264,8 @@ func (it *iteration) ofRepeat(w *ir.Value) *ir.Value {
 	return rowsOf(it.b, w, it.rep, true).Named(w.Name)
 }
 
-// ofLayer is what each stage has of w in its repeat, at position pos: [S, …w].
+// ofLayer is the slice of w for the repeat that each stage is in, at position pos:
+// [S, …w].
 func (it *iteration) ofLayer(w, pos *ir.Value) *ir.Value {
 	b := it.b
 	if it.R == 1 {
@@ -278,8 +279,8 @@ func (it *iteration) ofLayer(w, pos *ir.Value) *ir.Value {
 // used is the sharding of a layer's weight at its use by all stages: [S, …w].
 func (it *iteration) used(leaf *ir.Sharding) *ir.Sharding { return leaf.Prepend(it.stageAxes()...) }
 
-// Rotate moves the results on: to the next stage, to the waiting microbatches
-// of the next repeat, and out.
+// rotate moves the results of the stages: to the next stage, into the circular
+// storage for the next repeat, and out.
 func (it *iteration) rotate(out, io, slot *ir.Value) map[string]*ir.Value {
 	b := it.b
 	next := make(map[string]*ir.Value)
@@ -294,7 +295,8 @@ func (it *iteration) rotate(out, io, slot *ir.Value) map[string]*ir.Value {
 	}
 	next["shift"] = it.move(edge, 1, send).Named("shift")
 	if it.Storage() {
-		// The mover lags by one iteration, so that its transfer hides behind the compute.
+		// The mover lags by one iteration, so that its transfer overlaps with
+		// compute.
 		arrived := it.move("wrap", 1, it.in["circ_storage_mover"])
 		lag := it.D*(it.S-1) + 1
 		at := it.mod(b.Add(it.t, b.I32((it.M-lag%it.M)%it.M)), it.M)
@@ -315,7 +317,7 @@ func (it *iteration) move(edge string, shift int, vs ...*ir.Value) *ir.Value {
 	return v
 }
 
-// sum adds the scalars of the stages whose work counts.
+// sum adds the auxiliary scalars of the stages that are not in a bubble.
 func (it *iteration) sum(aux, out []*ir.Value) []*ir.Value {
 	var sums []*ir.Value
 	for i, v := range out {

@@ -10,14 +10,14 @@ import (
 
 // Rotate lowers every pp.rotate to what its lowering names:
 //
-//   - ppermute: a manual region over the stage axis with one
-//     collective_permute. Stages that nobody sends to get zeros, which is what
-//     a shift wants, so only a rotation wraps around.
-//   - slice_pad: the same move as slices, pads and concatenations of the whole
-//     dimension. No collective is named; partition finds the one that it takes.
+//   - ppermute: a manual region over the stage axis with one collective_permute.
+//     Stages without a source get zeros, as a shift needs; a rotation has a pair
+//     that wraps around.
+//   - slice_pad: the same move as slices, pads and concatenations of the full
+//     dimension. No collective is stated; partition finds the collective permute.
 //
-// A fill is selected by the stage index afterwards, the same in both, and both
-// give the same bits. A single stage needs no move at all.
+// A fill is selected by the stage index afterwards; both lowerings give the same
+// bits. A single stage needs no communication.
 func Rotate(_ *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
@@ -69,7 +69,7 @@ func (r *rotator) lower(b *ir.Builder, op *ir.Op) (*ir.Value, error) {
 	case stages > 1:
 	case edge == "zero":
 		return b.Broadcast(b.Splat(ir.Tensor(x.Type.Elem), 0), x.Type.Shape), nil
-	default: // what wraps comes from itself, what is filled comes from the fill
+	default: // one stage: a rotation is the identity, a shift gives the fill
 		return op.Operands[len(op.Operands)-1], nil
 	}
 	moved, err := r.move(b, op, x, shift, edge == "wrap")
@@ -85,7 +85,7 @@ func (r *rotator) lower(b *ir.Builder, op *ir.Op) (*ir.Value, error) {
 	return b.Select(b.Broadcast(at, x.Type.Shape, 0), op.Operands[1], moved), nil
 }
 
-// Move is x moved by shift along dimension 0, with zeros coming in unless it wraps.
+// move is x moved by shift along dimension 0, with zeros coming in unless it wraps.
 func (r *rotator) move(b *ir.Builder, op *ir.Op, x *ir.Value, shift int, wrap bool) (*ir.Value, error) {
 	switch lowering := op.Attrs.Str("lowering"); lowering {
 	case "ppermute":
@@ -132,11 +132,11 @@ func (r *rotator) permute(b *ir.Builder, op *ir.Op, x *ir.Value, shift int, wrap
 func slicePad(b *ir.Builder, x *ir.Value, shift int, wrap bool) *ir.Value {
 	n := x.Type.Shape[0]
 	if wrap {
-		cut := n - 1
+		at := n - 1
 		if shift < 0 {
-			cut = 1
+			at = 1
 		}
-		return b.Concat(0, b.SliceDim(x, 0, cut, n), b.SliceDim(x, 0, 0, cut))
+		return b.Concat(0, b.SliceDim(x, 0, at, n), b.SliceDim(x, 0, 0, at))
 	}
 	low, high, none := make([]int, x.Type.Rank()), make([]int, x.Type.Rank()), make([]int, x.Type.Rank())
 	start := 0

@@ -21,9 +21,10 @@ import (
 // stage to its next, m = M/S, rounded up, microbatches held by each stage's
 // slice of the input and output buffer, b rows in one microbatch.
 //
-// What stands afterwards: pp.scan loops marked with the configuration for the
-// passes that follow, pp.rotate for every move along the stage dimension, and
-// pp.gather at the use of each weight that is stored in parts.
+// Afterwards there are pp.scan loops marked with the configuration for the passes
+// that follow, a pp.rotate for every move along the stage dimension, and a
+// pp.gather at the use of each weight whose storage is sharded along axes that the
+// use needs gathered.
 func StageSharding(_ *pass.Context, m *ir.Module) error {
 	for _, f := range slices.Clone(m.Funcs) {
 		if f.Body == nil || f.Private {
@@ -40,8 +41,8 @@ func StageSharding(_ *pass.Context, m *ir.Module) error {
 	return nil
 }
 
-// useGathered makes the weights of a layer function lie as they are used: who
-// calls it gathers them.
+// useGathered gives the weights of a layer function the sharding of their use:
+// callers all-gather them.
 func useGathered(f *ir.Func) {
 	if f.Body == nil {
 		return
@@ -62,7 +63,7 @@ type stager struct {
 	sub    ir.Subst
 	mapped map[string]*ir.Func // layer functions mapped over stages, by name
 
-	params []*ir.Value // the parameters to come
+	params []*ir.Value // the parameters of the function afterwards
 }
 
 func (s *stager) run() error {
@@ -189,10 +190,10 @@ type loop struct {
 	stages  *ir.Func // the layer function, mapped
 }
 
-// A side is a side input: cut into microbatches, [M, b, …], or shared by all.
+// A side is a side input: split into microbatches, [M, b, …], or shared by all.
 type side struct {
-	v   *ir.Value
-	cut bool
+	v     *ir.Value
+	split bool
 }
 
 func (l *loop) lower() ([]*ir.Value, error) {
@@ -223,7 +224,7 @@ func (l *loop) lower() ([]*ir.Value, error) {
 	results := []*ir.Value{out}
 	for i := range l.op.Results[1:] {
 		sum := scan.Results[len(state)-len(l.op.Results[1:])+i]
-		if len(l.m.Meshes) > 0 { // the devices add up once, after the loop
+		if len(l.m.Meshes) > 0 { // one all-reduce after the loop
 			sum = l.b.Constrain(sum, layout.UnreducedElsewhere(l.m.Meshes[0], ir.Replicated(l.m.Meshes[0].Name, 0)))
 		}
 		results = append(results, l.b.Div(sum, l.b.Splat(sum.Type, float64(l.M))))
@@ -231,9 +232,9 @@ func (l *loop) lower() ([]*ir.Value, error) {
 	return results, nil
 }
 
-// splitWeights gives each stacked weight its pipelined shape. A weight that is
-// a parameter used only here becomes one parameter for the pipeline and one
-// for the layers after it, so that each can lie on the mesh as it is used.
+// splitWeights gives each stacked weight its pipelined shape. A weight that is a
+// parameter used only here becomes one parameter for the pipeline and one for the
+// layers after it, so that each can have the sharding of its use.
 func (l *loop) splitWeights() {
 	first := 1 + l.op.Int("sides")
 	piped, total := l.S*l.R*l.L, l.op.Int("layers")
@@ -299,8 +300,8 @@ func (c schedule) stackedSharding(w *ir.Sharding) *ir.Sharding {
 	return s
 }
 
-// unstaged is s without the stage axis: the layers after a pipeline are not
-// spread over stages.
+// unstaged is s without the stage axis: the layers after a pipeline are not sharded
+// over stages.
 func (l *loop) unstaged(s *ir.Sharding) *ir.Sharding {
 	if s == nil {
 		return nil
@@ -308,22 +309,23 @@ func (l *loop) unstaged(s *ir.Sharding) *ir.Sharding {
 	return s.Without(facts.StageAxis)
 }
 
-// splitSides cuts the side inputs that have the batch into microbatches.
+// splitSides splits the side inputs that have the batch dimension into
+// microbatches.
 func (l *loop) splitSides() error {
 	for i := range l.op.Int("sides") {
 		v, want := l.op.Operands[1+i], l.layer.Params()[1+i]
 		switch {
 		case v.Type.Equal(want.Type):
-			if l.M == 1 && l.S > 1 { // with the batch or without it
+			if l.M == 1 && l.S > 1 { // of one microbatch, either with the batch dimension or shared
 				v = l.b.Constrain(v, want.Sharding)
 			}
 			l.sides = append(l.sides, side{v, false})
 		case v.Type.Rank() == want.Type.Rank() && want.Type.Rank() > 0 && v.Type.Shape[0] == l.M*want.Type.Shape[0]:
-			cut := l.b.Reshape(v, append([]int{l.M}, want.Type.Shape...)...).Named(v.Name)
+			split := l.b.Reshape(v, append([]int{l.M}, want.Type.Shape...)...).Named(v.Name)
 			if want.Sharding != nil {
-				cut = l.b.Constrain(cut, want.Sharding.Prepend())
+				split = l.b.Constrain(split, want.Sharding.Prepend())
 			}
-			l.sides = append(l.sides, side{cut, true})
+			l.sides = append(l.sides, side{split, true})
 		default:
 			return pass.Errorf(l.op, "side input %d is %s, the layer takes %s for one of %d microbatches", i, v.Type, want.Type, l.M)
 		}
@@ -364,8 +366,8 @@ type carry struct {
 	init *ir.Value
 }
 
-// initial makes the loop state: see the buffers and their shapes in the order
-// of the mathematics. All but state_io start with numbers that nobody looks at.
+// initial makes the loop state: see the buffers and their shapes in the order of
+// the mathematics. All but state_io start with elements that are never read.
 func (l *loop) initial(x, micro *ir.Value) []carry {
 	b := l.b
 	inner := micro.Type.Shape
@@ -389,9 +391,9 @@ func (l *loop) initial(x, micro *ir.Value) []carry {
 	return state
 }
 
-// stream is the batch x as the input and output buffer, [S, m, b, …], which
-// stage 0 takes microbatch after microbatch from. Behind the last microbatch,
-// where M is no multiple of S, it has zeros that nobody looks at.
+// stream is the batch x as the input and output buffer, [S, m, b, …], which stage 0
+// takes microbatch after microbatch from. Behind the last microbatch, where M is no
+// multiple of S, it has zeros that are never read.
 func (l *loop) stream(x, micro *ir.Value) *ir.Value {
 	inner, m := micro.Type.Shape, l.Held()
 	if more := l.S*m - l.M; more > 0 {
@@ -411,9 +413,9 @@ func (l *loop) stream(x, micro *ir.Value) *ir.Value {
 }
 
 // across is s, of a batch of type t, with the mesh axes of its rows on a later
-// dimension instead: where rows are added or left out, each device does so by
-// itself, and what it takes to get there and back is an all-to-all each. It is
-// nil where the rows are not sharded, or no dimension divides by their axes.
+// dimension instead: rows are then added or dropped locally, at the cost of one
+// all-to-all before and one after. It is nil where the rows are not sharded, or no
+// dimension's size is divisible by their axes.
 func (l *loop) across(t *ir.Type, s *ir.Sharding) *ir.Sharding {
 	if s == nil || len(s.Dims[0].Axes) == 0 {
 		return nil
@@ -430,8 +432,8 @@ func (l *loop) across(t *ir.Type, s *ir.Sharding) *ir.Sharding {
 	return nil
 }
 
-// lay constrains v to have its stage dimension on the stage axis, then extra
-// dimensions that are whole, then those of one microbatch.
+// lay constrains v to have its stage dimension sharded along the stage axis, then
+// extra unsharded dimensions, then the sharding of one microbatch.
 func (l *loop) lay(v *ir.Value, micro *ir.Sharding, extra int) *ir.Value {
 	if micro == nil {
 		return v
@@ -478,9 +480,9 @@ func (l *loop) scan(state []carry) *ir.Op {
 	return scan
 }
 
-// unrollAttr is how often the body of a loop is to be repeated, which the setting
-// scan makes a loop: as often as it runs where that is off; nil for once. The
-// setting unroll is for the loop that the setting of makes one.
+// unrollAttr is the unroll factor of a loop with the given trip count: the trip
+// count itself if the setting scan is off, the setting unroll if of is the setting
+// that unroll applies to; nil for 1.
 func unrollAttr(config ir.Attrs, scan, of string, trips int) ir.Attr {
 	if config.Has(scan) && !config.Bool(scan) {
 		return ir.I64Attr(trips)
@@ -491,8 +493,8 @@ func unrollAttr(config ir.Attrs, scan, of string, trips int) ir.Attr {
 	return nil
 }
 
-// unrollOf is the setting of the loop that the setting unroll is for: that over
-// iterations, which in a stack are its layers.
+// unrollOf is the scan setting of the loop that the setting unroll applies to: the
+// one over iterations, in a stack the one over layers.
 func unrollOf(config ir.Attrs) string {
 	if of := config.Str("unroll_of"); of != "" {
 		return of
@@ -500,9 +502,9 @@ func unrollOf(config ir.Attrs) string {
 	return "scan_iterations"
 }
 
-// realign undoes the rotation of the output: iteration t puts what leaves the
-// last stage in slot t mod m, behind what is there, and the last S*m iterations
-// fill the buffer. Those of the microbatches are the last M of them.
+// realign undoes the rotation of the output: iteration t puts the output of the
+// last stage in slot t mod m, and the last S*m iterations fill the buffer. Those of
+// the microbatches are the last M of them.
 func (l *loop) realign(io *ir.Value, t *ir.Type) *ir.Value {
 	m := l.Held()
 	more := l.S*m - l.M
@@ -533,10 +535,10 @@ func (s *stager) stackOp(op *ir.Op) ([]*ir.Value, error) {
 	return s.stack(op, layer, op.Operands[0], op.Operands[1:k], op.Operands[k:], op.Int("layers"))
 }
 
-// stack applies the layer function n times: a loop over layers that carries
-// the activation and the sums of the scalars, with the weights as
-// per-iteration inputs. Where a window of gathered weights is to slide over the
-// layers it is the pipeline of one stage that a stack is.
+// stack applies the layer function n times: a loop over layers that carries the
+// activation and the sums of the scalars, with the weights as per-iteration inputs.
+// With gather = per_repeat it is lowered as a pipeline of one stage, so that a
+// window of gathered weights slides over the layers.
 func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []*ir.Value, n int) ([]*ir.Value, error) {
 	config := ir.Attrs(nil)
 	if d, ok := op.Attrs.Get("config").(ir.Dict); ok {
@@ -565,7 +567,7 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []
 	for i := range weights {
 		leaf := layer.Params()[1+len(sides)+i]
 		v := s.f.NewArg(body, leaf.Type, leaf.Attrs.Str(ir.KeyName))
-		args = append(args, whole(b, v, leaf, nil, policy, config))
+		args = append(args, gathered(b, v, leaf, nil, policy, config))
 	}
 	out := slices.Clone(b.Call(layer, args...))
 	for i := range sums {
@@ -604,11 +606,11 @@ func (s *stager) windowedStack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, we
 	return (&loop{stager: s, schedule: c, op: one, layer: layer}).lower()
 }
 
-// whole is weight v with a pp.gather where leaf, the layer's parameter, is
-// used whole over axes that it is stored in parts over, or has more bits than
-// the configuration's gather_dtype, to which it is rounded first. lift turns a
-// sharding of leaf into one of v. The result has v's type.
-func whole(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Sharding, policy string, config ir.Attrs) *ir.Value {
+// gathered is weight v with a pp.gather where leaf, the layer's parameter, is
+// stored sharded along axes that its use needs gathered, or has more bits than the
+// configuration's gather_dtype, to which it is rounded first. lift turns a sharding
+// of leaf into one of v. The result has v's type.
+func gathered(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Sharding, policy string, config ir.Attrs) *ir.Value {
 	elem, own := roundedTo(leaf, config), v.Type.Elem
 	if !isGathered(leaf, elem) {
 		if elem != own {
@@ -644,9 +646,9 @@ func roundedTo(leaf *ir.Value, config ir.Attrs) ir.DType {
 	return elem
 }
 
-// isGathered reports whether leaf, a weight of a layer that is rounded to elem,
-// has a pp.gather where it is used: it is stored in parts, or rounded on the way
-// to a sharding that the program states.
+// isGathered reports whether leaf, a weight of a layer that is rounded to elem, has
+// a pp.gather where it is used: its storage is sharded along axes that its use
+// needs gathered, or it is rounded before a reshard that the program states.
 func isGathered(leaf *ir.Value, elem ir.DType) bool {
 	g, ok := leaf.Attrs.Get(ir.KeyGathered).(*ir.Sharding)
 	return ok && leaf.Sharding != nil && (!g.SameLayout(leaf.Sharding) || elem != leaf.Type.Elem)

@@ -6,9 +6,9 @@ import (
 	"ppc/passes/rewrite"
 )
 
-// Unroll repeats the body of every pp.scan marked with pp.unroll = k: k
-// iterations become one, what is left over stands after the loop. A loop that
-// is unrolled as often as it runs is no loop any more.
+// Unroll unrolls every pp.scan marked with pp.unroll = k by the factor k: k
+// iterations become one, and the remaining ones follow the loop. A loop that is
+// unrolled by its trip count is replaced by its iterations.
 func Unroll(_ *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
@@ -48,9 +48,9 @@ func (u *unroller) block(b *ir.Block) {
 	b.Ops = out.Ops
 }
 
-// loop builds the loop of trips/k iterations and the ones that are left, and
-// returns what stands for op's results. A loop in reverse begins with what is
-// left.
+// loop builds the loop of trips/k iterations and the remaining ones, and returns
+// the values that replace op's results. A loop in reverse begins with the remaining
+// iterations.
 func (u *unroller) loop(b *ir.Builder, op *ir.Op, k int) []*ir.Value {
 	n, trips := op.Int("carries"), op.Int("trip_count")
 	w := &unrolling{unroller: u, b: b, op: op, k: k, groups: trips / k, carries: op.Operands[:n], xs: op.Operands[n:]}
@@ -72,8 +72,8 @@ func (u *unroller) loop(b *ir.Builder, op *ir.Op, k int) []*ir.Value {
 	return results
 }
 
-// An unrolling is one loop at work: groups of k iterations that are a loop
-// again, and the iterations that are left.
+// An unrolling is the unrolling of one loop: a loop over groups of k iterations,
+// and the remaining iterations.
 type unrolling struct {
 	*unroller
 	b       *ir.Builder
@@ -95,8 +95,8 @@ func (w *unrolling) order(n int) []int {
 	return out
 }
 
-// rest builds the iterations after the groups; it returns the rows that they
-// give of each output.
+// rest builds the iterations after the groups; it returns their rows of each
+// per-iteration output.
 func (w *unrolling) rest() [][]*ir.Value {
 	first := w.groups * w.k
 	n := w.op.Int("trip_count") - first
@@ -118,7 +118,8 @@ func (w *unrolling) rest() [][]*ir.Value {
 	return rows
 }
 
-// loop builds the loop over groups; it returns what it gives of each output.
+// loop builds the loop over groups; it returns its rows of each per-iteration
+// output.
 func (w *unrolling) loop() [][]*ir.Value {
 	n, k := len(w.carries), w.k
 	outs := make([][]*ir.Value, len(w.op.Results)-n)

@@ -10,9 +10,9 @@ import (
 	"ppc/passes/rewrite"
 )
 
-// A vmapper copies a function so that it works on n instances at once, along a
-// new leading dimension that lies along axes of the mesh. Values that depend on
-// a mapped parameter get the dimension, the others stay as they are.
+// A vmapper copies a function so that it works on n instances at once, along a new
+// leading dimension that is sharded along axes of the mesh. Values that depend on a
+// mapped parameter get the dimension, the others stay as they are.
 type vmapper struct {
 	b     *ir.Builder
 	n     int
@@ -21,7 +21,7 @@ type vmapper struct {
 	rules map[ir.Kind]vmapRule
 }
 
-// A mapped is what a value of the original function became.
+// A mapped is the value of the copy for a value of the original function.
 type mapped struct {
 	v       *ir.Value
 	batched bool
@@ -81,7 +81,7 @@ func (m *vmapper) arg(b *ir.Block, p *ir.Value, batched bool) {
 	m.of[p] = mapped{v, batched}
 }
 
-// batch gives x the new dimension if it has not got it.
+// batch broadcasts x along the new dimension if it does not have it.
 func (m *vmapper) batch(x mapped) *ir.Value {
 	if x.batched {
 		return x.v
@@ -94,7 +94,7 @@ func (m *vmapper) batch(x mapped) *ir.Value {
 	return m.b.Broadcast(x.v, t.Shape, dims...)
 }
 
-// block maps the ops of b and returns what its terminator's operands became.
+// block maps the ops of b and returns the mapped operands of its terminator.
 func (m *vmapper) block(b *ir.Block) ([]mapped, error) {
 	for _, op := range b.Ops {
 		in := make([]mapped, len(op.Operands))
@@ -230,7 +230,7 @@ func vmapRules() map[ir.Kind]vmapRule {
 	}
 }
 
-// vmapBarrier: each value by itself.
+// vmapBarrier maps each value separately.
 func vmapBarrier(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	c := m.b.Emit(op.Kind, values(in), op.Attrs, nil, ir.Types(values(in)))
 	out := slices.Clone(in)
@@ -320,8 +320,8 @@ func vmapSort(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	return m.emit(op, m.all(in), rewrite.AttrsWith(op, facts.Named("dimension", ir.I64Attr(d))), true), nil
 }
 
-// vmapDot: mapped on both sides, the new dimension is one more batch
-// dimension; on one side it is free, and moves to the front of the result.
+// vmapDot makes the new dimension one more batch dimension if both sides have it;
+// on one side it is a free dimension, and moves to the front of the result.
 func vmapDot(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	d := op.Attrs.Get("dot_dimension_numbers").(ir.Dot)
 	l, r := in[0].batched, in[1].batched
@@ -337,7 +337,7 @@ func vmapDot(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 		d.LhsBatch, d.RhsBatch = prepend(0, d.LhsBatch), prepend(0, d.RhsBatch)
 		return m.emit(op, values(in), rewrite.AttrsWith(op, facts.Named("dot_dimension_numbers", d)), true), nil
 	}
-	at := nb // where the new dimension stands in the result
+	at := nb // the place of the new dimension in the result
 	if r {
 		at += freeL
 	}
@@ -461,8 +461,8 @@ func vmapCheckpoint(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	return ret, nil
 }
 
-// region maps src into dst and ends it. Where want is not nil, result i gets
-// the new dimension if want[i].
+// region maps src into dst and appends the terminator. Where want is not nil,
+// result i gets the new dimension if want[i].
 func (m *vmapper) region(dst, src *ir.Block, want []bool) ([]mapped, error) {
 	outer := m.b.Block
 	m.b.Block = dst
@@ -480,8 +480,8 @@ func (m *vmapper) region(dst, src *ir.Block, want []bool) ([]mapped, error) {
 	return ret, nil
 }
 
-// vmapScan: a carry has the new dimension if it starts with it or an iteration
-// gives it; rounds are tried until that settles.
+// vmapScan gives a carry the new dimension if its initial or its yielded value has
+// it; the body is mapped until no further carry gets it.
 func vmapScan(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	n := op.Int("carries")
 	carry := make([]bool, n)
@@ -536,7 +536,8 @@ func vmapScan(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	}
 }
 
-// grow adds to carry what ret has; it reports whether that changed it.
+// grow marks the carries whose yielded value has the new dimension; it reports
+// whether any is new.
 func grow(carry []bool, ret []mapped) bool {
 	changed := false
 	for i, x := range ret {
@@ -547,7 +548,7 @@ func grow(carry []bool, ret []mapped) bool {
 	return changed
 }
 
-// vmapWhile: as vmapScan; how often it runs must be the same for all instances.
+// vmapWhile is as vmapScan; the condition must be the same for all instances.
 func vmapWhile(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	carry := make([]bool, len(in))
 	for i := range carry {
@@ -585,8 +586,8 @@ func vmapWhile(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	}
 }
 
-// vmapCase: a choice that all instances share stays one; otherwise every
-// branch is computed and the results are selected.
+// vmapCase keeps a branch whose index all instances share; otherwise every branch
+// is computed and the results are selected.
 func vmapCase(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	if in[0].batched {
 		return nil, pass.Errorf(op, "a branch on a value that differs between stages cannot stand in a pipelined layer; use where()")

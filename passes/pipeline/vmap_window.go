@@ -40,14 +40,15 @@ func vmapSelectAndScatter(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) 
 	return m.emit(op, append(m.all(in[:2]), in[2].v), withoutWindow(op), true), nil
 }
 
-// vmapConvolution: mapped on both sides, the instances are groups, of the batch
-// where that has groups and else of the features. The input alone has more in
-// its batch, the kernel alone more output features, in each group.
+// vmapConvolution makes the instances groups if both sides are mapped, batch groups
+// where the op has some and else feature groups. If only the input is mapped they
+// join its batch dimension, if only the kernel is, its output features, in each
+// group.
 func vmapConvolution(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	d := op.Attrs.Get("dimension_numbers").(ir.ConvDims)
 	features, batches := op.Int("feature_group_count"), op.Int("batch_group_count")
 	x, y, attrs := in[0].v, in[1].v, op.Attrs
-	dim, groups := d.Output.Second, 1 // where the instances come to lie in the result
+	dim, groups := d.Output.Second, 1 // the result dimension that the instances are in
 	switch {
 	case in[0].batched && in[1].batched:
 		y = m.into(y, d.Kernel.Second, 1)
@@ -72,8 +73,8 @@ func vmapConvolution(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	return []mapped{{m.outOf(v, dim, groups), true}}, nil
 }
 
-// into puts the new dimension of x into dimension d of what it was, in each of
-// a number of groups that this is cut in.
+// into merges the new dimension of x into its dimension d, within each of the
+// groups that this is divided in.
 func (m *vmapper) into(x *ir.Value, d, groups int) *ir.Value {
 	shape := x.Type.Shape[1:]
 	split := slices.Concat([]int{m.n}, shape[:d], []int{groups, shape[d] / groups}, shape[d+1:])
@@ -83,7 +84,8 @@ func (m *vmapper) into(x *ir.Value, d, groups int) *ir.Value {
 	return m.b.Reshape(m.b.Transpose(m.b.Reshape(x, split...), perm...), joined...)
 }
 
-// outOf takes the new dimension out of dimension d of x, where into has put it.
+// outOf splits the new dimension from dimension d of x, into which into has merged
+// it.
 func (m *vmapper) outOf(x *ir.Value, d, groups int) *ir.Value {
 	shape := slices.Clone(x.Type.Shape)
 	shape[d] /= m.n

@@ -4,7 +4,7 @@ import (
 	"ppc/ir"
 )
 
-// OpenCheckpoints puts the ops of checkpoint regions in place of the regions.
+// OpenCheckpoints inlines the checkpoint regions of f, nested ones included.
 func OpenCheckpoints(f *ir.Func) {
 	sub := f.NewSubst()
 	var open func(b *ir.Block)

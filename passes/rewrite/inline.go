@@ -48,7 +48,7 @@ func (in *inliner) call(op *ir.Op, active []string) ([]*ir.Op, error) {
 	name := op.Callee()
 	callee := in.m.Func(name)
 	if callee == nil || callee.Body == nil {
-		return nil, pass.Errorf(op, "there is no body of @%s to put in place of its call", name)
+		return nil, pass.Errorf(op, "the callee @%s has no body to inline", name)
 	}
 	if slices.Contains(active, name) {
 		return nil, pass.Errorf(op, "@%s calls itself: %s", name, strings.Join(append(active, name), " -> "))

@@ -13,7 +13,8 @@ func Adopt(op *ir.Op, k int, v *ir.Value) {
 	v.Def, v.Index = op, k
 }
 
-// DropUnused removes the functions that the roots do not come to refer to.
+// DropUnused removes the functions that no root refers to, directly or through other
+// functions; see [facts.Roots].
 func DropUnused(m *ir.Module) {
 	used := make(map[string]bool)
 	var visit func(f *ir.Func)
@@ -38,7 +39,8 @@ func DropUnused(m *ir.Module) {
 }
 
 // CopyBody appends copies of the ops of body, but for its terminator, whose
-// operands' copies it returns. sub says what stands for body's arguments.
+// operands' copies it returns. sub maps body's arguments to the values that replace
+// them.
 func CopyBody(b *ir.Builder, body *ir.Block, sub map[*ir.Value]*ir.Value) []*ir.Value {
 	last := len(body.Ops) - 1
 	for _, op := range body.Ops[:last] {

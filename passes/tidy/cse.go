@@ -9,11 +9,11 @@ import (
 	"ppc/passes/pass"
 )
 
-// Cse makes every use of a value a use of the first value that computes the
-// same thing, and drops the others. One walk in order is enough: when an op is
-// reached its operands have been merged, so equal ops have equal keys. A
-// region sees what stands before the op that holds it, so it is merged with
-// that, never the other way round.
+// Cse makes every use of a value a use of the first value that computes the same
+// thing, and drops the others. One walk in order is enough: when an op is reached
+// its operands have been merged, so equal ops have equal keys. A region sees the
+// ops before the op that holds it, so ops in the region are merged with those,
+// never the other way round.
 //
 // Two collectives on one operand are one: every device executes the same text.
 func Cse(_ *pass.Context, m *ir.Module) error {
@@ -81,7 +81,8 @@ func (c *merger) block(b *ir.Block, outer *scope) {
 	b.Ops = kept
 }
 
-// mergeable: loops and branches are left alone; reducers are compared whole.
+// mergeable reports whether op may be merged with an equal one: any op but loops
+// and branches. Regions of reducers are compared as text.
 func mergeable(op *ir.Op) bool {
 	if !op.Kind.Has(ir.Pure) || len(op.Results) == 0 {
 		return false
@@ -89,7 +90,8 @@ func mergeable(op *ir.Op) bool {
 	return len(op.Regions) == 0 || facts.Reducer(op)
 }
 
-// opKey says what op computes: two pure ops with one key are interchangeable.
+// opKey is a text of what op computes: two pure ops with one key are
+// interchangeable.
 func opKey(op *ir.Op) string {
 	var b strings.Builder
 	facts.WriteKey(&b, op, func(v *ir.Value) string { return strconv.Itoa(int(v.ID)) })

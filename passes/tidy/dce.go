@@ -9,8 +9,8 @@ import (
 )
 
 // Dce keeps the ops that a result of the function or an effect depends on, in
-// order. A loop loses the carries that neither its result nor, through it, any
-// live value needs; a carry that only feeds itself is dead.
+// order. A loop loses the carries that no live value depends on; a carry that only
+// feeds itself is dead.
 func Dce(_ *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {
@@ -32,7 +32,7 @@ func Dce(_ *pass.Context, m *ir.Module) error {
 	return nil
 }
 
-// A liveness is what is known to be needed.
+// A liveness is the values and ops that are known to be needed.
 type liveness struct {
 	live  []bool // by ID
 	ops   map[*ir.Op]bool
@@ -73,7 +73,7 @@ func (l *liveness) effects(b *ir.Block) {
 	}
 }
 
-// seenOutside reports whether b has an op that does more than to compute.
+// seenOutside reports whether b has an op with effects outside of the program.
 func seenOutside(b *ir.Block) bool {
 	found := false
 	b.Walk(func(op *ir.Op) {
@@ -131,7 +131,7 @@ func carriesOf(op *ir.Op) carrySpan {
 	return carrySpan{}
 }
 
-// slot marks what carry i of a loop needs.
+// slot marks the values that carry i of a loop depends on.
 func (l *liveness) slot(op *ir.Op, i int) {
 	c := carriesOf(op)
 	if !c.loop || i >= c.n {
@@ -143,7 +143,7 @@ func (l *liveness) slot(op *ir.Op, i int) {
 	l.value(body.Terminator().Operands[i])
 }
 
-// argument marks what argument i of a region of op stands for.
+// argument marks the value that argument i of a region of op is bound to.
 func (l *liveness) argument(op *ir.Op, b *ir.Block, i int) {
 	switch op.Kind {
 	case ir.While:

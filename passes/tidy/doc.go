@@ -1,4 +1,4 @@
-// Package tidy holds the passes that change no layout and no algorithm:
-// algebraic identities, common subexpressions, dead values, and what is the same
-// in every iteration of a loop.
+// Package tidy holds the passes that change no sharding and no schedule: algebraic
+// simplification, common-subexpression elimination, dead-code elimination and
+// loop-invariant code motion.
 package tidy

@@ -6,13 +6,13 @@ import (
 	"ppc/passes/pass"
 )
 
-// Licm moves out of a loop the ops that compute the same in every iteration,
-// if their results take no more memory than their operands: what moves stays
-// alive through the whole loop. So weights are not gathered ahead of a loop
-// that was asked to gather them inside, and no broadcast is kept in memory.
+// Licm moves loop-invariant ops out of loops, if their results take no more memory
+// than their operands: a moved result is live throughout the loop. So weights are
+// not all-gathered before a loop that is configured to gather them inside, and no
+// broadcast is kept in memory.
 //
-// Collectives stay where the configuration put them. Constants stay too; one
-// that a moved op needs is copied along.
+// Collectives stay where the pipeline configuration put them. Constants stay too;
+// one that a moved op needs is copied along.
 func Licm(_ *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		if f.Body == nil {

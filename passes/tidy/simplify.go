@@ -97,9 +97,9 @@ func (s *simplifier) block(b *ir.Block) {
 	b.Ops = out.Ops
 }
 
-// A while whose body runs once is its body, and one whose body never runs is
-// what goes in. onceOrNever returns what to use in place of the results of op,
-// or nil. The loops of a pipeline stay: their order bounds what is alive.
+// onceOrNever returns the values that replace the results of op, a while of trip
+// count 1 or 0: those of its body, or its operands; else nil. The loops of a
+// pipeline stay: their order bounds the memory that is live.
 func onceOrNever(b *ir.Builder, op *ir.Op) []*ir.Value {
 	if op.Kind != ir.While || op.Attrs.Has(ir.KeyLoop) {
 		return nil
@@ -140,9 +140,8 @@ func (s *simplifier) first(b *ir.Builder, op *ir.Op) *ir.Value {
 	return fold(b, op)
 }
 
-// identities are the rules of each op, in the order in which they are tried.
-// uses counts by ID how often the values that there are have been used; home is
-// where they are computed.
+// identities are the rules of each op, in the order in which they are tried. uses
+// counts by ID the uses of each value; home is the block in which it is computed.
 func identities(uses []int, home []*ir.Block) map[ir.Kind][]identity {
 	return map[ir.Kind][]identity{
 		ir.Add:                append([]identity{unit(0)}, sums(uses, home)...),
@@ -212,8 +211,8 @@ func remainderOfOne(b *ir.Builder, op *ir.Op) *ir.Value {
 	return nil
 }
 
-// An op that leaves the type as it is, and only could change the type, leaves
-// the value: convert, reshape, a slice of everything.
+// An op that can change only the type, and does not, is its operand: convert,
+// reshape, a slice of all elements.
 func noChange(b *ir.Builder, op *ir.Op) *ir.Value {
 	if op.Operands[0].Type.Equal(op.Result().Type) {
 		return op.Operands[0]
@@ -221,8 +220,7 @@ func noChange(b *ir.Builder, op *ir.Op) *ir.Value {
 	return nil
 }
 
-// A part of one number everywhere, in whatever shape or order, is that number
-// everywhere.
+// A slice, reshape or permutation of a splat is a splat of the same element.
 func partOfSplat(b *ir.Builder, op *ir.Op) *ir.Value {
 	x := op.Operands[0].Def
 	if x == nil || x.Kind != ir.BroadcastInDim || x.Attrs.Has(ir.KeyDontCare) || x.Operands[0].Type.Rank() > 0 {
@@ -354,8 +352,8 @@ func involution(b *ir.Builder, op *ir.Op) *ir.Value {
 	return nil
 }
 
-// A gather with one index = a dynamic_slice at that index: what is left of the
-// choice of a repeat or a microbatch on a device that holds one stage.
+// A gather with one index = a dynamic_slice at that index, as the choice of a
+// repeat or a microbatch is on a device that holds one stage.
 func gatherOfOne(b *ir.Builder, op *ir.Op) *ir.Value {
 	g := op.Attrs.Get("dimension_numbers").(ir.GatherDims)
 	x, idx := op.Operands[0], op.Operands[1]
@@ -366,17 +364,16 @@ func gatherOfOne(b *ir.Builder, op *ir.Op) *ir.Value {
 	}
 	sizes := op.Ints("slice_sizes")
 	start := facts.GatherWindows(op, idx).Start(b, len(sizes))
-	// What the gather does not collapse stands in the result in order, with
-	// index dimensions of size 1 between: a reshape.
+	// The result has the dimensions that the gather does not collapse, in order,
+	// with index dimensions of size 1 between: a reshape.
 	return b.Reshape(b.DynamicSlice(x, start, sizes...), op.Result().Type.Shape...)
 }
 
 // foldLimit is the number of elements up to which constants are folded.
 const foldLimit = 64
 
-// fold computes op where its operands are small constants of integers and
-// booleans. Floating-point arithmetic is left to who runs the program, so that
-// folding changes no bit.
+// fold computes op where its operands are small constants of integers and booleans.
+// Floating-point arithmetic is not folded, so that folding changes no bit.
 func fold(b *ir.Builder, op *ir.Op) *ir.Value {
 	if len(op.Operands) == 0 || len(op.Regions) > 0 || op.Kind.Has(ir.Collective) || op.Kind.Has(ir.Pipeline) || op.Kind == ir.Call {
 		return nil
@@ -414,9 +411,9 @@ func foldable(t *ir.Type) bool {
 	return t.IsTensor() && t.IsStatic() && (t.Elem.IsInt() || t.Elem == ir.I1) && t.NumElements() <= foldLimit && t.NumElements() > 0
 }
 
-// sliceOfSlice: x[a][b] = x[a, b], where the first slice has one element or all
-// of each dimension. So a loop within a loop reads from the whole, and what the
-// outer one would take of it for all of the inner is never there.
+// sliceOfSlice: x[a][b] = x[a, b], where the first slice has one element or all of
+// each dimension. So a nested loop slices the original value, and the slice for all
+// iterations of the inner loop is never materialised.
 func sliceOfSlice(b *ir.Builder, op *ir.Op) *ir.Value {
 	of, sizes := op.Operands[0], op.Result().Type.Shape
 	outer := of.Def
@@ -427,12 +424,12 @@ func sliceOfSlice(b *ir.Builder, op *ir.Op) *ir.Value {
 		return nil
 	}
 	x, start := outer.Operands[0], slices.Clone(outer.Operands[1:])
-	whole := make([]int, len(start))
-	at := 0 // the dimension of op's that comes next
+	extent := make([]int, len(start))
+	at := 0 // the next dimension of op's
 	for d, n := range outer.Result().Type.Shape {
 		switch {
-		case n == 1: // wherever it is taken from, op takes it
-			whole[d] = 1
+		case n == 1: // of size 1: op takes it all
+			extent[d] = 1
 		case n != x.Type.Shape[d]:
 			return nil
 		default:
@@ -442,7 +439,7 @@ func sliceOfSlice(b *ir.Builder, op *ir.Op) *ir.Value {
 			if at == len(sizes) || of.Type.Shape[at] != n {
 				return nil
 			}
-			start[d], whole[d] = op.Operands[1+at], sizes[at]
+			start[d], extent[d] = op.Operands[1+at], sizes[at]
 			at++
 		}
 	}
@@ -451,5 +448,5 @@ func sliceOfSlice(b *ir.Builder, op *ir.Op) *ir.Value {
 			return nil
 		}
 	}
-	return b.Reshape(b.DynamicSlice(x, start, whole...), sizes...)
+	return b.Reshape(b.DynamicSlice(x, start, extent...), sizes...)
 }

@@ -7,14 +7,14 @@ import (
 	"ppc/ir/facts"
 )
 
-// The identities in this file make sums in place: a term that is zero outside
-// of a window is added within the window. The transposes of slices and gathers
-// are such terms, and a loop that adds one in each iteration to what it carries
-// touches the window alone.
+// The identities in this file make sums in place: a term that is zero outside of a
+// window is added within the window. The transposes of slices and gathers are such
+// terms, and a loop that adds one to a carry in each iteration then reads and
+// writes the window alone.
 
-// sums are the identities of add that take a term apart. The term must have no
-// other use, or it would be computed beside the sum; uses counts by ID, and
-// home is where a value is computed.
+// sums are the identities of add that rewrite one term. The term must have no other
+// use, or it would be computed beside the sum; uses counts by ID, and home is where
+// a value is computed.
 func sums(uses []int, home []*ir.Block) []identity {
 	// owned reports whether v is computed in the block of op, and used once.
 	owned := func(v *ir.Value, op *ir.Op) bool {
@@ -68,7 +68,7 @@ func sumOfUpdate(b *ir.Builder, term *ir.Op, x *ir.Value) *ir.Value {
 }
 
 // pad(x) + pad(y) = pad(concatenate(x, y)), of zeros around x and y so that one
-// begins where the other ends: the transpose of a value cut in pieces
+// begins where the other ends: the transpose of slicing a value into pieces
 func sumOfPads(b *ir.Builder, y, x *ir.Op) *ir.Value {
 	dim := paddedDim(x)
 	if dim < 0 || dim != paddedDim(y) {
@@ -107,8 +107,8 @@ func paddedDim(op *ir.Op) int {
 	return dim
 }
 
-// A scatter of one window that fits = a dynamic_update_slice: by the update, or
-// by its sum with what was there
+// A scatter of one window that fits = a dynamic_update_slice: by the update, or by
+// its sum with the slice
 func scatterOfOne(b *ir.Builder, op *ir.Op) *ir.Value {
 	g := op.Attrs.Get("scatter_dimension_numbers").(ir.ScatterDims)
 	w := facts.ScatterWindows(op, op.Operands[1])
