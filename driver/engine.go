@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ppc/driver/trace"
 	"ppc/ir"
 	"ppc/lower"
 	"ppc/runtime"
@@ -54,23 +55,31 @@ func openEngine(name string) (engine, error) {
 }
 
 // goroutines is the engine of package runtime.
-type goroutines struct{}
+type goroutines struct {
+	trace *trace.Recording // of the runs; nil for none
+}
 
-func (goroutines) load(_ context.Context, m *ir.Module) (executable, error) {
+func (g goroutines) load(_ context.Context, m *ir.Module) (executable, error) {
 	exe, err := runtime.Load(m)
 	if err != nil {
 		return nil, err
 	}
-	return local{exe}, nil
+	return local{exe, g.trace}, nil
 }
 
 func (goroutines) close() {}
 
 // A local is an executable of package runtime.
-type local struct{ *runtime.Executable }
+type local struct {
+	*runtime.Executable
+	trace *trace.Recording
+}
 
 func (l local) Run(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) {
-	return l.Executable.Run(ctx, args)
+	if l.trace == nil {
+		return l.Executable.Run(ctx, args)
+	}
+	return l.trace.Run(ctx, l.Executable, args)
 }
 
 // A plugin is an engine that a PJRT plugin is, in a process of its own.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"ppc/driver/trace"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 	"ppc/ir/lang"
@@ -24,6 +25,7 @@ type RunOptions struct {
 	Check  bool    // against the reference
 	Memory int     // bytes that it may take; 0 for what the system has
 	Engine string  // what the devices are; "" for goroutines
+	Trace  string  // a file for what each device did when; "" for none
 
 	// Saving ends the saving of the last step of training, for which a run that
 	// its context stops goes on; nil lets it end by itself.
@@ -56,6 +58,9 @@ func (o *RunOptions) validate() error {
 	}
 	if o.Steps != nil && *o.Steps > 0 && o.Grad {
 		return usage("--steps %d, --grad: gradients are those of one step without an update", *o.Steps)
+	}
+	if o.Trace != "" && o.Engine != "" && o.Engine != Goroutines {
+		return usage("--trace %s: what devices do is seen where they are %s, not with --engine=%s", o.Trace, Goroutines, o.Engine)
 	}
 	for _, file := range []string{o.Args, o.Out} {
 		if file == "" {
@@ -91,6 +96,7 @@ type runner struct {
 	steps     int        // runs of the machine
 	done      int        // of them
 	history   [][]*named // the scalars of each step, for a check
+	trace     *trace.Recording
 }
 
 func (r *runner) run(ctx context.Context) (*RunResult, error) {
@@ -108,6 +114,10 @@ func (r *runner) compute(ctx context.Context) (*RunResult, error) {
 	}
 	rep := moduleReproducer(r.p.m, "", "run", "ppc run %s")
 	engine, err := openEngine(r.opts.Engine)
+	if g, local := engine.(goroutines); local {
+		g.trace = r.trace
+		engine = g
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +127,11 @@ func (r *runner) compute(ctx context.Context) (*RunResult, error) {
 		return nil, err
 	}
 	defer r.args.close()
-	if err := r.loop(ctx, exe, rep); err != nil {
+	err = r.loop(ctx, exe, rep)
+	if lost := r.writeTrace(ctx); err == nil {
+		err = lost
+	}
+	if err != nil {
 		return nil, r.leave(ctx, err)
 	}
 	values, err := r.save(ctx)
@@ -187,6 +201,9 @@ func (r *runner) load(ctx context.Context) error {
 		return err
 	}
 	boundInputs(r.p.m)
+	if r.opts.Trace != "" {
+		r.trace = trace.New(r.p.m)
+	}
 	if r.opts.Check {
 		r.typed, r.roundings = r.p.m.Clone(), roundings(r.p.m)
 		if !r.p.named {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"ppc/internal/atomicfile"
 	"ppc/internal/tensorfile"
 	"ppc/runtime"
 )
@@ -21,6 +22,11 @@ func (r *runner) claim() error {
 	}
 	if r.opts.Out != "" {
 		if err := r.claimOut(files); err != nil {
+			return err
+		}
+	}
+	if r.opts.Trace != "" {
+		if err := files.writable(r.opts.Trace, "the trace"); err != nil {
 			return err
 		}
 	}
@@ -61,6 +67,17 @@ func (r *runner) lost() []string {
 		results[p.name] = true
 	}
 	return slices.DeleteFunc(r.args.file.Names(), func(name string) bool { return results[name] })
+}
+
+// writeTrace writes what the devices did, of a run that failed too.
+func (r *runner) writeTrace(ctx context.Context) error {
+	if r.trace == nil || ctx.Err() != nil {
+		return nil
+	}
+	if n := r.trace.Lost(); n > 0 {
+		r.opts.note("%s has the beginning of the run: %d ops more ran than a trace holds", r.opts.Trace, n)
+	}
+	return orStopped(ctx, writeError(r.opts.Trace, atomicfile.Write(ctx, r.opts.Trace, r.trace.Write)))
 }
 
 // saving is the context of what is saved: in training, that goes on when the

@@ -55,3 +55,17 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkSmallTimeline(b *testing.B) {
+	exe, err := runtime.Load(small(16))
+	if err != nil {
+		b.Fatal(err)
+	}
+	args := perDevice(16, ir.Tensor(ir.F64, 4, 4), func(d, i int) float64 { return float64(d+i) / 100 })
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := exe.Run(b.Context(), args, runtime.WithTimeline(new(runtime.Timeline))); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -77,6 +77,8 @@ type (
 
 func (w waitsForSender) missing(_ *run, d *device) int   { return w.c.from[d.id] }
 func (w waitsForReceiver) missing(_ *run, d *device) int { return w.c.to[d.id] }
+func (w waitsForSender) on(d *device) int                { return w.c.from[d.id] }
+func (w waitsForReceiver) on(d *device) int              { return w.c.to[d.id] }
 
 func compilePermute(c *compiler, s *step) error {
 	to, err := c.grid.pairs(s.op)
@@ -156,6 +158,7 @@ type exchange struct {
 	parts   [][]*buffer
 	results []*buffer
 	left    atomic.Int32 // members that still need the parts
+	by      int          // the device that came last
 }
 
 type waitsForGroup struct{ c *collective }
@@ -169,6 +172,8 @@ func (w waitsForGroup) missing(r *run, d *device) int {
 	}
 	return d.id // not reached: a full meeting lets its members go
 }
+
+func (w waitsForGroup) on(d *device) int { return d.exchange.by }
 
 func compileMeeting(c *compiler, s *step) error {
 	groups, err := c.grid.groups(s.op)
@@ -260,7 +265,7 @@ func (d *device) meet(s *step, g int, mine []*buffer) (*exchange, error) {
 		r.mu.Unlock()
 		return d.exchange, nil
 	}
-	x := &exchange{parts: m.parts}
+	x := &exchange{parts: m.parts, by: d.id}
 	m.parts, m.arrived = nil, 0
 	r.mu.Unlock()
 	d.conclude(s, x, len(group))

@@ -24,6 +24,7 @@ type device struct {
 	made       []*buffer
 	work       kernel.Work
 	free       [][]*buffer // by class
+	recorder   *recorder   // nil unless that is asked for
 	spent      []spent     // by step; nil unless that is asked for
 	times      []int       // by collective, how often it took part; nil unless that is asked for
 	met        int         // collectives so far
@@ -34,7 +35,8 @@ type device struct {
 	wake     chan struct{} // one token; the scheduler sends it to let a parked device go on
 	waits    waiter        // what it waits for; nil while it does not
 	returned bool
-	exchange *exchange // what it got from the others
+	readyAt  time.Duration // when it was put in line last; only with a timeline
+	exchange *exchange     // what it got from the others
 }
 
 // main runs the program on d and reports how it ended.
@@ -48,6 +50,9 @@ func (d *device) main(args []*buffer) (results []*buffer) {
 	<-d.wake
 	if d.run.failed.Load() {
 		return nil
+	}
+	if d.recorder != nil {
+		d.recorder.last = d.recorder.now()
 	}
 	results, err := d.call(d.run.exe.main, slices.Clone(args))
 	if err != nil && err != errStopped {
@@ -117,7 +122,10 @@ func (d *device) steps(b *block) error {
 
 // exec runs one step, and measures it where that is asked for.
 func (d *device) exec(s *step) error {
-	if d.spent == nil {
+	switch {
+	case d.recorder != nil:
+		return d.record(s)
+	case d.spent == nil:
 		return s.exec(d, s)
 	}
 	begin := time.Now()

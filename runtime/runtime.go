@@ -185,6 +185,7 @@ type options struct {
 	kills         []kill
 	trace         *Trace
 	profile       *Profile
+	timeline      *Timeline
 }
 
 type kill struct{ device, n int }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A run is one execution of a program. At most workers devices compute at a
@@ -34,6 +35,8 @@ type run struct {
 type waiter interface {
 	// missing is a device that has to come before d can go on.
 	missing(r *run, d *device) int
+	// on is the device that let d go on.
+	on(d *device) int
 }
 
 func newRun(exe *Executable, opts []Option) *run {
@@ -63,6 +66,9 @@ func newRun(exe *Executable, opts []Option) *run {
 			d.spent = make([]spent, len(exe.ops))
 		}
 		r.devices = append(r.devices, d)
+	}
+	if r.timeline != nil {
+		r.startTimeline()
 	}
 	r.boxes, r.rooms = make([][]box, len(exe.colls)), make([][]meeting, len(exe.colls))
 	for i, c := range exe.colls {
@@ -98,6 +104,9 @@ func (r *run) do(ctx context.Context, inputs [][]*buffer) ([][]*buffer, error) {
 	if r.profile != nil {
 		r.profile.Ops = r.profiled()
 	}
+	if r.timeline != nil {
+		r.endTimeline()
+	}
 	return results, r.err
 }
 
@@ -121,6 +130,10 @@ func (r *run) park(d *device, w waiter) error {
 		r.mu.Unlock()
 		return errStopped
 	}
+	var begin time.Duration
+	if d.recorder != nil {
+		begin = d.recorder.now()
+	}
 	d.waits, d.parked = w, true
 	r.permits++
 	r.dispatch()
@@ -130,12 +143,18 @@ func (r *run) park(d *device, w waiter) error {
 		return errStopped
 	}
 	r.mu.Lock()
+	if d.recorder != nil {
+		d.waited(begin, w.on(d))
+	}
 	return nil
 }
 
 // ready puts d, which is parked, in line. r.mu is held.
 func (r *run) ready(d *device) {
 	d.waits = nil
+	if d.recorder != nil {
+		d.readyAt = d.recorder.now()
+	}
 	r.line = append(r.line, d)
 	r.dispatch()
 }

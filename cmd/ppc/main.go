@@ -203,13 +203,14 @@ type runCmd struct {
 	Seed   *uint64 `placeholder:"N" help:"Seed of what is made up; the program's own by default."`
 	Engine string  `default:"goroutines" placeholder:"ENGINE" help:"What the devices are: goroutines (the default), cpu, cuda or tpu by a PJRT plugin that is found, or pjrt:PATH."`
 	Check  bool    `help:"Compare with the layers in sequence, in float64, on the reference evaluator."`
+	Trace  string  `placeholder:"FILE" help:"Write what each device did when, and what it waited for: a trace in JSON that Perfetto opens."`
 	Shards string  `placeholder:"DIR" help:"Write each device's arguments and results: args.npz, results.npz."`
 	JSON   bool    `name:"json" help:"One JSON object per line, nothing else on standard output."`
 	Quiet  bool    `help:"No remarks and no summary."`
 }
 
 func (c *runCmd) Run(std *streams) error {
-	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check, Engine: c.Engine, Saving: std.saving}
+	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Trace: c.Trace, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check, Engine: c.Engine, Saving: std.saving}
 	line := &progress{w: std.stderr, rewrite: terminal(std.stderr.w)}
 	if !c.Quiet {
 		opts.Note, opts.Step = std.note, line.step
