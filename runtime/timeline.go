@@ -128,7 +128,10 @@ func (r *run) startTimeline() {
 
 func (r *run) endTimeline() {
 	t := r.timeline
-	t.Ops, t.Devices, t.Lost, t.recorders = r.exe.ops, len(r.devices), 0, nil
+	t.Ops, t.Devices, t.Lost, t.recorders = make([]*ir.Op, len(r.exe.ops)), len(r.devices), 0, nil
+	for i, ran := range r.exe.ops { // ops that are fused count as the one that ends them
+		t.Ops[i] = ran.op
+	}
 	for _, d := range r.devices {
 		t.recorders = append(t.recorders, d.recorder)
 		t.Lost += d.recorder.lost
