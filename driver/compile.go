@@ -28,7 +28,7 @@ type program struct {
 	seed  uint64
 
 	files    *claims                    // of the command
-	again    func() (*ir.Module, error) // makes m once more; nil where that is not known
+	rebuild  func() (*ir.Module, error) // returns m built anew; nil if that is not possible
 	hlo      bool                       // read from HLO text
 	training *lang.Training             // nil where the program is no step of training
 
@@ -130,7 +130,7 @@ func checkPass(name string) error {
 // compile runs the passes up to the one called after, or all. With a folder,
 // what each pass made is left there.
 func (p *program) compile(ctx context.Context, after, dumpTo string) error {
-	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear, Again: p.again}
+	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear, Rebuild: p.rebuild}
 	if p.hear == nil && p.warn != nil {
 		cfg.Warn = func(w *pass.Error) { p.warn(p.passWarning(w)) }
 	}

@@ -108,7 +108,7 @@ func (s *Source) load(ctx context.Context, opts lang.Options) (*program, error) 
 	}
 	p.warn, p.files = s.Warn, &s.files
 	if name != "hlo" { // which may be rewritten before passes get it
-		p.again = func() (*ir.Module, error) {
+		p.rebuild = func() (*ir.Module, error) {
 			q, err := languages[name].load(s, s.name(), opts)
 			if err != nil {
 				return nil, err

@@ -11,9 +11,9 @@ import (
 	"ppc/runtime"
 )
 
-// The layer is finite on what the model gives it, which is positive, and
-// neither finite nor differentiable on the zeros that bubbles work on. Its
-// weight stands in it twice, and a parameter of the model in every layer.
+// The layer is finite on what the model gives it, which is positive, and neither
+// finite nor differentiable on the zeros that bubbles work on. It uses its weight
+// twice, and every layer uses a parameter of the model.
 const brittle = `axes { batch = 16, embed = 4, features = embed }
 
 layer brittle(x: f64[batch, embed], gain: f64[batch, embed]) {

@@ -9,8 +9,8 @@ import (
 	"ppc/runtime"
 )
 
-// bind cuts the typed form's arguments for a later form: a parameter with
-// pp.rows takes those rows of the one of its name.
+// bind slices the typed form's arguments for a later form: a parameter with pp.rows
+// takes those rows of the one of its name.
 func bind(m *ir.Module, typed *ir.Module, args []*ir.Literal) []*ir.Literal {
 	byName := make(map[string]*ir.Literal)
 	for i, p := range typed.Main().Params() {
@@ -46,16 +46,16 @@ func evaluate(t *testing.T, m, typed *ir.Module, args []*ir.Literal, opts eval.O
 		}
 		return out
 	}
-	out, err := inParts(m, global, func(per [][]*ir.Literal) ([][]*ir.Literal, error) { return eval.RunDevices(m, main, per, opts) })
+	out, err := onShards(m, global, func(per [][]*ir.Literal) ([][]*ir.Literal, error) { return eval.RunDevices(m, main, per, opts) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-// inParts gives each device its parts of args and joins what run returns for
-// each to whole results.
-func inParts(m *ir.Module, args []*ir.Literal, run func(per [][]*ir.Literal) ([][]*ir.Literal, error)) ([]*ir.Literal, error) {
+// onShards gives each device its shards of args and returns the global results of
+// the shards that run returns for each.
+func onShards(m *ir.Module, args []*ir.Literal, run func(per [][]*ir.Literal) ([][]*ir.Literal, error)) ([]*ir.Literal, error) {
 	mesh := m.Meshes[0]
 	per := make([][]*ir.Literal, mesh.Size())
 	for i, p := range m.Main().Params() {
@@ -75,7 +75,7 @@ func inParts(m *ir.Module, args []*ir.Literal, run func(per [][]*ir.Literal) ([]
 		for d := range got {
 			parts[d] = got[d][i]
 		}
-		out = append(out, ir.Join(mesh, s, wholeType(m, r.Type, r.Attrs), parts))
+		out = append(out, ir.Join(mesh, s, globalType(m, r.Type, r.Attrs), parts))
 	}
 	return out, nil
 }
@@ -141,7 +141,7 @@ func execute(t *testing.T, m, typed *ir.Module, args []*ir.Literal, opts ...runt
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := inParts(m, bind(m, typed, args), func(per [][]*ir.Literal) ([][]*ir.Literal, error) { return exe.Run(t.Context(), per, opts...) })
+	out, err := onShards(m, bind(m, typed, args), func(per [][]*ir.Literal) ([][]*ir.Literal, error) { return exe.Run(t.Context(), per, opts...) })
 	if err != nil {
 		t.Fatal(err)
 	}

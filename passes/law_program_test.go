@@ -68,7 +68,8 @@ func (c lawCase) number(name string) int {
 
 func (c lawCase) has(name, word string) bool { return slices.Contains(words(c.is(name)), word) }
 
-// drawn is a point of the whole product, which may be none that is legal.
+// drawn is a random point of the full product of settings, not necessarily a legal
+// one.
 func drawn(r *rand.Rand) lawCase {
 	c := make(lawCase, len(lawFactors))
 	for i, f := range lawFactors {
@@ -124,8 +125,8 @@ func (c lawCase) layers() int {
 }
 
 // axes are those of the mesh besides stage, each of size 2. With sequence,
-// activations are cut along tensor where they have nothing else for it; with
-// slices, fsdp goes from one slice of devices to another.
+// activations are sharded along tensor in the sequence dimension where no other
+// dimension is; with slices, fsdp spans slices of devices.
 func (c lawCase) axes() []string {
 	return slices.DeleteFunc(words(c.is("mesh")), func(w string) bool { return w == "sequence" || w == "slices" })
 }
@@ -165,11 +166,11 @@ func (c lawCase) cost() float64 {
 	return 20 + 10*float64(copies) + float64(T*c.number("layers_per_stage")*c.devices())/20
 }
 
-// text is the program as a .pp file: a model with what the compiler treats
-// differently. Each layer has a weight that is stored in parts and one that is
-// not, an input besides the activation that depends on a parameter, checkpoint
-// names, and an auxiliary scalar; attention where the sequence is cut, experts
-// where experts are.
+// text is the program as a .pp file: a model with one of everything that the
+// compiler treats differently. Each layer has a weight whose storage is sharded and
+// one whose is not, a side input that depends on a parameter, checkpoint names, and
+// an auxiliary scalar; attention where the sequence is sharded, experts where
+// experts are.
 func (c lawCase) text() string {
 	return c.model() + c.lowering()
 }

@@ -70,12 +70,12 @@ func (l *lawReferences) results(c lawCase) (map[string][]float64, error) {
 	return l.of[text], nil
 }
 
-// lawArgs are whole arguments of a form of the program: waves, by name, of a
-// parameter with pp.rows the rows that it has.
+// lawArgs is global arguments for a form of the program: waves that depend on the
+// name; of a parameter with pp.rows, its rows.
 func lawArgs(m *ir.Module) []*ir.Literal {
 	var args []*ir.Literal
 	for _, p := range m.Main().Params() {
-		t, name := wholeType(m, p.Type, p.Attrs), p.Attrs.Str("pp.name")
+		t, name := globalType(m, p.Type, p.Attrs), p.Attrs.Str("pp.name")
 		vs := make([]float64, t.NumElements())
 		if p.Attrs.Str("pp.kind") != "state" {
 			h := fnv.New32a()
@@ -136,7 +136,7 @@ func (c lawCase) execute(m *ir.Module) (map[string][]float64, *runtime.Trace, er
 	}
 	trace := new(runtime.Trace)
 	opts := append([]runtime.Option{runtime.WithTrace(trace)}, modes[c[factorAt("run")]]...)
-	out, err := inParts(m, lawArgs(m), func(per [][]*ir.Literal) ([][]*ir.Literal, error) {
+	out, err := onShards(m, lawArgs(m), func(per [][]*ir.Literal) ([][]*ir.Literal, error) {
 		return exe.Run(context.Background(), per, opts...)
 	})
 	if err != nil {
@@ -232,13 +232,14 @@ func otherBits(got, want map[string][]float64, a, b lawCase) error {
 		strings.Join(bad, ", "), b.is("prefetch"), b.is("rotate"), a.is("prefetch"), a.is("rotate"))
 }
 
-// miscounted says where what devices executed is not what stats counts in the
-// program: every collective as often, with as many devices, so that each kind
-// over each set of axes moves as many bytes. Where a device is at the end of a
-// chain that does not wrap it gets nothing, which stats do not see. A stage
-// that skips its bubbles leaves out as much as there are bubbles among its
-// iterations, where they are one loop: of those that are unrolled, or in loops
-// for parts of a repeat, not all copies have the same to skip.
+// miscounted says where the collectives that devices executed differ from those
+// that stats counts in the program: every collective as often, with as many
+// devices, so that each kind over each set of axes moves as many bytes. A device at
+// the end of a chain of a permute that does not wrap receives nothing, which stats
+// do not count. A stage that skips its bubbles executes as many fewer as it has
+// bubbles, if its iterations are one loop: of iterations that are unrolled, or
+// split into several loops within a repeat, each copy has its own number of
+// bubbles.
 func (c lawCase) miscounted(m *ir.Module, trace *runtime.Trace) error {
 	s, err := stats.Of(m)
 	if err != nil {
@@ -302,9 +303,9 @@ func inBranches(m *ir.Module) map[*ir.Op]bool {
 	return found
 }
 
-// received is the bytes that the device with the most of them gets each time:
-// from every other one of its group a part of the whole, and of a sum that all
-// get also every other part of the sum; a permute moves all.
+// received is the most bytes that a device receives in one execution: from every
+// other device of its group one shard, for an all-reduce twice that, once to
+// reduce-scatter and once to all-gather; for a permute the full operand.
 func received(did runtime.Traced) int {
 	size := func(vs []*ir.Value) (n int) {
 		for _, v := range vs {
@@ -312,12 +313,12 @@ func received(did runtime.Traced) int {
 		}
 		return n
 	}
-	n, whole := slices.Max(did.Meets), max(size(did.Op.Operands), size(did.Op.Results))
+	n, full := slices.Max(did.Meets), max(size(did.Op.Operands), size(did.Op.Results))
 	switch did.Op.Kind {
 	case ir.CollectivePermute:
-		return whole * (n - 1)
+		return full * (n - 1)
 	case ir.AllReduce:
-		return 2 * (whole - whole/n)
+		return 2 * (full - full/n)
 	}
-	return whole - whole/n
+	return full - full/n
 }

@@ -47,7 +47,7 @@ func TestLaw(t *testing.T) {
 	case how == "triples":
 		everyCase(t, covering(rand.New(rand.NewPCG(seed, 0)), 3, math.MaxInt))
 	case how == "all":
-		everyCase(t, wholeProduct(seed))
+		everyCase(t, fullProduct(seed))
 	case err != nil:
 		t.Fatalf("PPC_LAW=%s: want a time, as 3m, or pairs, triples, or all", how)
 	default:
@@ -112,9 +112,9 @@ func draws(t *testing.T, seed uint64, end time.Time) func(yield func(lawCase) bo
 	}
 }
 
-// wholeProduct is stages, repeats, microbatches, meshes, gathers, rotates and
+// fullProduct is stages, repeats, microbatches, meshes, gathers, rotates and
 // policies in all combinations that are legal.
-func wholeProduct(seed uint64) func(yield func(lawCase) bool) {
+func fullProduct(seed uint64) func(yield func(lawCase) bool) {
 	all := words("stages repeats microbatches mesh gather prefetch rotate remat")
 	return func(yield func(lawCase) bool) {
 		r := rand.New(rand.NewPCG(seed, 2))

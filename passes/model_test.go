@@ -70,7 +70,7 @@ func (c model) layer(name string, rows int, axes []ir.AxisRef) *ir.Func {
 	y = b.Unary(ir.Tanh, b.Add(y, b.Mul(pos, b.Splat(y.Type, 0.01)))).Named("hidden")
 	y = b.Constrain(y, ir.NewSharding("mesh", axes, tensor))
 	y = b.Dot(y, w2, dot).Named("y")
-	if c.mode == "explicit" { // who has the sum over h, which lies along tensor?
+	if c.mode == "explicit" { // the sum over h, which is sharded along tensor, needs a sharding
 		y = b.Constrain(y, ir.NewSharding("mesh", axes, nil))
 	}
 	y = checkpoint(y, "mlpwo")

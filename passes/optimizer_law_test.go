@@ -14,8 +14,8 @@ import (
 	"ppc/runtime"
 )
 
-// wholeType is the type of parameter or result of a form of m, as a whole.
-func wholeType(m *ir.Module, t *ir.Type, attrs ir.Attrs) *ir.Type {
+// globalType is the global type of a parameter or result of a form of m.
+func globalType(m *ir.Module, t *ir.Type, attrs ir.Attrs) *ir.Type {
 	if s, ok := attrs.Get("pp.sharding").(*ir.Sharding); ok {
 		return s.Global(t, m.Meshes[0])
 	}
@@ -32,7 +32,7 @@ func trainOn(t *testing.T, m, typed *ir.Module, args []*ir.Literal) *trainee {
 		given[p.Attrs.Str("pp.name")] = args[i]
 	}
 	for _, p := range m.Main().Params() {
-		l, pt := given[p.Attrs.Str("pp.name")], wholeType(m, p.Type, p.Attrs)
+		l, pt := given[p.Attrs.Str("pp.name")], globalType(m, p.Type, p.Attrs)
 		if l == nil {
 			l = ir.SplatOf(pt, 0)
 		}
@@ -65,10 +65,11 @@ func trainOn(t *testing.T, m, typed *ir.Module, args []*ir.Literal) *trainee {
 	return r
 }
 
-// runOnDevices runs a local program on whole arguments and returns whole results.
+// runOnDevices runs a local program on the shards of global arguments and returns
+// the global results.
 func runOnDevices(t *testing.T, exe *runtime.Executable, m *ir.Module, args []*ir.Literal) []*ir.Literal {
 	t.Helper()
-	out, err := inParts(m, args, func(per [][]*ir.Literal) ([][]*ir.Literal, error) { return exe.Run(t.Context(), per) })
+	out, err := onShards(m, args, func(per [][]*ir.Literal) ([][]*ir.Literal, error) { return exe.Run(t.Context(), per) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,11 +155,11 @@ func perceptron(rows int) *ir.Module {
 	bias := arg("bias", "param", [][]ir.AxisRef{nil}, 6)
 	w2 := arg("w2", "param", [][]ir.AxisRef{nil, fsdp}, 6, 10)
 	b := ir.NewBuilder(f)
-	whole := func(v *ir.Value) *ir.Value { return b.Constrain(v, v.Sharding.Without("fsdp")) }
+	gathered := func(v *ir.Value) *ir.Value { return b.Constrain(v, v.Sharding.Without("fsdp")) }
 	dot := ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}
-	y := b.Dot(x, whole(w1), dot)
+	y := b.Dot(x, gathered(w1), dot)
 	y = b.Unary(ir.Tanh, b.Add(y, b.Broadcast(bias, y.Type.Shape, 1)))
-	y = b.Constrain(b.Dot(y, whole(w2), dot), x.Sharding)
+	y = b.Constrain(b.Dot(y, gathered(w2), dot), x.Sharding)
 	loss := b.Reduce(ir.Add, b.Mul(y, y), b.Splat(ir.Tensor(ir.F64), 0), 0, 1)
 	b.Return(b.Div(loss, b.Splat(loss.Type, float64(y.Type.NumElements()))))
 	f.Results[0].Attrs = ir.AttrsOf(facts.Named("pp.name", ir.Str("loss")))
@@ -206,7 +207,7 @@ func TestShardedOptimizer(t *testing.T) {
 	want := map[string]string{"opt.m.w1": "data on dimension 0", "opt.m.bias": "data on dimension 0", "opt.m.w2": "data on dimension 0"}
 	for _, p := range m.Main().Params() {
 		if zero, ok := want[p.Attrs.Str("pp.name")]; ok && p.Attrs.Str("pp.zero") != zero {
-			t.Errorf("%s lies by %q, want %q", p.Attrs.Str("pp.name"), p.Attrs.Str("pp.zero"), zero)
+			t.Errorf("%s is sharded by %q, want %q", p.Attrs.Str("pp.name"), p.Attrs.Str("pp.zero"), zero)
 		}
 	}
 	for k, want := range map[ir.Kind]int{ir.ReduceScatter: 3, ir.AllGather: 3, ir.AllReduce: 0} {
@@ -227,13 +228,13 @@ func TestAccumulatedGradients(t *testing.T) {
 		at := trainOn(t, prepared(t, typed, ir.Dict(d)), typed, args)
 		d.Set("gradient_accumulation", ir.I64Attr(4))
 		parts := perceptron(4)
-		whole := slices.Clone(args)
-		whole[0] = &ir.Literal{Type: ir.Tensor(ir.F64, 4, 4, 4), Data: args[0].Data}
+		global := slices.Clone(args)
+		global[0] = &ir.Literal{Type: ir.Tensor(ir.F64, 4, 4, 4), Data: args[0].Data}
 		m := prepared(t, parts, ir.Dict(d))
 		if x := m.Main().Params()[0]; x.Attrs.Int("pp.batches") != 4 || x.Type.Rank() != 3 {
 			t.Errorf("the input is %s with %s, want 4 batches", x.Type, x.Attrs)
 		}
-		sameSteps(t, trainOn(t, m, parts, whole), at, 3, 1e-12)
+		sameSteps(t, trainOn(t, m, parts, global), at, 3, 1e-12)
 	}
 }
 
@@ -281,8 +282,8 @@ func TestNormalizedLoss(t *testing.T) {
 		"mesh { stage = 2, data = 2, fsdp = 2 }; pipeline { microbatches = 2 }",
 		"mesh { stage = 2, data = 2 }; pipeline { microbatches = 4, repeats = 2, mode = explicit }; train { shard_optimizer_over_data = true }",
 	} {
-		whole, parts := countedLoss(t, 24, 1, 0.1, lowering), countedLoss(t, 8, 3, 0.1, lowering)
-		args := waves(whole)
+		single, parts := countedLoss(t, 24, 1, 0.1, lowering), countedLoss(t, 8, 3, 0.1, lowering)
+		args := waves(single)
 		mask := make([]float64, 24)
 		copy(mask, []float64{1, 1, 1, 0, 1, 1, 1, 1})
 		mask[20] = 1 // the second batch has none
@@ -290,8 +291,8 @@ func TestNormalizedLoss(t *testing.T) {
 		batches := slices.Clone(args)
 		batches[0] = &ir.Literal{Type: ir.Tensor(ir.F64, 3, 8, 4), Data: args[0].Data}
 		batches[1] = &ir.Literal{Type: ir.Tensor(ir.F64, 3, 8), Data: args[1].Data}
-		got, want := compiled(t, parts), compiled(t, whole)
-		sameSteps(t, trainOn(t, got, parts, batches), trainOn(t, want, whole, args), 3, 1e-12)
+		got, want := compiled(t, parts), compiled(t, single)
+		sameSteps(t, trainOn(t, got, parts, batches), trainOn(t, want, single, args), 3, 1e-12)
 		for _, p := range got.Main().Params() {
 			if name := p.Attrs.Str("pp.name"); strings.HasPrefix(name, "opt.") && strings.HasSuffix(name, ".fixed") {
 				t.Errorf("there is %s", name)

@@ -67,7 +67,7 @@ func bowl(elem ir.DType) *ir.Module {
 // A trainee steps a program whose results replace its parameters.
 type trainee struct {
 	m    *ir.Module
-	args []*ir.Literal // whole
+	args []*ir.Literal // global values
 	run  func(args []*ir.Literal) []*ir.Literal
 }
 

@@ -15,11 +15,11 @@ import (
 	"ppc/passes/propagate"
 )
 
-// Shardy gives every value of the examples, forward and as steps of training,
-// of what JAX exported for several devices and of MaxText's whole steps of Llama
-// 2 7B the same sharding, but for two of the differences that docs/rationale.md
-// explains: sizes that axes do not divide, and concatenations that it reshards
-// for.
+// Shardy gives every value of the examples, forward and as steps of training, of
+// what JAX exported for several devices and of MaxText's full training steps of
+// Llama 2 7B the same sharding, but for two of the differences that
+// docs/rationale.md explains: sizes that axes do not divide, and concatenations
+// that it reshards for.
 func TestProgramsLikeShardy(t *testing.T) {
 	python := shardyPython(t)
 	dir := t.TempDir()
@@ -55,11 +55,11 @@ func TestProgramsLikeShardy(t *testing.T) {
 		}
 	}
 	exported, _ := filepath.Glob(filepath.Join(shared.Dir(t, "oracle/stablehlo"), "*.mlir"))
-	whole, _ := filepath.Glob(filepath.Join(shared.Dir(t, "oracle/tpu"), "*.mlir"))
-	if len(whole) == 0 {
-		t.Log("MaxText's whole steps are not there")
+	steps, _ := filepath.Glob(filepath.Join(shared.Dir(t, "oracle/tpu"), "*.mlir"))
+	if len(steps) == 0 {
+		t.Log("MaxText's training steps are not there")
 	}
-	for _, file := range append(exported, whole...) {
+	for _, file := range append(exported, steps...) {
 		src, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -95,8 +95,8 @@ func TestProgramsLikeShardy(t *testing.T) {
 	}
 }
 
-// explained takes out of the comparison of m with what Shardy made of it the
-// values that Shardy cuts along axes that do not divide their sizes, and the
+// explained takes out of the comparison of m with what Shardy made of it the values
+// that Shardy shards along axes that do not divide their sizes, and the
 // concatenations, where it put in reshards.
 func explained(m *ir.Module, theirs *ir.Func) {
 	own, others := hasOwnReshard(theirs), tagged(theirs)

@@ -50,9 +50,9 @@ func shardyPython(t *testing.T) string {
 
 // Shardy gives every value of random programs the same sharding, but for the
 // differences that docs/rationale.md explains: sizes that axes do not divide,
-// reshards that it puts in around concatenations and results, the places in the
-// windows of convolutions, windows that scatter, windows of scatters that move, and parts of axes on parameters and
-// results. PPC_SEEDS=400:2000 makes other programs than those of every run.
+// reshards that it puts in around concatenations and results, the window dimensions
+// of convolutions, the update windows of scatters, and sub-axes on parameters and
+// results. PPC_SEEDS=400:2000 makes other programs than the default.
 func TestPropagateLikeShardy(t *testing.T) {
 	python := shardyPython(t)
 	dir := t.TempDir()
@@ -97,7 +97,7 @@ func TestPropagateLikeShardy(t *testing.T) {
 		switch diffs := shardingDiffs(m.Main(), theirs.Main()); {
 		case len(diffs) == 0:
 			agree++
-		case cutsUnevenly(m.Meshes[0], theirs.Main()), hasOwnReshard(theirs.Main()), scattersWindows(m.Main()), cutsPlaces(m.Main()), dropsParts(m.Main(), theirs.Main()):
+		case shardsUnevenly(m.Meshes[0], theirs.Main()), hasOwnReshard(theirs.Main()), scattersWindows(m.Main()), shardsWindows(m.Main()), dropsSubAxes(m.Main(), theirs.Main()):
 			explained++
 		case holdWindows(held.Main()):
 			if err := propagate.Propagate(nil, held); err != nil {
@@ -120,7 +120,8 @@ func TestPropagateLikeShardy(t *testing.T) {
 
 const tagName = "test.tag"
 
-// tag numbers the ops of f, so that they are found again.
+// tag numbers the ops of f, so that they can be matched after Shardy has changed
+// it.
 func tag(f *ir.Func) {
 	n := 0
 	f.Body.Walk(func(op *ir.Op) {
@@ -142,7 +143,8 @@ func tagged(f *ir.Func) map[int]*ir.Op {
 	return out
 }
 
-// shardingDiffs are the values of f that lie otherwise in g, constants aside.
+// shardingDiffs is the values of f that have another sharding in g, constants
+// aside.
 func shardingDiffs(f, g *ir.Func) []string {
 	var diffs []string
 	compare := func(what string, t *ir.Type, a, b *ir.Sharding) {
@@ -168,7 +170,7 @@ func shardingDiffs(f, g *ir.Func) []string {
 	return diffs
 }
 
-// saidOf is how result i of op lies: some ops say it in an attribute.
+// saidOf is the sharding of result i of op, which some ops state in an attribute.
 func saidOf(op *ir.Op, i int) *ir.Sharding {
 	if s, ok := op.Attrs.Get("sharding").(*ir.Sharding); ok {
 		return s
@@ -179,9 +181,9 @@ func saidOf(op *ir.Op, i int) *ir.Sharding {
 	return op.Results[i].Sharding
 }
 
-// cutsUnevenly reports whether some value of f is cut along axes that do not
+// shardsUnevenly reports whether some value of f is sharded along axes that do not
 // divide its size.
-func cutsUnevenly(mesh *ir.Mesh, f *ir.Func) bool {
+func shardsUnevenly(mesh *ir.Mesh, f *ir.Func) bool {
 	found := false
 	f.Body.Walk(func(op *ir.Op) {
 		found = found || slices.ContainsFunc(op.Results, func(v *ir.Value) bool {
@@ -213,10 +215,10 @@ func scattersWindows(f *ir.Func) bool {
 	return found
 }
 
-// cutsPlaces reports whether f has a convolution of whose input Shardy cuts the
-// places in a window where the rule here cuts the windows: the larger of the two
-// first, and the other where elements are left for it.
-func cutsPlaces(f *ir.Func) bool {
+// shardsWindows reports whether f has a convolution whose input Shardy shards along
+// the window elements where the rule here shards along the windows: the larger of
+// the two first, and the other where elements are left for it.
+func shardsWindows(f *ir.Func) bool {
 	found := false
 	f.Body.Walk(func(op *ir.Op) {
 		if op.Kind != ir.Convolution {
@@ -261,9 +263,9 @@ func holdWindows(f *ir.Func) bool {
 	return held
 }
 
-// dropsParts reports whether a parameter or result of f lies along a part of an
-// axis, and not of g.
-func dropsParts(f, g *ir.Func) bool {
+// dropsSubAxes reports whether a parameter or result is sharded along a sub-axis in
+// f, and not in g.
+func dropsSubAxes(f, g *ir.Func) bool {
 	parts := func(s *ir.Sharding) (n int) {
 		for d := range s.Dims {
 			for _, r := range s.Axes(d) {

@@ -17,26 +17,27 @@ type Config struct {
 	// After stops the run after the first pass of this name that follows the
 	// form the module has; "" runs all.
 	After string
-	// Each, if not nil, is called with every pass that has run, and its place
-	// in the order, from 1.
+	// Each, if not nil, is called with every pass that has run, and its position in
+	// the order, from 1.
 	Each func(n int, p *pass.Pass, m *ir.Module) error
 	// Warn, if not nil, is called with the warnings of passes.
 	Warn func(*pass.Error)
-	// Again, if not nil, makes the module once more as Run got it. It is called
-	// for a [Bug] alone, whose Before follows from it; otherwise Run keeps a copy.
-	Again func() (*ir.Module, error)
+	// Rebuild, if not nil, returns the module as Run got it, built anew. It is
+	// called for a [Bug] alone, to find the module before the pass; without it Run
+	// keeps a copy.
+	Rebuild func() (*ir.Module, error)
 }
 
-// Run runs the passes of Table over m, in order, from the first that m's form
-// has not yet behind it. The verifier runs before the first pass and after
-// each; what a pass breaks is a [*Bug].
+// Run runs the passes of Table over m, in order, from the first that has not run
+// according to m's form. The verifier runs before the first pass and after each; an
+// error after a pass is a [*Bug].
 func Run(m *ir.Module, cfg Config) error {
 	if err := ir.Verify(m); err != nil {
 		return err
 	}
-	if cfg.Again == nil {
+	if cfg.Rebuild == nil {
 		first := m.Clone()
-		cfg.Again = func() (*ir.Module, error) { return first, nil }
+		cfg.Rebuild = func() (*ir.Module, error) { return first, nil }
 	}
 	seen := false
 	for i := range Table {
@@ -76,14 +77,15 @@ func Run(m *ir.Module, cfg Config) error {
 }
 
 // before is the module that the pass at i gets: passes are deterministic, so
-// those before it make it again. It is nil where they do not.
+// running those before it on the rebuilt module yields it. It is nil if one of them
+// fails.
 func (cfg *Config) before(i int) (m *ir.Module) {
 	defer func() {
 		if recover() != nil {
 			m = nil
 		}
 	}()
-	m, err := cfg.Again()
+	m, err := cfg.Rebuild()
 	if err != nil {
 		return nil
 	}
@@ -100,8 +102,8 @@ func (cfg *Config) before(i int) (m *ir.Module) {
 	return m
 }
 
-// laterOfSameName reports whether the pass at i stands in Table once more
-// before the form changes: --after names the last of them.
+// laterOfSameName reports whether Table has the pass at i once more before the form
+// changes: --after names the last of them.
 func laterOfSameName(i int) bool {
 	for j := i + 1; j < len(Table); j++ {
 		if Table[j].Ensures != 0 {
@@ -114,8 +116,8 @@ func laterOfSameName(i int) bool {
 	return false
 }
 
-// done reports whether a module of form f has p behind it: it has what p
-// ensures, or what a later pass does.
+// done reports whether p has run on a module of form f: f has the properties that p
+// ensures, or those that a later pass does.
 func done(p *pass.Pass, f ir.Form) bool {
 	later := false
 	for i := range Table {
@@ -127,7 +129,8 @@ func done(p *pass.Pass, f ir.Form) bool {
 	return false
 }
 
-// RunOne runs p over m and verifies what it made. A [*Bug] has no Before.
+// RunOne runs p over m and verifies the result. A [*Bug] that it returns has no
+// Before.
 func RunOne(p *pass.Pass, m *ir.Module) error { return runOne(p, m, nil) }
 
 func runOne(p *pass.Pass, m *ir.Module, warn func(*pass.Error)) (err error) {

@@ -114,16 +114,16 @@ func shardedUnit(m *ir.Module, mesh *ir.Mesh, g *programMaker) error {
 	for _, v := range results {
 		f.Results = append(f.Results, ir.Result{Type: v.Type})
 	}
-	whole := &ir.Module{Name: m.Name, Funcs: m.Clone().Funcs}
-	for _, h := range whole.Funcs {
+	global := &ir.Module{Name: m.Name, Funcs: m.Clone().Funcs}
+	for _, h := range global.Funcs {
 		if h.Body != nil {
 			dropShardings(h)
 		}
 	}
-	if err := expand.Expand(nil, whole); err != nil { // into functions as exact as the type of their elements
+	if err := expand.Expand(nil, global); err != nil { // into functions as exact as the type of their elements
 		return err
 	}
-	want, err := eval.Run(whole, whole.Main(), args, eval.Options{Float64: true})
+	want, err := eval.Run(global, global.Main(), args, eval.Options{Float64: true})
 	if err != nil {
 		return fmt.Errorf("global: %w", err)
 	}
@@ -133,19 +133,19 @@ func shardedUnit(m *ir.Module, mesh *ir.Mesh, g *programMaker) error {
 	return onDevices(m, args, want)
 }
 
-// onDevices runs the per-device program m on parts of args and compares with
-// the whole results.
+// onDevices runs the local program m on the shards of args and compares its results
+// with the shards of want.
 func onDevices(m *ir.Module, args, want []*ir.Literal) error {
 	f, mesh := m.Main(), m.Meshes[0]
-	cut := make([][]*ir.Literal, mesh.Size())
-	for device := range cut {
+	shards := make([][]*ir.Literal, mesh.Size())
+	for device := range shards {
 		for i, a := range args {
 			p := f.Params()[i]
 			s, _ := p.Attrs.Get("pp.sharding").(*ir.Sharding)
-			cut[device] = append(cut[device], ir.Cut(padded(a, s.Global(p.Type, mesh)), s, mesh, device))
+			shards[device] = append(shards[device], ir.Cut(padded(a, s.Global(p.Type, mesh)), s, mesh, device))
 		}
 	}
-	got, err := eval.RunDevices(m, f, cut, eval.Options{Float64: true})
+	got, err := eval.RunDevices(m, f, shards, eval.Options{Float64: true})
 	if err != nil {
 		return fmt.Errorf("on devices: %w", err)
 	}
@@ -155,11 +155,11 @@ func onDevices(m *ir.Module, args, want []*ir.Literal) error {
 		for d := range got {
 			parts[d] = got[d][i]
 		}
-		whole := ir.Join(mesh, s, s.Global(parts[0].Type, mesh), parts)
-		ones := padded(ir.SplatOf(ir.Tensor(ir.I32, want[i].Type.Shape...), 1), whole.Type)
-		w := padded(want[i], whole.Type)
-		for k := range whole.Type.NumElements() {
-			a, b := w.Float(k), whole.Float(k)
+		global := ir.Join(mesh, s, s.Global(parts[0].Type, mesh), parts)
+		ones := padded(ir.SplatOf(ir.Tensor(ir.I32, want[i].Type.Shape...), 1), global.Type)
+		w := padded(want[i], global.Type)
+		for k := range global.Type.NumElements() {
+			a, b := w.Float(k), global.Float(k)
 			if ones.Float(k) != 0 && !sameSum(a, b) {
 				return fmt.Errorf("result %d, element %d: %v, want %v", i, k, b, a)
 			}

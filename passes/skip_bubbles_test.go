@@ -11,7 +11,7 @@ import (
 	"ppc/runtime"
 )
 
-// Where bubble work is skipped, the layers' products stand in branches, forward
+// Where bubbles are skipped, the layers' matrix products are in branches, forward
 // and backward.
 func TestSkipBubbles(t *testing.T) {
 	for i, c := range rematModels {
@@ -49,7 +49,7 @@ func TestSkipBubblesUnrolled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two products forward, and again for the residuals, and four in reverse.
+	// Two products forward, two rematerialised, and four backward.
 	if in, out := products(m.Main().Body, false); in != 8*c.iterations() || out != 0 {
 		t.Errorf("%d products in branches, %d outside, want all of %d iterations", in, out, c.iterations())
 	}

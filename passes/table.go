@@ -58,13 +58,13 @@ var Table = []pass.Pass{
 	},
 	{Name: "unroll", Doc: "repeats the bodies of loops as often as the configuration asks", Requires: ir.Rotated, Run: pipeline.Unroll},
 	{
-		Name: "expand", Doc: "expands what is left of the pp ops and functions of chlo, and inlines calls: pure StableHLO with shardings",
+		Name: "expand", Doc: "lowers the remaining pp ops and chlo ops to StableHLO, and inlines calls: pure StableHLO with shardings",
 		Requires: ir.Rotated, Ensures: ir.Expanded,
 		Run: expand.Expand,
 	},
 	{Name: "simplify", Doc: "applies algebraic identities and folds small constants", Requires: ir.Expanded, Run: tidy.Simplify},
 	{Name: "cse", Doc: "merges values that compute the same thing", Run: tidy.Cse},
-	{Name: "dce", Doc: "removes values and loop carries that nothing uses", Run: tidy.Dce},
+	{Name: "dce", Doc: "removes unused values and loop carries", Run: tidy.Dce},
 	{
 		Name: "propagate", Doc: "gives every value a sharding, from those that the program states",
 		Requires: ir.Expanded, Ensures: ir.Sharded,
@@ -76,11 +76,11 @@ var Table = []pass.Pass{
 		Run: partition.Partition,
 	},
 	{Name: "simplify", Doc: "applies algebraic identities and folds small constants", Run: tidy.Simplify},
-	{Name: "licm", Doc: "moves out of loops what is the same in every iteration and takes no memory", Run: tidy.Licm},
+	{Name: "licm", Doc: "moves loop-invariant ops that take no memory out of loops", Run: tidy.Licm},
 	{Name: "cse", Doc: "merges values that compute the same thing", Run: tidy.Cse},
-	{Name: "dce", Doc: "removes values and loop carries that nothing uses", Run: tidy.Dce},
-	{Name: "skip-bubbles", Doc: "leaves out the work of stages that have no microbatch, if it is asked for", Requires: ir.Local, Run: bubbles.SkipBubbles},
-	{Name: "combine", Doc: "makes one collective of several alike, up to a size, and of those whose results are added up", Requires: ir.Local, Run: combine.Combine},
+	{Name: "dce", Doc: "removes unused values and loop carries", Run: tidy.Dce},
+	{Name: "skip-bubbles", Doc: "skips the computation of stages that have no microbatch, if that is configured", Requires: ir.Local, Run: bubbles.SkipBubbles},
+	{Name: "combine", Doc: "combines collectives of the same kind and groups up to a size, and those whose results are added up", Requires: ir.Local, Run: combine.Combine},
 }
 
 // Names returns the names of the passes, each once, in order.

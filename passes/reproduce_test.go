@@ -9,8 +9,9 @@ import (
 	"ppc/passes/pass"
 )
 
-// What a pass got can be made again from what the first pass got.
-func TestAgain(t *testing.T) {
+// The module that a pass got can be rebuilt from the module that the first pass
+// got.
+func TestRebuild(t *testing.T) {
 	load := func() (*ir.Module, error) {
 		p, err := lang.Load("../examples/simple.pp", lang.Options{Train: true})
 		if err != nil {
@@ -22,11 +23,11 @@ func TestAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Again: load}
+	cfg := Config{Rebuild: load}
 	last := mlir.Print(m)
 	cfg.Each = func(n int, p *pass.Pass, m *ir.Module) error {
 		if before := cfg.before(n - 1); before == nil || mlir.Print(before) != last {
-			t.Errorf("%s got something else than what was made again", p.Name)
+			t.Errorf("%s got another module than was rebuilt", p.Name)
 		}
 		last = mlir.Print(m)
 		return nil
