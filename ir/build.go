@@ -64,6 +64,30 @@ func Infer(op *Op) ([]*Type, *Rule) {
 	return ts, r.of(op)
 }
 
+// Retyped is op with other types: its operands and results are new values that
+// belong to no function. It is for asking what op would do to values of these
+// types.
+func (op *Op) Retyped(operands, results []*Type) *Op {
+	c := *op
+	values := func(ts []*Type) []*Value {
+		vs := make([]*Value, len(ts))
+		for i, t := range ts {
+			vs[i] = &Value{Type: t, Index: i}
+		}
+		return vs
+	}
+	c.Operands, c.Results = values(operands), values(results)
+	for i, v := range c.Operands {
+		if i < len(op.Operands) {
+			v.Def = op.Operands[i].Def
+		}
+	}
+	for _, v := range c.Results {
+		v.Def = &c
+	}
+	return &c
+}
+
 func (b *Builder) one(k Kind, attrs Attrs, t *Type, operands ...*Value) *Value {
 	var ts []*Type
 	if t != nil {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"ppc/ir"
@@ -195,8 +196,28 @@ func compileAllToAll(_ *compiler, s *step) error {
 	return nil
 }
 
+// compileBroadcast: the root of each operand is the group's first device, or the
+// one of the group that a last operand says, held within the group.
 func compileBroadcast(_ *compiler, s *step) error {
-	s.coll.zeros = pinned(kernel.NewMem(s.op.Result().Type.Bytes()))
-	s.coll.together = func(_ *device, _ *step, parts [][]*buffer) []*buffer { return retainAll(parts[0]) }
+	n := len(s.op.Results)
+	if n > 1 {
+		if err := s.coll.covered(); err != nil {
+			return err
+		}
+	} else {
+		s.coll.zeros = pinned(kernel.NewMem(s.op.Result().Type.Bytes()))
+	}
+	if !s.op.Bool("has_dynamic_root") {
+		s.coll.together = func(_ *device, _ *step, parts [][]*buffer) []*buffer { return retainAll(parts[0]) }
+		return nil
+	}
+	s.coll.together = func(_ *device, _ *step, parts [][]*buffer) []*buffer {
+		out := make([]*buffer, n)
+		for i := range out {
+			root := int(int32(binary.LittleEndian.Uint32(parts[0][n].mem[4*i:])))
+			out[i] = parts[min(max(root, 0), len(parts)-1)][i].retain()
+		}
+		return out
+	}
 	return nil
 }

@@ -18,7 +18,9 @@ func pointwise(op *ir.Op) *ir.Factors {
 			}
 		}
 		for i := range f.Results {
-			f.Results[i][d] = []int{k}
+			if len(f.Results[i]) == t.Rank() {
+				f.Results[i][d] = []int{k}
+			}
 		}
 	}
 	return f

@@ -210,7 +210,15 @@ func inferCollectiveBroadcast(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := (groupRules{unique: 1, inRange: 2, partial: true}).check(op); r != nil {
 		return nil, r
 	}
-	return ir.TypesOf(op.Operands), nil
+	in := op.Operands
+	if op.Bool("has_dynamic_root") {
+		last := len(in) - 1
+		if root := in[last].Type; last < 1 || root.Rank() != 1 || root.Elem != ir.I32 || !ir.Fits(root.Shape[0], last) {
+			return nil, ir.Broken(4, "operand %d is %s, want the number of a root for each of %s before it", last, root, ir.Counted(last, "operand"))
+		}
+		in = in[:last]
+	}
+	return ir.TypesOf(in), nil
 }
 
 func inferCollectivePermute(op *ir.Op) ([]*ir.Type, *ir.Rule) {

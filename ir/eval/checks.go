@@ -33,6 +33,9 @@ type Grid func(m *ir.Module, rows [][]*ir.Func, args [][]*ir.Literal) ([][]*ir.L
 func (o Options) WithGrid(grid Grid) Options {
 	o.foreign = maps.Clone(o.foreign)
 	o.foreign["interpreter.run_parallel"] = func(e *exec) ([]*tensor, error) {
+		if e.op.Attrs.Has("infeed") {
+			return nil, errors.New("there is no infeed")
+		}
 		rows, in, err := e.processes()
 		if err != nil {
 			return nil, err
@@ -186,6 +189,15 @@ func runParallel(e *exec) ([]*tensor, error) {
 	fns := slices.Concat(rows...)
 	w := newWorld(e.p.w.m, e.p.w.opts, len(rows), len(fns))
 	defer w.close()
+	feed, _ := e.op.Attrs.Get("infeed").(ir.Array)
+	for _, name := range feed {
+		s, _ := name.(ir.Sym)
+		values, err := e.p.call(e.p.w.m.Func(string(s)), nil)
+		if err != nil {
+			return nil, err
+		}
+		w.infeed = append(w.infeed, values)
+	}
 	results, err := w.start(fns, in)
 	var out []*tensor
 	for _, xs := range results {
@@ -197,9 +209,6 @@ func runParallel(e *exec) ([]*tensor, error) {
 // processes are the functions that interpreter.run_parallel names, by row, and
 // the operands of each.
 func (e *exec) processes() (rows [][]*ir.Func, in [][]*tensor, err error) {
-	if e.op.Attrs.Has("infeed") {
-		return nil, nil, errors.New("there is no infeed")
-	}
 	grid, _ := e.op.Attrs.Get("programs").(ir.Array)
 	rest := e.in
 	for _, r := range grid {

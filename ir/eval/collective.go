@@ -185,7 +185,7 @@ func (e *exec) exchange(group []int) ([][]*tensor, error) {
 // route names the channel of a collective between the given devices.
 func (e *exec) route(devices []int) string {
 	channel, _ := e.op.Attrs.Get("channel_handle").(ir.Channel)
-	return fmt.Sprint(e.op.Kind, channel.Handle, devices)
+	return fmt.Sprint(e.op.Name(), channel.Handle, devices)
 }
 
 // together is exchange among this device's own group, and its place in it.
@@ -301,13 +301,33 @@ func collectiveBroadcast(e *exec) ([]*tensor, error) {
 		return nil, err
 	}
 	if !slices.Contains(group, e.p.rank) {
-		return []*tensor{e.result(0)}, nil
+		return e.zeros(), nil
 	}
 	all, err := e.exchange(group)
 	if err != nil {
 		return nil, err
 	}
-	return all[0], nil
+	out := make([]*tensor, len(e.op.Results))
+	for k := range out {
+		root := 0
+		if e.op.Bool("has_dynamic_root") {
+			if root = int(e.in[len(e.in)-1].i[k]); root < 0 || root >= len(all) {
+				return nil, fmt.Errorf("the root of operand %d is %d in a group of %d", k, root, len(all))
+			}
+		}
+		out[k] = all[root][k]
+	}
+	return out, nil
+}
+
+// zeros are results of zeros, of the sizes that the operands have.
+func (e *exec) zeros() []*tensor {
+	out := make([]*tensor, len(e.op.Results))
+	for i, v := range e.op.Results {
+		t := typeOfValue(e.in[i], v.Type)
+		out[i] = newTensor(e.p.elem(t.Elem), t.Shape)
+	}
+	return out
 }
 
 // collectivePermute: zeros on a device that nobody sends to. Sending does not wait.

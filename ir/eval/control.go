@@ -59,6 +59,9 @@ func customCall(e *exec) ([]*tensor, error) {
 }
 
 func unknown(e *exec) ([]*tensor, error) {
+	if f := references[e.op.Spelling]; f != nil {
+		return f(e)
+	}
 	if f := hloOp(e.op.Spelling); f != nil {
 		return f(e)
 	}

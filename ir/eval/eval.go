@@ -119,7 +119,10 @@ func (w *world) bind(fn *ir.Func, args []*ir.Literal) ([]*tensor, error) {
 	}
 	in := make([]*tensor, len(args))
 	for i, l := range args {
-		t := params[i].Type
+		t := stored(params[i].Type) // of a quantized parameter
+		if l != nil && isOpen(params[i]) && l.Type.IsTensor() && slices.EqualFunc(l.Type.Shape, t.Shape, ir.Fits) {
+			t = t.WithShape(l.Type.Shape...)
+		}
 		n, err := bytes(t)
 		if err == nil {
 			err = w.take(n)
@@ -231,8 +234,12 @@ func (p *process) is(x *tensor, t *ir.Type) bool {
 	if !t.IsTensor() {
 		return true
 	}
-	same := x.elem == p.elem(t.Elem) || p.wide && x.elem == p.w.opts.elem(t.Elem) // a value from outside
-	return same && slices.Equal(x.shape, t.Shape)
+	elem := t.Elem
+	if t.Quant != nil {
+		elem = t.Quant.Storage
+	}
+	same := x.elem == p.elem(elem) || p.wide && x.elem == p.w.opts.elem(elem) // a value from outside
+	return same && slices.EqualFunc(x.shape, t.Shape, ir.Fits)
 }
 
 // block evaluates b on args and returns what it returns.
@@ -313,6 +320,19 @@ type exec struct {
 }
 
 func (e *exec) run() ([]*tensor, error) {
+	e, err := e.concrete()
+	if err != nil {
+		return nil, err
+	}
+	if e.isQuantized() {
+		return e.quantized()
+	}
+	return e.row()
+}
+
+// row evaluates an op whose operands and results have known sizes, and elements
+// that are not quantized.
+func (e *exec) row() ([]*tensor, error) {
 	r, ok := e.p.w.rows[e.op.Kind]
 	name := e.op.Name()
 	if e.op.Kind == ir.CustomCall {

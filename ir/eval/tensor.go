@@ -300,13 +300,13 @@ func bytes(t *ir.Type) (int64, error) {
 	switch t.Kind {
 	case ir.TokenType:
 		return 0, nil
-	case ir.TupleType: // shares its parts
+	case ir.TupleType, ir.FutureType: // share their parts
 		return 0, nil
 	case ir.TensorType:
 	default:
 		return 0, fmt.Errorf("values of type %s are not evaluated", t)
 	}
-	if t.Elem.Size() == 0 {
+	if t.Elem.Size() == 0 && t.Quant == nil {
 		return 0, fmt.Errorf("elements of type %s are not evaluated", t.Elem)
 	}
 	n := int64(8)

@@ -35,6 +35,7 @@ type world struct {
 	boxes   map[address]*parcel
 	waiting map[int]wait   // by device
 	epochs  map[[2]any]int // parcels sent so far, by device and route
+	infeed  [][]*tensor    // what the host will hand in
 }
 
 // An address says for which execution of which collective device from sends.
@@ -94,6 +95,9 @@ func (w *world) reserve(op *ir.Op) (int64, error) {
 	}
 	var sum int64
 	for _, v := range op.Results {
+		if v.Type.IsTensor() && !v.Type.IsStatic() {
+			continue // has a size when it is made
+		}
 		n, err := bytes(v.Type)
 		if err != nil {
 			return 0, err

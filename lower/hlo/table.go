@@ -180,7 +180,7 @@ var table = map[ir.Kind]row{
 	ir.AllGather:           given(simple("all-gather", channelID(), groups(), single("dimensions", "all_gather_dim"), globalIDs())),
 	ir.AllReduce:           given(applied("all-reduce", channelID(), groups(), globalIDs())),
 	ir.AllToAll:            given(formed("all-to-all", exchange, channelID(), groups(), single("dimensions", "split_dimension"))),
-	ir.CollectiveBroadcast: given(simple("collective-broadcast", channelID(), groups())),
+	ir.CollectiveBroadcast: given(simple("collective-broadcast", channelID(), groups(), flag("has_dynamic_root", "has_dynamic_root"))),
 	ir.CollectivePermute:   given(simple("collective-permute", channelID(), pairs())),
 	ir.ReduceScatter:       given(applied("reduce-scatter", channelID(), groups(), single("dimensions", "scatter_dimension"), globalIDs())),
 }
