@@ -12,9 +12,10 @@ import (
 type Timeline struct {
 	Limit int // the most events that are kept, of all devices together; 0 for no limit
 
-	Ops     []*ir.Op  // of the program, in the order in which it was compiled
-	Groups  [][][]int // by op: the devices that meet, group by group; nil of an op that is no collective
-	Lost    int       // events beyond the limit
+	Ops     []*ir.Op   // of the program, in the order in which it was compiled; of ops that run as one, the last
+	Fused   [][]*ir.Op // by op: those that run as one with it, itself among them; nil where it runs by itself
+	Groups  [][][]int  // by op: the devices that meet, group by group; nil of an op that is no collective
+	Lost    int        // events beyond the limit
 	Devices int
 
 	recorders []*recorder
@@ -128,9 +129,15 @@ func (r *run) startTimeline() {
 
 func (r *run) endTimeline() {
 	t := r.timeline
-	t.Ops, t.Devices, t.Lost, t.recorders = make([]*ir.Op, len(r.exe.ops)), len(r.devices), 0, nil
-	for i, ran := range r.exe.ops { // ops that are fused count as the one that ends them
-		t.Ops[i] = ran.op
+	t.Ops, t.Fused, t.Devices, t.Lost, t.recorders = make([]*ir.Op, len(r.exe.ops)), make([][]*ir.Op, len(r.exe.ops)), len(r.devices), 0, nil
+	for i, o := range r.exe.ops {
+		t.Ops[i] = o.op
+		if o.group == nil {
+			continue
+		}
+		for k := range o.group.Members {
+			t.Fused[i] = append(t.Fused[i], o.group.Members[k].Op)
+		}
 	}
 	for _, d := range r.devices {
 		t.recorders = append(t.recorders, d.recorder)

@@ -168,6 +168,9 @@ func (r *reader) op(e runtime.Event) {
 	if n.layer != "" {
 		args["layer"] = n.layer
 	}
+	if n.fused != nil {
+		args["fused"] = n.fused
+	}
 	if w := r.working(); w != nil {
 		w.args(r.stage, args)
 	}

@@ -144,7 +144,7 @@ func (r *Recording) Write(w io.Writer) error {
 				t.name("thread_name", devices, d+1, t.device(d))
 			}
 		}
-		t.named(s.line.Ops)
+		t.named(s.line)
 		for d := range s.line.Devices {
 			t.timeline(s, d)
 		}
@@ -220,9 +220,11 @@ type naming struct {
 	pos                       ir.Pos
 	moves                     bool // a collective
 	condition                 bool // in the condition of a loop
+	fused                     []string
 }
 
-func (t *writer) named(ops []*ir.Op) {
+func (t *writer) named(line *runtime.Timeline) {
+	ops := line.Ops
 	if t.names != nil {
 		return
 	}
@@ -238,6 +240,9 @@ func (t *writer) named(ops []*ir.Op) {
 			if n.pos.Line > 0 {
 				n.origin = diag.Line(n.pos.String())
 			}
+		}
+		for _, member := range line.Fused[i] {
+			n.fused = append(n.fused, diag.Line(strings.TrimSpace(strings.TrimPrefix(member.Name(), "stablehlo.")+" "+stats.NameOf(member))))
 		}
 		t.names[i] = n
 	}
