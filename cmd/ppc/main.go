@@ -10,6 +10,7 @@
 //	ppc diff   A [B]   print in what two programs differ
 //	ppc fmt   FILE...  format .pp files
 //	ppc compile FILE   compile a program ahead of time for devices that need not be there
+//	ppc launch FILE    write a job that a cluster with JAX runs
 //	ppc engines        list what programs can run on
 //	ppc passes         print the pass table
 //	ppc version        print the version
@@ -133,6 +134,7 @@ type commands struct {
 	Diff    diffCmd    `cmd:"" help:"Show in what two programs differ, or one under two choices of settings; exit 1 if in anything."`
 	Fmt     fmtCmd     `cmd:"" help:"Format .pp files; a formatted file stays as it is."`
 	Compile compileCmd `cmd:"" help:"Compile a program ahead of time by a PJRT plugin, for devices that need not be there: bytes per device, collectives."`
+	Launch  launchCmd  `cmd:"" help:"Write a job that a cluster with JAX runs: the program, its parameters, a script."`
 	Engines enginesCmd `cmd:"" help:"List what programs can run on here: goroutines and PJRT plugins, with versions and devices, or why not."`
 	Passes  passesCmd  `cmd:"" help:"Print the pass table: name, requires, ensures."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -283,6 +285,18 @@ func (c *compileCmd) Run(std *streams) error {
 		std.aheadText(r)
 	}
 	return nil
+}
+
+type launchCmd struct {
+	settings
+	File  string  `arg:"" help:"${file}"`
+	Out   string  `short:"o" required:"" placeholder:"DIR" help:"The folder of the job."`
+	Steps *int    `placeholder:"N" help:"Steps of training, in place of the program's own number; 0 computes the loss alone."`
+	Seed  *uint64 `placeholder:"N" help:"Seed of what is made up; the program's own by default."`
+}
+
+func (c *launchCmd) Run(std *streams) error {
+	return driver.Launch(std.ctx, c.source(c.File, std), driver.LaunchOptions{Dir: c.Out, Seed: c.Seed, Steps: c.Steps})
 }
 
 type enginesCmd struct {

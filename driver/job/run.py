@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""Runs the program beside this file on every process of a cluster, by JAX alone.
+
+  run.py [--data FILE] [--steps N] [--checkpoints DIR] [--every N] [--metrics FILE] [--profile DIR]
+         [--coordinator HOST:PORT --processes N --process I] [--cpu-devices N]
+
+program.mlir is StableHLO with Shardy shardings, a step of training where the program trains; job.json says what its
+parameters and results are. Started once per process (srun, a JobSet, mpirun, ssh), with the same arguments everywhere:
+jax.distributed finds the others by itself on SLURM, GKE, MPI and TPU pods, and by the flags elsewhere.
+
+  --data         batches: an .npz or a folder of .npy files, one array per input with batches on a leading axis. Every
+                 process reads its own rows. Without it inputs are made from the seed, as ppc run makes them.
+  --checkpoints  a folder that all processes see. The newest whole checkpoint in it is where training goes on, also on
+                 another mesh; --every N steps, at the end and on SIGTERM one is written.
+  --metrics      process 0 appends a JSON line per step to FILE; - is standard output, the default.
+
+Needs jax and numpy; orbax-checkpoint with --checkpoints.
+"""
+import argparse
+import hashlib
+import json
+import math
+import os
+import signal
+import sys
+import time
+
+here = os.path.dirname(os.path.abspath(__file__))
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--data")
+    p.add_argument("--steps", type=int)
+    p.add_argument("--checkpoints")
+    p.add_argument("--every", type=int, default=0)
+    p.add_argument("--metrics", default="-")
+    p.add_argument("--profile")
+    p.add_argument("--coordinator")
+    p.add_argument("--processes", type=int)
+    p.add_argument("--process", type=int)
+    p.add_argument("--cpu-devices", type=int, help="devices of this process on the CPU, for a try without accelerators")
+    return p.parse_args()
+
+
+args = arguments()
+if args.cpu_devices:
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={args.cpu_devices}"
+
+import jax
+import numpy as np
+from jax import export
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+job = json.load(open(os.path.join(here, "job.json")))
+
+
+def connect():
+    """Joins the other processes, where there are any."""
+    if args.cpu_devices:
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    if args.coordinator:
+        jax.distributed.initialize(args.coordinator, args.processes, args.process)
+    elif args.processes != 1 and any(v in os.environ for v in ("SLURM_JOB_ID", "OMPI_COMM_WORLD_SIZE", "JOB_COMPLETION_INDEX", "TPU_WORKER_HOSTNAMES", "MEGASCALE_COORDINATOR_ADDRESS")):
+        jax.distributed.initialize()
+
+
+# Random numbers, as ppc run makes them: number i of a stream is threefry2x32 of i under a key of seed and name.
+
+
+def threefry(k0, k1, i):
+    rotations = ((13, 15, 26, 6), (17, 29, 16, 24))
+    keys = [np.uint32(k0), np.uint32(k1), np.uint32(0x1BD11BDA ^ k0 ^ k1)]
+    x0 = (i >> np.uint64(32)).astype(np.uint32) + keys[0]
+    x1 = i.astype(np.uint32) + keys[1]
+    for r in range(5):
+        for n in rotations[r % 2]:
+            x0 = x0 + x1
+            x1 = ((x1 << np.uint32(n)) | (x1 >> np.uint32(32 - n))) ^ x0
+        x0 = x0 + keys[(r + 1) % 3]
+        x1 = x1 + keys[(r + 2) % 3] + np.uint32(r + 1)
+    return x0.astype(np.uint64) << np.uint64(32) | x1.astype(np.uint64)
+
+
+def bits(name, i):
+    h = hashlib.sha256(int(job["seed"]).to_bytes(8, "little") + name.encode()).digest()
+    with np.errstate(over="ignore"):
+        return threefry(int.from_bytes(h[:4], "little"), int.from_bytes(h[4:8], "little"), i.astype(np.uint64))
+
+
+def uniform(name, i):
+    return ((bits(name, i) >> np.uint64(12)).astype(np.float64) + 0.5) / 2.0**52
+
+
+def quantile(u):
+    """The inverse of the standard normal distribution: algorithm AS 241 of Wichura, to 1e-16."""
+    q = u - 0.5
+    near = np.abs(q) <= 0.425
+    a = (3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3)
+    b = (1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3, 2.1213794301586595867e4, 3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3)
+    c = (1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0, 3.64784832476320460504e0, 1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4)
+    d = (1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1, 1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9)
+    e = (6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0, 2.96560571828504891230e-1, 2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7)
+    f = (1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2, 7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15)
+    poly = lambda p, x: sum(k * x**n for n, k in enumerate(p))
+    r = 0.180625 - q * q
+    mid = q * poly(a, r) / poly(b, r)
+    r = np.sqrt(-np.log(np.where(near, 0.5, np.minimum(u, 1 - u))))
+    tail = np.where(r <= 5, poly(c, r - 1.6) / poly(d, r - 1.6), poly(e, r - 5) / poly(f, r - 5))
+    return np.where(near, mid, np.where(q < 0, -tail, tail))
+
+
+def initial(init, name, i):
+    word, _, rest = init.partition("(")
+    x = [float(v) for v in rest.rstrip(")").split(",")] if rest else []
+    if word in ("zeros", "ones", "constant"):
+        return np.full(i.shape, {"zeros": 0.0, "ones": 1.0}.get(word, x[0] if x else 0.0))
+    return x[0] * quantile(uniform(name, i)) if word == "normal" else x[0] + (x[1] - x[0]) * uniform(name, i)
+
+
+def sample(p, name, i):
+    if np.issubdtype(dtype(p), np.integer) or dtype(p) == bool:
+        limit = p["max"] if p.get("max", 0) > 0 and dtype(p) != bool else 2
+        b = bits(name, i)
+        low = (b & np.uint64(0xFFFFFFFF)) * np.uint64(limit) >> np.uint64(32)
+        return ((b >> np.uint64(32)) * np.uint64(limit) + low) >> np.uint64(32)
+    return quantile(uniform(name, i))
+
+
+def dtype(p):
+    return jax.numpy.dtype(p["dtype"])
+
+
+# Arrays, made shard by shard: no process holds more than its own.
+
+
+def places(shape, index):
+    """The flat places of the elements of a slice."""
+    strides = [math.prod(shape[d + 1:]) for d in range(len(shape))]
+    flat = np.zeros((), np.uint64)
+    for d, s in enumerate(index):
+        n = np.arange(*s.indices(shape[d]), dtype=np.uint64) * np.uint64(strides[d])
+        flat = flat[..., None] + n
+    return flat
+
+
+def make(p, of):
+    """The array of port p whose elements at flat places of gives."""
+    shape = tuple(p["shape"])
+    one = lambda index: np.asarray(of(places(shape, index))).astype(dtype(p))
+    return jax.make_array_from_callback(shape, sharding(p), one)
+
+
+def sharding(p):
+    return NamedSharding(mesh, PartitionSpec(*[tuple(axes) or None for axes in p["spec"]]))
+
+
+def begin(p):
+    """The first value of a parameter."""
+    if p["kind"] == "step":
+        return make(p, lambda i: np.zeros(i.shape))
+    if p["file"]:
+        whole = np.load(os.path.join(here, p["file"]), mmap_mode="r").reshape(-1)
+        return make(p, lambda i: whole[(i + np.uint64(p["first"])).astype(np.int64)])
+    return make(p, lambda i: initial(p["init"] or "zeros", p["name"], i + np.uint64(p["first"])))
+
+
+def batches():
+    """How to get batch n of an input: from the data, or from the seed."""
+    if not args.data:
+        return lambda p, n: lambda i: sample(p, p["name"] if n == 0 else f"{p['name']}@{n}", i)
+    if os.path.isdir(args.data):
+        arrays = {p["name"]: np.load(os.path.join(args.data, p["name"] + ".npy"), mmap_mode="r") for p in job["params"] if p["kind"] == "input"}
+    else:
+        arrays = np.load(args.data)
+        arrays = {name: arrays[name] for name in arrays.files}
+
+    def batch(p, n):
+        a = arrays[p["name"]]
+        if n >= a.shape[0]:
+            sys.exit(f"run.py: {args.data}: {p['name']} has {a.shape[0]} batches, step {step} takes number {n}")
+        flat = a[n].reshape(-1)
+        return lambda i: flat[i.astype(np.int64)]
+
+    return batch
+
+
+def feed(p, n, get):
+    """Input p of step n, counted from 0: its accumulated batches on a leading axis where there are several."""
+    if p["batches"] == 1:
+        return make(p, get(p, n))
+    each = math.prod(p["shape"][1:])
+
+    def of(i):
+        which = i // np.uint64(each)
+        out = np.zeros(i.shape)
+        for k in np.unique(which):
+            at = which == k
+            out[at] = np.asarray(get(p, n * p["batches"] + int(k))(i[at] % np.uint64(each)))
+        return out
+
+    return make(p, of)
+
+
+def program():
+    """The step as a function of its parameters, compiled for all devices by jax.jit."""
+    from jax._src.interpreters import mlir  # the one thing that jax.export has no name for: text to its portable form
+    from jax._src.lib import xla_client
+
+    with mlir.make_ir_context():
+        module = mlir.ir.Module.parse(open(os.path.join(here, "program.mlir")).read())
+        code = mlir.module_to_bytecode(module)
+    aval = lambda p: jax.core.ShapedArray(tuple(p["shape"]), dtype(p))
+    ins, outs = tuple(aval(p) for p in job["params"]), tuple(aval(p) for p in job["results"])
+    tree = lambda xs: jax.tree.structure(xs)
+    known = dict(
+        fun_name=job["name"], in_tree=tree(((0,) * len(ins), {})), in_avals=ins, out_tree=tree((0,) * len(outs)), out_avals=outs,
+        _has_named_shardings=True, _in_named_shardings=(None,) * len(ins), _out_named_shardings=(None,) * len(outs),
+        in_shardings_hlo=(None,) * len(ins), out_shardings_hlo=(None,) * len(outs), nr_devices=job["devices"],
+        platforms=(jax.devices()[0].platform,), ordered_effects=(), unordered_effects=(), disabled_safety_checks=(),
+        mlir_module_serialized=xla_client._xla.mlir.serialize_portable_artifact(code, version()), calling_convention_version=export.maximum_supported_calling_convention_version,
+        module_kept_var_idx=tuple(range(len(ins))), uses_global_constants=False, _get_vjp=None)
+    import dataclasses
+
+    exported = export.Exported(**{f.name: known[f.name] for f in dataclasses.fields(export.Exported)})
+    donated = tuple(r["alias"] for r in job["results"] if r["alias"] >= 0)
+    return jax.jit(lambda *xs: exported.call(*xs), donate_argnums=donated,
+                   in_shardings=tuple(map(sharding, job["params"])), out_shardings=tuple(map(sharding, job["results"])))
+
+
+def version():
+    from jaxlib.mlir.dialects import stablehlo
+
+    return stablehlo.get_version_from_compatibility_requirement(stablehlo.StablehloCompatibilityRequirement.WEEK_4)
+
+
+class Checkpoints:
+    """State in a folder that all processes see, written by orbax behind the next steps."""
+
+    def __init__(self, folder):
+        self.manager = None
+        if folder:
+            import orbax.checkpoint as ocp
+
+            self.ocp = ocp
+            self.manager = ocp.CheckpointManager(os.path.abspath(folder), options=ocp.CheckpointManagerOptions(max_to_keep=2, enable_async_checkpointing=True))
+
+    def restore(self, state):
+        """The newest checkpoint as state has its shardings, and its step; state and 0 where there is none."""
+        if not self.manager or self.manager.latest_step() is None:
+            return state, 0
+        n = self.manager.latest_step()
+        like = {k: jax.ShapeDtypeStruct(v.shape, v.dtype, sharding=v.sharding) for k, v in state.items()}
+        return self.manager.restore(n, args=self.ocp.args.StandardRestore(like)), n
+
+    def save(self, n, state, wait=False):
+        if self.manager and self.manager.latest_step() != n:
+            self.manager.save(n, args=self.ocp.args.StandardSave(state))
+        if self.manager and wait:
+            self.manager.wait_until_finished()
+
+
+stopping = False
+
+
+def stop(*_):
+    global stopping
+    stopping = True
+
+
+def agreed(flag):
+    """Whether some process says so: all do the same then."""
+    if jax.process_count() == 1:
+        return flag
+    from jax.experimental import multihost_utils
+
+    return bool(multihost_utils.process_allgather(np.array(flag)).any())
+
+
+def main():
+    global mesh, step
+    connect()
+    sizes = [n for _, n in job["mesh"]]
+    if jax.device_count() != job["devices"]:
+        sys.exit(f"run.py: the program is for {job['devices']} devices, {jax.process_count()} processes have {jax.device_count()}")
+    mesh = Mesh(np.array(jax.devices()).reshape(sizes), [name for name, _ in job["mesh"]])
+    signal.signal(signal.SIGTERM, stop)
+    run, get, checkpoints = program(), batches(), Checkpoints(args.checkpoints)
+    params = job["params"]
+    kept = [i for i, p in enumerate(params) if p["kind"] not in ("input", "step")]
+    values, first = checkpoints.restore({str(i): begin(params[i]) for i in kept})
+    steps = args.steps if args.steps is not None else job["steps"]
+    out = sys.stdout if args.metrics == "-" else open(args.metrics, "a") if jax.process_index() == 0 else None
+    if args.profile:
+        jax.profiler.start_trace(args.profile)
+    last = first
+    for step in range(first, max(steps, 1)):
+        began = time.time()
+        xs = [values[str(i)] if str(i) in values else make(p, lambda i: np.full(i.shape, step)) if p["kind"] == "step" else feed(p, step, get) for i, p in enumerate(params)]
+        results = run(*xs)
+        line = {"step": step + 1}
+        for r, v in zip(job["results"], results):
+            if r["alias"] >= 0:
+                values[str(r["alias"])] = v
+            elif not r["shape"]:
+                line[r["name"]] = float(v.addressable_data(0))
+        line["s"] = round(time.time() - began, 4)
+        if jax.process_index() == 0:
+            print(json.dumps(line), file=out, flush=True)
+        last = step + 1
+        halt = agreed(stopping)
+        if halt or args.every and last % args.every == 0:
+            checkpoints.save(last, values, wait=halt)
+        if halt:
+            break
+    checkpoints.save(last, values, wait=True)
+    if args.profile:
+        jax.profiler.stop_trace()
+    if args.cpu_devices and os.environ.get("PPC_RESULTS"):  # for a comparison with other engines
+        parts = {f"{'param' if r['alias'] >= 0 else 'out'}{i}": np.asarray(jax.device_get(v)) for i, (r, v) in enumerate(zip(job["results"], results)) if v.is_fully_addressable}
+        np.savez(os.environ["PPC_RESULTS"], **parts)
+
+
+main()
