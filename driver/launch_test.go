@@ -1,0 +1,140 @@
+package driver
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ppc/internal/atomicfile"
+)
+
+// jobPython is a python with jax, for jobs.
+func jobPython(t *testing.T) string {
+	t.Helper()
+	python := os.Getenv("PPC_PYTHON")
+	if python == "" {
+		t.Skip("no python with jax: set PPC_PYTHON")
+	}
+	return python
+}
+
+// TestLaunch: the parameters of a job have the shapes and shardings of the program.
+func TestLaunch(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "job")
+	if err := Launch(t.Context(), &Source{File: "../examples/llama.pp"}, LaunchOptions{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "job.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var j job
+	if err := json.Unmarshal(text, &j); err != nil {
+		t.Fatal(err)
+	}
+	if j.Devices != 8 || j.Steps != 3 || fmt.Sprint(j.Mesh) != "[[stage 4] [fsdp 2]]" {
+		t.Errorf("%d devices, %d steps, mesh %v, want 8, 3 and stage 4, fsdp 2", j.Devices, j.Steps, j.Mesh)
+	}
+	for _, p := range j.Params {
+		if p.Name == "table" && (p.DType != "float32" || fmt.Sprint(p.Shape, p.Spec) != "[512 64] [[] [fsdp]]" || p.Init != "normal(0.02)") {
+			t.Errorf("%+v, want float32[512, 64], the second dimension sharded along fsdp, normal(0.02)", p)
+		}
+	}
+	for _, name := range []string{"program.mlir", "run.py", "slurm.sh", "gke.yaml", "ssh.sh"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestJob: one process with all devices, two with half of them each, and goroutines
+// have the same losses.
+func TestJob(t *testing.T) {
+	python := jobPython(t)
+	if os.Getenv("PPC_ENGINES") != "all" {
+		t.Skip("PPC_ENGINES is not all")
+	}
+	dir := filepath.Join(t.TempDir(), "job")
+	three := 3
+	src := &Source{File: "../examples/llama.pp"}
+	if err := Launch(t.Context(), src, LaunchOptions{Dir: dir, Steps: &three}); err != nil {
+		t.Fatal(err)
+	}
+	var want []float64
+	_, err := Run(t.Context(), src, RunOptions{Steps: &three, Step: func(s *Step) { want = append(want, s.Loss().literal.Float(0)) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, processes := range []int{1, 2} {
+		got := runJob(t, python, dir, processes, 8/processes)
+		if len(got) != len(want) {
+			t.Fatalf("%d processes: %d steps, want %d", processes, len(got), len(want))
+		}
+		for i := range got {
+			if math.Abs(got[i]-want[i]) > 1e-4 {
+				t.Errorf("%d processes, step %d: loss %v, on goroutines %v", processes, i+1, got[i], want[i])
+			}
+		}
+	}
+}
+
+// runJob runs the job in dir on processes of so many devices, and returns the losses.
+func runJob(t *testing.T, python, dir string, processes, devices int, flags ...string) []float64 {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	outs := make([]bytes.Buffer, processes)
+	var cmds []*exec.Cmd
+	for i := range processes {
+		args := append([]string{filepath.Join(dir, "run.py"), "--cpu-devices", fmt.Sprint(devices), "--processes", fmt.Sprint(processes)}, flags...)
+		if processes > 1 {
+			args = append(args, "--coordinator", address, "--process", fmt.Sprint(i))
+		}
+		cmd := exec.CommandContext(t.Context(), python, args...)
+		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &outs[i], &outs[i], 10*time.Second
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		cmds = append(cmds, cmd)
+	}
+	for i, cmd := range cmds {
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("process %d: %v\n%s", i, err, outs[i].String())
+		}
+	}
+	var losses []float64
+	for s := bufio.NewScanner(&outs[0]); s.Scan(); {
+		var line struct {
+			Loss *float64 `json:"loss"`
+		}
+		if strings.HasPrefix(s.Text(), "{") && json.Unmarshal(s.Bytes(), &line) == nil && line.Loss != nil {
+			losses = append(losses, *line.Loss)
+		}
+	}
+	return losses
+}
+
+// A folder that cannot be written is named.
+func TestLaunchNowhere(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := atomicfile.WriteBytes(t.Context(), file, nil); err != nil {
+		t.Fatal(err)
+	}
+	err := Launch(t.Context(), &Source{File: "../examples/simple.pp"}, LaunchOptions{Dir: file})
+	if err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("%v, want the folder", err)
+	}
+}
