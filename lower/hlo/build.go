@@ -32,6 +32,9 @@ func (b *body) instruction(in *instrText) *node {
 		b.failAt(in.opAt, "%s has %d operands, want at least %d", in.opcode, len(in.operands), least)
 		return none
 	}
+	if b.grammatical(in); b.err != nil {
+		return none
+	}
 	operands := make([]*node, len(in.operands))
 	for i, o := range in.operands {
 		operands[i] = b.operand(o)
@@ -45,6 +48,9 @@ func (b *body) instruction(in *instrText) *node {
 	}
 	if b.err != nil {
 		return none
+	}
+	if in.shape != nil && in.opcode == "tuple" && !shapesAgree(in.shape.typ, n.typ) {
+		return b.unknown(in, operands)
 	}
 	if in.shape != nil && !shapesAgree(in.shape.typ, n.typ) {
 		b.failAt(in.at, "%s is %s, its operands make %s", in.name, bareShape(in.shape.typ), bareShape(n.typ))

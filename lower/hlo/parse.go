@@ -3,6 +3,7 @@ package hlo
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -107,9 +108,56 @@ func (p *parser) unreached(c *computationText) {
 var headerAttrs = []string{"alias_passthrough_params", "allow_spmd_sharding_propagation_to_output", "allow_spmd_sharding_propagation_to_parameters", "buffer_donor",
 	"debug_attributes", "entry_computation_layout", "frontend_attributes", "input_output_alias", "is_scheduled", "num_partitions", "origin_recovery_table", "replica_count"}
 
+// headerChecks say what the values of those kept as text are.
+var headerChecks = map[string]func(text string) error{
+	"is_scheduled":                                  boolean,
+	"alias_passthrough_params":                      boolean,
+	"allow_spmd_sharding_propagation_to_output":     booleans,
+	"allow_spmd_sharding_propagation_to_parameters": booleans,
+	"debug_attributes":                              debugAttributes,
+}
+
+// booleans is true, false, or a list of them.
+func booleans(text string) error {
+	if text == "true" || text == "false" {
+		return nil
+	}
+	parts, err := elements(text)
+	for _, s := range parts {
+		if err == nil {
+			err = boolean(s)
+		}
+	}
+	return err
+}
+
+var logMode = regexp.MustCompile(`log_mode=([^,})\s]*)`)
+
+// debugAttributes looks at the ways in which values are logged.
+func debugAttributes(text string) error {
+	for _, m := range logMode.FindAllStringSubmatch(text, -1) {
+		if err := oneOf("default")(m[1]); err != nil {
+			return fmt.Errorf("log_mode: %w", err)
+		}
+	}
+	return nil
+}
+
 func (p *parser) header(text *moduleText) {
+	seen := make(map[string]bool)
 	for _, a := range text.attrs {
 		var err error
+		if seen[a.name] {
+			err = fmt.Errorf("attribute %s is given twice", a.name)
+		}
+		seen[a.name] = true
+		if check := headerChecks[a.name]; check != nil && err == nil {
+			err = check(a.text)
+		}
+		if err != nil {
+			p.failAt(a.at, "%v", err)
+			return
+		}
 		switch a.name {
 		case "num_partitions", "replica_count":
 			var n int
@@ -215,7 +263,10 @@ func parseAliases(text string) ([]alias, error) {
 			a.paramIndex = s.ints("{", "}")
 		}
 		if s.accept(",") {
-			a.must = s.word("an alias kind") == "must-alias"
+			kind := s.word("an alias kind")
+			if a.must = kind == "must-alias"; !a.must && kind != "may-alias" && s.err == nil {
+				s.fail("want may-alias or must-alias, found %s", kind)
+			}
 		}
 		s.expect(")")
 		out = append(out, a)
@@ -441,6 +492,14 @@ func shapesAgree(t, u *ir.Type) bool {
 
 // operand is the node that an operand names.
 func (b *body) operand(o operandText) *node {
+	n := b.operandNode(o)
+	if o.shape != nil && b.err == nil && !shapesAgree(o.shape.typ, n.typ) {
+		b.failAt(o.at, "the operand is %s, the text before it says %s", bareShape(n.typ), bareShape(o.shape.typ))
+	}
+	return n
+}
+
+func (b *body) operandNode(o operandText) *node {
 	if o.nested != nil {
 		return b.instruction(o.nested)
 	}

@@ -147,5 +147,5 @@ func printable(t *ir.Type) bool {
 	case ir.OpaqueType:
 		return t.Text == "opaque[]" || strings.HasPrefix(t.Text, "b(")
 	}
-	return t.Kind == ir.TensorType || t.Kind == ir.TokenType
+	return t.Kind == ir.TensorType && t.Quant == nil || t.Kind == ir.TokenType
 }

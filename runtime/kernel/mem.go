@@ -145,7 +145,7 @@ func Check(t *ir.Type) error {
 	case !t.IsStatic():
 		return fmt.Errorf("%s has a size that is not known", t)
 	case !supported[t.Elem]:
-		return fmt.Errorf("%s: there is nothing here that computes with elements of type %s", t, t.Elem)
+		return fmt.Errorf("%s: there is nothing here that computes with elements of type %s", t, t.ElemText())
 	}
 	return nil
 }

@@ -1,0 +1,277 @@
+package hlo
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ppc/ir"
+)
+
+// A grammar is what HLO's text may say of an opcode: how many operands it has, or
+// anyNumber, and its attributes, the required ones with an exclamation mark.
+type grammar struct {
+	operands int
+	attrs    string
+}
+
+const anyNumber = -1
+
+// everyInstruction are the attributes that any instruction may have.
+const everyInstruction = "backend_config control-predecessors frontend_attributes metadata origin parameter_replication sharding statistics"
+
+// grammars are those of all opcodes but for the ones that split an operation in
+// time, whose attributes are those of the operation, and for conditional, which
+// has two forms.
+var grammars = map[string]grammar{
+	"abs":                      {1, ""},
+	"acos":                     {1, "result_accuracy"},
+	"acosh":                    {1, "result_accuracy"},
+	"add":                      {2, ""},
+	"add-dependency":           {2, ""},
+	"after-all":                {anyNumber, ""},
+	"all-gather":               {anyNumber, "channel_id constrain_layout dimensions! replica_groups use_global_device_ids"},
+	"all-gather-done":          {1, ""},
+	"all-gather-start":         {anyNumber, "channel_id constrain_layout dimensions! replica_groups use_global_device_ids"},
+	"all-reduce":               {anyNumber, "channel_id constrain_layout mode replica_groups to_apply! use_global_device_ids"},
+	"all-reduce-done":          {1, ""},
+	"all-reduce-start":         {anyNumber, "channel_id constrain_layout mode replica_groups to_apply! use_global_device_ids"},
+	"all-to-all":               {anyNumber, "channel_id constrain_layout dimensions replica_groups"},
+	"and":                      {2, ""},
+	"asin":                     {1, "result_accuracy"},
+	"asinh":                    {1, "result_accuracy"},
+	"async-done":               {1, "async_execution_thread calls"},
+	"atan2":                    {2, ""},
+	"atanh":                    {1, "result_accuracy"},
+	"batch-norm-grad":          {5, "epsilon! feature_index!"},
+	"batch-norm-inference":     {5, "epsilon! feature_index!"},
+	"batch-norm-training":      {3, "epsilon! feature_index!"},
+	"bitcast":                  {1, ""},
+	"bitcast-convert":          {1, ""},
+	"broadcast":                {1, "dimensions"},
+	"call":                     {anyNumber, "is_composite to_apply!"},
+	"cbrt":                     {1, "result_accuracy"},
+	"ceil":                     {1, ""},
+	"cholesky":                 {1, "lower"},
+	"clamp":                    {3, ""},
+	"collective-broadcast":     {anyNumber, "channel_id has_dynamic_root replica_groups"},
+	"collective-permute":       {anyNumber, "channel_id slice_sizes source_target_pairs!"},
+	"collective-permute-done":  {1, ""},
+	"collective-permute-start": {anyNumber, "channel_id slice_sizes source_target_pairs!"},
+	"compare":                  {2, "direction! order type"},
+	"complex":                  {2, ""},
+	"concatenate":              {anyNumber, "dimensions!"},
+	"convert":                  {1, ""},
+	"convolution":              {anyNumber, "algorithm batch_group_count block_scaling_config convolution_kind dim_labels! feature_group_count operand_precision sparsity_config window"},
+	"copy":                     {1, ""},
+	"copy-done":                {1, ""},
+	"copy-start":               {1, "cross_program_prefetch_index"},
+	"cosh":                     {1, "result_accuracy"},
+	"cosine":                   {1, "result_accuracy"},
+	"count-leading-zeros":      {1, ""},
+	"custom-call":              {anyNumber, "api_version batch_group_count called_computations custom_call_has_side_effect custom_call_target! dim_labels feature_group_count literal operand_layout_constraints operand_precision output_to_operand_aliasing padding_type schedule to_apply window"},
+	"divide":                   {2, ""},
+	"domain":                   {1, "domain!"},
+	"dot":                      {anyNumber, "algorithm block_scaling_config lhs_batch_dims lhs_contracting_dims operand_precision rhs_batch_dims rhs_contracting_dims sparsity_config"},
+	"dynamic-reshape":          {anyNumber, ""},
+	"dynamic-slice":            {anyNumber, "dynamic_slice_sizes!"},
+	"dynamic-update-slice":     {anyNumber, ""},
+	"erf":                      {1, "result_accuracy"},
+	"exponential":              {1, "result_accuracy"},
+	"exponential-minus-one":    {1, "result_accuracy"},
+	"fft":                      {1, "fft_length! fft_type!"},
+	"floor":                    {1, ""},
+	"fusion":                   {anyNumber, "calls! kind! output_to_operand_aliasing"},
+	"gather":                   {2, "collapsed_slice_dims! index_vector_dim! indices_are_sorted offset_dims! operand_batching_dims slice_sizes! start_index_map! start_indices_batching_dims"},
+	"get-dimension-size":       {1, "dimensions!"},
+	"get-tuple-element":        {1, "index!"},
+	"imag":                     {1, ""},
+	"infeed":                   {1, "infeed_config"},
+	"iota":                     {anyNumber, "iota_dimension!"},
+	"is-finite":                {1, ""},
+	"log":                      {1, "result_accuracy"},
+	"log-plus-one":             {1, "result_accuracy"},
+	"logistic":                 {1, "result_accuracy"},
+	"map":                      {anyNumber, "dimensions to_apply!"},
+	"maximum":                  {2, ""},
+	"minimum":                  {2, ""},
+	"mulhi":                    {2, ""},
+	"multiply":                 {2, ""},
+	"negate":                   {1, ""},
+	"not":                      {1, ""},
+	"opt-barrier":              {1, ""},
+	"or":                       {2, ""},
+	"outfeed":                  {2, "outfeed_config outfeed_shape"},
+	"pad":                      {2, "padding!"},
+	"partition-id":             {0, ""},
+	"popcnt":                   {1, ""},
+	"power":                    {2, ""},
+	"ragged-all-to-all":        {anyNumber, "channel_id dimensions replica_groups"},
+	"ragged-dot":               {anyNumber, "lhs_batch_dims lhs_contracting_dims lhs_ragged_dims operand_precision rhs_batch_dims rhs_contracting_dims rhs_group_dims"},
+	"real":                     {1, ""},
+	"recv":                     {1, "channel_id is_host_transfer"},
+	"recv-done":                {1, "channel_id is_host_transfer"},
+	"reduce":                   {anyNumber, "dimensions! to_apply!"},
+	"reduce-precision":         {1, "exponent_bits! mantissa_bits!"},
+	"reduce-scatter":           {anyNumber, "channel_id constrain_layout dimensions! mode replica_groups to_apply! use_global_device_ids"},
+	"reduce-window":            {anyNumber, "to_apply! window"},
+	"remainder":                {2, ""},
+	"replica-id":               {0, ""},
+	"reshape":                  {1, "inferred_dimension"},
+	"reverse":                  {1, "dimensions!"},
+	"rng":                      {anyNumber, "distribution!"},
+	"rng-bit-generator":        {1, "algorithm!"},
+	"rng-get-and-update-state": {anyNumber, "delta!"},
+	"round-nearest-afz":        {1, ""},
+	"round-nearest-even":       {1, ""},
+	"rsqrt":                    {1, "result_accuracy"},
+	"scaled-dot":               {anyNumber, "algorithm lhs_batch_dims lhs_contracting_dims operand_precision rhs_batch_dims rhs_contracting_dims"},
+	"scan":                     {anyNumber, "dimensions! is_associative is_reverse num_carries! to_apply!"},
+	"scatter":                  {anyNumber, "index_vector_dim! indices_are_sorted input_batching_dims inserted_window_dims! scatter_dims_to_operand_dims! scatter_indices_batching_dims to_apply! unique_indices update_window_dims!"},
+	"select":                   {3, ""},
+	"select-and-scatter":       {3, "scatter! select! window"},
+	"send":                     {2, "channel_id is_host_transfer"},
+	"send-done":                {1, "channel_id is_host_transfer"},
+	"set-dimension-size":       {2, "dimensions!"},
+	"shift-left":               {2, ""},
+	"shift-right-arithmetic":   {2, ""},
+	"shift-right-logical":      {2, ""},
+	"sign":                     {1, ""},
+	"sine":                     {1, "result_accuracy"},
+	"sinh":                     {1, "result_accuracy"},
+	"slice":                    {1, "slice!"},
+	"sort":                     {anyNumber, "dimensions! is_stable to_apply!"},
+	"sqrt":                     {1, "result_accuracy"},
+	"stochastic-convert":       {2, ""},
+	"subtract":                 {2, ""},
+	"tan":                      {1, "result_accuracy"},
+	"tanh":                     {1, "result_accuracy"},
+	"topk":                     {1, "is_stable k! largest"},
+	"transpose":                {1, "dimensions!"},
+	"triangular-solve":         {2, "left_side lower transpose_a unit_diagonal"},
+	"while":                    {1, "body! condition!"},
+	"xor":                      {2, ""},
+	"tuple":                    {anyNumber, ""},
+}
+
+// grammatical checks in against the grammar of its opcode.
+func (b *body) grammatical(in *instrText) {
+	g, known := grammars[in.opcode]
+	seen := make(map[string]bool)
+	allowed := strings.Fields(everyInstruction + " " + strings.ReplaceAll(g.attrs, "!", ""))
+	for _, a := range in.attrs {
+		switch {
+		case seen[a.name]:
+			b.failAt(a.at, "attribute %s is given twice", a.name)
+		case known && instructionAttrs[a.name] && !slices.Contains(allowed, a.name):
+			b.failAt(a.at, "%s has no attribute %s; its own are %s", in.opcode, a.name, listed(g))
+		}
+		seen[a.name] = true
+		if err := b.valueFits(a); err != nil {
+			b.failAt(a.at, "%s: %v", a.name, err)
+		}
+	}
+	for _, name := range strings.Fields(g.attrs) {
+		if name, required := strings.CutSuffix(name, "!"); required && !seen[name] {
+			b.failAt(in.opAt, "%s has no %s", in.opcode, name)
+		}
+	}
+	if n := len(in.operands); known && g.operands != anyNumber && n != g.operands {
+		b.failAt(in.opAt, "%s has %d operands, want %d", in.opcode, n, g.operands)
+	}
+}
+
+func listed(g grammar) string {
+	if g.attrs == "" {
+		return "none"
+	}
+	return strings.Join(strings.Fields(strings.ReplaceAll(g.attrs, "!", "")), ", ")
+}
+
+// valueFits checks the value of an attribute that is carried through: by the row of
+// another op that has it, or by what kind of value it is.
+func (b *body) valueFits(a attrText) error {
+	if f := valueChecks[a.name]; f != nil {
+		return f(a.text)
+	}
+	for _, f := range devices {
+		if f.name == a.name {
+			if err := f.parse(new(ir.Module), a.text, new(ir.Attrs)); !errors.Is(err, errBeyond) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// devices are the fields that list devices, which are read of every opcode.
+var devices = []field{groups(), pairs()}
+
+func oneOf(words ...string) func(string) error {
+	return func(text string) error {
+		if !slices.Contains(words, text) {
+			return fmt.Errorf("want one of %s, found %s", strings.Join(words, ", "), text)
+		}
+		return nil
+	}
+}
+
+func integer(text string) error {
+	_, err := parseInt(text)
+	return err
+}
+
+func float(text string) error {
+	if _, err := strconv.ParseFloat(text, 64); err != nil {
+		return fmt.Errorf("want a number, found %s", text)
+	}
+	return nil
+}
+
+func integers(text string) error {
+	_, err := parseInts(text)
+	return err
+}
+
+var boolean = oneOf("true", "false")
+
+// valueChecks say what the values of attributes are that are carried through where
+// no row reads them.
+var valueChecks = map[string]func(text string) error{
+	"kind":                         oneOf("kLoop", "kInput", "kOutput", "kCustom"),
+	"distribution":                 oneOf("rng_uniform", "rng_normal"),
+	"is_composite":                 boolean,
+	"is_host_transfer":             boolean,
+	"constrain_layout":             boolean,
+	"custom_call_has_side_effect":  boolean,
+	"use_global_device_ids":        boolean,
+	"has_dynamic_root":             boolean,
+	"is_reverse":                   boolean,
+	"is_stable":                    boolean,
+	"largest":                      boolean,
+	"lower":                        boolean,
+	"left_side":                    boolean,
+	"unit_diagonal":                boolean,
+	"channel_id":                   integer,
+	"feature_index":                integer,
+	"delta":                        integer,
+	"k":                            integer,
+	"num_carries":                  integer,
+	"index":                        integer,
+	"index_vector_dim":             integer,
+	"feature_group_count":          integer,
+	"batch_group_count":            integer,
+	"inferred_dimension":           integer,
+	"cross_program_prefetch_index": integer,
+	"epsilon":                      float,
+	"dimensions":                   integers,
+	"fft_length":                   integers,
+	"lhs_batch_dims":               integers,
+	"lhs_contracting_dims":         integers,
+	"lhs_ragged_dims":              integers,
+	"rhs_batch_dims":               integers,
+	"rhs_contracting_dims":         integers,
+	"rhs_group_dims":               integers,
+}
