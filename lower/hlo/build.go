@@ -17,6 +17,11 @@ func (b *body) instruction(in *instrText) *node {
 		b.failAt(in.at, "the computations of this text are used too often: more than %d instructions in all", maxCopies*b.instrs+1000)
 		return none
 	}
+	if in.opcode == "parameter" || in.opcode == "constant" {
+		if b.grammatical(in); b.err != nil {
+			return none
+		}
+	}
 	if in.opcode == "parameter" {
 		return b.parameter(in)
 	}
@@ -49,7 +54,7 @@ func (b *body) instruction(in *instrText) *node {
 	if b.err != nil {
 		return none
 	}
-	if in.shape != nil && in.opcode == "tuple" && !shapesAgree(in.shape.typ, n.typ) {
+	if in.shape != nil && in.opcode == "tuple" && in.shape.typ.Kind == ir.TupleType && len(in.shape.typ.Elems) == len(operands) && !shapesAgree(in.shape.typ, n.typ) {
 		return b.unknown(in, operands)
 	}
 	if in.shape != nil && !shapesAgree(in.shape.typ, n.typ) {

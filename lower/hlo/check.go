@@ -3,6 +3,7 @@ package hlo
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,8 +46,23 @@ func checkAccuracy(in *instrText, text string) error {
 	return accuracy().parse(nil, text, new(ir.Attrs))
 }
 
-// checkSharding counts the devices of {devices=[2,2]0,1,2,3}.
+// shardingWords are the words of shardings; names of axes are in quotes.
+var shardingWords = []string{"T", "device", "device_id", "device_ids", "devices", "last_tile_dim_replicate", "last_tile_dims", "manual", "max", "maximal", "maximal_mesh", "mesh",
+	"metadata", "min", "replicated", "shard_as", "shard_like", "unknown", "unreduced"}
+
+var (
+	shardingWord   = regexp.MustCompile(`[A-Za-z_]+`)
+	shardingValues = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'[^']*'|(?:op_type|op_name|source_file|source_line|stack_frame_id)=`)
+)
+
+// checkSharding looks at the words of a sharding, and counts the devices of {devices=[2,2]0,1,2,3}.
 func checkSharding(_ *instrText, text string) error {
+	bare := shardingValues.ReplaceAllString(text, "")
+	for _, word := range shardingWord.FindAllString(bare, -1) {
+		if !slices.Contains(shardingWords, word) {
+			return fmt.Errorf("%s says nothing of a sharding%s", word, hint(word, shardingWords))
+		}
+	}
 	s := &scanner{src: text, pos: 1, end: max(len(text)-1, 1)}
 	if !s.keyword("devices") || !s.accept("=") {
 		return nil
@@ -100,7 +116,9 @@ func checkLabels(_ *instrText, text string) error {
 func checkConstraints(in *instrText, text string) error {
 	s := &scanner{src: text, end: len(text)}
 	s.expect("{")
+	n := 0
 	for i := 0; !s.accept("}") && s.err == nil; i++ {
+		n++
 		if i > 0 {
 			s.expect(",")
 		}
@@ -111,6 +129,9 @@ func checkConstraints(in *instrText, text string) error {
 	}
 	if s.err != nil {
 		return fmt.Errorf("%s", s.err.Msg)
+	}
+	if n != len(in.operands) {
+		return fmt.Errorf("%s for %d operands", ir.Counted(n, "constraint"), len(in.operands))
 	}
 	return nil
 }
@@ -124,10 +145,11 @@ func (b *body) checkAsync(in *instrText, operands []*node) {
 	if _, own := otherOpcodes[in.opcode]; !split || own && op != "async" {
 		return
 	}
+	if t := in.shape.typ; !strings.HasSuffix(in.opcode, "-done") && (t.Kind != ir.TupleType || len(t.Elems) < 2 || t.Elems[0].Kind != ir.TupleType) {
+		b.failAt(in.at, "%s is %s, want ((operands), results, …)", in.name, bareShape(t))
+		return
+	}
 	if start {
-		if in.shape.typ.Kind != ir.TupleType || len(in.shape.typ.Elems) < 2 {
-			b.failAt(in.at, "%s is %s, want ((operands), results, …)", in.name, bareShape(in.shape.typ))
-		}
 		return
 	}
 	if len(operands) == 0 {

@@ -3,6 +3,7 @@ package hlo
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,7 +159,7 @@ var grammars = map[string]grammar{
 
 // grammatical checks in against the grammar of its opcode.
 func (b *body) grammatical(in *instrText) {
-	g, known := grammars[in.opcode]
+	g, known := grammarOf(in.opcode)
 	seen := make(map[string]bool)
 	allowed := strings.Fields(everyInstruction + " " + strings.ReplaceAll(g.attrs, "!", ""))
 	for _, a := range in.attrs {
@@ -181,6 +182,27 @@ func (b *body) grammatical(in *instrText) {
 	if n := len(in.operands); known && g.operands != anyNumber && n != g.operands {
 		b.failAt(in.opAt, "%s has %d operands, want %d", in.opcode, n, g.operands)
 	}
+}
+
+// grammarOf is the grammar of an opcode. One that splits an operation in time has the
+// attributes of the operation, and those of the computation that it wraps.
+func grammarOf(opcode string) (grammar, bool) {
+	if g, ok := grammars[opcode]; ok {
+		return g, true
+	}
+	op, split := wrapped(opcode)
+	if !split {
+		return grammar{}, false
+	}
+	g := grammars[op]
+	attrs := strings.ReplaceAll(g.attrs, "!", "") + " async_execution_thread calls"
+	if !strings.HasSuffix(opcode, "-done") {
+		attrs += " output_to_operand_aliasing"
+	}
+	if opcode == "async-start" {
+		attrs = strings.Replace(attrs, "calls", "calls!", 1)
+	}
+	return grammar{anyNumber, attrs}, true
 }
 
 func listed(g grammar) string {
@@ -235,6 +257,55 @@ func integers(text string) error {
 	return err
 }
 
+// booleanList is {true, false}.
+func booleanList(text string) error {
+	parts, err := elements(text)
+	for _, s := range parts {
+		if err == nil {
+			err = boolean(s)
+		}
+	}
+	return err
+}
+
+func oneShape(text string) error {
+	s := &scanner{src: text, end: len(text)}
+	s.shape()
+	if s.space(); s.err == nil && s.pos < s.end {
+		s.fail("found %s after the shape", s.src[s.pos:])
+	}
+	if s.err != nil {
+		return errors.New(s.err.Msg)
+	}
+	return nil
+}
+
+// metadataNames are what metadata say of an instruction: text, or a number.
+var metadataNames = map[string]bool{"deduplicated_name": false, "metadata_payload": false, "op_name": false, "op_type": false, "profile_type": false, "scheduling_name": false,
+	"source_file": false, "source_column": true, "source_end_column": true, "source_end_line": true, "source_line": true, "stack_frame_id": true}
+
+func checkMetadata(text string) error {
+	s := &scanner{src: text, end: len(text)}
+	s.expect("{")
+	for s.err == nil && !s.accept("}") {
+		s.accept(",")
+		name := s.word("a name")
+		isNumber, known := metadataNames[name]
+		if !known && s.err == nil {
+			return fmt.Errorf("%s is none of its names%s", name, hint(name, slices.Sorted(maps.Keys(metadataNames))))
+		}
+		s.expect("=")
+		value := s.value(false)
+		if n, err := strconv.ParseInt(value, 10, 32); s.err == nil && isNumber && (err != nil || n < 0) {
+			return fmt.Errorf("%s is %s, want a number of 31 bits", name, value)
+		}
+	}
+	if s.err != nil {
+		return errors.New(s.err.Msg)
+	}
+	return nil
+}
+
 var boolean = oneOf("true", "false")
 
 // valueChecks say what the values of attributes are that are carried through where
@@ -266,6 +337,9 @@ var valueChecks = map[string]func(text string) error{
 	"inferred_dimension":           integer,
 	"cross_program_prefetch_index": integer,
 	"epsilon":                      float,
+	"parameter_replication":        booleanList,
+	"outfeed_shape":                oneShape,
+	"metadata":                     checkMetadata,
 	"dimensions":                   integers,
 	"fft_length":                   integers,
 	"lhs_batch_dims":               integers,

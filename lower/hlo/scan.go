@@ -2,6 +2,7 @@ package hlo
 
 import (
 	"fmt"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -425,13 +426,19 @@ func (s *scanner) layoutNext() bool {
 		return false
 	}
 	rest := strings.TrimLeft(s.src[s.pos+1:min(s.pos+40, s.end)], " ")
-	return rest != "" && (rest[0] == ':' || rest[0] == '}' || '0' <= rest[0] && rest[0] <= '9')
+	return rest != "" && (rest[0] == ':' || '0' <= rest[0] && rest[0] <= '9')
 }
+
+// layoutTail is what a layout may say after the order of dimensions.
+var layoutTail = regexp.MustCompile(`^\s*(?:D\([^()]*\))?(?:T(?:\([-0-9*, ]+\))+)?(?:L\([0-9]+\))?(?:#\(\w+\))?(?:\*\(\w+\))?(?:E\([0-9]+\))?(?:S\([0-9]+\))?(?:SC(?:\([0-9:, ]*\))+)?(?:P\(.*\))?(?:M\([0-9]+\))?\s*$`)
 
 // checkLayout returns text, or "" where it is the default layout of a tensor
 // of the given rank.
 func checkLayout(text string, rank int) (string, error) {
 	order, rest, _ := strings.Cut(text[1:len(text)-1], ":")
+	if !layoutTail.MatchString(rest) {
+		return "", fmt.Errorf("%s after the order of a layout, want tiles T(…), a tail L(…), types, bits E(…), a memory space S(…) and so on", rest)
+	}
 	var dims []int
 	for _, f := range strings.Split(order, ",") {
 		if f = strings.TrimSpace(f); f == "" {

@@ -94,6 +94,9 @@ func windowParser(known []windowPart) func(text string, as *ir.Attrs) error {
 				return fmt.Errorf("%s is no part of a window", p)
 			}
 			xs, err := parseList(value, "x")
+			if err == nil && slices.Min(xs) < 0 {
+				err = fmt.Errorf("%s is negative", p)
+			}
 			if err != nil {
 				return err
 			}
