@@ -191,6 +191,11 @@ func (b *body) results(in *instrText, kind ir.Kind, operands []*ir.Value, attrs 
 	return ts, true
 }
 
+// elementCounts are the constraints on numbers of elements and operands that HLO's own
+// parser checks. What else an op must keep is for the verifier.
+var elementCounts = map[ir.Kind]string{ir.Reshape: "stablehlo.reshape-C2", ir.Reduce: "stablehlo.reduce-C3", ir.DynamicSlice: "stablehlo.dynamic_slice-C2",
+	ir.DynamicUpdateSlice: "stablehlo.dynamic_update_slice-C4"}
+
 // emit appends an op and returns what it computes.
 func (b *body) emit(in *instrText, kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regions []*ir.Block, results []*ir.Type) *node {
 	if in.shape != nil {
@@ -199,6 +204,11 @@ func (b *body) emit(in *instrText, kind ir.Kind, operands []*ir.Value, attrs ir.
 		}
 	}
 	op := b.builder().At(b.origin(in)).Emit(kind, operands, attrs, regions, results)
+	if label := elementCounts[kind]; label != "" {
+		if _, r := ir.Infer(op); r != nil && r.Label == label {
+			b.failAt(in.at, "%s: %s", in.opcode, r.Msg)
+		}
+	}
 	if len(results) == 1 {
 		return leaf(op.Result().Named(in.name))
 	}
@@ -338,6 +348,7 @@ func (b *body) region(in *instrText, name string, args []*node) *ir.Block {
 
 func (b *body) inline(c *computationText, args []*node) *ir.Block {
 	r := &body{parser: b.parser, f: b.f, block: new(ir.Block)}
+	b.numbered(c)
 	params := c.parameters()
 	if args == nil {
 		for _, in := range params {

@@ -93,6 +93,9 @@ func checkLabels(_ *instrText, text string) error {
 	if !ok || !ok2 {
 		return fmt.Errorf("want dimension numbers such as b0f_0io->b0f, found %s", text)
 	}
+	if len(lhs) != len(rhs) || len(lhs) != len(out) {
+		return fmt.Errorf("%s have %d, %d and %d dimensions, want as many", text, len(lhs), len(rhs), len(out))
+	}
 	for _, part := range []struct{ text, letters string }{{lhs, "bf"}, {rhs, "io"}, {out, "bf"}} {
 		for i := range len(part.text) {
 			c := part.text[i]

@@ -155,6 +155,9 @@ var grammars = map[string]grammar{
 	"while":                    {1, "body! condition!"},
 	"xor":                      {2, ""},
 	"tuple":                    {anyNumber, ""},
+	"parameter":                {0, ""},
+	"constant":                 {0, ""},
+	"conditional":              {anyNumber, "true_computation false_computation branch_computations"},
 }
 
 // grammatical checks in against the grammar of its opcode.
@@ -166,12 +169,17 @@ func (b *body) grammatical(in *instrText) {
 		switch {
 		case seen[a.name]:
 			b.failAt(a.at, "attribute %s is given twice", a.name)
-		case known && instructionAttrs[a.name] && !slices.Contains(allowed, a.name):
+		case known && !instructionAttrs[a.name]:
+			b.failAt(a.at, "%s is no attribute of an instruction%s", a.name, hint(a.name, instructionAttrNames()))
+		case known && !slices.Contains(allowed, a.name):
 			b.failAt(a.at, "%s has no attribute %s; its own are %s", in.opcode, a.name, listed(g))
 		}
 		seen[a.name] = true
 		if err := b.valueFits(a); err != nil {
 			b.failAt(a.at, "%s: %v", a.name, err)
+		}
+		if a.name == "sharding" {
+			b.check(in, a)
 		}
 	}
 	for _, name := range strings.Fields(g.attrs) {
@@ -306,6 +314,23 @@ func checkMetadata(text string) error {
 	return nil
 }
 
+func precisionWords(text string) error {
+	parts, err := elements(text)
+	for _, s := range parts {
+		if err == nil {
+			err = oneOf("default", "high", "highest", "packed_nibble")(strings.ToLower(s))
+		}
+	}
+	return err
+}
+
+// outputAliases is {{0}: (1, {})}: which part of an operand each part of the result
+// shares its memory with.
+func outputAliases(text string) error {
+	_, err := parseAliases(text)
+	return err
+}
+
 var boolean = oneOf("true", "false")
 
 // valueChecks say what the values of attributes are that are carried through where
@@ -340,6 +365,8 @@ var valueChecks = map[string]func(text string) error{
 	"parameter_replication":        booleanList,
 	"outfeed_shape":                oneShape,
 	"metadata":                     checkMetadata,
+	"operand_precision":            precisionWords,
+	"output_to_operand_aliasing":   outputAliases,
 	"dimensions":                   integers,
 	"fft_length":                   integers,
 	"lhs_batch_dims":               integers,

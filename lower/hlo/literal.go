@@ -117,6 +117,9 @@ func parseLiteral(t *ir.Type, text string) (*ir.Literal, error) {
 		r.read(t.Shape)
 	} else {
 		r.element() // stands for all
+		if t.NumElements() == 0 && s.err == nil {
+			s.fail("want {}, which has no elements")
+		}
 	}
 	if s.err == nil && s.peek() != 0 {
 		s.fail("want the end, found %s", s.next())
