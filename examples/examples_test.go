@@ -23,9 +23,9 @@ func files(t *testing.T) []string {
 	return all
 }
 
-// ofFullSize is the name of an example that is too large to run here: it ends
-// with the number of parameters, as llama2_7b.pp does.
-var ofFullSize = regexp.MustCompile(`_\d+b\.pp$`)
+// ofFullSize is the name of an example that is too large to check here: it ends
+// with the number of parameters, as llama2_7b.pp does, or is a size for measuring.
+var ofFullSize = regexp.MustCompile(`_(\d+b|small|medium)\.pp$`)
 
 // Every example is formatted, is right, means what it says, so that nothing is
 // warned of, and, where it has a model, computes
