@@ -130,7 +130,7 @@ func (b *bench) step(ctx context.Context, exe *runtime.Executable, opts ...runti
 	if err != nil {
 		return 0, runError(ctx, err, rep)
 	}
-	b.machine.adopt(out)
+	exe.Recycle(b.machine.adopt(out))
 	return took, nil
 }
 

@@ -3,8 +3,11 @@ package driver
 import (
 	"context"
 	"fmt"
+	"slices"
+	"unsafe"
 
 	"ppc/ir"
+	"ppc/runtime/kernel"
 )
 
 // A machine is a program that is run again and again. What one run returns in
@@ -14,6 +17,7 @@ type machine struct {
 	params, results []*port
 	global          bool // one process holds global values
 	args            [][]*ir.Literal
+	adopted         [][]bool        // of args: it is a result of an earlier run
 	out             [][]*ir.Literal // of the last run
 	exec            func(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error)
 }
@@ -27,9 +31,9 @@ func newMachine(m *ir.Module, named bool) *machine {
 	if !mc.global {
 		devices = numDevices(m)
 	}
-	mc.args = make([][]*ir.Literal, devices)
+	mc.args, mc.adopted = make([][]*ir.Literal, devices), make([][]bool, devices)
 	for d := range mc.args {
-		mc.args[d] = make([]*ir.Literal, len(mc.params))
+		mc.args[d], mc.adopted[d] = make([]*ir.Literal, len(mc.params)), make([]bool, len(mc.params))
 	}
 	return mc
 }
@@ -42,11 +46,11 @@ func (m *machine) set(i int, value *ir.Literal) error {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	if m.global {
-		m.args[0][i] = value
+		m.args[0][i], m.adopted[0][i] = value, false
 		return nil
 	}
 	for d, part := range p.parts(value) {
-		m.args[d][i] = part
+		m.args[d][i], m.adopted[d][i] = part, false
 	}
 	return nil
 }
@@ -76,17 +80,48 @@ func (m *machine) run(ctx context.Context) error {
 }
 
 // adopt takes the results of a run: those that stand in place of a parameter
-// are arguments of the next one.
-func (m *machine) adopt(out [][]*ir.Literal) {
+// are arguments of the next one. It returns what was a result of an earlier run
+// and is an argument no more, nor shares memory with one or with a result.
+func (m *machine) adopt(out [][]*ir.Literal) []*ir.Literal {
 	m.out = out
+	var old []*ir.Literal
 	for i, r := range m.results {
 		if r.alias < 0 {
 			continue
 		}
 		for d := range out {
-			m.args[d][r.alias] = out[d][i]
+			if m.adopted[d][r.alias] {
+				old = append(old, m.args[d][r.alias])
+			}
+			m.args[d][r.alias], m.adopted[d][r.alias] = out[d][i], true
 		}
 	}
+	return unshared(old, append(slices.Clone(m.args), out...))
+}
+
+// unshared are those of old, each once, that share no memory with what is used.
+func unshared(old []*ir.Literal, used [][]*ir.Literal) []*ir.Literal {
+	var spans []kernel.Mem
+	for _, list := range used {
+		for _, l := range list {
+			if l != nil && len(l.Data) > 0 {
+				spans = append(spans, l.Data)
+			}
+		}
+	}
+	begin := func(m kernel.Mem) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(m))) }
+	seen := make(map[uintptr]bool)
+	var free []*ir.Literal
+	for _, l := range old {
+		if len(l.Data) == 0 || seen[begin(l.Data)] {
+			continue
+		}
+		seen[begin(l.Data)] = true
+		if !slices.ContainsFunc(spans, func(s kernel.Mem) bool { return kernel.Overlap(s, l.Data) }) {
+			free = append(free, l)
+		}
+	}
+	return free
 }
 
 // value joins result i of the last run. Its elements may be wider than the

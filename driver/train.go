@@ -53,7 +53,10 @@ func (r *runner) loop(ctx context.Context, exe executable, rep reproducer) error
 		if err != nil {
 			return runError(ctx, err, rep)
 		}
-		r.machine.adopt(out)
+		old := r.machine.adopt(out)
+		if l, ok := exe.(local); ok {
+			l.Recycle(old)
+		}
 		r.done++
 		if args != nil {
 			if err := writeShards(ctx, r.opts.Shards, args, r.machine.out); err != nil {

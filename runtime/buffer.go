@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"ppc/ir"
 	"ppc/runtime/kernel"
 )
 
@@ -56,6 +57,37 @@ const keep = 16
 type pool struct {
 	mu   sync.Mutex
 	free [][]*buffer
+}
+
+// takeAll moves the buffers of q, which may be in use elsewhere, to p, which is not.
+func (p *pool) takeAll(q *pool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for class, bs := range q.free {
+		p.free[class] = append(p.free[class], bs...)
+		clear(bs)
+		q.free[class] = bs[:0]
+	}
+}
+
+// giveAll is give for buffers by class.
+func (p *pool) giveAll(free [][]*buffer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for class, bs := range free {
+		p.free[class] = append(p.free[class], bs...)
+	}
+}
+
+// Recycle lets later runs of exe write to the memory of literals that earlier runs
+// of it returned and that nobody reads any more, nor anything that shares their
+// memory. What has no size that the program uses is left to the collector.
+func (exe *Executable) Recycle(ls []*ir.Literal) {
+	for _, l := range ls {
+		if class, ok := exe.classes.index[len(l.Data)]; ok && len(l.Data) > 0 && kernel.Aligned(l.Data) {
+			exe.spare.give(&buffer{mem: l.Data, class: class})
+		}
+	}
 }
 
 // alloc returns a buffer with one reference; what it contains is undefined.

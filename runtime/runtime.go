@@ -25,6 +25,8 @@ type Executable struct {
 
 	constants []constant
 	made      sync.Once // the constants
+
+	spare pool // free buffers between runs
 }
 
 // Load compiles the main function of m. It reports every op that cannot run.
@@ -62,6 +64,7 @@ func Load(m *ir.Module, opts ...LoadOption) (*Executable, error) {
 	if len(c.errs) > 0 {
 		return nil, errors.Join(c.errs...)
 	}
+	exe.spare.free = make([][]*buffer, len(exe.classes.sizes))
 	return exe, nil
 }
 
@@ -94,7 +97,8 @@ func paramName(p *ir.Value, i int) string {
 // Run executes the program with args[device][parameter] and returns
 // results[device][result]. The arguments are not changed, and may be shared
 // between devices and runs; the results share memory with each other and with
-// the arguments where they are the same.
+// the arguments where they are the same. Memory that a run no longer needs is
+// kept for the next one.
 //
 // The first failure stops every device; the error is then a [Fault], a
 // [Deadlock], or the context's. All goroutines have ended when Run returns.
@@ -120,10 +124,18 @@ func (exe *Executable) Run(ctx context.Context, args [][]*ir.Literal, opts ...Op
 	for d, bs := range results {
 		out[d] = make([]*ir.Literal, len(bs))
 		for i, b := range bs {
+			if b.pinned && !within(b.mem, inputs[d]) { // a constant stays the program's own
+				b = &buffer{mem: slices.Clone(b.mem)}
+			}
 			out[d][i] = kernel.ToLiteral(exe.results[i].Type, b.mem)
 		}
 	}
 	return out, nil
+}
+
+// within reports whether m is a part of one of bs.
+func within(m kernel.Mem, bs []*buffer) bool {
+	return slices.ContainsFunc(bs, func(b *buffer) bool { return kernel.Overlap(m, b.mem) })
 }
 
 func (exe *Executable) checkArgs(args [][]*ir.Literal) error {

@@ -51,6 +51,7 @@ func newRun(exe *Executable, opts []Option) *run {
 	}
 	n := len(exe.classes.sizes)
 	r.pool.free = make([][]*buffer, n)
+	r.pool.takeAll(&exe.spare)
 	for id := range exe.devices {
 		d := &device{id: id, run: r, parked: true, wake: make(chan struct{}, 1), free: make([][]*buffer, n)}
 		d.work.Stop = &r.failed
@@ -106,6 +107,12 @@ func (r *run) do(ctx context.Context, inputs [][]*buffer) ([][]*buffer, error) {
 	}
 	if r.timeline != nil {
 		r.endTimeline()
+	}
+	if r.err == nil { // nobody is left who uses a buffer that is free
+		r.exe.spare.giveAll(r.pool.free)
+		for _, d := range r.devices {
+			r.exe.spare.giveAll(d.free)
+		}
 	}
 	return results, r.err
 }

@@ -79,6 +79,10 @@ func (v *View) rowsOf(cols int) bool {
 	return false
 }
 
+// MostDims is how many dimensions a view has that is read through, where those
+// that lie together count once.
+const MostDims = 6
+
 // read reports whether the view is read in runs: its last dimension has elements
 // one after the other, or the same all along.
 func (v *View) read() bool {
@@ -87,6 +91,9 @@ func (v *View) read() bool {
 		return true
 	}
 	last := m.Strides[len(m.Strides)-1]
+	if len(m.Shape) > MostDims {
+		return false
+	}
 	return last == 0 || last == 1 && m.Shape[len(m.Shape)-1] >= 8
 }
 

@@ -170,7 +170,8 @@ func fill[T any](x []T, v T) {
 	}
 }
 
-var fills = map[int]func(dst, v Mem){1: fillMem[uint8], 2: fillMem[uint16], 4: fillMem[uint32], 8: fillMem[uint64], 16: fillMem[[2]uint64]}
+// fills are fillMem by the size of an element.
+var fills = [17]func(dst, v Mem){1: fillMem[uint8], 2: fillMem[uint16], 4: fillMem[uint32], 8: fillMem[uint64], 16: fillMem[[2]uint64]}
 
 func fillMem[T any](dst, v Mem) { fill(View[T](dst), View[T](v)[0]) }
 

@@ -45,7 +45,8 @@ type instr struct {
 	dst  int
 	src  []int
 	view *tileView
-	init Mem // of a fold
+	init Mem  // of a fold
+	once bool // it makes the same for every tile, whose temporary is kept
 }
 
 // A tileOf is the tile at hand.
@@ -193,7 +194,7 @@ func (b *fusedBuilder) leaf(view *fuse.View, size int, level fuse.Level) int {
 	}
 	v := b.temp(size, level)
 	b.leaves[key] = v
-	b.code = append(b.code, instr{run: runLoad, dst: v, view: t, src: []int{}, f: nil})
+	b.code = append(b.code, instr{run: runLoad, dst: v, view: t, once: t.repeats(b.count(&b.values[v], b.tile))})
 	b.values[v].source = source
 	return v
 }
@@ -255,7 +256,9 @@ func (b *fusedBuilder) assign() {
 	}
 	for i := range b.code {
 		in := &b.code[i]
-		if b.values[in.dst].temp >= 0 {
+		if in.once {
+			b.values[in.dst].temp, held[in.dst] = b.newTemp(in.dst), true
+		} else if b.values[in.dst].temp >= 0 {
 			take(in.dst)
 		}
 		for _, v := range slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(in.src), in.dst)))) {
@@ -316,8 +319,9 @@ func (f *Fused) Run(w *Work, dst, src []Mem) {
 		}
 		t.lo, t.hi = lo, min(lo+f.tile, f.n)
 		for i := range f.code {
-			in := &f.code[i]
-			in.run(f, w, in, t)
+			if in := &f.code[i]; lo == 0 || !in.once {
+				in.run(f, w, in, t)
+			}
 		}
 	}
 	w.fused = tileOf{}
@@ -425,6 +429,11 @@ func newTileView(v *fuse.View, size int) *tileView {
 	return &tileView{size, v.Offset, m.Shape, m.Strides}
 }
 
+// repeats reports whether every n elements of the view are the same.
+func (v *tileView) repeats(n int) bool {
+	return len(v.Shape) > 1 && v.Strides[0] == 0 && n%product(v.Shape[1:]) == 0
+}
+
 // load writes n elements from element lo on.
 func (v *tileView) load(dst, src Mem, lo, n int) {
 	k := len(v.Shape) - 1
@@ -432,26 +441,37 @@ func (v *tileView) load(dst, src Mem, lo, n int) {
 		Fill(dst, src[v.Offset*v.Size:(v.Offset+1)*v.Size])
 		return
 	}
+	var counts [fuse.MostDims]int
 	inner, step := v.Shape[k], v.Strides[k]
+	row, col := lo/inner, lo%inner
+	at := v.Offset // of the row
+	for d := k - 1; d >= 0; d-- {
+		counts[d] = row % v.Shape[d]
+		at += counts[d] * v.Strides[d]
+		row /= v.Shape[d]
+	}
 	for n > 0 {
-		row, col := lo/inner, lo%inner
-		at := v.Offset + col*step
-		for d := k - 1; d >= 0; d-- {
-			at += row % v.Shape[d] * v.Strides[d]
-			row /= v.Shape[d]
-		}
 		m := min(n, inner-col)
-		bytes := m * v.Size
-		switch step {
-		case 1:
-			copy(dst[:bytes], src[at*v.Size:])
-		case 0:
-			Fill(dst[:bytes], src[at*v.Size:(at+1)*v.Size])
+		bytes, from := m*v.Size, (at+col*step)*v.Size
+		switch {
+		case step == 0:
+			Fill(dst[:bytes], src[from:from+v.Size])
+		case step == 1:
+			copy(dst[:bytes], src[from:])
 		default:
 			for i := range m {
-				copy(dst[i*v.Size:(i+1)*v.Size], src[(at+i*step)*v.Size:])
+				copy(dst[i*v.Size:(i+1)*v.Size], src[from+i*step*v.Size:])
 			}
 		}
-		dst, lo, n = dst[bytes:], lo+m, n-m
+		dst, n, col = dst[bytes:], n-m, 0
+		for d := k - 1; d >= 0; d-- {
+			counts[d]++
+			at += v.Strides[d]
+			if counts[d] < v.Shape[d] {
+				break
+			}
+			at -= counts[d] * v.Strides[d]
+			counts[d] = 0
+		}
 	}
 }

@@ -24,6 +24,15 @@ func Aligned(b []byte) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%8 == 0
 }
 
+// Overlap reports whether a and b share memory.
+func Overlap(a, b Mem) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	x, y := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
+	return x < y+uintptr(len(b)) && y < x+uintptr(len(a))
+}
+
 // View is m as elements of type T, which must be a number or an array of numbers.
 func View[T any](m Mem) []T {
 	var zero T
