@@ -1,9 +1,9 @@
 package driver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"os"
 	goruntime "runtime"
 	"runtime/pprof"
 	"slices"
@@ -88,6 +88,11 @@ func (b *bench) compile(ctx context.Context) (*runtime.Executable, error) {
 	if err := b.load(ctx); err != nil {
 		return nil, err
 	}
+	if b.opts.CPUProfile != "" {
+		if err := b.src.files.writable(b.opts.CPUProfile, "the profile"); err != nil {
+			return nil, err
+		}
+	}
 	last := time.Now()
 	b.p.ran = func(p *pass.Pass) {
 		now := time.Now()
@@ -139,15 +144,12 @@ func (b *bench) measure(ctx context.Context, exe *runtime.Executable) error {
 	if _, err := b.step(ctx, exe); err != nil {
 		return err
 	}
+	var cpuProfile bytes.Buffer
 	if b.opts.CPUProfile != "" {
-		f, err := os.Create(b.opts.CPUProfile)
-		if err != nil {
-			return fileError(err)
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
+		if err := pprof.StartCPUProfile(&cpuProfile); err != nil {
 			return err
 		}
+		defer pprof.StopCPUProfile()
 	}
 	var times []time.Duration
 	cpu := cpuTime()
@@ -159,7 +161,12 @@ func (b *bench) measure(ctx context.Context, exe *runtime.Executable) error {
 		times = append(times, took)
 	}
 	r.CPUSec = (cpuTime() - cpu).Seconds() / float64(len(times))
-	pprof.StopCPUProfile()
+	if b.opts.CPUProfile != "" {
+		pprof.StopCPUProfile()
+		if err := WriteFile(ctx, b.opts.CPUProfile, cpuProfile.Bytes()); err != nil {
+			return err
+		}
+	}
 	slices.Sort(times)
 	r.StepMin, r.StepMedian = times[0].Seconds(), times[len(times)/2].Seconds()
 	trace, profile := new(runtime.Trace), new(runtime.Profile)
