@@ -37,6 +37,8 @@ type program struct {
 	warnings diag.List              // what its language warns of, in source order
 	warn     func(*diag.Diagnostic) // who hears of warnings; may be nil
 	hear     func(w *pass.Error)    // what passes warn of; nil hands it to warn
+
+	each func(n int, p *pass.Pass, m *ir.Module) error // hears of every pass that has run; may be nil
 }
 
 // sayWarnings hands on what the language warns of.
@@ -130,7 +132,7 @@ func checkPass(name string) error {
 // compile runs the passes up to the one called after, or all. With a folder,
 // what each pass made is left there.
 func (p *program) compile(ctx context.Context, after, dumpTo string) error {
-	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear, Rebuild: p.rebuild}
+	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear, Each: p.each, Rebuild: p.rebuild}
 	if p.hear == nil && p.warn != nil {
 		cfg.Warn = func(w *pass.Error) { p.warn(p.passWarning(w)) }
 	}

@@ -7,6 +7,7 @@
 //	ppc lint  FILE...  find transfers and memory that programs need not pay for
 //	ppc import maxtext make a .pp program of a configuration of MaxText
 //	ppc report FILE    print what a program does: schedule, memory, collectives
+//	ppc view   FILE    write what each pass changed as a page
 //	ppc diff   A [B]   print in what two programs differ
 //	ppc fmt   FILE...  format .pp files
 //	ppc compile FILE   compile a program ahead of time for devices that need not be there
@@ -131,6 +132,7 @@ type commands struct {
 	Lint    lintCmd    `cmd:"" help:"Find transfers and memory that programs need not pay for; exit 1 if there are findings."`
 	Import  importCmd  `cmd:"" help:"Make a .pp program of another system's configuration."`
 	Report  reportCmd  `cmd:"" help:"Show what a program does before it runs: schedule, gathers, memory, collectives, residuals, findings."`
+	View    viewCmd    `cmd:"" help:"Write a page of the IR through the passes: what each changed, with links to the source."`
 	Diff    diffCmd    `cmd:"" help:"Show in what two programs differ, or one under two choices of settings; exit 1 if in anything."`
 	Fmt     fmtCmd     `cmd:"" help:"Format .pp files; a formatted file stays as it is."`
 	Compile compileCmd `cmd:"" help:"Compile a program ahead of time by a PJRT plugin, for devices that need not be there: bytes per device, collectives."`

@@ -36,6 +36,21 @@ func (c *reportCmd) Run(std *streams) error {
 	return nil
 }
 
+type viewCmd struct {
+	settings
+	File  string `arg:"" help:"${file}"`
+	HTML  string `name:"html" required:"" placeholder:"FILE" help:"The page."`
+	After string `placeholder:"PASS" help:"Stop after this pass."`
+}
+
+func (c *viewCmd) Run(std *streams) error {
+	page, err := driver.View(std.ctx, c.source(c.File, std), driver.ViewOptions{After: c.After, Out: c.HTML})
+	if err != nil {
+		return err
+	}
+	return std.print(c.HTML, page)
+}
+
 type diffCmd struct {
 	settings
 	A    string   `arg:"" help:"${file}"`

@@ -24,6 +24,27 @@ func PrintWith(m *ir.Module, opts Options) string {
 	return p.b.String()
 }
 
+// A Line is one line of the text of a module, and the op that begins on it; nil
+// where none does.
+type Line struct {
+	Text string
+	Op   *ir.Op
+}
+
+// Lines returns the text of m line by line.
+func Lines(m *ir.Module) []Line {
+	p := &printer{starts: make(map[int]*ir.Op)}
+	p.module(m)
+	var out []Line
+	at := 0
+	for text := range strings.Lines(p.b.String()) {
+		begin := at + len(text) - len(strings.TrimLeft(text, " "))
+		out = append(out, Line{strings.TrimRight(text, "\n"), p.starts[begin]})
+		at += len(text)
+	}
+	return out
+}
+
 // WithErrors returns the text of m with each error as a comment under its op.
 // Errors of no op stand under the head of their function or of the module.
 func WithErrors(m *ir.Module, errs *ir.Errors) string {
@@ -47,6 +68,8 @@ type printer struct {
 	indent int
 	names  []string // of the function at hand, by ID
 	inFunc bool     // directly in a function's body, where func.call is call
+
+	starts map[int]*ir.Op // by place in the text, the ops that begin there; nil where nobody asks
 
 	ops     map[*ir.Op][]*ir.Error
 	funcs   map[*ir.Func][]*ir.Error
@@ -245,7 +268,9 @@ func (p *printer) opsOf(b *ir.Block) {
 }
 
 func (p *printer) op(op *ir.Op) {
-	p.pending = p.ops[op]
+	if p.pending = p.ops[op]; p.starts != nil {
+		p.starts[p.b.Len()] = op
+	}
 	p.defs(op.Results)
 	if f := syntaxOf(op.Name()); f != nil && f.parts != nil && !p.opts.Generic && f.fits(op) {
 		p.print(p.spelling(op))

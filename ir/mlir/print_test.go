@@ -1,6 +1,7 @@
 package mlir
 
 import (
+	"strings"
 	"testing"
 
 	"ppc/ir"
@@ -81,4 +82,28 @@ func TestNamesSurvive(t *testing.T) {
 	if got := Print(m); got != src {
 		t.Errorf("got\n%s", got)
 	}
+}
+
+// Lines are the lines of the text, and every op of main begins one of them.
+func TestLines(t *testing.T) {
+	m, err := Parse("a.mlir", []byte("func.func @main(%x: tensor<i32>) -> tensor<i32> {\n  %0 = stablehlo.while(%i = %x) : tensor<i32>\n  cond {\n    %1 = stablehlo.compare LT, %i, %x : (tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %1 : tensor<i1>\n  } do {\n    %2 = stablehlo.add %i, %x : tensor<i32>\n    stablehlo.return %2 : tensor<i32>\n  }\n  return %0 : tensor<i32>\n}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	begins := make(map[*ir.Op]string)
+	for _, l := range Lines(m) {
+		text.WriteString(l.Text + "\n")
+		if l.Op != nil {
+			begins[l.Op] = l.Text
+		}
+	}
+	if text.String() != Print(m) {
+		t.Errorf("the lines are\n%s\nthe text is\n%s", text.String(), Print(m))
+	}
+	m.Main().Body.Walk(func(op *ir.Op) {
+		if !strings.Contains(begins[op], strings.TrimPrefix(op.Name(), "func.")) {
+			t.Errorf("%s begins the line %q", op.Name(), begins[op])
+		}
+	})
 }
