@@ -94,11 +94,12 @@ func (b *bench) compile(ctx context.Context) (*runtime.Executable, error) {
 		}
 	}
 	last := time.Now()
-	b.p.ran = func(p *pass.Pass) {
+	b.p.each = append(b.p.each, func(_ int, p *pass.Pass, _ *ir.Module) error {
 		now := time.Now()
 		b.result.Passes = append(b.result.Passes, BenchPass{p.Name, now.Sub(last).Seconds()})
 		last = now
-	}
+		return nil
+	})
 	b.p.sayWarnings()
 	if err := b.p.compile(ctx, "", ""); err != nil {
 		return nil, err

@@ -33,12 +33,11 @@ type program struct {
 	training *lang.Training             // nil where the program is no step of training
 
 	lang     *lang.Program          // of a .pp program
-	ran      func(*pass.Pass)       // hears of every pass that has run; may be nil
 	warnings diag.List              // what its language warns of, in source order
 	warn     func(*diag.Diagnostic) // who hears of warnings; may be nil
 	hear     func(w *pass.Error)    // what passes warn of; nil hands it to warn
 
-	each func(n int, p *pass.Pass, m *ir.Module) error // hears of every pass that has run; may be nil
+	each []func(n int, p *pass.Pass, m *ir.Module) error // hear of every pass that has run
 }
 
 // sayWarnings hands on what the language warns of.
@@ -132,19 +131,26 @@ func checkPass(name string) error {
 // compile runs the passes up to the one called after, or all. With a folder,
 // what each pass made is left there.
 func (p *program) compile(ctx context.Context, after, dumpTo string) error {
-	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear, Each: p.each, Rebuild: p.rebuild}
+	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear, Rebuild: p.rebuild}
 	if p.hear == nil && p.warn != nil {
 		cfg.Warn = func(w *pass.Error) { p.warn(p.passWarning(w)) }
 	}
+	each := slices.Clone(p.each)
 	if dumpTo != "" {
 		if err := os.MkdirAll(dumpTo, 0o777); err != nil {
 			return fileError(err)
 		}
 		d := &dumper{ctx: ctx, files: p.files, dir: dumpTo, last: mlir.Print(p.m)}
-		cfg.Each = d.dump
+		each = append(each, d.dump)
 	}
-	if p.ran != nil {
-		cfg.Each = func(_ int, pass *pass.Pass, _ *ir.Module) error { p.ran(pass); return nil }
+	cfg.Each = func(n int, q *pass.Pass, m *ir.Module) error {
+		for _, hear := range each {
+			if err := hear(n, q, m); err != nil {
+				return err
+			}
+		}
+		compiled(ctx, n)
+		return nil
 	}
 	_, err := guard(ctx, "compiling", moduleReproducer(p.m, dumpTo, "compile", "ppc lower %s"), func() (any, error) { return nil, passes.Run(p.m, cfg) })
 	if err := passBug(err, dumpTo); err != nil {

@@ -16,7 +16,11 @@ import (
 // others to include.
 func Check(ctx context.Context, srcs []*Source) error {
 	var errs []error
-	for _, s := range srcs {
+	for i, s := range srcs {
+		ctx := ctx
+		if len(srcs) > 1 {
+			ctx = during(ctx, Progress{Doing: "checking", What: s.name(), Unit: "file", Done: i, Total: len(srcs)})
+		}
 		p, err := s.load(ctx, lang.Options{Library: true, Train: true})
 		if err == nil {
 			p.sayWarnings()

@@ -181,6 +181,7 @@ func (ref *reference) run(ctx context.Context, steps int) error {
 		ref.before["param."+p.name] = l
 	}
 	for i := range steps {
+		ctx := during(ctx, Progress{Doing: "checking", Unit: "step", Done: i, Total: steps, Even: true})
 		for _, e := range ref.evaluations() {
 			if err := stage(ctx, e.m, "evaluating", func() error { return ref.r.stepOf(ctx, e.machine, i) }); err != nil {
 				return err

@@ -76,6 +76,7 @@ func guard[T any](ctx context.Context, stage string, r reproducer, run func() (T
 	if ctx.Err() != nil {
 		return none, stopped(ctx)
 	}
+	advance(ctx, Progress{Doing: stage})
 	done := make(chan outcome, 1)
 	go func() {
 		var o outcome

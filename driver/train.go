@@ -42,6 +42,11 @@ func (r *runner) loop(ctx context.Context, exe executable, rep reproducer) error
 	tokens := countTokens(r.machine.params)
 	for i := range r.steps {
 		step, begin := r.first+i, time.Now()
+		at := Progress{Doing: "running"}
+		if r.p.training != nil {
+			at = Progress{Doing: "training", Unit: "step", Done: i, Total: r.steps, Even: true}
+		}
+		ctx := during(ctx, at)
 		args, err := guard(ctx, "reading a batch", rep, func() ([][]*ir.Literal, error) {
 			err := r.feed.fill(r.machine, step)
 			return r.shards(i), err

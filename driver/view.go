@@ -29,10 +29,10 @@ func View(ctx context.Context, src *Source, opts ViewOptions) (string, error) {
 	}
 	p.sayWarnings()
 	v := view.New(src.name(), p.m)
-	p.each = func(_ int, q *pass.Pass, m *ir.Module) error {
+	p.each = append(p.each, func(_ int, q *pass.Pass, m *ir.Module) error {
 		v.Step(q.Name, q.Doc, m)
 		return nil
-	}
+	})
 	if err := p.compile(ctx, opts.After, ""); err != nil {
 		return "", err
 	}

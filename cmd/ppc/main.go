@@ -104,6 +104,8 @@ func (s *streams) run(started time.Time) (err error) {
 	}
 	s.ctx, s.end = cmds.Timeout.within(s.ctx, started)
 	s.out.ctx, s.stderr.ctx = s.ctx, s.ctx
+	s.startStatus(terminal(s.stderr.w))
+	defer s.endStatus()
 	return command.Run(s)
 }
 
@@ -215,9 +217,8 @@ type runCmd struct {
 
 func (c *runCmd) Run(std *streams) error {
 	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Trace: c.Trace, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check, Engine: c.Engine, Saving: std.saving}
-	line := &progress{w: std.stderr, rewrite: terminal(std.stderr.w)}
 	if !c.Quiet {
-		opts.Note, opts.Step = std.note, line.step
+		opts.Note, opts.Step = std.note, std.step
 	}
 	if c.JSON {
 		opts.Step = std.jsonStep
@@ -228,7 +229,7 @@ func (c *runCmd) Run(std *streams) error {
 		}
 	}
 	result, err := driver.Run(std.ctx, c.source(c.File, std), opts)
-	line.end()
+	std.endStatus()
 	if result != nil {
 		c.print(std, result)
 	}

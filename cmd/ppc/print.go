@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -256,30 +255,19 @@ func (s *streams) jsonStep(step *driver.Step) {
 
 func milliseconds(s *driver.Step) float64 { return float64(s.Took.Microseconds()) / 1000 }
 
-// A progress shows the steps of training: one line that is written over on a
-// terminal, one line for each step elsewhere.
-type progress struct {
-	w       io.Writer
-	rewrite bool
-	width   int // of the line that stands there
+// stepLine is a step of training for people.
+func stepLine(s *driver.Step) string {
+	return fmt.Sprintf("step %d  %s %s  %.0f ms  %.0f tokens/s", s.Number, diag.Line(s.Loss().Name), s.Loss().Value, milliseconds(s), s.TokensPerSecond())
 }
 
-func (p *progress) step(s *driver.Step) {
-	line := fmt.Sprintf("step %d  %s %s  %.0f ms  %.0f tokens/s", s.Number, diag.Line(s.Loss().Name), s.Loss().Value, milliseconds(s), s.TokensPerSecond())
-	if !p.rewrite {
-		fmt.Fprintln(p.w, line)
+// step shows a step of training: one line that is written over on a terminal, one
+// line for each step elsewhere.
+func (s *streams) step(step *driver.Step) {
+	if s.stderr.status == nil {
+		fmt.Fprintln(s.stderr, stepLine(step))
 		return
 	}
-	line += fmt.Sprintf("  %d left", s.Left)
-	fmt.Fprintf(p.w, "\r%-*s", p.width, line)
-	p.width = len(line)
-}
-
-// end leaves the last line where it stands.
-func (p *progress) end() {
-	if p.width > 0 {
-		fmt.Fprintln(p.w)
-	}
+	s.stderr.status.keep(stepLine(step))
 }
 
 // errFound is said by the findings.

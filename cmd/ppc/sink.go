@@ -19,6 +19,8 @@ type sink struct {
 	name   string
 	needed bool // what is written is not to be lost without a word
 
+	status *status // the line that is written over, where there is one
+
 	mu  sync.Mutex
 	err error // of the first write that failed, or of the end
 }
@@ -31,17 +33,27 @@ var errClosed = errors.New("standard output is closed, or is /dev/null opened fo
 var errEnded = errors.New("the command has ended")
 
 func (s *sink) Write(data []byte) (int, error) {
+	if s.status != nil {
+		s.status.mu.Lock()
+		defer s.status.mu.Unlock()
+		s.status.erase()
+	}
+	return s.write(data)
+}
+
+// write writes beside the line of the status.
+func (s *sink) write(data []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return 0, s.err
 	}
 	var n int
-	n, s.err = s.write(data)
+	n, s.err = s.try(data)
 	return n, s.err
 }
 
-func (s *sink) write(data []byte) (int, error) {
+func (s *sink) try(data []byte) (int, error) {
 	if err := s.check(); err != nil {
 		return 0, err
 	}
