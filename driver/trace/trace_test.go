@@ -180,11 +180,18 @@ func stageOf(t *testing.T, names map[string]int, d int) int {
 func iterations(t *testing.T, events []event, s facts.Schedule, stage int) {
 	t.Helper()
 	seen := make(map[string]int)
+	next := map[bool]int{false: 0, true: s.Iterations() - 1} // by direction
 	for _, e := range events {
 		if e.Cat != "microbatch" && e.Cat != "bubble" {
 			continue
 		}
-		at := int(e.Args["iteration"].(float64))
+		at, backward := int(e.Args["iteration"].(float64)), strings.HasPrefix(e.Name, "backward ")
+		if at != next[backward] {
+			t.Errorf("stage %d: iteration %d where %d is next, backward = %v", stage, at, next[backward], backward)
+		}
+		if next[backward] = (at + 1) % s.Iterations(); backward {
+			next[backward] = (at - 1 + s.Iterations()) % s.Iterations()
+		}
 		micro, repeat, work := s.At(stage, at)
 		want := fmt.Sprintf("microbatch %d, repeat %d", micro, repeat)
 		if !work {
@@ -193,7 +200,7 @@ func iterations(t *testing.T, events []event, s facts.Schedule, stage int) {
 		if strings.TrimPrefix(e.Name, "backward ") != want {
 			t.Errorf("stage %d, iteration %d: %q, want %q", stage, at, e.Name, want)
 		}
-		seen[fmt.Sprint(strings.HasPrefix(e.Name, "backward "), at)]++
+		seen[fmt.Sprint(backward, at)]++
 	}
 	if len(seen) != 2*s.Iterations() {
 		t.Errorf("stage %d: %d iterations, want %d forward and as many backward", stage, len(seen), s.Iterations())
