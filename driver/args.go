@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
+	"ppc/internal/arrayname"
 	"ppc/internal/diag"
 	"ppc/internal/spell"
 	"ppc/internal/tensorfile"
@@ -46,36 +46,41 @@ func (a *arguments) close() {
 }
 
 // keys are the names of the arrays of the file that hold p: one, or one per
-// layer; nil where the file has none of them.
+// layer, or per index of another axis; nil where the file has none of them.
 func (a *arguments) keys(p *port) []string {
+	keys, _ := a.keysOf(p)
+	return keys
+}
+
+// keysOf is keys, and how many of the first axes of p have an array for each index.
+func (a *arguments) keysOf(p *port) (found []string, apart int) {
 	if a.file == nil {
-		return nil
+		return nil, 0
 	}
 	names := []string{p.file, p.name}
 	if p.kind == "param" {
 		names = append(names, "param."+p.name) // as training writes it
 	}
 	for _, name := range names {
-		keys := p.keys(name)
+		keys, apart := p.keys(name)
 		if slices.ContainsFunc(keys, a.file.Has) {
-			return keys
+			return keys, apart
 		}
 	}
-	return nil
+	return nil, 0
 }
 
-func (p *port) keys(name string) []string {
+// keys are the arrays under a name, and for how many of the first axes of p there
+// is one for each index.
+func (p *port) keys(name string) (keys []string, apart int) {
 	if name == "" {
-		return nil
+		return nil, 0
 	}
-	if !strings.Contains(name, "{layer}") || p.whole.Rank() == 0 {
-		return []string{name}
+	n, err := arrayname.Parse(name)
+	if err != nil || len(n.Vars) > p.whole.Rank() { // a program that was not checked, with braces that mean nothing
+		return []string{name}, 0
 	}
-	keys := make([]string, p.whole.Shape[0])
-	for i := range keys {
-		keys[i] = strings.ReplaceAll(name, "{layer}", strconv.Itoa(i))
-	}
-	return keys
+	return n.Keys(p.whole.Shape[:len(n.Vars)]), len(n.Vars)
 }
 
 // fileName is the name under which a file is expected to hold p.
@@ -109,8 +114,8 @@ func (a *arguments) check(params []*port) error {
 			continue
 		}
 		seen[p.name] = true
-		if keys := a.keys(p); keys != nil {
-			errs = append(errs, a.checkArrays(p, keys))
+		if keys, apart := a.keysOf(p); keys != nil {
+			errs = append(errs, a.checkArrays(p, keys, apart))
 		} else if near := spell.Nearest(p.fileName(), free); near != "" && p.kind != "state" && p.kind != "step" || p.kind != "input" && (has[p.kind] || p.kind == "param" && has["state"]) {
 			errs = append(errs, a.missing(p, p.fileName(), near))
 		}
@@ -163,12 +168,9 @@ func (a *arguments) missing(p *port, key, near string) error {
 }
 
 // checkArrays holds type and shape of the arrays against p.
-func (a *arguments) checkArrays(p *port, keys []string) error {
-	want, axes := p.whole, p.axes
-	if len(keys) > 1 || strings.Contains(p.file, "{layer}") && keys[0] != p.name {
-		want = want.WithShape(want.Shape[1:]...)
-		axes = axes[min(1, len(axes)):]
-	}
+func (a *arguments) checkArrays(p *port, keys []string, apart int) error {
+	want := p.whole.WithShape(p.whole.Shape[apart:]...)
+	axes := p.axes[min(apart, len(p.axes)):]
 	var errs []error
 	for _, key := range keys {
 		if !a.file.Has(key) {
@@ -280,7 +282,7 @@ func (a *arguments) load(p *port) (*ir.Literal, error) {
 	return sample(p.whole, p.max, s), nil
 }
 
-// read reads p from its array, or from one array per layer.
+// read reads p from its array, or from those for each index of its first axes.
 func (a *arguments) read(p *port, keys []string) (*ir.Literal, error) {
 	whole := &ir.Literal{Type: p.whole}
 	for _, key := range keys {

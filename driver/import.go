@@ -15,6 +15,7 @@ type ImportOptions struct {
 	Files   []string // YAML files
 	Set     []string // key=value
 	Devices int
+	Hub     bool   // parameters are those of Hugging Face's checkpoints
 	Out     string // the file that is written; "" is none
 }
 
@@ -38,7 +39,7 @@ func Import(ctx context.Context, opts ImportOptions) (*Imported, error) {
 		}
 	}
 	return guard(ctx, "importing", reproducer{}, func() (*Imported, error) {
-		r, err := maxtext.Import(maxtext.Options{Files: opts.Files, Set: opts.Set, Devices: opts.Devices, ReadFile: readConfiguration})
+		r, err := maxtext.Import(maxtext.Options{Files: opts.Files, Set: opts.Set, Devices: opts.Devices, HuggingFace: opts.Hub, ReadFile: readConfiguration})
 		if err != nil {
 			return nil, err
 		}

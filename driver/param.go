@@ -13,7 +13,7 @@ import (
 // files, the type it has there, and how the devices' parts make it up.
 type port struct {
 	name string // tokens, decoder.wq, in0
-	file string // another name in files, {layer} in it the layer's number; "" without
+	file string // another name in files, {axis} in it an index of the axis; "" without
 	kind string // input, param, state, step, gradient, metric, or "" where the program does not say
 	init string // of a param or state
 	max  int    // integers are below it; 0 where the program does not say

@@ -63,7 +63,7 @@ func (o *RunOptions) validate() error {
 		return usage("--trace %s: what devices do is seen where they are %s, not with --engine=%s", o.Trace, Goroutines, o.Engine)
 	}
 	for _, file := range []string{o.Args, o.Out} {
-		if file == "" {
+		if file == "" || file == o.Args && tensorfile.IsIndex(file) {
 			continue
 		}
 		if err := tensorfile.CheckName(file); err != nil {

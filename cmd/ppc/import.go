@@ -16,6 +16,7 @@ type importCmd struct {
 
 type maxtextCmd struct {
 	Devices int      `placeholder:"N" help:"Number of devices, in place of compile_topology."`
+	Params  string   `name:"parameters" enum:"maxtext,huggingface" default:"maxtext" help:"Whose names, shapes and meaning parameters have: maxtext (the default) or huggingface."`
 	Keys    bool     `help:"Print what becomes of each key that is given, in place of the program."`
 	Out     string   `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output."`
 	Config  []string `arg:"" name:"config" help:"YAML files, such as base.yml, then key=value."`
@@ -29,7 +30,7 @@ func (c *maxtextCmd) Validate() error {
 }
 
 func (c *maxtextCmd) Run(std *streams) error {
-	opts := driver.ImportOptions{Devices: c.Devices, Out: c.Out}
+	opts := driver.ImportOptions{Devices: c.Devices, Hub: c.Params == "huggingface", Out: c.Out}
 	for _, arg := range c.Config {
 		if slices.Contains([]string{".yml", ".yaml"}, filepath.Ext(arg)) && len(opts.Set) == 0 {
 			opts.Files = append(opts.Files, arg)
@@ -53,4 +54,17 @@ func (c *maxtextCmd) Run(std *streams) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.Name, std.quote(a.Value), a.Answer, a.Says)
 	}
 	return w.Flush()
+}
+
+type exportCmd struct {
+	settings
+	File  string `arg:"" help:"${file}"`
+	Args  string `required:"" placeholder:"FILE" help:"Parameters, as run takes and writes them: .npz, .safetensors, or .safetensors.index.json."`
+	Out   string `short:"o" required:"" placeholder:"FILE" help:"Write them under their names in files: .npz, .safetensors, or .safetensors.index.json with files beside it."`
+	DType string `name:"dtype" enum:",bf16,f16,f32,f64" default:"" help:"Element type of floats: bf16, f16, f32 or f64; the program's by default."`
+	Shard int    `name:"shard-size" placeholder:"BYTES" help:"Bytes of each file beside an index; 5000000000 by default."`
+}
+
+func (c *exportCmd) Run(std *streams) error {
+	return driver.Export(std.ctx, c.source(c.File, std), driver.ExportOptions{Args: c.Args, Out: c.Out, DType: c.DType, Shard: c.Shard})
 }

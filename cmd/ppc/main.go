@@ -9,6 +9,7 @@
 //	ppc report FILE    print what a program does: schedule, memory, collectives
 //	ppc view   FILE    write what each pass changed as a page
 //	ppc diff   A [B]   print in what two programs differ
+//	ppc export FILE    write parameters under their names in files
 //	ppc fmt   FILE...  format .pp files
 //	ppc compile FILE   compile a program ahead of time for devices that need not be there
 //	ppc launch FILE    write a job that a cluster with JAX runs
@@ -136,6 +137,7 @@ type commands struct {
 	Report  reportCmd  `cmd:"" help:"Show what a program does before it runs: schedule, gathers, memory, collectives, residuals, findings."`
 	View    viewCmd    `cmd:"" help:"Write a page of the IR through the passes: what each changed, with links to the source."`
 	Diff    diffCmd    `cmd:"" help:"Show in what two programs differ, or one under two choices of settings; exit 1 if in anything."`
+	Export  exportCmd  `cmd:"" help:"Write parameters under their names in files."`
 	Fmt     fmtCmd     `cmd:"" help:"Format .pp files; a formatted file stays as it is."`
 	Compile compileCmd `cmd:"" help:"Compile a program ahead of time by a PJRT plugin, for devices that need not be there: bytes per device, collectives."`
 	Launch  launchCmd  `cmd:"" help:"Write a job that a cluster with JAX runs: the program, its parameters, a script."`
@@ -202,7 +204,7 @@ func (c *lowerCmd) Run(std *streams) error {
 type runCmd struct {
 	settings
 	File   string  `arg:"" help:"${file}"`
-	Args   string  `placeholder:"FILE" help:"Arguments: .npz or .safetensors. What it does not have is made up: parameters by their initialisers, inputs from the seed."`
+	Args   string  `placeholder:"FILE" help:"Arguments: .npz, .safetensors or .safetensors.index.json. What it does not have is made up: parameters by their initialisers, inputs from the seed."`
 	Out    string  `placeholder:"FILE" help:"Write the results: .npz or .safetensors."`
 	Steps  *int    `placeholder:"N" help:"Steps of training, in place of the program's own number; 0 computes the loss alone."`
 	Grad   bool    `help:"The gradients of the loss for every parameter and floating-point input, without an update."`

@@ -81,7 +81,7 @@ func (p *plan) group(s stack, t *traits) {
 	}
 	if left := layers % n; left > 0 { // of a pattern that begins again: all alike, or a group
 		rest := s
-		rest.name, rest.path, rest.parts, rest.layers, rest.cycle = s.name+"_rest", "decoder/layers_remainder/", s.parts[:left], 1, left
+		rest.name, rest.path, rest.parts, rest.layers, rest.cycle, rest.first = s.name+"_rest", "decoder/layers_remainder/", s.parts[:left], 1, left, layers-left
 		if p.mesh.stages > 1 {
 			c.fail("base_num_decoder_layers", fmt.Sprintf("%d layers fill the groups", layers-left), "%s: layers come in groups of %d under a pipeline; %d left over", c.is("base_num_decoder_layers"), n, left)
 			return
@@ -132,8 +132,8 @@ func (w *writer) attention(t *traits) {
 	}
 	w.projections(t, h)
 	args := ""
-	if t.scaled {
-		args += ", scale: 1 / sqrt(head)"
+	if t.scaled || p.hf() {
+		args += ", scale: " + p.logitScale()
 	}
 	if len(t.pattern) > 0 {
 		args += ", window: window"
@@ -147,6 +147,9 @@ func (w *writer) attention(t *traits) {
 	w.line(`context = checkpoint(attention(q, k, v, causal: true, segments: segments%s%s), "context")`, args, w.block())
 	w.param("out", "heads, head, embed", p.kernel("heads * head"), t.attention+"/out/kernel")
 	out := `checkpoint(project(context, out, [heads, head]), "out_proj")`
+	if p.hf() {
+		out = `checkpoint(project(merge(context, [heads, head] -> q_features), out, q_features), "out_proj")`
+	}
 	if t.outBias && c.flag("attention_bias") {
 		out += " + cast(" + w.param("out_bias", "embed", "zeros", t.attention+"/out/bias") + ", x)"
 	}
@@ -173,6 +176,9 @@ func (w *writer) projections(t *traits, h string) {
 			if t.biases && c.flag("attention_bias") {
 				made += " + cast(" + w.param(q.name+"_bias", q.heads+", head", "zeros", t.attention+"/"+q.name+"/bias") + ", x)"
 			}
+			if p.hf() {
+				made = fmt.Sprintf("split(%s, %s -> [%s, head])", made, map[string]string{"heads": "q_features", "kv_heads": "k_features"}[q.heads], q.heads)
+			}
 			w.line(`%s = checkpoint(%s, "%s_proj")`, q.short, made, q.name)
 		}
 	}
@@ -184,8 +190,8 @@ func (w *writer) projections(t *traits, h string) {
 		w.line("q = %s", w.rms("q", "split(query_norm, q_features -> [heads, head])", "[heads, head]", eps))
 		w.line("k = %s", w.rms("k", "split(key_norm, k_features -> [kv_heads, head])", "[kv_heads, head]", eps))
 	case t.headNorms && (c.flag("use_qk_norm") || t.gemma):
-		w.line("q = %s", w.rms("q", w.param("query_norm", "head", "ones", t.attention+"/query_norm/scale"), "head", eps))
-		w.line("k = %s", w.rms("k", w.param("key_norm", "head", "ones", t.attention+"/key_norm/scale"), "head", eps))
+		w.line("q = %s", w.rms("q", p.stored(w.param("query_norm", "head", w.scaleInit(), t.attention+"/query_norm/scale")), "head", eps))
+		w.line("k = %s", w.rms("k", p.stored(w.param("key_norm", "head", w.scaleInit(), t.attention+"/key_norm/scale")), "head", eps))
 	}
 	rope, scale := p.rope(len(t.pattern) > 0)
 	w.line("q = rope(q, pos%s)%s", rope, scale)
@@ -195,7 +201,7 @@ func (w *writer) projections(t *traits, h string) {
 // queryFan is what the initial query is made for: MaxText folds 1 / sqrt(head)
 // into it where logits are not scaled.
 func (p *plan) queryFan(t *traits) string {
-	if t.headNorms && p.c.flag("use_qk_norm") || t.scaled {
+	if t.headNorms && p.c.flag("use_qk_norm") || t.scaled || p.hf() {
 		return "embed"
 	}
 	return "embed * head"
@@ -208,10 +214,14 @@ func (p *plan) rope(group bool) (args, scale string) {
 	kind := strings.ToLower(c.text("rope_type"))
 	switch {
 	case strings.HasPrefix(c.text("model_name"), "llama3.1") || strings.HasPrefix(kind, "llama3.1"):
-		if c.flag("rope_use_scale") {
-			return ", frequencies: frequencies, interleaved: true", ""
+		pairs := ", interleaved: true"
+		if p.hf() {
+			pairs = ""
 		}
-		return argument("base", c.number("rope_max_timescale"), 10000) + ", interleaved: true", ""
+		if c.flag("rope_use_scale") {
+			return ", frequencies: frequencies" + pairs, ""
+		}
+		return argument("base", c.number("rope_max_timescale"), 10000) + pairs, ""
 	case strings.HasPrefix(kind, "yarn"):
 		args = ", frequencies: frequencies"
 		if c.flag("rope_interleave") {

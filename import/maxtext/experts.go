@@ -34,6 +34,9 @@ const expertArgs = "cast(wi_0, h), cast(wi_1, h), cast(wo, h)"
 func (w *writer) experts(t *traits) {
 	p, c := w.p, w.p.c
 	k := fmt.Sprintf("k: %d%s", p.size.perToken, p.capacity())
+	if p.hf() && c.text("decoder_block") == "qwen3_moe" && !c.flag("norm_topk_prob") {
+		k += `, among: "all"`
+	}
 	w.param("gate", "embed, routes", p.kernel("embed"), t.experts+"/gate/kernel")
 	w.expertWeights(t.experts)
 	if !t.clipped {
@@ -112,7 +115,7 @@ func deepseek(p *plan) {
 	if moe := p.size.layers - dense; moe > 0 {
 		w := half()
 		w.deepseekExperts()
-		p.stacks = append(p.stacks, stack{name: "moe_layer", path: "decoder/moe_layers/", layers: moe, cycle: 1, parts: make([]part, 1), weights: w.weights, body: w.body, aux: true})
+		p.stacks = append(p.stacks, stack{name: "moe_layer", path: "decoder/moe_layers/", layers: moe, first: dense, cycle: 1, parts: make([]part, 1), weights: w.weights, body: w.body, aux: true})
 	}
 }
 
@@ -143,13 +146,16 @@ func (p *plan) latentFn() string {
 	eps := c.number("normalization_layer_epsilon")
 	w := &writer{p: p}
 	rope, turn := p.rope(false)
+	if p.hf() && !strings.Contains(rope, "interleaved") {
+		rope += ", interleaved: true"
+	}
 	params := "query"
 	if p.size.qLora > 0 {
 		params = "wq_a, q_norm, wq_b"
 		w.line(`q = %s`, w.rms(`checkpoint(project(h, wq_a, embed), "query_wa_proj")`, "q_norm", "q_lora", eps))
-		w.line(`q = checkpoint(project(q, wq_b, q_lora), "mla_q")`)
+		w.line(`q = checkpoint(%s, "mla_q")`, p.inHeads("project(q, wq_b, q_lora)", "q_features", "qk_head"))
 	} else {
-		w.line(`q = checkpoint(project(h, query, embed), "mla_q")`)
+		w.line(`q = checkpoint(%s, "mla_q")`, p.inHeads("project(h, query, embed)", "q_features", "qk_head"))
 	}
 	w.line("turned = rope(slice(q, qk_head, qk_nope, qk_head), pos%s, head: qk_head)%s", rope, turn)
 	w.line("q = concat([slice(q, qk_head, 0, qk_nope), turned], axis: qk_head)")
@@ -157,19 +163,33 @@ func (p *plan) latentFn() string {
 	w.line(`c = checkpoint(project(h, wkv_a, embed), "kv_wa_proj")`)
 	w.line("turned = rope(slice(c, kv_a, kv_lora, kv_a), pos%s, head: kv_a)%s", rope, turn)
 	w.line("c = %s", w.rms("rename(slice(c, kv_a, 0, kv_lora), kv_a -> kv_lora)", "kv_norm", "kv_lora", eps))
-	w.line(`kv = checkpoint(project(c, wkv_b, kv_lora), "mla_kv")`)
+	w.line(`kv = checkpoint(%s, "mla_kv")`, p.inHeads("project(c, wkv_b, kv_lora)", "kv_features", "kv_b"))
 	w.line("k = rename(slice(kv, kv_b, 0, qk_nope), kv_b -> part)")
 	w.line("k = concat([k, expand(rename(turned, kv_a -> part), index(k, part, 0))], axis: part)")
 	w.line("v = rename(slice(kv, kv_b, qk_nope, kv_b), kv_b -> v_head)")
 	w.line("")
 	scale := "1 / sqrt(qk_head)"
-	if c.whole("max_position_embeddings") > c.whole("original_max_position_embeddings") {
+	if yarn := strings.HasPrefix(c.text("rope_type"), "yarn"); c.whole("max_position_embeddings") > c.whole("original_max_position_embeddings") && (yarn || !p.hf()) {
 		w.line("m = 0.1 * %s * log(%s) + 1", fraction(c.number("mscale")), fraction(c.number("rope_factor")))
 		scale = "m * m / sqrt(qk_head)"
 	}
 	w.line("context = attention(q, rename(k, part -> qk_head), v, causal: true, scale: %s, segments: segments%s, head: qk_head, value: v_head)", scale, w.block())
-	w.line(`return checkpoint(project(checkpoint(context, "context"), out, [heads, v_head]), "out_proj")`)
+	if p.hf() {
+		w.line(`context = merge(checkpoint(context, "context"), [heads, v_head] -> v_features)`)
+		w.line(`return checkpoint(project(context, out, v_features), "out_proj")`)
+	} else {
+		w.line(`return checkpoint(project(checkpoint(context, "context"), out, [heads, v_head]), "out_proj")`)
+	}
 	return "fn latent_attention(h, " + params + ", wkv_a, kv_norm, wkv_b, out, pos, segments) {\n" + indent(w.body) + "}\n"
+}
+
+// inHeads is a product whose axis of heads and what they have is taken apart,
+// where the weight has them in one.
+func (p *plan) inHeads(product, features, each string) string {
+	if !p.hf() {
+		return product
+	}
+	return fmt.Sprintf("split(%s, %s -> [heads, %s])", product, features, each)
 }
 
 // deepseekExperts writes the routed and the shared experts. The bias of the scores

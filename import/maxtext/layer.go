@@ -11,6 +11,7 @@ type stack struct {
 	name    string // of the layer
 	path    string // of its parameters in files
 	layers  int    // that are stacked
+	first   int    // the model's layers before
 	parts   []part // that a layer has, one after the other
 	cycle   int    // the same, as a number of the model's layers
 	weights []weight
@@ -48,6 +49,7 @@ func (p *plan) layers() {
 		return
 	}
 	p.refuseForeign(block)
+	p.checkHF()
 	make(p)
 }
 
@@ -146,6 +148,15 @@ type writer struct {
 
 // param declares a weight and returns its name.
 func (w *writer) param(name, axes, init, leaf string) string {
+	if w.p.hf() {
+		if row, ok := w.p.hfRow(leaf); ok {
+			if leaf = row.name; row.axes != "" {
+				axes = row.axes
+			}
+		} else if hfTables[w.p.c.text("decoder_block")] != nil {
+			w.p.c.fail("decoder_block", "", "%s: checkpoints of Hugging Face have no %s", w.p.c.is("decoder_block"), leaf)
+		}
+	}
 	w.weights = append(w.weights, weight{name, axes, init, leaf})
 	return name
 }
@@ -156,8 +167,16 @@ func (w *writer) line(format string, args ...any) {
 
 // norm declares a scale over embed and returns the norm of x.
 func (w *writer) norm(x, name, leaf string, eps float64) string {
-	w.param(name, "embed", "ones", leaf+"/scale")
-	return w.rms(x, name, "embed", eps)
+	w.param(name, "embed", w.scaleInit(), leaf+"/scale")
+	return w.rms(x, w.p.stored(name), "embed", eps)
+}
+
+// scaleInit is what the scale of a norm starts as.
+func (w *writer) scaleInit() string {
+	if w.p.stored("") != "" {
+		return "zeros"
+	}
+	return "ones"
 }
 
 func (w *writer) rms(x, scale, over string, eps float64) string {

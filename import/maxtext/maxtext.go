@@ -9,9 +9,14 @@ import (
 
 // Options is a configuration as a command line gives it.
 type Options struct {
-	Files    []string // YAML files, of which the later override the earlier
-	Set      []string // key=value
-	Devices  int      // how many there are; 0 is what the configuration says
+	Files   []string // YAML files, of which the later override the earlier
+	Set     []string // key=value
+	Devices int      // how many there are; 0 is what the configuration says
+
+	// HuggingFace gives parameters the names, the shapes and the meaning that they
+	// have in checkpoints of Hugging Face.
+	HuggingFace bool
+
 	ReadFile func(string) ([]byte, error)
 }
 

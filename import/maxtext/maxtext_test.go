@@ -37,13 +37,15 @@ per_device_batch_size: 2
 steps: 10
 `
 
-// from imports in.yml with the words of a golden's stage line: key=value, and
-// devices=N.
+// from imports in.yml with the words of a golden's stage line: key=value,
+// devices=N and huggingface.
 func from(src string, args []string) (*maxtext.Result, error) {
 	opts := maxtext.Options{Files: []string{"in.yml"}, Devices: 8, ReadFile: files(map[string]string{"in.yml": src, "small.yml": small})}
 	for _, a := range args {
 		if n, ok := strings.CutPrefix(a, "devices="); ok {
 			opts.Devices, _ = strconv.Atoi(n)
+		} else if a == "huggingface" {
+			opts.HuggingFace = true
 		} else {
 			opts.Set = append(opts.Set, a)
 		}

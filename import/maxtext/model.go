@@ -16,7 +16,7 @@ func (p *plan) logits() string {
 	if c.flag("logits_dot_in_fp32") {
 		product = fmt.Sprintf("project(cast(%s, f32), %s, embed)", x, w)
 	}
-	if c.flag("logits_via_embedding") && c.flag("normalize_embedding_logits") {
+	if c.flag("logits_via_embedding") && c.flag("normalize_embedding_logits") && !p.hf() {
 		product += " / sqrt(embed)"
 	}
 	if cap := c.number("final_logits_soft_cap"); cap > 0 && c.flag("logits_via_embedding") {
@@ -50,13 +50,22 @@ func (p *plan) finalNorm() (params []string, line string) {
 		return []string{`param norm_scale: weight[embed] = zeros as "decoder/decoder_norm/scale"`, `param norm_bias: weight[embed] = zeros as "decoder/decoder_norm/bias"`},
 			fmt.Sprintf("x = layernorm(x, norm_scale + 1, norm_bias, over: embed%s)", argument("eps", eps, 1e-5))
 	}
-	return []string{`param norm: weight[embed] = ones as "decoder/decoder_norm/scale"`}, fmt.Sprintf("x = rmsnorm(x, norm, over: embed%s)", argument("eps", eps, 1e-5))
+	return []string{fmt.Sprintf(`param norm: weight[embed] = %s as "%s"`, (&writer{p: p}).scaleInit(), p.own("decoder/decoder_norm/scale", "model.norm.weight"))},
+		fmt.Sprintf("x = rmsnorm(x, %s, over: embed%s)", p.stored("norm"), argument("eps", eps, 1e-5))
+}
+
+// own is the name of a parameter of the model in files.
+func (p *plan) own(maxtext, hf string) string {
+	if p.hf() {
+		return hf
+	}
+	return maxtext
 }
 
 // model is the model: the embedding, the layers, the loss.
 func (p *plan) model() string {
 	c := p.c
-	lines := []string{`param table: weight[vocab, embed] = normal(1) as "token_embedder/embedding"`}
+	lines := []string{`param table: weight[vocab, embed] = normal(1) as "` + p.own("token_embedder/embedding", "model.embed_tokens.weight") + `"`}
 	if p.size.positions > 0 {
 		lines = append(lines, `param position_table: weight[positions, embed] = normal(1) as "decoder/position_embedder/embedding"`)
 	}
@@ -64,11 +73,15 @@ func (p *plan) model() string {
 	lines = append(lines, params...)
 	tied := c.flag("logits_via_embedding")
 	if tied {
-		if c.typeOf("dtype") == "f32" {
+		if c.typeOf("dtype") == "f32" && !p.hf() {
 			c.warn("maxtext-embedding", "logits_via_embedding", "MaxText rounds the table to bfloat16 for the logits, whatever the types. This program does not")
 		}
 	} else {
-		lines = append(lines, `param kernel: weight[embed, vocab] = `+p.kernel("embed")+` as "decoder/logits_dense/kernel"`)
+		axes := "embed, vocab"
+		if p.hf() {
+			axes = "vocab, embed"
+		}
+		lines = append(lines, `param kernel: weight[`+axes+`] = `+p.kernel("embed")+` as "`+p.own("decoder/logits_dense/kernel", "lm_head.weight")+`"`)
 	}
 	lines = append(lines, "")
 	lookup := "x = cast(take(table, inputs, axis: vocab), act)"
@@ -78,6 +91,9 @@ func (p *plan) model() string {
 	lines = append(lines, lookup)
 	if p.size.positions > 0 {
 		lines = append(lines, "x = x + cast(take(position_table, inputs_position, axis: positions), x)")
+	}
+	if p.hf() && p.isGemma() {
+		lines = append(lines, "x = x * sqrt(embed)")
 	}
 	balances := p.applyStacks(&lines)
 	lines = append(lines, norm)

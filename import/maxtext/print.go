@@ -71,6 +71,9 @@ func (p *plan) heading() string {
 		}
 		words = append(words, a)
 	}
+	if p.hf() {
+		words = append(words, "--parameters=huggingface")
+	}
 	var b strings.Builder
 	line := "//"
 	for _, w := range words {
@@ -80,7 +83,11 @@ func (p *plan) heading() string {
 		}
 		line += " " + w
 	}
-	b.WriteString(line + "\n//\n// The names of parameters in files are MaxText's.\n\n")
+	whose := "MaxText's"
+	if p.hf() {
+		whose = "those of Hugging Face's checkpoints"
+	}
+	b.WriteString(line + "\n//\n// The names of parameters in files are " + whose + ".\n\n")
 	return b.String()
 }
 
@@ -128,9 +135,12 @@ func (p *plan) axisLists() [][]axisSize {
 		}
 		lists = append(lists, experts)
 	}
+	if p.hf() {
+		lists = append(lists, p.hfAxes())
+	}
 	var rest []axisSize
 	for _, a := range []axisSize{{"three", "3"}, {"qkv_heads", "heads + 2 * kv_heads"}, {"halves", "2"}, {"q_features", "heads * head"}, {"k_features", "kv_heads * head"}} {
-		if p.uses(a.name) {
+		if p.uses(a.name) && !p.hf() {
 			rest = append(rest, a)
 		}
 	}
@@ -244,15 +254,20 @@ func (p *plan) layer(s *stack) string {
 	}
 	fmt.Fprintf(&b, "layer %s(x: act[batch, seq, embed]%s) {\n", s.name, sides)
 	var calls []string
-	for _, part := range s.parts {
+	for i, part := range s.parts {
 		var names []string
 		for _, w := range s.weights {
 			name, leaf := w.name+part.suffix, w.leaf
-			if part.path != nil {
-				leaf = part.path(leaf)
+			switch {
+			case p.hf():
+				leaf = hfPath(s.first, i, len(s.parts)) + leaf
+			case part.path != nil:
+				leaf = s.path + part.path(leaf)
+			default:
+				leaf = s.path + leaf
 			}
 			names = append(names, name)
-			fmt.Fprintf(&b, "  param %s: weight[%s] = %s as %q\n", name, w.axes, w.init, s.path+leaf)
+			fmt.Fprintf(&b, "  param %s: weight[%s] = %s as %q\n", name, w.axes, w.init, leaf)
 		}
 		calls = append(calls, fmt.Sprintf("%s_part(x, %s, pos, segments%s)", first, strings.Join(names, ", "), part.args))
 	}

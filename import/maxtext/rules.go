@@ -166,6 +166,7 @@ func (p *plan) shardRules(weight bool) []string {
 		}
 	}
 	lines = withoutExperts(lines, func(axis string) bool { return !weight || p.ofExperts(axis) })
+	lines = p.withFeatures(lines)
 	var out []string
 	for i := 0; i < len(lines); i++ { // neighbours with one right side are one line
 		left := []string{lines[i].ours}

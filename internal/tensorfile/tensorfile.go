@@ -85,8 +85,11 @@ func CheckName(path string) error {
 	return err
 }
 
-// Open opens the file and reads its headers.
+// Open opens the file, or the files of an index, and reads their headers.
 func Open(path string) (*File, error) {
+	if IsIndex(path) {
+		return openIndex(path)
+	}
 	format, err := formatOf(path)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,9 @@ package lang
 
 import (
 	"fmt"
+	"slices"
 
+	"ppc/internal/arrayname"
 	"ppc/ir"
 	"ppc/ir/lang/config"
 	"ppc/ir/lang/syntax"
@@ -263,10 +265,36 @@ func (e *elab) weights(s *syntax.WeightStmt) []weight {
 			if w.file = s.File.Text; len(s.Names) > 1 {
 				e.fail(s.File.Span, "declare them one by one", syntax.ErrFileMany, s.File.Text, len(s.Names))
 			}
+			e.checkFile(s.File, axes)
 		}
 		out = append(out, w)
 	}
 	return out
+}
+
+// checkFile checks what stands in braces in the name of an array: indices of the
+// first axes of what a file holds of the parameter, in their order. That of a
+// layer's parameter has the layers in front.
+func (e *elab) checkFile(file *syntax.TextLit, axes []value.Axis) {
+	name, err := arrayname.Parse(file.Text)
+	if err != nil {
+		e.fail(file.Span, "{layer}, {layer * 2 + 1}, or {axis} with an axis of the parameter", syntax.ErrFileName, file.Text, err)
+		return
+	}
+	first := value.NamesOf(axes)
+	if e.building != nil {
+		first = slices.Insert(first, 0, "layer")
+	}
+	for i, v := range name.Vars {
+		if i >= len(first) {
+			e.fail(file.Span, "", syntax.ErrFileIndices, file.Text, len(name.Vars), len(first))
+			return
+		}
+		if v.Axis != first[i] {
+			e.fail(file.Span, "", syntax.ErrFileIndex, file.Text, v.Axis, first[i])
+			return
+		}
+	}
 }
 
 // initial is the initializer of a param; none is zeros... a param must say.
