@@ -88,14 +88,16 @@ func (e *elab) call(x *syntax.CallExpr) value.Value {
 		if inner, isCall := x.Fn.(*syntax.CallExpr); isCall {
 			if n, isName := inner.Fn.(*syntax.NameRef); isName && (n.Name == "pipeline" || n.Name == "stack") {
 				return e.stacked(x, inner, n)
+			} else if isName && n.Name == "apply" {
+				return e.applied(x, inner, n)
 			} else if isName && n.Name == "blocks" {
 				return e.blocked(x, inner)
 			}
 		}
 		return e.fail(x.Span, "", syntax.ErrNotFunction)
 	}
-	if n.Name == "pipeline" || n.Name == "stack" {
-		return e.fail(x.Span, n.Name+"(layer, layers: 8)(x)", syntax.ErrStackForm, n.Name)
+	if n.Name == "pipeline" || n.Name == "stack" || n.Name == "apply" {
+		return e.stackForm(x.Span, n.Name)
 	}
 	if n.Name == "blocks" {
 		return e.fail(x.Span, "blocks(f, along: seq, size: 128)(x)", syntax.ErrBlocksForm)
@@ -109,7 +111,11 @@ func (e *elab) call(x *syntax.CallExpr) value.Value {
 	}
 	if d := e.p.Fns[n.Name]; d != nil {
 		if d.Kind == "layer" {
-			return e.fail(n.Span, "stack("+n.Name+", layers: 1)(…) applies it once", syntax.ErrLayerCall, n.Name)
+			cure := "stack(" + n.Name + ", layers: 1)(…) applies it once"
+			if e.building != nil {
+				cure = "apply(" + n.Name + ")(…) applies it"
+			}
+			return e.fail(n.Span, cure, syntax.ErrLayerCall, n.Name)
 		}
 		return e.inline(x, d)
 	}

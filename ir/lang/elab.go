@@ -25,6 +25,8 @@ type elab struct {
 	inBlocks bool            // in the function of blocks
 	random   *randomState
 	building *layerFunc  // the layer that is built, nil in a model
+	under    string      // what the names of parameters begin with: the layers that are applied in it
+	files    string      // what their names in files begin with
 	model    *modelState // nil outside of a model
 }
 
@@ -104,7 +106,7 @@ func (e *elab) run(body []syntax.Stmt) (v value.Value, done bool) {
 				return v, true
 			}
 		case *syntax.WeightStmt:
-			if len(e.frames) > 0 {
+			if n := len(e.frames); n > 0 && e.frames[n-1].decl.Kind != "layer" {
 				e.fail(s.Span, "declare it in the layer or model and pass it", syntax.ErrParamPlace, s.Names[0].Name)
 				continue
 			}

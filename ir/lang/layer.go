@@ -165,8 +165,8 @@ func (l *layerFunc) weight(e *elab, w weight) {
 		return
 	}
 	l.weights = append(l.weights, w)
-	v := l.fn.NewArg(l.fn.Body, ir.Tensor(w.elem, value.ShapeOf(w.axes)...), w.name)
-	v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(w.name)})
+	v := l.fn.NewArg(l.fn.Body, ir.Tensor(w.elem, value.ShapeOf(w.axes)...), w.under+w.name)
+	v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(w.under + w.name)})
 	if s := e.p.WeightLayout(true).Sharding(w.axes, nil); s != nil {
 		v.Sharding = s
 		v.Attrs.Set(ir.KeyGathered, e.p.Gathered(s, w.axes))
@@ -251,12 +251,13 @@ type stackCall struct {
 	layers int
 	at     syntax.Span // of the number of layers
 	name   string
+	as     string // of apply: what the names of its parameters in files begin with
 	known  map[string]value.Value
 }
 
 func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall, bool) {
 	if len(c.Args) == 0 || c.Args[0].Name != nil {
-		e.fail(c.Span, which.Name+"(layer, layers: 8)(x)", syntax.ErrStackForm, which.Name)
+		e.stackForm(c.Span, which.Name)
 		return nil, false
 	}
 	v := e.eval(c.Args[0].Value)
@@ -271,19 +272,29 @@ func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall,
 	if !e.p.checkLayer(s.decl) {
 		return nil, false
 	}
-	static := e.staticParams(s)
+	own := []string{"layers", "name"}
+	if which.Name == "apply" {
+		own = []string{"name", "as"}
+	}
+	allowed := append(e.staticParams(s), own...)
 	for _, a := range c.Args[1:] {
-		if a.Name == nil || !slices.Contains(append(static, "layers", "name"), a.Name.Name) {
+		if a.Name == nil || !slices.Contains(allowed, a.Name.Name) {
 			hint := ""
 			name := "a second one"
 			if a.Name != nil {
 				name = a.Name.Name
-				hint = syntax.Near(name, append(static, "layers", "name"))
+				hint = syntax.Near(name, allowed)
 			}
 			e.fail(a.Span, hint, syntax.ErrUnknownArg, which.Name, name)
 			return nil, false
 		}
 		v := e.eval(a.Value)
+		switch a.Name.Name {
+		case own[0], own[1]:
+		default:
+			s.known[a.Name.Name] = v
+			continue
+		}
 		switch a.Name.Name {
 		case "layers":
 			n, isNum := e.toNumber(v, a.Value, "layers")
@@ -296,18 +307,20 @@ func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall,
 				return nil, false
 			}
 			s.layers, s.at = whole, syntax.Span{Src: a.Name.Src, Line: a.Name.Line, Col: a.Name.Col, Len: a.Span.Col + a.Span.Len - a.Name.Col}
-		case "name":
+		default:
 			t, isText := v.(value.Text)
 			if !isText {
-				e.fail(a.Span, "", syntax.ErrWant, which.Name+"'s name", "a text in quotes", value.Describe(v))
+				e.fail(a.Span, "", syntax.ErrWant, which.Name+"'s "+a.Name.Name, "a text in quotes", value.Describe(v))
 				return nil, false
 			}
-			s.name = string(t)
-		default:
-			s.known[a.Name.Name] = v
+			if a.Name.Name == "name" {
+				s.name = string(t)
+			} else {
+				s.as = string(t)
+			}
 		}
 	}
-	if s.layers == 0 {
+	if s.layers == 0 && which.Name != "apply" {
 		e.fail(c.Span, which.Name+"("+s.decl.Name+", layers: 8)", syntax.ErrMissingArg, which.Name, "layers")
 		return nil, false
 	}
@@ -350,6 +363,62 @@ func (e *elab) staticGiven(s *stackCall, c *syntax.CallExpr) bool {
 		s.known[q.Name] = v
 	}
 	return true
+}
+
+// stackForm reports a call of a layer that lacks its first argument, or its second
+// parentheses.
+func (e *elab) stackForm(at syntax.Span, name string) value.Value {
+	if name == "apply" {
+		return e.fail(at, "apply(layer)(x)", syntax.ErrApplyForm)
+	}
+	return e.fail(at, name+"(layer, layers: 8)(x)", syntax.ErrStackForm, name)
+}
+
+// applied is apply(layer)(x, sides…) in a layer: the layer is inlined, and its
+// parameters are those of the layer that is built, with its name in front.
+func (e *elab) applied(x, inner *syntax.CallExpr, which *syntax.NameRef) value.Value {
+	if e.building == nil || slices.ContainsFunc(e.frames, func(f frame) bool { return f.decl.Kind != "layer" }) {
+		return e.fail(which.Span, "in a model: stack(layer, layers: 1)", syntax.ErrApplyPlace)
+	}
+	s, ok := e.stackArgs(inner, which)
+	if !ok {
+		for _, a := range x.Args {
+			e.eval(a.Value)
+		}
+		return value.Poison{}
+	}
+	if s.decl == e.building.decl || slices.ContainsFunc(e.frames, func(f frame) bool { return f.decl == s.decl }) {
+		return e.fail(x.Span, "layers are inlined and cannot recur", syntax.ErrRecursion, s.decl.Name)
+	}
+	operands, ok := e.stackOperands(x, s.decl)
+	if !ok {
+		return value.Poison{}
+	}
+	e.mark(x.Span)
+	scope := newScope()
+	next := 0
+	for _, q := range s.decl.Params {
+		if q.Static() {
+			scope.set(q.Name, s.known[q.Name])
+			continue
+		}
+		t := operands[next]
+		if next == 0 {
+			t = e.constrained(t)
+		}
+		scope.set(q.Name, t)
+		next++
+	}
+	outer, under, files := e.scope, e.under, e.files
+	e.scope, e.under, e.files = scope, under+s.name+".", files+s.as
+	e.frames = append(e.frames, frame{s.decl, x.Span})
+	v, done := e.run(s.decl.Body)
+	e.scope, e.under, e.files = outer, under, files
+	e.frames = e.frames[:len(e.frames)-1]
+	if !done {
+		return e.fail(s.decl.Span, "return x", syntax.ErrNoReturn, "layer", s.decl.Name)
+	}
+	return v
 }
 
 // stackOperands evaluates the activation and the side inputs.
@@ -482,7 +551,7 @@ func (e *elab) operands(l *layerFunc, ops []*value.Tensor, shared *layerFunc, s 
 		values = append(values, e.b.Iota(ir.Tensor(ir.I32, want[0].Size), 0))
 	}
 	for _, w := range l.weights {
-		values = append(values, e.parameter(s.at, w, s.name+"."+w.name, s.layers))
+		values = append(values, e.parameter(s.at, w, s.name+"."+w.under+w.name, s.layers))
 	}
 	if l.rows {
 		values = append(values, e.places(s.layers))

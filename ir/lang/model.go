@@ -243,7 +243,8 @@ type weight struct {
 	init string
 	file string
 
-	frozen bool // not trained
+	under  string // the names of the layers that it is in, within one
+	frozen bool   // not trained
 }
 
 // weights declares the names of one param statement.
@@ -260,12 +261,12 @@ func (e *elab) weights(s *syntax.WeightStmt) []weight {
 			e.scope.set(n.Name, value.Poison{})
 			continue
 		}
-		w := weight{Span: n.Span, name: n.Name, elem: elem, axes: axes, init: init, frozen: s.Frozen}
+		w := weight{Span: n.Span, name: n.Name, elem: elem, axes: axes, init: init, under: e.under, frozen: s.Frozen}
 		if s.File != nil {
-			if w.file = s.File.Text; len(s.Names) > 1 {
+			if w.file = e.files + s.File.Text; len(s.Names) > 1 {
 				e.fail(s.File.Span, "declare them one by one", syntax.ErrFileMany, s.File.Text, len(s.Names))
 			}
-			e.checkFile(s.File, axes)
+			e.checkFile(s.File, w.file, axes)
 		}
 		out = append(out, w)
 	}
@@ -275,10 +276,10 @@ func (e *elab) weights(s *syntax.WeightStmt) []weight {
 // checkFile checks what stands in braces in the name of an array: indices of the
 // first axes of what a file holds of the parameter, in their order. That of a
 // layer's parameter has the layers in front.
-func (e *elab) checkFile(file *syntax.TextLit, axes []value.Axis) {
-	name, err := arrayname.Parse(file.Text)
+func (e *elab) checkFile(file *syntax.TextLit, text string, axes []value.Axis) {
+	name, err := arrayname.Parse(text)
 	if err != nil {
-		e.fail(file.Span, "{layer}, {layer * 2 + 1}, or {axis} with an axis of the parameter", syntax.ErrFileName, file.Text, err)
+		e.fail(file.Span, "{layer}, {layer * 2 + 1}, or {axis} with an axis of the parameter", syntax.ErrFileName, text, err)
 		return
 	}
 	first := value.NamesOf(axes)
@@ -287,11 +288,11 @@ func (e *elab) checkFile(file *syntax.TextLit, axes []value.Axis) {
 	}
 	for i, v := range name.Vars {
 		if i >= len(first) {
-			e.fail(file.Span, "", syntax.ErrFileIndices, file.Text, len(name.Vars), len(first))
+			e.fail(file.Span, "", syntax.ErrFileIndices, text, len(name.Vars), len(first))
 			return
 		}
 		if v.Axis != first[i] {
-			e.fail(file.Span, "", syntax.ErrFileIndex, file.Text, v.Axis, first[i])
+			e.fail(file.Span, "", syntax.ErrFileIndex, text, v.Axis, first[i])
 			return
 		}
 	}

@@ -97,6 +97,8 @@ const (
 	ErrBatch        Message = "pipeline: %s = %d does not divide into %s"
 	ErrRows         Message = "pipeline: a microbatch of %s (%s %d / %s) does not divide along %s (%d)"
 	ErrStackForm    Message = "%s takes a layer and their number, then the activation"
+	ErrApplyForm    Message = "apply takes a layer, then the activation"
+	ErrApplyPlace   Message = "apply applies a layer within another"
 	ErrStackPlace   Message = "%s applies layers, which only a model can do"
 	ErrBlocksForm   Message = "blocks takes a function, an axis and the size of a block, then the function's arguments"
 	ErrBlocksAxis   Message = "blocks: no argument of %s has axis %s"
