@@ -58,7 +58,7 @@ func bare(t *testing.T, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile(`(?m)^  (x.*) = pipeline\((\w+), layers: (\w+)\)`).FindStringSubmatch(string(text))
+	m := regexp.MustCompile(`(?m)^  (x.*) = pipeline\((\w+), layers: (\w+[^)]*)\)`).FindStringSubmatch(string(text))
 	name := regexp.MustCompile(`(?m)^model (\w+)`).FindStringSubmatch(string(text))
 	if m == nil || name == nil {
 		t.Fatalf("no pipeline in\n%s", text)

@@ -54,21 +54,16 @@ func (p *plan) group(s stack, t *traits) {
 		n = max(1, interval)
 	}
 	for i := range n {
-		pt := part{path: func(leaf string) string { return leaf }}
-		switch {
-		case len(t.suffixes) > 0:
-			pt.suffix = t.suffixes[i]
-			pt.path = func(leaf string) string {
-				head, tail, _ := strings.Cut(leaf, "/")
-				return head + pt.suffix + "/" + tail
+		pt := part{name: fmt.Sprintf("layers_%d", i), at: fmt.Sprint(i)}
+		if len(t.suffixes) > 0 {
+			if pt.name = t.suffixes[i]; !p.hf() {
+				pt.at = fmt.Sprintf("%q", t.suffixes[i])
 			}
-		case n > 1:
-			pt.suffix = fmt.Sprintf("_%d", i)
-			pt.path = func(leaf string) string { return fmt.Sprintf("layers_%d/%s", i, leaf) }
 		}
 		pt.args = p.partArgs(t, len(t.pattern) > 0 && t.pattern[i%len(t.pattern)])
 		s.parts = append(s.parts, pt)
 	}
+	s.suffixed, s.patterned = len(t.suffixes) > 0, len(t.pattern) > 0
 	layers := p.size.layers
 	if c.text("decoder_block") == "gemma2" {
 		s.cycle, s.layers = 1, layers
@@ -81,7 +76,7 @@ func (p *plan) group(s stack, t *traits) {
 	}
 	if left := layers % n; left > 0 { // of a pattern that begins again: all alike, or a group
 		rest := s
-		rest.name, rest.path, rest.parts, rest.layers, rest.cycle, rest.first = s.name+"_rest", "decoder/layers_remainder/", s.parts[:left], 1, left, layers-left
+		rest.name, rest.path, rest.parts, rest.layers, rest.cycle, rest.first, rest.rest = s.name+"_rest", "decoder/layers_remainder/", s.parts[:left], 1, left, layers-left, true
 		if p.mesh.stages > 1 {
 			c.fail("base_num_decoder_layers", fmt.Sprintf("%d layers fill the groups", layers-left), "%s: layers come in groups of %d under a pipeline; %d left over", c.is("base_num_decoder_layers"), n, left)
 			return

@@ -85,17 +85,17 @@ func (p *plan) hfRow(leaf string) (hfWeight, bool) {
 	return rows[k], true
 }
 
-// hfPath is what the names of a layer's parameters begin with: of part i of each
-// layer of a stack, where so many layers of the model come before the stack.
-func hfPath(first, i, parts int) string {
+// hfPath is the name of a layer's parameter: its number is that of the model's
+// layer, of which some may come before the stack, or be in one group.
+func hfPath(s *stack, leaf string) string {
 	number := "layer"
-	if parts > 1 {
-		number = fmt.Sprintf("layer * %d", parts)
+	switch {
+	case s.grouped():
+		number = "layer * group + at"
+	case s.first > 0:
+		number = fmt.Sprintf("layer + %d", s.first)
 	}
-	if first+i > 0 {
-		number += fmt.Sprintf(" + %d", first+i)
-	}
-	return "model.layers.{" + number + "}."
+	return "model.layers.{" + number + "}." + leaf
 }
 
 // checkHF refuses what checkpoints of Hugging Face do not have.

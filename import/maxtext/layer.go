@@ -8,15 +8,18 @@ import (
 
 // A stack is layers of one kind.
 type stack struct {
-	name    string // of the layer
-	path    string // of its parameters in files
-	layers  int    // that are stacked
-	first   int    // the model's layers before
-	parts   []part // that a layer has, one after the other
-	cycle   int    // the same, as a number of the model's layers
-	weights []weight
-	body    []string // of one part: from x to the result
-	aux     bool     // returns a load-balance loss too
+	name      string // of the layer
+	path      string // of its parameters in files
+	layers    int    // that are stacked
+	first     int    // the model's layers before
+	rest      bool   // what is left of a pattern: its parts are of the stack before
+	parts     []part // that a layer has, one after the other
+	cycle     int    // the same, as a number of the model's layers
+	weights   []weight
+	body      []string // of one part: from x to the result
+	suffixed  bool     // MaxText has the part's name in those of its parameters
+	patterned bool     // parts have arguments
+	aux       bool     // returns a load-balance loss too
 }
 
 func (s *stack) what() string {
@@ -28,9 +31,9 @@ func (s *stack) what() string {
 
 // A part is one of the layers of the model that are one layer here.
 type part struct {
-	suffix string                   // of its parameters' names
-	path   func(leaf string) string // of its parameters in files
-	args   string                   // window, base and factor, where they are not those of all
+	name string // of it in the layer
+	at   string // the argument that tells its parameters in files from those of others
+	args string // window, base and factor, where they are not those of all
 }
 
 // A weight is a parameter.
@@ -66,7 +69,7 @@ func init() {
 		"qwen2":     dense(traits{scaled: true, biases: true}),
 		"qwen3":     dense(traits{scaled: true, headNorms: true}),
 		"gemma":     dense(traits{gemma: true}),
-		"gemma2":    dense(traits{gemma: true, postNorms: true, pattern: []bool{true, false}, suffixes: []string{"_local", "_global"}}),
+		"gemma2":    dense(traits{gemma: true, postNorms: true, pattern: []bool{true, false}, suffixes: []string{"local", "global"}}),
 		"gemma3":    dense(traits{gemma: true, postNorms: true, scaled: true, headNorms: true, pattern: []bool{true, true, true, true, true, false}}),
 		"olmo3":     dense(traits{scaled: true, olmo: true, attention: "attention", pattern: []bool{true, true, true, false}}),
 		"mixtral":   dense(traits{experts: "MoeBlock_0"}),
@@ -142,6 +145,7 @@ func (p *plan) kernel(fan string) string {
 // A writer collects the weights and the body of one part.
 type writer struct {
 	p       *plan
+	rest    bool // what is left of a pattern: parts are those of the stack before
 	weights []weight
 	body    []string
 }

@@ -150,7 +150,7 @@ func (p *plan) applyStacks(lines *[]string) []string {
 		if strings.HasPrefix(s.name, "simple") {
 			sides = "x"
 		}
-		*lines = append(*lines, fmt.Sprintf("%s = %s(%s, layers: %s)(%s)", to, how, s.name, n, sides))
+		*lines = append(*lines, fmt.Sprintf("%s = %s(%s, layers: %s%s)(%s)", to, how, s.group(), n, s.known(), sides))
 	}
 	return balances
 }

@@ -236,61 +236,114 @@ func (p *plan) frequencies() string {
 	return "fn frequencies(x, head: axis) {\n  return " + made + "\n}\n"
 }
 
-// layer is one layer, with the function of its parts where it has several.
+// layer is one layer, and where layers are grouped the layer of which it is made.
 func (p *plan) layer(s *stack) string {
 	sides := ", pos: i32[batch, seq], segments: i32[batch, seq]"
 	if strings.HasPrefix(s.name, "simple") {
 		sides = ""
 	}
+	known := ""
+	if s.patterned {
+		known = ", window: number = 0, base: number = 10000, factor: number = 1"
+	}
+	if !s.grouped() {
+		return p.declare(s, s.name, sides+known)
+	}
 	var b strings.Builder
-	fn := s.name + "_part"
-	first := strings.TrimSuffix(s.name, "_rest")
-	if grouped := s.grouped(); grouped && s.name == first {
-		names := make([]string, len(s.weights))
-		for i, w := range s.weights {
-			names[i] = w.name
-		}
-		fmt.Fprintf(&b, "fn %s(x, %s, pos, segments, window = 0, base = 10000, factor = 1) {\n%s}\n\n", fn, strings.Join(names, ", "), indent(s.body))
+	one := strings.TrimSuffix(s.name, "_rest")
+	if !s.rest {
+		b.WriteString(p.declare(s, one, sides+known+", "+p.atParam(s)) + "\n")
 	}
-	fmt.Fprintf(&b, "layer %s(x: act[batch, seq, embed]%s) {\n", s.name, sides)
 	var calls []string
-	for i, part := range s.parts {
-		var names []string
-		for _, w := range s.weights {
-			name, leaf := w.name+part.suffix, w.leaf
-			switch {
-			case p.hf():
-				leaf = hfPath(s.first, i, len(s.parts)) + leaf
-			case part.path != nil:
-				leaf = s.path + part.path(leaf)
-			default:
-				leaf = s.path + leaf
-			}
-			names = append(names, name)
-			fmt.Fprintf(&b, "  param %s: weight[%s] = %s as %q\n", name, w.axes, w.init, leaf)
-		}
-		calls = append(calls, fmt.Sprintf("%s_part(x, %s, pos, segments%s)", first, strings.Join(names, ", "), part.args))
+	for _, part := range s.parts {
+		calls = append(calls, fmt.Sprintf("apply(%s, name: %q, %s%s)(x, pos, segments)", one, part.name, p.atArgs(s, part), part.args))
 	}
-	b.WriteString("\n")
-	switch {
-	case !s.grouped():
-		b.WriteString(indent(s.body))
-	case s.aux:
-		var balances []string
-		for i, call := range calls {
-			fmt.Fprintf(&b, "  x, balance_%d = %s\n", i, call)
+	fmt.Fprintf(&b, "layer %s(x: act[batch, seq, embed]%s) {\n", s.group(), sides)
+	var balances []string
+	for i, call := range calls {
+		if s.aux {
 			balances = append(balances, fmt.Sprintf("balance_%d", i))
-		}
-		fmt.Fprintf(&b, "  return x, %s\n", strings.Join(balances, " + "))
-	default:
-		for _, call := range calls {
+			fmt.Fprintf(&b, "  x, balance_%d = %s\n", i, call)
+		} else {
 			fmt.Fprintf(&b, "  x = %s\n", call)
 		}
-		b.WriteString("  return x\n")
 	}
-	b.WriteString("}\n")
+	result := "x"
+	if s.aux {
+		result += ", " + strings.Join(balances, " + ")
+	}
+	fmt.Fprintf(&b, "  return %s\n}\n", result)
 	return b.String()
 }
 
-// grouped reports whether the layer is made of parts by a function.
-func (s *stack) grouped() bool { return len(s.parts) > 1 || s.parts[0].args != "" }
+// declare is one layer with its parameters.
+func (p *plan) declare(s *stack, name, sides string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "layer %s(x: act[batch, seq, embed]%s) {\n", name, sides)
+	for _, w := range s.weights {
+		fmt.Fprintf(&b, "  param %s: weight[%s] = %s as %q\n", w.name, w.axes, w.init, p.pathOf(s, w.leaf))
+	}
+	b.WriteString("\n" + indent(s.body) + "}\n")
+	return b.String()
+}
+
+// pathOf is the name of a parameter in files. In a group it depends on the part.
+func (p *plan) pathOf(s *stack, leaf string) string {
+	switch {
+	case p.hf():
+		return hfPath(s, leaf)
+	case !s.grouped():
+		return s.path + leaf
+	case s.suffixed:
+		head, tail, _ := strings.Cut(leaf, "/")
+		return s.path + head + "_{at}/" + tail
+	}
+	return "decoder/{stack}/layers_{at}/" + leaf
+}
+
+// atParam declares the arguments on which the names of a part's parameters in
+// files depend, and atArgs gives them.
+func (p *plan) atParam(s *stack) string {
+	switch {
+	case p.hf():
+		return "group: number = 1, at: number = 0"
+	case s.suffixed:
+		return `at: text = ""`
+	}
+	return `stack: text = "layers", at: text = "0"`
+}
+
+func (p *plan) atArgs(s *stack, t part) string {
+	switch {
+	case p.hf():
+		at := t.at
+		if k := slices.IndexFunc(s.parts, func(o part) bool { return o.name == t.name }); s.first > 0 || s.suffixed {
+			at = fmt.Sprint(s.first + k)
+		}
+		return fmt.Sprintf("group: %d, at: %s", len(s.parts), at)
+	case s.suffixed:
+		return "at: " + t.at
+	case s.rest:
+		return fmt.Sprintf("stack: %q, at: %q", "layers_remainder", t.at)
+	}
+	return fmt.Sprintf("at: %q", t.at)
+}
+
+// grouped reports whether the layer is made of parts.
+func (s *stack) grouped() bool { return len(s.parts) > 1 || s.rest }
+
+// known are the arguments with which a layer that is no group is stacked.
+func (s *stack) known() string {
+	if s.grouped() {
+		return ""
+	}
+	return s.parts[0].args
+}
+
+// group is the name of the layer that is stacked.
+func (s *stack) group() string {
+	if !s.grouped() {
+		return s.name
+	}
+	return strings.Replace(s.name, "_layer", "_group", 1)
+}

@@ -26,7 +26,6 @@ type elab struct {
 	random   *randomState
 	building *layerFunc  // the layer that is built, nil in a model
 	under    string      // what the names of parameters begin with: the layers that are applied in it
-	files    string      // what their names in files begin with
 	model    *modelState // nil outside of a model
 }
 

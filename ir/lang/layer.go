@@ -164,6 +164,9 @@ func (l *layerFunc) weight(e *elab, w weight) {
 		e.scope.set(w.name, value.Poison{})
 		return
 	}
+	if k := slices.IndexFunc(l.weights, func(o weight) bool { return o.under+o.name == w.under+w.name }); k >= 0 && len(e.frames) > 0 {
+		e.fail(e.frames[len(e.frames)-1].call, `apply(…, name: "other")`, syntax.ErrPathTwice, w.under+w.name, l.weights[k].Line)
+	}
 	l.weights = append(l.weights, w)
 	v := l.fn.NewArg(l.fn.Body, ir.Tensor(w.elem, value.ShapeOf(w.axes)...), w.under+w.name)
 	v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(w.under + w.name)})
@@ -251,7 +254,6 @@ type stackCall struct {
 	layers int
 	at     syntax.Span // of the number of layers
 	name   string
-	as     string // of apply: what the names of its parameters in files begin with
 	known  map[string]value.Value
 }
 
@@ -272,9 +274,9 @@ func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall,
 	if !e.p.checkLayer(s.decl) {
 		return nil, false
 	}
-	own := []string{"layers", "name"}
+	own := []string{"name", "layers"}
 	if which.Name == "apply" {
-		own = []string{"name", "as"}
+		own = own[:1]
 	}
 	allowed := append(e.staticParams(s), own...)
 	for _, a := range c.Args[1:] {
@@ -290,12 +292,6 @@ func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall,
 		}
 		v := e.eval(a.Value)
 		switch a.Name.Name {
-		case own[0], own[1]:
-		default:
-			s.known[a.Name.Name] = v
-			continue
-		}
-		switch a.Name.Name {
 		case "layers":
 			n, isNum := e.toNumber(v, a.Value, "layers")
 			whole, isWhole := n.Whole()
@@ -307,17 +303,15 @@ func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall,
 				return nil, false
 			}
 			s.layers, s.at = whole, syntax.Span{Src: a.Name.Src, Line: a.Name.Line, Col: a.Name.Col, Len: a.Span.Col + a.Span.Len - a.Name.Col}
-		default:
+		case "name":
 			t, isText := v.(value.Text)
 			if !isText {
-				e.fail(a.Span, "", syntax.ErrWant, which.Name+"'s "+a.Name.Name, "a text in quotes", value.Describe(v))
+				e.fail(a.Span, "", syntax.ErrWant, which.Name+"'s name", "a text in quotes", value.Describe(v))
 				return nil, false
 			}
-			if a.Name.Name == "name" {
-				s.name = string(t)
-			} else {
-				s.as = string(t)
-			}
+			s.name = string(t)
+		default:
+			s.known[a.Name.Name] = v
 		}
 	}
 	if s.layers == 0 && which.Name != "apply" {
@@ -409,11 +403,11 @@ func (e *elab) applied(x, inner *syntax.CallExpr, which *syntax.NameRef) value.V
 		scope.set(q.Name, t)
 		next++
 	}
-	outer, under, files := e.scope, e.under, e.files
-	e.scope, e.under, e.files = scope, under+s.name+".", files+s.as
+	outer, under := e.scope, e.under
+	e.scope, e.under = scope, under+s.name+"."
 	e.frames = append(e.frames, frame{s.decl, x.Span})
 	v, done := e.run(s.decl.Body)
-	e.scope, e.under, e.files = outer, under, files
+	e.scope, e.under = outer, under
 	e.frames = e.frames[:len(e.frames)-1]
 	if !done {
 		return e.fail(s.decl.Span, "return x", syntax.ErrNoReturn, "layer", s.decl.Name)

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"ppc/internal/arrayname"
@@ -263,7 +264,7 @@ func (e *elab) weights(s *syntax.WeightStmt) []weight {
 		}
 		w := weight{Span: n.Span, name: n.Name, elem: elem, axes: axes, init: init, under: e.under, frozen: s.Frozen}
 		if s.File != nil {
-			if w.file = e.files + s.File.Text; len(s.Names) > 1 {
+			if w.file = e.fileName(s.File.Text); len(s.Names) > 1 {
 				e.fail(s.File.Span, "declare them one by one", syntax.ErrFileMany, s.File.Text, len(s.Names))
 			}
 			e.checkFile(s.File, w.file, axes)
@@ -271,6 +272,27 @@ func (e *elab) weights(s *syntax.WeightStmt) []weight {
 		out = append(out, w)
 	}
 	return out
+}
+
+var (
+	inBraces = regexp.MustCompile(`\{[^{}]*\}`)
+	word     = regexp.MustCompile(`[A-Za-z_]\w*`)
+)
+
+// fileName puts the known arguments of the layer in their places in the name of an
+// array: a text for its braces, a number in what stands in braces.
+func (e *elab) fileName(name string) string {
+	return inBraces.ReplaceAllStringFunc(name, func(part string) string {
+		if t, ok := e.scope.vars[part[1:len(part)-1]].(value.Text); ok {
+			return string(t)
+		}
+		return word.ReplaceAllStringFunc(part, func(w string) string {
+			if n, ok := e.scope.vars[w].(value.Number); ok {
+				return n.String()
+			}
+			return w
+		})
+	})
 }
 
 // checkFile checks what stands in braces in the name of an array: indices of the
