@@ -100,22 +100,7 @@ func (p *plan) axisLists() [][]axisSize {
 	n := func(name string, size int) axisSize { return axisSize{name, fmt.Sprint(size)} }
 	block := c.text("decoder_block")
 	lists := [][]axisSize{{n("batch", s.batch), n("seq", s.seq), {"kv_seq", "seq"}}}
-	model := []axisSize{n("embed", s.embed)}
-	switch block {
-	case "simple":
-		model = append(model, axisSize{"features", "embed"})
-	case "simple_mlp":
-		model = append(model, n("mlp", s.mlp))
-	case "deepseek":
-		model = append(model, n("heads", s.heads))
-	default:
-		model = append(model, n("heads", s.heads), n("kv_heads", s.kvHeads), n("head", s.head))
-	}
-	if p.uses("mlp") && block != "simple_mlp" {
-		model = append(model, n("mlp", s.mlp))
-	}
-	model = append(model, n("vocab", s.vocab))
-	lists = append(lists, model)
+	lists = append(lists, p.modelAxes(n))
 	if block == "deepseek" {
 		var latent []axisSize
 		if s.qLora > 0 {
@@ -160,6 +145,27 @@ func (p *plan) axisLists() [][]axisSize {
 		lists = append(lists, rest)
 	}
 	return lists
+}
+
+// modelAxes are those of most layers.
+func (p *plan) modelAxes(n func(name string, size int) axisSize) []axisSize {
+	s, block := p.size, p.c.text("decoder_block")
+	model := []axisSize{n("embed", s.embed)}
+	switch block {
+	case "simple":
+		model = append(model, axisSize{"features", "embed"})
+	case "simple_mlp":
+		model = append(model, n("mlp", s.mlp))
+	case "deepseek":
+		model = append(model, n("heads", s.heads))
+	default:
+		model = append(model, n("heads", s.heads), n("kv_heads", s.kvHeads), n("head", s.head))
+	}
+	if p.uses("mlp") && block != "simple_mlp" {
+		model = append(model, n("mlp", s.mlp))
+	}
+	model = append(model, n("vocab", s.vocab))
+	return model
 }
 
 // uses reports whether a weight has an axis.

@@ -45,21 +45,9 @@ func (p *plan) pipeline(s *schedule) {
 	c := p.c
 	last := &p.stacks[len(p.stacks)-1]
 	stages, perStage := p.mesh.stages, c.positive("num_layers_per_pipeline_stage")
-	piped := last.layers
-	if n := c.whole("pipeline_parallel_layers"); n != -1 {
-		piped = n / last.cycle
-		switch {
-		case n < 1:
-			c.fail("pipeline_parallel_layers", "", "%s: want a whole number from 1, or -1 for all", c.is("pipeline_parallel_layers"))
-			return
-		case n%last.cycle != 0:
-			c.fail("pipeline_parallel_layers", "", "%s: layers come in groups of %d", c.is("pipeline_parallel_layers"), last.cycle)
-			return
-		case piped > last.layers:
-			c.fail("pipeline_parallel_layers", fmt.Sprintf("at most pipeline_parallel_layers=%d", last.layers*last.cycle),
-				"%s is more than the %s that can be pipelined; MaxText makes the model longer", c.is("pipeline_parallel_layers"), counted(last.layers*last.cycle, "layer"))
-			return
-		}
+	piped, ok := p.piped(last)
+	if !ok {
+		return
 	}
 	repeats := c.whole("num_pipeline_repeats")
 	slot := stages * perStage
@@ -109,6 +97,28 @@ func (p *plan) pipeline(s *schedule) {
 		s.set("scan_layers", "false", "as scan_layers_per_stage = false")
 	}
 	p.balanceWarnings(repeats)
+}
+
+// piped is how many of a stack's layers are in the pipeline.
+func (p *plan) piped(last *stack) (int, bool) {
+	c := p.c
+	n := c.whole("pipeline_parallel_layers")
+	if n == -1 {
+		return last.layers, true
+	}
+	piped := n / last.cycle
+	switch {
+	case n < 1:
+		c.fail("pipeline_parallel_layers", "", "%s: want a whole number from 1, or -1 for all", c.is("pipeline_parallel_layers"))
+	case n%last.cycle != 0:
+		c.fail("pipeline_parallel_layers", "", "%s: layers come in groups of %d", c.is("pipeline_parallel_layers"), last.cycle)
+	case piped > last.layers:
+		c.fail("pipeline_parallel_layers", fmt.Sprintf("at most pipeline_parallel_layers=%d", last.layers*last.cycle),
+			"%s is more than the %s that can be pipelined; MaxText makes the model longer", c.is("pipeline_parallel_layers"), counted(last.layers*last.cycle, "layer"))
+	default:
+		return piped, true
+	}
+	return 0, false
 }
 
 // cureLayers is how layers could be divided.
