@@ -121,3 +121,34 @@ func TestImportFiles(t *testing.T) {
 		}
 	}
 }
+
+// Imported programs compute what their layers do in sequence, whatever axes of the
+// mesh they have together: the first two, and with CI=true the others.
+func TestImportChecks(t *testing.T) {
+	const sizes = "base_emb_dim=32 base_num_query_heads=4 head_dim=8 base_mlp_dim=64 vocab_size=64 max_target_length=16 per_device_batch_size=4 steps=1 dtype=float32 "
+	const experts = "num_experts=4 num_experts_per_tok=2 sparse_matmul=false capacity_factor=1.0 load_balance_loss_weight=0.01 base_moe_mlp_dim=32 "
+	for i, set := range []string{
+		"decoder_block=mixtral base_num_kv_heads=2 base_num_decoder_layers=4 ici_pipeline_parallelism=2 ici_expert_parallelism=2 ici_context_parallelism=2 " + experts,
+		"decoder_block=deepseek attention_type=mla base_num_decoder_layers=6 first_num_dense_layers=1 shared_experts=1 q_lora_rank=8 kv_lora_rank=16 qk_nope_head_dim=8 qk_rope_head_dim=4 v_head_dim=8 ici_pipeline_parallelism=4 ici_tensor_parallelism=2 pipeline_parallel_layers=4 " + experts,
+		"decoder_block=gpt_oss base_num_kv_heads=2 mlp_activations=[sigmoid,linear] mlp_activations_limit=7.0 routed_bias=true mlp_bias=true attention_bias=true attention_sink=true sliding_window_size=4 inhomogeneous_layer_cycle_interval=2 base_num_decoder_layers=8 ici_pipeline_parallelism=4 ici_expert_parallelism=2 " + experts,
+		"decoder_block=gemma3 base_num_kv_heads=2 mlp_activations=[gelu,linear] sliding_window_size=4 use_qk_norm=true logits_via_embedding=true base_num_decoder_layers=12 ici_pipeline_parallelism=2 ici_tensor_parallelism=2 ici_data_parallelism=2 ici_fsdp_parallelism=1 shard_optimizer_over_data=true",
+		"decoder_block=llama2 base_num_kv_heads=2 base_num_decoder_layers=8 ici_pipeline_parallelism=2 ici_tensor_parallelism=2 ici_context_parallelism=2 pipeline_fsdp_ag_per_repeat=true num_pipeline_microbatches=4 rope_type=llama3.1 fused_mlp=true sa_block_q=8 num_vocab_tiling=2",
+		"decoder_block=gpt3 base_num_kv_heads=4 fused_qkv=true mlp_activations=[gelu] trainable_position_size=16 base_num_decoder_layers=4 ici_fsdp_transpose_parallelism=2 ici_tensor_parallelism=2 logits_via_embedding=true gradient_accumulation_steps=2",
+	} {
+		if i > 1 && os.Getenv("CI") != "true" {
+			break
+		}
+		r, err := driver.Import(t.Context(), driver.ImportOptions{Set: strings.Fields(sizes + set), Devices: 8})
+		if err != nil {
+			t.Errorf("%s: %v", set, err)
+			continue
+		}
+		file := filepath.Join(t.TempDir(), "imported.pp")
+		if err := os.WriteFile(file, []byte(r.Text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := driver.Run(t.Context(), &driver.Source{File: file}, driver.RunOptions{Check: true}); err != nil {
+			t.Errorf("%s: %v", set, err)
+		}
+	}
+}
