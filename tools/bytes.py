@@ -17,6 +17,7 @@ is a decision about memory, and the program's. "-" stands for a program that was
 Needs: pip install jax numpy (JAX 0.11 or later, Python 3.12 or later).
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import re
@@ -148,9 +149,13 @@ def main():
         backend = xla_bridge.get_backend("cpu")
         out = open(a.out, "w") if a.out else sys.stdout
         print("program\tours\tshardy\txla", file=out)
-        for name, program, path in todo:
-            row = [name, count(a, lambda: program), count(a, lambda: shardy(path)), count(a, lambda: xla(path, backend))]
-            print("\t".join(row), file=out, flush=True)
+
+        def row(name, program, path):
+            return [name, count(a, lambda: program), count(a, lambda: shardy(path)), count(a, lambda: xla(path, backend))]
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as rows:
+            for columns in rows.map(row, *zip(*todo)):
+                print("\t".join(columns), file=out, flush=True)
 
 
 if __name__ == "__main__":

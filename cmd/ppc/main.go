@@ -36,11 +36,13 @@ import (
 
 	"ppc/driver"
 	"ppc/internal/diag"
+	"ppc/internal/heap"
 	"ppc/runtime/pjrt"
 )
 
 func main() {
 	pjrt.Serve()
+	heap.CollectFrom(64 << 20)
 	ctx, saving := listen()
 	p := &process{ctx, saving, os.Stdin, os.Stdout, os.Stderr}
 	os.Exit(p.run(os.Args[1:]))

@@ -3,6 +3,7 @@ package layout
 import (
 	"cmp"
 	"container/heap"
+	"encoding/binary"
 	"slices"
 	"strconv"
 
@@ -116,6 +117,18 @@ type Resharder struct {
 	key   []byte // of the plan that is asked for
 }
 
+// appendKey appends what tells l from other layouts.
+func (l Layout) appendKey(b []byte) []byte {
+	for _, axes := range l {
+		for _, r := range axes {
+			b = append(append(b, r.Name...), 0)
+			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(r.Pre)), uint64(r.Size))
+		}
+		b = append(b, 0)
+	}
+	return b
+}
+
 // Plan returns the cheapest way that PlanSearch finds from one layout of a
 // tensor of type t to another. Along the axes partial it is so: devices that
 // differ there have different values, so no part comes from there.
@@ -123,12 +136,15 @@ func (rs *Resharder) Plan(t *ir.Type, from, to Layout, partial ...ir.AxisRef) *R
 	if from.Equal(to) {
 		return new(ReshardPlan)
 	}
-	rs.key = strconv.AppendInt(rs.key[:0], int64(t.Elem), 10)
+	rs.key = append(rs.key[:0], byte(t.Elem), byte(len(t.Shape)))
 	for _, n := range t.Shape {
-		rs.key = strconv.AppendInt(append(rs.key, 'x'), int64(n), 10)
+		rs.key = binary.AppendUvarint(rs.key, uint64(n))
 	}
-	still := slices.Concat(rs.Still, partial)
-	rs.key = Layout{still}.append(to.append(from.append(rs.key)))
+	still := rs.Still
+	if len(partial) > 0 {
+		still = slices.Concat(rs.Still, partial)
+	}
+	rs.key = Layout{still}.appendKey(to.appendKey(from.appendKey(rs.key)))
 	if p := rs.Plans[string(rs.key)]; p != nil {
 		return p
 	}

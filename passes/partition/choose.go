@@ -118,6 +118,7 @@ type choice struct {
 	cost int
 
 	tried []*assignment // none is better than the best
+	moved [][]movedTo   // by operand: what has been asked
 	limit *assignment   // nil: none; others must compute no more, and take less memory
 }
 
@@ -134,7 +135,7 @@ func (s *choice) try(factors [][]ir.AxisRef) bool {
 		return false
 	}
 	s.tried = append(s.tried, a)
-	c := s.p.cost(s.op, s.want, a)
+	c := s.costOf(a)
 	if s.best != nil && c >= s.cost {
 		return false
 	}
@@ -426,12 +427,36 @@ func (p *partitioner) joined(factors [][]ir.AxisRef, dims [][]int) layout.Layout
 	return at
 }
 
-// cost is what computing op as a says, and bringing its results to where they
+// A movedTo is how many bytes have to be moved for a value to have a layout.
+type movedTo struct {
+	at    layout.Layout
+	bytes int
+}
+
+// operandMoved is p.moved for operand i, which is computed once for each layout:
+// many assignments differ in what they do with one operand only, and nothing is
+// made while they are compared.
+func (s *choice) operandMoved(i int, at layout.Layout) int {
+	if s.moved == nil {
+		s.moved = make([][]movedTo, len(s.op.Operands))
+	}
+	for _, m := range s.moved[i] {
+		if m.at.Equal(at) {
+			return m.bytes
+		}
+	}
+	n := s.p.moved(s.op.Operands[i], at)
+	s.moved[i] = append(s.moved[i], movedTo{at, n})
+	return n
+}
+
+// costOf is what computing the op as a says, and bringing its results to where they
 // are wanted, costs in bytes moved and elements computed.
-func (p *partitioner) cost(op *ir.Op, want []layout.Layout, a *assignment) int {
+func (s *choice) costOf(a *assignment) int {
+	p, op, want := s.p, s.op, s.want
 	bytes := a.moved
-	for i, v := range op.Operands {
-		bytes += p.moved(v, a.operands[i])
+	for i := range op.Operands {
+		bytes += s.operandMoved(i, a.operands[i])
 	}
 	axes := a.partial()
 	for i, v := range op.Results {

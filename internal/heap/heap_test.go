@@ -1,0 +1,47 @@
+package heap
+
+import (
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+)
+
+// Up to its size a heap is not collected, and where much is in use, it grows to twice
+// that.
+func TestPercent(t *testing.T) {
+	for _, c := range []struct {
+		n, live uint64
+		want    int
+	}{
+		{64 << 20, 0, 1500},
+		{64 << 20, 4 << 20, 1500},
+		{64 << 20, 16 << 20, 300},
+		{64 << 20, 32 << 20, 100},
+		{64 << 20, 1 << 40, 100},
+	} {
+		if got := percent(c.n, c.live); got != c.want {
+			t.Errorf("percent(%d, %d) = %d, want %d", c.n, c.live, got, c.want)
+		}
+	}
+}
+
+var kept []byte // what a test has in use
+
+// A program that makes little use of much that it allocates collects garbage as
+// often as that fills the heap.
+func TestCollectFrom(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	CollectFrom(64 << 20)
+	cycles := func() uint64 {
+		s := []metrics.Sample{{Name: "/gc/cycles/automatic:gc-cycles"}}
+		metrics.Read(s)
+		return s[0].Value.Uint64()
+	}
+	before := cycles()
+	for range 512 << 20 / (64 << 10) {
+		kept = make([]byte, 64<<10)
+	}
+	if n := cycles() - before; n == 0 || n > 16 {
+		t.Errorf("512 MB of garbage was collected %d times, want 8 or so", n)
+	}
+}
