@@ -209,7 +209,7 @@ func (p *port) parts(global *ir.Literal) []*ir.Literal {
 		if seen[key] == nil {
 			seen[key] = &ir.Literal{Type: p.local, Data: global.Data}
 			if p.mesh != nil {
-				seen[key] = ir.Cut(global, p.sharding, p.mesh, d)
+				seen[key] = ir.ShardOf(global, p.sharding, p.mesh, d)
 			}
 		}
 		parts[d] = seen[key]
@@ -224,7 +224,7 @@ func (p *port) part(d int) string {
 	}
 	var b strings.Builder
 	for dim := range p.sharding.Dims {
-		fmt.Fprintf(&b, "%d.", p.sharding.Part(p.mesh, d, dim))
+		fmt.Fprintf(&b, "%d.", p.sharding.ShardIndex(p.mesh, d, dim))
 	}
 	for _, r := range p.sharding.Unreduced {
 		fmt.Fprintf(&b, "%d.", p.mesh.Coordinate(d, r))
@@ -238,7 +238,7 @@ func (p *port) join(parts []*ir.Literal) *ir.Literal {
 	case p.stacked:
 		return stack(p.global, parts)
 	case p.mesh != nil:
-		return ir.Join(p.mesh, p.sharding, p.global, parts)
+		return ir.FromShards(p.mesh, p.sharding, p.global, parts)
 	}
 	return &ir.Literal{Type: p.global, Data: parts[0].Data}
 }

@@ -72,10 +72,10 @@ type (
 		Mesh string
 		Axes []AxisRef
 	}
-	// AxisShift is the source-target pairs of a permute along mesh axes: of the
-	// n devices along Axes, counted major first, number i sends to i+Shift, or,
-	// with Reverse, to n-1-i+Shift. Where that is none of them, it sends to
-	// nobody, or, with Wrap, to that modulo n. It stands for as many pairs as
+	// AxisShift is the source-target pairs of a permute along mesh axes: of the n
+	// devices along Axes, counted major first, number i sends to i+Shift, or, with
+	// Reverse, to n-1-i+Shift. Where that number is no device it has no target, or,
+	// with Wrap, the number modulo n. The attribute represents as many pairs as
 	// there are devices, and is expanded where text or execution need them.
 	AxisShift struct {
 		Mesh    string
@@ -84,11 +84,11 @@ type (
 		Wrap    bool
 		Reverse bool
 	}
-	// AxisMove is the source-target pairs of a permute that brings what is cut
-	// along From to where it is cut along To: the coordinates of a device along
-	// From, major first and read as one number, are those along To of the device
-	// that it sends to. Along other axes the two agree. From and To are the same
-	// parts of axes in another order.
+	// AxisMove is the source-target pairs of a permute that reshards a dimension
+	// from the axes From to the axes To, which are the same sub-axes in another
+	// order: the coordinates of a device along From, major first and read as one
+	// number, are those along To of the device that it sends to. Along other axes
+	// the coordinates of the two agree.
 	AxisMove struct {
 		Mesh     string
 		From, To []AxisRef
@@ -220,7 +220,7 @@ func elementText(a Attr) string {
 	return s
 }
 
-// valueText is a where its dialect must be said.
+// valueText is a with the prefix of its dialect.
 func valueText(a Attr) string {
 	if s, ok := a.(*Sharding); ok {
 		return "#sdy.sharding" + s.String()
@@ -263,8 +263,8 @@ var convSides = [3]struct {
 // Sides are the sides of a, in order.
 func (a ConvDims) Sides() [3]ConvSide { return [3]ConvSide{a.Input, a.Kernel, a.Output} }
 
-// String is the short form, or the raw one where a dimension is missing or
-// stands twice.
+// String is the short form, or the raw one where a dimension is missing or occurs
+// twice.
 func (a ConvDims) String() string {
 	if text, ok := a.Short(); ok {
 		return "#stablehlo.conv<" + text + ">"
@@ -277,8 +277,8 @@ func (a ConvDims) String() string {
 	return "#stablehlo.conv<raw " + strings.Join(ss, ", ") + ">"
 }
 
-// Short is a as [b, 0, f]x[0, i, o]->[b, 0, f]; false where a dimension is
-// missing or stands twice.
+// Short is a as [b, 0, f]x[0, i, o]->[b, 0, f]; false where a dimension is missing
+// or occurs twice.
 func (a ConvDims) Short() (string, bool) {
 	var out [3]string
 	for i, s := range a.Sides() {
@@ -311,8 +311,8 @@ func (s ConvSide) labels(i int) ([]string, bool) {
 	return labels, ok
 }
 
-// Labels are the dimensions of each side as HLO writes them, b01f; false where
-// one is missing or stands twice.
+// Labels are the dimensions of each side as HLO writes them, b01f; false where one
+// is missing or occurs twice.
 func (a ConvDims) Labels() (out [3]string, ok bool) {
 	for i, s := range a.Sides() {
 		labels, ok := s.labels(i)
@@ -343,7 +343,7 @@ func ConvSideOf(i int, labels []string) (ConvSide, error) {
 			at = &s.Spatial[k]
 		}
 		if *at != -1 {
-			return s, fmt.Errorf("%s stands twice", label)
+			return s, fmt.Errorf("%s occurs twice", label)
 		}
 		*at = d
 	}
@@ -391,7 +391,7 @@ func (a AxisShift) String() string {
 	return fmt.Sprintf("#pp.axis_shift<mesh = %s, %s, shift = %d%s>", SymbolText(a.Mesh), axes, a.Shift, how)
 }
 
-// Inverse is the permute that brings back what a moves.
+// Inverse is the permute with the sources and targets of a exchanged.
 func (a AxisShift) Inverse() AxisShift {
 	if !a.Reverse {
 		a.Shift = -a.Shift
@@ -403,7 +403,7 @@ func (a AxisMove) String() string {
 	return fmt.Sprintf("#pp.axis_move<mesh = %s, from = [%s], to = [%s]>", SymbolText(a.Mesh), axisRefsText(a.From), axisRefsText(a.To))
 }
 
-// Inverse is the permute that brings back what a moves.
+// Inverse is the permute with the sources and targets of a exchanged.
 func (a AxisMove) Inverse() AxisMove { return AxisMove{a.Mesh, a.To, a.From} }
 
 func (a PerValue) String() string {

@@ -1,10 +1,11 @@
 package ir
 
-// The functions in this file compute with lists of axes and sub-axes. A whole
-// axis of n devices is the sub-axis (1)n of itself; lists are kept in the form
-// in which no two neighbours could be written as one.
+// The functions in this file compute with lists of axes and sub-axes. A full axis
+// of n devices is the sub-axis (1)n of itself; lists are kept in the form in which
+// no two neighbours can be merged.
 
-// Span is r as a sub-axis: how many devices its major part has, and its own.
+// Span is r as a sub-axis: its pre-size, the product of the sizes major to it
+// within its axis, and its size.
 func (m *Mesh) Span(r AxisRef) (pre, size int) {
 	if r.Size == 0 {
 		return 1, m.AxisSize(r.Name)
@@ -12,8 +13,7 @@ func (m *Mesh) Span(r AxisRef) (pre, size int) {
 	return r.Pre, r.Size
 }
 
-// SubAxis is the part of the axis called name that has size devices and stands
-// after a major part of pre devices; the whole axis where that is all of it.
+// SubAxis is the sub-axis "name":(pre)size, or the full axis if it is all of it.
 func (m *Mesh) SubAxis(name string, pre, size int) AxisRef {
 	if pre == 1 && size == m.AxisSize(name) {
 		return Ax(name)
@@ -21,8 +21,8 @@ func (m *Mesh) SubAxis(name string, pre, size int) AxisRef {
 	return AxisRef{Name: name, Pre: pre, Size: size}
 }
 
-// JoinAxes is a followed by b, the last of a and the first of b written as one
-// where they are neighbouring parts of one axis. It may reuse a's memory.
+// JoinAxes is a followed by b, with the last of a and the first of b merged if they
+// are consecutive sub-axes of one axis. It may reuse a's memory.
 func (m *Mesh) JoinAxes(a, b []AxisRef) []AxisRef {
 	for _, r := range b {
 		if n := len(a); n > 0 && a[n-1].Name == r.Name {
@@ -37,7 +37,7 @@ func (m *Mesh) JoinAxes(a, b []AxisRef) []AxisRef {
 	return a
 }
 
-// IsPrefix reports whether r is s or a major part of it.
+// IsPrefix reports whether r is s or a major sub-axis of it.
 func (m *Mesh) IsPrefix(r, s AxisRef) bool {
 	if r.Name != s.Name {
 		return false
@@ -47,7 +47,7 @@ func (m *Mesh) IsPrefix(r, s AxisRef) bool {
 	return pre == otherPre && otherSize%size == 0
 }
 
-// Contains reports whether s is r or a part of it.
+// Contains reports whether s is r or a sub-axis of it.
 func (m *Mesh) Contains(r, s AxisRef) bool {
 	if r.Name != s.Name {
 		return false
@@ -57,8 +57,8 @@ func (m *Mesh) Contains(r, s AxisRef) bool {
 	return pre <= otherPre && otherPre*otherSize <= pre*size
 }
 
-// PrefixOutside is the longest major part of r that shares no device
-// coordinate with any of others; false where there is none.
+// PrefixOutside is the largest major sub-axis of r that overlaps none of others;
+// false where there is none.
 func (m *Mesh) PrefixOutside(r AxisRef, others []AxisRef) (AxisRef, bool) {
 	for _, o := range others {
 		if !r.Overlaps(o) {

@@ -6,8 +6,8 @@ import (
 )
 
 // A Builder appends ops to a block of a function. Its methods infer the result
-// types; what breaks a rule of its op gets the types that were given, or none,
-// and [Verify] names the rule.
+// types; an op that breaks a rule gets the types that were given, or none, and
+// [Verify] names the rule.
 type Builder struct {
 	Func   *Func
 	Block  *Block
@@ -158,7 +158,8 @@ func (b *Builder) Reshape(x *Value, shape ...int) *Value {
 	return b.one(Reshape, nil, x.Type.WithShape(shape...), x)
 }
 
-// Transpose makes dimension perm[i] of x dimension i; it is x where nothing moves.
+// Transpose makes dimension perm[i] of x dimension i; it is x for the identity
+// permutation.
 func (b *Builder) Transpose(x *Value, perm ...int) *Value {
 	identity := true
 	for i, p := range perm {
@@ -185,7 +186,7 @@ func (b *Builder) SliceDim(x *Value, dim, start, limit int) *Value {
 	return b.Slice(x, lo, hi)
 }
 
-// Concat joins xs along dimension dim; it is the only one of one.
+// Concat concatenates xs along dimension dim; it is x for a single x.
 func (b *Builder) Concat(dim int, xs ...*Value) *Value {
 	if len(xs) == 1 {
 		return xs[0]
@@ -193,7 +194,7 @@ func (b *Builder) Concat(dim int, xs ...*Value) *Value {
 	return b.one(Concatenate, Attrs{{"dimension", I64Attr(dim)}}, nil, xs...)
 }
 
-// Pad puts the scalar v around x.
+// Pad pads x with the scalar v, at the ends and, by interior, between elements.
 func (b *Builder) Pad(x, v *Value, low, high, interior []int) *Value {
 	return b.one(Pad, Attrs{{"edge_padding_high", Ints(high)}, {"edge_padding_low", Ints(low)}, {"interior_padding", Ints(interior)}}, nil, x, v)
 }
@@ -267,7 +268,7 @@ func (b *Builder) Reduce(k Kind, x, init *Value, dims ...int) *Value {
 	return b.Emit(Reduce, []*Value{x, init}, Attrs{{"dimensions", Ints(dims)}}, []*Block{b.Combiner(k, x.Type.Elem)}, nil).Results[0]
 }
 
-// Constrain makes x lie as s says; nil s is x.
+// Constrain appends a sharding constraint of x to s; it is x for a nil s.
 func (b *Builder) Constrain(x *Value, s *Sharding) *Value {
 	if s == nil {
 		return x

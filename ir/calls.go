@@ -1,7 +1,7 @@
 package ir
 
-// Signature is what f takes and returns. A declaration has it in an attribute,
-// or leaves it unknown.
+// Signature is the parameter and result types of f. A declaration has it in an
+// attribute, or leaves it unknown.
 func (f *Func) Signature() (in, out []*Type, known bool) {
 	if f.Body == nil {
 		a, _ := f.Attrs.Get("function_type").(TypeAttr)
@@ -43,8 +43,8 @@ func ConfigOf(op *Op) Attrs {
 	return Attrs(d)
 }
 
-// verifyCalls checks that no function comes to call itself: programs are
-// evaluated by inlining.
+// verifyCalls checks that no function calls itself, directly or indirectly:
+// programs are evaluated by inlining.
 func verifyCalls(m *Module, errs *Errors) {
 	c := callGraph{m: m, errs: errs, state: make(map[*Func]int)}
 	for _, f := range m.Funcs {
@@ -80,8 +80,8 @@ func (c *callGraph) visit(f *Func) {
 	c.state[f] = 2
 }
 
-// calls visits the ops of f, unless an error has been found in it: its blocks
-// may then be nil, or stand inside themselves.
+// calls visits the ops of f, unless an error has been found in it: its blocks may
+// then be nil, or contain themselves.
 func (e *Errors) calls(f *Func, visit func(*Op)) {
 	for _, err := range e.List {
 		if err.Func == f {

@@ -9,8 +9,8 @@
 //
 // What is known of an op in general is its row in the table of ir/dialect: name,
 // arity, attributes, regions, constraints, result types, sharding factors. This
-// package reads the table and does not know the rows; whoever makes or verifies
-// programs imports ir/dialect.
+// package reads the table and does not know the rows; a package that builds or
+// verifies programs imports ir/dialect.
 //
 // A Module claims a [Form], a set of properties that passes establish one by
 // one until the program is one per device; [Verify] checks the rules of the

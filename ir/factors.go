@@ -1,24 +1,24 @@
 package ir
 
-// A FactorType says what may be done when a factor is cut over mesh axes.
+// A FactorType says what sharding a factor over mesh axes entails.
 type FactorType uint8
 
 // The types of factors; Shardy's.
 const (
-	PassThrough     FactorType = iota // each device works on its part
-	Reduction                         // each device has a partial result, to be combined
-	NeedReplication                   // must be whole
-	Permutation                       // each device needs parts of others
+	PassThrough     FactorType = iota // each device computes its shard
+	Reduction                         // the result of each device is unreduced, to be all-reduced or reduce-scattered
+	NeedReplication                   // must be replicated
+	Permutation                       // each device needs elements of the shards of others: a halo exchange or permute
 )
 
-// Factors is the einsum-like sharding rule of one op. A factor is an axis of
-// the op's index space; a dimension of an operand or result is the product of
-// some factors, major first. Values whose dimensions share a factor lie alike
-// along it. A dimension without factors is not related to any other.
+// Factors is the einsum-like sharding rule of one op. A factor is an axis of the
+// op's index space; a dimension of an operand or result is the product of some
+// factors, major first. Values whose dimensions share a factor have the same
+// sharding along it. A dimension without factors is not related to any other.
 //
-// A PassThrough factor stands in every result. One that no operand has can be
-// cut at no cost. A Reduction stands in operands only. A factor that stands in
-// one tensor alone relates nothing: propagation does not cross it.
+// A PassThrough factor occurs in every result. One that no operand has can be
+// sharded without communication. A Reduction occurs in operands only. A factor that
+// occurs in one tensor alone relates nothing: propagation does not cross it.
 //
 // The rule of a matrix product is ([i, k], [k, j]) -> ([i, j]), with k a
 // [Reduction].
@@ -82,10 +82,10 @@ func (f *Factors) Add(size int, t FactorType, operands, results []int) {
 
 // Window adds a factor for each dimension d of operand 0 and the result; one
 // whose size changes is a Permutation.
-func (f *Factors) Window(in, out []int, whole func(d int) bool) {
+func (f *Factors) Window(in, out []int, covered func(d int) bool) {
 	for d := range out {
 		t := PassThrough
-		if !whole(d) {
+		if !covered(d) {
 			t = Permutation
 		}
 		f.Add(in[d], t, []int{d}, []int{d})

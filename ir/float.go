@@ -17,7 +17,7 @@ type specials uint8
 
 const (
 	ieee      specials = iota // the largest exponent: infinity, and NaN where the mantissa is not zero
-	finite                    // none: what is too large becomes the largest number, NaN becomes -0
+	finite                    // none: a number that is too large becomes the largest, NaN becomes -0
 	nanOnes                   // all ones is NaN; no infinity
 	nanZero                   // the code of -0 is NaN; no infinity, no -0
 	scaleOnly                 // no sign, no zero, no mantissa: powers of two; all ones is NaN
@@ -54,7 +54,8 @@ func (f *floatFormat) largest() uint32 {
 	return f.sign() - 1
 }
 
-// overflow is the code, without a sign, of what is larger than the largest number.
+// overflow is the code, without a sign, of a number larger than the largest finite
+// one.
 func (f *floatFormat) overflow() uint32 {
 	switch f.special {
 	case finite:
@@ -121,8 +122,9 @@ func (f *floatFormat) round(bits uint64) uint32 {
 	return f.overflow()
 }
 
-// encodeScale rounds to the nearest power of two, ties up. Zero, negative
-// numbers and what is too large are NaN; what is too small is the smallest.
+// encodeScale rounds to the nearest power of two, ties up. Zero, negative numbers
+// and those that are too large become NaN; those that are too small become the
+// smallest.
 func (f *floatFormat) encodeScale(x float64) uint32 {
 	if !(x > 0) || math.IsInf(x, 1) {
 		return f.nan()

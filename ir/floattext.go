@@ -12,9 +12,9 @@ import (
 // digits and an exponent where these bring v back, else as many digits as the
 // type can need, else, and for infinities and NaN, the bits.
 //
-// Text that XLA and JAX print must come out the same way, so this follows
-// LLVM's APFloat::toString, which cuts the number down before it rounds: 0.1
-// is 1.000000e-01 as an f32, but 0.9 is 0.899999976.
+// Text that XLA and JAX print must come out the same way, so this follows LLVM's
+// APFloat::toString, which truncates the number before it rounds: 0.1 is
+// 1.000000e-01 as an f32, but 0.9 is 0.899999976.
 func FormatFloat(t DType, v float64, bits []byte) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return bitsText(t, bits)
@@ -82,8 +82,8 @@ type decimal struct {
 	exp    int
 }
 
-// decimalOf is |v| in at most n digits. It first cuts off digits until about n
-// are left and then rounds half up.
+// decimalOf is |v| in at most n digits. It first truncates to about n digits and
+// then rounds half up.
 func decimalOf(v float64, n int) decimal {
 	frac, exp := math.Frexp(math.Abs(v))
 	num := new(big.Int).SetUint64(uint64(frac * (1 << 53)))
@@ -100,9 +100,9 @@ func decimalOf(v float64, n int) decimal {
 	}
 	// 196/59 is slightly more than the bits in a digit.
 	if spare := num.BitLen() - (n*196+58)/59; spare > 0 {
-		cut := spare * 59 / 196
-		num.Quo(num, power(10, cut))
-		exp += cut
+		drop := spare * 59 / 196
+		num.Quo(num, power(10, drop))
+		exp += drop
 	}
 	digits := num.String()
 	if len(digits) > n {
@@ -145,18 +145,18 @@ func (d decimal) scientific() string {
 // plain is d without an exponent where at most three zeros pad it and it looks
 // no more precise than n digits are.
 func (d decimal) plain(n int) string {
-	whole := len(d.digits) + d.exp // digits before the point
+	point := len(d.digits) + d.exp // digits before the point
 	switch {
-	case d.exp > 3 || d.exp >= 0 && whole > n || whole <= 0 && 1-whole > 3:
+	case d.exp > 3 || d.exp >= 0 && point > n || point <= 0 && 1-point > 3:
 		rest := d.digits[1:]
 		if rest == "" {
 			rest = "0"
 		}
-		return fmt.Sprintf("%s.%sE%+d", d.digits[:1], rest, whole-1)
+		return fmt.Sprintf("%s.%sE%+d", d.digits[:1], rest, point-1)
 	case d.exp >= 0:
 		return d.digits + strings.Repeat("0", d.exp)
-	case whole > 0:
-		return d.digits[:whole] + "." + d.digits[whole:]
+	case point > 0:
+		return d.digits[:point] + "." + d.digits[point:]
 	}
-	return "0." + strings.Repeat("0", -whole) + d.digits
+	return "0." + strings.Repeat("0", -point) + d.digits
 }

@@ -13,12 +13,12 @@ type Form uint16
 // The properties, in the order in which the passes establish them.
 const (
 	Staged         Form = 1 << iota // no pp.pipeline, no pp.stack: loops over iterations and layers
-	Gathered                        // every pipelined weight is whole over the gathered axes where it is used
-	Checkpointed                    // remat regions stand where the configuration puts them
+	Gathered                        // every pipelined weight is all-gathered over its gathered axes before it is used
+	Checkpointed                    // remat regions are where the configuration puts them
 	Differentiated                  // main returns the gradients that were asked for
 	Optimized                       // main is a step of training, if one was asked for
 	Rotated                         // no pp.rotate
-	Expanded                        // no pp op, no function of chlo: pure StableHLO with Shardy shardings
+	Expanded                        // no pp op, no chlo op: pure StableHLO with Shardy shardings
 	Sharded                         // every tensor has a closed sharding
 	Local                           // one program per device: no sharding, no sdy op; shapes per device
 )
@@ -75,8 +75,8 @@ next:
 	return f, true
 }
 
-// noCheck is for properties that leave nothing behind that later passes must
-// keep: a remat region may be moved, merged and taken apart.
+// noCheck is for properties that later passes need not keep in a checkable form: a
+// remat region may be moved, merged and inlined.
 func noCheck(*Module, *Errors) {}
 
 func eachOp(m *Module, errs *Errors, visit func(*Op)) {
@@ -100,7 +100,7 @@ func absent(label string, kinds ...Kind) func(*Module, *Errors) {
 	}
 }
 
-// checkGathered finds gathers that still say where they would like to stand.
+// checkGathered finds pp.gather ops that still have a placement policy.
 func checkGathered(m *Module, errs *Errors) {
 	eachOp(m, errs, func(op *Op) {
 		if p := op.Attrs.Get("policy"); op.Kind == PPGather && p != nil {
@@ -109,8 +109,8 @@ func checkGathered(m *Module, errs *Errors) {
 	})
 }
 
-// checkAliases finds results that cannot take the memory of the parameter that
-// they replace.
+// checkAliases finds results that cannot be donated the buffer of the parameter
+// that they replace.
 func checkAliases(m *Module, errs *Errors) {
 	for _, f := range m.Funcs {
 		errs.fn = f
@@ -133,7 +133,7 @@ func checkAlias(f *Func, i, n int) *Rule {
 	was, _ := p.Attrs.Get(KeySharding).(*Sharding)
 	is, _ := r.Attrs.Get(KeySharding).(*Sharding)
 	if !p.Sharding.SameLayout(r.Sharding) || !was.SameLayout(is) {
-		return NewRule("optimized", "result %d lies on the mesh otherwise than parameter %d, which it replaces", i, n)
+		return NewRule("optimized", "result %d is sharded otherwise than parameter %d, which it replaces", i, n)
 	}
 	return nil
 }

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// IsZeroAt reports whether every element of v at place k along dimension dim is
-// zero, as far as constants and the clamps to them say: so are the components
-// of an index that cannot move a window.
+// IsZeroAt reports whether every element of v at index k along dimension dim is
+// zero, as far as follows from constants and clamps to constants. A zero component
+// of an index vector does not move the window.
 func (v *Value) IsZeroAt(dim, k int) bool {
 	low, high, ok := v.spanAt(dim, k)
 	return ok && low == 0 && high == 0
 }
 
-// spanAt returns bounds of the elements of v at place k along dimension dim,
-// of all elements where dim is -1; not ok where none are known.
+// spanAt returns bounds of the elements of v at index k along dimension dim, of all
+// elements where dim is -1; not ok where none are known.
 func (v *Value) spanAt(dim, k int) (low, high int64, ok bool) {
 	op := v.Def
 	if op == nil || !v.Type.IsTensor() || op.Attrs.Has(KeyDontCare) {
@@ -98,8 +98,8 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
 }
 
-// Place is where o stands in the text that was read; the zero Pos where that
-// is not known. o may be nil.
+// Place is the position of o in the text that was read; the zero Pos where that is
+// not known. o may be nil.
 func (o *Origin) Place() Pos {
 	switch {
 	case o == nil:
@@ -110,13 +110,13 @@ func (o *Origin) Place() Pos {
 	return o.Pos
 }
 
-// Compare orders places of one file: negative if p stands before q.
+// Compare orders places of one file: negative if p is before q.
 func (p Pos) Compare(q Pos) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
 }
 
-// An Origin says where an op comes from. Passes hand it on to what they make
-// of the op. Origins are immutable and shared; nil is "nowhere".
+// An Origin says where an op comes from. Passes hand it on to the ops that they
+// replace the op by. Origins are immutable and shared; nil is "nowhere".
 type Origin struct {
 	Pos   Pos
 	Text  Pos    // in the text that was read, where that was made from a source at Pos; else zero
@@ -125,7 +125,7 @@ type Origin struct {
 	Pass  string // the pass that made it, "" when the source did
 }
 
-// A Module is a whole program.
+// A Module is one program: meshes, functions and the form that it claims.
 type Module struct {
 	Name   string
 	Attrs  Attrs // mhlo.num_partitions and the like
@@ -197,7 +197,7 @@ type Func struct {
 	lastID ID
 }
 
-// A Result is what is said of one result of a function.
+// A Result is the type, sharding and attributes of one result of a function.
 type Result struct {
 	Type     *Type
 	Sharding *Sharding
@@ -240,8 +240,8 @@ func (f *Func) NewArg(b *Block, t *Type, name string) *Value {
 	return v
 }
 
-// A Block is a list of ops in execution order: a definition stands before its
-// uses, and the last op is a terminator.
+// A Block is a list of ops in execution order: definitions precede uses, and the
+// last op is a terminator.
 type Block struct {
 	Args []*Value
 	Ops  []*Op
@@ -259,8 +259,8 @@ func (b *Block) Terminator() *Op {
 // pass keeps its facts in a slice indexed by ID rather than in a map.
 type ID int32
 
-// A Value is what an op computes, or an argument of a block. Exactly one of
-// Def and Block is set.
+// A Value is a result of an op, or an argument of a block. Exactly one of Def and
+// Block is set.
 type Value struct {
 	ID       ID
 	Type     *Type
@@ -381,11 +381,11 @@ func (op *Op) Captures() []*Value {
 // any number of values takes one walk.
 type Subst []*Value
 
-// NewSubst returns a Subst for the values that f has now; newer ones stand
-// for themselves.
+// NewSubst returns a Subst for the values that f has now; newer ones are not
+// replaced.
 func (f *Func) NewSubst() Subst { return make(Subst, f.NumIDs()) }
 
-// Of returns what stands for v.
+// Of returns the value that replaces v, v itself if none does.
 func (s Subst) Of(v *Value) *Value {
 	if int(v.ID) < len(s) && s[v.ID] != nil {
 		return s[v.ID]
@@ -492,7 +492,7 @@ func (s Subst) Grow(id ID) Subst {
 	return append(s, make(Subst, int(id)+1-len(s))...)
 }
 
-// UsesOf counts the uses of v in b, which need not be sound, but for those in
+// UsesOf counts the uses of v in b, which need not be sound, without those in
 // blocks that have been seen.
 func (b *Block) UsesOf(v *Value, seen map[*Block]bool) int {
 	if b == nil || seen[b] {

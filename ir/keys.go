@@ -1,7 +1,7 @@
 package ir
 
-// The discardable attributes by which the language and the passes tell each other
-// of a pipeline. Passes that rebuild an op or a value keep those that stay true.
+// The discardable attributes by which the language and the passes communicate facts
+// about a pipeline. Passes that rebuild an op or a value keep those that stay true.
 
 // Names and kinds of parameters and results of main.
 const (
@@ -11,12 +11,12 @@ const (
 	KeyInit     = "pp.init"     // string: how it is initialised without one
 	KeyMax      = "pp.max"      // int: a bound that no number of an integer input reaches
 	KeyFrozen   = "pp.frozen"   // unit: a parameter that is not trained
-	KeyUpdate   = "pp.update"   // dict: what the update of this parameter has for settings of its own
+	KeyUpdate   = "pp.update"   // dict: settings of the optimizer's update for this parameter alone
 	KeyLogical  = "pp.logical"  // array of strings: the axes of its dimensions as the language names them
 	KeyLayers   = "pp.layers"   // int: how many layers dimension 0 stacks
 	KeyRows     = "pp.rows"     // two ints: of the stacked layers it holds those from the first to before the second
-	KeyGathered = "pp.gathered" // sharding: of a parameter of a layer, as the layer computes with it
-	KeyAlias    = "pp.alias"    // int: the parameter whose place a result takes in the next step
+	KeyGathered = "pp.gathered" // sharding: of a parameter of a layer, after the all-gather at its use
+	KeyAlias    = "pp.alias"    // int: the parameter that a result replaces in the next step, and whose buffer it is donated
 	KeyBatches  = "pp.batches"  // int: how many accumulated batches an input holds
 	KeyZero     = "pp.zero"     // string: the axis along which optimizer state is sharded beyond its parameter
 	KeySharding = "pp.sharding" // sharding: of the global value, in a program for one device
@@ -26,11 +26,11 @@ const (
 // Settings of a module.
 const (
 	KeyMode          = "pp.mode"           // string: explicit, or shardings are propagated
-	KeyGradient      = "pp.gradient"       // string: params or all, of what the gradient is asked for
+	KeyGradient      = "pp.gradient"       // string: params or all: the values whose gradient is asked for
 	KeyKeepGradients = "pp.keep_gradients" // unit: a step returns the gradients too
 	KeyTrain         = "pp.train"          // dict: the optimizer and its settings
 	KeyCombine       = "pp.combine"        // int: the most bytes of a combined collective
-	KeySkipBubbles   = "pp.skip_bubbles"   // unit: the work of bubbles is left out
+	KeySkipBubbles   = "pp.skip_bubbles"   // unit: the computation of bubbles is skipped
 )
 
 // Facts about loops.
@@ -40,17 +40,17 @@ const (
 	KeyUnroll    = "pp.unroll"    // int: how many iterations one body is to hold
 	KeyTurn      = "pp.turn"      // int: how many iterations of the original loop one body holds
 	KeyReverse   = "pp.reverse"   // unit: the loop runs backward through the iterations of another
-	KeyResiduals = "pp.residuals" // array of dicts: for each per-iteration output, why it is kept
+	KeyResiduals = "pp.residuals" // array of dicts: for each per-iteration output, why it is saved
 )
 
 // Facts about other ops.
 const (
 	KeyAxes         = "pp.axes"          // array of strings: the axes of the result as the language names them; leading dimensions that a pass added have no name
 	KeyDontCare     = "pp.dont_care"     // unit: no result of the program depends on the elements
-	KeyResidual     = "pp.residual"      // dict: the name of the residual that the op writes a row of, and why it is kept
+	KeyResidual     = "pp.residual"      // dict: the name of the residual that the op writes a row of, and why it is saved
 	KeyIteration    = "pp.iteration"     // unit: the op writes the row of one iteration of a pipeline
-	KeySave         = "pp.save"          // unit, on pp.gather: the gathered weight is kept for the backward pass
+	KeySave         = "pp.save"          // unit, on pp.gather: the gathered weight is saved for the backward pass
 	KeyStopGradient = "pp.stop_gradient" // unit, on pp.name: no cotangent flows through
-	KeyOverBatches  = "pp.over_batches"  // unit, on pp.name: a number that is of all accumulated batches of a step
+	KeyOverBatches  = "pp.over_batches"  // unit, on pp.name: a mean over all accumulated batches of a step
 	KeyReduceDType  = "pp.reduce_dtype"  // string, on a pp.gather or a conversion that rounds a weight: the element type in which the weight's gradient is summed and scattered; without it that is the weight's own
 )

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// A Literal is the value of a constant tensor. Data holds its elements in
-// row-major order, little-endian, [DType.Size] bytes each; or one element
-// only, which then stands for all (a splat). Literals are immutable.
+// A Literal is the value of a constant tensor. Data holds its elements in row-major
+// order, little-endian, [DType.Size] bytes each; or one element only, which all
+// elements equal (a splat). Literals are immutable.
 type Literal struct {
 	Type *Type
 	Data []byte
@@ -20,7 +20,7 @@ type Literal struct {
 
 func (*Literal) attr() {}
 
-// IsSplat reports whether one element stands for all.
+// IsSplat reports whether Data holds one element, which all others equal.
 func (l *Literal) IsSplat() bool {
 	return len(l.Data) == l.Type.Elem.Size() && l.Type.NumElements() != 0
 }
@@ -67,8 +67,8 @@ func (l *Literal) Float(i int) float64 { return l.Type.Elem.GetFloat(l.at(i)) }
 // Int is element i as an integer; unsigned 64-bit numbers keep their bits.
 func (l *Literal) Int(i int) int64 { return l.Type.Elem.GetInt(l.at(i)) }
 
-// Index is element i, an integer, as an index: what is beyond the largest int is
-// that.
+// Index is element i, an integer, as an index: numbers beyond the largest int
+// become the largest int.
 func (l *Literal) Index(i int) int {
 	v := l.Int(i)
 	if l.Type.Elem == UI64 && v < 0 {
@@ -134,8 +134,8 @@ func (t DType) PutFloat(b []byte, v float64) {
 	}
 }
 
-// signed is v without its fraction, held within int64; Go leaves to the
-// machine what the conversion of other numbers gives.
+// signed is v without its fraction, clamped to int64; Go leaves the conversion of
+// other numbers to the machine.
 func signed(v float64) int64 {
 	switch {
 	case v != v:

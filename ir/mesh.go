@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Constraints and result types of collectives. The size of a group is known
-// here only where the groups are a list; where they are axes of a mesh, the
-// functions at the end compare with it once the module is at hand.
+// Constraints and result types of collectives. The size of a group is known here
+// only where the groups are a list; where they are axes of a mesh, the functions at
+// the end of this file look up the mesh in the module.
 
 // GroupSize is the size of the listed groups; 0 where they are axes, or where
 // there is one group of every device.
@@ -73,15 +73,15 @@ func (m *Mesh) Stride(r AxisRef) int {
 	return n
 }
 
-// Target is the place to which the device at a place sends by the move a;
-// places are ranks in the grid, whatever the devices there are called.
+// Target is the place that the device at a place sends to in the permute a; places
+// are ranks in the grid of the mesh, not device numbers.
 func (m *Mesh) Target(a AxisMove, place int) int {
 	n := m.number(place, a.From)
 	return m.placeAt(m.placeAt(place, a.From, 0), a.To, n)
 }
 
-// Shifted is the place to which the device at a place sends by the shift a;
-// false where it sends to nobody.
+// Shifted is the place that the device at a place sends to in the permute a; false
+// where it has no target.
 func (m *Mesh) Shifted(a AxisShift, place int) (int, bool) {
 	n, i := m.RefsSize(a.Axes), m.number(place, a.Axes)
 	if a.Reverse {
@@ -135,18 +135,18 @@ func (m *Mesh) RefsSize(rs []AxisRef) int {
 	return n
 }
 
-// An AxisRef names a mesh axis, or the part of one that has Size devices and
-// stands after a major part of Pre devices: "x":(Pre)Size. A whole axis has
-// Size 0.
+// An AxisRef names a mesh axis, which has Size 0 here, or the sub-axis
+// "x":(Pre)Size of one, in Shardy's notation: Size devices, after a major sub-axis
+// of Pre devices.
 type AxisRef struct {
 	Name      string
 	Pre, Size int
 }
 
-// Ax refers to a whole mesh axis.
+// Ax refers to a full mesh axis.
 func Ax(name string) AxisRef { return AxisRef{Name: name} }
 
-// Axs refers to whole mesh axes.
+// Axs refers to full mesh axes.
 func Axs(names ...string) []AxisRef {
 	rs := make([]AxisRef, len(names))
 	for i, n := range names {
@@ -162,10 +162,9 @@ func (r AxisRef) String() string {
 	return fmt.Sprintf("%q:(%d)%d", r.Name, r.Pre, r.Size)
 }
 
-// Overlaps reports whether r and s share devices' coordinates, or whether where
-// a device stands along the one says something of where it stands along the
-// other: "x":(1)2 and "x":(3)2 are no parts of one way to see an axis of 6 as a
-// grid.
+// Overlaps reports whether r and s share coordinates of devices, or whether the
+// coordinate of a device along the one constrains that along the other: no
+// factorisation of an axis of size 6 has both "x":(1)2 and "x":(3)2 as sub-axes.
 func (r AxisRef) Overlaps(s AxisRef) bool {
 	if r.Name == s.Name && r.Size > 0 && s.Size > 0 && r.Pre != s.Pre {
 		return max(r.Pre, s.Pre)%r.below(s) != 0
@@ -173,8 +172,7 @@ func (r AxisRef) Overlaps(s AxisRef) bool {
 	return r.Name == s.Name
 }
 
-// below is the product of r's or s's major part and itself, of which is the
-// major one.
+// below is the product of the pre-size and the size of r or s, whichever is major.
 func (r AxisRef) below(s AxisRef) int {
 	if r.Pre < s.Pre {
 		return r.Pre * r.Size
@@ -182,27 +180,28 @@ func (r AxisRef) below(s AxisRef) int {
 	return s.Pre * s.Size
 }
 
-// shares is Overlaps without what is no grid.
+// shares is Overlaps for sub-axes of one factorisation.
 func (r AxisRef) shares(s AxisRef) bool {
 	return r.Overlaps(s) && (r.Size == 0 || s.Size == 0 || r.below(s) > max(r.Pre, s.Pre))
 }
 
-// A DimSharding says along which mesh axes, major first, one dimension is cut.
+// A DimSharding is the mesh axes, major first, along which one dimension is
+// sharded.
 type DimSharding struct {
 	Axes     []AxisRef
 	Open     bool    // propagation may add axes
 	Priority int     // 0 is the highest and the default
-	Rule     *Origin // of Axes: what says so in the source, under the name that the dimension has there; nil if not known
+	Rule     *Origin // of Axes: the place in the source that states them, with the dimension's name there; nil if not known
 }
 
-// A Sharding says how a tensor lies on the mesh: Shardy's, with its text form.
-// Axes that appear nowhere replicate.
+// A Sharding is the sharding of a tensor on a mesh: Shardy's, with its text form.
+// The tensor is replicated along axes that appear nowhere.
 type Sharding struct {
 	Mesh       string // symbol
 	Dims       []DimSharding
 	Replicated []AxisRef // explicitly: propagation must not use them
-	Unreduced  []AxisRef // the value is the sum over these axes, not yet taken
-	ReducedBy  string    // of Unreduced: max or min where it is not the sum
+	Unreduced  []AxisRef // each device along these axes has a term of the value, which is their sum
+	ReducedBy  string    // of Unreduced: max or min if the value is not the sum but the maximum or minimum
 }
 
 func (*Sharding) attr() {}
@@ -233,7 +232,8 @@ func (s *Sharding) Clone() *Sharding {
 	return c
 }
 
-// Equal reports whether s and t say the same, wherever they say it. Two nils are equal.
+// Equal reports whether s and t are the same sharding; the rules of the source that
+// state them may differ. Two nils are equal.
 func (s *Sharding) Equal(t *Sharding) bool {
 	if s == nil || t == nil {
 		return s == t
@@ -249,7 +249,7 @@ func (s *Sharding) SameLayout(t *Sharding) bool {
 	return s.SameDims(t) && slices.Equal(s.unreduced(), t.unreduced()) && (len(s.unreduced()) == 0 || s.ReducedBy == t.ReducedBy)
 }
 
-// SameDims reports whether s and t cut the same dimensions along the same axes.
+// SameDims reports whether s and t shard the same dimensions along the same axes.
 func (s *Sharding) SameDims(t *Sharding) bool {
 	for i := range max(s.rank(), t.rank()) {
 		if !slices.Equal(s.Axes(i), t.Axes(i)) {
@@ -282,7 +282,8 @@ func (s *Sharding) Axes(i int) []AxisRef {
 	return s.Dims[i].Axes
 }
 
-// Uses reports whether some dimension is cut along (part of) the axis r.
+// Uses reports whether some dimension is sharded along r or an axis that overlaps
+// it.
 func (s *Sharding) Uses(r AxisRef) bool {
 	if s == nil {
 		return false
@@ -297,8 +298,8 @@ func (s *Sharding) Uses(r AxisRef) bool {
 	return false
 }
 
-// Clash are two axes that s names and that cannot cut one tensor, since they
-// are no parts of one grid; false where there are none.
+// Clash is two sub-axes of one axis in s that no factorisation of the axis has both
+// of; false where there are none.
 func (s *Sharding) Clash() (a, b AxisRef, ok bool) {
 	rs := s.refs()
 	for i, b := range rs {
@@ -309,7 +310,7 @@ func (s *Sharding) Clash() (a, b AxisRef, ok bool) {
 	return AxisRef{}, AxisRef{}, false
 }
 
-// IsReplicated reports whether s cuts no dimension and has nothing unreduced.
+// IsReplicated reports whether s shards no dimension and has no unreduced axes.
 func (s *Sharding) IsReplicated() bool {
 	if s == nil {
 		return true
@@ -335,15 +336,16 @@ func (s *Sharding) Without(names ...string) *Sharding {
 	return c
 }
 
-// Prepend returns s for a tensor with a new leading dimension cut along axes.
+// Prepend returns s for a tensor with a new leading dimension that is sharded along
+// axes.
 func (s *Sharding) Prepend(axes ...AxisRef) *Sharding {
 	c := s.Clone()
 	c.Dims = slices.Insert(c.Dims, 0, DimSharding{Axes: axes})
 	return c
 }
 
-// Local is the per-device type of a tensor of type t that lies as s says. The
-// sizes must divide; Verify checks that they do.
+// Local is the per-device type of a tensor of type t with the sharding s. Axes must
+// divide the sizes; Verify checks that they do.
 func (s *Sharding) Local(t *Type, m *Mesh) *Type {
 	if s == nil {
 		return t
@@ -355,8 +357,8 @@ func (s *Sharding) Local(t *Type, m *Mesh) *Type {
 	return t.WithShape(shape...)
 }
 
-// Global is the inverse of Local: the type of the whole tensor whose part on
-// each device has type t.
+// Global is the inverse of Local: the type of the global tensor whose shards have
+// type t.
 func (s *Sharding) Global(t *Type, m *Mesh) *Type {
 	if s == nil {
 		return t

@@ -47,9 +47,9 @@ func TestSharding(t *testing.T) {
 	if got, want := s.String(), `<@mesh, [{"x", "y"}, {?}]>`; got != want {
 		t.Errorf("prints %s, want %s", got, want)
 	}
-	whole := Tensor(F32, 16, 3)
-	if local := s.Local(whole, mesh); !local.Equal(Tensor(F32, 2, 3)) || !s.Global(local, mesh).Equal(whole) {
-		t.Errorf("%s is %s on a device", whole, local)
+	global := Tensor(F32, 16, 3)
+	if local := s.Local(global, mesh); !local.Equal(Tensor(F32, 2, 3)) || !s.Global(local, mesh).Equal(global) {
+		t.Errorf("%s is %s on a device", global, local)
 	}
 	c := s.Clone()
 	if !c.Equal(s) || !c.SameLayout(s) {
@@ -69,7 +69,7 @@ func TestSharding(t *testing.T) {
 		t.Error("use of axes is wrong")
 	}
 	var none *Sharding
-	if none.Uses(Ax("x")) || !none.IsReplicated() || none.Axes(3) != nil || none.Without("x") != nil || none.Clone() != nil || none.Local(whole, mesh) != whole {
+	if none.Uses(Ax("x")) || !none.IsReplicated() || none.Axes(3) != nil || none.Without("x") != nil || none.Clone() != nil || none.Local(global, mesh) != global {
 		t.Error("a nil sharding does not replicate")
 	}
 	if !none.SameLayout(Replicated("mesh", 2)) || none.SameLayout(s) || s.SameLayout(none) || !none.Equal(nil) || none.Equal(s) {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// A Quant is the element type of a quantized tensor: integers of the type
-// Storage that stand for numbers of the type Expressed. The integer i of the
-// slice k along Axis stands for (i - Zeros[k]) * Scales[k]; with Axis PerTensor
-// there is one scale and one zero point for all elements.
+// A Quant is the element type of a quantized tensor: integers of the type Storage
+// that represent numbers of the type Expressed. The integer i of the slice k along
+// Axis represents (i - Zeros[k]) * Scales[k]; with Axis PerTensor there is one
+// scale and one zero point for all elements.
 type Quant struct {
 	Storage, Expressed DType
 	Min, Max           int64 // of the integers
@@ -36,7 +36,7 @@ func ParseQuant(text string) *Quant {
 		return nil
 	}
 	q := &Quant{Axis: PerTensor}
-	head, bounds, ranged := cutRange(head)
+	head, bounds, ranged := splitRange(head)
 	parts := strings.Split(head, ":")
 	for i := range parts {
 		parts[i] = strings.TrimSpace(parts[i])
@@ -65,9 +65,9 @@ func ParseQuant(text string) *Quant {
 	return q
 }
 
-// cutRange takes the bounds of the storage type, <-127:127>, out of the head of
+// splitRange separates the bounds of the storage type, <-127:127>, from the head of
 // a quantized type.
-func cutRange(head string) (rest, bounds string, ok bool) {
+func splitRange(head string) (rest, bounds string, ok bool) {
 	open, end := strings.IndexByte(head, '<'), strings.IndexByte(head, '>')
 	if open < 0 || end < open {
 		return head, "", false
@@ -171,7 +171,7 @@ func (q *Quant) String() string {
 	return b.String()
 }
 
-// scaleText is s with six digits, or as many as it takes to be read as s.
+// scaleText is s with six digits, or as many as are needed to parse back to s.
 func scaleText(s float64) string {
 	text := strconv.FormatFloat(s, 'e', 6, 64)
 	if v, err := strconv.ParseFloat(text, 64); err == nil && v == s {

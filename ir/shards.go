@@ -4,14 +4,14 @@ import (
 	"slices"
 )
 
-// Coordinate is where device stands along the axis or sub-axis r of m.
+// Coordinate is the coordinate of device along the axis or sub-axis r of m.
 func (m *Mesh) Coordinate(device int, r AxisRef) int {
 	return m.Place(device) / m.Stride(r) % m.RefSize(r)
 }
 
-// Part is the number of the part that device holds of dimension dim of a
-// tensor that lies as s says: 0 for the front of it.
-func (s *Sharding) Part(m *Mesh, device, dim int) int {
+// ShardIndex is the index, from 0, of the shard that device holds along dimension
+// dim of a tensor with the sharding s.
+func (s *Sharding) ShardIndex(m *Mesh, device, dim int) int {
 	n := 0
 	for _, r := range s.Axes(dim) {
 		n = n*m.RefSize(r) + m.Coordinate(device, r)
@@ -19,10 +19,10 @@ func (s *Sharding) Part(m *Mesh, device, dim int) int {
 	return n
 }
 
-// partType is the type of one device's part of a tensor of type t that lies as
-// s says. Where axes do not divide a size, parts are as long as the first; see
-// [Cut].
-func (s *Sharding) partType(t *Type, m *Mesh) *Type {
+// shardType is the type of one device's shard of a tensor of type t with the
+// sharding s. Where axes do not divide a size, all shards are padded to the size of
+// the first; see [ShardOf].
+func (s *Sharding) shardType(t *Type, m *Mesh) *Type {
 	shape := slices.Clone(t.Shape)
 	for d := range shape {
 		n := m.RefsSize(s.Axes(d))
@@ -31,12 +31,12 @@ func (s *Sharding) partType(t *Type, m *Mesh) *Type {
 	return t.WithShape(shape...)
 }
 
-// Cut returns what device holds of l when l lies on m as s says. Where axes do
-// not divide a size, the elements that the last parts lack are zeros. Of a value
-// that is a sum along unreduced axes the first device along them holds all, and
-// the others zeros. A nil s, or one that says nothing, is l itself.
-func Cut(l *Literal, s *Sharding, m *Mesh, device int) *Literal {
-	t := s.partType(l.Type, m)
+// ShardOf returns the shard of l, with the sharding s on m, that device holds.
+// Where axes do not divide a size, the last shards are padded with zeros. Along
+// unreduced axes the first device holds the value, and the others zeros (or copies,
+// for a maximum or minimum). For a nil s, or a replicated one, it is l itself.
+func ShardOf(l *Literal, s *Sharding, m *Mesh, device int) *Literal {
+	t := s.shardType(l.Type, m)
 	if s.neutralAt(m, device) {
 		return SplatOf(t, 0)
 	}
@@ -50,31 +50,31 @@ func Cut(l *Literal, s *Sharding, m *Mesh, device int) *Literal {
 	return part
 }
 
-// Join is the inverse of Cut: the tensor of type t that lies on m as s says
-// and of which device i holds parts[i], combined along unreduced axes. Where
-// devices hold the same part, it is the first one's.
-func Join(m *Mesh, s *Sharding, t *Type, parts []*Literal) *Literal {
+// FromShards is the inverse of ShardOf: the global tensor of type t with the
+// sharding s on m whose shard on device i is shards[i], reduced along unreduced
+// axes. Of replicated shards the first device's is taken.
+func FromShards(m *Mesh, s *Sharding, t *Type, parts []*Literal) *Literal {
 	parts = s.combined(m, parts)
-	if s.partType(t, m).Equal(t) {
+	if s.shardType(t, m).Equal(t) {
 		return &Literal{Type: t, Data: parts[0].Data}
 	}
-	whole := &Literal{Type: t, Data: make([]byte, t.Bytes())}
+	full := &Literal{Type: t, Data: make([]byte, t.Bytes())}
 	for device := len(parts) - 1; device >= 0; device-- {
 		part := parts[device].Expand()
 		s.eachRow(t, m, device, func(global, local, n int) {
-			copy(whole.Data[global:global+n], part[local:])
+			copy(full.Data[global:global+n], part[local:])
 		})
 	}
-	return whole
+	return full
 }
 
-// eachRow visits the part of device in a tensor of type t as runs of n bytes
-// that are contiguous in the whole, from byte global on, and in the part, from
-// byte local on.
+// eachRow visits the shard of device in a tensor of type t as runs of n bytes that
+// are contiguous in both: from byte global on in the tensor, and from byte local on
+// in the shard.
 func (s *Sharding) eachRow(t *Type, m *Mesh, device int, visit func(global, local, n int)) {
-	part := s.partType(t, m)
+	part := s.shardType(t, m)
 	rank := t.Rank()
-	last := rank - 1 // dimensions after last are whole: one run
+	last := rank - 1 // dimensions after last are not sharded: one run
 	inner := t.Elem.Size()
 	for last > 0 && part.Shape[last] == t.Shape[last] {
 		inner *= t.Shape[last]
@@ -82,7 +82,7 @@ func (s *Sharding) eachRow(t *Type, m *Mesh, device int, visit func(global, loca
 	}
 	var walk func(dim, global, local int)
 	walk = func(dim, global, local int) {
-		from := s.Part(m, device, dim) * part.Shape[dim]
+		from := s.ShardIndex(m, device, dim) * part.Shape[dim]
 		n := min(part.Shape[dim], t.Shape[dim]-from)
 		global, local = global*t.Shape[dim]+from, local*part.Shape[dim]
 		switch {
@@ -104,7 +104,7 @@ func (s *Sharding) eachRow(t *Type, m *Mesh, device int, visit func(global, loca
 	}
 }
 
-// Expand returns the elements of l one by one, also where it is a splat.
+// Expand returns the bytes of all elements of l, also if it is a splat.
 func (l *Literal) Expand() []byte {
 	if !l.IsSplat() {
 		return l.Data

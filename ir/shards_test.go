@@ -5,18 +5,18 @@ import (
 	"testing"
 )
 
-// What is cut by any sharding is joined again, whether sizes divide or not.
-func TestCutJoin(t *testing.T) {
+// FromShards undoes ShardOf for any sharding, whether axes divide the sizes or not.
+func TestShards(t *testing.T) {
 	mesh := &Mesh{Name: "mesh", Axes: []MeshAxis{{"x", 2}, {"y", 4}}}
 	shuffled := &Mesh{Name: "mesh", Axes: mesh.Axes, DeviceIDs: []int{3, 1, 0, 2, 7, 6, 5, 4}}
 	for _, typ := range []*Type{Tensor(I32, 8, 4, 2), Tensor(I32, 7, 3, 1), Tensor(I32, 1, 5, 3), Tensor(I32, 0, 4, 2)} {
 		for _, m := range []*Mesh{mesh, shuffled} {
-			cutJoin(t, typ, m)
+			roundTrip(t, typ, m)
 		}
 	}
 }
 
-func cutJoin(t *testing.T, typ *Type, m *Mesh) {
+func roundTrip(t *testing.T, typ *Type, m *Mesh) {
 	l := &Literal{Type: typ}
 	for i := range typ.NumElements() {
 		l.Data = append(l.Data, byte(i), 1, 0, 0)
@@ -32,16 +32,16 @@ func cutJoin(t *testing.T, typ *Type, m *Mesh) {
 	} {
 		var parts []*Literal
 		for d := range m.Size() {
-			parts = append(parts, Cut(l, s, m, d))
+			parts = append(parts, ShardOf(l, s, m, d))
 		}
-		if got := Join(m, s, typ, parts); !bytes.Equal(got.Data, l.Data) {
-			t.Errorf("%s, %s: joined differently", typ, s)
+		if got := FromShards(m, s, typ, parts); !bytes.Equal(got.Data, l.Data) {
+			t.Errorf("%s, %s: put together differently", typ, s)
 		}
 	}
 }
 
-// Device (i, j) of a 2x4 mesh holds the part that its coordinates say.
-func TestCut(t *testing.T) {
+// Device (i, j) of a 2x4 mesh holds the shard of its coordinates.
+func TestShardOf(t *testing.T) {
 	m := &Mesh{Name: "mesh", Axes: []MeshAxis{{"x", 2}, {"y", 4}}}
 	l := Ints64(Tensor(I32, 8), 0, 1, 2, 3, 4, 5, 6, 7)
 	for _, c := range []struct {
@@ -54,20 +54,20 @@ func TestCut(t *testing.T) {
 		{NewSharding("mesh", []AxisRef{{"y", 1, 2}}), 6, 4},
 		{NewSharding("mesh", []AxisRef{{"y", 2, 2}}), 6, 0},
 	} {
-		if got := Cut(l, c.s, m, c.device).Int(0); int(got) != c.want {
+		if got := ShardOf(l, c.s, m, c.device).Int(0); int(got) != c.want {
 			t.Errorf("%s: device %d starts with %d, want %d", c.s, c.device, got, c.want)
 		}
 	}
 }
 
-// After a move from [x, y] to [y, x], a device has the block of the other order.
+// After a permute from [x, y] to [y, x], a device has the shard of the other order.
 func TestTarget(t *testing.T) {
 	m := &Mesh{Name: "mesh", Axes: []MeshAxis{{"x", 2}, {"y", 4}, {"z", 3}}}
 	from, to := NewSharding("mesh", Axs("x", "y")), NewSharding("mesh", Axs("y", "x"))
 	move := AxisMove{"mesh", Axs("x", "y"), Axs("y", "x")}
 	for place := range m.Size() {
 		target := m.Target(move, place)
-		if have, want := from.Part(m, place, 0), to.Part(m, target, 0); have != want || place%3 != target%3 {
+		if have, want := from.ShardIndex(m, place, 0), to.ShardIndex(m, target, 0); have != want || place%3 != target%3 {
 			t.Errorf("block %d of device %d goes to device %d, which wants block %d", have, place, target, want)
 		}
 		if back := m.Target(move.Inverse(), target); back != place {
@@ -76,9 +76,9 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// A sum is whole on the first device along its unreduced axes, and what the
-// devices have is combined.
-func TestCutUnreduced(t *testing.T) {
+// The first device along unreduced axes holds the value of a sum, and FromShards
+// reduces the shards.
+func TestUnreducedShards(t *testing.T) {
 	mesh := &Mesh{Name: "mesh", Axes: []MeshAxis{{"x", 2}, {"y", 2}}}
 	for _, c := range []struct {
 		by   string
@@ -97,12 +97,12 @@ func TestCutUnreduced(t *testing.T) {
 		s.Unreduced, s.ReducedBy = Axs("y"), c.by
 		var parts []*Literal
 		for d := range 4 {
-			parts = append(parts, Cut(l, s, mesh, d))
+			parts = append(parts, ShardOf(l, s, mesh, d))
 			if got := parts[d].Dense(); got != c.want[d] {
 				t.Errorf("%s: device %d has %s, want %s", c.t, d, got, c.want[d])
 			}
 		}
-		if got := Join(mesh, s, c.t, parts); got.Dense() != l.Dense() {
+		if got := FromShards(mesh, s, c.t, parts); got.Dense() != l.Dense() {
 			t.Errorf("%s: joined %s, want %s", c.t, got.Dense(), l.Dense())
 		}
 	}
@@ -112,11 +112,11 @@ func TestCutUnreduced(t *testing.T) {
 	for d := range 4 {
 		parts = append(parts, Ints64(Tensor(UI8, 1), 60+d))
 	}
-	if got := Join(mesh, s, Tensor(UI8, 1), parts); got.Int(0) != 246 {
+	if got := FromShards(mesh, s, Tensor(UI8, 1), parts); got.Int(0) != 246 {
 		t.Errorf("the sum of 60 to 63 is %d", got.Int(0))
 	}
 	s.ReducedBy = "min"
-	if got := Join(mesh, s, Tensor(UI8, 1), parts); got.Int(0) != 60 {
+	if got := FromShards(mesh, s, Tensor(UI8, 1), parts); got.Int(0) != 60 {
 		t.Errorf("the least of 60 to 63 is %d", got.Int(0))
 	}
 }

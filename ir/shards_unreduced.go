@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// What several devices hold of one value, where its sharding has unreduced axes:
-// combined along them, that is the value. Whoever cuts a value gives it to the
-// first device along the axes, and to the others what changes nothing.
+// Shards of values with unreduced axes: the value is the reduction of its shards
+// along them. ShardOf gives the value to the first device along the axes, and to
+// the others the neutral element of the reduction.
 
 // first is the place of the first device among those that differ from the one at
 // a place only along the unreduced axes of s.
@@ -21,8 +21,8 @@ func (s *Sharding) first(m *Mesh, place int) int {
 	return place
 }
 
-// neutralAt reports whether device holds zeros in place of its part, since the
-// value is a sum that another device has whole.
+// neutralAt reports whether device holds zeros in place of its shard, since the
+// value is a sum that is given to another device along the unreduced axes.
 func (s *Sharding) neutralAt(m *Mesh, device int) bool {
 	if s == nil || s.ReducedBy != "" {
 		return false
@@ -31,8 +31,8 @@ func (s *Sharding) neutralAt(m *Mesh, device int) bool {
 	return s.first(m, place) != place
 }
 
-// combined is, by device, what the devices along the unreduced axes of s hold,
-// combined; only the first of them has it.
+// combined is, by device, the reduction of the shards along the unreduced axes of
+// s; only the first device along them has it.
 func (s *Sharding) combined(m *Mesh, parts []*Literal) []*Literal {
 	if s == nil || len(s.Unreduced) == 0 {
 		return parts
@@ -69,8 +69,8 @@ func combine(a, b *Literal, by string) *Literal {
 	return out
 }
 
-// combineInts adds up, as unsigned numbers do too, or compares; truth values are
-// numbers of one bit, whose sum is whether either holds.
+// combineInts adds or compares integers, signed and unsigned; the sum of booleans
+// is their disjunction.
 func combineInts(t DType, x, y int64, by string) int64 {
 	less := x < y
 	if t.Class() == Unsigned {

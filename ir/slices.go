@@ -4,15 +4,15 @@ import (
 	"slices"
 )
 
-// DCN is the attribute of a mesh that spans slices: by axis, how many of its
-// major devices stand in different slices. Slices are numbered like the grid of
-// these, and devices slice by slice, in each like the grid of the rest. So the
-// number of a device has a digit for each axis' part over slices, and then one
-// for each axis' part inside of a slice.
+// DCN is the attribute of a mesh that spans slices, connected by a data-centre
+// network: by axis, the size of its major sub-axis that runs over slices. Slices
+// are numbered row-major over these sub-axes, and the devices of one slice
+// row-major over the remaining sub-axes. So the number of a device has a digit for
+// each sub-axis over slices, followed by one for each sub-axis within a slice.
 const DCN = "pp.dcn"
 
-// Slices are, by axis, how many of its major devices stand in different
-// slices; nil where all devices are in one.
+// Slices is, by axis, the size of its major sub-axis that runs over slices; nil
+// where all devices are in one slice.
 func (m *Mesh) Slices() []int {
 	if outer := m.Attrs.Ints(DCN); len(outer) == len(m.Axes) {
 		return outer
@@ -28,7 +28,7 @@ func (m *Mesh) Device(place int) int {
 	return renumber(place, m.digits(), m.Stride, m.DeviceStride)
 }
 
-// Place is where in the grid a device stands: the inverse of Device.
+// Place is the place of a device in the grid: the inverse of Device.
 func (m *Mesh) Place(device int) int {
 	if m.DeviceIDs != nil {
 		return slices.Index(m.DeviceIDs, device)
@@ -36,7 +36,7 @@ func (m *Mesh) Place(device int) int {
 	return renumber(device, m.digits(), m.DeviceStride, m.Stride)
 }
 
-// renumber is n with its digits, which stand at the one strides, at the other.
+// renumber is n with its digits moved from the one strides to the other.
 func renumber(n int, digits []AxisRef, from, to func(AxisRef) int) int {
 	if digits == nil {
 		return n
@@ -54,8 +54,8 @@ func (m *Mesh) SameDevices(o *Mesh) bool {
 	return slices.Equal(m.Axes, o.Axes) && slices.Equal(m.DeviceIDs, o.DeviceIDs) && slices.Equal(m.Slices(), o.Slices())
 }
 
-// digits are the parts of axes by which devices of several slices are numbered,
-// axis by axis.
+// digits are the sub-axes over slices and within them by which devices are
+// numbered, axis by axis.
 func (m *Mesh) digits() []AxisRef {
 	var ds []AxisRef
 	for i, n := range m.Slices() {
@@ -65,10 +65,9 @@ func (m *Mesh) digits() []AxisRef {
 	return ds
 }
 
-// Digits are the parts of r that are digits of the number of a device, major
-// first: r itself, but for an axis that goes over slices and inside of them.
-// There are none where a part would be cut across, and where the mesh lists its
-// devices.
+// Digits are the sub-axes of r that are digits of the number of a device, major
+// first: r itself, unless it runs both over slices and within them. There are none
+// if r splits such a sub-axis, or if the mesh lists its devices.
 func (m *Mesh) Digits(r AxisRef) []AxisRef {
 	pre, size := m.Span(r)
 	outer, i := m.Slices(), m.Axis(r.Name)
@@ -112,8 +111,8 @@ func (m *Mesh) DeviceStride(r AxisRef) int {
 	return stride * (m.Axes[i].Size / (pre * size))
 }
 
-// SlicesAlong is in how many slices devices stand that differ along the axes
-// alone: no less, where parts of axes cut across those over slices.
+// SlicesAlong is the number of slices that devices which differ only along axes are
+// in; an upper bound where a sub-axis splits the one over slices.
 func (m *Mesh) SlicesAlong(axes []AxisRef) int {
 	n, outer := 1, m.Slices()
 	for _, r := range axes {

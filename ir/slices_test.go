@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// slicesMesh is a mesh whose axis i has outer[i] parts over slices, and
-// inner[i] devices in each.
+// slicesMesh is a mesh whose axis i has size outer[i] over slices, and inner[i]
+// within each.
 func slicesMesh(inner, outer []int) *Mesh {
 	m := &Mesh{Name: "mesh", Attrs: AttrsOf(NamedAttr{DCN, Ints(outer)})}
 	for i, n := range inner {
@@ -16,8 +16,9 @@ func slicesMesh(inner, outer []int) *Mesh {
 	return m
 }
 
-// Devices stand where jax.experimental.mesh_utils.create_hybrid_device_mesh of
-// the inner and the outer sizes puts those that are numbered slice by slice.
+// Devices that are numbered slice by slice are at the places that
+// jax.experimental.mesh_utils.create_hybrid_device_mesh of the inner and the outer
+// sizes gives them.
 func TestSlices(t *testing.T) {
 	for _, c := range []struct{ inner, outer, devices []int }{
 		{[]int{2, 4}, []int{2, 1}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
@@ -39,8 +40,8 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// A part of an axis that is digits of the number of a device is so at every
-// device; one that cuts across a slice's part has none.
+// A sub-axis that consists of digits of the device number does so at every device;
+// one that splits the sub-axis over slices has no digits.
 func TestDigits(t *testing.T) {
 	m := slicesMesh([]int{2, 4, 1}, []int{2, 3, 2})
 	for _, c := range []struct {

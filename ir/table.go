@@ -50,7 +50,7 @@ const (
 	Isolated                        // its regions see no value from outside
 	Pipeline                        // lowered by a pass before the program is done: a pp op, a call that has a decomposition
 	AllowsUnit                      // may have any number of results
-	Composite                       // a function made of other ops, which the pass expand puts in its place
+	Composite                       // a chlo op, which the pass expand decomposes into StableHLO ops
 	TensorRegions                   // its regions compute with tensors of the program; those of other ops combine single elements
 	Costly                          // takes more than a walk over its operands: a contraction, a window, a sort
 	View                            // its results are the bytes of its operands
@@ -129,13 +129,13 @@ type OpInfo struct {
 	// them. It must not read the table.
 	Infer func(op *Op) ([]*Type, *Rule)
 
-	// InModule checks what the op says of the rest of the module; nil for ops
-	// that say nothing. It is called when Infer found nothing wrong, and must
-	// not read the table.
+	// InModule checks the op's references to the rest of the module, functions and
+	// meshes; nil for ops without any. It is called when Infer found nothing wrong,
+	// and must not read the table.
 	InModule func(m *Module, op *Op) *Rule
 
-	// Factors is the op's sharding rule; nil for ops with regions or effects,
-	// which propagate and partition treat by themselves.
+	// Factors is the op's sharding rule; nil for ops with regions or effects, for
+	// which propagate and partition have rules of their own.
 	Factors func(op *Op) *Factors
 
 	// Moves are the operands whose elements the results are: chosen, in another
@@ -158,10 +158,10 @@ var (
 	references = make(map[string]*OpInfo)
 )
 
-// Define makes rows the op table, and references the rows of ops that have no
-// Kind: they are verified, printed and evaluated by the reference evaluator, and
-// no pass knows them. The package that holds the rows calls it when the program
-// starts; they are here only as what is read.
+// Define makes rows the op table, and references the rows of ops that have no Kind:
+// they are verified, printed and evaluated by the reference evaluator, and no pass
+// knows them. The package that holds the rows calls it when the program starts;
+// this package only reads them.
 func Define(rows *[NumKinds]OpInfo, reference []OpInfo) {
 	table = *rows
 	for k := Unknown + 1; k < NumKinds; k++ {

@@ -10,8 +10,8 @@ import (
 // Attributes of rare use are carried through as text. The functions in this
 // file read what the verifier has to know of them.
 
-// Fields splits the text of a struct-like attribute, #name<key = value, …>,
-// into its entries; nested brackets stay whole.
+// Fields splits the text of a struct-like attribute, #name<key = value, …>, into
+// its entries; nested brackets are not split.
 func (a Verbatim) Fields() map[string]string {
 	_, text, _ := strings.Cut(string(a), "<")
 	text, ok := strings.CutSuffix(strings.TrimSpace(text), ">")
@@ -143,10 +143,10 @@ func accuracyFits(a Attr) *Rule {
 	return nil
 }
 
-// An algorithm is how a dot_general is computed: the types that its operands
-// are rounded to, the type of the sums, how many products of parts of the
-// operands are summed, and whether the sums may be less precise than their
-// type. All of those that exist have one component for each operand.
+// An algorithm is how a dot_general is computed: the types that its operands are
+// rounded to, the type of the sums, how many products of components of the operands
+// are summed, and whether the sums may be less precise than their type. All of
+// those that exist have one component for each operand.
 type algorithm struct {
 	lhs, rhs, sum      string
 	products           string
@@ -196,8 +196,8 @@ func AlgorithmFits(a Attr) *Rule {
 
 var axisRefPattern = regexp.MustCompile(`("(?:[^"\\]|\\.)*")(?::\((\d+)\)(\d+))?`)
 
-// AxisRefs are the axes that the attribute called name lists, in order, however
-// they are put into lists: #sdy<axis_ref_list{"x", "y":(1)2}>.
+// AxisRefs are the axes that the attribute called name lists, in order, nested
+// lists flattened: #sdy<axis_ref_list{"x", "y":(1)2}>.
 func (op *Op) AxisRefs(name string) []AxisRef {
 	text, _ := op.Attrs.Get(name).(Verbatim)
 	return AxisRefsIn(string(text))

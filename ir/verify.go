@@ -22,8 +22,8 @@ func Broken(n int, format string, args ...any) *Rule {
 	return NewRule(fmt.Sprintf("C%d", n), format, args...)
 }
 
-// Counted is n of what noun says, one of them: 1 region, 2 regions, 2 batches. Of a
-// phrase the first word counts: 2 lists of axes.
+// Counted is n with noun in the singular or plural: 1 region, 2 regions, 2 batches.
+// Of a phrase the first word is put in the plural: 2 lists of axes.
 func Counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -132,8 +132,8 @@ func (e *Errors) Error() string {
 //   - shardings: name a mesh and its axes, each at most once, and fit the rank;
 //   - form: every property in m.Form.
 //
-// An op with a part that is nil is reported and not looked at further. Verify
-// never changes m and never panics, whatever is wrong with m.
+// An op with a nil operand, attribute or region is reported and not checked
+// further. Verify never changes m and never panics, whatever is wrong with m.
 func Verify(m *Module) error {
 	errs := new(Errors)
 	if verifyNames(m, errs) {
@@ -161,7 +161,7 @@ func Verify(m *Module) error {
 }
 
 // verifyNames checks the meshes and the names and signatures of functions. It
-// reports false where part of them is nil, and so nothing more can be said.
+// reports false where part of them is nil, so that nothing more can be checked.
 func verifyNames(m *Module, errs *Errors) bool {
 	errs.add(nil, soundAttrs(m.Attrs))
 	seen := make(map[string]bool)
@@ -189,8 +189,8 @@ func verifyNames(m *Module, errs *Errors) bool {
 	return verifySignatures(m, errs)
 }
 
-// verifySignatures reports false where a type of a parameter or result is nil:
-// the callers of the function look at it.
+// verifySignatures reports false where a type of a parameter or result is nil: the
+// checks of its callers read it.
 func verifySignatures(m *Module, errs *Errors) bool {
 	for _, f := range m.Funcs {
 		errs.fn = f
@@ -222,7 +222,7 @@ type verifier struct {
 	errs    *Errors
 	visible []*Value        // by ID
 	defined []bool          // by ID: visible now or earlier
-	blocks  map[*Block]bool // met so far, in the whole module
+	blocks  map[*Block]bool // met so far, in the module
 	manual  []AxisRef       // axes along which the ops at hand are per device
 }
 
@@ -267,7 +267,7 @@ func (v *verifier) block(b *Block, parent *Op) bool {
 		v.errs.add(parent, NewRule("structure-7", "a region is nil"))
 		return false
 	case v.blocks[b]:
-		v.errs.add(parent, NewRule("structure-7", "a block stands in two places"))
+		v.errs.add(parent, NewRule("structure-7", "a block is in two places"))
 		return false
 	}
 	v.blocks[b] = true
@@ -336,16 +336,16 @@ func (v *verifier) sees(x *Value) bool {
 	return x.ID > 0 && int(x.ID) < len(v.visible) && v.visible[x.ID] == x
 }
 
-// position checks that terminators stand at the ends of blocks, each in the
-// regions of its own dialect. Ops that the table does not know may be
-// terminators, and may have regions that end with anything.
+// position checks that terminators are at the ends of blocks, each in the regions
+// of its own dialect. Ops that the table does not know may be terminators, and may
+// have regions that end with anything.
 func (v *verifier) position(op *Op, last bool, parent *Op) {
 	switch {
 	case op.Kind == Unknown || op.Kind >= NumKinds:
 	case last && !op.Kind.Has(Terminator):
 		v.errs.add(op, NewRule("structure-5", "a block must end with a terminator"))
 	case !last && op.Kind.Has(Terminator):
-		v.errs.add(op, NewRule("structure-5", "stands in the middle of a block"))
+		v.errs.add(op, NewRule("structure-5", "is in the middle of a block"))
 	case last:
 		if want := terminatorOf(parent); want != Invalid && op.Kind != want {
 			v.errs.add(op, NewRule("structure-9", "ends a block that must end with %s", want))

@@ -100,9 +100,9 @@ func (v *verifier) shardings(op *Op) {
 	v.errs.add(op, v.stated(op))
 }
 
-// shardingName is the attribute that says in text how results lie. The reader
-// makes it the Sharding of the values; it stays an attribute where there is no
-// value to have it, and where it is not what it should be.
+// shardingName is the attribute that states the shardings of results in text. The
+// reader makes it the Sharding of the values; it stays an attribute where there is
+// no such value, and where it has the wrong kind.
 const shardingName = "sdy.sharding"
 
 func (v *verifier) unplaced(op *Op) {
@@ -120,8 +120,8 @@ func (v *verifier) unplaced(op *Op) {
 	}
 }
 
-// shardingAttrs checks the shardings among the attributes as, which are said
-// of something of type t.
+// shardingAttrs checks the shardings among the attributes as, which are of
+// something of type t.
 func (v *verifier) shardingAttrs(op *Op, what string, as Attrs, t *Type) {
 	for _, a := range as {
 		if s, ok := a.Attr.(*Sharding); ok {
@@ -206,18 +206,18 @@ func FitsMesh(m *Module, s *Sharding, t *Type) *Rule {
 			return NewRule(r.Label, "%s: %s", s, r.Msg)
 		}
 		if !slices.IsSortedFunc(list, mesh.CompareRefs) {
-			return NewRule("sharding-7", "%s: replicated and unreduced axes must stand in the order of mesh %s", s, SymbolText(mesh.Name))
+			return NewRule("sharding-7", "%s: replicated and unreduced axes must be in the order of mesh %s", s, SymbolText(mesh.Name))
 		}
 	}
 	return nil
 }
 
-// fitsType checks the rank. What is no tensor has rank 0, and a tuple of one
-// is what it holds; so is what lies on one device.
+// fitsType checks the rank. Values that are no tensors have rank 0, as do values on
+// one device; a tuple of one element counts as that element.
 func fitsType(s *Sharding, mesh *Mesh, t *Type) *Rule {
 	if t.Kind == TupleType {
 		if len(t.Elems) != 1 {
-			return NewRule("sharding-2", "%s lies on a tuple of %d, want a tuple of 1", s, len(t.Elems))
+			return NewRule("sharding-2", "%s is the sharding of a tuple of %d, want a tuple of 1", s, len(t.Elems))
 		}
 		t = t.Elems[0]
 	}
@@ -228,11 +228,11 @@ func fitsType(s *Sharding, mesh *Mesh, t *Type) *Rule {
 			return NewRule("sharding-2", "%s names one device, so it has no dimensions and no axes", s)
 		}
 	case strings.HasPrefix(t.Text, "tensor<*"):
-		return NewRule("sharding-2", "%s lies on %s, want a ranked tensor", s, t)
+		return NewRule("sharding-2", "%s is the sharding of %s, want a ranked tensor", s, t)
 	case t.Kind == OpaqueType:
 	case !t.IsTensor():
 		if !bare {
-			return NewRule("sharding-2", "%s lies on %s, which has no dimensions", s, t)
+			return NewRule("sharding-2", "%s is the sharding of %s, which has no dimensions", s, t)
 		}
 	case len(s.Dims) != t.Rank():
 		return NewRule("sharding-2", "%s has %s, %s has %d", s, Counted(len(s.Dims), "dimension"), t, t.Rank())
@@ -240,8 +240,8 @@ func fitsType(s *Sharding, mesh *Mesh, t *Type) *Rule {
 	return nil
 }
 
-// DistinctAxes checks that rs are axes or parts of axes of mesh, no two of
-// which overlap.
+// DistinctAxes checks that rs are axes or sub-axes of mesh, no two of which
+// overlap.
 func DistinctAxes(mesh *Mesh, rs []AxisRef) *Rule {
 	for i, r := range rs {
 		k := mesh.Axis(r.Name)
@@ -260,34 +260,34 @@ func DistinctAxes(mesh *Mesh, rs []AxisRef) *Rule {
 	return nil
 }
 
-// subAxis checks that r is a proper part of its axis, which has n devices.
+// subAxis checks that r is a proper sub-axis of its axis, which has n devices.
 func subAxis(r AxisRef, n int) *Rule {
 	if r.Size == 0 && r.Pre == 0 {
-		return nil // the whole axis
+		return nil // the full axis
 	}
 	switch {
 	case r.Pre < 1 || r.Size < 2:
-		return NewRule("sharding-5", "%s is no part of an axis: want at least (1)2", r)
+		return NewRule("sharding-5", "%s is no sub-axis: want at least (1)2", r)
 	case r.Pre > n/r.Size || n%(r.Pre*r.Size) != 0:
 		return NewRule("sharding-5", "%s does not divide axis %q, which has size %d", r, r.Name, n)
 	case r.Size == n:
-		return NewRule("sharding-5", "%s is the whole axis, write %q", r, r.Name)
+		return NewRule("sharding-5", "%s is the full axis, write %q", r, r.Name)
 	}
 	return nil
 }
 
-// Mergeable checks that no two neighbours are consecutive parts of one axis,
-// which are one part: a sharding has one spelling.
+// Mergeable checks that no two neighbours are consecutive sub-axes of one axis,
+// which could be merged: a sharding has one spelling.
 func Mergeable(rs []AxisRef) *Rule {
 	for i := 1; i < len(rs); i++ {
 		if a, b := rs[i-1], rs[i]; a.Name == b.Name && a.Size > 0 && b.Pre == a.Pre*a.Size {
-			return NewRule("sharding-6", "%s and %s are one part of the axis, write %s", a, b, AxisRef{a.Name, a.Pre, a.Size * b.Size})
+			return NewRule("sharding-6", "%s and %s are one sub-axis, write %s", a, b, AxisRef{a.Name, a.Pre, a.Size * b.Size})
 		}
 	}
 	return nil
 }
 
-// CompareRefs orders axes as the mesh does, parts of one axis major first.
+// CompareRefs orders axes as the mesh does, sub-axes of one axis major first.
 func (m *Mesh) CompareRefs(a, b AxisRef) int {
 	if i, k := m.Axis(a.Name), m.Axis(b.Name); i != k {
 		return i - k

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// The functions in this file find what is nil, or out of range in a way that
-// no op could say anything about. What they let pass can be printed, and its
-// types and attributes be read, without a second look.
+// The functions in this file find values that are nil, or out of range for every
+// op. Modules that pass can be printed, and their types and attributes read,
+// without further checks.
 
 func soundOp(op *Op) *Rule {
 	for i, v := range op.Operands {
@@ -101,7 +101,7 @@ func soundTensor(t *Type) *Rule {
 func soundAttrs(as Attrs) *Rule {
 	for i, a := range as {
 		if i > 0 && as[i-1].Name >= a.Name {
-			return NewRule("structure-7", "attributes are not sorted: %q stands before %q", as[i-1].Name, a.Name)
+			return NewRule("structure-7", "attributes are not sorted: %q is before %q", as[i-1].Name, a.Name)
 		}
 		if r := soundAttr(a.Attr); r != nil {
 			return NewRule(r.Label, "attribute %s: %s", a.Name, r.Msg)

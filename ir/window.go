@@ -1,6 +1,6 @@
 package ir
 
-// literalSpan is the span of the elements of l at place k along dimension dim.
+// literalSpan is the range of the elements of l at index k along dimension dim.
 func literalSpan(l *Literal, dim, k int) (low, high int64, ok bool) {
 	if l == nil || !l.Type.Elem.IsInt() {
 		return 0, 0, false
@@ -25,10 +25,10 @@ func literalSpan(l *Literal, dim, k int) (low, high int64, ok bool) {
 	return low, high, ok
 }
 
-// A Window is one dimension of a window op: how its windows lie in the padded
-// and dilated operand. Place w of window k is element k*Stride + w*Dilation of
-// it, and element i of the operand is its element Low + i*Base. Of a Reversed
-// one, place w is the last but w.
+// A Window is one dimension of a window op. Element w of window k is element
+// k*Stride + w*Dilation of the padded and dilated operand, and element i of the
+// operand is its element Low + i*Base. In a Reversed window the elements are
+// numbered from the end.
 type Window struct {
 	Size, Stride, Low, High, Base, Dilation int
 	Reversed                                bool
@@ -87,8 +87,8 @@ func (w Window) Count(n int) int {
 	return 0
 }
 
-// Element is the element of the operand, a dimension of size n, at place at of
-// window k, or -1 where that is padding.
+// Element is the index of the element of the operand, a dimension of size n, that
+// is element at of window k, or -1 where that is padding.
 func (w Window) Element(k, at, n int) int {
 	if w.Reversed {
 		at = w.Size - 1 - at
@@ -100,8 +100,8 @@ func (w Window) Element(k, at, n int) int {
 	return i / w.Base
 }
 
-// Tiles reports whether the windows lie side by side and cover a dimension of
-// size n: each element stands in one of them.
+// Tiles reports whether the windows tile a dimension of size n: each element is in
+// exactly one of them.
 func (w Window) Tiles(n int) bool {
 	return w.Size == w.Stride && w.Low == 0 && w.High == 0 && w.Base == 1 && w.Dilation == 1 && n%w.Size == 0
 }

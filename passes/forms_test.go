@@ -61,7 +61,7 @@ func onShards(m *ir.Module, args []*ir.Literal, run func(per [][]*ir.Literal) ([
 	for i, p := range m.Main().Params() {
 		s, _ := p.Attrs.Get("pp.sharding").(*ir.Sharding)
 		for d := range per {
-			per[d] = append(per[d], ir.Cut(args[i], s, mesh, d))
+			per[d] = append(per[d], ir.ShardOf(args[i], s, mesh, d))
 		}
 	}
 	got, err := run(per)
@@ -75,7 +75,7 @@ func onShards(m *ir.Module, args []*ir.Literal, run func(per [][]*ir.Literal) ([
 		for d := range got {
 			parts[d] = got[d][i]
 		}
-		out = append(out, ir.Join(mesh, s, globalType(m, r.Type, r.Attrs), parts))
+		out = append(out, ir.FromShards(mesh, s, globalType(m, r.Type, r.Attrs), parts))
 	}
 	return out, nil
 }

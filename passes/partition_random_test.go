@@ -565,7 +565,7 @@ func partitionedBy(m *ir.Module, args []*ir.Literal, spoil func(*ir.Module)) (*i
 	for device := range cut {
 		for i, a := range args {
 			s, _ := f.Params()[i].Attrs.Get("pp.sharding").(*ir.Sharding)
-			part := ir.Cut(padded(a, s.Global(f.Params()[i].Type, mesh)), reduced(s), mesh, device)
+			part := ir.ShardOf(padded(a, s.Global(f.Params()[i].Type, mesh)), reduced(s), mesh, device)
 			cut[device] = append(cut[device], share(mesh, s, part, device))
 		}
 	}
@@ -578,7 +578,7 @@ func partitionedBy(m *ir.Module, args []*ir.Literal, spoil func(*ir.Module)) (*i
 		whole := s.Global(r.Type, mesh)
 		want, looked := padded(want[i], whole), padded(ir.SplatOf(want[i].Type, 1), whole)
 		for device := range got {
-			part, looked := ir.Cut(want, reduced(s), mesh, device), ir.Cut(looked, reduced(s), mesh, device)
+			part, looked := ir.ShardOf(want, reduced(s), mesh, device), ir.ShardOf(looked, reduced(s), mesh, device)
 			for k := range part.Type.NumElements() {
 				a, b := part.Float(k), combined(mesh, s, got, device, i, k)
 				if looked.Float(k) != 0 && a != b && !(math.IsNaN(a) && math.IsNaN(b)) {

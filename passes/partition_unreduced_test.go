@@ -82,7 +82,7 @@ func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, ` + c.par
 			}
 			args := make([][]*ir.Literal, 4)
 			for d := range args {
-				args[d] = []*ir.Literal{ir.Cut(ir.Floats64(ir.Tensor(ir.F32, 4), 1, 2, 3, 4), s, mesh, d)}
+				args[d] = []*ir.Literal{ir.ShardOf(ir.Floats64(ir.Tensor(ir.F32, 4), 1, 2, 3, 4), s, mesh, d)}
 			}
 			got, err := eval.RunDevices(m, m.Main(), args, eval.Options{})
 			if err != nil {

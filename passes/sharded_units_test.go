@@ -142,7 +142,7 @@ func onDevices(m *ir.Module, args, want []*ir.Literal) error {
 		for i, a := range args {
 			p := f.Params()[i]
 			s, _ := p.Attrs.Get("pp.sharding").(*ir.Sharding)
-			shards[device] = append(shards[device], ir.Cut(padded(a, s.Global(p.Type, mesh)), s, mesh, device))
+			shards[device] = append(shards[device], ir.ShardOf(padded(a, s.Global(p.Type, mesh)), s, mesh, device))
 		}
 	}
 	got, err := eval.RunDevices(m, f, shards, eval.Options{Float64: true})
@@ -155,7 +155,7 @@ func onDevices(m *ir.Module, args, want []*ir.Literal) error {
 		for d := range got {
 			parts[d] = got[d][i]
 		}
-		global := ir.Join(mesh, s, s.Global(parts[0].Type, mesh), parts)
+		global := ir.FromShards(mesh, s, s.Global(parts[0].Type, mesh), parts)
 		ones := padded(ir.SplatOf(ir.Tensor(ir.I32, want[i].Type.Shape...), 1), global.Type)
 		w := padded(want[i], global.Type)
 		for k := range global.Type.NumElements() {

@@ -156,7 +156,7 @@ func runGlobal(ctx context.Context, on machine, m *ir.Module, c Case, args [][]*
 	for d := range local {
 		for i, p := range f.Params() {
 			s, _ := p.Attrs.Get("pp.sharding").(*ir.Sharding)
-			local[d] = append(local[d], ir.Cut(args[min(d, len(args)-1)][i], s, mesh, d))
+			local[d] = append(local[d], ir.ShardOf(args[min(d, len(args)-1)][i], s, mesh, d))
 		}
 	}
 	got, err := on.devices(ctx, m, local)
@@ -169,7 +169,7 @@ func runGlobal(ctx context.Context, on machine, m *ir.Module, c Case, args [][]*
 		for d := range got {
 			parts[d] = got[d][i]
 		}
-		global := ir.Join(mesh, s, s.Global(r.Type, mesh), parts)
+		global := ir.FromShards(mesh, s, s.Global(r.Type, mesh), parts)
 		for d := range got {
 			got[d][i] = global
 		}

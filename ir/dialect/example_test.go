@@ -18,7 +18,7 @@ const exampleModule = `module @example {
   func.func private @layer(%x: tensor<2x8xf32>, %w: tensor<8x8xf32>) -> tensor<2x8xf32> {
     return %x : tensor<2x8xf32>
   }
-  func.func private @whole(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  func.func private @full_batch(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
     return %x : tensor<4x8xf32>
   }
   func.func @main(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>, %w: tensor<8x4xf32>, %f: tensor<f32>,
@@ -93,7 +93,7 @@ func TestReferenceExamples(t *testing.T) {
 			t.Errorf("the example\n%s\nis printed otherwise, in\n%s", indent(row.Example), printed)
 		}
 		generic := mlir.PrintWith(m, mlir.Options{Generic: true})
-		if again, err := mlir.Parse("generic", []byte(generic)); err != nil || mlir.Print(again) != printed {
+		if reread, err := mlir.Parse("generic", []byte(generic)); err != nil || mlir.Print(reread) != printed {
 			t.Errorf("%s, in generic form: %v\n%s", row.Name, err, generic)
 		}
 		r := rand.New(rand.NewPCG(uint64(i), 2))
@@ -123,12 +123,12 @@ func testExample(t *testing.T, k ir.Kind) {
 	}
 	for _, generic := range []bool{false, true} {
 		printed := mlir.PrintWith(m, mlir.Options{Generic: generic})
-		again, err := mlir.Parse("printed", []byte(printed))
+		reread, err := mlir.Parse("printed", []byte(printed))
 		if err != nil {
 			t.Fatalf("%v, in\n%s", err, printed)
 		}
-		if got := mlir.Print(again); got != text {
-			t.Errorf("printed again:\n%s\nwant\n%s", got, text)
+		if got := mlir.Print(reread); got != text {
+			t.Errorf("printed after reading:\n%s\nwant\n%s", got, text)
 		}
 	}
 }

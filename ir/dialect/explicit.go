@@ -8,19 +8,21 @@ import (
 	"ppc/ir"
 )
 
-// The functions in this file check Shardy's explicit collectives, which say
-// both along which axes a value moves and how it lies then: one must follow
-// from the other. A value without a sharding is whole.
+// The functions in this file check Shardy's explicit collectives, which state both
+// the axes to communicate along and the sharding of the result: the latter must
+// follow from the operand's sharding and the axes. A value without a sharding is
+// replicated.
 
-// An explicitSide is an explicit collective with what it moves between.
+// An explicitSide is an explicit collective with the shardings of its operand and
+// result.
 type explicitSide struct {
 	mesh    *ir.Mesh
 	in, out *ir.Sharding
 }
 
-// explicitSides are the shardings that op goes from and to; nil where the
-// sharding of the result is wrong by itself, which is reported elsewhere.
-// needed says that the operand must have a sharding.
+// explicitSides is the shardings of op's operand and result; nil where that of the
+// result is wrong by itself, which is reported elsewhere. needed says that the
+// operand must have a sharding.
 func explicitSides(m *ir.Module, op *ir.Op, needed bool) (*explicitSide, *ir.Rule) {
 	v, out := op.Operands[0], op.Attrs.Get("out_sharding").(*ir.Sharding)
 	mesh := m.Mesh(out.Mesh)
@@ -43,7 +45,7 @@ func explicitSides(m *ir.Module, op *ir.Op, needed bool) (*explicitSide, *ir.Rul
 // sameMesh checks that both sides are of one mesh.
 func (s *explicitSide) sameMesh() *ir.Rule {
 	if s.in.Mesh != s.out.Mesh {
-		return ir.Broken(2, "the result lies on mesh %s, the operand on %s", ir.SymbolText(s.out.Mesh), ir.SymbolText(s.in.Mesh))
+		return ir.Broken(2, "the result is sharded over mesh %s, the operand over %s", ir.SymbolText(s.out.Mesh), ir.SymbolText(s.in.Mesh))
 	}
 	return nil
 }
@@ -62,7 +64,7 @@ func (s *explicitSide) axes(lists ...[]ir.AxisRef) *ir.Rule {
 	return nil
 }
 
-// lists are the axes that the attribute called name says for each dimension.
+// lists are the axes that the attribute called name has for each dimension.
 func (s *explicitSide) lists(op *ir.Op, name string) ([][]ir.AxisRef, *ir.Rule) {
 	text, _ := op.Attrs.Get(name).(ir.Verbatim)
 	_, body, _ := strings.Cut(string(text), "[")
@@ -78,10 +80,10 @@ func (s *explicitSide) lists(op *ir.Op, name string) ([][]ir.AxisRef, *ir.Rule) 
 	return lists, s.axes(lists...)
 }
 
-// becomes checks that dimension d of the result is cut along axes.
+// becomes checks that dimension d of the result is sharded along axes.
 func (s *explicitSide) becomes(d int, axes []ir.AxisRef) *ir.Rule {
 	if got := s.out.Axes(d); !slices.Equal(got, axes) {
-		return ir.Broken(5, "dimension %d of the result lies along %v, want %v", d, got, axes)
+		return ir.Broken(5, "dimension %d of the result is sharded along %v, want %v", d, got, axes)
 	}
 	return nil
 }
@@ -93,7 +95,7 @@ func (s *explicitSide) without(d int, axes []ir.AxisRef) ([]ir.AxisRef, *ir.Rule
 		pre, size := s.mesh.Span(r)
 		n := len(rest)
 		if n == 0 || rest[n-1].Name != r.Name {
-			return nil, ir.Broken(6, "dimension %d of the operand lies along %v: %s is not at the end of it", d, s.in.Axes(d), r)
+			return nil, ir.Broken(6, "dimension %d of the operand is sharded along %v: %s is not at the end of it", d, s.in.Axes(d), r)
 		}
 		hasPre, hasSize := s.mesh.Span(rest[n-1])
 		switch {
@@ -102,7 +104,7 @@ func (s *explicitSide) without(d int, axes []ir.AxisRef) ([]ir.AxisRef, *ir.Rule
 		case hasPre*hasSize == pre*size && pre > hasPre && pre%hasPre == 0:
 			rest = append(slices.Clone(rest[:n-1]), s.mesh.SubAxis(r.Name, hasPre, pre/hasPre))
 		default:
-			return nil, ir.Broken(6, "dimension %d of the operand lies along %v: %s is not at the end of it", d, s.in.Axes(d), r)
+			return nil, ir.Broken(6, "dimension %d of the operand is sharded along %v: %s is not at the end of it", d, s.in.Axes(d), r)
 		}
 	}
 	return rest, nil
@@ -143,8 +145,8 @@ func perDimension(name string, needed bool, check func(s *explicitSide, d int, a
 	}
 }
 
-// reduces checks that op combines unreduced axes as they are to be combined,
-// and makes no new ones.
+// reduces checks that op reduces unreduced axes by the reduction of the sharding,
+// and adds no new ones.
 func (s *explicitSide) reduces(op *ir.Op) *ir.Rule {
 	how := []string{"", "max", "min"}[max(min(op.Int("reduction_op"), 2), 0)]
 	if len(s.in.Unreduced) > 0 && s.in.ReducedBy != how {
@@ -160,7 +162,7 @@ func (s *explicitSide) reduces(op *ir.Op) *ir.Rule {
 
 func reduceScatterReduces(s *explicitSide, op *ir.Op, _ []ir.AxisRef) *ir.Rule { return s.reduces(op) }
 
-func allReduceLies(m *ir.Module, op *ir.Op) *ir.Rule {
+func allReduceAxesFit(m *ir.Module, op *ir.Op) *ir.Rule {
 	s, r := explicitSides(m, op, false)
 	if s == nil {
 		return r
@@ -172,7 +174,7 @@ func allReduceLies(m *ir.Module, op *ir.Op) *ir.Rule {
 	for _, r := range axes {
 		switch {
 		case s.in.Uses(r) || overlap(s.in.Replicated, r):
-			return ir.Broken(9, "axis %s cuts the operand or replicates it", r)
+			return ir.Broken(9, "axis %s shards the operand or replicates it", r)
 		case overlap(s.out.Unreduced, r):
 			return ir.Broken(9, "axis %s of the result is unreduced", r)
 		}
@@ -184,7 +186,7 @@ func overlap(axes []ir.AxisRef, r ir.AxisRef) bool { return slices.ContainsFunc(
 
 func (s *explicitSide) inOrder(axes []ir.AxisRef) *ir.Rule {
 	if !slices.IsSortedFunc(axes, s.mesh.CompareRefs) {
-		return ir.Broken(3, "%v do not stand in the order of the mesh", axes)
+		return ir.Broken(3, "%v are not in the order of the mesh", axes)
 	}
 	return nil
 }
@@ -211,7 +213,7 @@ func (s *explicitSide) unreduces(_ *ir.Op, axes []ir.AxisRef) *ir.Rule {
 	return nil
 }
 
-func replicatedLies(m *ir.Module, op *ir.Op) *ir.Rule {
+func replicatedFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	s, r := explicitSides(m, op, true)
 	if s == nil {
 		return r
@@ -222,14 +224,15 @@ func replicatedLies(m *ir.Module, op *ir.Op) *ir.Rule {
 	}
 	for _, a := range axes {
 		if s.in.Uses(a) || overlap(s.in.Unreduced, a) {
-			return ir.Broken(9, "axis %s cuts the operand, or the operand is unreduced along it", a)
+			return ir.Broken(9, "axis %s shards the operand, or the operand is unreduced along it", a)
 		}
 	}
 	return first(s.sameMesh(), s.axes(axes), s.inOrder(axes), s.sameDims(), s.unreduces(op, axes))
 }
 
-// permuteLies: parts have the same sizes; the mesh may have other devices.
-func permuteLies(m *ir.Module, op *ir.Op) *ir.Rule {
+// permuteFits, for sdy.collective_permute: operand and result have shards of the
+// same size; the meshes may order the devices differently.
+func permuteFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	s, r := explicitSides(m, op, true)
 	if s == nil {
 		return r
@@ -245,13 +248,13 @@ func permuteLies(m *ir.Module, op *ir.Op) *ir.Rule {
 	}
 	for d := range s.out.Dims {
 		if a, b := s.mesh.RefsSize(s.in.Axes(d)), s.mesh.RefsSize(s.out.Axes(d)); a != b {
-			return ir.Broken(5, "dimension %d has %d parts before and %d after", d, a, b)
+			return ir.Broken(5, "dimension %d has %d shards before and %d after", d, a, b)
 		}
 	}
 	return nil
 }
 
-// An exchange is one part of an all_to_all: axes that go from one dimension to
+// An exchange is one parameter of an all_to_all: axes that go from one dimension to
 // another.
 type exchange struct {
 	axes     []ir.AxisRef
@@ -277,7 +280,7 @@ func exchanges(op *ir.Op) []exchange {
 	return out
 }
 
-func exchangeLies(m *ir.Module, op *ir.Op) *ir.Rule {
+func exchangeFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	list := exchanges(op)
 	if len(list) == 0 {
 		return ir.Broken(3, "nothing is exchanged")
@@ -302,7 +305,7 @@ func exchangeLies(m *ir.Module, op *ir.Op) *ir.Rule {
 		case x.from == x.to || slices.Contains(seen, x.from) || slices.Contains(seen, x.to):
 			return ir.Broken(10, "dimension %d or %d is used twice", x.from, x.to)
 		case i > 0 && x.from < list[i-1].from:
-			return ir.Broken(10, "dimension %d stands after %d", x.from, list[i-1].from)
+			return ir.Broken(10, "dimension %d is after %d", x.from, list[i-1].from)
 		}
 		seen = append(seen, x.from, x.to)
 		axes = append(axes, x.axes)
@@ -326,8 +329,8 @@ func exchangeLies(m *ir.Module, op *ir.Op) *ir.Rule {
 	return nil
 }
 
-// edgeFits, for sdy.data_flow_edge: C1 sizes are known; C2 nobody else uses the
-// operand; C3 no op of Shardy's makes it.
+// edgeFits, for sdy.data_flow_edge: C1 sizes are known; C2 the operand has no other
+// use; C3 it is no result of a Shardy op.
 func edgeFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	v := op.Operands[0]
 	if v.Type.IsTensor() && !v.Type.IsStatic() {
@@ -369,8 +372,7 @@ func funcEdgeFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	return nil
 }
 
-// saidSharding is the sharding of v, or what its op says of it in an
-// attribute.
+// saidSharding is the sharding of v, or the one in an attribute of its op.
 func saidSharding(v *ir.Value) *ir.Sharding {
 	if v.Sharding != nil || v.Def == nil {
 		return v.Sharding

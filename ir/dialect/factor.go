@@ -6,7 +6,8 @@ import (
 	"ppc/ir"
 )
 
-// pointwise: every dimension is one factor of all; scalars take no part.
+// pointwise is the rule of an elementwise op: every dimension is one factor of all
+// operands and results but scalars.
 func pointwise(op *ir.Op) *ir.Factors {
 	f := ir.NewFactors(op)
 	t := op.Results[0].Type
@@ -26,7 +27,8 @@ func pointwise(op *ir.Op) *ir.Factors {
 	return f
 }
 
-// sourceFactors: a result without operands, any part of which can be made anywhere.
+// sourceFactors is the rule of an op without operands, any shard of whose result
+// any device can compute.
 func sourceFactors(op *ir.Op) *ir.Factors {
 	f := ir.NewFactors(op)
 	for d, size := range op.Results[0].Type.Shape {
@@ -79,9 +81,9 @@ func bitcastFactors(op *ir.Op) *ir.Factors {
 	return f
 }
 
-// reshapeFactors walks the elements of both sides, major first, and cuts the
+// reshapeFactors walks the elements of both sides, major first, and splits the
 // sizes into common factors. Where the next sizes share none, each side gets
-// factors of its own until both have come equally far.
+// factors of its own until the products of both agree.
 func reshapeFactors(op *ir.Op) *ir.Factors {
 	f := ir.NewFactors(op)
 	if op.Results[0].Type.NumElements() == 0 {
@@ -124,8 +126,8 @@ func reshapeFactors(op *ir.Op) *ir.Factors {
 	}
 }
 
-// A reshapeSide is how far reshapeFactors has come on one side: done is the
-// product of the factors found, upto that of the sizes of dimensions 0 to dim.
+// A reshapeSide is the progress of reshapeFactors on one side: done is the product
+// of the factors found, upto that of the sizes of dimensions 0 to dim.
 type reshapeSide struct {
 	sizes      []int
 	dim        int
@@ -146,13 +148,14 @@ func (s *reshapeSide) enter() {
 	}
 }
 
-// next is what is left of the dimension.
+// next is the remaining size of the dimension.
 func (s *reshapeSide) next() int { return s.upto / s.done }
 
 func (s *reshapeSide) ended() bool { return s.dim == len(s.sizes) }
 
-// catchUp is the next factor of s, which is behind o: what brings it level
-// where that divides, else what leaves the common divisor for later.
+// catchUp is the next factor of s, which is behind o: the one that makes the
+// products agree if that divides, else one that leaves the common divisor for
+// later.
 func (s *reshapeSide) catchUp(o *reshapeSide, common int) int {
 	if next := s.next(); o.done%s.done == 0 && next%(o.done/s.done) == 0 {
 		return o.done / s.done
@@ -264,8 +267,8 @@ func padFactors(op *ir.Op) *ir.Factors {
 	return f
 }
 
-// dynamicSliceFactors: a dimension that is taken whole passes through; the
-// others are not related, since where the window lies is not known.
+// dynamicSliceFactors: a dimension that the window covers passes through; the
+// others are not related, since the start of the window is not known.
 func dynamicSliceFactors(op *ir.Op) *ir.Factors {
 	f := ir.NewFactors(op)
 	in, out := op.Operands[0].Type.Shape, op.Results[0].Type.Shape
@@ -281,8 +284,8 @@ func dynamicSliceFactors(op *ir.Op) *ir.Factors {
 }
 
 // dynamicUpdateSliceFactors: a dimension in which the update is smaller passes
-// through from the first operand; each device writes what falls into its part
-// and needs the whole update for it.
+// through from the first operand; each device writes the elements that fall into
+// its shard, and needs the update replicated for it.
 func dynamicUpdateSliceFactors(op *ir.Op) *ir.Factors {
 	f := ir.NewFactors(op)
 	in, update := op.Operands[0].Type.Shape, op.Operands[1].Type.Shape
@@ -313,9 +316,9 @@ func reduceWindowFactors(op *ir.Op) *ir.Factors {
 	return f
 }
 
-// sortFactors: the sorted dimension must be whole. Along it, propagation
-// crosses only where there is another dimension to move the axes to; elsewhere
-// it is of each tensor alone.
+// sortFactors: the sorted dimension needs replication. It is one factor of all
+// tensors only where there is another dimension that its axes could move to; else
+// it is a factor of each tensor alone.
 func sortFactors(op *ir.Op) *ir.Factors {
 	f := ir.NewFactors(op)
 	n, t := len(op.Results), op.Results[0].Type
@@ -354,20 +357,20 @@ func rotateFactors(op *ir.Op) *ir.Factors {
 	return f
 }
 
-// gatheredFactors is the rule of a collective that changes the named
-// dimensions: these must be whole along the axes that its groups do not have,
-// the others pass through.
+// gatheredFactors is the rule of a collective that changes the named dimensions:
+// these need replication along the axes that are not its groups', the others pass
+// through.
 func gatheredFactors(attrs ...string) func(*ir.Op) *ir.Factors {
 	return func(op *ir.Op) *ir.Factors {
 		f := ir.NewFactors(op)
 		n := len(op.Results)
 		in, out := op.Operands[0].Type.Shape, op.Results[0].Type.Shape
 		for d := range out {
-			whole := false
+			unchanged := false
 			for _, a := range attrs {
-				whole = whole || op.Int(a) == d
+				unchanged = unchanged || op.Int(a) == d
 			}
-			if !whole {
+			if !unchanged {
 				f.Add(out[d], ir.PassThrough, ir.Repeat(d, n), ir.Repeat(d, n))
 				continue
 			}
@@ -378,7 +381,7 @@ func gatheredFactors(attrs ...string) func(*ir.Op) *ir.Factors {
 	}
 }
 
-// topKFactors: the last dimension must be whole.
+// topKFactors: the last dimension needs replication.
 func topKFactors(op *ir.Op) *ir.Factors {
 	f := ir.NewFactors(op)
 	in, out := op.Operands[0].Type.Shape, op.Results[0].Type.Shape

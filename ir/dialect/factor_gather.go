@@ -6,9 +6,9 @@ import (
 	"ppc/ir"
 )
 
-// A windowRule is what the sharding rules of gather and scatter have in
-// common: windows of an input tensor, one for each index, lie in a tensor of
-// slices, which is the result of a gather and the updates of a scatter.
+// A windowRule is the common part of the sharding rules of gather and scatter:
+// windows of an input tensor, one for each index, correspond to slices in another
+// tensor, which is the result of a gather and the updates of a scatter.
 type windowRule struct {
 	input, indices, slices []int // shapes
 	offsetDims             []int // of slices: the dimensions of a window
@@ -18,7 +18,8 @@ type windowRule struct {
 	indexVectorDim         int
 	index                  *ir.Value
 
-	// add makes a factor of the given dimensions; -1 where it is not there.
+	// add makes a factor of the given dimensions; -1 where a tensor does not have
+	// it.
 	add func(input, index, slice, size int, t ir.FactorType)
 	// batch is the type of a dimension that only indices and slices have.
 	batch ir.FactorType
@@ -42,8 +43,8 @@ func (r *windowRule) factors() {
 		for slices.Contains(r.collapsedDims, input) || slices.Contains(r.inputBatch, input) {
 			input++
 		}
-		// The window of a scatter, other than that of a gather, is not moved
-		// back inside: it is whole only where it cannot move.
+		// The window of a scatter, unlike that of a gather, is not clamped: it
+		// covers the dimension only where it cannot move.
 		moves := r.taken == ir.PassThrough && slices.Contains(r.startIndexMap, input) && !r.still(input)
 		if r.input[input] == size && !moves {
 			r.add(input, -1, d, size, ir.PassThrough)
@@ -65,8 +66,8 @@ func (r *windowRule) factors() {
 	}
 }
 
-// still reports whether every index leaves the windows where they are along
-// dimension d of the input.
+// still reports whether every index is zero along dimension d of the input, so that
+// windows do not move.
 func (r *windowRule) still(d int) bool {
 	if r.indexVectorDim == r.index.Type.Rank() {
 		return r.index.IsZeroAt(-1, 0)
@@ -91,10 +92,10 @@ func (r *windowRule) batchFactor(index, slice, size int) {
 	r.add(-1, index, slice, size, r.batch)
 }
 
-// gatherFactors: batch dimensions of the indices pass through to the result,
-// with those of the operand that they index along; so do operand dimensions
-// that are taken whole. From a dimension that is cut where one element is
-// taken, the device that has it takes it, which is a Reduction.
+// gatherFactors: batch dimensions of the indices pass through to the result, with
+// those of the operand that they index along; so do operand dimensions that the
+// window covers. If a dimension from which one element is taken is sharded, the
+// device that has the element takes it and the others zero, which is a Reduction.
 func gatherFactors(op *ir.Op) *ir.Factors {
 	f := ir.NewFactors(op)
 	g := op.Attrs.Get("dimension_numbers").(ir.GatherDims)
@@ -112,10 +113,10 @@ func gatherFactors(op *ir.Op) *ir.Factors {
 	return f
 }
 
-// scatterFactors: as gatherFactors, with updates in place of the result.
-// Along an operand dimension that is written one element at a time, each
-// device takes the updates that fall into its part. A batch dimension of the
-// updates that the operand has not is reduced into it.
+// scatterFactors: as gatherFactors, with updates in place of the result. Along an
+// operand dimension that is written one element at a time, each device takes the
+// updates that fall into its shard. A batch dimension of the updates that the
+// operand does not have is a Reduction.
 func scatterFactors(op *ir.Op) *ir.Factors {
 	f := ir.NewFactors(op)
 	g := op.Attrs.Get("scatter_dimension_numbers").(ir.ScatterDims)

@@ -36,7 +36,7 @@ func ruleText(f *ir.Factors) string {
 	return s
 }
 
-// The rule of a reshape has a factor for each stretch that both sides share.
+// The rule of a reshape has a factor for each size that both sides have in common.
 func TestReshapeFactors(t *testing.T) {
 	for _, c := range []struct {
 		in, out []int
@@ -92,7 +92,7 @@ func TestScatterFactors(t *testing.T) {
 	}
 }
 
-// Sub-axes are joined and cut like numbers in mixed radix.
+// Sub-axes are merged and split like digits in mixed radix.
 func TestSubAxes(t *testing.T) {
 	m := &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "x", Size: 8}, {Name: "y", Size: 2}}}
 	x12, x22, x42 := ir.AxisRef{Name: "x", Pre: 1, Size: 2}, ir.AxisRef{Name: "x", Pre: 2, Size: 2}, ir.AxisRef{Name: "x", Pre: 4, Size: 2}

@@ -6,11 +6,11 @@ import (
 
 // Sharding rules of ops that move a window over their operand.
 
-// convolutionFactors: groups, what is left of the batch and of the features on
-// both sides as in a matrix product, with the input features reduced. Where
-// windows lie side by side, the input is cut like the result, and each place
-// in the window is reduced; elsewhere, a part of the result needs more of the
-// input than the same part of that.
+// convolutionFactors: groups pass through, as do the batch and the output features,
+// as in a matrix product, and the input features are a Reduction. Where windows
+// tile the input, its spatial dimensions pass through, and each element of the
+// window is a Reduction; elsewhere they are Permutations, since a shard of the
+// result needs a halo of the input.
 func convolutionFactors(op *ir.Op) *ir.Factors {
 	f := ir.NewFactors(op)
 	l, r, out := op.Operands[0].Type.Shape, op.Operands[1].Type.Shape, op.Results[0].Type.Shape
@@ -39,9 +39,9 @@ func convolutionFactors(op *ir.Op) *ir.Factors {
 	return f
 }
 
-// selectAndScatterFactors: where each element is a window of its own, operand,
-// source and result are alike; elsewhere, a part of the result needs more of
-// the operand than the same part of that.
+// selectAndScatterFactors: where each element is a window of its own, the dimension
+// passes through operand, source and result; elsewhere it is a Permutation, since a
+// shard of the result needs a halo of the operand.
 func selectAndScatterFactors(op *ir.Op) *ir.Factors {
 	f := ir.NewFactors(op)
 	in, source := op.Operands[0].Type.Shape, op.Operands[1].Type.Shape

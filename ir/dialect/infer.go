@@ -6,12 +6,12 @@ import (
 	"ppc/ir"
 )
 
-// The functions in the infer files check the constraints of one op and compute
-// its result types. broken(2, …) in dotDims is constraint C2 of the section on
-// dot_general in the StableHLO specification; where that leaves a constraint
-// to the types of the inputs (I1, I2, …), it is C0 here. The constraints of
-// the other ops stand in the comments of their functions. Number and kind of
-// operands, regions and attributes have been checked before.
+// The functions in the infer files check the constraints of one op and compute its
+// result types. broken(2, …) in dotDims is constraint C2 of the section on
+// dot_general in the StableHLO specification; where that leaves a constraint to the
+// types of the inputs (I1, I2, …), it is C0 here. The constraints of the other ops
+// are in the comments of their functions. Number and kind of operands, regions and
+// attributes have been checked before.
 
 func inferGiven(op *ir.Op) ([]*ir.Type, *ir.Rule) { return ir.TypesOf(op.Results), nil }
 
@@ -42,7 +42,7 @@ func within(n int, what string, dims []int, rank int) *ir.Rule {
 func unique(n int, what string, dims []int) *ir.Rule {
 	for i, d := range dims {
 		if slices.Contains(dims[:i], d) {
-			return ir.Broken(n, "%d stands twice in %s", d, what)
+			return ir.Broken(n, "%d occurs twice in %s", d, what)
 		}
 	}
 	return nil
@@ -251,7 +251,7 @@ func inferBitcast(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	want := slices.Clone(wide.Shape)
 	if w, n := bits(wide), bits(narrow); w != n {
 		if w%n != 0 {
-			return nil, ir.Broken(1, "elements of %s are no whole number of elements of %s", wide, narrow)
+			return nil, ir.Broken(1, "the bits of an element of %s are no multiple of those of %s", wide, narrow)
 		}
 		want = append(want, w/n)
 	}

@@ -103,8 +103,8 @@ func inferFFT(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	return []*ir.Type{ir.Tensor(elem, shape...)}, nil
 }
 
-// batchFactors are those of the dimensions before the last n of op, along which
-// the same is done.
+// batchFactors are the factors of the dimensions before the last n of op, which are
+// batch dimensions.
 func batchFactors(op *ir.Op, n int) *ir.Factors {
 	f := ir.NewFactors(op)
 	t := op.Results[0].Type
@@ -122,8 +122,8 @@ func choleskyFactors(op *ir.Op) *ir.Factors {
 	return f
 }
 
-// triangularFactors: the columns of the right side, or its rows where the matrix
-// stands on the right, are solved for one by one.
+// triangularFactors: the columns of the right side, or its rows where the matrix is
+// on the right, are solved for independently.
 func triangularFactors(op *ir.Op) *ir.Factors {
 	f := batchFactors(op, 2)
 	a, b := op.Operands[0].Type, op.Operands[1].Type

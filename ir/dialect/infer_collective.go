@@ -6,15 +6,16 @@ import (
 	"ppc/ir"
 )
 
-// groupRules are the numbers of the constraints that the collectives share.
+// groupRules are the numbers of the constraints that the collectives have in
+// common.
 type groupRules struct {
 	unique, complete, inRange, channel int
 	padded                             bool // groups may differ in size, padded with -1
-	partial                            bool // devices may stand in no group
+	partial                            bool // devices may be in no group
 }
 
-// check checks the groups of op: every device from 0 on stands in one, once,
-// but for what the flags allow.
+// check checks the groups of op: every device from 0 on is in exactly one, except
+// as the flags allow.
 func (n groupRules) check(op *ir.Op) *ir.Rule {
 	global := op.Bool("use_global_device_ids")
 	if c, _ := op.Attrs.Get("channel_handle").(ir.Channel); global && c.Handle <= 0 {
@@ -56,7 +57,7 @@ func (n groupRules) devices(l *ir.Literal) *ir.Rule {
 	return nil
 }
 
-// nonEmpty checks that a dimension has elements to be shared out.
+// nonEmpty checks that a dimension has elements to be split.
 func nonEmpty(n int, what string, t *ir.Type, dim int) *ir.Rule {
 	if t.Shape[dim] == 0 {
 		return ir.Broken(n, "dimension %d of %s %s has size 0", dim, what, t)

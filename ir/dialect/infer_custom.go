@@ -8,11 +8,11 @@ import (
 	"ppc/ir"
 )
 
-// inferCustomCall: what a custom call does is its target's business, but C1
-// layouts are given of all operands and results or of none; C2 a tensor's
-// layout is a permutation of its dimensions, and nothing else has one; C3 the
-// backend configuration has the form that api_version says; C4 a result that
-// shares its buffer with an operand has the operand's type.
+// inferCustomCall: the semantics of a custom call are its target's, but C1 layouts
+// are given of all operands and results or of none; C2 a tensor's layout is a
+// permutation of its dimensions, and nothing else has one; C3 the backend
+// configuration has the form that api_version says; C4 a result that shares its
+// buffer with an operand has the operand's type.
 func inferCustomCall(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	in, out := op.Attrs.Get("operand_layouts"), op.Attrs.Get("result_layouts")
 	if (in == nil) != (out == nil) {
@@ -62,8 +62,8 @@ func namespaced(name string) bool {
 	return len(words) > 1
 }
 
-// annotates reports whether op is a call that only says something of its
-// operand: how it lies, or in which memory.
+// annotates reports whether op is a call that only annotates its operand with a
+// sharding or a memory space.
 func annotates(op *ir.Op) bool {
 	switch op.Str("call_target_name") {
 	case "Sharding", "annotate_device_placement":
@@ -72,8 +72,8 @@ func annotates(op *ir.Op) bool {
 	return false
 }
 
-// customFactors: an annotated value lies as it did; of other calls nothing is
-// known.
+// customFactors: an annotation passes all dimensions through; other calls have no
+// rule.
 func customFactors(op *ir.Op) *ir.Factors {
 	if annotates(op) && op.Results[0].Type.IsTensor() {
 		return pointwise(op)
@@ -147,17 +147,16 @@ func aliasFits(op *ir.Op, f map[string]string) *ir.Rule {
 	in, out := partAt(op.Operands[i].Type, inPath), partAt(results, outPath)
 	switch {
 	case in == nil:
-		return ir.Broken(4, "output_operand_aliases: %s has no part [%s]", op.Operands[i].Type, ir.JoinInts(inPath))
+		return ir.Broken(4, "output_operand_aliases: %s has no element [%s]", op.Operands[i].Type, ir.JoinInts(inPath))
 	case out == nil:
-		return ir.Broken(4, "output_operand_aliases: %s has no part [%s]", results, ir.JoinInts(outPath))
+		return ir.Broken(4, "output_operand_aliases: %s has no element [%s]", results, ir.JoinInts(outPath))
 	case !in.Equal(out):
 		return ir.Broken(4, "output_operand_aliases: operand %s and result %s share a buffer, want one type", in, out)
 	}
 	return nil
 }
 
-// partAt is the part of t that one finds by stepping into tuples along path, or
-// nil.
+// partAt is the element of t at path, an index into each nested tuple, or nil.
 func partAt(t *ir.Type, path []int) *ir.Type {
 	for _, i := range path {
 		if t.Kind != ir.TupleType || i < 0 || i >= len(t.Elems) {

@@ -37,7 +37,7 @@ func broadcasts(op *ir.Op, t *ir.Type) *ir.Rule {
 			return ir.Broken(3, "broadcast dimension %d is not a dimension of %s", d, t)
 		}
 		if slices.Contains(dims[:i], d) {
-			return ir.Broken(4, "%d stands twice in broadcast_dimensions", d)
+			return ir.Broken(4, "%d occurs twice in broadcast_dimensions", d)
 		}
 		if in.Shape[i] != 1 && in.Shape[i] != t.Shape[d] && in.Shape[i] != ir.Dynamic && t.Shape[d] != ir.Dynamic {
 			return ir.Broken(5, "operand dimension %d has size %d, result dimension %d has size %d: want 1 or one size", i, in.Shape[i], d, t.Shape[d])
@@ -166,7 +166,7 @@ func inferSlice(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	shape := make([]int, t.Rank())
 	for d := range shape {
 		if start[d] < 0 || start[d] > limit[d] || t.Shape[d] != ir.Dynamic && limit[d] > t.Shape[d] {
-			return nil, ir.Broken(3, "%d:%d is no part of dimension %d, which has size %d", start[d], limit[d], d, t.Shape[d])
+			return nil, ir.Broken(3, "%d:%d is no range of dimension %d, which has size %d", start[d], limit[d], d, t.Shape[d])
 		}
 		if n, ok := boundOf(t, d); ok && limit[d] > n {
 			return nil, ir.Broken(3, "limit %d of dimension %d is above the bound %d", limit[d], d, n)

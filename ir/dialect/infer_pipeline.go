@@ -10,9 +10,8 @@ import (
 // Constraints and result types of the pp ops and of Shardy's.
 
 // inferStack: C1 operand 0 is the activation, then `sides` side inputs, then
-// weights, each with a leading dimension of size layers; results are the
-// activation and scalars. That they fit the layer function is checked where
-// the module is at hand.
+// weights, each with a leading dimension of size layers; results are the activation
+// and scalars. That they fit the layer function is checked by InModule.
 func inferStack(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	sides, layers := op.Int("sides"), op.Int("layers")
 	if layers < 1 {
@@ -107,9 +106,9 @@ func inferCheckpoint(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	return returned(op.Regions[0]), nil
 }
 
-// inferReshard, for sdy.reshard: C1 unreduced axes that stay so are combined
-// as before; C2 those that become so are summed: a value is not the maximum of
-// parts that do not exist yet.
+// inferReshard, for sdy.reshard: C1 unreduced axes that stay so are combined as
+// before; C2 those that become so are summed: a value cannot become the maximum of
+// terms that do not exist yet.
 func inferReshard(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	v, s := op.Operands[0], op.Attrs.Get("sharding").(*ir.Sharding)
 	var had ir.Sharding
@@ -129,9 +128,9 @@ func inferReshard(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 // combination is how the unreduced axes of s are combined.
 func combination(s *ir.Sharding) string { return cmp.Or(s.ReducedBy, "sum") }
 
-// inferManual, for sdy.manual_computation: C1 there is a sharding for each
-// operand and result; C2 the region takes and returns as many values. What
-// they say of a mesh is checked where the module is at hand.
+// inferManual, for sdy.manual_computation: C1 there is a sharding for each operand
+// and result; C2 the region takes and returns as many values. That they fit the
+// mesh is checked by InModule.
 func inferManual(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	in, out := op.Attrs.Get("in_shardings").(ir.PerValue), op.Attrs.Get("out_shardings").(ir.PerValue)
 	region := op.Regions[0]
@@ -172,8 +171,8 @@ func inferNamed(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	return returned(region), nil
 }
 
-// inferBarrier, for sdy.propagation_barrier: C1 the direction is NONE, FORWARD
-// or BACKWARD, by number: what lets both through is no barrier.
+// inferBarrier, for sdy.propagation_barrier: C1 the direction is NONE, FORWARD or
+// BACKWARD, by number: one that lets both through is no barrier.
 func inferBarrier(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if n := op.Int("allowed_direction"); n < 0 || n > 2 {
 		return nil, ir.Broken(1, "allowed_direction is %d, want 0, 1 or 2: NONE, FORWARD or BACKWARD", n)

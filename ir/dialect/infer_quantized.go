@@ -123,8 +123,8 @@ func sameButAxis(n int, in, t *ir.Type) *ir.Rule {
 }
 
 // broadcastAxis checks constraint n of a broadcast along the dimensions dims: the
-// axis of quantization is where dims puts it, and a scale that is repeated is the
-// same everywhere. Constraint other is that there are no other scales.
+// axis of quantization is where dims maps it, and a scale that is broadcast is the
+// same for all slices. Constraint other is that there are no other scales.
 func broadcastAxis(n, other int, in, t *ir.Type, dims []int) *ir.Rule {
 	if !t.PerAxis() {
 		return nil

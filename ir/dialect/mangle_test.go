@@ -198,7 +198,7 @@ func (g *mangler) function() {
 	case 3:
 		f.Results = append(f.Results, ir.Result{Type: g.typ(), Sharding: g.sharding()})
 	case 4:
-		f.Name = pick(g, []string{"", "main", "layer", "whole"})
+		f.Name = pick(g, []string{"", "main", "layer", "full_batch"})
 	}
 }
 

@@ -7,12 +7,12 @@ import (
 	"ppc/ir"
 )
 
-// The functions in this file check what an op says of the rest of the module:
-// that the functions and meshes it names exist and fit. They are the column
-// inModule of the table, and must not read it.
+// The functions in this file check the references of an op to the rest of the
+// module: that the functions and meshes it names exist and fit. They are the column
+// InModule of the table, and must not read it.
 
-// callFits: C1 the function exists; C2 it takes and returns as many values; C3
-// of the same types.
+// callFits: C1 the function exists; C2 it takes and returns as many values as the
+// call; C3 of the same types.
 func callFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	f := m.Func(op.Callee())
 	if f == nil {
@@ -82,8 +82,8 @@ func layerTypes(op *ir.Op) []*ir.Type {
 
 // pipelineFits: C2 as for pp.stack; C3 the layer takes one microbatch of the
 // activation and of the side inputs that it does not share, and one layer's
-// weights; C4 the numbers of the configuration fit together; C5 the function
-// for the layers outside of the pipeline takes the whole batch.
+// weights; C4 the numbers of the configuration fit together; C5 the function for
+// the layers outside of the pipeline takes the full batch.
 func pipelineFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	config := ir.ConfigOf(op)
 	f, r := layerOf(m, "layer", op.Sym("layer"))
@@ -124,28 +124,28 @@ func pipelineFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	return signatureFits(5, g, layerTypes(op), ir.TypesOf(op.Results))
 }
 
-// microbatchFits checks f, the layer of op, with the batch cut into n.
+// microbatchFits checks f, the layer of op, with the batch split into n.
 func microbatchFits(f *ir.Func, op *ir.Op, n int) *ir.Rule {
 	in, out := layerTypes(op), ir.TypesOf(op.Results)
 	for i := range min(1+op.Int("sides"), len(f.Params())) {
-		whole, part := in[i], f.Params()[i].Type
-		if i > 0 && ir.Compatible(whole, part) {
+		global, micro := in[i], f.Params()[i].Type
+		if i > 0 && ir.Compatible(global, micro) {
 			continue // shared by all microbatches
 		}
-		if !whole.IsTensor() || whole.Rank() == 0 || whole.Shape[0]%n != 0 {
-			return ir.Broken(3, "operand %d is %s, which does not split into %d microbatches", i, whole, n)
+		if !global.IsTensor() || global.Rank() == 0 || global.Shape[0]%n != 0 {
+			return ir.Broken(3, "operand %d is %s, which does not split into %d microbatches", i, global, n)
 		}
-		shape := append([]int{whole.Shape[0] / n}, whole.Shape[1:]...)
-		in[i] = whole.WithShape(shape...)
+		shape := append([]int{global.Shape[0] / n}, global.Shape[1:]...)
+		in[i] = global.WithShape(shape...)
 	}
 	out[0] = in[0]
 	return signatureFits(3, f, in, out)
 }
 
-// manualFits: C3 the shardings of operands and results are of one mesh and fit
-// it; C4 the manual axes are axes of it, each named once; C5 in each dimension
-// they stand before the free axes, and divide it; C6 the region takes and
-// returns what is left.
+// manualFits: C3 the shardings of operands and results are of one mesh and fit it;
+// C4 the manual axes are axes of it, each named once; C5 in each dimension they
+// precede the free axes, and divide it; C6 the region takes and returns the local
+// types.
 func manualFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	in, out := op.Attrs.Get("in_shardings").(ir.PerValue), op.Attrs.Get("out_shardings").(ir.PerValue)
 	all := append(append(ir.PerValue{}, in...), out...)
@@ -226,7 +226,7 @@ func manualSize(mesh *ir.Mesh, manual, axes []ir.AxisRef) (int, *ir.Rule) {
 		case !bound:
 			free = &axes[i]
 		case free != nil:
-			return 0, ir.Broken(0, "manual axis %s stands after the free axis %s", a, *free)
+			return 0, ir.Broken(0, "manual axis %s is after the free axis %s", a, *free)
 		default:
 			n *= mesh.RefSize(a)
 		}
@@ -234,8 +234,8 @@ func manualSize(mesh *ir.Mesh, manual, axes []ir.AxisRef) (int, *ir.Rule) {
 	return n, nil
 }
 
-// groupsFit, for collectives whose groups are axes of a mesh: the mesh exists
-// and has the axes, each named once. A permute along an axis moves.
+// groupsFit, for collectives whose groups are axes of a mesh: the mesh exists and
+// has the axes, each named once. A shift along an axis is not zero.
 func groupsFit(m *ir.Module, op *ir.Op) *ir.Rule {
 	for _, a := range op.Attrs {
 		var name string
@@ -253,8 +253,8 @@ func groupsFit(m *ir.Module, op *ir.Op) *ir.Rule {
 			}
 		case ir.AxisMove:
 			name, axes = a.Mesh, a.From
-			if !sameParts(a.From, a.To) {
-				return ir.NewRule("groups-4", "source_target_pairs move from %v to %v, which are not the same parts of axes", a.From, a.To)
+			if !sameRefs(a.From, a.To) {
+				return ir.NewRule("groups-4", "source_target_pairs move from %v to %v, which are not the same sub-axes", a.From, a.To)
 			}
 		default:
 			continue
@@ -270,8 +270,8 @@ func groupsFit(m *ir.Module, op *ir.Op) *ir.Rule {
 	return nil
 }
 
-// sameParts reports whether b is a in another order.
-func sameParts(a, b []ir.AxisRef) bool {
+// sameRefs reports whether b is a in another order.
+func sameRefs(a, b []ir.AxisRef) bool {
 	for _, r := range a {
 		if !slices.Contains(b, r) {
 			return false

@@ -127,10 +127,10 @@ var references = []ir.OpInfo{
 		Example: `%r = chlo.polygamma %a, %b : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>`},
 	{Name: "chlo.zeta", Doc: "Hurwitz's zeta function", Operands: ir.Exactly(2), Results: ir.Exactly(1), Infer: inferReal,
 		Example: `%r = chlo.zeta %a, %b : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>`},
-	{Name: "sdy.func_data_flow_edge", Doc: "a parameter or the result of a call, which lies alike on both sides of the call", Operands: ir.Exactly(1), Results: ir.Exactly(1), Infer: inferIdentity, InModule: funcEdgeFits,
-		Example: `%0 = call @whole(%b, %m) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+	{Name: "sdy.func_data_flow_edge", Doc: "a parameter or the result of a call, with one sharding on both sides of the call", Operands: ir.Exactly(1), Results: ir.Exactly(1), Infer: inferIdentity, InModule: funcEdgeFits,
+		Example: `%0 = call @full_batch(%b, %m) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
 %r = sdy.func_data_flow_edge %0 : tensor<4x8xf32>`},
 	{Name: "interpreter.run_parallel", Doc: "runs functions as the processes of a grid, rows of replicas", Operands: ir.AtLeast(0), Results: ir.AtLeast(0),
 		Attrs: []ir.AttrSpec{req("programs", ir.ArrayAttr), opt("infeed", ir.ArrayAttr)}, Infer: inferGiven, InModule: gridFits,
-		Example: `%r = "interpreter.run_parallel"(%a, %m) <{programs = [[@whole]]}> : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>`},
+		Example: `%r = "interpreter.run_parallel"(%a, %m) <{programs = [[@full_batch]]}> : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>`},
 }

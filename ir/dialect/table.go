@@ -26,11 +26,11 @@ func composite1(name, doc string, infer func(*ir.Op) ([]*ir.Type, *ir.Rule)) ir.
 	return o.On("%a", "tensor<4x8xf32> -> tensor<4x8xf32>")
 }
 
-// explicit is the row of a collective that says how its operand moves from one
-// sharding to another.
-func explicit(name, doc, example string, lies func(*ir.Module, *ir.Op) *ir.Rule) ir.OpInfo {
+// explicit is the row of a Shardy collective that states the sharding of its
+// result; fits checks that it follows from the operand's.
+func explicit(name, doc, example string, fits func(*ir.Module, *ir.Op) *ir.Rule) ir.OpInfo {
 	return ir.OpInfo{Name: "sdy." + name, Doc: doc, Traits: ir.Pure | ir.Elementwise | ir.Collective | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
-		Attrs: []ir.AttrSpec{req("out_sharding", ir.ShardingAttr)}, Infer: inferIdentity, InModule: lies,
+		Attrs: []ir.AttrSpec{req("out_sharding", ir.ShardingAttr)}, Infer: inferIdentity, InModule: fits,
 		Example: "%s = stablehlo.tanh %a {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"x\"}, {}]>]>} : tensor<4x8xf32>\n%r = sdy." + name + " " + example + " : tensor<4x8xf32>"}
 }
 
@@ -170,7 +170,7 @@ var rows = [ir.NumKinds]ir.OpInfo{
 	ir.Gather: {Name: "stablehlo.gather", Doc: "windows of the operand at given indices", Traits: ir.Pure, Operands: ir.Exactly(2), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("dimension_numbers", ir.GatherAttr), req("slice_sizes", ir.IntsAttr), opt("indices_are_sorted", ir.BoolAttr)}, Infer: inferGather, Factors: gatherFactors,
 		Example: `%r = "stablehlo.gather"(%a, %k) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 8>}> : (tensor<4x8xf32>, tensor<2x1xi32>) -> tensor<2x8xf32>`},
-	ir.Pad: {Name: "stablehlo.pad", Doc: "operand with padding around and between its elements; negative padding cuts off", Traits: ir.Pure, Linear: operands(0, 1), Operands: ir.Exactly(2), Results: ir.Exactly(1),
+	ir.Pad: {Name: "stablehlo.pad", Doc: "operand with padding around and between its elements; negative padding drops elements", Traits: ir.Pure, Linear: operands(0, 1), Operands: ir.Exactly(2), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("edge_padding_low", ir.IntsAttr), req("edge_padding_high", ir.IntsAttr), req("interior_padding", ir.IntsAttr)}, Infer: inferPad, Factors: padFactors,
 		Example: `%r = stablehlo.pad %a, %f, low = [1, 0], high = [0, -1], interior = [0, 2] : (tensor<4x8xf32>, tensor<f32>) -> tensor<5x21xf32>`},
 	ir.Reshape: {Name: "stablehlo.reshape", Doc: "the same elements in row-major order with other sizes", Traits: ir.Pure | ir.View, Moves: operands(0), Linear: operands(0), Operands: ir.Exactly(1), Results: ir.Exactly(1), Infer: inferReshape, Factors: reshapeFactors,
@@ -265,10 +265,10 @@ cond {
   stablehlo.return %b : tensor<4x8xf32>
 }) : (tensor<i1>) -> tensor<4x8xf32>`},
 	ir.Call: {Name: "func.call", Doc: "the results of a function", Traits: ir.Pure, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Attrs: []ir.AttrSpec{req("callee", ir.SymAttr)}, Infer: inferGiven, InModule: callFits,
-		Example: `%r = call @whole(%a, %m) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>`},
+		Example: `%r = call @full_batch(%a, %m) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>`},
 	ir.CompositeCall: {Name: "stablehlo.composite", Doc: "an op that others may know, and here the function that it is made of", Traits: ir.Pure | ir.Pipeline, Operands: ir.AtLeast(0), Results: ir.AtLeast(0),
 		Attrs: []ir.AttrSpec{req("name", ir.StrAttr), opt("composite_attributes", ir.DictAttr), req("decomposition", ir.SymAttr), opt("version", ir.IntAttr)}, Infer: inferComposite, InModule: callFits,
-		Example: `%r = stablehlo.composite "my.op" %a, %m {composite_attributes = {axis = 1 : i64}, decomposition = @whole} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>`},
+		Example: `%r = stablehlo.composite "my.op" %a, %m {composite_attributes = {axis = 1 : i64}, decomposition = @full_batch} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>`},
 	ir.Return: {Name: "stablehlo.return", Doc: "ends a region", Traits: ir.Terminator, Operands: ir.AtLeast(0), Infer: inferNothing,
 		Example: `%r = "stablehlo.case"(%n) ({
   stablehlo.return %a : tensor<4x8xf32>
@@ -295,7 +295,7 @@ cond {
   %0 = stablehlo.add %arg0, %arg1 : tensor<f32>
   stablehlo.return %0 : tensor<f32>
 }) : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
-	ir.AllToAll: {Name: "stablehlo.all_to_all", Doc: "operand cut along one dimension, parts exchanged, joined along another", Traits: ir.Pure | ir.Collective, Moves: operands(0), Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
+	ir.AllToAll: {Name: "stablehlo.all_to_all", Doc: "the operand split along one dimension, the slices exchanged within the group and concatenated along another", Traits: ir.Pure | ir.Collective, Moves: operands(0), Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
 		Attrs: []ir.AttrSpec{req("split_dimension", ir.IntAttr), req("concat_dimension", ir.IntAttr), req("split_count", ir.IntAttr), channel, groups}, Infer: inferAllToAll, InModule: allToAllFits, Factors: gatheredFactors("split_dimension", "concat_dimension"),
 		Example: `%r = "stablehlo.all_to_all"(%a) <{concat_dimension = 0 : i64, replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, split_count = 2 : i64, split_dimension = 1 : i64}> : (tensor<4x8xf32>) -> tensor<8x4xf32>`},
 	ir.CollectiveBroadcast: {Name: "stablehlo.collective_broadcast", Doc: "the operand of the group's first device", Traits: ir.Pure | ir.Collective, Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
@@ -304,7 +304,7 @@ cond {
 	ir.CollectivePermute: {Name: "stablehlo.collective_permute", Doc: "the operand of the device that sends here; zeros if none does", Traits: ir.Pure | ir.Collective, Moves: operands(0), Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("source_target_pairs", ir.PairsAttr), channel}, Infer: inferCollectivePermute, InModule: groupsFit, Factors: pointwise,
 		Example: `%r = "stablehlo.collective_permute"(%a) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
-	ir.ReduceScatter: {Name: "stablehlo.reduce_scatter", Doc: "the group's operands combined by the region, this device's part of it", Traits: ir.Pure | ir.Collective, Operands: ir.Exactly(1), Results: ir.Exactly(1), Regions: ir.Exactly(1),
+	ir.ReduceScatter: {Name: "stablehlo.reduce_scatter", Doc: "the group's operands combined by the region, this device's shard of it", Traits: ir.Pure | ir.Collective, Operands: ir.Exactly(1), Results: ir.Exactly(1), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("scatter_dimension", ir.IntAttr), channel, groups, globalIDs}, Infer: inferReduceScatter, InModule: reduceScatterFits, Factors: gatheredFactors("scatter_dimension"),
 		Example: `%r = "stablehlo.reduce_scatter"(%a) <{replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, scatter_dimension = 1 : i64}> ({
 ^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
@@ -312,10 +312,10 @@ cond {
   stablehlo.return %0 : tensor<f32>
 }) : (tensor<4x8xf32>) -> tensor<4x4xf32>`},
 
-	ir.ShardingConstraint: {Name: "sdy.sharding_constraint", Doc: "the operand, lying as the sharding says", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.ShardingConstraint: {Name: "sdy.sharding_constraint", Doc: "the operand, with the given sharding", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("sharding", ir.ShardingAttr)}, Infer: inferIdentity, Factors: pointwise,
 		Example: `%r = sdy.sharding_constraint %a <@mesh, [{"x"}, {?}]> : tensor<4x8xf32>`},
-	ir.Reshard: {Name: "sdy.reshard", Doc: "the operand, moved to lie as the sharding says", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.Reshard: {Name: "sdy.reshard", Doc: "the operand, resharded to the given sharding", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("sharding", ir.ShardingAttr)}, Infer: inferReshard, Factors: pointwise,
 		Example: `%r = sdy.reshard %a <@mesh, [{}, {"y":(1)2}]> : tensor<4x8xf32>`},
 	ir.ManualComputation: {Name: "sdy.manual_computation", Doc: "the region, per device along the manual axes", Traits: ir.Pure | ir.Isolated | ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
@@ -337,30 +337,30 @@ cond {
 } : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	ir.SdyConstant: {Name: "sdy.constant", Doc: "a literal that has a sharding of its own for each use", Traits: ir.Pure, Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("value", ir.DenseAttr)}, Infer: inferConstant, Factors: sourceFactors,
 		Example: `%r = sdy.constant dense<1.000000e+00> : tensor<4x8xf32>`},
-	ir.DataFlowEdge: {Name: "sdy.data_flow_edge", Doc: "the operand, which lies alike wherever it flows to", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.DataFlowEdge: {Name: "sdy.data_flow_edge", Doc: "the operand, in one sharding for all values that flow together there", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{opt("sharding", ir.ShardingAttr)}, Infer: inferIdentity, InModule: edgeFits, Factors: pointwise,
 		Example: `%r = sdy.data_flow_edge %b sharding=<@mesh, [{"x"}, {?}]> : tensor<4x8xf32>`},
-	ir.PropagationBarrier: {Name: "sdy.propagation_barrier", Doc: "the operand; shardings spread across in the allowed direction only", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.PropagationBarrier: {Name: "sdy.propagation_barrier", Doc: "the operand; shardings propagate across in the allowed direction only", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("allowed_direction", ir.IntAttr)}, Infer: inferBarrier, Factors: pointwise,
 		Example: `%r = sdy.propagation_barrier %a allowed_direction=FORWARD : tensor<4x8xf32>`},
-	ir.ShardingGroup: {Name: "sdy.sharding_group", Doc: "the operand lies as all other members of the group do", Operands: ir.Exactly(1), Results: ir.Exactly(0),
+	ir.ShardingGroup: {Name: "sdy.sharding_group", Doc: "the operand has the sharding of all other members of the group", Operands: ir.Exactly(1), Results: ir.Exactly(0),
 		Attrs: []ir.AttrSpec{req("group_id", ir.IntAttr)}, Infer: inferNothing,
 		Example: `sdy.sharding_group %a group_id=0 : tensor<4x8xf32>`},
-	ir.SdyAllGather:          explicit("all_gather", "the operand, whole along the named axes", `[{"x"}, {}] %s out_sharding=<@mesh, [{}, {}]>`, perDimension("gathering_axes", true, (*explicitSide).taken, nil)).With(req("gathering_axes", ir.AnyAttr)),
-	ir.SdyAllSlice:           explicit("all_slice", "the operand, cut along more axes", `[{}, {"y"}] %s out_sharding=<@mesh, [{"x"}, {"y"}]>`, perDimension("slicing_axes", false, (*explicitSide).given, nil)).With(req("slicing_axes", ir.AnyAttr)),
-	ir.SdyAllToAll:           explicit("all_to_all", "the operand, cut along axes in another dimension", `[{"x"}: 0->1] %s out_sharding=<@mesh, [{}, {"x"}]>`, exchangeLies).With(req("params", ir.AnyAttr)),
-	ir.SdyCollectivePermute:  explicit("collective_permute", "the operand, its parts in other places", `%s out_sharding=<@mesh, [{"y":(1)2}, {}]>`, permuteLies),
-	ir.SdyAllReduce:          explicit("all_reduce", "what the devices along the axes have, combined", `{"y"} %s out_sharding=<@mesh, [{"x"}, {}]>`, allReduceLies).With(opt("reduction_op", ir.IntAttr)).With(req("reduction_axes", ir.AnyAttr)).Like(ir.Unreduced),
-	ir.SdyReduceScatter:      explicit("reduce_scatter", "what the devices along the axes have, combined, and cut along them", `[{}, {"y"}] %s out_sharding=<@mesh, [{"x"}, {"y"}]>`, perDimension("reduce_scatter_axes", false, (*explicitSide).given, reduceScatterReduces)).With(opt("reduction_op", ir.IntAttr)).With(req("reduce_scatter_axes", ir.AnyAttr)).Like(ir.Unreduced),
-	ir.ReplicatedToUnreduced: explicit("replicated_to_unreduced", "the operand, as a sum along the axes: one device has it, the others zero", `{"y"} %s out_sharding=<@mesh, [{"x"}, {}], unreduced={"y"}>`, replicatedLies).With(req("axes", ir.AnyAttr)).Like(ir.Unreduced),
-	ir.ShardedToUnreduced:    explicit("sharded_to_unreduced", "the operand, as a sum along the axes: each device has its part, zero elsewhere", `[{"x"}, {}] %s out_sharding=<@mesh, [{}, {}], unreduced={"x"}>`, perDimension("axes", true, (*explicitSide).taken, (*explicitSide).unreduces)).With(req("axes", ir.AnyAttr)).Like(ir.Unreduced),
+	ir.SdyAllGather:          explicit("all_gather", "the operand, all-gathered along the named axes", `[{"x"}, {}] %s out_sharding=<@mesh, [{}, {}]>`, perDimension("gathering_axes", true, (*explicitSide).taken, nil)).With(req("gathering_axes", ir.AnyAttr)),
+	ir.SdyAllSlice:           explicit("all_slice", "the operand, sliced to be sharded along more axes", `[{}, {"y"}] %s out_sharding=<@mesh, [{"x"}, {"y"}]>`, perDimension("slicing_axes", false, (*explicitSide).given, nil)).With(req("slicing_axes", ir.AnyAttr)),
+	ir.SdyAllToAll:           explicit("all_to_all", "the operand, with axes moved to another dimension by an all-to-all", `[{"x"}: 0->1] %s out_sharding=<@mesh, [{}, {"x"}]>`, exchangeFits).With(req("params", ir.AnyAttr)),
+	ir.SdyCollectivePermute:  explicit("collective_permute", "the operand, its shards permuted among the devices", `%s out_sharding=<@mesh, [{"y":(1)2}, {}]>`, permuteFits),
+	ir.SdyAllReduce:          explicit("all_reduce", "the operand, reduced along unreduced axes", `{"y"} %s out_sharding=<@mesh, [{"x"}, {}]>`, allReduceAxesFit).With(opt("reduction_op", ir.IntAttr)).With(req("reduction_axes", ir.AnyAttr)).Like(ir.Unreduced),
+	ir.SdyReduceScatter:      explicit("reduce_scatter", "the operand, reduced along unreduced axes and scattered along them", `[{}, {"y"}] %s out_sharding=<@mesh, [{"x"}, {"y"}]>`, perDimension("reduce_scatter_axes", false, (*explicitSide).given, reduceScatterReduces)).With(opt("reduction_op", ir.IntAttr)).With(req("reduce_scatter_axes", ir.AnyAttr)).Like(ir.Unreduced),
+	ir.ReplicatedToUnreduced: explicit("replicated_to_unreduced", "the operand, unreduced along the axes: one device has it, the others zero", `{"y"} %s out_sharding=<@mesh, [{"x"}, {}], unreduced={"y"}>`, replicatedFits).With(req("axes", ir.AnyAttr)).Like(ir.Unreduced),
+	ir.ShardedToUnreduced:    explicit("sharded_to_unreduced", "the operand, unreduced along the axes: each device has its shard, zero elsewhere", `[{"x"}, {}] %s out_sharding=<@mesh, [{}, {}], unreduced={"x"}>`, perDimension("axes", true, (*explicitSide).taken, (*explicitSide).unreduces)).With(req("axes", ir.AnyAttr)).Like(ir.Unreduced),
 
 	ir.PPPipeline: {Name: "pp.pipeline", Doc: "a layer function applied layers times to each microbatch, by the schedule in its attributes", Traits: ir.Pure | ir.Pipeline, Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
 		Attrs: []ir.AttrSpec{req("layer", ir.SymAttr), req("layers", ir.IntAttr), req("sides", ir.IntAttr), req("config", ir.DictAttr)}, Infer: inferStack, InModule: pipelineFits,
 		Example: `%r = "pp.pipeline"(%a, %stack) <{config = {layers_per_stage = 1 : i64, microbatches = 2 : i64, repeats = 1 : i64, stages = 2 : i64}, layer = @layer, layers = 2 : i64, sides = 0 : i64}> : (tensor<4x8xf32>, tensor<2x8x8xf32>) -> tensor<4x8xf32>`},
 	ir.PPStack: {Name: "pp.stack", Doc: "a layer function applied layers times", Traits: ir.Pure | ir.Pipeline, Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
 		Attrs: []ir.AttrSpec{req("layer", ir.SymAttr), req("layers", ir.IntAttr), req("sides", ir.IntAttr), req("config", ir.DictAttr)}, Infer: inferStack, InModule: stackFits,
-		Example: `%r = "pp.stack"(%a, %stack) <{config = {scan_layers = true}, layer = @whole, layers = 2 : i64, sides = 0 : i64}> : (tensor<4x8xf32>, tensor<2x8x8xf32>) -> tensor<4x8xf32>`},
+		Example: `%r = "pp.stack"(%a, %stack) <{config = {scan_layers = true}, layer = @full_batch, layers = 2 : i64, sides = 0 : i64}> : (tensor<4x8xf32>, tensor<2x8x8xf32>) -> tensor<4x8xf32>`},
 	ir.PPScan: {Name: "pp.scan", Doc: "the region repeated trip_count times over carries, with per-iteration inputs and outputs; in reverse, from the last iteration to the first", Traits: ir.Pure | ir.Pipeline | ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("trip_count", ir.IntAttr), req("carries", ir.IntAttr), opt("reverse", ir.BoolAttr)}, Infer: inferScan,
 		Example: `%r:2 = "pp.scan"(%f, %stack) <{carries = 1 : i64, trip_count = 2 : i64}> ({
@@ -380,7 +380,7 @@ cond {
 }) : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	ir.PPName: {Name: "pp.name", Doc: "the operand, under a checkpoint name", Traits: ir.Pure | ir.Elementwise | ir.Pipeline, Operands: ir.Exactly(1), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("name", ir.StrAttr)}, Infer: inferIdentity, Factors: pointwise,
 		Example: `%r = "pp.name"(%a) <{name = "mlpwo"}> : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
-	ir.PPGather: {Name: "pp.gather", Doc: "a weight, rounded to dtype, made whole over the mesh axes that its sharding no longer has", Traits: ir.Pure | ir.Elementwise | ir.Pipeline, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.PPGather: {Name: "pp.gather", Doc: "a weight, rounded to dtype, all-gathered along the mesh axes that its sharding no longer has", Traits: ir.Pure | ir.Elementwise | ir.Pipeline, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("sharding", ir.ShardingAttr), opt("dtype", ir.StrAttr)}, Infer: inferGathered, Factors: pointwise,
 		Example: `%r = "pp.gather"(%a) <{sharding = #sdy.sharding<@mesh, [{}, {}]>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	ir.PPYield: {Name: "pp.yield", Doc: "ends the region of a pp op", Traits: ir.Terminator, Operands: ir.AtLeast(0), Infer: inferNothing,

@@ -46,8 +46,7 @@ func Neutral(k ir.Kind, t ir.DType) *ir.Literal {
 	return ir.SplatOf(ir.Tensor(t), 0)
 }
 
-// IsNeutral reports whether v is a constant that changes nothing when it is
-// combined with a value by k.
+// IsNeutral reports whether v is the neutral element of k, a constant: k(x, v) = x.
 func IsNeutral(k ir.Kind, v *ir.Value) bool {
 	l := Constant(v)
 	return l != nil && l.IsSplat() && slices.Equal(l.Data, Neutral(k, v.Type.Elem).Data)

@@ -26,11 +26,11 @@ func WordsOf(a ir.Attr) []string {
 	return out
 }
 
-// ExplicitMode reports whether the program wants every sharding to be in its
-// source or to follow from there.
+// ExplicitMode reports whether the program is in explicit mode: every sharding is
+// stated in the source or follows from the operands' by the op's rule.
 func ExplicitMode(m *ir.Module) bool { return m.Attrs.Str(ir.KeyMode) == "explicit" }
 
-// Describe names v for people: by the user's name where there is one.
+// Describe names v in messages: by the user's name where there is one.
 func Describe(v *ir.Value) string {
 	what := "tensor of type " + v.Type.String()
 	if v.Name != "" {

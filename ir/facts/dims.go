@@ -4,10 +4,6 @@ import (
 	"slices"
 )
 
-// The rules of ops that move data: each is linear, and its rule is the exact
-// transpose, which puts every element of the cotangent back where the element
-// of the operand came from.
-
 // UpTo is 0, 1, … n-1.
 func UpTo(n int) []int {
 	dims := make([]int, n)

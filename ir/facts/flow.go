@@ -6,7 +6,7 @@ import (
 	"ppc/ir"
 )
 
-// DefinedIn is what b defines, regions included.
+// DefinedIn is the set of values that b defines, regions included.
 func DefinedIn(b *ir.Block) map[*ir.Value]bool {
 	local := make(map[*ir.Value]bool)
 	var block func(b *ir.Block)
@@ -27,8 +27,8 @@ func DefinedIn(b *ir.Block) map[*ir.Value]bool {
 	return local
 }
 
-// InputOf is what v, a value of the body of the pp.scan op, is a row of in each
-// iteration; nil if it is not a per-iteration input.
+// InputOf is the per-iteration input of op, a pp.scan, of which v, a value of its
+// body, is the row of the iteration; nil if there is none.
 func InputOf(op *ir.Op, v *ir.Value) *ir.Value {
 	if i := v.Index - 1; v.Block == op.Regions[0] && i >= op.Int("carries") {
 		return op.Operands[i]
@@ -36,8 +36,8 @@ func InputOf(op *ir.Op, v *ir.Value) *ir.Value {
 	return nil
 }
 
-// ResidualsOf is a copy of what pp.residuals says of the outputs of op; nothing
-// of those that are no residuals.
+// ResidualsOf is a copy of the attribute pp.residuals of op: an entry for each
+// per-iteration output, empty for those that are no residuals.
 func ResidualsOf(op *ir.Op) ir.Array {
 	out := make(ir.Array, len(op.Results)-op.Int("carries"))
 	for i := range out {
@@ -49,8 +49,8 @@ func ResidualsOf(op *ir.Op) ir.Array {
 	return out
 }
 
-// Roots are the functions that m is there for: the one that the program is, or
-// the public ones where that is none of them.
+// Roots is the entry points of m: the main function, or the public ones if there is
+// no main.
 func Roots(m *ir.Module) []*ir.Func {
 	if f := m.Main(); f != nil {
 		return []*ir.Func{f}

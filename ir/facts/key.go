@@ -7,8 +7,8 @@ import (
 	"ppc/ir"
 )
 
-// WriteKey writes what tells op from ops that compute something else: its kind,
-// operands as ref spells them, attributes and regions.
+// WriteKey writes a text of op that is equal for two ops only if they compute the
+// same: its kind, operands as ref spells them, attributes and regions.
 func WriteKey(b *strings.Builder, op *ir.Op, ref func(*ir.Value) string) {
 	b.WriteString(op.Name())
 	for _, v := range op.Operands {
@@ -45,7 +45,7 @@ func WriteAttr(b *strings.Builder, a ir.NamedAttr) {
 	b.WriteString(a.Attr.String())
 }
 
-// WriteRegion writes a region of a key, its own values by their place in it.
+// WriteRegion writes a region of a key, its own values by their position in it.
 func WriteRegion(b *strings.Builder, r *ir.Block, ref func(*ir.Value) string) {
 	local := make(map[*ir.Value]string)
 	name := func(vs []*ir.Value) {

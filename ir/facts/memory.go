@@ -12,7 +12,8 @@ func IsPlacement(op *ir.Op) bool {
 	return op != nil && op.Kind == ir.CustomCall && op.Str("call_target_name") == Placement
 }
 
-// SmallBytes is what a value may take that nobody minds to keep: a few scalars.
+// SmallBytes is the size up to which a value counts as free to keep live: a few
+// scalars.
 const SmallBytes = 64
 
 // BytesOf is the size of a value of type t in bytes; 0 where it is not known.

@@ -2,9 +2,9 @@ package facts
 
 import "ppc/ir"
 
-// A Schedule is what each stage of a pipeline works on in each iteration: S
-// stages, M microbatches, R repeats, L layers per stage and repeat, and D
-// iterations from the computation of a stage to that of the next.
+// A Schedule is the schedule of a pipeline: S stages, M microbatches, R repeats, L
+// layers per stage and repeat, and D iterations from the computation of a stage to
+// that of the next.
 type Schedule struct{ S, M, R, L, D int }
 
 // ScheduleOf reads the configuration of a pipeline.
@@ -36,8 +36,8 @@ func (s Schedule) Iterations() int { return s.Before() + s.M }
 // batch has.
 func (s Schedule) Held() int { return (s.M + s.S - 1) / s.S }
 
-// Storage reports whether microbatches wait between repeats: the pipeline is
-// shorter than the microbatches are many.
+// Storage reports whether microbatches are stored between repeats: there are more
+// of them than the pipeline holds.
 func (s Schedule) Storage() bool { return s.R > 1 && s.M > s.S*s.D }
 
 // At is what stage s works on in iteration t: a microbatch in a repeat, or

@@ -16,7 +16,7 @@ func ManualAxesOf(op *ir.Op) []string {
 	return names
 }
 
-// Stated is how the program says that v lies, nil where it does not.
+// Stated is the sharding that the program states for v, nil if none.
 func Stated(v *ir.Value) *ir.Sharding {
 	if v.Def != nil && (v.Def.Kind == ir.ShardingConstraint || v.Def.Kind == ir.PPGather) {
 		return v.Def.Attrs.Get("sharding").(*ir.Sharding)

@@ -7,7 +7,7 @@ import (
 	"ppc/ir"
 )
 
-// A count is how a while counts: argument arg is start + step*i in iteration i.
+// A count is the counter of a while: argument arg is start + step*i in iteration i.
 type count struct {
 	Arg                int
 	Start, Step, Trips int
@@ -25,7 +25,8 @@ func (c count) At(b *ir.Builder, iteration *ir.Value, elem ir.DType) *ir.Value {
 	return v
 }
 
-// CountOf finds how op, a while, counts.
+// CountOf finds the counter of op, a while; false if it has none of constant start,
+// step and limit.
 func CountOf(op *ir.Op) (count, bool) {
 	w := whileLoop{op}
 	test := op.Regions[0].Terminator().Operands[0].Def
@@ -56,7 +57,7 @@ func CountOf(op *ir.Op) (count, bool) {
 	return count{}, false
 }
 
-// A whileLoop is a while that may count.
+// A whileLoop is a while that may have a counter.
 type whileLoop struct{ op *ir.Op }
 
 // step is what each iteration adds to argument arg, a constant.
@@ -78,8 +79,8 @@ func (w whileLoop) step(arg int) (int, bool) {
 	return 0, false
 }
 
-// number is the number that v is in every iteration: that of a constant, or
-// of an argument that begins with one and is never changed.
+// number is the value of v in every iteration: that of a constant, or of a
+// loop-invariant argument that begins with one.
 func (w whileLoop) number(v *ir.Value) (int, bool) {
 	for _, r := range w.op.Regions {
 		if i := slices.Index(r.Args, v); i >= 0 {
@@ -98,7 +99,8 @@ func (w whileLoop) number(v *ir.Value) (int, bool) {
 	return int(n), -bound < n && n < bound
 }
 
-// mirrored is the direction for which limit ? x says what x ? limit does.
+// mirrored is the direction d for which limit d x is equivalent to x direction
+// limit.
 func mirrored(direction string) string {
 	switch direction {
 	case "LT":
@@ -113,8 +115,9 @@ func mirrored(direction string) string {
 	return direction
 }
 
-// TripCount is how often start, start + step, … compares with limit before it
-// no longer does; false where that never ends.
+// TripCount is the number of iterations of a loop whose counter is start, start +
+// step, … and that runs while counter direction limit holds; false if it does not
+// end.
 func TripCount(direction string, start, limit, step int) (int, bool) {
 	if direction == "GT" || direction == "GE" { // the same, downwards
 		start, limit, step = -start, -limit, -step

@@ -6,16 +6,16 @@ import (
 	"ppc/ir"
 )
 
-// The rules of gather and scatter. Index vectors say where windows of the
-// operand begin. A gather moves a window that would not fit to where it does;
-// a scatter drops what of it is outside. So the transpose of a gather scatters
-// at indices that are clamped, and the transpose of a scatter gathers from an
-// operand with zeros around it.
+// The windows of gather and scatter. Index vectors are the starts of windows of the
+// operand. A gather clamps the start of a window so that it fits; a scatter drops
+// the elements outside. So the transpose of a gather scatters at indices that are
+// clamped, and the transpose of a scatter gathers from an operand with zeros around
+// it.
 
-// A windows is the index vectors of a gather or scatter, seen alike.
+// A windows is the index vectors of a gather or scatter, in one form.
 type windows struct {
 	Indices *ir.Value
-	vector  int   // the dimension along which a vector lies
+	vector  int   // the dimension of indices that holds the components of a vector
 	dims    []int // which dimension of the operand component i is of
 	limits  []int // the largest component i with which a window fits
 }
@@ -75,7 +75,7 @@ func (w windows) bound(b *ir.Builder) *ir.Value {
 	return b.Broadcast(b.Const(l), w.Indices.Type.Shape, w.vector)
 }
 
-// Clamped moves each window to where it fits.
+// Clamped is the indices clamped so that each window fits.
 func (w windows) Clamped(b *ir.Builder) *ir.Value {
 	if w.Fit() {
 		return w.Indices
@@ -84,8 +84,8 @@ func (w windows) Clamped(b *ir.Builder) *ir.Value {
 	return b.Emit(ir.Clamp, []*ir.Value{zero, w.Indices, w.bound(b)}, nil, nil, nil).Result()
 }
 
-// Fit reports whether it is plain that every window fits: the indices have
-// been clamped to constants.
+// Fit reports whether every window is known to fit: the indices have been clamped
+// to constants.
 func (w windows) Fit() bool {
 	op := w.Indices.Def
 	if op == nil {
@@ -149,8 +149,8 @@ func (w windows) component(v *ir.Value, i int) ([]int, bool) {
 	return out, len(out) > 0
 }
 
-// Inside says of each window whether it fits; the result has the dimensions of
-// the indices but that of the vectors.
+// Inside is whether each window fits; the result has the dimensions of the indices
+// but that of the vectors.
 func (w windows) Inside(b *ir.Builder) *ir.Value {
 	full := w.Indices.Type
 	most := w.bound(b)
@@ -165,8 +165,8 @@ func (w windows) Inside(b *ir.Builder) *ir.Value {
 	return b.Reduce(ir.And, in, b.Splat(ir.Tensor(ir.I1), 1), w.vector)
 }
 
-// Surrounded puts the number outside around x as far as a window reaches that
-// begins or ends within x; the windows begin as much later.
+// Surrounded pads x with the number outside so that every window that overlaps x
+// fits, and returns it with the windows shifted accordingly.
 func (w windows) Surrounded(b *ir.Builder, x *ir.Value, sizes []int, outside float64) (*ir.Value, windows) {
 	reach := make([]int, len(sizes))
 	later := windows{dims: w.dims, vector: w.vector, limits: make([]int, len(w.dims))}
@@ -189,7 +189,7 @@ func (w windows) Surrounded(b *ir.Builder, x *ir.Value, sizes []int, outside flo
 	return b.Pad(x, b.Splat(ir.Tensor(x.Type.Elem), outside), reach, reach, make([]int, len(reach))), later
 }
 
-// Start is where the only window begins, as scalars.
+// Start is the start indices of the only window, as scalars.
 func (w windows) Start(b *ir.Builder, rank int) []*ir.Value {
 	flat := b.Reshape(w.Indices, len(w.dims))
 	var none *ir.Value
@@ -207,7 +207,8 @@ func (w windows) Start(b *ir.Builder, rank int) []*ir.Value {
 	return start
 }
 
-// PaddingAttr is the attribute of window ops that says their paddings.
+// PaddingAttr is the padding attribute of window ops: low and high of each
+// dimension.
 func PaddingAttr(low, high []int) *ir.Literal {
 	var all []int
 	for d := range low {
