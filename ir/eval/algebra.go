@@ -164,9 +164,9 @@ func fft(e *exec) ([]*tensor, error) {
 	return []*tensor{out}, nil
 }
 
-// mirrored is v, of shape from, continued to the shape to: what is beyond the
-// half of the last dimension is the conjugate of what stands at the negative
-// indices, of all dimensions that are transformed.
+// mirrored is v, of shape from, extended to the shape to by Hermitian symmetry: an
+// element beyond the half of the last dimension is the conjugate of the element at
+// the negated indices in all transformed dimensions.
 func mirrored(v []complex128, from, to, length []int) []complex128 {
 	out := make([]complex128, product(to))
 	last := len(to) - 1

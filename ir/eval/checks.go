@@ -95,7 +95,8 @@ func (p *probes) expect(e *exec) ([]*tensor, error) {
 	return nil, e.compare(e.in[0], seen[i], exact)
 }
 
-// A likeness compares two numbers, elements or parts of elements of type t.
+// A likeness compares two numbers, elements of type t or their real or imaginary
+// parts.
 type likeness func(t ir.DType, a, b float64) bool
 
 func exact(_ ir.DType, a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
@@ -149,7 +150,7 @@ func ordinal(t ir.DType, x float64) int64 {
 	return bits
 }
 
-// expect compares the operand with the other operand or the attribute value.
+// expect fails unless the operand is like the other operand or the attribute value.
 func (e *exec) expect(alike likeness) error {
 	got := e.in[0]
 	var want *tensor

@@ -97,8 +97,8 @@ func nextTo(t ir.DType, v float64, up, negative bool) float64 {
 	return t.GetFloat(bits)
 }
 
-// topK: along the last dimension, the largest elements and where they stand; of
-// equal ones the first. NaN is larger than every number.
+// topK returns, along the last dimension, the k largest elements and their indices,
+// of equal ones the first. NaN is larger than every number.
 func topK(e *exec) ([]*tensor, error) {
 	x, values, places := e.in[0], e.result(0), e.result(1)
 	n, k := x.shape[len(x.shape)-1], e.op.Int("k")

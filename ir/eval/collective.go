@@ -41,7 +41,7 @@ func (e *exec) meshGroup(g ir.MeshAxes) ([]int, error) {
 	return e.check(ranks)
 }
 
-// place returns where in the mesh this device stands.
+// place returns the place of this device in the mesh.
 func (e *exec) place(mesh *ir.Mesh) (int, error) {
 	at := mesh.Place(e.p.rank)
 	if at < 0 || at >= mesh.Size() {
@@ -59,7 +59,7 @@ func (e *exec) mesh(name string, axes []ir.AxisRef) (*ir.Mesh, error) {
 	return mesh, hasAxes(mesh, axes)
 }
 
-// hasAxes checks that the axes, or parts of axes, are those of mesh.
+// hasAxes checks that the axes or sub-axes are those of mesh.
 func hasAxes(mesh *ir.Mesh, axes []ir.AxisRef) error {
 	for _, r := range axes {
 		if mesh.Axis(r.Name) < 0 {
@@ -262,12 +262,12 @@ func reduceScatter(e *exec) ([]*tensor, error) {
 		if err != nil {
 			return nil, err
 		}
-		return cut(sum, e.op.Int("scatter_dimension"), at, len(all))
+		return sliceOf(sum, e.op.Int("scatter_dimension"), at, len(all))
 	})
 }
 
-// cut returns part i of n of x along dimension dim.
-func cut(x *tensor, dim, i, n int) (*tensor, error) {
+// sliceOf returns slice i of n of x along dimension dim.
+func sliceOf(x *tensor, dim, i, n int) (*tensor, error) {
 	if x.shape[dim]%n != 0 {
 		return nil, fmt.Errorf("dimension %d of %s does not split into %d parts", dim, x, n)
 	}
@@ -286,7 +286,7 @@ func allToAll(e *exec) ([]*tensor, error) {
 	return e.eachOperand(func(k int) (*tensor, error) {
 		parts := column(all, k)
 		for i, x := range parts {
-			if parts[i], err = cut(x, e.op.Int("split_dimension"), at, len(all)); err != nil {
+			if parts[i], err = sliceOf(x, e.op.Int("split_dimension"), at, len(all)); err != nil {
 				return nil, err
 			}
 		}
@@ -330,7 +330,8 @@ func (e *exec) zeros() []*tensor {
 	return out
 }
 
-// collectivePermute: zeros on a device that nobody sends to. Sending does not wait.
+// collectivePermute returns zeros on a device that is no target. Sending does not
+// wait.
 func collectivePermute(e *exec) ([]*tensor, error) {
 	from, to, err := e.neighbours()
 	if err != nil {

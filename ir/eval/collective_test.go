@@ -160,11 +160,11 @@ func TestMissingDevices(t *testing.T) {
 	}
 }
 
-// A manual computation over x cuts along x only; its collectives meet, and what
+// A manual computation over x shards along x only; its collectives meet, and what
 // it leaves unreduced along x is the sum.
 func TestManualComputation(t *testing.T) {
-	whole, local := ir.Tensor(ir.I32, 4, 2), ir.Tensor(ir.I32, 2, 2)
-	cutX, free := ir.NewSharding("mesh", ir.Axs("x"), ir.Axs("y")), ir.NewSharding("mesh", nil, nil)
+	global, local := ir.Tensor(ir.I32, 4, 2), ir.Tensor(ir.I32, 2, 2)
+	shardedX, free := ir.NewSharding("mesh", ir.Axs("x"), ir.Axs("y")), ir.NewSharding("mesh", nil, nil)
 	terms := free.Clone()
 	terms.Unreduced = ir.Axs("x")
 	m := grid(func(b *ir.Builder, in values) values {
@@ -174,19 +174,19 @@ func TestManualComputation(t *testing.T) {
 			id := b.Convert(b.Emit(ir.PartitionID, nil, nil, nil, nil).Result(), ir.I32)
 			return values{sum, b.Add(x[0], b.Broadcast(id, local.Shape)), x[0]}
 		}, local)
-		op := b.Emit(ir.ManualComputation, in, attrs("in_shardings", ir.PerValue{cutX}, "out_shardings", ir.PerValue{free, cutX, terms}, "manual_axes", ir.Array{ir.Str("x")}),
-			[]*ir.Block{body}, []*ir.Type{local, whole, local})
+		op := b.Emit(ir.ManualComputation, in, attrs("in_shardings", ir.PerValue{shardedX}, "out_shardings", ir.PerValue{free, shardedX, terms}, "manual_axes", ir.Array{ir.Str("x")}),
+			[]*ir.Block{body}, []*ir.Type{local, global, local})
 		return op.Results
-	}, whole)
+	}, global)
 	out := evaluate(t, m, Options{}, count(4, 2))
 	equal(t, out[0], ints(local.Shape, 6, 8, 10, 12))
-	equal(t, out[1], ints(whole.Shape, 1, 2, 3, 4, 7, 8, 9, 10)) // the devices at y=0 are 0 and 2
+	equal(t, out[1], ints(global.Shape, 1, 2, 3, 4, 7, 8, 9, 10)) // the devices at y=0 are 0 and 2
 	equal(t, out[2], ints(local.Shape, 6, 8, 10, 12))
 }
 
 // Inside of a manual computation over x another may be over y.
 func TestNestedManualComputation(t *testing.T) {
-	whole, half, quarter := ir.Tensor(ir.I32, 2, 2), ir.Tensor(ir.I32, 1, 2), ir.Tensor(ir.I32, 1, 1)
+	global, half, quarter := ir.Tensor(ir.I32, 2, 2), ir.Tensor(ir.I32, 1, 2), ir.Tensor(ir.I32, 1, 1)
 	alongX, alongY := ir.NewSharding("mesh", ir.Axs("x"), nil), ir.NewSharding("mesh", nil, ir.Axs("y"))
 	manual := func(b *ir.Builder, in values, axis string, s *ir.Sharding, local *ir.Type, build func(b *ir.Builder, in values) values) values {
 		body := region(b, ir.SdyReturn, build, local)
@@ -201,15 +201,15 @@ func TestNestedManualComputation(t *testing.T) {
 				return values{b.Add(b.Mul(turned, b.Splat(quarter, 10)), b.Broadcast(id, quarter.Shape))}
 			})
 		})
-	}, whole)
+	}, global)
 	out := evaluate(t, m, Options{}, count(2, 2))
-	equal(t, out[0], ints(whole.Shape, 30, 41, 12, 23))
+	equal(t, out[0], ints(global.Shape, 30, 41, 12, 23))
 }
 
 // A device that is done with an inner manual computation is not taken for one
 // that has ended while another waits for it.
 func TestCollectiveAfterNested(t *testing.T) {
-	whole, half, quarter := ir.Tensor(ir.I32, 2, 2), ir.Tensor(ir.I32, 1, 2), ir.Tensor(ir.I32, 1, 1)
+	global, half, quarter := ir.Tensor(ir.I32, 2, 2), ir.Tensor(ir.I32, 1, 2), ir.Tensor(ir.I32, 1, 1)
 	m := grid(func(b *ir.Builder, in values) values {
 		manual := func(b *ir.Builder, in values, axis string, s *ir.Sharding, local *ir.Type, build func(b *ir.Builder, in values) values) values {
 			return b.Emit(ir.ManualComputation, in, attrs("in_shardings", ir.PerValue{s}, "out_shardings", ir.PerValue{s}, "manual_axes", ir.Array{ir.Str(axis)}),
@@ -222,9 +222,9 @@ func TestCollectiveAfterNested(t *testing.T) {
 			return b.Emit(ir.AllReduce, in, attrs("replica_groups", over("x"), "channel_handle", ir.Channel{Handle: 1, Type: 1}, "use_global_device_ids", ir.Unit{}),
 				[]*ir.Block{b.Combiner(ir.Add, ir.I32)}, nil).Results
 		})
-	}, whole)
+	}, global)
 	for range 2000 {
-		equal(t, evaluate(t, m, Options{}, count(2, 2))[0], ints(whole.Shape, -4, -6, -4, -6))
+		equal(t, evaluate(t, m, Options{}, count(2, 2))[0], ints(global.Shape, -4, -6, -4, -6))
 	}
 }
 

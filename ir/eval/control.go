@@ -15,8 +15,8 @@ func namedComputation(e *exec) ([]*tensor, error) { return e.region(0, e.in) }
 func while(e *exec) ([]*tensor, error) {
 	state := e.in
 	for {
-		again, err := e.region(0, state)
-		if err != nil || again[0].i[0] == 0 {
+		running, err := e.region(0, state)
+		if err != nil || running[0].i[0] == 0 {
 			return state, err
 		}
 		if state, err = e.region(1, state); err != nil {

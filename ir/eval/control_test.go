@@ -124,17 +124,17 @@ func layer(name string, batch int) *ir.Func {
 	}, x, x, ir.Tensor(ir.F64))
 }
 
-// A stack runs the layers on the whole batch, a pipeline on each microbatch
-// and, where layers are left over, on the whole batch again.
+// A stack runs the layers on the full batch, a pipeline on each microbatch
+// and, where layers remain, then on the full batch.
 func TestStackAndPipeline(t *testing.T) {
 	x, w := ir.Tensor(ir.F64, 4), ir.Tensor(ir.F64, 3)
 	args := lits(floats(ir.F64, x.Shape, 1, 2, 3, 4), floats(ir.F64, x.Shape, 1, 0, 0, 1), floats(ir.F64, w.Shape, 2, 3, 10))
-	whole, part := layer("whole", 4), layer("part", 2)
+	full, micro := layer("full", 4), layer("micro", 2)
 	build := func(k ir.Kind, config ir.Dict, f *ir.Func) *ir.Module {
 		m := program(func(b *ir.Builder, in values) values {
 			return b.Emit(k, in, attrs("layer", ir.Sym(f.Name), "layers", ir.I64Attr(3), "sides", ir.I64Attr(1), "config", config), nil, []*ir.Type{x, ir.Tensor(ir.F64)}).Results
 		}, x, x, w)
-		m.Funcs = append(m.Funcs, whole, part)
+		m.Funcs = append(m.Funcs, full, micro)
 		return m
 	}
 	// (1, 2, 3, 4) -> (3, 4, 6, 9) -> (10, 12, 18, 28) -> (101, 120, 180, 281)
@@ -144,9 +144,9 @@ func TestStackAndPipeline(t *testing.T) {
 		m    *ir.Module
 		aux  float64
 	}{
-		{"stack", build(ir.PPStack, nil, whole), 9 + 28 + 281},
-		{"pipeline", build(ir.PPPipeline, ir.Dict(attrs("microbatches", ir.I64Attr(2), "layers_per_stage", ir.I64Attr(3))), part), (4.0 + 9 + 12 + 28 + 120 + 281) / 2},
-		{"partly pipelined", build(ir.PPPipeline, ir.Dict(attrs("microbatches", ir.I64Attr(2), "layers_per_stage", ir.I64Attr(2), "pipelined", ir.I64Attr(2), "outside", ir.Sym("whole"))), part), (4.0+9+12+28)/2 + 281},
+		{"stack", build(ir.PPStack, nil, full), 9 + 28 + 281},
+		{"pipeline", build(ir.PPPipeline, ir.Dict(attrs("microbatches", ir.I64Attr(2), "layers_per_stage", ir.I64Attr(3))), micro), (4.0 + 9 + 12 + 28 + 120 + 281) / 2},
+		{"partly pipelined", build(ir.PPPipeline, ir.Dict(attrs("microbatches", ir.I64Attr(2), "layers_per_stage", ir.I64Attr(2), "pipelined", ir.I64Attr(2), "outside", ir.Sym("full"))), micro), (4.0+9+12+28)/2 + 281},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := evaluate(t, c.m, Options{}, args...)
@@ -154,7 +154,7 @@ func TestStackAndPipeline(t *testing.T) {
 			equal(t, out[1], floats(ir.F64, nil, c.aux))
 		})
 	}
-	m := build(ir.PPPipeline, ir.Dict(attrs("microbatches", ir.I64Attr(3), "layers_per_stage", ir.I64Attr(3))), part)
+	m := build(ir.PPPipeline, ir.Dict(attrs("microbatches", ir.I64Attr(3), "layers_per_stage", ir.I64Attr(3))), micro)
 	if _, err := Run(m, m.Main(), args, Options{}); err == nil || !strings.Contains(err.Error(), "microbatches") {
 		t.Errorf("3 microbatches of 4 rows give %v", err)
 	}

@@ -1,7 +1,7 @@
-// Package eval is the reference evaluator: it computes what a program means,
-// op by op, in the words of the StableHLO specification. It is the oracle that
-// the compiler and the runtime are held to, so it is written to be read; it is
-// as fast as that allows.
+// Package eval is the reference evaluator: it computes the meaning of a program op
+// by op, following the wording of the StableHLO specification. It is the oracle
+// that the compiler and the runtime are compared with, so it is written for clarity
+// before speed.
 //
 //	out, err := eval.Run(m, m.Main(), args, eval.Options{})
 //

@@ -60,7 +60,7 @@ func (x *tensor) permuted(perm []int) *tensor {
 		return x
 	}
 	out := x.like(pick(x.shape, perm))
-	move(out.shape, out, whole(out.shape), x, lattice{0, pick(strides(x.shape), perm)})
+	move(out.shape, out, dense(out.shape), x, lattice{0, pick(strides(x.shape), perm)})
 	return out
 }
 

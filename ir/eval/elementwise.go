@@ -138,8 +138,8 @@ func clamp(op *ir.Op, out *tensor, in []*tensor) error {
 	return minimum.each(op, out, []*tensor{out, in[2]})
 }
 
-// compare: NaN is unequal to everything and in no order, but in TOTALORDER,
-// where the numbers stand as -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN.
+// compare: NaN is unequal to everything and in no order, but in TOTALORDER, where
+// the order is -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN.
 func compare(op *ir.Op, out *tensor, in []*tensor) error {
 	direction, total := op.Word("comparison_direction"), op.Word("compare_type") == "TOTALORDER"
 	x, y := in[0], in[1]
@@ -314,7 +314,8 @@ func withPrecision(v float64, eb, mb int) float64 {
 	return v
 }
 
-// partOf is a part of complex numbers, of which real ones are some.
+// partOf is the real or imaginary part of a number: f for real elements, c for
+// complex ones.
 func partOf(f func(float64) float64, c func(complex128) float64) each {
 	return func(_ *ir.Op, out *tensor, in []*tensor) error {
 		x := in[0]

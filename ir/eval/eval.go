@@ -10,7 +10,8 @@ import (
 	"ppc/ir"
 )
 
-// Options says how to evaluate. The zero Options rounds as the program says.
+// Options says how to evaluate. The zero Options rounds every result to its element
+// type.
 type Options struct {
 	// Float64 keeps every floating-point value in float64 (every complex one in
 	// complex128) from beginning to end; results have these types too.
@@ -30,7 +31,7 @@ type Options struct {
 	limit   int64                                     // in place of maxBytes, if not 0
 }
 
-// An Error is what went wrong, and the op where it did.
+// An Error is an error of evaluation, and the op that failed.
 type Error struct {
 	Func string // the function, without the @
 	Op   *ir.Op
@@ -48,8 +49,8 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Run evaluates fn, a function of the global program m, on one argument per
-// parameter. With opts.Float64 an argument may also be the float64 form of
-// what the parameter declares.
+// parameter. With opts.Float64 an argument may have f64 elements where the
+// parameter declares another floating-point type.
 func Run(m *ir.Module, fn *ir.Func, args []*ir.Literal, opts Options) ([]*ir.Literal, error) {
 	out, err := run(m, []*ir.Func{fn}, 1, [][]*ir.Literal{args}, opts)
 	if err != nil {
@@ -58,10 +59,10 @@ func Run(m *ir.Module, fn *ir.Func, args []*ir.Literal, opts Options) ([]*ir.Lit
 	return out[0], nil
 }
 
-// RunDevices evaluates fn, a function of the per-device program m, on one
-// process per element of args: args[d] are the arguments of device d, whose
-// partition_id is d. The results are by device too. Where the module says
-// mhlo.num_replicas, the devices are that many replicas of the partitions.
+// RunDevices evaluates fn, a function of the per-device program m, on one process
+// per element of args: args[d] are the arguments of device d, whose partition_id is
+// d. The results are by device too. If the module has mhlo.num_replicas, the
+// devices are that many replicas of the partitions.
 func RunDevices(m *ir.Module, fn *ir.Func, args [][]*ir.Literal, opts Options) ([][]*ir.Literal, error) {
 	replicas := max(m.Attrs.Int("mhlo.num_replicas"), 1)
 	if len(args)%replicas != 0 {
@@ -242,7 +243,7 @@ func (p *process) is(x *tensor, t *ir.Type) bool {
 	return same && slices.EqualFunc(x.shape, t.Shape, ir.Fits)
 }
 
-// block evaluates b on args and returns what it returns.
+// block evaluates b on args and returns the operands of its terminator.
 func (p *process) block(fr frame, b *ir.Block, args []*tensor) ([]*tensor, error) {
 	for i, a := range b.Args {
 		fr[a.ID] = args[i]

@@ -106,7 +106,7 @@ func (e *exec) hloAs(k ir.Kind, t *ir.Type) (*exec, error) {
 	return &exec{e.p, fr, op, e.in}, nil
 }
 
-// hloStart does the whole of what it starts.
+// hloStart does all of the operation that it starts.
 func hloStart(k ir.Kind) func(*exec) ([]*tensor, error) {
 	return func(e *exec) ([]*tensor, error) {
 		t := e.op.Results[0].Type
@@ -201,7 +201,7 @@ func hloSend(e *exec) ([]*tensor, error) {
 	return []*tensor{{parts: []*tensor{e.in[0], newTensor(ir.UI32, nil), new(tensor)}}}, nil
 }
 
-// hloReceive takes a number: the context says from whom, and the how manieth
+// hloReceive takes a number: the context has the sender and the count of transfers
 // on the edge.
 func hloReceive(e *exec) ([]*tensor, error) {
 	t := e.op.Results[0].Type.Elems[0]
@@ -212,7 +212,7 @@ func hloReceive(e *exec) ([]*tensor, error) {
 	return []*tensor{{parts: []*tensor{newTensor(e.p.elem(t.Elem), t.Shape), context, new(tensor)}}}, nil
 }
 
-// hloReceived waits; a device that nobody sends to has zeros.
+// hloReceived waits; a device that is no target has zeros.
 func hloReceived(e *exec) ([]*tensor, error) {
 	parts := e.in[0].parts
 	data := parts[0]

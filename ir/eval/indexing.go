@@ -67,7 +67,7 @@ func gather(e *exec) *tensor {
 	ix := indexing{e.in[1], g.IndexVectorDim, g.StartIndexMap, g.OperandBatchingDims, g.StartIndicesBatchingDims}
 	windowDims := others(len(x.shape), g.CollapsedSliceDims, g.OperandBatchingDims)
 	batchDims := others(len(out.shape), g.OffsetDims)
-	from, to := whole(x.shape), whole(out.shape)
+	from, to := dense(x.shape), dense(out.shape)
 	window := pick(sizes, windowDims)
 	if out.len() == 0 {
 		return out
@@ -87,9 +87,9 @@ func gather(e *exec) *tensor {
 	return out
 }
 
-// scatter combines every element of the updates with the element of the inputs
-// that its index vector says, in index order of the updates; those outside of
-// the inputs are left out.
+// scatter combines every element of the updates with the element of the inputs at
+// its index vector, in index order of the updates; updates outside of the inputs
+// are dropped.
 func scatter(e *exec) ([]*tensor, error) {
 	n := len(e.op.Results)
 	g := e.op.Attrs.Get("scatter_dimension_numbers").(ir.ScatterDims)
@@ -113,7 +113,7 @@ func scatter(e *exec) ([]*tensor, error) {
 			at[d] += index[g.UpdateWindowDims[i]]
 		}
 		if within(at, shape) {
-			j := whole(shape).from(at).at
+			j := dense(shape).from(at).at
 			for i := range out {
 				b.args[i].set(0, out[i], j)
 				b.args[n+i].set(0, updates[i], k)
@@ -157,7 +157,7 @@ func sortOp(e *exec) ([]*tensor, error) {
 	}
 	step, lines := strides(shape)[dim], slices.Clone(shape)
 	lines[dim] = 1
-	for _, base := range offsets(lines, whole(shape)) {
+	for _, base := range offsets(lines, dense(shape)) {
 		order := make([]int, shape[dim])
 		for k := range order {
 			order[k] = base + k*step
@@ -181,7 +181,8 @@ func sortOp(e *exec) ([]*tensor, error) {
 	return out, nil
 }
 
-// before asks the comparator whether elements j of the operands stand before elements k.
+// before is the comparator's result for elements j and k of the operands: whether j
+// sorts first.
 func (e *exec) before(b *body, j, k int) (bool, error) {
 	for i, x := range e.in {
 		b.args[2*i].set(0, x, j)

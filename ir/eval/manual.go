@@ -8,10 +8,10 @@ import (
 	"ppc/ir"
 )
 
-// manualComputation cuts the operands along the manual axes, runs the region
-// once for every place along these axes, all at once, so that collectives
-// among them meet, and joins the results. Free axes are not cut: what stands
-// for the devices along them is the first.
+// manualComputation shards the operands along the manual axes, runs the region once
+// for every coordinate along these axes, all concurrently, so that collectives
+// among them meet, and puts the shards of the results together. Along free axes one
+// run represents all devices.
 func manualComputation(e *exec) ([]*tensor, error) {
 	ins, _ := e.op.Attrs.Get("in_shardings").(ir.PerValue)
 	outs, _ := e.op.Attrs.Get("out_shardings").(ir.PerValue)
@@ -114,9 +114,9 @@ func (g *manualGrid) ranks() []int {
 	return ranks
 }
 
-// cuts returns into how many parts the manual axes of s cut each dimension,
-// and which of them belongs to the place pos.
-func (g *manualGrid) cuts(s *ir.Sharding, pos int) (parts, index []int) {
+// shards returns the number of shards along the manual axes of s in each dimension,
+// and the index of the shard at the coordinates pos.
+func (g *manualGrid) shards(s *ir.Sharding, pos int) (parts, index []int) {
 	parts, index = make([]int, len(s.Dims)), make([]int, len(s.Dims))
 	for d := range s.Dims {
 		parts[d] = 1
@@ -131,29 +131,29 @@ func (g *manualGrid) cuts(s *ir.Sharding, pos int) (parts, index []int) {
 	return parts, index
 }
 
-// shard returns the part of x that lies at the place pos.
+// shard returns the shard of x at the coordinates pos.
 func (g *manualGrid) shard(x *tensor, s *ir.Sharding, pos int) (*tensor, error) {
 	if len(s.Dims) != len(x.shape) {
 		return nil, fmt.Errorf("sharding %s of %s", s, x)
 	}
-	parts, index := g.cuts(s, pos)
+	parts, index := g.shards(s, pos)
 	for d := range parts {
 		var err error
-		if x, err = cut(x, d, index[d], parts[d]); err != nil {
+		if x, err = sliceOf(x, d, index[d], parts[d]); err != nil {
 			return nil, err
 		}
 	}
 	return x, nil
 }
 
-// combined is the parts, and where they lie, with one in place of those along
-// manual axes that s leaves unreduced: what they are combined to.
+// combined is the shards and their coordinates, with those along manual axes that
+// are unreduced in s replaced by their reduction.
 func (g *manualGrid) combined(e *exec, parts []*tensor, s *ir.Sharding) (out []*tensor, positions []int, err error) {
 	kind, ok := map[string]ir.Kind{"": ir.Add, "max": ir.Maximum, "min": ir.Minimum}[s.ReducedBy]
 	if !ok {
 		return nil, nil, fmt.Errorf("unreduced by %s", s.ReducedBy)
 	}
-	at := make(map[int]int) // where along the axes is 0, to the number of the part
+	at := make(map[int]int) // from coordinates with 0 along the axes to the index of the shard
 	for i, pos := range g.positions {
 		first := pos
 		for _, r := range s.Unreduced {
@@ -178,15 +178,14 @@ func (g *manualGrid) combined(e *exec, parts []*tensor, s *ir.Sharding) (out []*
 	return out, positions, nil
 }
 
-// join puts the parts where they lie. Of several places with the same part,
-// the first counts.
+// join writes the shards into out. Of replicated shards, the first is taken.
 func (g *manualGrid) join(out *tensor, parts []*tensor, positions []int, s *ir.Sharding) error {
 	if len(s.Dims) != len(out.shape) {
 		return fmt.Errorf("sharding %s of %s", s, out)
 	}
 	for i := len(parts) - 1; i >= 0; i-- {
 		x := parts[i]
-		n, index := g.cuts(s, positions[i])
+		n, index := g.shards(s, positions[i])
 		at := make([]int, len(index))
 		for d := range index {
 			if x.shape[d]*n[d] != out.shape[d] {
@@ -194,7 +193,7 @@ func (g *manualGrid) join(out *tensor, parts []*tensor, positions []int, s *ir.S
 			}
 			at[d] = index[d] * x.shape[d]
 		}
-		move(x.shape, out, whole(out.shape).from(at), x, whole(x.shape))
+		move(x.shape, out, dense(out.shape).from(at), x, dense(x.shape))
 	}
 	return nil
 }

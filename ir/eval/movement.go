@@ -54,34 +54,34 @@ func broadcastInDim(e *exec) *tensor {
 			from.step[d] = strides(x.shape)[i]
 		}
 	}
-	move(out.shape, out, whole(out.shape), x, from)
+	move(out.shape, out, dense(out.shape), x, from)
 	return out
 }
 
 func transpose(e *exec) *tensor {
 	x, out := e.in[0], e.result(0)
-	move(out.shape, out, whole(out.shape), x, lattice{0, pick(strides(x.shape), e.op.Ints("permutation"))})
+	move(out.shape, out, dense(out.shape), x, lattice{0, pick(strides(x.shape), e.op.Ints("permutation"))})
 	return out
 }
 
 func slice(e *exec) *tensor {
 	x, out := e.in[0], e.result(0)
-	from := whole(x.shape).from(e.op.Ints("start_indices"))
+	from := dense(x.shape).from(e.op.Ints("start_indices"))
 	for d, n := range e.op.Ints("strides") {
 		from.step[d] *= n
 	}
-	move(out.shape, out, whole(out.shape), x, from)
+	move(out.shape, out, dense(out.shape), x, from)
 	return out
 }
 
 func reverse(e *exec) *tensor {
 	x, out := e.in[0], e.result(0)
-	from := whole(x.shape)
+	from := dense(x.shape)
 	for _, d := range e.op.Ints("dimensions") {
 		from.at += (x.shape[d] - 1) * from.step[d]
 		from.step[d] *= -1
 	}
-	move(out.shape, out, whole(out.shape), x, from)
+	move(out.shape, out, dense(out.shape), x, from)
 	return out
 }
 
@@ -94,22 +94,22 @@ func concat(dim int, xs []*tensor) *tensor {
 		shape[dim] += x.shape[dim]
 	}
 	out := xs[0].like(shape)
-	to := whole(shape)
+	to := dense(shape)
 	for _, x := range xs {
-		move(x.shape, out, to, x, whole(x.shape))
+		move(x.shape, out, to, x, dense(x.shape))
 		to.at += x.shape[dim] * to.step[dim]
 	}
 	return out
 }
 
-// part returns elements from start, n of them, along dimension dim.
+// part returns the n elements from start on along dimension dim.
 func (x *tensor) part(dim, start, n int) *tensor {
 	shape := slices.Clone(x.shape)
 	shape[dim] = n
 	out := x.like(shape)
-	from := whole(x.shape)
+	from := dense(x.shape)
 	from.at += start * from.step[dim]
-	move(shape, out, whole(shape), x, from)
+	move(shape, out, dense(shape), x, from)
 	return out
 }
 
@@ -122,7 +122,7 @@ func pad(e *exec) *tensor {
 	x, out := e.in[0], e.result(0)
 	out.fill(e.in[1], 0)
 	low, interior := e.op.Ints("edge_padding_low"), e.op.Ints("interior_padding")
-	from, to, shape := whole(x.shape), whole(out.shape), make([]int, len(x.shape))
+	from, to, shape := dense(x.shape), dense(out.shape), make([]int, len(x.shape))
 	for d, n := range x.shape {
 		step := interior[d] + 1
 		first := max(0, (-low[d]+step-1)/step)           // the first element at 0 or beyond
@@ -136,8 +136,8 @@ func pad(e *exec) *tensor {
 	return out
 }
 
-// starts are the values of scalar indices, each held within 0 and what lets a
-// window of the given size fit.
+// starts are the values of scalar indices, each clamped so that a window of the
+// given size fits.
 func starts(indices []*tensor, shape, window []int) []int {
 	at := make([]int, len(indices))
 	for d, x := range indices {
@@ -157,14 +157,14 @@ func hold(t ir.DType, v int64, high int) int {
 func dynamicSlice(e *exec) *tensor {
 	x, out := e.in[0], e.result(0)
 	at := starts(e.in[1:], x.shape, out.shape)
-	move(out.shape, out, whole(out.shape), x, whole(x.shape).from(at))
+	move(out.shape, out, dense(out.shape), x, dense(x.shape).from(at))
 	return out
 }
 
 func dynamicUpdateSlice(e *exec) *tensor {
 	out, u := e.in[0].clone(), e.in[1]
 	at := starts(e.in[2:], out.shape, u.shape)
-	move(u.shape, out, whole(out.shape).from(at), u, whole(u.shape))
+	move(u.shape, out, dense(out.shape).from(at), u, dense(u.shape))
 	return out
 }
 
@@ -181,7 +181,7 @@ func bitcastConvert(e *exec) *tensor {
 	return fromLiteral(l, e.p.elem(to.Elem))
 }
 
-// bitcastSmall joins or cuts elements of less than a byte, low bits first.
+// bitcastSmall packs or unpacks elements of less than a byte, low bits first.
 func bitcastSmall(e *exec, x *tensor) *tensor {
 	to := e.op.Results[0].Type
 	out := e.result(0)

@@ -47,7 +47,7 @@ func (ls *layerStack) apply(fn string, lo, hi int, x *tensor, sides, aux []*tens
 	return x, nil
 }
 
-// stack applies every layer to the whole batch.
+// stack applies every layer to the full batch.
 func stack(e *exec) ([]*tensor, error) {
 	ls := layersOf(e)
 	x, err := ls.apply(e.op.Sym("layer"), 0, e.op.Int("layers"), e.in[0], ls.sides, ls.aux)
@@ -57,10 +57,10 @@ func stack(e *exec) ([]*tensor, error) {
 	return append([]*tensor{x}, ls.aux...), nil
 }
 
-// pipeline is what every schedule must compute: each microbatch goes through
-// the pipelined layers, one microbatch after the other, and the whole batch
-// through the layers that are left. Auxiliary scalars are summed over layers
-// and, in the pipeline, averaged over microbatches.
+// pipeline is what every schedule must compute: each microbatch goes through the
+// pipelined layers, one microbatch after the other, and the full batch through the
+// layers after the pipeline. Auxiliary scalars are summed over layers and, in the
+// pipeline, averaged over microbatches.
 func pipeline(e *exec) ([]*tensor, error) {
 	config, _ := e.op.Attrs.Get("config").(ir.Dict)
 	c, ls, layers := ir.Attrs(config), layersOf(e), e.op.Int("layers")
@@ -94,16 +94,17 @@ func pipeline(e *exec) ([]*tensor, error) {
 	return append([]*tensor{x}, ls.aux...), err
 }
 
-// microbatch returns part j of n of the activation and of each side input. A
-// side that fits the layer function as it is serves all microbatches.
+// microbatch returns slice j of n of the activation and of each side input. A side
+// input that already has the type of the layer function's parameter is shared by
+// all microbatches.
 func (e *exec) microbatch(j, n int) (x *tensor, sides []*tensor, err error) {
-	if x, err = cut(e.in[0], 0, j, n); err != nil {
+	if x, err = sliceOf(e.in[0], 0, j, n); err != nil {
 		return nil, nil, err
 	}
 	params := e.p.w.m.Func(e.op.Sym("layer")).Params()
 	for i, s := range e.in[1 : 1+e.op.Int("sides")] {
 		if !e.p.is(s, params[1+i].Type) {
-			if s, err = cut(s, 0, j, n); err != nil {
+			if s, err = sliceOf(s, 0, j, n); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -141,8 +142,8 @@ func scan(e *exec) ([]*tensor, error) {
 		}
 		carries = out[:n]
 		for i, y := range out[n:] {
-			to := whole(stacked[i].shape)
-			move(y.shape, stacked[i], lattice{t * to.step[0], to.step[1:]}, y, whole(y.shape))
+			to := dense(stacked[i].shape)
+			move(y.shape, stacked[i], lattice{t * to.step[0], to.step[1:]}, y, dense(y.shape))
 		}
 	}
 	return append(slices.Clone(carries), stacked...), nil

@@ -17,7 +17,7 @@ type body struct {
 	width int
 	args  []*tensor // to be filled by the caller
 	steps []step    // of a region of elementwise ops; nil otherwise
-	out   []*tensor // what such a region returns
+	out   []*tensor // the results of such a region
 	runs  int
 }
 
@@ -98,8 +98,8 @@ func (b *body) prepare() error {
 	return nil
 }
 
-// run evaluates the region on b.args and returns what it returns. The values
-// are good until the next run; one of a single element stands for all.
+// run evaluates the region on b.args and returns its results. They are valid until
+// the next run; a slice of one element is a splat.
 func (b *body) run() ([]*tensor, error) {
 	if b.steps == nil {
 		return b.p.block(b.fr, b.block, b.args)
@@ -256,7 +256,8 @@ func (b *body) feed() error {
 	return err
 }
 
-// combine combines every element of sum with that of x: what collectives do.
+// combine combines every element of sum with that of x by the region, for reducing
+// collectives.
 func (b *body) combine(sum, x *tensor) error {
 	for lo := 0; lo < sum.len(); lo += b.width {
 		hi := min(lo+b.width, sum.len())

@@ -143,7 +143,7 @@ var table = map[ir.Kind]row{
 	ir.PropagationBarrier: {run: identity},
 	ir.ShardingGroup:      {run: nothing},
 
-	// A value is what it is however it lies.
+	// A sharding does not change a value.
 	ir.SdyAllGather:          {run: identity},
 	ir.SdyAllSlice:           {run: identity},
 	ir.SdyAllToAll:           {run: identity},

@@ -8,10 +8,10 @@ import (
 	"ppc/ir"
 )
 
-// A tensor is a value during evaluation: row-major elements in the slice that
-// the class of elem calls for. A tuple has parts only, a token nothing.
-// A tensor that an op has returned is never changed again, so tensors share
-// their elements freely.
+// A tensor is a value during evaluation: row-major elements in the slice that the
+// class of elem calls for. A tuple has elements only, a token nothing. A tensor
+// that an op has returned is never changed again, so tensors share their elements
+// freely.
 type tensor struct {
 	elem  ir.DType
 	shape []int
@@ -189,7 +189,7 @@ func product(ns []int) int {
 	return p
 }
 
-// strides returns how far apart neighbours along each dimension stand.
+// strides returns the row-major strides of a shape.
 func strides(shape []int) []int {
 	st, n := make([]int, len(shape)), 1
 	for d := len(shape) - 1; d >= 0; d-- {
@@ -208,15 +208,15 @@ func pick[T any](xs []T, at []int) []T {
 	return out
 }
 
-// A lattice says where the elements of a block stand in a slice: element
-// (i, j, …) at at + i*step[0] + j*step[1] + …
+// A lattice is a strided block of a slice: element (i, j, …) at at + i*step[0] +
+// j*step[1] + …
 type lattice struct {
 	at   int
 	step []int
 }
 
-// whole is where the elements of a tensor of the given shape stand.
-func whole(shape []int) lattice { return lattice{0, strides(shape)} }
+// dense is the lattice of all elements of a tensor of the given shape.
+func dense(shape []int) lattice { return lattice{0, strides(shape)} }
 
 // from returns the lattice that starts at the given element of l.
 func (l lattice) from(index []int) lattice {
@@ -266,7 +266,7 @@ func moveBlock[T any](shape []int, dst []T, d lattice, src []T, s lattice) {
 	}
 }
 
-// offsets lists where the elements of a block stand, in row-major order.
+// offsets lists the offsets of the elements of a block, in row-major order.
 func offsets(shape []int, l lattice) []int {
 	out := []int{l.at}
 	for d, n := range shape {
@@ -292,10 +292,10 @@ func next(index, shape []int) {
 	}
 }
 
-// maxBytes bounds what the values of a run may take at one time.
+// maxBytes bounds the memory of the live values of a run.
 const maxBytes int64 = 4 << 30
 
-// bytes is what a value of type t takes in memory during evaluation.
+// bytes is the memory of a value of type t during evaluation.
 func bytes(t *ir.Type) (int64, error) {
 	switch t.Kind {
 	case ir.TokenType:

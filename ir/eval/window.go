@@ -11,7 +11,7 @@ import (
 type windows struct {
 	of    []ir.Window
 	shape []int // of the operand's dimensions that have windows
-	steps []int // how far apart neighbours along each stand
+	steps []int // the stride of each
 	size  []int // of a window
 }
 
@@ -23,8 +23,8 @@ func windowsOf(op *ir.Op, shape []int, dims []int) windows {
 	return w
 }
 
-// place returns where in the operand the element at place at of window index
-// stands, or -1.
+// place returns the offset in the operand of element at of window index, or -1 for
+// padding.
 func (w windows) place(index, at []int) int {
 	src := 0
 	for d, one := range w.of {
@@ -38,8 +38,7 @@ func (w windows) place(index, at []int) int {
 }
 
 // reduceWindow: every result element is the initial value, combined with the
-// elements of its window in index order; what lies outside of the operand, or
-// between its elements, is the initial value.
+// elements of its window in index order; padding and holes are the initial value.
 func reduceWindow(e *exec) ([]*tensor, error) {
 	n := len(e.in) / 2
 	xs, inits := e.in[:n], e.in[n:]
@@ -78,10 +77,10 @@ func reduceWindow(e *exec) ([]*tensor, error) {
 	return out, nil
 }
 
-// selectAndScatter: of the elements in its window, each element of the source
-// goes to the one that is left when a selected one stays where the first
-// region is true of it and the next, in index order. There the second region
-// combines it with what has come before, the initial value first.
+// selectAndScatter: of the elements in its window, each element of the source is
+// scattered to the one that is selected: the first, replaced in index order by the
+// next element where the first region is false. There the second region combines it
+// with the result so far, which begins as the initial value.
 func selectAndScatter(e *exec) ([]*tensor, error) {
 	x, source := e.in[0], e.in[1]
 	w := windowsOf(e.op, x.shape, others(len(x.shape)))
@@ -130,10 +129,10 @@ func selectAndScatter(e *exec) ([]*tensor, error) {
 	return out, nil
 }
 
-// convolution: result element (batch, place, feature) is the sum, over the
-// places of the window and the input features of the feature's group, of the
-// input there times the kernel, rounded once; padding adds nothing. Of several
-// batch groups, the feature's takes part.
+// convolution: result element (batch, place, feature) is the sum, over the places
+// of the window and the input features of the feature's group, of the input there
+// times the kernel, rounded once; padding contributes zero. Of several batch
+// groups, the feature's is used.
 func convolution(e *exec) ([]*tensor, error) {
 	x, y, out := e.in[0], e.in[1], e.result(0)
 	c := newConvolution(e.op, x.shape, y.shape)
@@ -177,7 +176,7 @@ type convolver struct {
 	features    int   // of the input in a group
 	perGroup    int   // features of the result in a group
 	batched     bool  // the groups are of the batch
-	left, right []int // where the factors of the terms stand
+	left, right []int // the offsets of the factors of the terms
 	place, at   []int // of the window, and in it
 }
 

@@ -14,8 +14,8 @@ import (
 	"ppc/ir"
 )
 
-// A world is one run: its processes and what they share. Of P partitions in
-// each replica, device r*P + p is partition p of replica r.
+// A world is one run: its processes and their shared state. Of P partitions in each
+// replica, device r*P + p is partition p of replica r.
 type world struct {
 	m         *ir.Module
 	opts      Options
@@ -38,20 +38,21 @@ type world struct {
 	infeed  [][]*tensor    // what the host will hand in
 }
 
-// An address says for which execution of which collective device from sends.
+// An address identifies a message: the sender, the collective, and which of its
+// executions.
 type address struct {
 	route string
 	from  int
 	epoch int
 }
 
-// A parcel is what a device sends, until all readers have it.
+// A parcel is a sent message, kept until all receivers have it.
 type parcel struct {
 	content []*tensor
 	readers int
 }
 
-// A wait is what a device waits for.
+// A wait is the message that a device waits for.
 type wait struct {
 	at address
 	op *ir.Op
@@ -116,7 +117,7 @@ func (w *world) take(n int64) error {
 	return nil
 }
 
-// release takes back what reserve counted for v.
+// release subtracts the bytes that reserve counted for v.
 func (w *world) release(v *ir.Value) int64 {
 	n, _ := bytes(v.Type) // has been reserved without an error
 	w.used.Add(-n)
@@ -226,8 +227,8 @@ func (w *world) get(rank int, op *ir.Op, at address) ([]*tensor, error) {
 	}
 }
 
-// checkDeadlock fails the world when every live process waits for a parcel
-// that nobody has sent. The caller holds mu.
+// checkDeadlock fails the world when every live process waits for a parcel that no
+// device has sent. The caller holds mu.
 func (w *world) checkDeadlock() {
 	if len(w.waiting) < w.alive || w.alive == 0 {
 		return
