@@ -18,7 +18,7 @@ import (
 type arguments struct {
 	file   *tensorfile.File // nil without one
 	seed   uint64
-	values map[string]*ir.Literal // by name, whole
+	values map[string]*ir.Literal // by name, as files hold them
 }
 
 // newArguments opens the file, if one is named, and holds its names, types and
@@ -77,10 +77,10 @@ func (p *port) keys(name string) (keys []string, apart int) {
 		return nil, 0
 	}
 	n, err := arrayname.Parse(name)
-	if err != nil || len(n.Vars) > p.whole.Rank() { // a program that was not checked, with braces that mean nothing
+	if err != nil || len(n.Vars) > p.inFile.Rank() { // a program that was not checked, with braces that mean nothing
 		return []string{name}, 0
 	}
-	return n.Keys(p.whole.Shape[:len(n.Vars)]), len(n.Vars)
+	return n.Keys(p.inFile.Shape[:len(n.Vars)]), len(n.Vars)
 }
 
 // fileName is the name under which a file is expected to hold p.
@@ -169,7 +169,7 @@ func (a *arguments) missing(p *port, key, near string) error {
 
 // checkArrays holds type and shape of the arrays against p.
 func (a *arguments) checkArrays(p *port, keys []string, apart int) error {
-	want := p.whole.WithShape(p.whole.Shape[apart:]...)
+	want := p.inFile.WithShape(p.inFile.Shape[apart:]...)
 	axes := p.axes[min(apart, len(p.axes)):]
 	var errs []error
 	for _, key := range keys {
@@ -209,10 +209,10 @@ func (p *port) cure(have *ir.Type) string {
 	if p.stacked && slices.Equal(have.Shape, p.local.Shape) {
 		return fmt.Sprintf(": per-device values are stacked on a first axis of %d devices", p.devices)
 	}
-	if len(p.axes) > 0 && p.axes[0] == "layers" && have.Rank() == p.whole.Rank()-1 {
-		return fmt.Sprintf(": the %d layers are stacked on the first axis", p.whole.Shape[0])
+	if len(p.axes) > 0 && p.axes[0] == "layers" && have.Rank() == p.inFile.Rank()-1 {
+		return fmt.Sprintf(": the %d layers are stacked on the first axis", p.inFile.Shape[0])
 	}
-	if have.NumElements() == p.whole.NumElements() {
+	if have.NumElements() == p.inFile.NumElements() {
 		return ": the elements are as many, in another shape"
 	}
 	return ""
@@ -243,9 +243,9 @@ func (a *arguments) madeUp(params []*port) []string {
 	return out
 }
 
-// whole returns the value of p as a file holds it, of p's element type. Values
-// are kept, for a program may take one in several parts.
-func (a *arguments) whole(p *port) (*ir.Literal, error) {
+// fileValue returns the value of p as a file holds it, of p's element type. Values
+// are cached, since a program may take one value as several parameters.
+func (a *arguments) fileValue(p *port) (*ir.Literal, error) {
 	if l := a.values[p.name]; l != nil {
 		return l, nil
 	}
@@ -262,45 +262,45 @@ func (a *arguments) load(p *port) (*ir.Literal, error) {
 		return a.read(p, keys)
 	}
 	if p.origin != nil {
-		l, err := a.whole(p.origin)
+		l, err := a.fileValue(p.origin)
 		if err != nil {
 			return nil, err
 		}
 		return p.origin.value(l), nil
 	}
 	if p.kind == "step" {
-		return ir.SplatOf(p.whole, 0), nil
+		return ir.SplatOf(p.inFile, 0), nil
 	}
 	s := newStream(a.seed, p.name)
 	if p.init != "" {
-		l, err := initial(p.whole, p.init, s)
+		l, err := initial(p.inFile, p.init, s)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
 		return l, nil
 	}
-	return sample(p.whole, p.max, s), nil
+	return sample(p.inFile, p.max, s), nil
 }
 
 // read reads p from its array, or from those for each index of its first axes.
 func (a *arguments) read(p *port, keys []string) (*ir.Literal, error) {
-	whole := &ir.Literal{Type: p.whole}
+	full := &ir.Literal{Type: p.inFile}
 	for _, key := range keys {
 		arr, err := a.file.Read(key)
 		if err != nil {
 			return nil, err
 		}
-		l, err := convert(literal(arr), p.whole.Elem)
+		l, err := convert(literal(arr), p.inFile.Elem)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %q: %w", a.file.Path, key, err)
 		}
 		if len(keys) == 1 {
-			whole.Data = l.Data
+			full.Data = l.Data
 			break
 		}
-		whole.Data = append(whole.Data, l.Data...)
+		full.Data = append(full.Data, l.Data...)
 	}
-	return whole, nil
+	return full, nil
 }
 
 func names(ps []*port) []string {

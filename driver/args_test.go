@@ -39,15 +39,15 @@ func localModule() *ir.Module {
 
 func TestPorts(t *testing.T) {
 	params, _ := ports(localModule(), true)
-	for i, want := range []struct{ name, whole, global string }{
+	for i, want := range []struct{ name, full, global string }{
 		{"tokens", "i32[8, 3]", "i32[8, 3]"},
 		{"layer.w", "f32[layers=6, embed=4, mlp=5]", "f32[2, 2, 4, 5]"},
 		{"layer.w", "f32[layers=6, embed=4, mlp=5]", "f32[2, 4, 5]"},
 		{"scale", "f32[]", "f32[]"},
 	} {
 		p := params[i]
-		if p.name != want.name || p.String() != want.whole || typeText(p.global, nil) != want.global {
-			t.Errorf("parameter %d: %s %s of %s, want %s %s of %s", i, p.name, typeText(p.global, nil), p, want.name, want.global, want.whole)
+		if p.name != want.name || p.String() != want.full || typeText(p.global, nil) != want.global {
+			t.Errorf("parameter %d: %s %s of %s, want %s %s of %s", i, p.name, typeText(p.global, nil), p, want.name, want.global, want.full)
 		}
 	}
 	numbered, _ := ports(localModule(), false)
@@ -107,14 +107,14 @@ func TestBind(t *testing.T) {
 // What is made up depends on name, place and seed only.
 func TestMadeUp(t *testing.T) {
 	params, _ := ports(localModule(), true)
-	whole := func(params []*port, seed uint64) []*ir.Literal {
+	full := func(params []*port, seed uint64) []*ir.Literal {
 		a, err := newArguments("", seed, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var out []*ir.Literal
 		for _, p := range params {
-			l, err := a.whole(p)
+			l, err := a.fileValue(p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,9 +122,9 @@ func TestMadeUp(t *testing.T) {
 		}
 		return out
 	}
-	named := whole(params, 1)
+	named := full(params, 1)
 	numbered, _ := ports(localModule(), false)
-	byNumber, other := whole(numbered, 1), whole(params, 2)
+	byNumber, other := full(numbered, 1), full(params, 2)
 	for i := range params {
 		if string(named[i].Data) != string(byNumber[i].Data) {
 			t.Errorf("%s: by number the values are others", params[i].name)
@@ -141,7 +141,7 @@ func TestMadeUp(t *testing.T) {
 }
 
 func TestLayerFiles(t *testing.T) {
-	p := &port{name: "decoder.w", file: "model.layers.{layer}.w", kind: "param", whole: ir.Tensor(ir.F32, 3, 2), axes: []string{"layers", "embed"}}
+	p := &port{name: "decoder.w", file: "model.layers.{layer}.w", kind: "param", inFile: ir.Tensor(ir.F32, 3, 2), axes: []string{"layers", "embed"}}
 	var arrays []tensorfile.Named
 	for _, n := range []string{"2", "0", "1"} {
 		v := iota(ir.F32, 2)
@@ -153,7 +153,7 @@ func TestLayerFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.close()
-	l, err := a.whole(p)
+	l, err := a.fileValue(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestStackedPorts(t *testing.T) {
 		t.Fatalf("in a file the parameter is %s", got)
 	}
 	l := literal(ptr(iota(ir.F32, 2, 3)))
-	parts := p.parts(l)
+	parts := p.shards(l)
 	if parts[1].Float(0) != 3 || len(parts) != 2 {
 		t.Errorf("device 1 gets %g first", parts[1].Float(0))
 	}

@@ -17,7 +17,7 @@ import (
 type Comparison struct {
 	Name      string
 	MaxAbs    float64 // the largest difference of two elements
-	Rel       float64 // the distance in parts of the reference, or, of a new parameter, of its update
+	Rel       float64 // the distance relative to the reference, or, of a new parameter, to its update
 	Tolerance float64 // of Rel
 	OK        bool
 	Worst     string // the element that is furthest away, with both numbers; "" where all are equal

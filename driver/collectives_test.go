@@ -406,7 +406,7 @@ func (c *hloCollective) runs(t *testing.T, text string) error {
 	if err != nil {
 		return err
 	}
-	whole, err := hlo.Unfuse(m)
+	full, err := hlo.Unfuse(m)
 	if err != nil {
 		return err
 	}
@@ -415,9 +415,9 @@ func (c *hloCollective) runs(t *testing.T, text string) error {
 		args[d] = literals(c.in[d])
 	}
 	for name, run := range map[string]func() ([][]*ir.Literal, error){
-		"evaluated": func() ([][]*ir.Literal, error) { return eval.RunDevices(whole, whole.Main(), args, eval.Options{}) },
+		"evaluated": func() ([][]*ir.Literal, error) { return eval.RunDevices(full, full.Main(), args, eval.Options{}) },
 		"run": func() ([][]*ir.Literal, error) {
-			exe, err := runtime.Load(whole)
+			exe, err := runtime.Load(full)
 			if err != nil {
 				return nil, err
 			}

@@ -74,7 +74,7 @@ func inFiles(m *ir.Module, opts ExportOptions) ([]tensorfile.Named, error) {
 	var out []tensorfile.Named
 	var errs []error
 	for _, p := range params {
-		l, err := args.whole(p)
+		l, err := args.fileValue(p)
 		if err == nil && opts.DType != "" && l.Type.Elem.IsFloat() {
 			l, err = convert(l, ir.DTypeByName(opts.DType))
 		}
@@ -83,7 +83,7 @@ func inFiles(m *ir.Module, opts ExportOptions) ([]tensorfile.Named, error) {
 			continue
 		}
 		keys, apart := p.keys(p.fileName())
-		shape := p.whole.Shape[apart:]
+		shape := p.inFile.Shape[apart:]
 		data := l.Expand()
 		each := len(data) / max(1, len(keys))
 		for i, key := range keys {

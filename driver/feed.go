@@ -67,22 +67,22 @@ func (f *feed) read(file *tensorfile.File, p *port) error {
 		return err
 	}
 	have := ir.Tensor(ir.DTypeByName(info.DType), info.Shape...)
-	if have.Rank() != p.whole.Rank()+1 || !slices.Equal(have.Shape[1:], p.whole.Shape) {
+	if have.Rank() != p.inFile.Rank()+1 || !slices.Equal(have.Shape[1:], p.inFile.Shape) {
 		return fmt.Errorf("%s: %q is %s, want batches of %s on a leading axis", f.path, p.name, typeText(have, nil), p)
 	}
 	if err := f.enough(p, have.Shape[0]); err != nil {
 		return err
 	}
-	each := p.whole.Bytes() * p.batches
+	each := p.inFile.Bytes() * p.batches
 	if free := availableMemory(os.DirFS("/")); each > free/f.steps {
 		return fmt.Errorf("%s: %d steps take %d batches of %q, %s each, %s of memory are available: take fewer --steps at a time", f.path,
-			f.steps, f.steps*p.batches, p.name, sizeText(p.whole.Bytes()), sizeText(free))
+			f.steps, f.steps*p.batches, p.name, sizeText(p.inFile.Bytes()), sizeText(free))
 	}
 	a, err := file.ReadRows(p.name, f.first*p.batches, (f.first+f.steps)*p.batches)
 	if err != nil {
 		return err
 	}
-	l, err := convert(literal(a), p.whole.Elem)
+	l, err := convert(literal(a), p.inFile.Elem)
 	if err != nil {
 		return fmt.Errorf("%s: %q: %w", f.path, p.name, err)
 	}
@@ -129,12 +129,12 @@ func (f *feed) batch(p *port, n int) (*ir.Literal, error) {
 	if l := f.arrays[p.name]; l != nil {
 		size := len(l.Data) / l.Type.Shape[0]
 		n -= f.first * p.batches
-		return &ir.Literal{Type: p.whole, Data: l.Data[n*size : (n+1)*size]}, nil
+		return &ir.Literal{Type: p.inFile, Data: l.Data[n*size : (n+1)*size]}, nil
 	}
 	if n == 0 || f.args.keys(p) != nil {
-		return f.args.whole(p)
+		return f.args.fileValue(p)
 	}
-	return sample(p.whole, p.max, newStream(f.args.seed, fmt.Sprintf("%s@%d", p.name, n))), nil
+	return sample(p.inFile, p.max, newStream(f.args.seed, fmt.Sprintf("%s@%d", p.name, n))), nil
 }
 
 // fill sets what machine m takes anew in every step.

@@ -143,7 +143,7 @@ func newJobPort(p *port, s *ir.Sharding) (*jobPort, error) {
 		return q, fmt.Errorf("%s: elements of type %s have no name in JAX", p.name, p.global.Elem)
 	}
 	if p.rows != nil {
-		q.First = p.rows[0] * (p.whole.NumElements() / p.whole.Shape[0])
+		q.First = p.rows[0] * (p.inFile.NumElements() / p.inFile.Shape[0])
 	}
 	for d := range q.Shape {
 		axes := []string{}

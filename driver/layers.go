@@ -65,7 +65,7 @@ func newTrail(m *ir.Module, op *ir.Op) *trail {
 	x := layer.NewArg(layer.Body, register, "trail")
 	w := layer.NewArg(layer.Body, ir.Tensor(ir.F32), "number")
 	if like := gatheredWeight(m, op); like != nil {
-		w.Type = ir.Tensor(ir.F32, partsOf(m.Meshes[0], like.Sharding)...)
+		w.Type = ir.Tensor(ir.F32, shardable(m.Meshes[0], like.Sharding)...)
 		w.Sharding = like.Sharding
 		w.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyGathered, Attr: like.Attrs.Get(ir.KeyGathered)})
 	}
@@ -92,8 +92,8 @@ func newTrail(m *ir.Module, op *ir.Op) *trail {
 
 func (t *trail) stages() int { return t.config.Int("stages") }
 
-// gatheredWeight is the first weight of op's layer that is stored in parts and
-// used whole.
+// gatheredWeight is the first weight of op's layer that is stored sharded and
+// all-gathered for use.
 func gatheredWeight(m *ir.Module, op *ir.Op) *ir.Value {
 	layer := m.Func(op.Sym("layer"))
 	if layer == nil || len(m.Meshes) == 0 {
@@ -107,8 +107,8 @@ func gatheredWeight(m *ir.Module, op *ir.Op) *ir.Value {
 	return nil
 }
 
-// partsOf is the smallest shape that s cuts into parts.
-func partsOf(mesh *ir.Mesh, s *ir.Sharding) []int {
+// shardable is the smallest shape whose dimensions the axes of s divide.
+func shardable(mesh *ir.Mesh, s *ir.Sharding) []int {
 	shape := make([]int, len(s.Dims))
 	for d := range shape {
 		shape[d] = mesh.RefsSize(s.Dims[d].Axes)
@@ -116,8 +116,8 @@ func partsOf(mesh *ir.Mesh, s *ir.Sharding) []int {
 	return shape
 }
 
-// run returns the layer numbers, from 1, that each microbatch has seen, row by
-// row. Numbers that nobody is to look at are NaN.
+// run returns the layer numbers, from 1, that each microbatch has seen, row by row.
+// Elements that must not be read are NaN.
 func (t *trail) run(ctx context.Context) (*ir.Literal, error) {
 	rep := moduleReproducer(t.module, "", "check", "ppc run --check %s")
 	out, err := guard(ctx, "following microbatches through the layers", rep, func() ([]*ir.Literal, error) {

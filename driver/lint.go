@@ -62,8 +62,8 @@ func Lint(ctx context.Context, src *Source, opts LintOptions) ([]*Finding, error
 	return wanted(found, opts), nil
 }
 
-// lint compiles p and returns what is found in it, and what its language and the
-// passes warn of, which nobody else hears of.
+// lint compiles p and returns what is found in it, and the warnings of the language
+// and the passes, which are reported nowhere else.
 func (p *program) lint(ctx context.Context, name string) ([]*Finding, error) {
 	passed := lint.Before(p.m)
 	p.warn = func(d *diag.Diagnostic) { p.warnings = append(p.warnings, d) }

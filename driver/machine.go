@@ -49,7 +49,7 @@ func (m *machine) set(i int, value *ir.Literal) error {
 		m.args[0][i], m.adopted[0][i] = value, false
 		return nil
 	}
-	for d, part := range p.parts(value) {
+	for d, part := range p.shards(value) {
 		m.args[d][i], m.adopted[d][i] = part, false
 	}
 	return nil
@@ -58,11 +58,11 @@ func (m *machine) set(i int, value *ir.Literal) error {
 // bind sets every parameter from a.
 func (m *machine) bind(a *arguments) error {
 	for i, p := range m.params {
-		whole, err := a.whole(p)
+		full, err := a.fileValue(p)
 		if err != nil {
 			return err
 		}
-		if err := m.set(i, p.value(whole)); err != nil {
+		if err := m.set(i, p.value(full)); err != nil {
 			return err
 		}
 	}
@@ -143,7 +143,7 @@ func (m *machine) value(i int) *ir.Literal {
 // A named is a result as files have it.
 type named struct {
 	name, kind string
-	state      bool // stands for a parameter of the next run
+	state      bool // replaces a parameter in the next run
 	layers     int  // has a part for each layer on its first axis; 0 for one part
 	literal    *ir.Literal
 }
@@ -161,7 +161,7 @@ func (m *machine) values() []*named {
 		}
 		n := byName[p.name]
 		if n == nil {
-			t := p.whole.WithElem(l.Type.Elem)
+			t := p.inFile.WithElem(l.Type.Elem)
 			n = &named{p.name, p.kind, p.alias >= 0, p.layers(), &ir.Literal{Type: t, Data: make([]byte, t.Bytes())}}
 			byName[p.name] = n
 			out = append(out, n)

@@ -56,14 +56,14 @@ func (r *runner) needed() (*need, error) {
 	parts, devices := &s.Memory.Parts, len(r.machine.args)
 	own := s.Memory.Peak - parts[stats.Parameters] - parts[stats.OptimizerState] - parts[stats.GatheredWeights]
 	n := &need{devices: plus(times(devices, own+s.Memory.Host), times(max(1, devices/group), parts[stats.GatheredWeights])), constants: constants(r.p.m)}
-	whole := make(map[string]bool)
+	full := make(map[string]bool)
 	for _, p := range r.machine.params {
 		if p.mesh != nil || p.kind == "state" { // else all devices use what was read
 			n.arguments = plus(n.arguments, p.global.Bytes())
 		}
-		if p.kind != "state" && !whole[p.name] {
-			whole[p.name] = true
-			n.arguments = plus(n.arguments, p.whole.Bytes())
+		if p.kind != "state" && !full[p.name] {
+			full[p.name] = true
+			n.arguments = plus(n.arguments, p.inFile.Bytes())
 		}
 	}
 	return n, nil
@@ -187,9 +187,9 @@ var limits = [...]struct{ name, used string }{
 	{"Max data size", "VmData:"},
 }
 
-// hierarchies are the two versions of control groups: where they stand, what
-// names them in a process' list, and which files and fields say what a group
-// may take and what it has taken for good.
+// hierarchies are the two versions of control groups: where they are mounted, the
+// controller's name in a process' list, and the files and fields with a group's
+// limit and its unreclaimable use.
 var hierarchies = [...]struct{ root, controller, limit, used string }{
 	{"sys/fs/cgroup", "", "memory.max", "anon"},
 	{"sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes", "total_rss"},

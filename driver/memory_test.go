@@ -26,7 +26,8 @@ ENTRY main {
 		takes      int
 		want       string
 	}{
-		// The argument as it is read and once in parts; each device's part of the result.
+		// The argument as it is read and once in shards; each device's shard of the
+		// result.
 		{"a.mlir", global, 48 << 10, "a run takes 48.0 KiB of memory, 48.0 KiB is available: 16.0 KiB at the peak of 2 devices and 32.0 KiB of arguments; a smaller program fits"},
 		// The argument as it is read has the devices' parts.
 		{"a.hlo", local, 32 << 10, "a run takes 32.0 KiB of memory, 32.0 KiB is available: 16.0 KiB at the peak of 2 devices and 16.0 KiB of arguments; a smaller program fits"},

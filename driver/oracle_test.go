@@ -140,14 +140,14 @@ func readLiteral(t *testing.T, f *tensorfile.File, name string) *ir.Literal {
 	return &ir.Literal{Type: ir.Tensor(ir.DTypeByName(a.DType), a.Shape...), Data: a.Data}
 }
 
-// wholeStepLimit is far more than it takes to lower the whole step of a model
-// of 32 layers, a fraction of a second, and far less than work would take that
-// is quadratic in the program.
-const wholeStepLimit = 20 * time.Second
+// stepLimit is far more than it takes to lower a training step of a model of 32
+// layers, a fraction of a second, and far less than work would take that is
+// quadratic in the program.
+const stepLimit = 20 * time.Second
 
-// MaxText's whole step of Llama-2-7B, as JAX hands it to XLA, is propagated and
+// MaxText's training step of Llama-2-7B, as JAX hands it to XLA, is propagated and
 // partitioned, and its custom calls are passed through.
-func TestWholeSteps(t *testing.T) {
+func TestTrainingSteps(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(shared.Dir(t, "oracle/tpu"), "*.mlir"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no programs: %v", err)
@@ -159,8 +159,8 @@ func TestWholeSteps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if took := time.Since(start); took > wholeStepLimit {
-				t.Errorf("lowering took %v, want at most %v", took, wholeStepLimit)
+			if took := time.Since(start); took > stepLimit {
+				t.Errorf("lowering took %v, want at most %v", took, stepLimit)
 			}
 			src, err := os.ReadFile(file)
 			if err != nil {

@@ -18,12 +18,12 @@ type port struct {
 	init string // of a param or state
 	max  int    // integers are below it; 0 where the program does not say
 
-	alias   int // of a result: the parameter that it stands for in the next run, or -1
-	batches int // of an input: global has so many of whole, one after the other
+	alias   int // of a result: the parameter that it replaces in the next run, or -1
+	batches int // of an input: global is so many batches of inFile, one after the other
 
-	whole *ir.Type // as in files: a layer's parameter has all layers in front
-	axes  []string // names of the axes of whole, nil where the program does not say
-	rows  []int    // lo, hi: global holds these rows of whole, one after the other; nil for all
+	inFile *ir.Type // the type in files: a layer's parameter has all layers in front
+	axes   []string // names of the axes of inFile, nil where the program does not have them
+	rows   []int    // lo, hi: global is these rows of inFile, one after the other; nil for all
 
 	global   *ir.Type     // of all devices together
 	local    *ir.Type     // of one device
@@ -39,7 +39,7 @@ type port struct {
 
 // String is the port's type in files, with the names of its axes where they
 // are known: f32[layers=8, embed=64].
-func (p *port) String() string { return typeText(p.whole, p.axes) }
+func (p *port) String() string { return typeText(p.inFile, p.axes) }
 
 func typeText(t *ir.Type, axes []string) string {
 	dims := make([]string, t.Rank())
@@ -76,15 +76,15 @@ func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, nam
 		p.alias = attrs.Int(ir.KeyAlias)
 	}
 	p.lay(m, t, attrs)
-	if p.whole = p.global; p.batches > 1 {
-		p.whole = p.global.WithShape(p.global.Shape[1:]...)
+	if p.inFile = p.global; p.batches > 1 {
+		p.inFile = p.global.WithShape(p.global.Shape[1:]...)
 	}
 	p.stack(attrs)
 	if named || name == "" {
 		return p
 	}
 	q := *p
-	q.name, q.file, q.kind, q.whole, q.batches, q.rows, q.axes, q.origin = number, "", "", p.global, 1, nil, nil, p
+	q.name, q.file, q.kind, q.inFile, q.batches, q.rows, q.axes, q.origin = number, "", "", p.global, 1, nil, nil, p
 	return &q
 }
 
@@ -95,7 +95,7 @@ func (p *port) lay(m *ir.Module, t *ir.Type, attrs ir.Attrs) {
 	if s, ok := attrs.Get(ir.KeySharding).(*ir.Sharding); ok {
 		if mesh := m.Mesh(s.Mesh); mesh != nil {
 			p.sharding, p.mesh, p.global = s, mesh, globalType(t, s, mesh)
-			if size := attrs.Ints(ir.KeySize); size != nil { // the devices' parts have more elements, which nobody looks at
+			if size := attrs.Ints(ir.KeySize); size != nil { // the devices' shards are padded
 				p.global = t.WithShape(size...)
 			}
 		}
@@ -124,18 +124,18 @@ func (p *port) stack(attrs ir.Attrs) {
 	}
 	if rows := attrs.Ints(ir.KeyRows); len(rows) == 2 {
 		p.rows = rows
-		p.whole = p.global.WithShape(slices.Insert(slices.Clone(layerShape(p.global.Shape, len(p.axes), rows[1]-rows[0])), 0, layers)...)
+		p.inFile = p.global.WithShape(slices.Insert(slices.Clone(layerShape(p.global.Shape, len(p.axes), rows[1]-rows[0])), 0, layers)...)
 	}
 	if p.axes != nil {
 		p.axes = slices.Insert(p.axes, 0, "layers")
 	}
 }
 
-// layers is how many layers the whole value has on its first axis; 0 without
+// layers is the number of layers on the first axis of the value in files; 0 without
 // such an axis.
 func (p *port) layers() int {
 	if len(p.axes) > 0 && p.axes[0] == "layers" {
-		return p.whole.Shape[0]
+		return p.inFile.Shape[0]
 	}
 	return 0
 }
@@ -173,25 +173,25 @@ func numDevices(m *ir.Module) int {
 	return m.NumDevices()
 }
 
-// value returns the port's global value, given the whole one: the rows it
-// holds, under its own type, or, of an input that takes several batches, the
-// same batch again and again. But for that the bytes are the same ones.
-func (p *port) value(whole *ir.Literal) *ir.Literal {
-	v := &ir.Literal{Type: p.global.WithElem(whole.Type.Elem), Data: whole.Data}
+// value returns the port's global value, given the one of a file: its rows, under
+// its own type, or, of an input that takes several batches, the same batch
+// repeated. Otherwise the bytes are shared.
+func (p *port) value(full *ir.Literal) *ir.Literal {
+	v := &ir.Literal{Type: p.global.WithElem(full.Type.Elem), Data: full.Data}
 	switch {
-	case whole.IsSplat():
+	case full.IsSplat():
 	case p.batches > 1:
-		v.Data = bytes.Repeat(whole.Data, p.batches)
+		v.Data = bytes.Repeat(full.Data, p.batches)
 	case p.rows != nil:
-		row := len(whole.Data) / whole.Type.Shape[0]
-		v.Data = whole.Data[p.rows[0]*row : p.rows[1]*row]
+		row := len(full.Data) / full.Type.Shape[0]
+		v.Data = full.Data[p.rows[0]*row : p.rows[1]*row]
 	}
 	return v
 }
 
-// parts cuts a global value into what each device holds. Devices that hold
-// the same part share it.
-func (p *port) parts(global *ir.Literal) []*ir.Literal {
+// shards returns the shard of a global value for each device. Replicated shards
+// share memory.
+func (p *port) shards(global *ir.Literal) []*ir.Literal {
 	parts := make([]*ir.Literal, p.devices)
 	if p.stacked {
 		size := p.local.Bytes()

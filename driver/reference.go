@@ -174,7 +174,7 @@ func (ref *reference) run(ctx context.Context, steps int) error {
 		if p.kind != "param" {
 			continue
 		}
-		l, err := ref.r.args.whole(p)
+		l, err := ref.r.args.fileValue(p)
 		if err != nil {
 			return err
 		}

@@ -76,8 +76,8 @@ func (s *Source) with(set []string) *Source {
 	return &other
 }
 
-// settingsIn are the settings in a text: each begins with block.key=, where a
-// space stands before it or nothing.
+// settingsIn are the settings in a text: each begins with block.key=, at the start
+// or after a space.
 func settingsIn(text string) []string {
 	var set []string
 	for _, word := range strings.Fields(text) {

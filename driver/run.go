@@ -248,7 +248,7 @@ func (r *runner) batches() error {
 		data = r.p.training.Data
 		for _, p := range r.machine.params {
 			if p.kind == "state" && p.name == "opt.step" {
-				l, err := r.args.whole(p)
+				l, err := r.args.fileValue(p)
 				if err != nil {
 					return err
 				}

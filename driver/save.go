@@ -92,7 +92,7 @@ func (r *runner) saving(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// save writes the results of the last whole step, where a file is named for
+// save writes the results of the last complete step, where a file is named for
 // them, and returns them.
 func (r *runner) save(ctx context.Context) ([]*named, error) {
 	ctx = r.saving(ctx)
@@ -107,8 +107,8 @@ func (r *runner) save(ctx context.Context) ([]*named, error) {
 	return values, writeArrays(ctx, r.opts.Out, arrays)
 }
 
-// leave ends a run that failed. Where it was stopped, the last whole step of
-// training is saved, and the error says what is.
+// leave ends a run that failed. If it was stopped, the last complete training step
+// is saved, and the error says which.
 func (r *runner) leave(ctx context.Context, err error) error {
 	var stop *StopError
 	if !errors.As(err, &stop) {

@@ -24,7 +24,7 @@ type Source struct {
 	File    string    // "-" is standard input
 	Lang    string    // pp, mlir, hlo; "" goes by the extension, standard input is pp
 	Set     []string  // block.key=value, settings of a .pp file
-	Devices int       // for a mesh axis of size -1; 0 where nobody said
+	Devices int       // for a mesh axis of size -1; 0 where not given
 	Strict  bool      // nothing of a program is left out
 	Stdin   io.Reader // what "-" reads
 
@@ -227,9 +227,8 @@ func invalidAt(src []byte) int {
 	return at
 }
 
-// perDevice reports whether m is a program for one device at a time as it
-// stands: nothing is left to distribute or to be made of other ops, and it names
-// no mesh, or moves values between devices itself.
+// perDevice reports whether m is a local program already: no op is left to
+// distribute or to decompose, and it names no mesh, or has collectives.
 func perDevice(m *ir.Module) bool {
 	var distributed, collective bool
 	see := func(s *ir.Sharding) { distributed = distributed || s != nil }

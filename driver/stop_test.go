@@ -52,20 +52,20 @@ func TestGuardStops(t *testing.T) {
 func TestStopAfterAnyStep(t *testing.T) {
 	const steps = 3
 	file := write(t, "trained.pp", trained)
-	var whole [steps + 1]string
+	var full [steps + 1]string
 	for n := 1; n <= steps; n++ {
 		out := filepath.Join(t.TempDir(), "out.npz")
 		if _, err := Run(t.Context(), &Source{File: file}, RunOptions{Steps: &n, Out: out}); err != nil {
 			t.Fatal(err)
 		}
-		whole[n] = content(t, out)
+		full[n] = content(t, out)
 	}
 	for n := range steps + 1 {
 		out := filepath.Join(t.TempDir(), "out.npz")
 		if err := os.WriteFile(out, []byte("old"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		whole[0] = "old"
+		full[0] = "old"
 		ctx, cancel := context.WithCancel(t.Context())
 		if n == 0 {
 			cancel()
@@ -84,7 +84,7 @@ func TestStopAfterAnyStep(t *testing.T) {
 		if n > 0 && !strings.HasPrefix(stop.Left, "after step "+string(rune('0'+n))) {
 			t.Errorf("after step %d it says %v", n, err)
 		}
-		if got := content(t, out); got != whole[n] {
+		if got := content(t, out); got != full[n] {
 			t.Errorf("after step %d, %d bytes are saved that are not of that step", n, len(got))
 		}
 		if files, _ := os.ReadDir(filepath.Dir(out)); len(files) != 1 {

@@ -183,7 +183,7 @@ func (y *yardstick) measures(want, own, before *ir.Literal, layers int) []extent
 // norm is the root of the sum of the squares of the finite values among f(lo) …
 // f(hi-1), which themselves may be too large or too small for float64.
 func norm(lo, hi int, f func(i int) float64) float64 {
-	sum, unit := 0.0, 0.0 // of the squares in parts of the square of unit, the largest so far
+	sum, unit := 0.0, 0.0 // of the squares relative to the square of unit, the largest so far
 	for i := lo; i < hi; i++ {
 		switch v := math.Abs(f(i)); {
 		case v == 0 || math.IsNaN(v) || math.IsInf(v, 0):
@@ -247,7 +247,7 @@ func (y *yardstick) usualOf(v *named) float64 {
 	return 0
 }
 
-// kindOf is the kind of results whose distances are alike: opt.m of all
+// kindOf is the kind of results whose distances are comparable: opt.m of all
 // parameters, say.
 func kindOf(v *named) string {
 	switch v.kind {

@@ -140,7 +140,7 @@ var faults = []struct {
 	name    string
 	after   string // the pass after which the program is edited
 	edit    func(m *ir.Module)
-	gathers bool // has to do with weights that are stored in parts
+	gathers bool // has to do with weights that are stored sharded
 }{
 	{name: "a microbatch twice, in place of another", edit: func(m *ir.Module) {
 		op, before := pipelineOf(m)

@@ -49,7 +49,7 @@ func (r *runner) loop(ctx context.Context, exe executable, rep reproducer) error
 		ctx := during(ctx, at)
 		args, err := guard(ctx, "reading a batch", rep, func() ([][]*ir.Literal, error) {
 			err := r.feed.fill(r.machine, step)
-			return r.shards(i), err
+			return r.firstShards(i), err
 		})
 		if err != nil {
 			return err
@@ -79,9 +79,9 @@ func (r *runner) loop(ctx context.Context, exe executable, rep reproducer) error
 	return nil
 }
 
-// shards is a copy of what the devices take in the first run, where somebody
-// wants to see it.
-func (r *runner) shards(run int) [][]*ir.Literal {
+// firstShards is a copy of the devices' arguments in the first run, if they are to
+// be written.
+func (r *runner) firstShards(run int) [][]*ir.Literal {
 	if r.opts.Shards == "" || run > 0 {
 		return nil
 	}

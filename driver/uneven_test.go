@@ -47,10 +47,10 @@ func.func @main(%a: tensor<7x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"},
 } }`,
 }
 
-// Arguments of sizes that do not divide are padded on their way to the devices,
-// and results are cut to their size: files have both as the program says, and
-// the results are those of the program on one device. So it is with the program
-// per device that was written in between.
+// Arguments whose sizes the axes do not divide are padded on their way to the
+// devices, and results are sliced to their size: files have the sizes of the
+// program, and the results are those of the program on one device. The same holds
+// for the local program that was written in between.
 func TestRunUneven(t *testing.T) {
 	for name, text := range uneven {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestRunUneven(t *testing.T) {
 			}
 			var arrays []tensorfile.Named
 			for _, p := range params {
-				l, err := a.whole(p)
+				l, err := a.fileValue(p)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -94,8 +94,8 @@ func TestRunUneven(t *testing.T) {
 			got, same := openArrays(t, out), openArrays(t, again)
 			for _, r := range results {
 				x, y := readLiteral(t, got, r.name), readLiteral(t, same, r.name)
-				if !x.Type.Equal(r.whole) || !y.Type.Equal(x.Type) || !bytes.Equal(x.Data, y.Data) {
-					t.Errorf("%s is %s, and %s of the program per device; want %s and the same bytes", r.name, x.Type, y.Type, r.whole)
+				if !x.Type.Equal(r.inFile) || !y.Type.Equal(x.Type) || !bytes.Equal(x.Data, y.Data) {
+					t.Errorf("%s is %s, and %s of the program per device; want %s and the same bytes", r.name, x.Type, y.Type, r.inFile)
 				}
 			}
 		})

@@ -100,7 +100,7 @@ func (g *verifiedMaker) make(kind ir.Kind) bool {
 	return false
 }
 
-// kinds are the ops that may stand where the maker is.
+// kinds are the ops that may be appended at the maker's position.
 func (g *verifiedMaker) kinds() []ir.Kind {
 	var out []ir.Kind
 	for _, k := range ir.Kinds() {
