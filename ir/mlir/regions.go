@@ -8,7 +8,7 @@ import (
 	"ppc/ir"
 )
 
-// loop is the whole of a while: operands, both regions. The regions share the
+// loop is the syntax of a while: operands, both regions. The regions share the
 // names of their arguments.
 type loop struct{ noAttrs }
 
@@ -68,7 +68,7 @@ func (loop) read(s *parser, st *state) {
 	}
 }
 
-// reduction is the whole of a reduce: operands in pairs, dimensions, and the
+// reduction is the syntax of a reduce: operands in pairs, dimensions, and the
 // region, which is named by its op alone where it is nothing but that.
 type reduction struct{}
 
@@ -207,7 +207,7 @@ func combinerOf(op *ir.Op) ir.Kind {
 	return body.Kind
 }
 
-// manualComputation is the whole of an sdy.manual_computation.
+// manualComputation is the syntax of an sdy.manual_computation.
 type manualComputation struct{}
 
 func (manualComputation) attrs() []string {
@@ -272,7 +272,7 @@ func shardingsText(op *ir.Op, name string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "#sdy.sharding_per_value<"), ">")
 }
 
-// named is the whole of an sdy.named_computation.
+// named is the syntax of an sdy.named_computation.
 type named struct{}
 
 func (named) attrs() []string { return []string{"in_shardings", "name", "out_shardings"} }

@@ -8,8 +8,8 @@ import (
 	"ppc/ir"
 )
 
-// constant is the whole of a constant: attributes and the literal, whose type
-// is the result's.
+// constant is the syntax of a constant: attributes and the literal, whose type is
+// the result's.
 type constant struct{}
 
 func (constant) attrs() []string { return []string{"value"} }
@@ -438,8 +438,8 @@ func (s *parser) types() (at int, ts []*ir.Type) {
 	return at, ts
 }
 
-// barrier is the whole of an optimization_barrier, whose results have the
-// types of its operands.
+// barrier is the syntax of an optimization_barrier, whose results have the types of
+// its operands.
 type barrier struct{ noAttrs }
 
 func (barrier) count(n *count)      { n.variadic = true }

@@ -6,7 +6,7 @@ import (
 	"ppc/ir"
 )
 
-// A meaning is what an attribute does to a program.
+// A meaning is the effect of an attribute on a program.
 type meaning uint8
 
 const (
@@ -23,9 +23,9 @@ type attrRow struct {
 	why     string // what the attribute says, and the cure; of unless and refused
 }
 
-// attrTable holds the attributes that XLA's front ends put on modules,
-// functions, parameters, results and ops, beyond those that are part of an op.
-// What is not here, and belongs to a dialect of XLA (see [ours]), is refused.
+// attrTable holds the attributes that XLA's front ends put on modules, functions,
+// parameters, results and ops, beyond those that are part of an op. An attribute
+// that is not listed, and belongs to a dialect of XLA (see [ours]), is refused.
 var attrTable = []attrRow{
 	// Of modules.
 	{"mhlo.num_partitions", read, ""},
@@ -66,8 +66,8 @@ var attrTable = []attrRow{
 	{"sdy.result_sharding_origins", harmless, ""},
 }
 
-// ours are the dialects whose attributes say what a program means: one that is
-// not in [attrTable] may change that.
+// ours are the dialects whose attributes affect the meaning of a program: one that
+// is not in [attrTable] may change it.
 var ours = []string{"mhlo.", "sdy.", "xla."}
 
 // rowOf is the row of an attribute; one of refused where the table should have
@@ -86,8 +86,8 @@ func rowOf(name string) attrRow {
 	return attrRow{name: name}
 }
 
-// frontendTable holds what XLA itself reads among the frontend attributes, a
-// dictionary of texts; a name that ends in a dot is all that begin with it.
+// frontendTable holds the frontend attributes, a dictionary of strings, that XLA
+// itself reads; a name that ends in a dot is all that begin with it.
 var frontendTable = []attrRow{
 	{"xla.sdy.original_func_name", harmless, ""},
 	{"xla.sdy.", refused, "a sharding of Shardy in the form in which XLA stores it; export the program with sdy.sharding attributes"},

@@ -14,8 +14,8 @@ var hostCalls = []string{
 	"InspectSharding",
 }
 
-// isHostCall reports whether op hands values to the host or takes them from
-// there, and what it is called.
+// isHostCall reports whether op passes values to or from the host, and the name of
+// the call.
 func isHostCall(op *ir.Op) (string, bool) {
 	target := op.Str("call_target_name")
 	if op.Kind == ir.CustomCall {
@@ -25,8 +25,8 @@ func isHostCall(op *ir.Op) (string, bool) {
 	return name, (name == "stablehlo.send" || name == "stablehlo.recv") && op.Bool("is_host_transfer")
 }
 
-// callbacks leaves out the callbacks to the host whose results nobody needs:
-// those that print. A token that one returns is the one that it takes.
+// callbacks removes the callbacks to the host whose results are unused, such as
+// prints. A token that one returns is replaced by the one that it takes.
 func (im *importer) callbacks() {
 	for _, f := range im.m.Funcs {
 		if f.Body == nil {

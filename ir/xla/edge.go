@@ -6,10 +6,10 @@ import (
 	"ppc/ir"
 )
 
-// edges makes the ops that Shardy puts on the parameters and call results of a
-// function while it propagates, which hand their operand on with a sharding,
-// constraints; one that says no sharding is its operand. Another op of Shardy
-// that the IR does not have is an error.
+// edges converts the data-flow edges that Shardy adds to the parameters and call
+// results of a function during propagation to constraints; one without a sharding
+// is replaced by its operand. Another op of Shardy that the IR does not have is an
+// error.
 func (im *importer) edges(f *ir.Func) {
 	sub := f.NewSubst()
 	var block func(b *ir.Block)

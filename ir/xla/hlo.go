@@ -8,12 +8,12 @@ import (
 	"ppc/ir"
 )
 
-// ImportHLO is [Import] for what HLO text says, which is the program of all
-// devices or, once XLA has partitioned it, of one: perDevice is which. XLA's
-// partitioner gives the entry a name that ends in _spmd, and what is scheduled
-// has been partitioned; the sharding of a parameter then only says where the
-// part is from. A program that is neither and has both shardings over several
-// devices and collectives is an error.
+// ImportHLO is [Import] for a module read from HLO text, which is the global
+// program or, after XLA's partitioner, the local one: perDevice says which. The
+// partitioner gives the entry a name that ends in _spmd, and scheduled modules have
+// been partitioned; the sharding of a parameter then only says what its shard is
+// of. A program that is neither and has both shardings over several devices and
+// collectives is an error.
 func ImportHLO(m *ir.Module, strict bool) (warnings diag.List, perDevice bool, err error) {
 	im := &importer{m: m, strict: strict}
 	if partitioned(m) || !im.distributed() {
@@ -61,7 +61,7 @@ func (t *text) distributes() bool {
 	return t.kind == manual || t.kind == unreduced
 }
 
-// dropShardings removes what HLO text says of shardings.
+// dropShardings removes the sharding attributes of HLO text.
 func dropShardings(m *ir.Module) {
 	drop := func(as *ir.Attrs) {
 		as.Delete("hlo.sharding")

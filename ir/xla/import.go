@@ -1,5 +1,6 @@
-// Package xla reads what XLA's front ends say of a program beside its ops: in
-// attributes of modules, functions, values and ops, and in custom calls.
+// Package xla reads the conventions of XLA's front ends that are not ops:
+// attributes of modules, functions, values and ops, and custom calls with a meaning
+// for the compiler.
 //
 //   - Shardings of GSPMD (mhlo.sharding, the custom calls Sharding,
 //     SPMDFullToShardShape and SPMDShardToFullShape) become Shardy's, on a mesh
@@ -38,12 +39,12 @@ call whose results nobody needs is left out: the numbers are the same, and nothi
 --strict every call is.`},
 }
 
-// Import makes m, a verified module, one that says all in ops and shardings of
-// the IR, and returns what it warns of. A module that has a mesh or a sharding
-// is the program of all devices, and has a mesh afterwards if there are several,
-// even where only what is left out named it. What changes the meaning of m and
-// cannot be read is an error, a [diag.List]; where strict, so is what would
-// only be warned of.
+// Import converts m, a verified module, to one that consists of ops and shardings
+// of the IR alone, and returns its warnings. A module that has a mesh or a sharding
+// is the global program, and has a mesh afterwards if there are several devices,
+// even if only removed attributes named it. An attribute or call that changes the
+// meaning of m and cannot be read is an error, a [diag.List]; if strict, warnings
+// are errors too.
 func Import(m *ir.Module, strict bool) (warnings diag.List, err error) {
 	im := &importer{m: m, strict: strict}
 	global := len(m.Meshes) > 0 || im.saysShardings()
@@ -133,7 +134,7 @@ func (im *importer) attributes(what string, o *ir.Origin, as ir.Attrs) {
 			im.errorf(o, "%s has the attribute %s: %s", what, a.Name, row.why)
 		}
 		if n, ok := a.Attr.(ir.Int); (a.Name == "mhlo.num_partitions" || a.Name == "mhlo.num_replicas") && (!ok || n.Value < 1) {
-			im.errorf(o, "%s has the attribute %s = %s, want a whole number of devices, at least 1", what, a.Name, a.Attr)
+			im.errorf(o, "%s has the attribute %s = %s, want a number of devices, at least 1", what, a.Name, a.Attr)
 		}
 		if text, ok := a.Attr.(ir.Str); ok && a.Name == "hlo.frontend_attributes" && strings.Contains(string(text), "xla.sdy.sharding") && !as.Has("hlo.sharding") {
 			im.errorf(o, "%s has the frontend attribute xla.sdy.sharding: %s", what, frontendRow("xla.sdy.sharding").why)

@@ -7,9 +7,10 @@ import (
 	"ppc/ir"
 )
 
-// GSPMD brackets what is per device: SPMDFullToShardShape hands in each device's
-// part of a value, SPMDShardToFullShape hands out what the parts make together.
-// What is computed from parts in between is the region of a manual computation.
+// GSPMD brackets manual regions by custom calls: SPMDFullToShardShape takes each
+// device's shard of a global value, SPMDShardToFullShape makes a global value of
+// the shards. The ops on shards in between become the region of a manual
+// computation.
 
 // manualRegions makes such brackets in f, in every block, manual computations.
 func (im *importer) manualRegions(f *ir.Func) {
@@ -27,7 +28,7 @@ func (im *importer) manualRegions(f *ir.Func) {
 	block(f.Body)
 }
 
-// A bracket is what becomes one manual computation.
+// A bracket is the ops that become one manual computation.
 type bracket struct {
 	ins, outs []*ir.Op // SPMDFullToShardShape, SPMDShardToFullShape
 	ops       []*ir.Op // in between
@@ -40,9 +41,9 @@ type brackets struct {
 	*importer
 	f    *ir.Func
 	all  []*bracket
-	of   map[*ir.Value]*bracket // of the values that are parts
+	of   map[*ir.Value]*bracket // of the values that are shards
 	home map[*ir.Op]*bracket    // of the ops that become part of one
-	at   map[*ir.Op]int         // where the ops of the block stand
+	at   map[*ir.Op]int         // the positions of the ops of the block
 	out  []*ir.Op
 	done map[*ir.Op]bool
 }
@@ -103,7 +104,7 @@ func (s *brackets) sort(op *ir.Op) {
 	case br == nil:
 		return
 	case op.Kind == ir.FuncReturn || op.Kind == ir.Return || op.Kind == ir.SdyReturn:
-		s.errorf(op.Origin, "%s returns what one device has of a value; hand it out by custom_call @%s", op.Name(), toFull)
+		s.errorf(op.Origin, "%s returns a shard of a value; make it global by custom_call @%s", op.Name(), toFull)
 		return
 	default:
 		br.ops = append(br.ops, op)
@@ -176,13 +177,13 @@ type manualOp struct {
 	body     *ir.Block
 }
 
-// side notes how a value is sharded that op hands in or out, of which each
-// device has part. It reports false after an error.
-func (s *brackets) side(m *manualOp, op *ir.Op, part, whole *ir.Value, to *ir.PerValue) bool {
-	d, around, err := s.outside(op, whole)
+// side records the sharding of a value that op passes into or out of a manual
+// computation, and whose shards are shard. It reports false after an error.
+func (s *brackets) side(m *manualOp, op *ir.Op, shard, global *ir.Value, to *ir.PerValue) bool {
+	d, around, err := s.outside(op, global)
 	var manual []ir.AxisRef
 	if err == nil {
-		manual, err = s.manualOf(part)
+		manual, err = s.manualOf(shard)
 	}
 	manual = slices.DeleteFunc(manual, func(r ir.AxisRef) bool { return slices.Contains(around, r) })
 	if err == nil && m.manual != nil && !slices.Equal(manual, m.manual) {
@@ -218,7 +219,7 @@ func (s *brackets) emit(br *bracket, m *manualOp) {
 	br.made = block.Ops
 }
 
-func (s *brackets) wholeMesh() []ir.AxisRef {
+func (s *brackets) fullMesh() []ir.AxisRef {
 	var axes []ir.AxisRef
 	for _, a := range s.mesh.Axes {
 		axes = append(axes, ir.Ax(a.Name))
@@ -226,7 +227,7 @@ func (s *brackets) wholeMesh() []ir.AxisRef {
 	return axes
 }
 
-// textOf is what the op that makes v says of how it is sharded, and that op.
+// textOf is the sharding annotation of v, as text, and the op that has it.
 func (s *brackets) textOf(v *ir.Value) (*text, *ir.Op, error) {
 	if v.Def == nil {
 		return nil, nil, nil
@@ -245,18 +246,18 @@ func (s *brackets) manualOf(v *ir.Value) ([]ir.AxisRef, error) {
 		return nil, err
 	}
 	if t != nil && t.kind == manual {
-		return s.wholeMesh(), nil
+		return s.fullMesh(), nil
 	}
 	if t == nil || t.kind != tiled || !t.has(manual) {
-		return nil, fmt.Errorf("the part that each device has wants the sharding {manual}, or one with last_tile_dims={manual}")
+		return nil, fmt.Errorf("the shard that each device has needs the sharding {manual}, or one with last_tile_dims={manual}")
 	}
 	_, axes, err := t.sharding(s.mesh, v.Type.Rank(), nil)
-	return s.whole(t, axes, err)
+	return s.fullAxes(t, axes, err)
 }
 
-// whole checks that axes, those of t that are manual, are whole axes of the
-// mesh, and sorts them.
-func (s *brackets) whole(t *text, axes []ir.AxisRef, err error) ([]ir.AxisRef, error) {
+// fullAxes checks that axes, those of t that are manual, are full axes of the mesh,
+// no sub-axes, and sorts them.
+func (s *brackets) fullAxes(t *text, axes []ir.AxisRef, err error) ([]ir.AxisRef, error) {
 	for _, a := range axes {
 		if a.Size != 0 && err == nil {
 			err = fmt.Errorf("%s is manual over a part of an axis of the mesh %s", t.spelling, meshText(s.mesh))
@@ -288,22 +289,22 @@ func (s *brackets) outside(op *ir.Op, v *ir.Value) (d *ir.Sharding, around []ir.
 		return opened(ir.Replicated(s.mesh.Name, v.Type.Rank()), open), nil, nil
 	case tiled:
 		d, around, err = t.sharding(s.mesh, v.Type.Rank(), open)
-		around, err = s.whole(t, around, err)
+		around, err = s.fullAxes(t, around, err)
 		return d, around, err
 	}
-	return nil, nil, fmt.Errorf("the whole value has the sharding %s, want one that tiles it", t.spelling)
+	return nil, nil, fmt.Errorf("the global value has the sharding %s, want one that tiles it", t.spelling)
 }
 
-// pull makes v, which op of a bracket uses and which is no part, in the region,
-// where no value from outside can be used: constants and what is computed from
-// them alone.
+// pull computes v, which op of a bracket uses and which is no shard, within the
+// region, which cannot capture values: it copies constants and ops on constants
+// alone.
 func (s *brackets) pull(b *ir.Builder, op *ir.Op, v *ir.Value, sub map[*ir.Value]*ir.Value) {
 	if sub[v] != nil || s.of[v] != nil && s.home[v.Def] != nil && !isCall(v.Def, toShard) {
 		return
 	}
 	def := v.Def
 	if def == nil || !def.Kind.Has(ir.Pure) && def.Kind != ir.Call && !isCall(def, constrains) || len(def.Regions) > 0 {
-		s.errorf(op.Origin, "%s uses a value of the whole program among what one device has; hand it in by custom_call @%s", op.Name(), toShard)
+		s.errorf(op.Origin, "%s uses a global value among shards; pass it in by custom_call @%s", op.Name(), toShard)
 		return
 	}
 	for _, x := range def.Operands {
@@ -314,8 +315,8 @@ func (s *brackets) pull(b *ir.Builder, op *ir.Op, v *ir.Value, sub map[*ir.Value
 	}
 }
 
-// put appends op after all that it uses. What is in a bracket stands in its
-// place.
+// put appends op after its operands' ops. For an op of a bracket that is the
+// bracket's manual computation.
 func (s *brackets) put(op *ir.Op) {
 	if br := s.home[op]; br != nil {
 		s.putBracket(br, op)
@@ -345,7 +346,7 @@ func (s *brackets) putUsed(vs []*ir.Value) {
 func (s *brackets) putBracket(br *bracket, at *ir.Op) {
 	switch br.state {
 	case 1:
-		s.errorf(at.Origin, "what one device has is used on both sides of a value of the whole program: this is no manual computation")
+		s.errorf(at.Origin, "shards are used before and after a global value that depends on them: this is no manual computation")
 		return
 	case 2:
 		return

@@ -9,12 +9,12 @@ import (
 )
 
 // XLA's shardings number devices and name no axes. The mesh of a program is the
-// coarsest one whose axes, or parts of them, tell where each device stands in
-// every sharding of the program.
+// coarsest one in whose axes and sub-axes every sharding of the program can be
+// written.
 
-// A digit is how far a device's place in the mesh tells where it stands: the
-// place, a number from 0 to n-1, divided by n/(pre*size), modulo size. Digits of
-// one place in which each pre is the pre*size of another are those of a grid.
+// A digit is a mixed-radix digit of a device's place in the mesh: the place, a
+// number from 0 to n-1, divided by n/(pre*size), modulo size. Digits in which each
+// pre is the pre*size of another are those of a grid.
 type digit struct{ pre, size int }
 
 // A layout is a tiling in digits of the place in the mesh: along each dimension
@@ -92,9 +92,9 @@ func (t *text) device0(i int) int {
 	return n
 }
 
-// listDigits finds, from the last digit of a place to the first, how a device's
-// coordinates among the tiles change with it. Devices that differ only in the
-// subgroup of replicas may stand in any order.
+// listDigits finds, from the last digit of a place to the first, the tile
+// coordinate that changes with it. Devices that differ only in the subgroup of
+// replicas may be in any order.
 func listDigits(t *text, order []int) ([][]digit, bool) {
 	n, at := product(t.tiles), t.places()
 	ignored := -1
@@ -171,9 +171,9 @@ func says(found [][]digit, coords [][]int) bool {
 // or as one of the shardings lists them, those without replicas first.
 func orders(all []*text) [][]int {
 	out := [][]int{nil}
-	for _, whole := range []bool{true, false} {
+	for _, full := range []bool{true, false} {
 		for _, t := range all {
-			if t.list != nil && whole == (len(t.groups) == 0) && !slices.ContainsFunc(out, func(o []int) bool { return slices.Equal(o, t.list) }) {
+			if t.list != nil && full == (len(t.groups) == 0) && !slices.ContainsFunc(out, func(o []int) bool { return slices.Equal(o, t.list) }) {
 				out = append(out, t.list)
 			}
 		}
@@ -207,9 +207,8 @@ func meshOf(all []*text, n int, name string) (*ir.Mesh, error) {
 	return nil, fmt.Errorf("no mesh has the devices in the order of both %s and %s; number the devices of all shardings by one grid", all[0].spelling, bad.spelling)
 }
 
-// axesOf is the coarsest grid of n places of which all layouts use whole axes,
-// or parts of axes where layouts divide the places in ways that exclude each
-// other.
+// axesOf is the coarsest grid of n places of which all layouts use full axes, or
+// sub-axes where the layouts' factorisations exclude each other.
 func axesOf(layouts []layout, n int) []ir.MeshAxis {
 	bounds := []int{1, n}
 	for _, l := range layouts {
@@ -221,12 +220,12 @@ func axesOf(layouts []layout, n int) []ir.MeshAxis {
 	}
 	slices.Sort(bounds)
 	bounds = slices.Compact(bounds)
-	whole := slices.DeleteFunc(slices.Clone(bounds), func(b int) bool {
+	common := slices.DeleteFunc(slices.Clone(bounds), func(b int) bool {
 		return slices.ContainsFunc(bounds, func(c int) bool { return b%c != 0 && c%b != 0 })
 	})
 	var axes []ir.MeshAxis
-	for i := 1; i < len(whole); i++ {
-		axes = append(axes, ir.MeshAxis{Name: fmt.Sprintf("axis_%d", i-1), Size: whole[i] / whole[i-1]})
+	for i := 1; i < len(common); i++ {
+		axes = append(axes, ir.MeshAxis{Name: fmt.Sprintf("axis_%d", i-1), Size: common[i] / common[i-1]})
 	}
 	if axes == nil {
 		axes = []ir.MeshAxis{{Name: "axis_0", Size: 1}}
@@ -234,7 +233,7 @@ func axesOf(layouts []layout, n int) []ir.MeshAxis {
 	return axes
 }
 
-// refs are digits as axes of mesh, or parts of axes.
+// refs is digits as axes or sub-axes of mesh.
 func refs(mesh *ir.Mesh, digits []digit) []ir.AxisRef {
 	var out []ir.AxisRef
 	for _, d := range digits {

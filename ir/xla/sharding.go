@@ -9,8 +9,8 @@ import (
 	"ppc/ir"
 )
 
-// sharded is where a program says a sharding: mhlo.sharding in StableHLO,
-// sharding in HLO text.
+// sharded is the attributes with a sharding: mhlo.sharding in StableHLO, sharding
+// in HLO text.
 var sharded = []string{"mhlo.sharding", "hlo.sharding"}
 
 // Custom calls of GSPMD.
@@ -146,7 +146,7 @@ func (im *importer) findMesh(o *ir.Origin, all []*text) *ir.Mesh {
 	return mesh
 }
 
-// function makes Shardy's of all that f says.
+// function converts all sharding attributes of f to Shardy's.
 func (im *importer) function(f *ir.Func) {
 	value := func(what string, t *ir.Type, as *ir.Attrs) *ir.Sharding {
 		s, name := shardingOf(*as)
@@ -158,7 +158,7 @@ func (im *importer) function(f *ir.Func) {
 			*as = nil
 		}
 		if f == im.m.Main() && im.texts[s].has(manual) {
-			im.errorf(f.Origin, "%s: %s is of values between SPMDFullToShardShape and SPMDShardToFullShape, where the program is of one device; say how the whole value is sharded", what, s)
+			im.errorf(f.Origin, "%s: %s is of values between SPMDFullToShardShape and SPMDShardToFullShape, where the program is local; state the sharding of the global value", what, s)
 			return nil
 		}
 		return im.of(what, f.Origin, im.texts[s], t, nil)
@@ -221,8 +221,8 @@ func (im *importer) op(op *ir.Op) {
 	}
 }
 
-// of is t as a sharding of a value of some type; nil where it says nothing of
-// where the value is.
+// of is t as a sharding of a value of type typ; nil if it does not constrain the
+// value.
 func (im *importer) of(what string, o *ir.Origin, t *text, typ *ir.Type, open []int) *ir.Sharding {
 	if t.kind == tuple && len(t.tuple) == 1 {
 		t = t.tuple[0]
@@ -282,7 +282,7 @@ func (im *importer) maximal(device int) string {
 	return name
 }
 
-// constraints makes the custom calls that say how their operand is sharded
+// constraints converts the custom calls that state the sharding of their operand to
 // constraints.
 func (im *importer) constraints(f *ir.Func) {
 	sub := f.NewSubst()
@@ -307,7 +307,8 @@ func (im *importer) constraints(f *ir.Func) {
 	block(f.Body)
 }
 
-// constraint is the operand of op, sharded as op says; nil after an error.
+// constraint is the operand of op, constrained to the sharding that op states; nil
+// after an error.
 func (im *importer) constraint(b *ir.Builder, op *ir.Op) *ir.Value {
 	s, name := shardingOf(op.Attrs)
 	if len(op.Operands) != 1 || len(op.Results) != 1 || !op.Operands[0].Type.Equal(op.Result().Type) || name == "" {

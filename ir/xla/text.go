@@ -9,9 +9,8 @@ import (
 	"ppc/ir"
 )
 
-// A text is what XLA's spelling of a sharding says: {replicated},
-// {maximal device=1}, {devices=[2,2]<=[4] last_tile_dim_replicate}, {manual},
-// or {{…}, {…}} of a tuple.
+// A text is a sharding in XLA's text form: {replicated}, {maximal device=1},
+// {devices=[2,2]<=[4] last_tile_dim_replicate}, {manual}, or {{…}, {…}} of a tuple.
 type text struct {
 	spelling string
 	kind     textKind
@@ -45,7 +44,7 @@ var subgroups = map[string]textKind{"replicated": replicated, "manual": manual, 
 // maxDevices bounds the devices that a sharding numbers.
 const maxDevices = 1 << 20
 
-// parse reads a sharding. An error says what is wrong in it.
+// parse reads a sharding in XLA's text form.
 func parse(s string) (t *text, err error) {
 	r := &reader{src: s}
 	defer func() {
@@ -325,7 +324,7 @@ func (r *reader) named(t *text) {
 
 func (r *reader) namedAxes(t *text, word string) {
 	if !r.accept("=") {
-		t.kind, t.named = subgroups[word], nil // of the whole value
+		t.kind, t.named = subgroups[word], nil // of the global value
 		return
 	}
 	by := ""

@@ -42,8 +42,8 @@ func sameTiles(t *testing.T, mesh *ir.Mesh, p *text) {
 	}
 	for device, place := range p.places() {
 		for d, n := range slices.Backward(p.tiles) {
-			if d < rank && s.Part(mesh, device, d) != place%n {
-				t.Fatalf("%s on %s: device %d has part %d of dimension %d, want %d", p.spelling, meshText(mesh), device, s.Part(mesh, device, d), d, place%n)
+			if d < rank && s.ShardIndex(mesh, device, d) != place%n {
+				t.Fatalf("%s on %s: device %d has part %d of dimension %d, want %d", p.spelling, meshText(mesh), device, s.ShardIndex(mesh, device, d), d, place%n)
 			}
 			place /= n
 		}
