@@ -6,11 +6,11 @@ import (
 	"ppc/ir"
 )
 
-// forPartitioners makes m, a global program, one that other partitioners take.
-// A carry that every iteration hands on as it got it becomes a value that the
-// loop captures: XLA takes such carries off a loop and then finds too many
-// shardings on it. Permissions to combine later, which are ppc's own, go, and so
-// does how a sum with zeros lies; see [forgetFolded].
+// forPartitioners makes m, a global program, one that other partitioners accept. A
+// loop-invariant carry becomes a value that the loop captures: XLA removes such
+// carries from a loop, which then has one sharding too many. Constraints that only
+// permit a later reduction, which are ppc's own, are removed, and so are the
+// shardings of sums with zeros; see [forgetFolded].
 func forPartitioners(m *ir.Module) {
 	permissions := !anyUnreduced(m)
 	for _, f := range m.Funcs {
@@ -24,7 +24,7 @@ func forPartitioners(m *ir.Module) {
 		capture(f, f.Body, s)
 		for id := range s {
 			if s[id] != nil {
-				s[id] = standsFor(s, s[id])
+				s[id] = resolved(s, s[id])
 			}
 		}
 		s.ApplyBlock(f.Body)
@@ -32,10 +32,10 @@ func forPartitioners(m *ir.Module) {
 	}
 }
 
-// forgetFolded takes the sharding off what may fold to one of several results of
-// an op, as x + 0 does: XLA folds it, and then writes its sharding on the op that
-// made x, for all of whose results it takes it. An elementwise op of several
-// operands folds, if to anything, to the one that is no constant.
+// forgetFolded removes the sharding of values that may fold to one of several
+// results of an op, as x + 0 does: XLA folds them, moves the sharding to the op
+// that defines x, and applies it to all results of that. An elementwise op of
+// several operands can only fold to the one that is no constant.
 func forgetFolded(f *ir.Func) {
 	several := make([]bool, f.NumIDs()) // by ID: one of several results, or folds to one
 	f.Body.Walk(func(op *ir.Op) {
@@ -64,9 +64,10 @@ func constants(vs []*ir.Value) bool {
 	})
 }
 
-// anyUnreduced reports whether some value of m is what several devices have,
-// combined: it comes in so, or an op makes it so. Where there is none, unreduced
-// axes of a constraint are a permission, and others take them for a statement.
+// anyUnreduced reports whether some value of m is unreduced: a parameter, or the
+// result of an op that says so. If there is none, unreduced axes of a constraint
+// only permit a later reduction, which other partitioners would take for a
+// requirement.
 func anyUnreduced(m *ir.Module) bool {
 	unreduced := func(s *ir.Sharding) bool { return s != nil && len(s.Unreduced) > 0 }
 	found := false
@@ -113,10 +114,10 @@ func reduceAll(f *ir.Func) {
 	})
 }
 
-// capture takes the carries that never change off the loops of b, and notes in
-// s what stands for them; those of inner loops first, which may be all that
-// changes one of an outer loop. Where such a carry lies otherwise than what it is,
-// the loop captures that resharded.
+// capture removes loop-invariant carries from the loops of b, and records in s the
+// values that replace them; those of inner loops first, which may be all that
+// changes one of an outer loop. If such a carry is sharded otherwise than its
+// initial value, the loop captures the initial value resharded.
 func capture(f *ir.Func, b *ir.Block, s ir.Subst) {
 	var out []*ir.Op
 	for _, op := range b.Ops {
@@ -131,8 +132,8 @@ func capture(f *ir.Func, b *ir.Block, s ir.Subst) {
 	b.Ops = out
 }
 
-// standsFor is what stands for v in the end.
-func standsFor(s ir.Subst, v *ir.Value) *ir.Value {
+// resolved is the value that finally replaces v in s.
+func resolved(s ir.Subst, v *ir.Value) *ir.Value {
 	for s.Of(v) != v {
 		v = s.Of(v)
 	}
@@ -147,7 +148,7 @@ func captured(f *ir.Func, op *ir.Op, s ir.Subst) []*ir.Op {
 	kept := 0
 	keep := func(vs []*ir.Value, i int) { vs[kept] = vs[i] }
 	for i, r := range op.Results {
-		if standsFor(s, yield.Operands[i]) != body.Args[i] || !r.Type.IsTensor() {
+		if resolved(s, yield.Operands[i]) != body.Args[i] || !r.Type.IsTensor() {
 			keep(op.Operands, i)
 			keep(op.Results, i)
 			keep(cond.Args, i)
@@ -156,7 +157,7 @@ func captured(f *ir.Func, op *ir.Op, s ir.Subst) []*ir.Op {
 			kept++
 			continue
 		}
-		v := standsFor(s, op.Operands[i])
+		v := resolved(s, op.Operands[i])
 		if r.Sharding != nil && !v.Sharding.SameLayout(r.Sharding) {
 			v = before.Emit(ir.ShardingConstraint, []*ir.Value{v}, ir.AttrsOf(ir.NamedAttr{Name: "sharding", Attr: r.Sharding}), nil, nil).Result()
 			v.Sharding = r.Sharding

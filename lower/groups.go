@@ -1,6 +1,5 @@
-// Package lower is what happens to a per-device program after the passes:
-// here, its text for other compilers, StableHLO with the devices of collectives
-// listed. Package lower/hlo prints HLO.
+// Package lower prints programs for other compilers: as StableHLO, with the devices
+// of collectives listed. Package lower/hlo prints HLO.
 //
 // It imports ir and ir/mlir only.
 package lower
@@ -23,7 +22,7 @@ func Digits(mesh *ir.Mesh, axes []ir.AxisRef) (dims, perm []int, numbers bool) {
 	for _, r := range axes {
 		numbers = numbers && mesh.Digits(r) != nil
 	}
-	var bounds []int // by axis: where its part over slices ends
+	var bounds []int // by axis: the size of its sub-axis over slices
 	stride := mesh.Stride
 	if numbers {
 		bounds, stride = mesh.Slices(), mesh.DeviceStride
@@ -94,16 +93,17 @@ func CheckAxes(mesh *ir.Mesh, axes ...ir.AxisRef) error {
 			if r.Overlaps(s) {
 				return fmt.Errorf("axis %s is named twice", r)
 			}
-			if r.Name == s.Name && !disjointCut(r, s) && !disjointCut(s, r) {
-				return fmt.Errorf("%s and %s do not cut axis %q the same way", s, r, r.Name)
+			if r.Name == s.Name && !disjointSplit(r, s) && !disjointSplit(s, r) {
+				return fmt.Errorf("%s and %s do not split axis %q the same way", s, r, r.Name)
 			}
 		}
 	}
 	return nil
 }
 
-// disjointCut reports whether the sub-axis s can be cut off before r.
-func disjointCut(r, s ir.AxisRef) bool { return r.Pre%(s.Pre*s.Size) == 0 }
+// disjointSplit reports whether an axis can be split before r so that s is in the
+// major sub-axis.
+func disjointSplit(r, s ir.AxisRef) bool { return r.Pre%(s.Pre*s.Size) == 0 }
 
 // Groups is the groups of devices that differ only along axes, each in the
 // order of the axes, and the groups in the order of their first devices.

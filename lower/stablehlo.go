@@ -8,8 +8,8 @@ import (
 )
 
 // ExpandGroups turns every [ir.MeshAxes], [ir.AxisShift] and [ir.AxisMove] of m
-// into the list of devices that it stands for. Each such attribute costs as
-// much as m has devices: it is for text that is read by others.
+// into the list of devices that it denotes. Each such attribute costs as much as m
+// has devices: it is for text that is read by others.
 func ExpandGroups(m *ir.Module) error {
 	var err error
 	for _, f := range m.Funcs {
@@ -31,7 +31,7 @@ func ExpandGroups(m *ir.Module) error {
 	return err
 }
 
-// expand returns the list that a stands for, or nil where it stands for itself.
+// expand returns the list that a denotes, or nil if a is no such attribute.
 func expand(m *ir.Module, a ir.Attr) (*ir.Literal, error) {
 	switch v := a.(type) {
 	case ir.MeshAxes:
@@ -164,8 +164,8 @@ func listed(mesh *ir.Mesh) *ir.Mesh {
 	return &c
 }
 
-// isOwn reports whether an op or attribute is of a dialect that nobody else
-// knows: pp, or hlo, what was read from HLO and has no form in StableHLO.
+// isOwn reports whether an op or attribute is of a dialect of ppc's own: pp, or
+// hlo, what was read from HLO and has no form in StableHLO.
 func isOwn(name string) bool {
 	return strings.HasPrefix(name, "pp.") || strings.HasPrefix(name, "hlo.")
 }

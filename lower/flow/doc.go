@@ -1,4 +1,4 @@
-// Package flow says where values go in a per-device program: who reads them,
-// what is chosen from what, through loops and branches, and how often loops
-// run. What reads programs shares it: package stats and package lint.
+// Package flow is the data-flow analysis of local programs that packages stats and
+// lint have in common: uses of values, slices of weights followed through loops and
+// branches, and trip counts of loops.
 package flow

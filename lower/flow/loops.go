@@ -9,8 +9,8 @@ import (
 	"ppc/ir"
 )
 
-// A Count is a number of executions; Unknown where a loop around runs as long
-// as its data says.
+// A Count is a number of executions; Unknown if the trip count of a loop around
+// depends on data.
 type Count int
 
 // Unknown is the Count that cannot be read off the program.
@@ -52,9 +52,9 @@ func Invariant(op *ir.Op, i int) bool {
 }
 
 // TripCount reads how often the body of a while runs: its condition compares a
-// carry, which begins at a constant and to which every iteration adds a
-// constant, with a constant. XLA's optimised modules have that in fusions, and
-// say the number. Anything else is Unknown.
+// carry, which begins at a constant and to which every iteration adds a constant,
+// with a constant. XLA's optimised modules have that in fusions, and state
+// known_trip_count. Anything else is Unknown.
 func TripCount(op *ir.Op) Count {
 	if n := saidTripCount.FindStringSubmatch(op.Attrs.Str("hlo.backend_config")); n != nil {
 		if trips, err := strconv.Atoi(n[1]); err == nil {
@@ -73,7 +73,7 @@ func TripCount(op *ir.Op) Count {
 	if limit <= first {
 		return 0
 	}
-	if limit-first < 0 { // further apart than an int says
+	if limit-first < 0 { // the difference overflows
 		return Unknown
 	}
 	return Count((limit-first-1)/step + 1)

@@ -6,10 +6,10 @@ import (
 	"ppc/ir"
 )
 
-// Uses says who reads the values of a function, and what stands where.
+// Uses is the uses of the values of a function, and the blocks that its ops are in.
 type Uses struct {
 	Of    map[*ir.Value][]*ir.Op // each once, in program order
-	In    map[*ir.Op]*ir.Block   // the block that an op stands in
+	In    map[*ir.Op]*ir.Block   // the block that an op is in
 	Owner map[*ir.Block]*ir.Op   // the op whose region a block is
 }
 
@@ -35,8 +35,8 @@ func (u *Uses) block(b *ir.Block) {
 	}
 }
 
-// LaterLoop is the first loop that reads v, what is chosen from it, or what
-// the loops around hand out of it; nil where none does.
+// LaterLoop is the first loop that reads v, a slice of it, or a result of a loop
+// around that is computed so from it; nil if there is none.
 func (u *Uses) LaterLoop(v *ir.Value) *ir.Op {
 	seen := map[*ir.Value]bool{v: true}
 	for work := []*ir.Value{v}; len(work) > 0; work = work[1:] {
@@ -63,7 +63,7 @@ func (u *Uses) LaterLoop(v *ir.Value) *ir.Op {
 	return nil
 }
 
-// Beside is op, or the op around it, that stands in the block that defines v.
+// Beside is op, or the op around it that is in the block that defines v.
 func (u *Uses) Beside(op *ir.Op, v *ir.Value) *ir.Op {
 	home := v.Block
 	if v.Def != nil {

@@ -6,10 +6,10 @@ import (
 	"ppc/ir"
 )
 
-// Moves reports whether the results of op are chosen from v, one of its
-// operands: what such an op makes of a weight is that weight or a part of it, in
-// another order or at another place. A lookup by index tensors (gather) is none,
-// since it makes activations of an embedding table.
+// Moves reports whether the results of op consist of elements of v, one of its
+// operands: applied to a weight such an op, a slice, transpose or collective, gives
+// that weight or a slice of it. A gather by index tensors does not count, since its
+// result is activations, looked up in an embedding table.
 func Moves(op *ir.Op, v *ir.Value) bool {
 	return slices.ContainsFunc(op.Moves(), func(i int) bool { return op.Operands[i] == v })
 }
@@ -32,17 +32,17 @@ func Moved(op *ir.Op, v *ir.Value) []*ir.Value {
 	return out
 }
 
-// Weights says of the values of a function which are chosen from a parameter
-// that is a weight, and which of these are whole again.
+// Weights is the values of a function that are slices of a weight parameter, and
+// those of them that have been all-gathered.
 type Weights struct {
 	Of       map[*ir.Value]*ir.Value // the parameter
-	Gathered map[*ir.Value]bool      // all-gathers of weights, or of parts of them, and what is chosen from those
+	Gathered map[*ir.Value]bool      // all-gathers of weights, or of slices of them, and slices of those
 }
 
-// WeightsOf follows the weights of f through loops and branches. One walk over
-// the function collects which value goes where; a second follows the edges. What
-// is chosen from something else too, neither a weight nor a constant that stands
-// in for one, is no weight: the second walk is repeated without it.
+// WeightsOf follows the weights of f through loops and branches. One walk over the
+// function collects which value goes where; a second follows the edges. A value
+// that may also be taken from something else, neither a weight nor a constant, is
+// no weight: the second walk is repeated without it.
 func WeightsOf(m *ir.Module, f *ir.Func) *Weights {
 	g := edges{to: make(map[*ir.Value][]edge), from: make(map[*ir.Value][]*ir.Value)}
 	g.block(f.Body)
@@ -67,7 +67,7 @@ func WeightsOf(m *ir.Module, f *ir.Func) *Weights {
 	}
 }
 
-// follow is what is chosen from params, by edges that do not lead to other.
+// follow is the values reached from params by edges that do not lead to other.
 func (g *edges) follow(params []*ir.Value, other map[*ir.Value]bool) *Weights {
 	w := &Weights{Of: make(map[*ir.Value]*ir.Value), Gathered: make(map[*ir.Value]bool)}
 	for _, p := range params {
@@ -76,14 +76,14 @@ func (g *edges) follow(params []*ir.Value, other map[*ir.Value]bool) *Weights {
 	for work := slices.Clone(params); len(work) > 0; work = work[1:] {
 		v := work[0]
 		for _, e := range g.to[v] {
-			whole := w.Gathered[v] || e.gathers
-			if other[e.to] || w.Of[e.to] != nil && (w.Gathered[e.to] || !whole) {
+			gathered := w.Gathered[v] || e.gathers
+			if other[e.to] || w.Of[e.to] != nil && (w.Gathered[e.to] || !gathered) {
 				continue
 			}
 			if w.Of[e.to] == nil {
 				w.Of[e.to] = w.Of[v]
 			}
-			if whole {
+			if gathered {
 				w.Gathered[e.to] = true
 			}
 			work = append(work, e.to)

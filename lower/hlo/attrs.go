@@ -108,7 +108,7 @@ func (p *parser) common(in *instrText, row *row, as *ir.Attrs) {
 	}
 }
 
-// origin is where in stands and where its metadata say that it comes from.
+// origin is the position of in and the source position in its metadata.
 func (p *parser) origin(in *instrText) *ir.Origin {
 	o := new(ir.Origin)
 	for _, a := range in.attrs {

@@ -331,8 +331,8 @@ func (b *body) find(in *instrText, name string) *attrText {
 	return nil
 }
 
-// region builds the computation that attribute name of in names into a block.
-// args are what its parameters stand for; nil makes them arguments of the
+// region builds the computation that attribute name of in names into a block. args
+// are the values that its parameters are bound to; nil makes them arguments of the
 // block.
 func (b *body) region(in *instrText, name string, args []*node) *ir.Block {
 	a := b.find(in, name)
@@ -571,9 +571,9 @@ func allDevices(m *ir.Module, row *row, attrs *ir.Attrs) {
 	}
 }
 
-// exchanges completes the attributes of an all-to-all, which cuts and joins
-// along one dimension as often as its groups have devices. It reports false
-// for the form that has an operand for each device.
+// exchanges completes the attributes of an all-to-all, which splits and
+// concatenates along one dimension into as many slices as its groups have devices.
+// It reports false for the form that has an operand for each device.
 func exchanges(m *ir.Module, attrs *ir.Attrs, operands int, result *ir.Type) bool {
 	if !attrs.Has("split_dimension") || result.Kind == ir.TupleType || operands != 1 {
 		return false

@@ -139,9 +139,9 @@ func checkConstraints(in *instrText, text string) error {
 	return nil
 }
 
-// checkAsync reports what is wrong with the second or third part of an
-// operation that is split in time: it takes the first part, through whatever
-// hands that on, and says the same of it.
+// checkAsync reports what is wrong with the update or done of an asynchronous
+// operation: its operand is the start, or an update of it, with the same
+// attributes.
 func (b *body) checkAsync(in *instrText, operands []*node) {
 	start := strings.HasSuffix(in.opcode, "-start")
 	op, split := wrapped(in.opcode)

@@ -8,9 +8,8 @@ import (
 	"ppc/ir"
 )
 
-// A computation is one HLO computation while it is printed: an instruction a
-// line. The computations that it calls are printed when it comes to the call,
-// and stand before it.
+// A computation is one HLO computation while it is printed: an instruction a line.
+// The computations that it calls are printed at the call, and precede it.
 type computation struct {
 	*printer
 	names  *namer // of instructions
@@ -148,8 +147,8 @@ func (c *computation) use(v *ir.Value) instruction {
 	return in
 }
 
-// repeated reports whether v is printed again in every computation that uses
-// it, rather than handed in.
+// repeated reports whether v is printed in every computation that uses it, rather
+// than passed in.
 func repeated(v *ir.Value) bool {
 	return v.Def != nil && v.Def.Kind == ir.Constant && len(v.Def.Literal("value").Data) <= v.Type.Elem.Size()
 }

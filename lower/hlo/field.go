@@ -12,8 +12,8 @@ import (
 	"ppc/lower"
 )
 
-// A field is one attribute of an instruction: its name, and how its value
-// stands in the attributes of the op. print returns "" where the field is left
+// A field is one attribute of an instruction: its name, and how its value is
+// represented in the attributes of the op. print returns "" where the field is left
 // out; parse sets what print reads.
 type field struct {
 	name     string
@@ -35,7 +35,7 @@ func must(f field) field {
 	return f
 }
 
-// absent is f with what stands for an attribute that no field sets.
+// absent is f with the value of an attribute that no field sets.
 func absent(f field, attr string, a ir.Attr) field {
 	f.absent = &ir.NamedAttr{Name: attr, Attr: a}
 	return f
@@ -545,7 +545,7 @@ func parseInts(text string) ([]int, error) {
 	return xs, nil
 }
 
-// elements cuts a text in braces at the commas that are in no other brackets.
+// elements splits a text in braces at the commas that are in no other brackets.
 func elements(text string) ([]string, error) {
 	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
 		return nil, fmt.Errorf("want a list in braces, found %s", text)

@@ -87,10 +87,10 @@ func (c *computation) barrier(op *ir.Op, row *row) {
 	c.instruction(op, row, []instruction{c.tuple(op.Operands)})
 }
 
-// allToAll appends an all_to_all. HLO's joins the parts along the dimension
-// that it cuts; where the op wants them along another, that dimension becomes
-// (parts, size), and parts moves in front of the other: one reshape to cut it
-// off, one transpose to move it, one reshape to join it.
+// allToAll appends an all_to_all. HLO's concatenates along the dimension that it
+// splits; where the op concatenates along another, the split dimension becomes (n,
+// size), and n moves in front of the other: one reshape to split, one transpose to
+// move, one reshape to merge.
 func (c *computation) allToAll(op *ir.Op, row *row) {
 	split, concat, n := op.Int("split_dimension"), op.Int("concat_dimension"), op.Int("split_count")
 	operands := c.operands(op.Operands)
@@ -109,10 +109,10 @@ func (c *computation) allToAll(op *ir.Op, row *row) {
 	}
 	attrs := c.fields(op, row) + c.metadata(op)
 	in := c.emit(row.opcode, t, row.opcode, operands, attrs)
-	cut := slices.Clone(t.Shape)
-	cut[split] /= n
-	cut = slices.Insert(cut, split, n)
-	in = c.emit("reshape", t.WithShape(cut...), "reshape", []instruction{in}, "")
+	sizes := slices.Clone(t.Shape)
+	sizes[split] /= n
+	sizes = slices.Insert(sizes, split, n)
+	in = c.emit("reshape", t.WithShape(sizes...), "reshape", []instruction{in}, "")
 	var perm, moved []int
 	for d := range t.Shape {
 		if d == concat {
@@ -124,7 +124,7 @@ func (c *computation) allToAll(op *ir.Op, row *row) {
 		perm = append(perm, d)
 	}
 	for _, d := range perm {
-		moved = append(moved, cut[d])
+		moved = append(moved, sizes[d])
 	}
 	in = c.emit("transpose", t.WithShape(moved...), "transpose", []instruction{in}, ", dimensions="+braced(perm))
 	v := op.Result()
@@ -232,8 +232,8 @@ func (c *computation) unknown(op *ir.Op) {
 	c.results(op, opcode, c.operands(op.Operands), attrs.String())
 }
 
-// argumentAttr is the attribute of an unknown op that keeps what stands in the
-// place of operands.
+// argumentAttr is the attribute of an unknown op that keeps a text in the place of
+// operands.
 const argumentAttr = "argument"
 
 func (c *computation) callees(op *ir.Op, list ir.Array) string {

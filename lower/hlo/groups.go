@@ -31,9 +31,9 @@ func groupsText(mesh *ir.Mesh, axes []ir.AxisRef) string {
 	return iota
 }
 
-// iotaText cuts the mesh into digits, major first, and puts those of axes
-// last: counting in the new order visits the groups one after the other.
-// Digits that stay neighbours are one.
+// iotaText splits the mesh into digits, major first, and puts those of axes last:
+// counting in the new order visits the groups one after the other. Digits that stay
+// neighbours are merged.
 func iotaText(mesh *ir.Mesh, axes []ir.AxisRef) (string, bool) {
 	dims, perm, ok := lower.Digits(mesh, axes)
 	if !ok {
@@ -122,8 +122,8 @@ func rows(l *ir.Literal) [][]int {
 	return out
 }
 
-// maxDevices bounds the devices that groups may name, so that a short text
-// cannot stand for a long list.
+// maxDevices bounds the devices that groups may name, so that a short text cannot
+// denote a long list.
 const maxDevices = 1 << 20
 
 // parseGroups reads replica groups: lists, the iota form, or axes of a mesh.
@@ -215,9 +215,9 @@ func ofDevices(m *ir.Module, n int) bool {
 	return n%replicas == 0 && n/replicas == partitions || replicas == 1 && partitions == 1
 }
 
-// gridOf is the mesh of which the groups of the given size are axes, if there
-// is one: the last dimensions in permuted order, one of them cut in two where
-// they hold too much. The others must be in order.
+// gridOf is the mesh of which the groups of the given size are axes, if there is
+// one: the last dimensions in permuted order, one of them split in two where they
+// are too large. The others must be in order.
 func gridOf(dims, perm []int, size int) (*ir.Mesh, []ir.AxisRef, bool) {
 	first := len(perm)
 	for n := size; n > 1; {
@@ -232,17 +232,17 @@ func gridOf(dims, perm []int, size int) (*ir.Mesh, []ir.AxisRef, bool) {
 		}
 		dims = slices.Insert(slices.Clone(dims), d+1, n)
 		dims[d] /= n
-		cut := make([]int, 0, len(perm)+1)
+		split := make([]int, 0, len(perm)+1)
 		for i, p := range perm {
 			if p > d {
 				p++
 			}
-			cut = append(cut, p)
+			split = append(split, p)
 			if i == first {
-				cut = append(cut, d+1)
+				split = append(split, d+1)
 			}
 		}
-		perm = cut
+		perm = split
 		first++
 		break
 	}

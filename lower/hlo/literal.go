@@ -116,7 +116,7 @@ func parseLiteral(t *ir.Type, text string) (*ir.Literal, error) {
 	if s.peek() == '{' || t.Rank() == 0 {
 		r.read(t.Shape)
 	} else {
-		r.element() // stands for all
+		r.element() // a splat
 		if t.NumElements() == 0 && s.err == nil {
 			s.fail("want {}, which has no elements")
 		}

@@ -56,13 +56,13 @@ func (u *unfuser) converted(op *ir.Op, opcode string) bool {
 	if t.Elem.IsFloat() {
 		made = t.WithElem(wide)
 	}
-	whole := u.whole(&outer, kind, []*ir.Type{made}, made)
-	if whole == nil || !infers(whole, made) {
+	full := u.synchronous(&outer, kind, []*ir.Type{made}, made)
+	if full == nil || !infers(full, made) {
 		u.out.Ops = u.out.Ops[:before]
 		return false
 	}
-	u.out.Ops = append(u.out.Ops, whole)
-	u.replace(op, b.Convert(whole.Result(), t.Elem))
+	u.out.Ops = append(u.out.Ops, full)
+	u.replace(op, b.Convert(full.Result(), t.Elem))
 	return true
 }
 

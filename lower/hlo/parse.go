@@ -212,8 +212,9 @@ func (p *parser) entryLayout(a attrText) error {
 	return nil
 }
 
-// aliases reads { {0}: (1, {}, may-alias) }. Pairs of a whole parameter and a
-// result become attributes of the parameters, others are kept as text.
+// aliases reads { {0}: (1, {}, may-alias) }. Pairs of a parameter, not an element
+// of one, and a result become attributes of the parameters, others are kept as
+// text.
 func (p *parser) aliases(text *moduleText, main *ir.Func) {
 	i := slices.IndexFunc(text.attrs, func(a attrText) bool { return a.name == "input_output_alias" })
 	if i < 0 {
@@ -227,8 +228,8 @@ func (p *parser) aliases(text *moduleText, main *ir.Func) {
 	}
 	params := main.Params()
 	for _, al := range pairs {
-		whole := len(al.output) == 1 || len(al.output) == 0 && len(main.Results) == 1
-		if !whole || len(al.paramIndex) > 0 || al.must || al.param < 0 || al.param >= len(params) {
+		plain := len(al.output) == 1 || len(al.output) == 0 && len(main.Results) == 1
+		if !plain || len(al.paramIndex) > 0 || al.must || al.param < 0 || al.param >= len(params) {
 			p.m.Attrs.Set("hlo.input_output_alias", ir.Str(a.text))
 			return
 		}

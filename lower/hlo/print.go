@@ -206,7 +206,7 @@ func (n *namer) unique(want string) string {
 // typeNames are the names of element types, which XLA takes for nothing else.
 var typeNames = regexp.MustCompile(`^(pred|token|opaque|[su](1|2|4|8|16|32|64)|b?f16|f32|f64|c64|c128|f[48]e\w+)$`)
 
-// sanitise replaces what may not stand in an HLO name by an underscore, and
+// sanitise replaces characters that an HLO name may not have by an underscore, and
 // appends one to what is a type.
 func sanitise(s string) string {
 	letter := func(c byte) bool { return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }

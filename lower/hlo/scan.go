@@ -21,7 +21,7 @@ type scanner struct {
 	end  int // where the text ends
 	err  *diag.Diagnostic
 
-	depth int // of computations that stand in attributes
+	depth int // of computations in attributes
 
 	lines []int // where the lines begin, as far as anybody asked
 }

@@ -35,7 +35,7 @@ type (
 		attrs    []attrText
 	}
 	// An operandText is a name, with the elements of tuples to take, or an
-	// instruction that stands in the operand's place.
+	// instruction in place of the operand.
 	operandText struct {
 		shape  *shape
 		name   string

@@ -26,9 +26,9 @@ import (
 // What calls itself, or would become longer than any program is, is an error.
 func Unfuse(m *ir.Module) (*ir.Module, error) { return unfuse(m, false) }
 
-// Runnable is Unfuse for running: a bitcast between layouts moves elements, so
-// that each stands where the numbers that it is read as do. What nothing calls
-// is gone; an instruction that has no numbers to run with is an error.
+// Runnable is Unfuse for running: a bitcast between layouts becomes the ops that
+// move elements to their places in the result's layout. Computations that are not
+// called are removed; an instruction that cannot be executed is an error.
 func Runnable(m *ir.Module) (*ir.Module, error) { return unfuse(m, true) }
 
 func unfuse(m *ir.Module, exact bool) (*ir.Module, error) {
@@ -97,7 +97,7 @@ type unfuser struct {
 	f      *ir.Func
 	kinds  map[string]ir.Kind
 	out    *ir.Block
-	sub    map[*ir.Value]*ir.Value   // what stands for a value
+	sub    map[*ir.Value]*ir.Value   // the value that replaces each
 	tuples map[*ir.Value][]*ir.Value // the elements of those that are known
 	active []string                  // functions being inlined
 	ops    int
@@ -127,7 +127,7 @@ func (u *unfuser) block(b *ir.Block) {
 	u.out = around
 }
 
-// op puts op, or what it stands for, at the end of the block.
+// op appends op, or the ops that replace it, to the block.
 func (u *unfuser) op(op *ir.Op) {
 	if u.ops++; u.ops > u.limit && u.err == nil {
 		u.err = fmt.Errorf("with its calls inlined the program has more than %d ops", u.limit)
@@ -176,8 +176,7 @@ func (u *unfuser) results(ret *ir.Op) {
 	ret.Operands, u.f.Results = vs, rs
 }
 
-// replace makes v stand for the one result of op, whose name it takes if it
-// has none.
+// replace replaces the one result of op by v, which takes its name if it has none.
 func (u *unfuser) replace(op *ir.Op, v *ir.Value) {
 	u.sub[op.Result()] = v
 	if v.Name == "" {
@@ -279,8 +278,7 @@ func within(o, around *ir.Origin) *ir.Origin {
 // time.
 var passed = []string{"add-dependency", "copy", "domain"}
 
-// unknown puts what op stands for in its place. It reports false where op
-// stands for itself.
+// unknown replaces op by the ops that it denotes. It reports false if op is kept.
 func (u *unfuser) unknown(op *ir.Op) bool {
 	opcode, ok := strings.CutPrefix(op.Spelling, "hlo.")
 	if !ok || len(op.Results) != 1 {
@@ -311,10 +309,10 @@ func (u *unfuser) unknown(op *ir.Op) bool {
 	return true
 }
 
-// splitOp puts one part of an operation that is split in time in its place:
-// the whole where it starts, and nothing where it goes on and where it is done.
-// What lies between is a tuple of operands, results and contexts, in this
-// order; a copy has its result first, and an all-reduce that alone.
+// splitOp replaces one part of an asynchronous operation: the start by the full
+// operation, the update and done by its results. The value between is a tuple of
+// operands, results and contexts, in this order; a copy has its result first, and
+// an all-reduce that alone.
 func (u *unfuser) splitOp(op *ir.Op, base, part string) bool {
 	t, at := op.Result().Type, 1
 	if base == "copy" {
@@ -369,8 +367,8 @@ func (u *unfuser) splitOp(op *ir.Op, base, part string) bool {
 	return true
 }
 
-// started are the results, of type t, of the whole operation of which op is
-// the start; nil where it has no form.
+// started are the results, of type t, of the operation that op starts; nil where it
+// has no form.
 func (u *unfuser) started(op *ir.Op, base string, t *ir.Type) []*ir.Value {
 	for _, callee := range []string{"calls", "to_apply"} {
 		if name := op.Sym(callee); name != "" && (callee == "calls" || base == "call") {
@@ -391,9 +389,9 @@ func (u *unfuser) started(op *ir.Op, base string, t *ir.Type) []*ir.Value {
 	}
 	kind, known := u.kinds[base]
 	if known {
-		if whole := u.whole(op, kind, types, t); whole != nil {
-			u.out.Ops = append(u.out.Ops, whole)
-			return whole.Results
+		if full := u.synchronous(op, kind, types, t); full != nil {
+			u.out.Ops = append(u.out.Ops, full)
+			return full.Results
 		}
 	}
 	other := u.builder(op).Emit(ir.Unknown, op.Operands, op.Attrs, nil, []*ir.Type{t})
@@ -439,9 +437,9 @@ func (u *unfuser) fitting(op *ir.Op, vs []*ir.Value, t *ir.Type) []*ir.Value {
 // oneInstruction are the forms of ops that are one instruction each.
 var oneInstruction = [...]form{plain, exchange, stretched, leveled}
 
-// whole is the op of the given kind that op, a start, begins, its attributes
-// read by the row of the kind; nil where they say more than the row knows.
-func (u *unfuser) whole(op *ir.Op, kind ir.Kind, types []*ir.Type, t *ir.Type) *ir.Op {
+// synchronous is the op of the given kind that op starts, its attributes read by
+// the row of the kind; nil if it has attributes that the row does not know.
+func (u *unfuser) synchronous(op *ir.Op, kind ir.Kind, types []*ir.Type, t *ir.Type) *ir.Op {
 	row := rowOf(kind)
 	if !kind.NumOperands().Allows(len(op.Operands)) || !kind.NumResults().Allows(len(types)) || !slices.Contains(oneInstruction[:], row.form) {
 		return nil
@@ -450,7 +448,7 @@ func (u *unfuser) whole(op *ir.Op, kind ir.Kind, types []*ir.Type, t *ir.Type) *
 	if !ok || row.form == exchange && !exchanges(u.m, &as, len(op.Operands), t) {
 		return nil
 	}
-	whole := &ir.Op{Kind: kind, Operands: slices.Clone(op.Operands), Attrs: as, Origin: op.Origin}
+	full := &ir.Op{Kind: kind, Operands: slices.Clone(op.Operands), Attrs: as, Origin: op.Origin}
 	if row.fits != nil && !row.fits(&as, op.Operands) {
 		return nil
 	}
@@ -461,14 +459,14 @@ func (u *unfuser) whole(op *ir.Op, kind ir.Kind, types []*ir.Type, t *ir.Type) *
 		}
 		region := u.f.CopyBlock(f.Body, make(map[*ir.Value]*ir.Value))
 		region.Terminator().Kind = ir.Return
-		whole.Regions = append(whole.Regions, region)
+		full.Regions = append(full.Regions, region)
 	}
 	for i, t := range types {
 		v := u.f.NewValue(t, "")
-		v.Def, v.Index = whole, i
-		whole.Results = append(whole.Results, v)
+		v.Def, v.Index = full, i
+		full.Results = append(full.Results, v)
 	}
-	return whole
+	return full
 }
 
 // attrs are those of op, read by row; false where they say more than that knows.

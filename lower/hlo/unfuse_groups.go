@@ -9,11 +9,11 @@ import (
 	"ppc/lower"
 )
 
-// counted are the names of axes that nobody chose.
+// counted are the names of axes that were generated.
 var counted = regexp.MustCompile(`^(axis_|d)\d+$`)
 
 // nameGroups writes the groups and pairs of collectives as axes of a mesh of m
-// whose axes somebody has named, wherever they are such: text that lists
+// whose axes somebody has named, where they can be written so: text that lists
 // devices, or counts through them, means the same mesh as text that names it.
 func nameGroups(m *ir.Module) {
 	i := slices.IndexFunc(m.Meshes, func(mesh *ir.Mesh) bool {

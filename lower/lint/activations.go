@@ -26,8 +26,8 @@ func stageGathers(p *program) {
 	}, ir.AllGather)
 }
 
-// stages is along which axes, or between which devices, the stages of the
-// pipeline lie.
+// stages is the axes along which, or the groups of devices between which, the
+// stages of the pipeline are sharded.
 type stages struct {
 	axes  map[string]bool // by name
 	rings []map[int]int   // where text lists devices: of each permute, the ring that a device is in
@@ -145,7 +145,7 @@ func replications(p *program) {
 		dims[dim] = true
 		row := p.rowRead(v, dim)
 		switch {
-		case p.ownPart(v, dims):
+		case p.ownShard(v, dims):
 			f := p.at(c, Warning, "%s, %s, of which each device reads its own shard", over(c), each(c.Executions, c.Bytes))
 			p.cure(f, "constrain it to one sharding where it is made and where it is read", "an all_to_all or a collective_permute in place of it moves less")
 		case row != nil && p.placedAt(row) && p.weights.Of[v] == nil:
@@ -155,7 +155,6 @@ func replications(p *program) {
 	}, ir.AllGather)
 }
 
-// instead is what moves less than a gather of which a row is read that differs
-// between devices: a slice where it is the same within the group, an exchange
-// where it is not.
+// instead is the cure for a gather of which each device reads one row: a slice
+// before it if the row is the same within the group, an all-to-all if it is not.
 const instead = "a slice before it, or an all_to_all in place of it, moves less"

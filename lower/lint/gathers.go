@@ -20,12 +20,12 @@ func weightGathers(p *program) {
 		if w == nil || loop == nil || !w.Type.IsStatic() {
 			return
 		}
-		whole := w.Type.NumElements() * p.parts(c.Op.Operands[0], w) * c.Group
+		elements := w.Type.NumElements() * p.gatheredBy(c.Op.Operands[0], w) * c.Group
 		gathered := c.Executions.Times(flow.Count(c.Op.Result().Type.NumElements()))
-		if gathered != flow.Unknown && int(gathered) <= whole {
+		if gathered != flow.Unknown && int(gathered) <= elements {
 			return
 		}
-		all := whole * c.Op.Result().Type.Elem.Size()
+		all := elements * c.Op.Result().Type.Elem.Size()
 		f := p.at(c, Note, "%s in %s: %s; once, all of it is %s%s", over(c), iterations(p.loops[loop]), each(c.Executions, c.Bytes), size(all), p.rules(w, c.Op))
 		p.cure(f, outsideOfLoop+" gathers it outside of the loop", "gather it before the loop")
 	}, ir.AllGather)
@@ -42,9 +42,9 @@ func (p *program) rules(w *ir.Value, op *ir.Op) string {
 	return propagate.RulesAlong(p.m.Mesh(s.Mesh), s, groups.Axes)
 }
 
-// parts is how many times larger gathers between the weight w and v, which is
-// chosen from it, have made it.
-func (p *program) parts(v, w *ir.Value) int {
+// gatheredBy is the factor by which all-gathers between the weight w and v, which
+// comes from it, have enlarged it.
+func (p *program) gatheredBy(v, w *ir.Value) int {
 	n := 1
 	for seen := map[*ir.Value]bool{}; v != w && !seen[v]; {
 		seen[v] = true
@@ -93,8 +93,8 @@ func gatheredTwice(p *program) {
 	}, ir.AllGather)
 }
 
-// atHand reports whether the results of a can be used at b, which stands later
-// in the program.
+// atHand reports whether the results of a can be used at b, which is later in the
+// program.
 func (p *program) atHand(a, b *ir.Op) bool {
 	home := p.u.In[a]
 	for o := b; o != nil; o = p.u.Owner[p.u.In[o]] {
@@ -105,7 +105,7 @@ func (p *program) atHand(a, b *ir.Op) bool {
 	return false
 }
 
-// place names an op by where it stands: all_gather at llama.pp:16:8.
+// place names an op by its source position: all_gather at llama.pp:16:8.
 func (p *program) place(op *ir.Op) string {
 	name := strings.TrimPrefix(op.Name(), "stablehlo.")
 	if at := op.Origin.Place(); at.Line > 0 {
@@ -144,8 +144,8 @@ func gatheredUnread(p *program) {
 	}, ir.AllGather)
 }
 
-// onlyNext reports whether v, which an iteration of loop computes, is only
-// handed to the next iteration, and by the last one to nobody.
+// onlyNext reports whether v, which an iteration of loop computes, is only a carry
+// to the next iteration, and unused after the last one.
 func (p *program) onlyNext(v *ir.Value, loop *ir.Op, needed map[*ir.Value]bool) bool {
 	end := loop.Regions[1].Terminator()
 	seen := map[*ir.Value]bool{v: true}

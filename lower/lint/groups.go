@@ -59,8 +59,8 @@ func generated(op *ir.Op) bool {
 	return strings.Contains(op.Str("hlo.frontend_attributes"), "is_spmd_generated")
 }
 
-// A ring is the devices that the transfers of a permute join: a cycle, or, if
-// it is open, a chain whose first gets nothing and whose last sends to nobody.
+// A ring is the devices that the transfers of a permute connect: a cycle, or, if it
+// is open, a chain whose first has no source and whose last has no target.
 type ring struct {
 	devices []int
 	open    bool
@@ -119,7 +119,7 @@ func moving(mesh *ir.Mesh, pairs [][]int) []ir.AxisRef {
 	return axes
 }
 
-// ranks is where the devices of mesh stand in it.
+// ranks is the place of each device of mesh.
 func ranks(mesh *ir.Mesh) func(device int) int {
 	if mesh.DeviceIDs == nil {
 		return func(d int) int { return d }

@@ -1,5 +1,5 @@
-// Package lint finds, in a per-device program, what costs transfers or memory
-// that the program probably need not pay.
+// Package lint finds communication and memory in a local program that is probably
+// unnecessary.
 //
 // [Table] is the one list of the lints: each has a name, an explanation and a
 // function that looks for it. [Of] runs them over one program. What they share,
@@ -41,7 +41,7 @@ type Finding struct {
 	Pos      ir.Pos // in the text that was read
 	Source   ir.Pos // in the source that the text was made from, if it says so
 	Name     string // what the user calls the value
-	Layer    string // that the op stands in, or the path of its name in HLO
+	Layer    string // that the op is in, or the path of its name in HLO
 
 	Op         string     // all_gather
 	Loop       string     // the innermost loop around, by path; "" for none

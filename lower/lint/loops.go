@@ -10,10 +10,10 @@ import (
 	"ppc/lower/stats"
 )
 
-// reduceInLoop finds reductions in a loop whose results are only added up: the
-// sum of what the devices have is the same, combined once after the loop. It
-// also names other reductions over an axis called data, along which devices
-// have different examples and nothing else to say to each other.
+// reduceInLoop finds reductions in a loop whose results are only added up: one
+// reduction of the sum after the loop gives the same. It also names other
+// reductions over an axis called data, along which devices have different examples
+// and nothing else to say to each other.
 func reduceInLoop(p *program) {
 	p.collectives(func(c *stats.Collective) {
 		loop := p.around(c.Op)
@@ -27,7 +27,7 @@ func reduceInLoop(p *program) {
 			}
 			bytes := max(stats.BytesOf(v.Type), stats.BytesOf(c.Op.Operands[i].Type))
 			severity, once, until, setting := Warning, stats.BytesOf(sum.Type), "", ""
-			if c.Op.Kind == ir.ReduceScatter || p.ownPart(v, nil) {
+			if c.Op.Kind == ir.ReduceScatter || p.ownShard(v, nil) {
 				severity, once, until, setting = Note, once*max(1, c.Group), ", the sum unsharded until then", outsideOfLoop+" reduces it outside of the loop"
 			}
 			if trips := p.loops[loop].Trips; trips != flow.Unknown && int(trips.Times(flow.Count(bytes))) <= once {
@@ -87,7 +87,7 @@ func (p *program) addedUp(v *ir.Value, loop *ir.Op) *ir.Value {
 					}
 				}
 			case op.Kind == ir.DynamicUpdateSlice && (op.Operands[1] == x && p.carryOf(op.Operands[0], loop) != nil || x == sum && op.Operands[0] == x):
-			case op.Kind == ir.DynamicSlice && op.Operands[0] == sum: // a part of it that is added to
+			case op.Kind == ir.DynamicSlice && op.Operands[0] == sum: // a slice of it that is added to
 			case p.linear(op, x, loop):
 			default:
 				return nil
@@ -144,7 +144,7 @@ func (p *program) carryOf(v *ir.Value, loop *ir.Op) *ir.Value {
 // in every iteration, and with them the results.
 func invariantCollective(p *program) {
 	p.collectives(func(c *stats.Collective) {
-		var out *ir.Op // the outermost loop that it could stand before
+		var out *ir.Op // the outermost loop that it could be moved before
 		for loop := p.around(c.Op); loop != nil && p.sameAll(c.Op, loop); loop = p.around(loop) {
 			if p.loops[loop].Trips != 1 {
 				out = loop

@@ -11,10 +11,10 @@ import (
 	"ppc/lower/stats"
 )
 
-// permuteCycles finds permutes that split the devices of an axis in several
-// rings, and those in which some device gets nothing, hence zeros, that are
-// then read. One ring for each row of the mesh is one ring; zeros that a
-// selection by device replaces are read by nobody.
+// permuteCycles finds permutes that split the devices of an axis in several rings,
+// and those in which some device has no source, and the zeros that it gets are
+// read. One ring for each row of the mesh counts as one ring; zeros that a
+// selection by device replaces are not read.
 func permuteCycles(p *program) {
 	all := p.allRings()
 	masked := p.maskedPermutes()
@@ -83,8 +83,7 @@ func (p *program) rings(op *ir.Op, all []ring) (split, zeros string) {
 	return "", ""
 }
 
-// maskedPermutes are the transfers, as text, of permutes with zeros that nobody
-// reads.
+// maskedPermutes are the transfers, as text, of permutes whose zeros are not read.
 func (p *program) maskedPermutes() map[string]bool {
 	masked := make(map[string]bool)
 	p.collectives(func(c *stats.Collective) {
@@ -95,9 +94,9 @@ func (p *program) maskedPermutes() map[string]bool {
 	return masked
 }
 
-// backward is the transfers of op the other way round. The gradient of a
-// permute is such a permute: where the one has zeros that nobody reads, the
-// other adds zeros to what flows back, which is right.
+// backward is the transfers of op the other way round. The gradient of a permute is
+// such a permute: where the zeros of the one are not read, the other adds zeros to
+// the cotangent, which is right.
 func backward(op *ir.Op) string { return transfers(op, true) }
 
 func transfers(op *ir.Op, back bool) string {

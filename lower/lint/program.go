@@ -59,7 +59,7 @@ func (p *program) collectives(see func(c *stats.Collective), kinds ...ir.Kind) {
 	}
 }
 
-// around is the innermost loop whose region op stands in; nil for none.
+// around is the innermost loop whose region op is in; nil for none.
 func (p *program) around(op *ir.Op) *ir.Op {
 	for o := p.u.Owner[p.u.In[op]]; o != nil; o = p.u.Owner[p.u.In[o]] {
 		if o.Kind == ir.While {
@@ -69,7 +69,7 @@ func (p *program) around(op *ir.Op) *ir.Op {
 	return nil
 }
 
-// inside reports whether op stands in a region of around, at any depth.
+// inside reports whether op is in a region of around, at any depth.
 func (p *program) inside(op, around *ir.Op) bool {
 	for o := op; o != nil; o = p.u.Owner[p.u.In[o]] {
 		if o == around {
@@ -123,7 +123,7 @@ func (p *program) users(v *ir.Value) string {
 // elements are the names that XLA gives what it takes out of tuples.
 var elements = regexp.MustCompile(`^get-tuple-element[.\d]*$`)
 
-// given is a name that somebody has given, or "".
+// given is a name that was not generated, or "".
 func given(name string) string {
 	if elements.MatchString(name) {
 		return ""

@@ -31,9 +31,9 @@ func lintAny(t *testing.T, name, src string) (linted bool) {
 	if err != nil || m == nil || m.Main() == nil || m.Main().Body == nil {
 		return false
 	}
-	whole := m.Clone()
-	whole.Form |= ir.Expanded | ir.Local
-	_, err = lint.Of(whole, nil)
+	local := m.Clone()
+	local.Form |= ir.Expanded | ir.Local
+	_, err = lint.Of(local, nil)
 	linted = err == nil
 	if strings.HasPrefix(strings.TrimSpace(src), "axes") {
 		if _, err := find(m); err == nil {

@@ -21,7 +21,7 @@ stacked weight once is not reported.`,
 to a sum. Cure: add up first and combine once, after the loop, which gives the same sum for one transfer instead of one per iteration. A
 reduce-scatter, or an all-reduce of which each device keeps its shard, is a note: put off, it needs the unsharded sum until then, which is what
 gather = per_iteration avoids and gather = once or per_repeat does not. Any other reduction over an axis called data inside of a loop is a note too:
-a loss or a statistic of the whole batch needs it, the layers themselves do not.`,
+a loss or a statistic of the full batch needs it, the layers themselves do not.`,
 		find: reduceInLoop,
 	},
 	{

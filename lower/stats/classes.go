@@ -7,7 +7,7 @@ import (
 	"ppc/lower/flow"
 )
 
-// classesOf says, by ID, what the buffers that are made for a value of f are for.
+// classesOf is, by ID, the class of the buffer of each value of f.
 func classesOf(m *ir.Module, n *nests, f *ir.Func) []Class {
 	class := make([]Class, f.NumIDs())
 	for i := range class {
@@ -66,22 +66,22 @@ func carryClasses(class []Class, op *ir.Op, of func(k int) Class) {
 	}
 }
 
-// hosted says, by ID, which values of f are in host memory: what is copied
-// there, views and parts of it, stacks that such rows are written into, and what
-// a loop carries of them from its beginning on. A value that is there stays so
-// when more is known, so looking until nothing changes ends.
+// hosted is, by ID, whether a value of f is in host memory: values copied there,
+// views and slices of them, stacks that such rows are written into, and carries of
+// loops that begin with them. A value that is there stays so when more is known, so
+// looking until nothing changes ends.
 func hosted(f *ir.Func) []bool {
-	host, again := make([]bool, f.NumIDs()), true
+	host, changed := make([]bool, f.NumIDs()), true
 	put := func(vs ...*ir.Value) {
 		for _, v := range vs {
 			if !host[v.ID] {
-				host[v.ID], again = true, true
+				host[v.ID], changed = true, true
 			}
 		}
 	}
 	uses := f.Uses()
-	for again {
-		again = false
+	for changed {
+		changed = false
 		f.Body.Walk(func(op *ir.Op) {
 			switch {
 			case op.Placement() != "":

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 )
 
-// JSON is s for programs: one object per line. The first key of each says what
-// it is: memory, loop, collective (each op by itself) or residual. What cannot
-// be read off the program is null; loops are named by their path, "" is none.
+// JSON is s for programs: one object per line. The first key of each is its kind:
+// memory, loop, collective (each op by itself) or residual. What cannot be read off
+// the program is null; loops are named by their path, "" is none.
 func (s *Stats) JSON() string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

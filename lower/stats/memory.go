@@ -8,14 +8,14 @@ import (
 	"ppc/lower/flow"
 )
 
-// A Class is what a buffer is for.
+// A Class is the purpose of a buffer.
 type Class int
 
 // The classes, in the order in which they are printed.
 const (
 	Parameters      Class = iota // arguments of the program, but for the optimizer's
 	OptimizerState               // arguments that say so
-	GatheredWeights              // all-gathers of a parameter or of a part of one, and what is chosen from them
+	GatheredWeights              // all-gathers of a parameter or of a slice of one, and slices of those
 	ResidualStacks               // what a loop saves for a later one
 	GradientSums                 // what a loop over accumulated batches adds up
 	LoopBuffers                  // other carries of loops
@@ -408,9 +408,9 @@ func (l *liveness) view(op *ir.Op) {
 	}
 }
 
-// loop walks condition and body once, on buffers of their own in place of
-// those that the initial values hand over: every iteration takes the same. What
-// the body leaves is what it was given, so the results are that again.
+// loop walks condition and body once, on buffers of their own in place of those
+// that the initial values hand over: every iteration takes the same. The body's
+// results have the buffers of its arguments, so the loop's results have them too.
 func (l *liveness) loop(op *ir.Op, b *ir.Block, i int) {
 	cond, body := op.Regions[0], op.Regions[1]
 	captured := op.Captures()

@@ -126,8 +126,8 @@ func NameOf(op *ir.Op) string {
 	return ""
 }
 
-// movedBy is what one device gets from the n-1 others of its group, where they
-// pass parts on in a ring.
+// movedBy is the bytes that one device receives from its group of n in a ring
+// algorithm.
 func movedBy(k ir.Kind, bytes, n int) int {
 	part := bytes - bytes/max(n, 1)
 	switch k {

@@ -51,11 +51,11 @@ func rowWrite(n *nests, u *flow.Uses, op *ir.Op, k int) *ir.Op {
 		return nil
 	}
 	dim := -1
-	row, whole := write.Operands[1].Type.Shape, a.Type.Shape
-	for d := range whole {
+	row, stack := write.Operands[1].Type.Shape, a.Type.Shape
+	for d := range stack {
 		switch {
-		case row[d] == whole[d] && (whole[d] != 1 || n.trips[op] != 1):
-		case row[d] == 1 && Count(whole[d]) == n.trips[op] && dim < 0:
+		case row[d] == stack[d] && (stack[d] != 1 || n.trips[op] != 1):
+		case row[d] == 1 && Count(stack[d]) == n.trips[op] && dim < 0:
 			dim = d
 		default:
 			return nil

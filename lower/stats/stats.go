@@ -26,8 +26,8 @@ type Stats struct {
 	calls map[*ir.Func]Memory // what each function takes at its own peak
 }
 
-// A Count is a number of executions; Unknown where a loop around runs as long
-// as its data says.
+// A Count is a number of executions; Unknown if the trip count of a loop around
+// depends on data.
 type Count = flow.Count
 
 // Unknown is the Count that cannot be read off the program.
@@ -38,8 +38,8 @@ type Loop struct {
 	Op         *ir.Op
 	Name       string // its path: iterations, iterations/layers; unique
 	Trips      Count
-	Carries    []Array // what the iterations hand on
-	Invariants []Array // what every iteration sees the same, constants aside
+	Carries    []Array // the values that one iteration passes to the next
+	Invariants []Array // loop-invariant values, constants aside
 }
 
 // An Array is a value and its size.
@@ -59,13 +59,13 @@ type Collective struct {
 	Axes       string // the mesh axes of its groups: stage, fsdp
 	Group      int    // devices in a group
 	Slices     int    // in how many slices the devices of a group are
-	Bytes      int    // of the whole value: the larger of operands and results
+	Bytes      int    // of the gathered value: the larger of operands and results
 	Moved      int    // bytes that one device gets from others in one execution, in a ring
-	Executions Count  // per step; where it stands in a branch, as if that were taken
+	Executions Count  // per step; in a branch, as if that were taken
 }
 
-// A Residual is what a loop writes one row of in each iteration, for a later
-// loop to read.
+// A Residual is a stack of which a loop writes one row in each iteration, for a
+// later loop to read.
 type Residual struct {
 	Array
 	Op    *ir.Op // that writes the row

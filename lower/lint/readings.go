@@ -6,10 +6,10 @@ import (
 	"ppc/ir"
 )
 
-// A reading is what is read of a value: a slice of it.
+// A reading is a slice of a value that an op reads.
 type reading struct {
 	slice *ir.Op // a dynamic_slice, or a slice
-	along bool   // it cuts a dimension that was asked about
+	along bool   // it slices a dimension that was asked about
 }
 
 // readings are the slices that are all that is read of v, whatever its shape is
@@ -79,9 +79,9 @@ func through(op *ir.Op, dims []bool) []bool {
 	return out
 }
 
-// ownPart reports whether each device reads only its own part of v, the same
-// whenever it reads it: along one of dims, or, where that is nil, along any.
-func (p *program) ownPart(v *ir.Value, dims []bool) bool {
+// ownShard reports whether each device reads only its own shard of v, the same in
+// every read: along one of dims, or, where that is nil, along any.
+func (p *program) ownShard(v *ir.Value, dims []bool) bool {
 	if dims == nil {
 		dims = slices.Repeat([]bool{true}, v.Type.Rank())
 	}
@@ -91,8 +91,8 @@ func (p *program) ownPart(v *ir.Value, dims []bool) bool {
 	})
 }
 
-// fixed reports whether op takes the same part of v in every iteration of the
-// loops that it stands in and v does not.
+// fixed reports whether op takes the same slice of v in every iteration of the
+// loops that it is in and v is not.
 func (p *program) fixed(op *ir.Op, v *ir.Value) bool {
 	for loop := p.around(op); loop != nil && !p.definedIn(v, loop); loop = p.around(loop) {
 		if slices.ContainsFunc(op.Operands[1:], func(x *ir.Value) bool { return !p.same(x, loop) }) {
