@@ -62,10 +62,10 @@ func TestCounts(t *testing.T) {
 	})
 }
 
-// Cross entropy over a vocabulary in parts, of a sequence that is whole or cut,
-// moves nothing of the size of the logits, forward or backward: a maximum and
-// two sums for each token. Nor does the lookup move the table.
-func TestLossStaysCut(t *testing.T) {
+// Cross entropy over a sharded vocabulary, of a sequence that is sharded or not,
+// moves nothing of the size of the logits, forward or backward: a maximum and two
+// sums for each token. Nor does the lookup move the table.
+func TestLossStaysSharded(t *testing.T) {
 	for program, set := range map[string][]string{"llama_tp.pp": nil, "llama_sp.pp": nil, "llama_cp.pp": {"mesh.fsdp=1", "mesh.tensor=2"}} {
 		m := lowerAs(t, `include "`+program+`"`, lang.Options{Grad: true, Set: append(set, "axes.vocab=4096")})
 		s, err := stats.Of(m)

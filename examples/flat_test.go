@@ -70,10 +70,10 @@ func TestFlatSlices(t *testing.T) {
 	}
 }
 
-// A mesh of 64 x 16 x 16 takes the text and, within noise, the time of one of
-// 4 x 2 x 2: in training too, with windows of weights, a state cut over data,
-// and collectives combined. What moves is said by axes, also of a permute: it
-// has all its cycles, whatever else the mesh has.
+// A mesh of 64 x 16 x 16 takes the text and, within noise, the time of one of 4 x 2
+// x 2: in training too, with windows of weights, a state sharded over data, and
+// collectives combined. What moves is said by axes, also of a permute: it has all
+// its cycles, whatever else the mesh has.
 func TestFlatMesh(t *testing.T) {
 	src, err := os.ReadFile("llama.pp")
 	if err != nil {
@@ -87,7 +87,7 @@ func TestFlatMesh(t *testing.T) {
 	}{
 		{name: "forward"},
 		{name: "train", opts: lang.Options{Train: true}},
-		{name: "train, windows, cut over data, combined", opts: lang.Options{Train: true}, set: []string{"pipeline.gather=per_repeat", "pipeline.prefetch=ahead", "train.shard_optimizer_over_data=true", "pipeline.combine=100000000"}},
+		{name: "train, windows, sharded over data, combined", opts: lang.Options{Train: true}, set: []string{"pipeline.gather=per_repeat", "pipeline.prefetch=ahead", "train.shard_optimizer_over_data=true", "pipeline.combine=100000000"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			size, least := [2]int{}, [2]time.Duration{time.Hour, time.Hour}
@@ -115,9 +115,9 @@ func TestFlatMesh(t *testing.T) {
 	}
 }
 
-// moves is what moves along a dimension that is cut over all three axes of the
-// mesh: reversals, rotations, shifts by parts of one device and of several, and
-// windows over the neighbours.
+// moves is the communication along a dimension that is sharded over all three axes
+// of the mesh: reversals, rotations, shifts by parts of one device and of several,
+// and windows over the neighbours.
 func moves(mesh []int) string {
 	n := 16
 	for _, size := range mesh {

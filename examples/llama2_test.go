@@ -9,7 +9,7 @@ import (
 
 // Blocks of attention and loss, and weights that are rounded before they are
 // gathered, compute what the layers in sequence compute, and have its gradients:
-// with each policy, with heads or the sequence cut, with more or less computed
+// with each policy, with heads or the sequence sharded, with more or less computed
 // again. Rounded weights are held to the tolerance of what they are rounded to.
 func TestLlama2(t *testing.T) {
 	const (

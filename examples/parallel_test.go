@@ -7,7 +7,7 @@ import (
 	"ppc/driver"
 )
 
-// A model that is cut in every way at once has the outputs and gradients of its
+// A model that is sharded in every way at once has the outputs and gradients of its
 // layers in sequence.
 func TestParallel(t *testing.T) {
 	set := []string{"axes.seq=16", "axes.embed=16", "axes.head=4", "axes.mlp=32", "axes.vocab=32", "pipeline.gather=per_repeat", "pipeline.remat=minimal"}
@@ -16,7 +16,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// all is a program that is cut in every way at once.
+// all is a program that is sharded in every way at once.
 func all(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("llama_moe.pp")

@@ -23,7 +23,8 @@ var policies = []struct {
 	{"per_repeat, ahead, saved", []string{"pipeline.gather=per_repeat", "pipeline.prefetch=ahead", "pipeline.save_gathered=true"}},
 }
 
-// zeroMesh is the mesh of a program whose optimizer can be cut along data.
+// zeroMesh is the mesh of a program whose optimizer state can be sharded along
+// data.
 var zeroMesh = []string{"mesh.data=2", "axes.batch=32"}
 
 func measure(t *testing.T, src string, opts lang.Options) *stats.Stats {
@@ -49,7 +50,7 @@ func policyTable(t *testing.T, src string, _ []string) string {
 }
 
 // zeroTable says, for every policy, what a step moves along data that is larger
-// than some scalars, with the optimizer's state whole, and cut along data.
+// than some scalars, with the optimizer's state replicated, and sharded along data.
 func zeroTable(t *testing.T, src string, _ []string) string {
 	kinds := []string{"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "collective_permute"}
 	var b strings.Builder
@@ -147,13 +148,13 @@ func TestUpdateIsShardedOutsideLoops(t *testing.T) {
 		return lines, outside
 	}
 	for _, p := range policies {
-		whole, few := inLoops(p.set, false)
-		cut, many := inLoops(p.set, true)
-		if len(whole) == 0 || many <= few {
-			t.Errorf("%s: %d collectives in loops; outside %d with the state whole, %d with it cut", p.name, len(whole), few, many)
+		replicated, few := inLoops(p.set, false)
+		sharded, many := inLoops(p.set, true)
+		if len(replicated) == 0 || many <= few {
+			t.Errorf("%s: %d collectives in loops; outside %d with the state replicated, %d with it sharded", p.name, len(replicated), few, many)
 		}
-		if !slices.Equal(whole, cut) {
-			t.Errorf("%s: inside of loops\n%s\nwith the state cut\n%s", p.name, strings.Join(whole, "\n"), strings.Join(cut, "\n"))
+		if !slices.Equal(replicated, sharded) {
+			t.Errorf("%s: inside of loops\n%s\nwith the state sharded\n%s", p.name, strings.Join(replicated, "\n"), strings.Join(sharded, "\n"))
 		}
 	}
 }

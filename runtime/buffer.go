@@ -8,10 +8,10 @@ import (
 	"ppc/runtime/kernel"
 )
 
-// A buffer is the memory of one value, or the elements of a tuple. Every slot
-// and every collective that has it holds a reference; whoever holds the only
-// one may write it. Pinned buffers (constants, arguments) belong to nobody,
-// count no references, and are never written.
+// A buffer is the memory of one value, or the elements of a tuple. Every slot and
+// every collective that has it holds a reference; the holder of the only one may
+// write it. Pinned buffers (constants, arguments) have no owner, count no
+// references, and are never written.
 type buffer struct {
 	mem    kernel.Mem
 	elems  []*buffer // of a tuple

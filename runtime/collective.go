@@ -193,7 +193,7 @@ func execMeeting(d *device, s *step) error {
 	}
 	c := s.coll
 	g := c.group[d.id]
-	if g < 0 { // of a broadcast: nobody sends here
+	if g < 0 { // of a broadcast: no device sends here
 		d.put(s, 0, c.zeros)
 		return nil
 	}

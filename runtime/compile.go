@@ -39,7 +39,7 @@ type step struct {
 	exec     func(d *device, s *step) error
 	in, out  []int  // slots
 	move     []bool // by operand: its last use, where the reference may go over
-	free     []int  // slots that nobody reads later
+	free     []int  // slots that no later step reads
 	dontCare bool
 
 	kernel  kernel.Func
@@ -71,7 +71,7 @@ type scope struct {
 	name  string
 	fn    *function
 	slot  []int       // by value ID
-	owner []*ir.Block // by value ID: the block that releases it; nil for nobody
+	owner []*ir.Block // by value ID: the block that releases it; nil for none
 }
 
 // function compiles f, once.
@@ -227,7 +227,7 @@ type constant struct {
 	op *ir.Op
 }
 
-// make puts the elements of c, where one may stand for all, into the frames.
+// make puts the elements of c, one for a splat, into the frames.
 func (c constant) make() {
 	v, fn := c.op.Result(), c.fn
 	b := pinned(kernel.FromLiteral(c.op.Literal("value")))
@@ -280,8 +280,8 @@ func (c *compiler) newStep(op *ir.Op, in, out []*ir.Value, dies func(*ir.Value) 
 	return s
 }
 
-// frees says what s releases: of what it reads, what dies, and of what it makes,
-// what nobody reads.
+// frees finds what s releases: operands that it is the last to read, and results
+// that are never read.
 func (s *step) frees(c *compiler, in, out []*ir.Value, dies func(*ir.Value) bool, last map[*ir.Value]int) {
 	seen := make(map[*ir.Value]bool)
 	for _, v := range in {

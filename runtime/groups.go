@@ -30,13 +30,12 @@ const maxDevices = 1 << 16
 
 func (g grid) size() int { return g.replicas * g.partitions }
 
-// wholeReplicas are the ops whose groups, with a channel and without
-// use_global_device_ids, name replicas that stand for all their partitions.
-var wholeReplicas = map[ir.Kind]bool{ir.AllGather: true, ir.AllReduce: true, ir.ReduceScatter: true}
+// crossReplica is the set of ops whose groups, with a channel and without
+// use_global_device_ids, name replicas, each of which means all of its partitions.
+var crossReplica = map[ir.Kind]bool{ir.AllGather: true, ir.AllReduce: true, ir.ReduceScatter: true}
 
-// A numbering is what the numbers of a collective stand for: there are n of
-// them, and each group of numbers is as many groups of devices as there are
-// copies.
+// A numbering is the meaning of the numbers of a collective: there are n of them,
+// and each group of numbers is as many groups of devices as there are copies.
 type numbering struct {
 	n, copies int
 	devices   func(id, copy int) []int
@@ -52,7 +51,7 @@ func (g grid) numbering(op *ir.Op, lists [][]int) numbering {
 	channel := channelOf(op) > 0
 	switch {
 	case len(lists) == 0 && !channel && g.replicas == 1: // all of them
-	case channel && wholeReplicas[op.Kind] && !op.Bool("use_global_device_ids"):
+	case channel && crossReplica[op.Kind] && !op.Bool("use_global_device_ids"):
 		return numbering{g.replicas, 1, func(id, _ int) []int {
 			ds := make([]int, g.partitions)
 			for p := range ds {
@@ -60,7 +59,7 @@ func (g grid) numbering(op *ir.Op, lists [][]int) numbering {
 			}
 			return ds
 		}}
-	case channel && !wholeReplicas[op.Kind]:
+	case channel && !crossReplica[op.Kind]:
 		return numbering{g.partitions, g.replicas, one(func(id, r int) int { return r*g.partitions + id })}
 	case !channel && !slices.ContainsFunc(slices.Concat(lists...), func(id int) bool { return id >= g.replicas }):
 		return numbering{g.replicas, g.partitions, one(func(id, p int) int { return id*g.partitions + p })}

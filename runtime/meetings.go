@@ -37,7 +37,7 @@ func (c *collective) covered() error {
 	return nil
 }
 
-// split is a tensor as outer x parts x inner bytes, cut along one dimension.
+// split is a tensor split along one dimension, as outer x parts x inner bytes.
 type split struct{ outer, inner int }
 
 // newSplit splits tensors of the type of a part.

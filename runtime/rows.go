@@ -95,11 +95,11 @@ func execKernel(d *device, s *step) error {
 	return nil
 }
 
-// piece makes the result the n bytes of operand 0 where at says, without a copy
-// if nobody ever writes them.
+// piece makes the result the n bytes of operand 0 where at says, without a copy if
+// they are never written.
 func (d *device) piece(s *step, at func(src []kernel.Mem) int, n int) error {
-	whole := d.slots[s.in[0]]
-	if !whole.pinned {
+	full := d.slots[s.in[0]]
+	if !full.pinned {
 		return execKernel(d, s)
 	}
 	d.src = d.src[:0]
@@ -107,7 +107,7 @@ func (d *device) piece(s *step, at func(src []kernel.Mem) int, n int) error {
 		d.src = append(d.src, d.slots[i].mem)
 	}
 	lo := at(d.src)
-	d.put(s, 0, pinned(whole.mem[lo:lo+n]))
+	d.put(s, 0, pinned(full.mem[lo:lo+n]))
 	return nil
 }
 

@@ -17,7 +17,7 @@ type run struct {
 	exe *Executable
 	options
 	pool    pool
-	memory  gauge // bytes in buffers that somebody holds; only with a trace
+	memory  gauge // bytes in buffers with references; only with a trace
 	devices []*device
 	failed  atomic.Bool // err is set
 
@@ -129,9 +129,9 @@ func (r *run) traced() []Traced {
 	return out
 }
 
-// park gives up d's permit until ready and a permit come. r.mu is held before,
-// and after unless it fails. In a run that has failed nobody would wake d, so
-// it does not wait.
+// park gives up d's permit until ready and a permit come. r.mu is held before, and
+// after unless it fails. In a run that has failed no device would wake d, so it
+// does not wait.
 func (r *run) park(d *device, w waiter) error {
 	if r.err != nil {
 		r.mu.Unlock()
@@ -166,8 +166,8 @@ func (r *run) ready(d *device) {
 	r.dispatch()
 }
 
-// dispatch hands out permits. If nobody computes and nobody is in line, nobody
-// ever will be. r.mu is held.
+// dispatch hands out permits. If no device computes and none is in line, all wait
+// for each other: a deadlock. r.mu is held.
 func (r *run) dispatch() {
 	for r.err == nil && r.permits > 0 && len(r.line) > 0 {
 		i := 0

@@ -55,7 +55,7 @@ type process struct {
 	stdout, stderr io.Writer
 }
 
-// run is the whole program but for the process: it returns the exit status.
+// run is the program without the process: it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &process{ctx, context.WithoutCancel(ctx), stdin, stdout, stderr}
 	return p.run(args)

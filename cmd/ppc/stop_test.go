@@ -125,8 +125,8 @@ func train(t *testing.T, dir string, args ...string) (c *exec.Cmd, said *bufio.R
 
 var afterStep = regexp.MustCompile(`(?m)^stopped by (.*) after step (\d+), with (\d+) left: (.*)$`)
 
-// A run that a signal or its limit stops has saved the last whole step, which
-// is what a run of so many steps saves; it says so, and its exit status is the
+// A run that a signal or its limit stops has saved the last complete step, which is
+// what a run of so many steps saves; it says so, and its exit status is the
 // signal's.
 func TestStopTraining(t *testing.T) {
 	dir := trainerIn(t)

@@ -191,9 +191,9 @@ func killed(t *testing.T, name string, step int) *exec.Cmd {
 	return c
 }
 
-// whole demands that a killed writer has left the old file or the new one, and
+// complete demands that a killed writer has left the old file or the new one, and
 // that the next save leaves that alone.
-func whole(t *testing.T, when, name string) {
+func full(t *testing.T, when, name string) {
 	t.Helper()
 	got, err := os.ReadFile(name)
 	if err != nil || !bytes.Equal(got, oldContent) && !bytes.Equal(got, newContent) {
@@ -216,7 +216,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 	for n := 1; ; n++ {
 		err := killed(t, name, n).Run()
-		whole(t, "step "+strconv.Itoa(n), name)
+		full(t, "step "+strconv.Itoa(n), name)
 		if err == nil { // it had fewer steps
 			if n < 8 {
 				t.Errorf("a save has %d steps", n-1)
@@ -241,6 +241,6 @@ func TestKilledAtRandom(t *testing.T) {
 		time.Sleep(wait)
 		c.Process.Kill()
 		c.Wait()
-		whole(t, wait.String(), name)
+		full(t, wait.String(), name)
 	}
 }

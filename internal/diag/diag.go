@@ -89,10 +89,10 @@ func (d *Diagnostic) place() string {
 	return ""
 }
 
-// maxText is the longest source line that is shown whole.
+// maxText is the longest source line that is shown in full.
 const maxText = 160
 
-// window cuts a long line down to the part around column col (from 0).
+// window truncates a long line to the range around column col (from 0).
 func window(text []string, col int) ([]string, int) {
 	if len(text) <= maxText {
 		return text, col

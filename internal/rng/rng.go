@@ -75,10 +75,10 @@ func philoxRounds(counter [2]uint64, key uint64) []uint32 {
 	return c[:]
 }
 
-// threeFry makes two words of each counter: a wide element takes both. For
-// others, a dimension is cut in halves, the first even one or else the largest,
-// and one half takes the first words, the other the second: next to each other
-// in front of the rest of the shape.
+// threeFry makes two words of each counter: a wide element takes both. For others,
+// a dimension is split in halves, the first even one or else the largest, and one
+// half takes the first words, the other the second: next to each other in front of
+// the rest of the shape.
 func threeFry(state []uint64, shape []int, wide bool) (bits, next []uint64) {
 	n := product(shape)
 	bits = make([]uint64, n)
@@ -102,7 +102,7 @@ func threeFry(state []uint64, shape []int, wide bool) (bits, next []uint64) {
 			for a := range after {
 				x := threeFryRounds(state[1]+uint64((b*half+h)*after+a), state[0])
 				for lane, word := range x {
-					// The halves alternate along a dimension that has been cut.
+					// The halves alternate along a dimension that has been split.
 					if k := 2*h + lane; k < size {
 						bits[(b*size+k)*after+a] = uint64(word)
 					}
@@ -114,7 +114,7 @@ func threeFry(state []uint64, shape []int, wide bool) (bits, next []uint64) {
 	return bits, next
 }
 
-// halved is the dimension that is cut, -1 if there is none.
+// halved is the dimension that is split, -1 if there is none.
 func halved(shape []int) int {
 	at := -1
 	for d, n := range shape {

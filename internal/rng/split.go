@@ -19,11 +19,11 @@ func Counters(algorithm string, shape []int, n int) int {
 	return (count + 3) / 4
 }
 
-// Splits reports whether the bits of a tensor, cut along dimension d into a
+// Splits reports whether the bits of a tensor, sharded along dimension d into a
 // number of parts, are for each what Generate gives for it alone from where the
 // counters of the parts before end. The parts must follow one another in the
-// tensor, the counters of each must be complete, and the words of a counter
-// must be as far apart in a part as in the whole.
+// tensor, the counters of each must be complete, and the words of a counter must be
+// as far apart in a shard as in the full tensor.
 func Splits(algorithm string, shape []int, n, d, parts int) bool {
 	if product(shape[:d]) != 1 || shape[d] == 0 || shape[d]%parts != 0 {
 		return false

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Parts made alone are what the whole has there, where Splits says so, also
-// where counters come around.
+// Shards generated separately equal the slices of the full tensor, where Splits
+// says so, also where counters come around.
 func TestSplits(t *testing.T) {
 	shapes := [][]int{{8}, {12}, {6}, {9}, {4, 6}, {6, 4}, {2, 3}, {3, 5}, {9, 2}, {9, 3}, {3, 9}, {1, 8, 3}, {1, 9, 4}, {1, 15, 5}, {16, 1, 3}}
 	split := 0
@@ -34,7 +34,7 @@ func TestSplits(t *testing.T) {
 
 func checkSplit(t *testing.T, algorithm string, shape []int, n, d, parts int) {
 	state := []uint64{7, math.MaxUint64 - 1}
-	whole, after, err := Generate(algorithm, state, shape, n)
+	full, after, err := Generate(algorithm, state, shape, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func checkSplit(t *testing.T, algorithm string, shape []int, n, d, parts int) {
 		}
 		all, from = append(all, bits...), next
 	}
-	if !slices.Equal(all, whole) {
-		t.Errorf("%s %v, %d bits, in %d parts: %x, want %x", algorithm, shape, n, parts, all, whole)
+	if !slices.Equal(all, full) {
+		t.Errorf("%s %v, %d bits, in %d parts: %x, want %x", algorithm, shape, n, parts, all, full)
 	}
 }

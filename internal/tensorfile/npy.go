@@ -44,7 +44,7 @@ func readNPYHeader(r io.Reader) (*npyHeader, error) {
 		return nil, fmt.Errorf(".npy version %d, want 1, 2 or 3", version)
 	}
 	if _, err := io.ReadFull(r, size[:sizeBytes]); err != nil {
-		return nil, errors.New("the .npy header is cut off")
+		return nil, errors.New("the .npy header is truncated")
 	}
 	n := int64(binary.LittleEndian.Uint32(size[:]))
 	if n > maxNPYHeader {
@@ -52,7 +52,7 @@ func readNPYHeader(r io.Reader) (*npyHeader, error) {
 	}
 	text := make([]byte, n)
 	if _, err := io.ReadFull(r, text); err != nil {
-		return nil, errors.New("the .npy header is cut off")
+		return nil, errors.New("the .npy header is truncated")
 	}
 	h, err := parseNPYHeader(string(text))
 	if err != nil {

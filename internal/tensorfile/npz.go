@@ -14,7 +14,7 @@ import (
 func openNPZ(r io.ReaderAt, size int64) ([]entry, error) {
 	z, err := zip.NewReader(r, size)
 	if errors.Is(err, zip.ErrFormat) {
-		return nil, fmt.Errorf("not an .npz file, or one that is cut off: a zip archive ends with its directory, which these %d bytes do not", size)
+		return nil, fmt.Errorf("not an .npz file, or one that is truncated: a zip archive ends with its directory, which these %d bytes do not", size)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("not an .npz file: %w", err)

@@ -45,7 +45,7 @@ func openSafetensors(r io.ReaderAt, size int64) ([]entry, error) {
 		return nil, fmt.Errorf("not a .safetensors file: the header claims %d bytes, at most %d are read", n, maxSafetensorsHeader)
 	}
 	if int64(n) > size-8 {
-		return nil, fmt.Errorf("cut off: the header claims %d bytes, the file has %d after its length", n, size-8)
+		return nil, fmt.Errorf("truncated: the header claims %d bytes, the file has %d after its length", n, size-8)
 	}
 	text, err := readAll(io.NewSectionReader(r, 8, int64(n)), int(n))
 	if err != nil {
@@ -120,7 +120,7 @@ func stEntry(name string, info stInfo, data *io.SectionReader) entry {
 	case err != nil:
 		e.err = err
 	case begin < 0 || begin > end || end > data.Size():
-		e.err = fmt.Errorf("bytes %d to %d, the file has %d: cut off or damaged", begin, end, data.Size())
+		e.err = fmt.Errorf("bytes %d to %d, the file has %d: truncated or damaged", begin, end, data.Size())
 	case int64(n) != end-begin:
 		e.err = fmt.Errorf("%s%v takes %d bytes, the header gives it %d", row.name, info.Shape, n, end-begin)
 	}

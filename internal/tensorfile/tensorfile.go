@@ -273,7 +273,7 @@ func readAll(r io.Reader, n int) ([]byte, error) {
 		k, err := io.ReadFull(r, free)
 		data = data[:len(data)+k]
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil, fmt.Errorf("cut off after %d of %d bytes", len(data), n)
+			return nil, fmt.Errorf("truncated after %d of %d bytes", len(data), n)
 		}
 		if err != nil {
 			return nil, err

@@ -134,14 +134,14 @@ func safetensors(header string, data ...byte) []byte {
 }
 
 func TestErrors(t *testing.T) {
-	whole := npz(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 0, 0, 0, 0))
+	full := npz(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 0, 0, 0, 0))
 	for _, c := range []struct {
 		name, ext string
 		file      []byte
 		want      string
 	}{
-		{"truncated npz", ".npz", whole[:len(whole)-10], "cut off"},
-		{"empty npz", ".npz", nil, "cut off"},
+		{"truncated npz", ".npz", full[:len(full)-10], "truncated"},
+		{"empty npz", ".npz", nil, "truncated"},
 		{"text", ".npz", npz([]byte("hello")), "not an .npy array"},
 		{"object", ".npz", npz(npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }")), `NumPy's type "|O"; have b1 i1`},
 		{"structured", ".npz", npz(npy("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }")), "structured type"},
@@ -154,7 +154,7 @@ func TestErrors(t *testing.T) {
 		{"no dictionary", ".npz", npz(npy("nonsense")), "no dictionary"},
 		{"missing", ".safetensors", safetensors(`{"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 0), `no array "a"`},
 		{"short", ".safetensors", []byte{1, 2}, "2 bytes"},
-		{"truncated header", ".safetensors", safetensors(`{"a":{"dtype":"U8"`)[:12], "cut off"},
+		{"truncated header", ".safetensors", safetensors(`{"a":{"dtype":"U8"`)[:12], "truncated"},
 		{"huge header", ".safetensors", binary.LittleEndian.AppendUint64(nil, 1<<60), "at most 100000000"},
 		{"no JSON", ".safetensors", safetensors(`[]`), "not a JSON object"},
 		{"no end", ".safetensors", safetensors(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}`, 0), "does not end"},

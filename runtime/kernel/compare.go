@@ -170,7 +170,7 @@ func clamp[T ordered](_ *Work, dst, src []Mem) {
 	}
 }
 
-// step is 0 for one element that stands for all.
+// step is 0 for a splat, else 1.
 func step[T any](x []T) int {
 	if len(x) == 1 {
 		return 0

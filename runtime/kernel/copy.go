@@ -6,12 +6,11 @@ import (
 	"ppc/ir"
 )
 
-// A Copy moves a box of elements from one array to another. Element (i0, i1,
-// …) of the box lies at the sum of i*stride in each; strides may be zero or
-// negative.
+// A Copy moves a box of elements from one array to another. Element (i0, i1, …) of
+// the box is at the sum of i*stride in each; strides may be zero or negative.
 type Copy struct {
 	elem  int // bytes of an element
-	run   int // elements that lie together in both arrays, moved as one
+	run   int // elements that are contiguous in both arrays, copied as one
 	empty bool
 	shape []int // of runs
 	dst   []int // strides, in elements
@@ -38,9 +37,9 @@ func product(xs []int) int {
 	return n
 }
 
-// NewCopy returns a Copy of elements of elem bytes. Dimensions that lie
-// together in both arrays become one, and an innermost one that is dense in
-// both becomes the run.
+// NewCopy returns a Copy of elements of elem bytes. Dimensions that are contiguous
+// in both arrays are merged, and an innermost one that is dense in both becomes the
+// run.
 func NewCopy(elem int, shape, dst, src []int) *Copy {
 	c := &Copy{elem: elem, run: 1, empty: slices.Contains(shape, 0)}
 	for i, n := range shape {
@@ -65,10 +64,10 @@ func NewCopy(elem int, shape, dst, src []int) *Copy {
 	return c
 }
 
-// dense reports whether the whole box is one run.
+// dense reports whether the box is one run.
 func (c *Copy) dense() bool { return len(c.shape) == 0 }
 
-// Run moves the box whose first element lies at element d of dst and s of src.
+// Run copies the box whose first element is element d of dst and s of src.
 func (c *Copy) Run(dst, src Mem, d, s int) {
 	if !c.empty {
 		c.outer(0, dst, src, d, s)
@@ -178,9 +177,9 @@ func fillMem[T any](dst, v Mem) { fill(View[T](dst), View[T](v)[0]) }
 // Fill sets every element of dst to the one element that v holds.
 func Fill(dst, v Mem) { fills[len(v)](dst, v) }
 
-// An Exchange is the move of one part in an all_to_all: each member of a group
-// cuts its operand into parts along one dimension, and joins the parts that it
-// gets along another.
+// An Exchange is the copy of one slice in an all_to_all: each member of a group
+// splits its operand along one dimension, and concatenates the slices that it
+// receives along another.
 type Exchange struct {
 	c        *Copy
 	from, to int // elements between parts, in the operand and in the result

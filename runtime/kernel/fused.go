@@ -8,9 +8,9 @@ import (
 	"ppc/lower/fuse"
 )
 
-// A Fused is a group of ops made executable: a list of instructions that runs
-// for one tile of elements after the other. Tiles are whole rows where there are
-// rows. What a tile needs beside operands and results stays in the cache.
+// A Fused is a group of ops made executable: a list of instructions that runs for
+// one tile of elements after the other. Tiles are full rows where there are rows.
+// What a tile needs beside operands and results stays in the cache.
 type Fused struct {
 	n, cols, tile int   // elements: all of them, of a row (0 for none), of a tile
 	sizes         []int // of temporaries, bytes for a tile
@@ -421,7 +421,7 @@ func (w *Work) columns(in *instr, n int) Mem {
 // A tileView is a view that is read a tile at a time.
 type tileView struct {
 	Size, Offset   int
-	Shape, Strides []int // of dimensions that do not lie together
+	Shape, Strides []int // of dimensions that are not contiguous
 }
 
 func newTileView(v *fuse.View, size int) *tileView {

@@ -86,9 +86,9 @@ func buildGather(op *ir.Op) (Func, error) {
 	}, nil
 }
 
-// A scatter folds windows of updates into places of the inputs. What of a
-// window lies outside is left away; as each dimension is in or out by itself,
-// what is left is a box.
+// A scatter folds windows of updates into places of the inputs. Elements of a
+// window outside of the input are dropped; as each dimension is in or out by
+// itself, the rest is a box.
 type scatter struct {
 	*windows
 	c     *combiner

@@ -259,12 +259,12 @@ func (g *blocked) packRows(i, p, m, k int) {
 func (g *blocked) transposed(dst Mem, stride int, x matrix, i, j, rows, cols int) {
 	side := 32 / g.elem
 	done := 0 // columns
-	whole := rows / side
-	if x.row == 1 && whole > 0 {
+	full := rows / side
+	if x.row == 1 && full > 0 {
 		for ; done+side <= cols; done += side {
-			transposeBlocks(g.elem, &dst[done*g.elem], stride, g.address(x, i, j+done), x.col*g.elem, whole)
+			transposeBlocks(g.elem, &dst[done*g.elem], stride, g.address(x, i, j+done), x.col*g.elem, full)
 		}
-		g.strided(dst[whole*side*stride:], stride, x, i+whole*side, j, rows-whole*side, done)
+		g.strided(dst[full*side*stride:], stride, x, i+full*side, j, rows-full*side, done)
 	}
 	if done < cols {
 		g.strided(dst[done*g.elem:], stride, x, i, j+done, rows, cols-done)

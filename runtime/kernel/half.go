@@ -81,8 +81,8 @@ func f16FromFloat32(x float32) uint16 {
 	return sign | uint16((abs-0x38000000+0xfff+abs>>13&1)>>13)
 }
 
-// inF32 makes a Func on f32 elements one on 16-bit ones, tile by tile. Operands
-// of one element stand for all. The result is 16-bit too, unless it is boolean.
+// inF32 makes a Func on f32 elements one on 16-bit ones, tile by tile. Operands of
+// one element are splats. The result is 16-bit too, unless it is boolean.
 func inF32(t ir.DType, result ir.DType, f Func) Func {
 	h := halves[t]
 	return func(w *Work, dst, src []Mem) {

@@ -93,7 +93,7 @@ func TestCopy(t *testing.T) {
 }
 
 // A sort ends with a permutation, whatever the comparator says.
-func TestMergeSortLies(t *testing.T) {
+func TestMergeSortInconsistent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range 60 {
 		x := rng.Perm(n)

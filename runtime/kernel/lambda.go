@@ -221,8 +221,8 @@ func (c *combiner) folder(captured []Mem) folder {
 	}
 }
 
-// Single reports whether region b is one op on its two arguments, and which:
-// one that folds accumulators and elements in whole arrays.
+// Single reports whether region b is one op on its two arguments, and which: one
+// that folds full arrays of accumulators and elements.
 func Single(b *ir.Block) (ir.Kind, bool) {
 	if len(b.Ops) != 2 || len(b.Args) != 2 {
 		return 0, false

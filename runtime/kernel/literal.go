@@ -10,8 +10,8 @@ import (
 // littleEndian reports whether this machine lays numbers out as literals do.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// FromLiteral is the elements of l. It is l's own memory where the machine
-// lays them out the same way, so nobody may write it.
+// FromLiteral is the elements of l. It is l's own memory where the machine lays
+// them out the same way, so it must not be written.
 func FromLiteral(l *ir.Literal) Mem {
 	size, n := l.Type.Elem.Size(), l.Type.Bytes()
 	if len(l.Data) == n && littleEndian && Aligned(l.Data) && (l.Type.Elem != ir.I1 || isBool(l.Data)) {
@@ -31,8 +31,8 @@ func FromLiteral(l *ir.Literal) Mem {
 	return m
 }
 
-// ToLiteral is the literal of type t whose elements are m, which it keeps:
-// nobody may write m any more.
+// ToLiteral is the literal of type t whose elements are m, which it keeps: m must
+// not be written afterwards.
 func ToLiteral(t *ir.Type, m Mem) *ir.Literal {
 	if !littleEndian {
 		m = slices.Clone(m)

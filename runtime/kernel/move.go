@@ -97,9 +97,9 @@ func buildPad(op *ir.Op) (Func, error) {
 	}
 	size := out.Elem.Size()
 	c := NewCopy(size, box, to, from)
-	whole := product(box) == out.NumElements()
+	full := product(box) == out.NumElements()
 	return func(_ *Work, dst, src []Mem) {
-		if !whole {
+		if !full {
 			fills[size](dst[0], src[1])
 		}
 		c.Run(dst[0], src[0], d, s)
@@ -124,7 +124,7 @@ var indices = map[ir.DType]func(m Mem, i int) int{
 
 func indexOf[T integer](m Mem, i int) int { return int(View[T](m)[i]) }
 
-// starts is where a window lies: the sum of clamped start indices times strides.
+// starts is the offset of a window: the sum of clamped start indices times strides.
 type starts struct {
 	read    func(m Mem, i int) int
 	strides []int
@@ -159,9 +159,9 @@ func buildDynamicSlice(op *ir.Op) (Func, error) {
 	return func(_ *Work, dst, src []Mem) { c.Run(dst[0], src[0], 0, st.at(src[1:])) }, nil
 }
 
-// Within says where the result of op lies in its first operand, where it is
-// always a piece of that as it is: the place of its first byte, by the memory
-// of the operands. It is nil of other ops.
+// Within returns, for an op whose result is always contiguous in its first operand,
+// a function from the operands to the offset of the result's first byte there; nil
+// for other ops.
 func Within(op *ir.Op) func(src []Mem) int {
 	if op.Kind != ir.DynamicSlice && op.Kind != ir.Slice {
 		return nil

@@ -141,8 +141,8 @@ func initOnly(n int) Func {
 	}
 }
 
-// reduce folds whole rows at a time: down the columns where the innermost
-// dimension stays, along the rows where it is folded.
+// reduce folds full rows at a time: down the columns where the innermost dimension
+// stays, along the rows where it is folded.
 func (f *folding) reduce(k ir.Kind, t ir.DType) Func {
 	h, isHalf := halves[t]
 	if !isHalf {

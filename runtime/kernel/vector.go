@@ -7,8 +7,8 @@ import (
 	"ppc/ir"
 )
 
-// The kernels of a tier work on whole vectors, one or more: blocks is their
-// number. x and y may be dst.
+// The kernels of a tier work on full vectors, one or more: blocks is their number.
+// x and y may be dst.
 type (
 	vectorUnary  func(dst, x *byte, blocks int)
 	vectorBinary func(dst, x, y *byte, blocks int)
@@ -39,14 +39,14 @@ type ends [4][64]byte
 func (t *tier) unary(f vectorUnary, in, out int) Func {
 	return func(w *Work, dst, src []Mem) {
 		d, x := dst[0], src[0]
-		whole := len(d) / out
-		for lo := 0; lo < whole; lo += longest {
-			f(&d[lo*out], &x[lo*in], min(longest, whole-lo))
+		full := len(d) / out
+		for lo := 0; lo < full; lo += longest {
+			f(&d[lo*out], &x[lo*in], min(longest, full-lo))
 		}
-		if rest := len(d) - whole*out; rest > 0 {
-			copy(w.ends[0][:], x[whole*in:])
+		if rest := len(d) - full*out; rest > 0 {
+			copy(w.ends[0][:], x[full*in:])
 			f(&w.ends[3][0], &w.ends[0][0], 1)
-			copy(d[whole*out:], w.ends[3][:rest])
+			copy(d[full*out:], w.ends[3][:rest])
 		}
 	}
 }
@@ -55,15 +55,15 @@ func (t *tier) unary(f vectorUnary, in, out int) Func {
 func (t *tier) binary(f vectorBinary, in, out int) Func {
 	return func(w *Work, dst, src []Mem) {
 		d, x, y := dst[0], src[0], src[1]
-		whole := len(d) / out
-		for lo := 0; lo < whole; lo += longest {
-			f(&d[lo*out], &x[lo*in], &y[lo*in], min(longest, whole-lo))
+		full := len(d) / out
+		for lo := 0; lo < full; lo += longest {
+			f(&d[lo*out], &x[lo*in], &y[lo*in], min(longest, full-lo))
 		}
-		if rest := len(d) - whole*out; rest > 0 {
-			copy(w.ends[0][:], x[whole*in:])
-			copy(w.ends[1][:], y[whole*in:])
+		if rest := len(d) - full*out; rest > 0 {
+			copy(w.ends[0][:], x[full*in:])
+			copy(w.ends[1][:], y[full*in:])
 			f(&w.ends[3][0], &w.ends[0][0], &w.ends[1][0], 1)
-			copy(d[whole*out:], w.ends[3][:rest])
+			copy(d[full*out:], w.ends[3][:rest])
 		}
 	}
 }
@@ -73,16 +73,16 @@ func (t *tier) choose(f vectorChoose, elem int) Func {
 	v, lanes := t.vector, t.vector/elem
 	return func(w *Work, dst, src []Mem) {
 		d, p, x, y := dst[0], src[0], src[1], src[2]
-		whole := len(d) / v
-		for lo := 0; lo < whole; lo += longest {
-			f(&d[lo*v], &p[lo*lanes], &x[lo*v], &y[lo*v], min(longest, whole-lo))
+		full := len(d) / v
+		for lo := 0; lo < full; lo += longest {
+			f(&d[lo*v], &p[lo*lanes], &x[lo*v], &y[lo*v], min(longest, full-lo))
 		}
-		if rest := len(d) - whole*v; rest > 0 {
-			copy(w.ends[2][:], p[whole*lanes:])
-			copy(w.ends[0][:], x[whole*v:])
-			copy(w.ends[1][:], y[whole*v:])
+		if rest := len(d) - full*v; rest > 0 {
+			copy(w.ends[2][:], p[full*lanes:])
+			copy(w.ends[0][:], x[full*v:])
+			copy(w.ends[1][:], y[full*v:])
 			f(&w.ends[3][0], &w.ends[2][0], &w.ends[0][0], &w.ends[1][0], 1)
-			copy(d[whole*v:], w.ends[3][:rest])
+			copy(d[full*v:], w.ends[3][:rest])
 		}
 	}
 }

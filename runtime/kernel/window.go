@@ -23,8 +23,8 @@ func newWindowing(op *ir.Op, shape, steps []int) *windowing {
 	return w
 }
 
-// element is where the element of the operand at place k of window at stands,
-// or -1 where that is padding.
+// element is the offset in the operand of element k of window at, or -1 where that
+// is padding.
 func (w *windowing) element(at, k []int) int {
 	sum := 0
 	for d := range w.of {
@@ -114,8 +114,8 @@ func buildSelectAndScatter(op *ir.Op, sub builder) (Func, error) {
 	return promoted(op, run, []int{-1, 1, 0}), nil
 }
 
-// first reports whether c, which compares two scalars, is true of the elements
-// of n bytes that stand at i and j of x.
+// first reports whether c, which compares two scalars, is true of the elements of n
+// bytes at i and j of x.
 func (c *call) first(w *Work, x Mem, i, j, n int) bool {
 	copy(c.in[0], x[i:i+n])
 	copy(c.in[1], x[j:j+n])
@@ -123,22 +123,21 @@ func (c *call) first(w *Work, x Mem, i, j, n int) bool {
 	return c.out[0][0] != 0
 }
 
-// A side is an operand of a convolution, one dimension of which is cut in
-// groups.
+// A side is an operand of a convolution, one dimension of which is split in groups.
 type side struct {
 	*operand
 	group int // elements of a group
 }
 
-// newSide brings a tensor to the order [groups, dims...], where dimension cut
-// is cut in groups. dims name its dimensions.
-func newSide(t *ir.Type, as ir.DType, cut, groups int, dims ...int) side {
+// newSide transposes a tensor to [groups, dims...], where dimension grouped is
+// split in groups. dims name its dimensions.
+func newSide(t *ir.Type, as ir.DType, grouped, groups int, dims ...int) side {
 	shape := slices.Clone(t.Shape)
-	shape[cut] /= groups
-	shape = slices.Insert(shape, cut, groups)
-	perm := []int{cut}
+	shape[grouped] /= groups
+	shape = slices.Insert(shape, grouped, groups)
+	perm := []int{grouped}
 	for _, d := range dims {
-		if d >= cut {
+		if d >= grouped {
 			d++
 		}
 		perm = append(perm, d)
@@ -161,12 +160,12 @@ func buildConvolution(op *ir.Op) (Func, error) {
 	if mul == nil {
 		return orMissing(nil, op, as)
 	}
-	groups, cut := op.Int("feature_group_count"), d.Input.Second
+	groups, grouped := op.Int("feature_group_count"), d.Input.Second
 	if n := op.Int("batch_group_count"); n > 1 {
-		groups, cut = n, d.Input.First
+		groups, grouped = n, d.Input.First
 	}
 	// The result is computed as [groups, batch, places, features].
-	left := newSide(l, as, cut, groups, append(append([]int{d.Input.First}, d.Input.Spatial...), d.Input.Second)...)
+	left := newSide(l, as, grouped, groups, append(append([]int{d.Input.First}, d.Input.Spatial...), d.Input.Second)...)
 	right := newSide(r, as, d.Kernel.Second, groups, append(slices.Clone(d.Kernel.Spatial), d.Kernel.First, d.Kernel.Second)...)
 	p := newPatches(op, d, as.Size())
 	batch, features := out.Shape[d.Output.First], r.Shape[d.Kernel.Second]/groups
