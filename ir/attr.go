@@ -565,6 +565,8 @@ func (a NamedAttr) String() string {
 // The typed getters return the zero value where the attribute is not there or
 // is of another type.
 
+// Int is the integer called name, 1 for a boolean that is true; 0 if there is
+// none.
 func (as Attrs) Int(name string) int {
 	switch v := as.Get(name).(type) {
 	case Int:
@@ -588,6 +590,8 @@ func (as Attrs) Float(name string) float64 {
 	return 0
 }
 
+// Bool is the boolean called name; a unit attribute and a nonzero integer are true,
+// an absent one false.
 func (as Attrs) Bool(name string) bool {
 	switch v := as.Get(name).(type) {
 	case Bool:
@@ -600,11 +604,13 @@ func (as Attrs) Bool(name string) bool {
 	return false
 }
 
+// Str is the string called name, "" if there is none.
 func (as Attrs) Str(name string) string {
 	v, _ := as.Get(name).(Str)
 	return string(v)
 }
 
+// Sym is the symbol called name, without its @; "" if there is none.
 func (as Attrs) Sym(name string) string {
 	v, _ := as.Get(name).(Sym)
 	return string(v)
@@ -636,6 +642,7 @@ func (as Attrs) Word(name string) string {
 	return ""
 }
 
+// Literal is the constant called name, nil if there is none.
 func (as Attrs) Literal(name string) *Literal {
 	v, _ := as.Get(name).(*Literal)
 	return v

@@ -113,12 +113,16 @@ func (b *Builder) Unary(k Kind, x *Value) *Value { return b.one(k, nil, nil, x) 
 // Binary appends an elementwise op of two operands of one type: Add, Maximum.
 func (b *Builder) Binary(k Kind, x, y *Value) *Value { return b.one(k, nil, nil, x, y) }
 
+// Add appends the elementwise sum of two values of one type.
 func (b *Builder) Add(x, y *Value) *Value { return b.Binary(Add, x, y) }
 
+// Sub appends the elementwise difference of two values of one type.
 func (b *Builder) Sub(x, y *Value) *Value { return b.Binary(Subtract, x, y) }
 
+// Mul appends the elementwise product of two values of one type.
 func (b *Builder) Mul(x, y *Value) *Value { return b.Binary(Multiply, x, y) }
 
+// Div appends the elementwise quotient of two values of one type.
 func (b *Builder) Div(x, y *Value) *Value { return b.Binary(Divide, x, y) }
 
 // Const appends a constant.

@@ -38,6 +38,8 @@ func (op *Op) Callee() string {
 	return ""
 }
 
+// ConfigOf is the attribute config of op, a pp.pipeline or pp.stack: the settings of
+// its pipeline block. It is empty if there is none.
 func ConfigOf(op *Op) Attrs {
 	d, _ := op.Attrs.Get("config").(Dict)
 	return Attrs(d)

@@ -91,6 +91,7 @@ type Pos struct {
 	Line, Col int
 }
 
+// String is file:line:column, as diagnostics begin; "-" if the place is not known.
 func (p Pos) String() string {
 	if p.Line == 0 {
 		return "-"
@@ -309,18 +310,25 @@ func Types(vs []*Value) []*Type { return TypesOf(vs) }
 // The getters of Attrs, for short. They never read the op table, so that the
 // functions in its rows may use them.
 
+// Int is the integer attribute called name, 0 if there is none.
 func (op *Op) Int(name string) int { return op.Attrs.Int(name) }
 
+// Bool is whether the boolean attribute called name is true.
 func (op *Op) Bool(name string) bool { return op.Attrs.Bool(name) }
 
+// Str is the string attribute called name, "" if there is none.
 func (op *Op) Str(name string) string { return op.Attrs.Str(name) }
 
+// Sym is the symbol attribute called name, without its @.
 func (op *Op) Sym(name string) string { return op.Attrs.Sym(name) }
 
+// Ints is the list of integers called name, nil if there is none.
 func (op *Op) Ints(name string) []int { return op.Attrs.Ints(name) }
 
+// Word is the word of the enum attribute called name, "" if there is none.
 func (op *Op) Word(name string) string { return op.Attrs.Word(name) }
 
+// Literal is the constant attribute called name, nil if there is none.
 func (op *Op) Literal(name string) *Literal { return op.Attrs.Literal(name) }
 
 // Walk calls visit for every op of b and of the regions inside it, each before

@@ -203,6 +203,7 @@ func (op *Op) AxisRefs(name string) []AxisRef {
 	return AxisRefsIn(string(text))
 }
 
+// AxisRefsIn is the axes and sub-axes, "x" or "x":(1)2, that occur in text, in order.
 func AxisRefsIn(text string) []AxisRef {
 	var refs []AxisRef
 	for _, m := range axisRefPattern.FindAllStringSubmatch(text, -1) {

@@ -81,6 +81,7 @@ func (k AttrKind) accepts(a Attr) bool {
 	return false
 }
 
+// Is reports whether a is an attribute of type T.
 func Is[T Attr](a Attr) bool {
 	_, ok := a.(T)
 	return ok

@@ -18,6 +18,8 @@ type Program struct {
 	Args []*ir.Literal
 }
 
+// New returns a program whose random choices follow from seed, with an empty main
+// whose gradient is taken with respect to all inputs.
 func New(seed uint64) *Program {
 	f := ir.NewFunc("main")
 	m := &ir.Module{Funcs: []*ir.Func{f}}
@@ -38,6 +40,7 @@ func (p *Program) Within(low, high float64, shape ...int) *ir.Value {
 	return p.Param(p.Numbers(low, high, ir.Tensor(ir.F64, shape...)))
 }
 
+// Numbers is a random literal of type t, uniform between low and high.
 func (p *Program) Numbers(low, high float64, t *ir.Type) *ir.Literal {
 	vs := make([]float64, t.NumElements())
 	for i := range vs {
@@ -85,6 +88,7 @@ func (p *Program) booleans(shape ...int) *ir.Value {
 // shape has up to three dimensions of sizes 1 to 3.
 func (p *Program) shape() []int { return p.Sizes(p.IntN(4)) }
 
+// Sizes is a random shape of the given rank, with sizes from 1 to 3.
 func (p *Program) Sizes(rank int) []int {
 	s := make([]int, rank)
 	for d := range s {
