@@ -3,11 +3,11 @@ package driver
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/facts"
 	"ppc/passes"
 )
 
@@ -44,7 +44,7 @@ func strayLayers(ctx context.Context, m *ir.Module) ([]string, error) {
 type trail struct {
 	op     *ir.Op
 	module *ir.Module
-	config ir.Attrs
+	config facts.Config
 	layers int
 }
 
@@ -52,13 +52,10 @@ type trail struct {
 // where op says too little of its schedule. Their weights are stored as the
 // first of op's weights is that has to be gathered.
 func newTrail(m *ir.Module, op *ir.Op) *trail {
-	d, _ := op.Attrs.Get("config").(ir.Dict)
-	t := &trail{op: op, config: slices.Clone(ir.Attrs(d))}
-	if t.layers = t.config.Int("pipelined"); t.layers < 1 || t.config.Int("microbatches") < 1 || t.stages() < 1 {
+	t := &trail{op: op, config: facts.ConfigOf(op).Alone()}
+	if t.layers = t.config.Pipelined; t.layers < 1 || t.config.M < 1 || t.config.S < 1 {
 		return nil
 	}
-	t.config.Delete("outside")
-	t.config.Delete("gather_dtype") // numbers of layers are not to be rounded
 	layer := ir.NewFunc("layer")
 	layer.Private = true
 	register := ir.Tensor(ir.F32, 1, t.layers)
@@ -77,20 +74,18 @@ func newTrail(m *ir.Module, op *ir.Op) *trail {
 	b.Return(b.Concat(1, b.SliceDim(x, 1, 1, t.layers), b.Reshape(number, 1, 1)))
 
 	main := ir.NewFunc("main")
-	in := main.NewArg(main.Body, ir.Tensor(ir.F32, t.config.Int("microbatches"), t.layers), "trails")
+	in := main.NewArg(main.Body, ir.Tensor(ir.F32, t.config.M, t.layers), "trails")
 	ws := main.NewArg(main.Body, w.Type.WithShape(append([]int{t.layers}, w.Type.Shape...)...), "numbers")
 	if w.Sharding != nil {
 		ws.Sharding = w.Sharding.Prepend()
 	}
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "layer", Attr: ir.Sym("layer")}, ir.NamedAttr{Name: "layers", Attr: ir.I64Attr(t.layers)},
-		ir.NamedAttr{Name: "sides", Attr: ir.I64Attr(0)}, ir.NamedAttr{Name: "config", Attr: ir.Dict(t.config)})
+		ir.NamedAttr{Name: "sides", Attr: ir.I64Attr(0)}, ir.NamedAttr{Name: "config", Attr: t.config.Dict()})
 	b = ir.NewBuilder(main)
 	b.Return(b.At(op.Origin).Emit(ir.PPPipeline, []*ir.Value{in, ws}, attrs, nil, []*ir.Type{in.Type}).Result())
 	t.module = &ir.Module{Name: "trails", Meshes: m.Meshes, Funcs: []*ir.Func{main, layer}}
 	return t
 }
-
-func (t *trail) stages() int { return t.config.Int("stages") }
 
 // gatheredWeight is the first weight of op's layer that is stored sharded and
 // all-gathered for use.
@@ -173,7 +168,7 @@ func (t *trail) stray(trails *ir.Literal) string {
 		places = append(places[:most], fmt.Sprintf("and %d more", n-most))
 	}
 	cause := ""
-	if compat := t.config.Str("compat"); compat != "" {
+	if compat := t.config.Compat; compat != "" {
 		cause = fmt.Sprintf("; that is what compat = %s asks for", compat)
 	}
 	at := ""
@@ -185,8 +180,8 @@ func (t *trail) stray(trails *ir.Literal) string {
 
 // place is where layer number n is.
 func (t *trail) place(n int) string {
-	L := max(t.config.Int("layers_per_stage"), 1)
-	text := fmt.Sprintf("stage %d in repeat %d", n/L%t.stages(), n/L/t.stages())
+	L := max(t.config.L, 1)
+	text := fmt.Sprintf("stage %d in repeat %d", n/L%t.config.S, n/L/t.config.S)
 	if L > 1 {
 		text += fmt.Sprintf(", layer %d", n%L)
 	}

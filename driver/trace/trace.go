@@ -53,11 +53,8 @@ func New(m *ir.Module) *Recording {
 			continue
 		}
 		f.Body.Walk(func(op *ir.Op) {
-			if op.Kind != ir.PPPipeline {
-				return
-			}
-			if d, ok := op.Attrs.Get("config").(ir.Dict); ok {
-				r.pipelines[op.Origin.Place()] = facts.ScheduleOf(d)
+			if op.Kind == ir.PPPipeline {
+				r.pipelines[op.Origin.Place()] = facts.ConfigOf(op).Schedule
 			}
 		})
 	}

@@ -45,7 +45,7 @@ func program(t testing.TB, example string, set ...string) (*trace.Recording, *ru
 	var schedule facts.Schedule
 	p.Module.Main().Body.Walk(func(op *ir.Op) {
 		if d, ok := op.Attrs.Get("config").(ir.Dict); ok && op.Kind == ir.PPPipeline {
-			schedule = facts.ScheduleOf(d)
+			schedule = facts.ReadConfig(d).Schedule
 		}
 	})
 	r := trace.New(p.Module)

@@ -67,7 +67,7 @@ var allowed = map[string][]string{
 	"driver/view":  {"ir", "ir/mlir"},
 	"driver/trace": {"ir", "ir/facts", "lower/stats", "runtime"},
 
-	"driver": {"driver/trace", "driver/view", "import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/lint", "lower/report", "lower/stats", "runtime", "runtime/kernel", "runtime/pjrt"},
+	"driver": {"ir/facts", "driver/trace", "driver/view", "import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/lint", "lower/report", "lower/stats", "runtime", "runtime/kernel", "runtime/pjrt"},
 
 	"cmd/ppc": {"driver", "runtime/pjrt"},
 }

@@ -1,17 +1,9 @@
 package facts
 
-import "ppc/ir"
-
-// A Schedule is the schedule of a pipeline: S stages, M microbatches, R repeats, L
-// layers per stage and repeat, and D iterations from the computation of a stage to
-// that of the next.
+// A Schedule is what each stage of a pipeline works on in each iteration: S
+// stages, M microbatches, R repeats, L layers per stage and repeat, and D
+// iterations from the computation of a stage to that of the next.
 type Schedule struct{ S, M, R, L, D int }
-
-// ScheduleOf reads the configuration of a pipeline.
-func ScheduleOf(config ir.Dict) Schedule {
-	a := ir.Attrs(config)
-	return Schedule{S: a.Int("stages"), M: a.Int("microbatches"), R: a.Int("repeats"), L: a.Int("layers_per_stage"), D: a.Int("delay")}
-}
 
 // Round is N, the iterations from one repeat of a stage to its next: a
 // microbatch for each, and at least the D*S iterations that a microbatch takes

@@ -58,37 +58,36 @@ func Before(m *ir.Module) []*Schedule {
 		}
 		f.Body.Walk(func(op *ir.Op) {
 			config, layers := configOf(op)
-			s := facts.ScheduleOf(config)
-			if config == nil || seen[op.Origin.Place()] || s.S < 1 || s.M < 1 || s.R < 1 || s.L < 1 || s.D < 1 {
+			s := config.Schedule
+			if seen[op.Origin.Place()] || s.S < 1 || s.M < 1 || s.R < 1 || s.L < 1 || s.D < 1 {
 				return
 			}
 			seen[op.Origin.Place()] = op.Kind != ir.PPPipeline
-			out = append(out, scheduleOf(s, ir.Attrs(config), layers, op))
+			out = append(out, scheduleOf(config, layers, op))
 		})
 	}
 	return out
 }
 
 // configOf is the configuration of the pipeline that op is, or that it is a loop
-// of, and the name of the layer; nil of another op.
-func configOf(op *ir.Op) (ir.Dict, string) {
+// of, and the name of the layer; of another op it has no stages.
+func configOf(op *ir.Op) (facts.Config, string) {
 	switch {
 	case op.Kind == ir.PPPipeline:
-		d, _ := op.Attrs.Get("config").(ir.Dict)
-		return d, op.Sym("layer")
-	case op.Kind == ir.PPScan && op.Attrs.Str(ir.KeyLoop) == "iterations" && !op.Attrs.Has(ir.KeyReverse):
-		d, _ := op.Attrs.Get(ir.KeyConfig).(ir.Dict)
-		return d, ""
+		return facts.ConfigOf(op), op.Sym("layer")
+	case op.Kind == ir.PPScan && op.Attrs.Str(ir.KeyLoop) == facts.LoopIterations && !op.Attrs.Has(ir.KeyReverse):
+		return facts.ConfigOf(op), ""
 	}
-	return nil, ""
+	return facts.Config{}, ""
 }
 
-func scheduleOf(s facts.Schedule, a ir.Attrs, layer string, op *ir.Op) *Schedule {
+func scheduleOf(c facts.Config, layer string, op *ir.Op) *Schedule {
+	s := c.Schedule
 	out := &Schedule{Layer: clip(layer), Origin: place(op), Layers: s.S * s.R * s.L, Stages: s.S, Microbatches: s.M, Repeats: s.R, LayersPerStage: s.L, Delay: s.D,
-		Iterations: s.Iterations(), Gather: clip(a.Str("gather")), Rotate: clip(a.Str("rotate")), Remat: clip(a.Str("remat")),
-		Checkpoint: clip(a.Str("checkpoint")), SkipBubbles: a.Bool("skip_bubbles")}
+		Iterations: s.Iterations(), Gather: clip(c.Gather), Rotate: clip(c.Rotate), Remat: clip(c.Remat),
+		Checkpoint: clip(c.Checkpoint), SkipBubbles: c.SkipBubbles}
 	if out.Gather == "per_repeat" {
-		out.Prefetch = clip(a.Str("prefetch"))
+		out.Prefetch = clip(c.Prefetch)
 	}
 	out.Fraction, out.Formula = fraction(s)
 	out.Grid = []Run{}

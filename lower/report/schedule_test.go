@@ -51,7 +51,7 @@ func played(s facts.Schedule) (at map[slot][2]int, length int) {
 }
 
 func enumerated(schedule facts.Schedule) error {
-	s := scheduleOf(schedule, nil, "layer", new(ir.Op))
+	s := scheduleOf(facts.Config{Schedule: schedule}, "layer", new(ir.Op))
 	at, length := played(schedule)
 	if s.Iterations != length {
 		return fmt.Errorf("%d iterations, want %d", s.Iterations, length)
@@ -78,7 +78,7 @@ func enumerated(schedule facts.Schedule) error {
 // Of many stages the grid has the first and the last, and says how many are left
 // out; the counts are of all.
 func TestManyStages(t *testing.T) {
-	s := scheduleOf(facts.Schedule{S: 500, M: 500, R: 2, L: 1, D: 1}, nil, "layer", new(ir.Op))
+	s := scheduleOf(facts.Config{Schedule: facts.Schedule{S: 500, M: 500, R: 2, L: 1, D: 1}}, "layer", new(ir.Op))
 	if s.Left != 500-mostStages || len(s.shown()) != mostStages || s.Work != 500*1000 || s.Bubbles != 500*499 {
 		t.Errorf("%d stages shown, %d left out, %d with work, %d bubbles", len(s.shown()), s.Left, s.Work, s.Bubbles)
 	}

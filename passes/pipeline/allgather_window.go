@@ -19,7 +19,7 @@ type window struct {
 	f       *ir.Func
 	b       *ir.Builder // in place of the loop
 	loop    *ir.Op
-	config  ir.Attrs
+	config  facts.Config
 	N, R, T int // iterations of a repeat, repeats, iterations of the loop
 	cross   int // D*(S-1): iterations in which some stage is on the repeat before
 	weights []windowed
@@ -64,7 +64,7 @@ func (p *gatherPlacer) window(b *ir.Builder, loop *ir.Op) ([]*ir.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.config.Str("prefetch") == "ahead" {
+	if w.config.Prefetch == "ahead" {
 		return w.ahead(), nil
 	}
 	return w.head(), nil
@@ -97,9 +97,8 @@ func newWindow(f *ir.Func, b *ir.Builder, loop *ir.Op) (*window, error) {
 
 // repeatsOf is the repeats of a loop over iterations, without weights.
 func repeatsOf(f *ir.Func, b *ir.Builder, loop *ir.Op) *window {
-	d, _ := loop.Attrs.Get(ir.KeyConfig).(ir.Dict)
-	c := scheduleOf(d)
-	return &window{f: f, b: b, loop: loop, config: ir.Attrs(d), N: c.Round(), R: c.R, T: c.Iterations(), cross: c.D * (c.S - 1)}
+	c := facts.ConfigOf(loop)
+	return &window{f: f, b: b, loop: loop, config: c, N: c.Round(), R: c.R, T: c.Iterations(), cross: c.D * (c.S - 1)}
 }
 
 // full is how many repeats have all their N iterations: all R, or all but the
@@ -170,7 +169,7 @@ func (w *window) repeats(n int, state, older []*ir.Value, body func(b *ir.Builde
 	in.Emit(ir.PPYield, append(slices.Clone(next), newer...), nil, nil, nil)
 	init := append(slices.Clone(state), older...)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(n)),
-		facts.Named(ir.KeyLoop, ir.Str("repeats")), facts.Named(ir.KeyConfig, ir.Dict(w.config)), facts.Named(ir.KeyUnroll, unrollAttr(w.config, "scan_repeats", unrollOf(w.config), n)))
+		facts.Named(ir.KeyLoop, ir.Str(facts.LoopRepeats)), facts.Named(ir.KeyConfig, w.config.Dict()), facts.Named(ir.KeyUnroll, w.config.UnrollAttr(facts.LoopRepeats, n)))
 	scan := w.b.Emit(ir.PPScan, init, attrs, []*ir.Block{block}, nil)
 	for i, v := range scan.Results {
 		v.Name = block.Args[1+i].Name
@@ -182,7 +181,7 @@ func (w *window) repeats(n int, state, older []*ir.Value, body func(b *ir.Builde
 func (w *window) gather(b *ir.Builder, r *ir.Value) []*ir.Value {
 	var out []*ir.Value
 	var ids *ir.Value
-	if w.config.Str("compat") == "maxtext_prefetch" {
+	if w.config.Compat == "maxtext_prefetch" {
 		ids = w.early(b, r)
 	}
 	for _, x := range w.weights {
@@ -195,7 +194,7 @@ func (w *window) gather(b *ir.Builder, r *ir.Value) []*ir.Value {
 		v.Name, v.Sharding = x.source.Name, x.parts
 		g := b.At(x.gather.Origin).Emit(ir.PPGather, []*ir.Value{v}, rewrite.AttrsWith(x.gather), nil, nil)
 		g.Attrs.Delete("policy")
-		if w.config.Bool("save_gathered") {
+		if w.config.SaveGathered {
 			g.Attrs.Set(ir.KeySave, ir.Unit{})
 		}
 		out = append(out, g.Result().Named(x.source.Name))
@@ -208,9 +207,9 @@ func (w *window) gather(b *ir.Builder, r *ir.Value) []*ir.Value {
 // on are still in the repeat before. They never get the last repeat's weights.
 func (w *window) early(b *ir.Builder, r *ir.Value) *ir.Value {
 	c := w.config
-	t := ir.Tensor(ir.I32, c.Int("stages"))
+	t := ir.Tensor(ir.I32, c.S)
 	now := b.Broadcast(b.Add(b.Mul(r, b.I32(w.N)), b.I32(1)), t.Shape)
-	lead := b.Sub(now, b.Mul(b.Iota(t, 0), b.Splat(t, float64(c.Int("delay")))))
+	lead := b.Sub(now, b.Mul(b.Iota(t, 0), b.Splat(t, float64(c.D))))
 	repeat := b.Div(b.Binary(ir.Maximum, lead, b.Splat(t, 0)), b.Splat(t, float64(w.N)))
 	return b.Binary(ir.Minimum, repeat, b.Splat(t, float64(w.R-1)))
 }
@@ -262,7 +261,7 @@ func (w *window) iterations(b *ir.Builder, n int, first *ir.Value, state []*ir.V
 	attrs := w.loop.Attrs
 	attrs.Set("trip_count", ir.I64Attr(n))
 	attrs.Delete(ir.KeyUnroll)
-	if a := unrollAttr(w.config, "scan_iterations", unrollOf(w.config), n); a != nil {
+	if a := w.config.UnrollAttr(facts.LoopIterations, n); a != nil {
 		attrs.Set(ir.KeyUnroll, a)
 	}
 	scan := b.Emit(ir.PPScan, state, attrs, []*ir.Block{block}, nil)

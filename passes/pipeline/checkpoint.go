@@ -72,11 +72,11 @@ func (k *marker) block(b *ir.Block, around *ir.Op) error {
 func (k *marker) mark(op, around *ir.Op) (*ir.Op, error) {
 	switch {
 	case op.Kind == ir.Call && around != nil && boundaryOf(around).what == "layer":
-		return remat(k.f, op, configOf(around), false), nil
+		return rematLayer(k.f, op, facts.ConfigOf(around)), nil
 	case op.Kind == ir.PPScan && boundaryOf(op).around(op, around):
-		return remat(k.f, op, configOf(op), true), nil
+		return rematLoop(k.f, op, facts.ConfigOf(op)), nil
 	case op.Kind == ir.PPScan && boundaryOf(op).within(op, around):
-		rematBody(k.f, op, configOf(op))
+		rematBody(k.f, op, facts.ConfigOf(op))
 		return op, nil
 	}
 	inner := around
@@ -94,7 +94,7 @@ func (k *marker) mark(op, around *ir.Op) (*ir.Op, error) {
 // repeats returns op, or, where repeats are to be marked and op is the loop
 // over all iterations, the loop over repeats and the drain that it becomes.
 func (k *marker) repeats(op, around *ir.Op) ([]*ir.Op, error) {
-	if op.Kind != ir.PPScan || around != nil || op.Attrs.Str(ir.KeyLoop) != "iterations" || boundaryOf(op) != (boundary{what: "repeat"}) {
+	if op.Kind != ir.PPScan || around != nil || op.Attrs.Str(ir.KeyLoop) != facts.LoopIterations || boundaryOf(op) != (boundary{what: "repeat"}) {
 		return []*ir.Op{op}, nil
 	}
 	out := new(ir.Block)
@@ -123,24 +123,19 @@ type boundary struct {
 }
 
 func boundaryOf(loop *ir.Op) boundary {
-	c := ir.Attrs(configOf(loop))
-	return boundary{c.Str("checkpoint"), c.Str("checkpoint_place") == "outside"}
-}
-
-func configOf(loop *ir.Op) ir.Dict {
-	d, _ := loop.Attrs.Get(ir.KeyConfig).(ir.Dict)
-	return d
+	c := facts.ConfigOf(loop)
+	return boundary{c.Checkpoint, c.CheckpointsLoop}
 }
 
 // within reports whether the body of loop, which stands in the loop outer if
 // any, becomes one region.
 func (b boundary) within(loop, outer *ir.Op) bool {
 	switch loop.Attrs.Str(ir.KeyLoop) {
-	case "iterations":
+	case facts.LoopIterations:
 		return b.what == "iteration"
-	case "repeats":
+	case facts.LoopRepeats:
 		return b.what == "repeat"
-	case "layers":
+	case facts.LoopLayers:
 		return outer == nil && b.what != "none" && b.what != ""
 	}
 	return false
@@ -150,33 +145,33 @@ func (b boundary) within(loop, outer *ir.Op) bool {
 // repeats belong to a repeat, too.
 func (b boundary) around(loop, outer *ir.Op) bool {
 	switch loop.Attrs.Str(ir.KeyLoop) {
-	case "iterations":
+	case facts.LoopIterations:
 		return outer == nil && (b.what == "repeat" || b.outside && b.what == "iteration")
-	case "repeats":
+	case facts.LoopRepeats:
 		return outer == nil && b.outside && (b.what == "repeat" || b.what == "iteration")
-	case "layers":
+	case facts.LoopLayers:
 		return b.outside && (b.what == "layer" || outer == nil && b.what != "none")
 	}
 	return false
 }
 
-// policy is the part of a configuration that says what a region saves.
-func policy(config ir.Dict, loops bool) ir.Dict {
-	var d ir.Attrs
-	for _, name := range []string{"remat", "save", "offload", "save_decoder_layer_input", "save_iteration_input", "asked"} {
-		if a := ir.Attrs(config).Get(name); a != nil {
-			d.Set(name, a)
-		}
-	}
-	if loops {
-		d.Set("loops", ir.Str("keep"))
-	}
-	return ir.Dict(d)
+// rematLayer wraps the call of a layer, rematLoop a loop, whose loops are kept.
+func rematLayer(f *ir.Func, call *ir.Op, config facts.Config) *ir.Op {
+	return remat(f, call, config.RegionPolicy())
 }
 
-// remat wraps one op whose results are the region's; loops says whether loops in it
-// are kept.
-func remat(f *ir.Func, op *ir.Op, config ir.Dict, loops bool) *ir.Op {
+func rematLoop(f *ir.Func, loop *ir.Op, config facts.Config) *ir.Op {
+	return remat(f, loop, keepingLoops(config.RegionPolicy()))
+}
+
+// keepingLoops is the policy p of a region in which loops are kept.
+func keepingLoops(p ir.Attrs) ir.Attrs {
+	p.Set("loops", ir.Str("keep"))
+	return p
+}
+
+// remat wraps one op whose results are the region's.
+func remat(f *ir.Func, op *ir.Op, policy ir.Attrs) *ir.Op {
 	inner := *op
 	inner.Results = nil
 	for i, v := range op.Results {
@@ -185,11 +180,15 @@ func remat(f *ir.Func, op *ir.Op, config ir.Dict, loops bool) *ir.Op {
 		inner.Results = append(inner.Results, w)
 	}
 	body := &ir.Block{Ops: []*ir.Op{&inner}}
-	return region(f, op.Origin, body, inner.Results, op.Results, policy(config, loops))
+	return region(f, op.Origin, body, inner.Results, op.Results, policy)
 }
 
 // rematBody wraps the body of a loop.
-func rematBody(f *ir.Func, loop *ir.Op, config ir.Dict) {
+func rematBody(f *ir.Func, loop *ir.Op, config facts.Config) {
+	policy := config.RegionPolicy()
+	if loop.Attrs.Str(ir.KeyLoop) == facts.LoopRepeats {
+		policy = keepingLoops(policy)
+	}
 	b := loop.Regions[0]
 	last := len(b.Ops) - 1
 	yield := b.Ops[last]
@@ -198,15 +197,15 @@ func rematBody(f *ir.Func, loop *ir.Op, config ir.Dict) {
 	for _, v := range yield.Operands {
 		results = append(results, f.NewValue(v.Type, v.Name))
 	}
-	op := region(f, loop.Origin, body, yield.Operands, results, policy(config, loop.Attrs.Str(ir.KeyLoop) == "repeats"))
+	op := region(f, loop.Origin, body, yield.Operands, results, policy)
 	b.Ops = []*ir.Op{op, yield}
 	yield.Operands = slices.Clone(results)
 }
 
 // region returns a pp.checkpoint over body, which yields the given values.
-func region(f *ir.Func, o *ir.Origin, body *ir.Block, yields, results []*ir.Value, policy ir.Dict) *ir.Op {
+func region(f *ir.Func, o *ir.Origin, body *ir.Block, yields, results []*ir.Value, policy ir.Attrs) *ir.Op {
 	(&ir.Builder{Func: f, Block: body, Origin: o}).Emit(ir.PPYield, yields, nil, nil, nil)
-	op := &ir.Op{Kind: ir.PPCheckpoint, Attrs: ir.AttrsOf(facts.Named("policy", policy)), Regions: []*ir.Block{body}, Origin: o}
+	op := &ir.Op{Kind: ir.PPCheckpoint, Attrs: ir.AttrsOf(facts.Named("policy", ir.Dict(policy))), Regions: []*ir.Block{body}, Origin: o}
 	for i, v := range results {
 		v.Def, v.Index = op, i
 	}

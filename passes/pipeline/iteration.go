@@ -24,7 +24,7 @@ type iteration struct {
 // build returns the loop state after the iteration, by name, and the sums of
 // the layers' scalars.
 func (it *iteration) build(aux []*ir.Value) (map[string]*ir.Value, []*ir.Value) {
-	skip := it.attrs.Bool("skip_bubbles") && it.S > 1
+	skip := it.SkipBubbles && it.S > 1
 	it.progress(len(aux) > 0 || it.trains() || skip)
 	slot := it.mod(it.t, it.Held()).Named("slot")
 	io := it.b.Index(it.in["state_io"], 1, slot).Named("io")
@@ -214,7 +214,7 @@ func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 	in.b = it.b.In(body)
 	pos := it.f.NewArg(body, ir.Tensor(ir.I32), "position")
 	var ws []*ir.Value
-	if it.attrs.Str("gather") == "per_iteration" && !it.attrs.Bool("skip_bubbles") {
+	if it.Gather == "per_iteration" && !it.SkipBubbles {
 		ws = in.chosen(it.used, func(w *ir.Value) *ir.Value { return in.ofLayer(w, pos) })
 	} else {
 		all := it.chosen(func(s *ir.Sharding) *ir.Sharding { return it.used(s.Prepend()) }, it.ofRepeat)
@@ -235,7 +235,7 @@ func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 	}
 	in.b.Emit(ir.PPYield, out, nil, nil, nil)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(it.L)),
-		facts.Named(ir.KeyLoop, ir.Str("layers")), facts.Named(ir.KeyConfig, it.config), facts.Named(ir.KeyUnroll, unrollAttr(it.attrs, "scan_layers", "", it.L)))
+		facts.Named(ir.KeyLoop, ir.Str(facts.LoopLayers)), facts.Named(ir.KeyConfig, it.Dict()), facts.Named(ir.KeyUnroll, it.UnrollAttr(facts.LoopLayers, it.L)))
 	return it.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil).Results
 }
 
@@ -251,7 +251,7 @@ func (it *iteration) chosen(lift func(*ir.Sharding) *ir.Sharding, choose func(w 
 		if leaf.Sharding != nil {
 			v.Sharding = lift(leaf.Sharding)
 		}
-		ws = append(ws, it.real(gathered(it.b, v, leaf, lift, it.attrs.Str("gather"), it.attrs)))
+		ws = append(ws, it.real(gathered(it.b, v, leaf, lift, it.Gather, it.Config)))
 	}
 	return ws
 }
@@ -309,7 +309,7 @@ func (it *iteration) rotate(out, io, slot *ir.Value) map[string]*ir.Value {
 }
 
 func (it *iteration) move(edge string, shift int, vs ...*ir.Value) *ir.Value {
-	attrs := ir.AttrsOf(facts.Named("shift", ir.I64Attr(shift)), facts.Named("edge", ir.Str(edge)), facts.Named("lowering", ir.Str(it.attrs.Str("rotate"))))
+	attrs := ir.AttrsOf(facts.Named("shift", ir.I64Attr(shift)), facts.Named("edge", ir.Str(edge)), facts.Named("lowering", ir.Str(it.Rotate)))
 	v := it.b.Emit(ir.PPRotate, vs, attrs, nil, nil).Results[0]
 	if s := it.layer.Params()[0].Sharding; s != nil {
 		v.Sharding = s.Prepend(it.stageAxes()...)

@@ -110,21 +110,13 @@ func (s *stager) run() error {
 
 // A schedule is the configuration of one pipeline.
 type schedule struct {
-	facts.Schedule
-	config ir.Dict
-	attrs  ir.Attrs
-	stage  []ir.AxisRef // the stage dimension's axes: none without such a mesh axis
-}
-
-// scheduleOf reads the configuration d.
-func scheduleOf(d ir.Dict) schedule {
-	return schedule{Schedule: facts.ScheduleOf(d), config: d, attrs: ir.Attrs(d)}
+	facts.Config
+	stage []ir.AxisRef // the stage dimension's axes: none without such a mesh axis
 }
 
 func (s *stager) schedule(op *ir.Op) (schedule, error) {
-	d, _ := op.Attrs.Get("config").(ir.Dict)
-	c, a := scheduleOf(d), ir.Attrs(d)
-	switch pipelined := a.Int("pipelined"); {
+	c := schedule{Config: facts.ConfigOf(op)}
+	switch pipelined := c.Pipelined; {
 	case c.S < 1 || c.M < 1 || c.R < 1 || c.L < 1 || c.D < 1 || c.D > 2:
 		return c, pass.Errorf(op, "pipeline: stages = %d, microbatches = %d, repeats = %d, layers_per_stage = %d, delay = %d: all at least 1, the delay 1 or 2", c.S, c.M, c.R, c.L, c.D)
 	case c.S*c.R*c.L != pipelined || pipelined > op.Int("layers"):
@@ -136,7 +128,7 @@ func (s *stager) schedule(op *ir.Op) (schedule, error) {
 			return c, pass.Errorf(op, "pipeline: %d stages on a mesh axis of size %d", c.S, n)
 		}
 	}
-	if a.Bool("skip_bubbles") && c.S > 1 {
+	if c.SkipBubbles && c.S > 1 {
 		if len(c.stage) == 0 {
 			return c, pass.Errorf(op, "pipeline: skip_bubbles = true with all %d stages on one device, which has work in every iteration; leave it out", c.S)
 		}
@@ -160,9 +152,9 @@ func (s *stager) pipeline(op *ir.Op) ([]*ir.Value, error) {
 		return nil, err
 	}
 	if rest := op.Int("layers") - c.S*c.R*c.L; rest > 0 {
-		outside := s.m.Func(c.attrs.Sym("outside"))
+		outside := s.m.Func(c.Outside)
 		if outside == nil {
-			return nil, pass.Errorf(op, "there is no layer function @%s for the %d layers after the pipeline", c.attrs.Sym("outside"), rest)
+			return nil, pass.Errorf(op, "there is no layer function @%s for the %d layers after the pipeline", c.Outside, rest)
 		}
 		sides := op.Operands[1 : 1+op.Int("sides")]
 		after, err := s.stack(op, outside, out[0], sides, l.rest, rest)
@@ -472,34 +464,12 @@ func (l *loop) scan(state []carry) *ir.Op {
 	}
 	it.b.Emit(ir.PPYield, append(yield, sums...), nil, nil, nil)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(state))), facts.Named("trip_count", ir.I64Attr(l.Iterations())),
-		facts.Named(ir.KeyLoop, ir.Str("iterations")), facts.Named(ir.KeyConfig, l.config), facts.Named(ir.KeyUnroll, unrollAttr(l.attrs, "scan_iterations", unrollOf(l.attrs), l.Iterations())))
+		facts.Named(ir.KeyLoop, ir.Str(facts.LoopIterations)), facts.Named(ir.KeyConfig, l.Dict()), facts.Named(ir.KeyUnroll, l.UnrollAttr(facts.LoopIterations, l.Iterations())))
 	scan := l.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil)
 	for i, c := range state {
 		scan.Results[i].Name = c.name
 	}
 	return scan
-}
-
-// unrollAttr is the unroll factor of a loop with the given trip count: the trip
-// count itself if the setting scan is off, the setting unroll if of is the setting
-// that unroll applies to; nil for 1.
-func unrollAttr(config ir.Attrs, scan, of string, trips int) ir.Attr {
-	if config.Has(scan) && !config.Bool(scan) {
-		return ir.I64Attr(trips)
-	}
-	if k := config.Int("unroll"); k > 1 && scan == of {
-		return ir.I64Attr(k)
-	}
-	return nil
-}
-
-// unrollOf is the scan setting of the loop that the setting unroll applies to: the
-// one over iterations, in a stack the one over layers.
-func unrollOf(config ir.Attrs) string {
-	if of := config.Str("unroll_of"); of != "" {
-		return of
-	}
-	return "scan_iterations"
 }
 
 // realign undoes the rotation of the output: iteration t puts the output of the
@@ -540,11 +510,9 @@ func (s *stager) stackOp(op *ir.Op) ([]*ir.Value, error) {
 // With gather = per_repeat it is lowered as a pipeline of one stage, so that a
 // window of gathered weights slides over the layers.
 func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []*ir.Value, n int) ([]*ir.Value, error) {
-	config := ir.Attrs(nil)
-	if d, ok := op.Attrs.Get("config").(ir.Dict); ok {
-		config = ir.Attrs(d)
-	}
-	policy := config.Str("gather")
+	config := facts.ConfigOf(op)
+	config.Unrolled = facts.LoopLayers
+	policy := config.Gather
 	switch {
 	case policy == "per_repeat" && n > 1 && slices.ContainsFunc(layer.Params()[1+len(sides):], func(leaf *ir.Value) bool { return isGathered(leaf, roundedTo(leaf, config)) }):
 		return s.windowedStack(op, layer, x, sides, weights, n)
@@ -575,42 +543,27 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []
 	}
 	b.Emit(ir.PPYield, out, nil, nil, nil)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(n)),
-		facts.Named(ir.KeyLoop, ir.Str("layers")), facts.Named(ir.KeyConfig, ir.Dict(config)), facts.Named(ir.KeyUnroll, unrollAttr(config, "scan_layers", "scan_layers", n)))
+		facts.Named(ir.KeyLoop, ir.Str(facts.LoopLayers)), facts.Named(ir.KeyConfig, config.Dict()), facts.Named(ir.KeyUnroll, config.UnrollAttr(facts.LoopLayers, n)))
 	return s.b.Emit(ir.PPScan, append(init, weights...), attrs, []*ir.Block{body}, nil).Results, nil
 }
 
 // windowedStack is a stack as a pipeline of one stage: one microbatch, which is
 // the batch, goes through a layer in each repeat.
 func (s *stager) windowedStack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []*ir.Value, n int) ([]*ir.Value, error) {
-	of, _ := op.Attrs.Get("config").(ir.Dict)
-	config := slices.Clone(ir.Attrs(of))
-	for _, name := range []string{"stages", "microbatches", "layers_per_stage", "delay"} {
-		config.Set(name, ir.I64Attr(1))
-	}
-	config.Set("repeats", ir.I64Attr(n))
-	config.Set("pipelined", ir.I64Attr(n))
-	config.Set("scan_repeats", ir.Bool(!config.Has("scan_layers") || config.Bool("scan_layers")))
-	config.Set("scan_iterations", ir.Bool(false)) // one in each repeat
-	config.Set("unroll_of", ir.Str("scan_repeats"))
-	config.Set("skip_bubbles", ir.Bool(false))
-	config.Delete("compat")
-	if config.Str("checkpoint") == "layer" {
-		config.Set("checkpoint", ir.Str("iteration"))
-	}
 	if facts.ExplicitMode(s.m) {
 		x = s.b.Constrain(x, layer.Params()[0].Sharding)
 	}
 	attrs := rewrite.AttrsWith(op, facts.Named("layers", ir.I64Attr(n)))
 	one := &ir.Op{Kind: ir.PPPipeline, Attrs: attrs, Operands: slices.Concat([]*ir.Value{x}, sides, weights), Results: op.Results, Origin: op.Origin}
-	c := schedule{Schedule: facts.Schedule{S: 1, M: 1, R: n, L: 1, D: 1}, config: ir.Dict(config), attrs: config}
-	return (&loop{stager: s, schedule: c, op: one, layer: layer}).lower()
+	c := facts.ConfigOf(op).OneStage(n)
+	return (&loop{stager: s, schedule: schedule{Config: c}, op: one, layer: layer}).lower()
 }
 
 // gathered is weight v with a pp.gather where leaf, the layer's parameter, is
 // stored sharded along axes that its use needs gathered, or has more bits than the
 // configuration's gather_dtype, to which it is rounded first. lift turns a sharding
 // of leaf into one of v. The result has v's type.
-func gathered(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Sharding, policy string, config ir.Attrs) *ir.Value {
+func gathered(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Sharding, policy string, config facts.Config) *ir.Value {
 	elem, own := roundedTo(leaf, config), v.Type.Elem
 	if !isGathered(leaf, elem) {
 		if elem != own {
@@ -628,8 +581,8 @@ func gathered(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Shar
 	if elem != own {
 		attrs.Set("dtype", ir.Str(elem.String()))
 	}
-	if reduce := config.Get("reduce_dtype"); reduce != nil {
-		attrs.Set(ir.KeyReduceDType, reduce)
+	if config.ReduceDType != nil {
+		attrs.Set(ir.KeyReduceDType, config.ReduceDType)
 	}
 	out := b.Emit(ir.PPGather, []*ir.Value{v}, attrs, nil, nil).Results[0]
 	out.Name = v.Name
@@ -638,8 +591,8 @@ func gathered(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Shar
 
 // roundedTo is the element type that a weight is rounded to before it is
 // gathered: its own, unless the configuration's gather_dtype is narrower.
-func roundedTo(leaf *ir.Value, config ir.Attrs) ir.DType {
-	elem := ir.DTypeByName(config.Str("gather_dtype"))
+func roundedTo(leaf *ir.Value, config facts.Config) ir.DType {
+	elem := config.GatherDType
 	if own := leaf.Type.Elem; !elem.IsFloat() || !own.IsFloat() || elem.Bits() >= own.Bits() {
 		return own
 	}
