@@ -143,7 +143,7 @@ func (d *drawer) rules() string {
 func (d *drawer) blocks(b *strings.Builder, fit map[string]int) {
 	for _, block := range []string{"pipeline", "train"} {
 		fmt.Fprintf(b, "%s {\n", block)
-		for _, s := range config.Settings() {
+		for _, s := range config.SettingTable {
 			if s.Block != block {
 				continue
 			}
@@ -166,7 +166,7 @@ func (d *drawer) blocks(b *strings.Builder, fit map[string]int) {
 }
 
 // value is one for s, mostly of the right kind.
-func (d *drawer) value(s config.Setting) string {
+func (d *drawer) value(s config.SettingRow) string {
 	if d.rarely(40) {
 		return d.of("-1", "0", "1.5", "1e30", "9223372036854775807", "true", "nothing", `"text"`, "[mlpwi]", "[]", "f(x: 1)")
 	}
@@ -175,6 +175,8 @@ func (d *drawer) value(s config.Setting) string {
 		return d.of("sgd(lr: 0.1)", "adamw(lr: 1e-3)", "adam(lr: 1e-3)", "adamw(lr: 1e-2, weight_decay: 0.1)", "sgd")
 	case s.Key == "remat" && d.rarely(4):
 		return "custom { mlpwi = " + d.of("device", "remat", "offload") + ", mlpwo = " + d.of("device", "remat", "offload") + " }"
+	case s.Kind == config.Flag:
+		return d.of("true", "false")
 	case len(s.Words) > 0:
 		return d.of(s.Words...)
 	case s.Key == "save" || s.Key == "offload":

@@ -90,14 +90,6 @@ type Lint struct {
 	find    func(p *program)
 }
 
-// Named is the lint called name, or nil.
-func Named(name string) *Lint {
-	if i := slices.IndexFunc(Table, func(l Lint) bool { return l.Name == name }); i >= 0 {
-		return &Table[i]
-	}
-	return nil
-}
-
 // Passed is what is known of a program that passes have made.
 type Passed struct {
 	Warned []*pass.Error // by the passes
