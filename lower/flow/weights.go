@@ -131,14 +131,23 @@ type edge struct {
 	gathers bool
 }
 
-func (g *edges) add(from, to *ir.Value, gathers bool) {
+// A step is how a value comes to another: it is that, or a choice of it, or it is
+// all-gathered.
+type step int
+
+const (
+	same step = iota
+	gathers
+)
+
+func (g *edges) add(from, to *ir.Value, by step) {
 	g.from[to] = append(g.from[to], from)
-	g.to[from] = append(g.to[from], edge{to, gathers})
+	g.to[from] = append(g.to[from], edge{to, by == gathers})
 }
 
-func (g *edges) pairs(from, to []*ir.Value, gathers bool) {
+func (g *edges) pairs(from, to []*ir.Value, by step) {
 	for i := range min(len(from), len(to)) {
-		g.add(from[i], to[i], gathers)
+		g.add(from[i], to[i], by)
 	}
 }
 
@@ -146,24 +155,24 @@ func (g *edges) block(b *ir.Block) {
 	for _, op := range b.Ops {
 		switch op.Kind {
 		case ir.AllGather:
-			g.pairs(op.Operands, op.Results, true)
+			g.pairs(op.Operands, op.Results, gathers)
 		case ir.OptimizationBarrier:
-			g.pairs(op.Operands, op.Results, false)
+			g.pairs(op.Operands, op.Results, same)
 		case ir.While:
 			body := op.Regions[1]
-			g.pairs(op.Operands, body.Args, false)
-			g.pairs(body.Terminator().Operands, body.Args, false)
-			g.pairs(body.Args, op.Results, false)
+			g.pairs(op.Operands, body.Args, same)
+			g.pairs(body.Terminator().Operands, body.Args, same)
+			g.pairs(body.Args, op.Results, same)
 			g.block(body)
 		case ir.Case, ir.If:
 			for _, r := range op.Regions {
-				g.pairs(r.Terminator().Operands, op.Results, false)
+				g.pairs(r.Terminator().Operands, op.Results, same)
 				g.block(r)
 			}
 		default:
 			for _, v := range op.Operands {
 				if len(op.Results) == 1 && Moves(op, v) {
-					g.add(v, op.Result(), false)
+					g.add(v, op.Result(), same)
 				}
 			}
 		}

@@ -121,7 +121,7 @@ func (p *parser) origin(in *instrText) *ir.Origin {
 			s.accept(",")
 			name := s.word("a name")
 			s.expect("=")
-			p.setOrigin(o, name, s.value(false))
+			p.setOrigin(o, name, s.value())
 		}
 		if s.err != nil {
 			o = new(ir.Origin)

@@ -133,23 +133,32 @@ func str(name, attr string) field {
 	})
 }
 
-// part is a list within the attribute attr, a struct of type T.
-func part[T ir.Attr](name, attr string, at func(*T) *[]int, required bool) field {
-	f := of(name, func(op *ir.Op) string {
+// part is a list within the attribute attr, a struct of type T; it is there even
+// when it is empty.
+func part[T ir.Attr](name, attr string, at func(*T) *[]int) field {
+	return must(of(name, func(op *ir.Op) string {
 		v, _ := op.Attrs.Get(attr).(T)
-		xs := *at(&v)
-		if len(xs) == 0 && !required {
-			return ""
-		}
-		return braced(xs)
+		return braced(*at(&v))
 	}, func(text string, as *ir.Attrs) error {
 		v, _ := as.Get(attr).(T)
 		xs, err := parseInts(text)
 		*at(&v) = xs
 		as.Set(attr, v)
 		return err
-	})
-	f.required = required
+	}))
+}
+
+// somePart is part that is left out when it is empty.
+func somePart[T ir.Attr](name, attr string, at func(*T) *[]int) field {
+	f := part(name, attr, at)
+	f.required = false
+	print := f.print
+	f.print = func(m *ir.Module, op *ir.Op) (string, error) {
+		if v, _ := op.Attrs.Get(attr).(T); len(*at(&v)) == 0 {
+			return "", nil
+		}
+		return print(m, op)
+	}
 	return f
 }
 
@@ -556,7 +565,7 @@ func elements(text string) ([]string, error) {
 		if len(parts) > 0 {
 			s.expect(",")
 		}
-		parts = append(parts, strings.TrimSpace(s.value(false)))
+		parts = append(parts, strings.TrimSpace(s.value()))
 	}
 	if s.err != nil {
 		return nil, errors.New(s.err.Msg)

@@ -303,7 +303,7 @@ func checkMetadata(text string) error {
 			return fmt.Errorf("%s is none of its names%s", name, hint(name, slices.Sorted(maps.Keys(metadataNames))))
 		}
 		s.expect("=")
-		value := s.value(false)
+		value := s.value()
 		if n, err := strconv.ParseInt(value, 10, 32); s.err == nil && isNumber && (err != nil || n < 0) {
 			return fmt.Errorf("%s is %s, want a number of 31 bits", name, value)
 		}

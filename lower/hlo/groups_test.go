@@ -12,7 +12,7 @@ import (
 func TestMeshGroups(t *testing.T) {
 	for _, text := range []string{"mesh['x'=2,'y'=2, device_ids=(0,2,1,3)] {'y'}", "mesh['x'=2,'y'=2], device_ids=(0,2,1,3) {'y'}"} {
 		s := &scanner{src: text + ", dimensions={0}", end: len(text) + len(", dimensions={0}")}
-		if got := s.value(false); got != text {
+		if got := s.value(); got != text {
 			t.Errorf("the value of %s is %s", text, got)
 		}
 		m := new(ir.Module)

@@ -184,14 +184,23 @@ func (s *scanner) integer() int {
 func (s *scanner) group() string {
 	s.space()
 	start := s.pos
-	s.value(true)
+	s.skip(firstBracket)
 	return s.src[start:s.pos]
 }
 
 // value skips the value of an attribute: up to a comma, white space or a
-// closing bracket outside of brackets. With one it ends with the first bracket
-// that closes.
-func (s *scanner) value(one bool) string {
+// closing bracket outside of brackets.
+func (s *scanner) value() string { return s.skip(separator) }
+
+// An ending is what a value goes up to.
+type ending int
+
+const (
+	separator    ending = iota // what stands between attributes
+	firstBracket               // the first bracket that closes, with it
+)
+
+func (s *scanner) skip(until ending) string {
 	s.space()
 	start := s.pos
 	var open []byte
@@ -218,7 +227,7 @@ func (s *scanner) value(one bool) string {
 				return ""
 			}
 			open = open[:len(open)-1]
-			if one && len(open) == 0 {
+			if until == firstBracket && len(open) == 0 {
 				s.pos++
 				return s.src[start:s.pos]
 			}

@@ -127,7 +127,7 @@ func (s *scanner) computation() *computationText {
 	if s.accept(",") { // execution_thread="..."
 		s.word("an attribute")
 		s.expect("=")
-		s.value(false)
+		s.value()
 	}
 	return c
 }
@@ -231,10 +231,10 @@ func (s *scanner) attrs() []attrText {
 			a.comp = s.inline(a.name)
 		case a.name == "literal" && s.peek() != '(': // a shape and numbers
 			s.shape()
-			s.value(false)
+			s.value()
 			a.text = s.src[a.at:s.pos]
 		default:
-			a.text = s.value(false)
+			a.text = s.value()
 		}
 		if a.text == "" && a.comp == nil {
 			s.fail("attribute %s has no value", a.name)

@@ -556,7 +556,7 @@ func UserName(v *ir.Value) string {
 		s.accept(",")
 		name := s.word("a name")
 		s.expect("=")
-		if text, err := unquote(s.value(false)); err == nil && name == "op_name" {
+		if text, err := unquote(s.value()); err == nil && name == "op_name" {
 			return text
 		}
 	}

@@ -47,7 +47,7 @@ func (p *program) stages() *stages {
 	}
 	seen := make(map[string]bool)
 	p.collectives(func(c *stats.Collective) {
-		key := transfers(c.Op, false)
+		key := transfers(c.Op)
 		if seen[key] || p.around(c.Op) == nil {
 			return
 		}

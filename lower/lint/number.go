@@ -26,12 +26,20 @@ const longest = 64
 // is reached. What a loop carries has one of its own, unless it never changes.
 func newNumbering(p *program) *numbering {
 	n := &numbering{make(map[*ir.Value]int), make(map[*ir.Value]int)}
-	n.number(p, n.strict, false)
-	n.number(p, n.through, true)
+	n.number(p, n.strict, opaque)
+	n.number(p, n.through, transparent)
 	return n
 }
 
-func (n *numbering) number(p *program, of map[*ir.Value]int, barriers bool) {
+// A barrier is what a numbering makes of an optimization_barrier.
+type barrier int
+
+const (
+	opaque      barrier = iota // its results are new values
+	transparent                // they are its operands
+)
+
+func (n *numbering) number(p *program, of map[*ir.Value]int, barriers barrier) {
 	byKey := make(map[string]int)
 	last := 0
 	fresh := func(v *ir.Value) {
@@ -55,7 +63,7 @@ func (n *numbering) number(p *program, of map[*ir.Value]int, barriers bool) {
 			for i, v := range op.Results {
 				key, same := key(op, of)
 				switch {
-				case sameElements[op.Kind], barriers && op.Kind == ir.OptimizationBarrier:
+				case sameElements[op.Kind], barriers == transparent && op.Kind == ir.OptimizationBarrier:
 					of[v] = of[op.Operands[i]]
 				case op.Kind == ir.While && flow.Invariant(op, i):
 					of[v] = of[op.Operands[i]]

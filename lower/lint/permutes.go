@@ -88,7 +88,7 @@ func (p *program) maskedPermutes() map[string]bool {
 	masked := make(map[string]bool)
 	p.collectives(func(c *stats.Collective) {
 		if _, zeros := p.rings(c.Op, nil); zeros != "" && p.reader(c.Op.Result(), false) == nil {
-			masked[transfers(c.Op, false)] = true
+			masked[transfers(c.Op)] = true
 		}
 	}, ir.CollectivePermute)
 	return masked
@@ -97,26 +97,36 @@ func (p *program) maskedPermutes() map[string]bool {
 // backward is the transfers of op the other way round. The gradient of a permute is
 // such a permute: where the zeros of the one are not read, the other adds zeros to
 // the cotangent, which is right.
-func backward(op *ir.Op) string { return transfers(op, true) }
-
-func transfers(op *ir.Op, back bool) string {
+func backward(op *ir.Op) string {
 	switch a := op.Attrs.Get("source_target_pairs").(type) {
 	case ir.AxisShift:
-		if back {
-			a = a.Inverse()
-		}
-		return fmt.Sprint(a)
+		return fmt.Sprint(a.Inverse())
 	case *ir.Literal:
 		pairs := lists(a)
 		for _, pair := range pairs {
-			if back && len(pair) == 2 {
+			if len(pair) == 2 {
 				pair[0], pair[1] = pair[1], pair[0]
 			}
 		}
-		slices.SortFunc(pairs, slices.Compare)
-		return fmt.Sprint(pairs)
+		return sortedPairs(pairs)
 	}
 	return ""
+}
+
+// transfers says which device of the mesh sends to which.
+func transfers(op *ir.Op) string {
+	switch a := op.Attrs.Get("source_target_pairs").(type) {
+	case ir.AxisShift:
+		return fmt.Sprint(a)
+	case *ir.Literal:
+		return sortedPairs(lists(a))
+	}
+	return ""
+}
+
+func sortedPairs(pairs [][]int) string {
+	slices.SortFunc(pairs, slices.Compare)
+	return fmt.Sprint(pairs)
 }
 
 // shiftRings says what is wrong with a shift along axes: the rings that it

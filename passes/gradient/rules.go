@@ -1,6 +1,7 @@
 package gradient
 
 import (
+	"maps"
 	"math"
 
 	"ppc/ir"
@@ -26,6 +27,13 @@ type operandGrad func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value
 // where a derivative does not exist are JAX's: half to each of two equal
 // operands of a maximum, nothing to a clamped value at its bound.
 func gradientRules() map[ir.Kind]gradRule {
+	rules := elementRules()
+	maps.Copy(rules, tensorRules())
+	return rules
+}
+
+// elementRules are those of elementwise ops.
+func elementRules() map[ir.Kind]gradRule {
 	return map[ir.Kind]gradRule{
 		ir.Abs:                 byOperand(gradAbs),
 		ir.Cbrt:                byOperand(gradCbrt),
@@ -53,7 +61,7 @@ func gradientRules() map[ir.Kind]gradRule {
 		ir.Power:     byOperand(gradBase, gradExponent),
 		ir.Remainder: byOperand(same, gradModulus),
 		ir.Subtract:  byOperand(same, negated),
-		ir.Select:    byOperand(nil, selected(true), selected(false)),
+		ir.Select:    byOperand(nil, gradOnTrue, gradOnFalse),
 		ir.Clamp:     byOperand(clampedAt(0), gradClamp, clampedAt(2)),
 
 		ir.Acos:    byOperand(overRoot(-1, -1, 1)),
@@ -70,8 +78,13 @@ func gradientRules() map[ir.Kind]gradRule {
 		ir.Lgamma:  byOperand(of(ir.Digamma)),
 		ir.Sinh:    byOperand(of(ir.Cosh)),
 		ir.Square:  byOperand(gradSquare),
-		ir.TopK:    gradTopK,
+	}
+}
 
+// tensorRules are those of ops that move or combine elements, and of the others.
+func tensorRules() map[ir.Kind]gradRule {
+	return map[ir.Kind]gradRule{
+		ir.TopK:               gradTopK,
 		ir.BroadcastInDim:     byOperand(gradBroadcast),
 		ir.Concatenate:        gradConcatenate,
 		ir.DynamicSlice:       gradDynamicSlice,
@@ -308,16 +321,16 @@ func gradExponent(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	return b.Mul(ct, b.Mul(log, t.need(op.Result())))
 }
 
-// selected is the rule of an operand of a select: the cotangent where the predicate
-// equals when, zeros elsewhere.
-func selected(when bool) operandGrad {
-	return func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
-		p, zero := t.need(op.Operands[0]), t.zeros(ct.Type)
-		if when {
-			return t.b.Select(p, ct, zero)
-		}
-		return t.b.Select(p, zero, ct)
-	}
+// The operands of a select have the cotangent where they are selected, zeros
+// elsewhere.
+func gradOnTrue(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
+	p, zero := t.need(op.Operands[0]), t.zeros(ct.Type)
+	return t.b.Select(p, ct, zero)
+}
+
+func gradOnFalse(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
+	p, zero := t.need(op.Operands[0]), t.zeros(ct.Type)
+	return t.b.Select(p, zero, ct)
 }
 
 // A clamped operand gets the cotangent strictly between its bounds.

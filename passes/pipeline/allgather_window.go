@@ -187,7 +187,7 @@ func (w *window) gather(b *ir.Builder, r *ir.Value) []*ir.Value {
 	for _, x := range w.weights {
 		var v *ir.Value
 		if ids != nil {
-			v = rowsOf(b.At(x.gather.Origin), x.source, ids, true)
+			v = ownRowsOf(b.At(x.gather.Origin), x.source, ids)
 		} else {
 			v = b.At(x.gather.Origin).Index(x.source, 0, r)
 		}

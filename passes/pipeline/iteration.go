@@ -171,16 +171,19 @@ func (it *iteration) side(s side) *ir.Value {
 	case !s.split:
 		return it.spread(s.v)
 	}
-	return rowsOf(it.b, s.v, it.micro, false).Named(s.v.Name)
+	return rowsOf(it.b, s.v, it.micro).Named(s.v.Name)
 }
 
-// rowsOf takes row index[s] of v for each stage s: v is [n, …], or [n, S, …] where
-// each stage takes it from its own row. The result is [S, …].
-func rowsOf(b *ir.Builder, v, index *ir.Value, own bool) *ir.Value {
+// rowsOf takes row index[s] of v, which is [n, …], for each stage s. The result is
+// [S, …].
+func rowsOf(b *ir.Builder, v, index *ir.Value) *ir.Value {
 	g := ir.GatherDims{CollapsedSliceDims: []int{0}, StartIndexMap: []int{0}, IndexVectorDim: 1}
-	if own {
-		g.OperandBatchingDims, g.StartIndicesBatchingDims = []int{1}, []int{0}
-	}
+	return gatherRows(b, v, b.Reshape(index, index.Type.Shape[0], 1), g)
+}
+
+// ownRowsOf is rowsOf where each stage has rows of its own: v is [n, S, …].
+func ownRowsOf(b *ir.Builder, v, index *ir.Value) *ir.Value {
+	g := ir.GatherDims{CollapsedSliceDims: []int{0}, StartIndexMap: []int{0}, OperandBatchingDims: []int{1}, StartIndicesBatchingDims: []int{0}, IndexVectorDim: 1}
 	return gatherRows(b, v, b.Reshape(index, index.Type.Shape[0], 1), g)
 }
 
@@ -261,7 +264,7 @@ func (it *iteration) ofRepeat(w *ir.Value) *ir.Value {
 	if it.R == 1 {
 		return w
 	}
-	return rowsOf(it.b, w, it.rep, true).Named(w.Name)
+	return ownRowsOf(it.b, w, it.rep).Named(w.Name)
 }
 
 // ofLayer is the slice of w for the repeat that each stage is in, at position pos:

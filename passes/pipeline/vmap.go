@@ -61,24 +61,38 @@ func values(ms []mapped) []*ir.Value {
 	return vs
 }
 
-func (m *vmapper) typ(t *ir.Type, batched bool) *ir.Type {
-	if !batched {
-		return t
-	}
+// typ is t with the new dimension.
+func (m *vmapper) typ(t *ir.Type) *ir.Type {
 	return t.WithShape(append([]int{m.n}, t.Shape...)...)
 }
 
-func (m *vmapper) sharding(s *ir.Sharding, batched bool) *ir.Sharding {
-	if s == nil || !batched {
-		return s
+// sharding is s, which may be nil, with the new dimension.
+func (m *vmapper) sharding(s *ir.Sharding) *ir.Sharding {
+	if s == nil {
+		return nil
 	}
 	return s.Prepend(m.axes...)
 }
 
+// arg gives b the argument p of the original, mapped or shared by all instances.
 func (m *vmapper) arg(b *ir.Block, p *ir.Value, batched bool) {
-	v := m.b.Func.NewArg(b, m.typ(p.Type, batched), p.Name)
-	v.Sharding, v.Attrs = m.sharding(p.Sharding, batched), p.Attrs
-	m.of[p] = mapped{v, batched}
+	if batched {
+		m.mappedArg(b, p)
+	} else {
+		m.sharedArg(b, p)
+	}
+}
+
+func (m *vmapper) mappedArg(b *ir.Block, p *ir.Value) {
+	v := m.b.Func.NewArg(b, m.typ(p.Type), p.Name)
+	v.Sharding, v.Attrs = m.sharding(p.Sharding), p.Attrs
+	m.of[p] = mapped{v, true}
+}
+
+func (m *vmapper) sharedArg(b *ir.Block, p *ir.Value) {
+	v := m.b.Func.NewArg(b, p.Type, p.Name)
+	v.Sharding, v.Attrs = p.Sharding, p.Attrs
+	m.of[p] = mapped{v: v}
 }
 
 // batch broadcasts x along the new dimension if it does not have it.
@@ -86,7 +100,7 @@ func (m *vmapper) batch(x mapped) *ir.Value {
 	if x.batched {
 		return x.v
 	}
-	t := m.typ(x.v.Type, true)
+	t := m.typ(x.v.Type)
 	dims := make([]int, x.v.Type.Rank())
 	for i := range dims {
 		dims[i] = i + 1
@@ -132,7 +146,9 @@ func (m *vmapper) block(b *ir.Block) ([]mapped, error) {
 				out[i].v.Name = v.Name
 			}
 			if v.Sharding != nil {
-				out[i].v.Sharding = m.sharding(v.Sharding, out[i].batched)
+				if out[i].v.Sharding = v.Sharding; out[i].batched {
+					out[i].v.Sharding = m.sharding(v.Sharding)
+				}
 			}
 		}
 	}
@@ -145,26 +161,43 @@ func regional(k ir.Kind) bool {
 	return k == ir.While || k == ir.Case || k == ir.If || k == ir.PPScan || k == ir.PPCheckpoint
 }
 
-// emit appends an op like op over mapped operands.
-func (m *vmapper) emit(op *ir.Op, operands []*ir.Value, attrs ir.Attrs, batched bool) []mapped {
+// emit appends an op like op over mapped operands, whose results have the new
+// dimension.
+func (m *vmapper) emit(op *ir.Op, operands []*ir.Value, attrs ir.Attrs) []mapped {
+	types := make([]*ir.Type, len(op.Results))
+	for i, r := range op.Results {
+		types[i] = m.typ(r.Type)
+	}
+	out := make([]mapped, len(op.Results))
+	for i, v := range m.like(op, operands, attrs, types) {
+		out[i] = mapped{v, true}
+	}
+	return out
+}
+
+// copy appends op over operands that all instances share.
+func (m *vmapper) copy(op *ir.Op, in []mapped) []mapped {
+	out := make([]mapped, len(op.Results))
+	for i, v := range m.like(op, values(in), op.Attrs, ir.Types(op.Results)) {
+		out[i] = mapped{v: v}
+	}
+	return out
+}
+
+// like appends an op like op, and returns its results, of the given types.
+func (m *vmapper) like(op *ir.Op, operands []*ir.Value, attrs ir.Attrs, types []*ir.Type) []*ir.Value {
 	sub := make(map[*ir.Value]*ir.Value)
 	for _, v := range op.Captures() { // of a reducer: scalars that all instances share
 		sub[v] = m.of[v].v
 	}
 	c := m.b.Func.CopyOp(&ir.Op{Kind: op.Kind, Spelling: op.Spelling, Operands: operands, Attrs: attrs, Regions: op.Regions, Origin: op.Origin}, sub)
-	out := make([]mapped, len(op.Results))
 	for i, r := range op.Results {
-		v := m.b.Func.NewValue(m.typ(r.Type, batched), r.Name)
+		v := m.b.Func.NewValue(types[i], r.Name)
 		v.Def, v.Index = c, i
 		c.Results = append(c.Results, v)
-		out[i] = mapped{v, batched}
 	}
 	m.b.Block.Ops = append(m.b.Block.Ops, c)
-	return out
-}
-
-func (m *vmapper) copy(op *ir.Op, in []mapped) []mapped {
-	return m.emit(op, values(in), op.Attrs, false)
+	return c.Results
 }
 
 // elementwise: every operand gets the new dimension; scalars beside tensors
@@ -181,14 +214,14 @@ func (m *vmapper) elementwise(op *ir.Op, in []mapped) []mapped {
 		case !x.batched:
 			operands[i] = x.v
 		default: // a mapped scalar beside tensors
-			operands[i] = m.b.Broadcast(x.v, m.typ(full, true).Shape, 0)
+			operands[i] = m.b.Broadcast(x.v, m.typ(full).Shape, 0)
 		}
 	}
 	attrs := op.Attrs
 	if s, ok := attrs.Get("sharding").(*ir.Sharding); ok {
-		attrs.Set("sharding", m.sharding(s, true))
+		attrs.Set("sharding", m.sharding(s))
 	}
-	return m.emit(op, operands, attrs, true)
+	return m.emit(op, operands, attrs)
 }
 
 // A vmapRule maps one op; at least one operand has the new dimension, or the
@@ -274,25 +307,25 @@ func vmapShift(attr string) vmapRule {
 		if _, list := op.Attrs.Get(attr).(ir.Int); !list {
 			a = shift(op.Ints(attr))
 		}
-		return m.emit(op, m.all(in), rewrite.AttrsWith(op, facts.Named(attr, a)), true), nil
+		return m.emit(op, m.all(in), rewrite.AttrsWith(op, facts.Named(attr, a))), nil
 	}
 }
 
 func vmapReshape(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
-	return m.emit(op, m.all(in), op.Attrs, true), nil
+	return m.emit(op, m.all(in), op.Attrs), nil
 }
 
 func vmapBroadcast(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
-	return m.emit(op, m.all(in), rewrite.AttrsWith(op, facts.Named("broadcast_dimensions", prepend(0, shift(op.Ints("broadcast_dimensions"))))), true), nil
+	return m.emit(op, m.all(in), rewrite.AttrsWith(op, facts.Named("broadcast_dimensions", prepend(0, shift(op.Ints("broadcast_dimensions")))))), nil
 }
 
 func vmapTranspose(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
-	return m.emit(op, m.all(in), rewrite.AttrsWith(op, facts.Named("permutation", prepend(0, shift(op.Ints("permutation"))))), true), nil
+	return m.emit(op, m.all(in), rewrite.AttrsWith(op, facts.Named("permutation", prepend(0, shift(op.Ints("permutation")))))), nil
 }
 
 func vmapSlice(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	return m.emit(op, m.all(in), rewrite.AttrsWith(op, facts.Named("start_indices", prepend(0, op.Ints("start_indices"))),
-		facts.Named("limit_indices", prepend(m.n, op.Ints("limit_indices"))), facts.Named("strides", prepend(1, op.Ints("strides")))), true), nil
+		facts.Named("limit_indices", prepend(m.n, op.Ints("limit_indices"))), facts.Named("strides", prepend(1, op.Ints("strides"))))), nil
 }
 
 func vmapPad(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
@@ -300,7 +333,7 @@ func vmapPad(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 		return nil, err
 	}
 	return m.emit(op, []*ir.Value{m.batch(in[0]), in[1].v}, rewrite.AttrsWith(op, facts.Named("edge_padding_low", prepend(0, op.Ints("edge_padding_low"))),
-		facts.Named("edge_padding_high", prepend(0, op.Ints("edge_padding_high"))), facts.Named("interior_padding", prepend(0, op.Ints("interior_padding")))), true), nil
+		facts.Named("edge_padding_high", prepend(0, op.Ints("edge_padding_high"))), facts.Named("interior_padding", prepend(0, op.Ints("interior_padding"))))), nil
 }
 
 func vmapReduce(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
@@ -309,7 +342,7 @@ func vmapReduce(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 		return nil, err
 	}
 	operands := append(m.all(in[:n]), values(in[n:])...)
-	return m.emit(op, operands, rewrite.AttrsWith(op, facts.Named("dimensions", shift(op.Ints("dimensions")))), true), nil
+	return m.emit(op, operands, rewrite.AttrsWith(op, facts.Named("dimensions", shift(op.Ints("dimensions"))))), nil
 }
 
 func vmapSort(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
@@ -317,7 +350,7 @@ func vmapSort(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	if d >= 0 {
 		d++
 	}
-	return m.emit(op, m.all(in), rewrite.AttrsWith(op, facts.Named("dimension", ir.I64Attr(d))), true), nil
+	return m.emit(op, m.all(in), rewrite.AttrsWith(op, facts.Named("dimension", ir.I64Attr(d)))), nil
 }
 
 // vmapDot makes the new dimension one more batch dimension if both sides have it;
@@ -335,7 +368,7 @@ func vmapDot(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	}
 	if l && r {
 		d.LhsBatch, d.RhsBatch = prepend(0, d.LhsBatch), prepend(0, d.RhsBatch)
-		return m.emit(op, values(in), rewrite.AttrsWith(op, facts.Named("dot_dimension_numbers", d)), true), nil
+		return m.emit(op, values(in), rewrite.AttrsWith(op, facts.Named("dot_dimension_numbers", d))), nil
 	}
 	at := nb // the place of the new dimension in the result
 	if r {
@@ -371,7 +404,7 @@ func vmapGather(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 		g.OffsetDims = prepend(0, g.OffsetDims)
 		sizes = prepend(m.n, sizes)
 	}
-	return m.emit(op, values(in), rewrite.AttrsWith(op, facts.Named("dimension_numbers", g), facts.Named("slice_sizes", ir.Ints(sizes))), true), nil
+	return m.emit(op, values(in), rewrite.AttrsWith(op, facts.Named("dimension_numbers", g), facts.Named("slice_sizes", ir.Ints(sizes)))), nil
 }
 
 func vmapScatter(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
@@ -381,7 +414,7 @@ func vmapScatter(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	g.ScatterIndicesBatchingDims = shift(g.ScatterIndicesBatchingDims)
 	g.IndexVectorDim++
 	g.InputBatchingDims, g.ScatterIndicesBatchingDims = prepend(0, g.InputBatchingDims), prepend(0, g.ScatterIndicesBatchingDims)
-	return m.emit(op, m.all(in), rewrite.AttrsWith(op, facts.Named("scatter_dimension_numbers", g)), true), nil
+	return m.emit(op, m.all(in), rewrite.AttrsWith(op, facts.Named("scatter_dimension_numbers", g))), nil
 }
 
 // vmapDynamicSlice: start indices that differ between instances make a gather.
@@ -389,7 +422,7 @@ func vmapDynamicSlice(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	sizes := op.Ints("slice_sizes")
 	if !anyBatched(in[1:]) {
 		start := append([]*ir.Value{m.batch(in[0]), m.b.Splat(op.Operands[1].Type, 0)}, values(in[1:])...)
-		return m.emit(op, start, rewrite.AttrsWith(op, facts.Named("slice_sizes", prepend(m.n, sizes))), true), nil
+		return m.emit(op, start, rewrite.AttrsWith(op, facts.Named("slice_sizes", prepend(m.n, sizes)))), nil
 	}
 	rank := len(sizes)
 	g := ir.GatherDims{OperandBatchingDims: []int{0}, StartIndicesBatchingDims: []int{0}, IndexVectorDim: 1}
@@ -405,7 +438,7 @@ func vmapDynamicSlice(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 func vmapDynamicUpdateSlice(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	if !anyBatched(in[2:]) {
 		operands := append(m.all(in[:2]), m.b.Splat(op.Operands[2].Type, 0))
-		return m.emit(op, append(operands, values(in[2:])...), op.Attrs, true), nil
+		return m.emit(op, append(operands, values(in[2:])...), op.Attrs), nil
 	}
 	rank := op.Results[0].Type.Rank()
 	g := ir.ScatterDims{InputBatchingDims: []int{0}, ScatterIndicesBatchingDims: []int{0}, IndexVectorDim: 1}
@@ -491,7 +524,7 @@ func vmapScan(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	for {
 		body := new(ir.Block)
 		src := op.Regions[0]
-		m.arg(body, src.Args[0], false)
+		m.sharedArg(body, src.Args[0])
 		operands := make([]*ir.Value, len(in))
 		for i, x := range in {
 			switch a := src.Args[i+1]; {
@@ -501,14 +534,14 @@ func vmapScan(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 					operands[i] = m.batch(x)
 				}
 			case x.batched: // [n, trips, …] to [trips, n, …]
-				m.arg(body, a, true)
+				m.mappedArg(body, a)
 				perm := []int{1, 0}
 				for d := 2; d < x.v.Type.Rank(); d++ {
 					perm = append(perm, d)
 				}
 				operands[i] = m.b.Transpose(x.v, perm...)
 			default:
-				m.arg(body, a, false)
+				m.sharedArg(body, a)
 				operands[i] = x.v
 			}
 		}

@@ -30,14 +30,14 @@ func vmapReduceWindow(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	if err := scalarInit(op, in, n); err != nil {
 		return nil, err
 	}
-	return m.emit(op, append(m.all(in[:n]), values(in[n:])...), withoutWindow(op), true), nil
+	return m.emit(op, append(m.all(in[:n]), values(in[n:])...), withoutWindow(op)), nil
 }
 
 func vmapSelectAndScatter(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	if err := scalarInit(op, in, 2); err != nil {
 		return nil, err
 	}
-	return m.emit(op, append(m.all(in[:2]), in[2].v), withoutWindow(op), true), nil
+	return m.emit(op, append(m.all(in[:2]), in[2].v), withoutWindow(op)), nil
 }
 
 // vmapConvolution makes the instances groups if both sides are mapped, batch groups

@@ -42,26 +42,37 @@ func scanNodes(p *propagator, op *ir.Op) {
 	for i, v := range op.Operands[n:] {
 		row := body.Args[1+n+i]
 		p.define(row, row.Sharding)
-		p.rows(v, row, true)
+		p.rowsOf(v, row)
 	}
 	l, outer := p.enter()
 	p.block(body)
 	p.carries(l, outer, op, op.Operands[:n], yield.Operands[:n])
 	for i, v := range op.Results[n:] {
-		p.rows(yield.Operands[n+i], v, false)
+		p.stackOf(yield.Operands[n+i], v)
 	}
 }
 
-// rows relates source to target, of which one has a row of the other for each
-// iteration: the target if split, else the source.
-func (p *propagator) rows(source, target *ir.Value, split bool) {
-	x := p.tensors[target.ID]
-	row := target
-	if !split {
-		row = source
+// rowsOf relates all, which has a row for each iteration, to row, the row of the
+// iteration.
+func (p *propagator) rowsOf(all, row *ir.Value) {
+	if rule, x := p.rowRule(row, all.Type), p.tensors[row.ID]; rule != nil && x != nil {
+		rule.Operands, rule.Results = rule.Results, rule.Operands
+		p.add(&propNode{rule: rule, operands: []propRef{p.use(all)}, results: []propRef{{propTensor: x}}})
 	}
-	if x == nil || !row.Type.IsTensor() {
-		return
+}
+
+// stackOf relates row, the row of an iteration, to all, which has one for each.
+func (p *propagator) stackOf(row, all *ir.Value) {
+	if rule, x := p.rowRule(row, all.Type), p.tensors[all.ID]; rule != nil && x != nil {
+		p.add(&propNode{rule: rule, operands: []propRef{p.use(row)}, results: []propRef{{propTensor: x}}})
+	}
+}
+
+// rowRule is the rule of an op that makes of a row a tensor of type all, which has
+// a row for each iteration; nil where rows are no tensors.
+func (p *propagator) rowRule(row *ir.Value, all *ir.Type) *ir.Factors {
+	if !row.Type.IsTensor() {
+		return nil
 	}
 	rule := new(ir.Factors)
 	var one [][]int
@@ -70,17 +81,9 @@ func (p *propagator) rows(source, target *ir.Value, split bool) {
 		one = append(one, []int{d})
 	}
 	k := len(rule.Sizes)
-	all := append([][]int{{k}}, one...)
-	trips := source.Type
-	if !split {
-		trips = target.Type
-	}
-	rule.Sizes, rule.Types = append(rule.Sizes, trips.Shape[0]), append(rule.Types, ir.NeedReplication)
-	rule.Operands, rule.Results = [][][]int{one}, [][][]int{all}
-	if split {
-		rule.Operands, rule.Results = rule.Results, rule.Operands
-	}
-	p.add(&propNode{rule: rule, operands: []propRef{p.use(source)}, results: []propRef{{propTensor: x}}})
+	rule.Sizes, rule.Types = append(rule.Sizes, all.Shape[0]), append(rule.Types, ir.NeedReplication)
+	rule.Operands, rule.Results = [][][]int{one}, [][][]int{append([][]int{{k}}, one...)}
+	return rule
 }
 
 func branchNodes(p *propagator, op *ir.Op) {
