@@ -69,6 +69,24 @@ func ListOf(text string) ([]int, bool) {
 	return list, true
 }
 
+var segmentsPattern = regexp.MustCompile(`^array<i32: (\d+), (\d+)>$`)
+
+// Segments are the two groups that the operands of op fall into, by its attribute
+// operandSegmentSizes; false where that does not say all of them.
+func (op *Op) Segments() (first, second int, ok bool) {
+	a := op.Attrs.Get("operandSegmentSizes")
+	if a == nil {
+		return 0, 0, false
+	}
+	m := segmentsPattern.FindStringSubmatch(a.String())
+	if m == nil {
+		return 0, 0, false
+	}
+	first, _ = strconv.Atoi(m[1])
+	second, _ = strconv.Atoi(m[2])
+	return first, second, first+second == len(op.Operands)
+}
+
 // Bounds are the largest sizes that the dimensions of t can have, Dynamic where
 // that is not known. It reports false where t's encoding says no bounds.
 func (t *Type) Bounds() ([]int, bool) {

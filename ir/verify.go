@@ -242,7 +242,7 @@ func (v *verifier) function() {
 		return
 	}
 	for i, r := range v.f.Results {
-		if !Compatible(r.Type, ret.Operands[i].Type) {
+		if !r.Type.Equal(ret.Operands[i].Type) {
 			v.errs.add(ret, NewRule("structure-6", "result %d is %s, the function says %s", i, ret.Operands[i].Type, r.Type))
 		}
 		v.sharding(nil, fmt.Sprintf("result %d", i), r.Sharding, r.Type)
@@ -480,6 +480,9 @@ func inferOp(op *Op) ([]*Type, *Rule) {
 	if row.Infer == nil || unread(op) {
 		return TypesOf(op.Results), oddTensor(op)
 	}
+	if r := indexed(op); r != nil {
+		return nil, r
+	}
 	ts, r := row.Infer(op)
 	return ts, r.of(op)
 }
@@ -502,6 +505,35 @@ func oddTensor(op *Op) *Rule {
 			if t := v.Type; t.Kind == OpaqueType && strings.HasPrefix(t.Text, "tensor<") {
 				return NewRule("op-7", "%s %d is %s, want a tensor of known rank and of an element type of StableHLO", side.what, i, t)
 			}
+		}
+	}
+	return nil
+}
+
+// takesSizes reports whether op, one of StableHLO, has operands beyond the first
+// that say sizes, for which the type index is allowed.
+func takesSizes(name string) bool {
+	return strings.Contains(name, "dynamic_") || name == "stablehlo.rng"
+}
+
+// indexed finds a tensor of the type index among the operands and results of op, one
+// of StableHLO, where that says no size.
+func indexed(op *Op) *Rule {
+	name := op.Name()
+	if !strings.HasPrefix(name, "stablehlo.") || op.Kind.Has(Terminator) {
+		return nil
+	}
+	wrong := func(what string, i int, t *Type) *Rule {
+		return NewRule("op-7", "%s %d is %s, want elements of a type that has a size", what, i, t)
+	}
+	for i, v := range op.Operands {
+		if v.Type.Elem == Index && v.Type.IsTensor() && !(takesSizes(name) && (i > 0 || name == "stablehlo.dynamic_iota")) {
+			return wrong("operand", i, v.Type)
+		}
+	}
+	for i, v := range op.Results {
+		if v.Type.Elem == Index && v.Type.IsTensor() && op.Kind != Constant {
+			return wrong("result", i, v.Type)
 		}
 	}
 	return nil

@@ -89,5 +89,5 @@ func Is[T Attr](a Attr) bool {
 
 func isTable(a Attr) bool {
 	l, ok := a.(*Literal)
-	return ok && l.Type.Rank() == 2 && l.Type.Elem.IsInt()
+	return ok && l.Type.Rank() == 2 && l.Type.Elem == I64
 }

@@ -122,10 +122,13 @@ const typedFFI = 4
 
 func configFits(op *ir.Op) *ir.Rule {
 	config := op.Attrs.Get("backend_config")
-	if config == nil || !op.Attrs.Has("api_version") {
+	if config == nil {
 		return nil
 	}
-	version := op.Int("api_version")
+	version := 1
+	if op.Attrs.Has("api_version") {
+		version = op.Int("api_version")
+	}
 	if want := version == typedFFI; want != ir.Is[ir.Dict](config) {
 		return ir.Broken(3, "backend_config is %s for api_version %d, which takes a %s", config, version, map[bool]string{true: "dictionary", false: "string"}[want])
 	}

@@ -287,3 +287,53 @@ func inferTorchIndexSelect(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	shape := slices.Concat(t.Shape[:dim], idx.Shape[batch:], t.Shape[dim+1:])
 	return []*ir.Type{t.WithShape(shape...)}, nil
 }
+
+// inferScanOp: the segments are the inputs and the carries, of which there are at
+// least one input (1); the dimension is one of each input, with one size (2); the
+// region takes a slice of each input, without the dimension, and the carries (3), and
+// returns slices of the outputs and the carries (4).
+func inferScanOp(op *ir.Op) ([]*ir.Type, *ir.Rule) {
+	if r := tensors(op); r != nil {
+		return nil, r
+	}
+	inputs, carries, ok := op.Segments()
+	if !ok || inputs < 1 {
+		return nil, ir.Broken(1, "operandSegmentSizes are %s, want inputs and carries, %d in all", op.Attrs.Get("operandSegmentSizes"), len(op.Operands))
+	}
+	dim, b := op.Int("dimension"), op.Regions[0]
+	size := ir.Dynamic
+	var takes []*ir.Type
+	for i, v := range op.Operands[:inputs] {
+		if r := isDim(2, "dimension", dim, v.Type); r != nil {
+			return nil, r
+		}
+		n := v.Type.Shape[dim]
+		if !ir.Fits(n, size) {
+			return nil, ir.Broken(2, "dimension %d of operand %d has size %d, of operand 0 %d", dim, i, n, size)
+		}
+		if size == ir.Dynamic {
+			size = n
+		}
+		takes = append(takes, v.Type.WithShape(slices.Delete(slices.Clone(v.Type.Shape), dim, dim+1)...))
+	}
+	carried0 := ir.TypesOf(op.Operands[inputs:])
+	if r := carried(3, "arguments of the region", ir.TypesOf(b.Args), append(takes, carried0...)); r != nil {
+		return nil, r
+	}
+	out := returned(b)
+	if len(out) < carries {
+		return nil, ir.Broken(4, "the region returns %s, want %d carries", ir.Counted(len(out), "value"), carries)
+	}
+	outputs := len(out) - carries
+	if r := carried(4, "carries that the region returns", out[outputs:], carried0); r != nil {
+		return nil, r
+	}
+	var ts []*ir.Type
+	for i, t := range out[:outputs] {
+		if !t.IsTensor() || dim > t.Rank() {
+			return nil, ir.Broken(4, "output %d of the region is %s, which has no place for dimension %d", i, t, dim)
+		}
+		ts = append(ts, t.WithShape(slices.Insert(slices.Clone(t.Shape), dim, size)...))
+	}
+	return append(ts, carried0...), nil
+}

@@ -125,6 +125,13 @@ var references = []ir.OpInfo{
 		Example: `%r = chlo.mulhi %i, %j : tensor<4x8xi32>, tensor<4x8xi32> -> tensor<4x8xi32>`},
 	{Name: "chlo.polygamma", Doc: "the derivatives of the digamma function", Operands: ir.Exactly(2), Results: ir.Exactly(1), Infer: inferReal,
 		Example: `%r = chlo.polygamma %a, %b : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>`},
+	{Name: "chlo.scan", Doc: "the region of the slices along a dimension, one after the other, and of the carries that it returned before", Operands: ir.AtLeast(1), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
+		Attrs: []ir.AttrSpec{req("dimension", ir.IntAttr), opt("is_reverse", ir.BoolAttr), opt("is_associative", ir.BoolAttr), req("operandSegmentSizes", ir.AnyAttr)}, Infer: inferScanOp,
+		Example: `%r:2 = "chlo.scan"(%a, %e) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 1, 1>, resultSegmentSizes = array<i32: 1, 1>}> ({
+^bb0(%arg0: tensor<8xf32>, %arg1: tensor<8xf32>):
+  %0 = stablehlo.add %arg0, %arg1 : tensor<8xf32>
+  stablehlo.return %0, %0 : tensor<8xf32>, tensor<8xf32>
+}) : (tensor<4x8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)`},
 	{Name: "chlo.zeta", Doc: "Hurwitz's zeta function", Operands: ir.Exactly(2), Results: ir.Exactly(1), Infer: inferReal,
 		Example: `%r = chlo.zeta %a, %b : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>`},
 	{Name: "sdy.func_data_flow_edge", Doc: "a parameter or the result of a call, with one sharding on both sides of the call", Operands: ir.Exactly(1), Results: ir.Exactly(1), Infer: inferIdentity, InModule: funcEdgeFits,

@@ -117,18 +117,9 @@ func mapOp(e *exec) (*tensor, error) {
 // scanOp runs the region on the slices along a dimension, one after the other,
 // and on the carries that it returned before.
 func scanOp(e *exec) ([]*tensor, error) {
-	b, dim := e.op.Regions[0], e.op.Int("dimension")
-	ret := b.Terminator()
-	segments := e.op.Ints("operandSegmentSizes")
-	inputs := len(e.in) / 2
-	if len(segments) == 2 {
-		inputs = segments[0]
-	}
-	carries := len(e.in) - inputs
+	dim := e.op.Int("dimension")
+	inputs, carries, _ := e.op.Segments()
 	outputs := len(e.op.Results) - carries
-	if inputs < 1 || outputs < 0 || ret == nil || len(ret.Operands) != len(e.op.Results) || len(b.Args) != len(e.in) {
-		return nil, errors.New("the region does not fit the inputs and the carries")
-	}
 	n := e.in[0].shape[dim]
 	state := e.in[inputs:]
 	parts := make([][]*tensor, outputs)

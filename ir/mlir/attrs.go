@@ -374,6 +374,9 @@ func (s *parser) fields(fields ...field) {
 func (s *parser) fieldsAfter(open string, fields ...field) {
 	seen := make(map[string]bool)
 	s.list(open, ">", func() {
+		if len(seen) > 0 && s.at(">") {
+			return // StableHLO allows a comma after the last entry
+		}
 		at, name := s.tok.start, s.text()
 		for _, f := range fields {
 			if f.name != name || s.tok.kind != nameToken {

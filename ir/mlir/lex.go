@@ -163,11 +163,8 @@ func (s *parser) expect(t string) {
 // by commas; one more comma may stand before the end.
 func (s *parser) list(open, end string, item func()) {
 	s.expect(open)
-	for !s.at(end) {
+	for more := !s.at(end); more; more = s.accept(",") {
 		item()
-		if !s.accept(",") {
-			break
-		}
 	}
 	s.expect(end)
 }
