@@ -194,9 +194,6 @@ func FitsMesh(m *Module, s *Sharding, t *Type) *Rule {
 		if r := Mergeable(d.Axes); r != nil {
 			return NewRule(r.Label, "%s: %s", s, r.Msg)
 		}
-		if len(d.Axes) > 0 && i < len(t.Shape) && t.Shape[i] == 0 {
-			return NewRule("sharding-11", "%s: dimension %d of %s has no elements, so it is not sharded", s, i, t)
-		}
 		if len(d.Axes) == 0 && !d.Open && d.Priority > 0 {
 			return NewRule("sharding-8", "%s: dimension %d is empty and closed, so it has no priority", s, i)
 		}
