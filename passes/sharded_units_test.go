@@ -35,7 +35,7 @@ func TestShardedUnits(t *testing.T) {
 		if f == nil && len(m.Funcs) == 1 {
 			f = m.Funcs[0]
 		}
-		if f == nil || f.Body == nil || len(f.Params()) > 0 || !large(f) || !compiled(f) {
+		if f == nil || f.Body == nil || len(f.Params()) > 0 || !large(f) || !onlyKinds(f) {
 			continue
 		}
 		f.Name = "main"
@@ -61,8 +61,8 @@ func TestShardedUnits(t *testing.T) {
 	}
 }
 
-// compiled reports whether passes know every op of f but for the checks.
-func compiled(f *ir.Func) bool {
+// onlyKinds reports whether passes know every op of f but for the checks.
+func onlyKinds(f *ir.Func) bool {
 	known := true
 	f.Body.Walk(func(op *ir.Op) {
 		known = known && (op.Kind != ir.Unknown || strings.HasPrefix(op.Name(), "check."))
