@@ -15,3 +15,5 @@ require golang.org/x/sys v0.50.0
 require github.com/ebitengine/purego v0.11.3
 
 require gopkg.in/yaml.v3 v3.0.1
+
+require gonum.org/v1/gonum v0.17.0

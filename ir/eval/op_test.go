@@ -27,6 +27,7 @@ func opTests() []namedTest {
 	for _, c := range slices.Concat(elementwiseCases(), movementCases(), dotCases(), reduceCases(), wideCases(), sortCases(), indexingCases(), controlCases(), pipelineCases()) {
 		all = append(all, namedTest{c.name, c.run})
 	}
+	all = append(all, gonumTests...)
 	for _, c := range deviceCases() {
 		all = append(all, namedTest{c.name, c.run})
 	}
