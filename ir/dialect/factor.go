@@ -102,7 +102,7 @@ func reshapeFactors(op *ir.Op) *ir.Factors {
 	for {
 		in.enter()
 		out.enter()
-		common := gcd(in.next(), out.next())
+		common := ir.GCD(in.next(), out.next())
 		switch {
 		case in.ended() && out.ended():
 			return f
@@ -164,13 +164,6 @@ func (s *reshapeSide) catchUp(o *reshapeSide, common int) int {
 	} else {
 		return next
 	}
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 func dotFactors(op *ir.Op) *ir.Factors {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/cmplx"
 	"slices"
+
+	"ppc/ir"
 )
 
 // The ops of linear algebra compute with complex numbers throughout, rounded
@@ -168,10 +170,10 @@ func fft(e *exec) ([]*tensor, error) {
 // element beyond the half of the last dimension is the conjugate of the element at
 // the negated indices in all transformed dimensions.
 func mirrored(v []complex128, from, to, length []int) []complex128 {
-	out := make([]complex128, product(to))
+	out := make([]complex128, ir.Product(to))
 	last := len(to) - 1
 	index := make([]int, len(to))
-	st := strides(from)
+	st := ir.Strides(from)
 	for k := range out {
 		at, conjugate := 0, index[last] >= from[last]
 		for d, i := range index {
@@ -192,7 +194,7 @@ func mirrored(v []complex128, from, to, length []int) []complex128 {
 // transformed is the transform of v along dimension d of shape, by definition.
 func transformed(v []complex128, shape []int, d int, inverse bool) []complex128 {
 	out := make([]complex128, len(v))
-	n, step := shape[d], strides(shape)[d]
+	n, step := shape[d], ir.Strides(shape)[d]
 	roots := make([]complex128, n)
 	for k := range roots {
 		angle := -2 * math.Pi * float64(k) / float64(n)

@@ -18,10 +18,10 @@ func dotGeneral(e *exec) ([]*tensor, error) {
 	x := l.permuted(slices.Concat(d.LhsBatch, lfree, d.LhsContract))
 	y := r.permuted(slices.Concat(d.RhsBatch, d.RhsContract, rfree))
 	s := dotSizes{
-		batch:    product(pick(l.shape, d.LhsBatch)),
-		left:     product(pick(l.shape, lfree)),
-		contract: product(pick(l.shape, d.LhsContract)),
-		right:    product(pick(r.shape, rfree)),
+		batch:    ir.Product(pick(l.shape, d.LhsBatch)),
+		left:     ir.Product(pick(l.shape, lfree)),
+		contract: ir.Product(pick(l.shape, d.LhsContract)),
+		right:    ir.Product(pick(r.shape, rfree)),
 	}
 	var err error
 	switch {
@@ -60,7 +60,7 @@ func (x *tensor) permuted(perm []int) *tensor {
 		return x
 	}
 	out := x.like(pick(x.shape, perm))
-	move(out.shape, out, dense(out.shape), x, lattice{0, pick(strides(x.shape), perm)})
+	move(out.shape, out, dense(out.shape), x, lattice{0, pick(ir.Strides(x.shape), perm)})
 	return out
 }
 

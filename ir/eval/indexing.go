@@ -31,7 +31,7 @@ func (g indexing) batchShape() []int {
 // start writes where the window of a batch index starts in the operand.
 func (g indexing) start(at, batch []int) {
 	clear(at)
-	st := strides(g.indices.shape)
+	st := ir.Strides(g.indices.shape)
 	base, step, dims := 0, 0, make([]int, 0, len(batch))
 	for d := range g.indices.shape {
 		if d == g.vectorDim {
@@ -74,7 +74,7 @@ func gather(e *exec) *tensor {
 	}
 	batchShape := ix.batchShape()
 	batch, at := make([]int, len(batchShape)), make([]int, len(x.shape))
-	for range product(batchShape) {
+	for range ir.Product(batchShape) {
 		ix.start(at, batch)
 		for d := range at {
 			at[d] = min(max(at[d], 0), x.shape[d]-sizes[d])
@@ -155,7 +155,7 @@ func sortOp(e *exec) ([]*tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	step, lines := strides(shape)[dim], slices.Clone(shape)
+	step, lines := ir.Strides(shape)[dim], slices.Clone(shape)
 	lines[dim] = 1
 	for _, base := range offsets(lines, dense(shape)) {
 		order := make([]int, shape[dim])

@@ -23,7 +23,7 @@ func constant(e *exec) *tensor {
 func iota(e *exec) *tensor {
 	out := e.result(0)
 	d := e.op.Int("iota_dimension")
-	step, size := strides(out.shape)[d], out.shape[d]
+	step, size := ir.Strides(out.shape)[d], out.shape[d]
 	for k := range out.len() {
 		v := k / step % size
 		switch {
@@ -51,7 +51,7 @@ func broadcastInDim(e *exec) *tensor {
 	from := lattice{0, make([]int, len(out.shape))}
 	for i, d := range e.op.Ints("broadcast_dimensions") {
 		if x.shape[i] != 1 {
-			from.step[d] = strides(x.shape)[i]
+			from.step[d] = ir.Strides(x.shape)[i]
 		}
 	}
 	move(out.shape, out, dense(out.shape), x, from)
@@ -60,7 +60,7 @@ func broadcastInDim(e *exec) *tensor {
 
 func transpose(e *exec) *tensor {
 	x, out := e.in[0], e.result(0)
-	move(out.shape, out, dense(out.shape), x, lattice{0, pick(strides(x.shape), e.op.Ints("permutation"))})
+	move(out.shape, out, dense(out.shape), x, lattice{0, pick(ir.Strides(x.shape), e.op.Ints("permutation"))})
 	return out
 }
 

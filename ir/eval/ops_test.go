@@ -11,7 +11,7 @@ func ints(shape []int, vs ...int) *ir.Literal { return ir.Ints64(ir.Tensor(ir.I3
 
 // count returns the i32 literal 1, 2, 3, … of the given shape.
 func count(shape ...int) *ir.Literal {
-	vs := make([]int, product(shape))
+	vs := make([]int, ir.Product(shape))
 	for i := range vs {
 		vs[i] = i + 1
 	}

@@ -81,7 +81,7 @@ func expressed(t *ir.Type) *ir.Type {
 func params(q *ir.Quant, x *tensor, k int) (scale, zero float64) {
 	i := 0
 	if q.Axis != ir.PerTensor {
-		i = k / strides(x.shape)[q.Axis] % x.shape[q.Axis]
+		i = k / ir.Strides(x.shape)[q.Axis] % x.shape[q.Axis]
 	}
 	return q.Expressed.Round(q.Scales[i]), float64(q.Zeros[i])
 }

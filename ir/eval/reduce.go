@@ -165,7 +165,7 @@ func reduce(e *exec) ([]*tensor, error) {
 	kept := others(len(xs[0].shape), e.op.Ints("dimensions"))
 	reduced := others(len(xs[0].shape), kept)
 	place := func(ds []int) []int {
-		return offsets(pick(xs[0].shape, ds), lattice{0, pick(strides(xs[0].shape), ds)})
+		return offsets(pick(xs[0].shape, ds), lattice{0, pick(ir.Strides(xs[0].shape), ds)})
 	}
 	wide := e.unrounded()
 	out := wide.accumulators(inits)

@@ -260,7 +260,7 @@ type features struct {
 }
 
 func featuresOf(x *tensor, dim int) features {
-	f := features{step: strides(x.shape)[dim], size: x.shape[dim]}
+	f := features{step: ir.Strides(x.shape)[dim], size: x.shape[dim]}
 	if f.size > 0 {
 		f.count = x.len() / f.size
 	}

@@ -23,7 +23,7 @@ type tensor struct {
 
 // newTensor returns a tensor of zeros.
 func newTensor(elem ir.DType, shape []int) *tensor {
-	x, n := &tensor{elem: elem, shape: shape}, product(shape)
+	x, n := &tensor{elem: elem, shape: shape}, ir.Product(shape)
 	switch elem.Class() {
 	case ir.Floating:
 		x.f = make([]float64, n)
@@ -181,24 +181,6 @@ func (x *tensor) literal() *ir.Literal {
 	return &ir.Literal{Type: ir.Tensor(x.elem, x.shape...), Data: data}
 }
 
-func product(ns []int) int {
-	p := 1
-	for _, n := range ns {
-		p *= n
-	}
-	return p
-}
-
-// strides returns the row-major strides of a shape.
-func strides(shape []int) []int {
-	st, n := make([]int, len(shape)), 1
-	for d := len(shape) - 1; d >= 0; d-- {
-		st[d] = n
-		n *= shape[d]
-	}
-	return st
-}
-
 // pick returns the elements of xs at the given places.
 func pick[T any](xs []T, at []int) []T {
 	out := make([]T, len(at))
@@ -216,7 +198,7 @@ type lattice struct {
 }
 
 // dense is the lattice of all elements of a tensor of the given shape.
-func dense(shape []int) lattice { return lattice{0, strides(shape)} }
+func dense(shape []int) lattice { return lattice{0, ir.Strides(shape)} }
 
 // from returns the lattice that starts at the given element of l.
 func (l lattice) from(index []int) lattice {
@@ -229,7 +211,7 @@ func (l lattice) from(index []int) lattice {
 // move copies a block of the given shape from where s puts it in src to where
 // d puts it in dst.
 func move(shape []int, dst *tensor, d lattice, src *tensor, s lattice) {
-	if product(shape) == 0 {
+	if ir.Product(shape) == 0 {
 		return
 	}
 	switch {

@@ -16,7 +16,7 @@ type windows struct {
 }
 
 func windowsOf(op *ir.Op, shape []int, dims []int) windows {
-	w := windows{of: op.Windows(), shape: pick(shape, dims), steps: pick(strides(shape), dims)}
+	w := windows{of: op.Windows(), shape: pick(shape, dims), steps: pick(ir.Strides(shape), dims)}
 	for _, one := range w.of {
 		w.size = append(w.size, one.Size)
 	}
@@ -50,7 +50,7 @@ func reduceWindow(e *exec) ([]*tensor, error) {
 		return nil, err
 	}
 	at := make([]int, len(w.size))
-	for range product(w.size) {
+	for range ir.Product(w.size) {
 		index := make([]int, len(w.size))
 		for lo := 0; lo < total; lo += b.width {
 			hi := min(lo+b.width, total)
@@ -96,7 +96,7 @@ func selectAndScatter(e *exec) ([]*tensor, error) {
 	index, at := make([]int, len(w.size)), make([]int, len(w.size))
 	for k := range source.len() {
 		selected := -1
-		for range product(w.size) {
+		for range ir.Product(w.size) {
 			src := w.place(index, at)
 			next(at, w.size)
 			if src < 0 {
@@ -183,7 +183,7 @@ type convolver struct {
 func newConvolution(op *ir.Op, x, y []int) *convolver {
 	d := op.Attrs.Get("dimension_numbers").(ir.ConvDims)
 	groups, batches := op.Int("feature_group_count"), op.Int("batch_group_count")
-	c := &convolver{dims: d, windows: windowsOf(op, x, d.Input.Spatial), x: strides(x), y: strides(y), batch: x[d.Input.First] / batches,
+	c := &convolver{dims: d, windows: windowsOf(op, x, d.Input.Spatial), x: ir.Strides(x), y: ir.Strides(y), batch: x[d.Input.First] / batches,
 		features: x[d.Input.Second] / groups, perGroup: y[d.Kernel.Second] / (groups * batches), batched: batches > 1}
 	c.place, c.at = make([]int, len(d.Input.Spatial)), make([]int, len(d.Input.Spatial))
 	return c
@@ -203,7 +203,7 @@ func (c *convolver) terms(index []int) {
 	for i, k := range d.Output.Spatial {
 		c.place[i] = index[k]
 	}
-	for range product(c.windows.size) {
+	for range ir.Product(c.windows.size) {
 		src := c.windows.place(c.place, c.at)
 		if src >= 0 {
 			src += batch*c.x[d.Input.First] + first*c.x[d.Input.Second]

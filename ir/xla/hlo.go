@@ -52,7 +52,7 @@ func (im *importer) distributed() bool {
 func (t *text) distributes() bool {
 	switch t.kind {
 	case tiled:
-		return t.named != nil && t.mesh.Size() > 1 || product(t.tiles) > 1
+		return t.named != nil && t.mesh.Size() > 1 || ir.ProductUpTo(t.tiles, maxDevices) > 1
 	case maximal:
 		return t.device > 0
 	case tuple:

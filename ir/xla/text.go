@@ -251,7 +251,7 @@ func (r *reader) devices(t *text) {
 
 // tiling checks that every device has one place among the tiles.
 func (r *reader) tiling(t *text) {
-	n := product(t.tiles)
+	n := ir.ProductUpTo(t.tiles, maxDevices)
 	if n < 1 || len(t.groups) > len(t.tiles) {
 		r.fail("%d tiles with %d kinds of last dimensions", n, len(t.groups))
 	}
@@ -261,20 +261,9 @@ func (r *reader) tiling(t *text) {
 		}
 		return
 	}
-	if product(t.grid) != n || !isPermutation(t.perm, len(t.grid)) {
+	if ir.ProductUpTo(t.grid, maxDevices) != n || !isPermutation(t.perm, len(t.grid)) {
 		r.fail("%d tiles want a grid of as many devices, with each of its dimensions once", n)
 	}
-}
-
-func product(ns []int) int {
-	n := 1
-	for _, k := range ns {
-		if k < 1 || n > maxDevices/k {
-			return -1
-		}
-		n *= k
-	}
-	return n
 }
 
 func isPermutation(ns []int, n int) bool {
@@ -305,7 +294,7 @@ func (r *reader) named(t *text) {
 	for i, a := range t.mesh.Axes {
 		sizes[i] = a.Size
 	}
-	if product(sizes) < 1 {
+	if ir.ProductUpTo(sizes, maxDevices) < 1 {
 		r.fail("the mesh has no devices, or more than %d", maxDevices)
 	}
 	for r.accept(",") {

@@ -21,10 +21,10 @@ func FuzzSharding(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if p.kind != tiled || p.named != nil || product(p.tiles) > 64 {
+		if p.kind != tiled || p.named != nil || ir.ProductUpTo(p.tiles, maxDevices) > 64 {
 			return
 		}
-		mesh, err := meshOf([]*text{p}, product(p.tiles), "mesh")
+		mesh, err := meshOf([]*text{p}, ir.ProductUpTo(p.tiles, maxDevices), "mesh")
 		if err == nil {
 			sameTiles(t, mesh, p)
 		}
@@ -56,7 +56,7 @@ func TestMeshOfGrid(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		grid := []int{2, 3, 2, 4}[:1+r.IntN(4)]
-		n := product(grid)
+		n := ir.ProductUpTo(grid, maxDevices)
 		order := r.Perm(n)
 		if seed%3 == 0 {
 			order = nil
@@ -93,7 +93,7 @@ func gridText(r *rand.Rand, grid, order []int) *text {
 	if order == nil && r.IntN(2) == 0 {
 		return t
 	}
-	list := make([]int, product(grid))
+	list := make([]int, ir.ProductUpTo(grid, maxDevices))
 	for i := range list {
 		list[i] = t.device0(i)
 		if order != nil {

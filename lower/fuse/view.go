@@ -24,20 +24,9 @@ func (v *View) Elements() int {
 	return n
 }
 
-// strides are those of an array in row-major order.
-func strides(shape []int) []int {
-	st := make([]int, len(shape))
-	n := 1
-	for i := len(shape) - 1; i >= 0; i-- {
-		st[i] = n
-		n *= shape[i]
-	}
-	return st
-}
-
 // whole is v itself.
 func whole(v *ir.Value) *View {
-	return &View{Value: v, Shape: v.Type.Shape, Strides: strides(v.Type.Shape)}
+	return &View{Value: v, Shape: v.Type.Shape, Strides: ir.Strides(v.Type.Shape)}
 }
 
 // Merged is v with the fewest dimensions: none of size 1, and those that lie

@@ -67,7 +67,7 @@ func checkSharding(_ *instrText, text string) error {
 	if !s.keyword("devices") || !s.accept("=") {
 		return nil
 	}
-	n := product(s.ints("[", "]"))
+	n := ir.ProductUpTo(s.ints("[", "]"), maxDevices)
 	if c := s.peek(); c < '0' || c > '9' {
 		return nil // the iota form
 	}

@@ -197,8 +197,8 @@ func parseIota(m *ir.Module, text string) (ir.Attr, error) {
 	if s.err != nil || s.peek() != 0 || len(shape) != 2 || !isPermutation(perm, len(dims)) {
 		return nil, fmt.Errorf("want [groups,size]<=[dims]T(perm), found %s", text)
 	}
-	n := product(dims)
-	if n < 1 || n > maxDevices || product(shape) != n {
+	n := ir.ProductUpTo(dims, maxDevices)
+	if n < 1 || n > maxDevices || ir.ProductUpTo(shape, maxDevices) != n {
 		return nil, fmt.Errorf("%s: %d groups of %d are not the devices of a grid of at most %d", text, shape[0], shape[1], maxDevices)
 	}
 	if mesh, axes, ok := gridOf(dims, perm, shape[1]); ok && ofDevices(m, n) {
@@ -372,7 +372,7 @@ func (s *scanner) deviceIDs() []int {
 	s.accept("T")
 	perm := s.ints("(", ")")
 	s.expect(")")
-	n := product(dims)
+	n := ir.ProductUpTo(dims, maxDevices)
 	if s.err != nil || n < 1 || n > maxDevices || !isPermutation(perm, len(dims)) {
 		s.fail("want device_ids=([dims]T(perm))")
 		return nil
@@ -406,21 +406,6 @@ func (s *scanner) ints(open, end string) []int {
 		xs = append(xs, s.integer())
 	}
 	return xs
-}
-
-// product is the product of xs, or -1 where it is larger than [maxDevices] or
-// a factor is not positive.
-func product(xs []int) int {
-	n := 1
-	for _, x := range xs {
-		if x < 1 || x > maxDevices {
-			return -1
-		}
-		if n *= x; n > maxDevices {
-			return -1
-		}
-	}
-	return n
 }
 
 // isPermutation reports whether xs are 0 to n-1, each once.

@@ -140,7 +140,7 @@ func (p *program) shiftRings(s ir.AxisShift) (split, zeros string) {
 	n, axis := mesh.RefsSize(s.Axes), named(s.Axes)
 	by := max(s.Shift, -s.Shift)
 	if s.Wrap {
-		if rings := gcd(n, by); rings > 1 && by%n != 0 && !s.Reverse {
+		if rings := ir.GCD(n, by); rings > 1 && by%n != 0 && !s.Reverse {
 			split = fmt.Sprintf("a shift by %d splits the %d devices of %s in %d rings of %d", s.Shift, n, axis, rings, n/rings)
 		}
 		return split, ""
@@ -156,13 +156,6 @@ func (p *program) shiftRings(s ir.AxisShift) (split, zeros string) {
 		return "", fmt.Sprintf("%s = %d gets zeros", axis, from)
 	}
 	return "", fmt.Sprintf("%s = %d to %d get zeros", axis, from, to-1)
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // allRings are the rings of all permutes of the program that list their pairs.

@@ -92,10 +92,10 @@ func (w way) join(b *ir.Builder, g []*ir.Op) {
 // row.
 func matrixOf(b *ir.Builder, x *ir.Value, d, n int) *ir.Value {
 	shape := x.Type.Shape
-	if outer := product(shape[:d]); outer > 1 && n > 1 {
-		x = b.Transpose(b.Reshape(x, outer, n, product(shape[d:])/n), 1, 0, 2)
+	if outer := ir.Product(shape[:d]); outer > 1 && n > 1 {
+		x = b.Transpose(b.Reshape(x, outer, n, ir.Product(shape[d:])/n), 1, 0, 2)
 	}
-	return b.Reshape(x, n, product(shape)/n)
+	return b.Reshape(x, n, ir.Product(shape)/n)
 }
 
 // exchanged concatenates the rows received from each device along the concatenation
@@ -104,17 +104,9 @@ func exchanged(b *ir.Builder, op *ir.Op, rows *ir.Value) *ir.Value {
 	n, d := op.Int("split_count"), op.Int("concat_dimension")
 	part := slices.Clone(op.Result().Type.Shape)
 	part[d] /= n
-	outer := product(part[:d])
+	outer := ir.Product(part[:d])
 	if outer == 1 {
 		return rows
 	}
-	return b.Transpose(b.Reshape(rows, n, outer, product(part[d:])), 1, 0, 2)
-}
-
-func product(ns []int) int {
-	p := 1
-	for _, n := range ns {
-		p *= n
-	}
-	return p
+	return b.Transpose(b.Reshape(rows, n, outer, ir.Product(part[d:])), 1, 0, 2)
 }

@@ -263,7 +263,7 @@ func (f *fourier) run(w *Work, v []complex128) {
 	if len(v) == 0 {
 		return
 	}
-	st := strides(f.shape)
+	st := ir.Strides(f.shape)
 	for i, p := range f.plans() {
 		d := f.first + i
 		n, step := f.shape[d], st[d]
@@ -292,7 +292,7 @@ func (f *fourier) run(w *Work, v []complex128) {
 func (f *fourier) mirror(v, half []complex128, from []int) {
 	last := len(f.shape) - 1
 	index := make([]int, len(f.shape))
-	own := strides(from)
+	own := ir.Strides(from)
 	for k := range v {
 		beyond, at := index[last] >= from[last], 0
 		for d, i := range index {

@@ -18,25 +18,6 @@ type Copy struct {
 	rows  func(c *Copy, dst, src Mem, d, s int) // moves a box of at most two dimensions
 }
 
-// strides are those of an array in row-major order.
-func strides(shape []int) []int {
-	st := make([]int, len(shape))
-	n := 1
-	for i := len(shape) - 1; i >= 0; i-- {
-		st[i] = n
-		n *= shape[i]
-	}
-	return st
-}
-
-func product(xs []int) int {
-	n := 1
-	for _, x := range xs {
-		n *= x
-	}
-	return n
-}
-
 // NewCopy returns a Copy of elements of elem bytes. Dimensions that are contiguous
 // in both arrays are merged, and an innermost one that is dense in both becomes the
 // run.
@@ -190,7 +171,7 @@ type Exchange struct {
 func NewExchange(in, out *ir.Type, splitDim, concatDim, n int) *Exchange {
 	part := slices.Clone(in.Shape)
 	part[splitDim] /= n
-	from, to := strides(in.Shape), strides(out.Shape)
+	from, to := ir.Strides(in.Shape), ir.Strides(out.Shape)
 	return &Exchange{NewCopy(in.Elem.Size(), part, to, from), part[splitDim] * from[splitDim], part[concatDim] * to[concatDim]}
 }
 

@@ -28,12 +28,12 @@ func newOperand(t *ir.Type, as ir.DType, dims ...[]int) *operand {
 		o.convert = converter(t.Elem, as)
 	}
 	perm := slices.Concat(dims...)
-	own := strides(t.Shape)
+	own := ir.Strides(t.Shape)
 	var shape, from []int
 	for _, d := range perm {
 		shape, from = append(shape, t.Shape[d]), append(from, own[d])
 	}
-	if c := NewCopy(as.Size(), shape, strides(shape), from); !c.dense() && !c.empty {
+	if c := NewCopy(as.Size(), shape, ir.Strides(shape), from); !c.dense() && !c.empty {
 		o.order = c
 	}
 	return o
@@ -64,7 +64,7 @@ type factor struct {
 // dimensions: as it is stored, where each has one stride, or else brought to
 // that order.
 func newFactor(t *ir.Type, as ir.DType, batch, rows, cols []int) factor {
-	own := strides(t.Shape)
+	own := ir.Strides(t.Shape)
 	b, ok1 := strideOf(t.Shape, own, batch)
 	r, ok2 := strideOf(t.Shape, own, rows)
 	c, ok3 := strideOf(t.Shape, own, cols)

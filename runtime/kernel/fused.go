@@ -431,7 +431,7 @@ func newTileView(v *fuse.View, size int) *tileView {
 
 // repeats reports whether every n elements of the view are the same.
 func (v *tileView) repeats(n int) bool {
-	return len(v.Shape) > 1 && v.Strides[0] == 0 && n%product(v.Shape[1:]) == 0
+	return len(v.Shape) > 1 && v.Strides[0] == 0 && n%ir.Product(v.Shape[1:]) == 0
 }
 
 // load writes n elements from element lo on.

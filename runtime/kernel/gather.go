@@ -25,8 +25,8 @@ type windows struct {
 // of operand t. outer are the dimensions of the array of windows, of type u,
 // that count them; batching pairs dimensions of the operand with those of idx.
 func newWindows(t, idx, u *ir.Type, dims []int, vectorDim int, outer, batching, idxBatching []int) *windows {
-	g := &windows{read: indices[idx.Elem], dims: dims, shape: t.Shape, own: strides(t.Shape)}
-	st, ust := strides(idx.Shape), strides(u.Shape)
+	g := &windows{read: indices[idx.Elem], dims: dims, shape: t.Shape, own: ir.Strides(t.Shape)}
+	st, ust := ir.Strides(idx.Shape), ir.Strides(u.Shape)
 	for d, n := range idx.Shape {
 		if d == vectorDim {
 			g.vector = st[d]
@@ -47,7 +47,7 @@ func newWindows(t, idx, u *ir.Type, dims []int, vectorDim int, outer, batching, 
 func (g *windows) each(visit func(index, window, at int)) {
 	pos := make([]int, len(g.batch))
 	index, window, at := 0, 0, 0
-	for range product(g.batch) {
+	for range ir.Product(g.batch) {
 		visit(index, window, at)
 		for d := len(pos) - 1; d >= 0; d-- {
 			pos[d]++
@@ -69,7 +69,7 @@ func buildGather(op *ir.Op) (Func, error) {
 	g := newWindows(t, idx, out, dn.StartIndexMap, dn.IndexVectorDim, free(out.Rank(), dn.OffsetDims), dn.OperandBatchingDims, dn.StartIndicesBatchingDims)
 	to := make([]int, t.Rank())
 	for k, d := range free(t.Rank(), dn.CollapsedSliceDims, dn.OperandBatchingDims) {
-		to[d] = strides(out.Shape)[dn.OffsetDims[k]]
+		to[d] = ir.Strides(out.Shape)[dn.OffsetDims[k]]
 	}
 	c := NewCopy(t.Elem.Size(), sizes, to, g.own)
 	empty := out.NumElements() == 0
@@ -113,7 +113,7 @@ func buildScatter(op *ir.Op, sub builder) (Func, error) {
 	}
 	window := slices.Sorted(slices.Values(dn.UpdateWindowDims))
 	for k, d := range free(t.Rank(), dn.InsertedWindowDims, dn.InputBatchingDims) {
-		s.box[d], s.from[d] = upd.Shape[window[k]], strides(upd.Shape)[window[k]]
+		s.box[d], s.from[d] = upd.Shape[window[k]], ir.Strides(upd.Shape)[window[k]]
 	}
 	empty := upd.NumElements() == 0 || t.NumElements() == 0 // no place is within
 	at := make([]int, 2*n+1)                                // the inputs accumulate; the indices stay
@@ -157,14 +157,14 @@ func (s *scatter) run(w *Work, dst, src []Mem) {
 			at += lo * s.own[d]
 		}
 		for i, size := range s.sizes {
-			acc[i], x[i] = w.temp(product(box)*size), w.temp(product(box)*size)
-			packed := strides(box)
+			acc[i], x[i] = w.temp(ir.Product(box)*size), w.temp(ir.Product(box)*size)
+			packed := ir.Strides(box)
 			NewCopy(size, box, packed, s.own).Run(acc[i], dst[i], 0, at)
 			NewCopy(size, box, packed, s.from).Run(x[i], src[s.n+1+i], 0, window)
 		}
 		fold(w, acc, x)
 		for i, size := range s.sizes {
-			NewCopy(size, box, s.own, strides(box)).Run(dst[i], acc[i], at, 0)
+			NewCopy(size, box, s.own, ir.Strides(box)).Run(dst[i], acc[i], at, 0)
 		}
 		w.depth -= 2 * s.n
 	})

@@ -53,7 +53,7 @@ func TestCopy(t *testing.T) {
 				shape[d] = 40
 			}
 		}
-		if product(shape) > 5000 {
+		if ir.Product(shape) > 5000 {
 			continue
 		}
 		// The source: dimensions in another order, some reversed, some repeated.
@@ -61,7 +61,7 @@ func TestCopy(t *testing.T) {
 		for i, d := range perm {
 			moved[i] = shape[d]
 		}
-		own, from, at := strides(moved), make([]int, rank), 0
+		own, from, at := ir.Strides(moved), make([]int, rank), 0
 		for i, d := range perm {
 			switch from[d] = own[i]; rng.IntN(4) {
 			case 0:
@@ -72,13 +72,13 @@ func TestCopy(t *testing.T) {
 			}
 		}
 		elem := []int{1, 2, 4, 8, 16}[rng.IntN(5)]
-		src, got, want := NewMem(elem*product(shape)), NewMem(elem*product(shape)), NewMem(elem*product(shape))
+		src, got, want := NewMem(elem*ir.Product(shape)), NewMem(elem*ir.Product(shape)), NewMem(elem*ir.Product(shape))
 		for i := range src {
 			src[i] = byte(rng.Uint32())
 		}
-		NewCopy(elem, shape, strides(shape), from).Run(got, src, 0, at)
+		NewCopy(elem, shape, ir.Strides(shape), from).Run(got, src, 0, at)
 		idx := make([]int, rank)
-		for e := range product(shape) {
+		for e := range ir.Product(shape) {
 			s := at
 			for d, i := range idx {
 				s += i * from[d]

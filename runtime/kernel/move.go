@@ -15,7 +15,7 @@ func moved(c *Copy, s int) (Func, error) {
 func buildBroadcast(op *ir.Op) (Func, error) {
 	in, out := op.Operands[0].Type, op.Results[0].Type
 	st := make([]int, out.Rank())
-	own := strides(in.Shape)
+	own := ir.Strides(in.Shape)
 	for i, d := range op.Ints("broadcast_dimensions") {
 		if in.Shape[i] != 1 {
 			st[d] = own[i]
@@ -25,46 +25,46 @@ func buildBroadcast(op *ir.Op) (Func, error) {
 		f := fills[out.Elem.Size()]
 		return func(_ *Work, dst, src []Mem) { f(dst[0], src[0]) }, nil
 	}
-	return moved(NewCopy(out.Elem.Size(), out.Shape, strides(out.Shape), st), 0)
+	return moved(NewCopy(out.Elem.Size(), out.Shape, ir.Strides(out.Shape), st), 0)
 }
 
 func buildTranspose(op *ir.Op) (Func, error) {
 	in, out := op.Operands[0].Type, op.Results[0].Type
-	own, st := strides(in.Shape), make([]int, out.Rank())
+	own, st := ir.Strides(in.Shape), make([]int, out.Rank())
 	for d, i := range op.Ints("permutation") {
 		st[d] = own[i]
 	}
-	return moved(NewCopy(out.Elem.Size(), out.Shape, strides(out.Shape), st), 0)
+	return moved(NewCopy(out.Elem.Size(), out.Shape, ir.Strides(out.Shape), st), 0)
 }
 
 func buildSlice(op *ir.Op) (Func, error) {
 	in, out := op.Operands[0].Type, op.Results[0].Type
-	st, s := strides(in.Shape), 0
+	st, s := ir.Strides(in.Shape), 0
 	start, step := op.Ints("start_indices"), op.Ints("strides")
 	for d := range st {
 		s += start[d] * st[d]
 		st[d] *= step[d]
 	}
-	return moved(NewCopy(out.Elem.Size(), out.Shape, strides(out.Shape), st), s)
+	return moved(NewCopy(out.Elem.Size(), out.Shape, ir.Strides(out.Shape), st), s)
 }
 
 func buildReverse(op *ir.Op) (Func, error) {
 	t := op.Operands[0].Type
-	st, s := strides(t.Shape), 0
+	st, s := ir.Strides(t.Shape), 0
 	for _, d := range op.Ints("dimensions") {
 		s += (t.Shape[d] - 1) * st[d]
 		st[d] = -st[d]
 	}
-	return moved(NewCopy(t.Elem.Size(), t.Shape, strides(t.Shape), st), s)
+	return moved(NewCopy(t.Elem.Size(), t.Shape, ir.Strides(t.Shape), st), s)
 }
 
 func buildConcatenate(op *ir.Op) (Func, error) {
 	out, dim := op.Results[0].Type, op.Int("dimension")
-	to, at := strides(out.Shape), 0
+	to, at := ir.Strides(out.Shape), 0
 	var copies []*Copy
 	var offsets []int
 	for _, v := range op.Operands {
-		copies = append(copies, NewCopy(out.Elem.Size(), v.Type.Shape, to, strides(v.Type.Shape)))
+		copies = append(copies, NewCopy(out.Elem.Size(), v.Type.Shape, to, ir.Strides(v.Type.Shape)))
 		offsets = append(offsets, at*to[dim])
 		at += v.Type.Shape[dim]
 	}
@@ -80,7 +80,7 @@ func buildConcatenate(op *ir.Op) (Func, error) {
 func buildPad(op *ir.Op) (Func, error) {
 	in, out := op.Operands[0].Type, op.Results[0].Type
 	low, interior := op.Ints("edge_padding_low"), op.Ints("interior_padding")
-	from, to := strides(in.Shape), strides(out.Shape)
+	from, to := ir.Strides(in.Shape), ir.Strides(out.Shape)
 	box := slices.Clone(in.Shape)
 	s, d := 0, 0
 	for k := range box {
@@ -97,7 +97,7 @@ func buildPad(op *ir.Op) (Func, error) {
 	}
 	size := out.Elem.Size()
 	c := NewCopy(size, box, to, from)
-	full := product(box) == out.NumElements()
+	full := ir.Product(box) == out.NumElements()
 	return func(_ *Work, dst, src []Mem) {
 		if !full {
 			fills[size](dst[0], src[1])
@@ -132,7 +132,7 @@ type starts struct {
 }
 
 func newStarts(elem ir.DType, shape, window []int) *starts {
-	s := &starts{read: indices[elem], strides: strides(shape), limits: make([]int, len(shape))}
+	s := &starts{read: indices[elem], strides: ir.Strides(shape), limits: make([]int, len(shape))}
 	for d := range shape {
 		s.limits[d] = shape[d] - window[d]
 	}
@@ -151,7 +151,7 @@ func (s *starts) at(src []Mem) int {
 
 func buildDynamicSlice(op *ir.Op) (Func, error) {
 	in, out := op.Operands[0].Type, op.Results[0].Type
-	c := NewCopy(out.Elem.Size(), out.Shape, strides(out.Shape), strides(in.Shape))
+	c := NewCopy(out.Elem.Size(), out.Shape, ir.Strides(out.Shape), ir.Strides(in.Shape))
 	if in.Rank() == 0 {
 		return moved(c, 0)
 	}
@@ -171,10 +171,10 @@ func Within(op *ir.Op) func(src []Mem) int {
 		return nil
 	}
 	size := out.Elem.Size()
-	from := strides(in.Shape)
+	from := ir.Strides(in.Shape)
 	switch op.Kind {
 	case ir.DynamicSlice:
-		if NewCopy(size, out.Shape, strides(out.Shape), from).dense() {
+		if NewCopy(size, out.Shape, ir.Strides(out.Shape), from).dense() {
 			st := newStarts(op.Operands[1].Type.Elem, in.Shape, out.Shape)
 			return func(src []Mem) int { return st.at(src[1:]) * size }
 		}
@@ -184,7 +184,7 @@ func Within(op *ir.Op) func(src []Mem) int {
 			s += start * from[d]
 			from[d] *= op.Ints("strides")[d]
 		}
-		if NewCopy(size, out.Shape, strides(out.Shape), from).dense() {
+		if NewCopy(size, out.Shape, ir.Strides(out.Shape), from).dense() {
 			return func([]Mem) int { return s * size }
 		}
 	}
@@ -193,7 +193,7 @@ func Within(op *ir.Op) func(src []Mem) int {
 
 func buildDynamicUpdateSlice(op *ir.Op) (Func, error) {
 	in, upd := op.Operands[0].Type, op.Operands[1].Type
-	c := NewCopy(in.Elem.Size(), upd.Shape, strides(in.Shape), strides(upd.Shape))
+	c := NewCopy(in.Elem.Size(), upd.Shape, ir.Strides(in.Shape), ir.Strides(upd.Shape))
 	if in.Rank() == 0 {
 		return func(_ *Work, dst, src []Mem) { copy(dst[0], src[1]) }, nil
 	}
@@ -209,7 +209,7 @@ func buildDynamicUpdateSlice(op *ir.Op) (Func, error) {
 func buildIota(op *ir.Op) (Func, error) {
 	t := op.Results[0].Type
 	n := t.Shape[op.Int("iota_dimension")]
-	inner := strides(t.Shape)[op.Int("iota_dimension")]
+	inner := ir.Strides(t.Shape)[op.Int("iota_dimension")]
 	size := t.Elem.Size()
 	to := converter(ir.I64, t.Elem)
 	return func(w *Work, dst, _ []Mem) {

@@ -21,7 +21,7 @@ func buildSort(op *ir.Op, sub builder) (Func, error) {
 			}
 		}, nil
 	}
-	s := &sorter{lambda: l, n: t.Shape[dim], stride: strides(t.Shape)[dim]}
+	s := &sorter{lambda: l, n: t.Shape[dim], stride: ir.Strides(t.Shape)[dim]}
 	s.lines = t.NumElements() / s.n
 	for _, v := range op.Operands {
 		s.sizes = append(s.sizes, v.Type.Elem.Size())

@@ -47,8 +47,8 @@ func buildReduceWindow(op *ir.Op, sub builder) (Func, error) {
 	}
 	t, out := op.Operands[0].Type, op.Results[0].Type
 	rank := t.Rank()
-	win := newWindowing(op, t.Shape, strides(t.Shape))
-	total, inWindow := out.NumElements(), product(win.size)
+	win := newWindowing(op, t.Shape, ir.Strides(t.Shape))
+	total, inWindow := out.NumElements(), ir.Product(win.size)
 	run := func(w *Work, dst, src []Mem) {
 		if total == 0 {
 			return
@@ -89,8 +89,8 @@ func buildSelectAndScatter(op *ir.Op, sub builder) (Func, error) {
 	}
 	t, source := op.Operands[0].Type, op.Operands[1].Type
 	rank, in, size := t.Rank(), t.Elem.Size(), c.sizes[0]
-	win := newWindowing(op, t.Shape, strides(t.Shape))
-	total, inWindow := source.NumElements(), product(win.size)
+	win := newWindowing(op, t.Shape, ir.Strides(t.Shape))
+	total, inWindow := source.NumElements(), ir.Product(win.size)
 	run := func(w *Work, dst, src []Mem) {
 		Fill(dst[0], src[2])
 		fold, choose := c.folder(src[3:]), sel.call(src[3:])
@@ -208,9 +208,9 @@ func newPatches(op *ir.Op, d ir.ConvDims, elem int) *patches {
 		shape = append(shape, l.Shape[k])
 		p.out = append(p.out, out.Shape[d.Output.Spatial[i]])
 	}
-	p.windowing = newWindowing(op, shape, strides(shape))
-	p.rows = product(p.out)
-	p.columns = product(p.size) * p.features
+	p.windowing = newWindowing(op, shape, ir.Strides(shape))
+	p.rows = ir.Product(p.out)
+	p.columns = ir.Product(p.size) * p.features
 	return p
 }
 
@@ -218,7 +218,7 @@ func newPatches(op *ir.Op, d ir.ConvDims, elem int) *patches {
 func (p *patches) fill(rows, image Mem) {
 	n := p.features * p.elem
 	at, k, zero := make([]int, len(p.size)), make([]int, len(p.size)), make([]int, len(p.size))
-	inWindow := product(p.size)
+	inWindow := ir.Product(p.size)
 	for range p.rows {
 		for range inWindow {
 			if from := p.element(at, k); from >= 0 {
@@ -236,14 +236,14 @@ func (p *patches) fill(rows, image Mem) {
 // newResult brings [groups, batch, places, features], of type as, to the order
 // and the type of the result of a convolution.
 func newResult(out *ir.Type, as ir.DType, d ir.ConvDims, groups int) func(w *Work, dst, z Mem) {
-	own := strides(out.Shape)
+	own := ir.Strides(out.Shape)
 	features := out.Shape[d.Output.Second]
 	shape, to := []int{groups, out.Shape[d.Output.First]}, []int{features / groups * own[d.Output.Second], own[d.Output.First]}
 	for _, k := range d.Output.Spatial {
 		shape, to = append(shape, out.Shape[k]), append(to, own[k])
 	}
 	shape, to = append(shape, features/groups), append(to, own[d.Output.Second])
-	order := NewCopy(as.Size(), shape, to, strides(shape))
+	order := NewCopy(as.Size(), shape, to, ir.Strides(shape))
 	if as == out.Elem {
 		return func(_ *Work, dst, z Mem) { order.Run(dst, z, 0, 0) }
 	}
