@@ -145,3 +145,66 @@ func TestFusedFolds(t *testing.T) {
 		})
 	}
 }
+
+// A program gives the same bits in any order of events, on any number of cores,
+// and in memory that earlier runs have left.
+func TestSameBits(t *testing.T) {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(19, seed))
+		n := 1 + rng.IntN(5)
+		m := randomProgram(rng, n)
+		args := randomArgs(rng, m, n)
+		exe := load(t, m)
+		var want [][]*ir.Literal
+		for i, opts := range [][]runtime.Option{{runtime.Workers(1)}, {}, {runtime.Shuffle(seed), runtime.Workers(3)}, {runtime.PoisonBuffers()}} {
+			got, err := exe.Run(t.Context(), args, opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				want = got
+			}
+			for d := range want {
+				for k := range want[d] {
+					if !sameBits(got[d][k], want[d][k]) {
+						t.Errorf("seed %d, run %d: device %d: result %d has other bits than in the first run", seed, i, d, k)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Views of several dimensions are read through: slices, broadcasts between
+// dimensions, swapped dimensions, and reshapes of them.
+func TestFusedViews(t *testing.T) {
+	rng := rand.New(rand.NewPCG(20, 0))
+	for _, elem := range []ir.DType{ir.F32, ir.BF16, ir.F64} {
+		full, wide := ir.Tensor(elem, 3, 20, 4, 16), ir.Tensor(elem, 3, 20, 4, 32)
+		params := []*ir.Type{full, wide, ir.Tensor(elem, 20, 16), ir.Tensor(elem, 3, 4), ir.Tensor(elem, 3, 4, 20, 16), ir.Tensor(elem, 4, 16)}
+		m := program(1, params, func(b *ir.Builder, in []*ir.Value) []*ir.Value {
+			shape := full.Shape
+			views := values{
+				b.SliceDim(in[1], 3, 0, 16), b.SliceDim(in[1], 3, 16, 32),
+				b.Broadcast(in[2], shape, 1, 3), b.Broadcast(in[3], shape, 0, 2), b.Broadcast(in[5], shape, 2, 3),
+				b.Transpose(in[4], 0, 2, 1, 3),
+				b.Reshape(b.Broadcast(b.Reshape(in[2], 20, 2, 8), []int{3, 20, 4, 2, 8}, 1, 3, 4), shape...),
+			}
+			out := values{}
+			for _, v := range views {
+				out = append(out, b.Mul(in[0], v))
+			}
+			return append(out, b.Add(views[0], views[1]), b.Sub(views[2], views[3]))
+		})
+		args := make([]*ir.Literal, len(params))
+		for i, p := range params {
+			args[i] = random(rng, p, false)
+		}
+		fused, plain := results(t, m, args), results(t, m, args, runtime.Unfused())
+		for i := range fused {
+			if !sameBits(fused[i], plain[i]) {
+				t.Errorf("%s: result %d differs from that of the ops one by one", elem, i)
+			}
+		}
+	}
+}
