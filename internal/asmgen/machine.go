@@ -14,19 +14,19 @@ type (
 type machine interface {
 	elem() *elem
 
-	num(x float64) val  // a constant
-	bits(x uint64) val  // a constant by its bits
-	add(x, y val) val   // x + y
-	sub(x, y val) val   // x - y
-	mul(x, y val) val   // x * y
-	div(x, y val) val   // x / y
+	num(x float64) val   // a constant
+	bits(x uint64) val   // a constant by its bits
+	add(x, y val) val    // x + y
+	sub(x, y val) val    // x - y
+	mul(x, y val) val    // x * y
+	div(x, y val) val    // x / y
 	fma(x, y, z val) val // x*y + z, rounded once
 	sqrt(x val) val
 
-	lt(x, y val) mask // x < y; false with a NaN
-	le(x, y val) mask // x <= y
-	eq(x, y val) mask // x == y
-	bit(x val, b uint64) mask // a bit of x that is in b is set
+	lt(x, y val) mask          // x < y; false with a NaN
+	le(x, y val) mask          // x <= y
+	eq(x, y val) mask          // x == y
+	bit(x val, b uint64) mask  // a bit of x that is in b is set
 	pick(m mask, x, y val) val // x where m holds, else y
 
 	and(x, y val) val // on the bits

@@ -86,7 +86,9 @@ func (s *scalars) fma(x, y, z val) val {
 	return s.let(false, "%s(%s, %s, %s)", f, s.f(x), s.f(y), s.f(z))
 }
 
-func (s *scalars) sqrt(x val) val { return s.let(false, "%s(math.Sqrt(float64(%s)))", s.float(), s.f(x)) }
+func (s *scalars) sqrt(x val) val {
+	return s.let(false, "%s(math.Sqrt(float64(%s)))", s.float(), s.f(x))
+}
 
 func (s *scalars) lt(x, y val) mask { return fmt.Sprintf("%s < %s", s.f(x), s.f(y)) }
 func (s *scalars) le(x, y val) mask { return fmt.Sprintf("%s <= %s", s.f(x), s.f(y)) }
