@@ -17,7 +17,6 @@ type Fused struct {
 	values        []fusedValue
 	code          []instr
 	splats        []splatValue
-	outputs       []int // values
 
 	// Reuse are, by result, the operands whose memory it may take over.
 	Reuse [][]int
