@@ -1,7 +1,7 @@
 // The Llama of llama.pp with its sequence cut over two devices: context
 // parallelism. Each device has the queries of its rows and gathers keys and
 // values; kv_seq, which no rule names, stays whole. Weights are stored along
-// context as well as along fsdp, and made whole where they are used.
+// context as well as along fsdp, and all-gathered where they are used.
 
 include "llama.pp"
 

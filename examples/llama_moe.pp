@@ -1,7 +1,7 @@
 // The Llama of llama.pp with four experts in place of the mlp, of which each
 // token uses two: expert parallelism. Outside of the experts the axis expert
-// cuts the batch, and stores the weights in parts, as fsdp does. For the
-// experts, each of which lies on one device of it, tokens change places: one
+// shards the batch, and the storage of weights, as fsdp does. For the
+// experts, each of which is on one device of it, tokens are exchanged: one
 // all-to-all to the experts, and one back.
 
 include "llama.pp"

@@ -95,7 +95,7 @@ func (c lawCase) refused() string {
 	case window && R == 1:
 		return "pipeline: gather = per_repeat with repeats = 1, but a window slides over 2 repeats or more"
 	case boundary == "repeat" && inside && R == 1:
-		return "pipeline: checkpoint = repeat with repeats = 1: there is one repeat, the whole loop"
+		return "pipeline: checkpoint = repeat with repeats = 1: there is one repeat, the full loop"
 	}
 	return ""
 }

@@ -178,7 +178,7 @@ func (p *plan) gather(s *schedule, stages, repeats int) {
 	once, perRepeat := c.flag("pipeline_fsdp_ag_once"), c.flag("pipeline_fsdp_ag_per_repeat")
 	switch {
 	case perRepeat && repeats == 1:
-		c.fail("pipeline_fsdp_ag_per_repeat", "leave it out, or pipeline_fsdp_ag_once=true", "%s: there is one repeat, the whole loop", c.is("pipeline_fsdp_ag_per_repeat"))
+		c.fail("pipeline_fsdp_ag_per_repeat", "leave it out, or pipeline_fsdp_ag_once=true", "%s: there is one repeat, the full loop", c.is("pipeline_fsdp_ag_per_repeat"))
 	case perRepeat:
 		s.set("gather", "per_repeat", "")
 		if once {

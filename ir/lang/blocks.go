@@ -11,12 +11,12 @@ import (
 
 // blocked is blocks(fn, along: axis, size: n)(arguments…): the function on n
 // elements of an axis at a time, in a loop. An argument that has the axis is
-// cut, any other is seen whole by all blocks; every result has the axis, and is
-// put together again. What a block computes is computed again in the backward
-// pass, so nothing of one block lives beside another.
+// sliced, any other is shared by all blocks; every result has the axis, and is
+// concatenated. The values of a block are rematerialised in the backward pass, so
+// that those of one block at a time are live.
 //
-// Where the rules cut the axis along the mesh, a block is made of as many
-// elements of each device, so that no block moves elements between devices.
+// Where the rules shard the axis, a block is made of as many elements of each
+// device, so that no block moves elements between devices.
 func (e *elab) blocked(x, inner *syntax.CallExpr) value.Value {
 	d, along, size, ok := e.blockArgs(inner)
 	if !ok {
@@ -30,12 +30,12 @@ func (e *elab) blocked(x, inner *syntax.CallExpr) value.Value {
 	if !e.bindArgs(x, d, scope) {
 		return value.Poison{}
 	}
-	k := &blockLoop{e: e, along: along, size: size, parts: e.partsAlong(along)}
-	cut, ok := k.cut(x, d, scope)
+	k := &blockLoop{e: e, along: along, size: size, parts: e.shardsAlong(along)}
+	sliced, ok := k.slice(x, d, scope)
 	if !ok {
 		return value.Poison{}
 	}
-	return k.run(x, d, scope, cut)
+	return k.run(x, d, scope, sliced)
 }
 
 // blockArgs reads the function, the axis and the size of a block.
@@ -71,17 +71,17 @@ func (e *elab) blockArgs(x *syntax.CallExpr) (d *syntax.FuncDecl, along string, 
 	}
 	c := &builtinCall{name: "blocks", Span: x.Span, exprs: map[string]syntax.Expr{"size": slots[2].Value}, args: make(map[string]value.Value)}
 	if c.args["size"], ok = e.argument("blocks", argSpec{name: "size", kind: numberArg}, slots[2].Value); ok {
-		size, ok = e.wholeArg(c, "size", 1, config.MaxAxis)
+		size, ok = e.intArg(c, "size", 1, config.MaxAxis)
 	}
 	return d, along, size, ok
 }
 
-// partsAlong is in how many parts the activation rules cut an axis.
-func (e *elab) partsAlong(name string) int {
+// shardsAlong is the number of shards that the activation rules split an axis into.
+func (e *elab) shardsAlong(name string) int {
 	if e.p.Mesh == nil {
 		return 1
 	}
-	return e.p.Mesh.RefsSize(ir.Axs(e.act.Cuts([]string{name})[0].Mesh...))
+	return e.p.Mesh.RefsSize(ir.Axs(e.act.Apply([]string{name})[0].Mesh...))
 }
 
 // A blockLoop is the loop over the blocks of one call.
@@ -93,10 +93,10 @@ type blockLoop struct {
 	n     int // blocks
 }
 
-// Cut returns the names of the arguments that have the axis, which must be
-// there and divide.
-func (k *blockLoop) cut(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope) (names []string, ok bool) {
-	whole := 0
+// slice returns the names of the arguments that have the axis; it must exist, and
+// be divisible by the block size.
+func (k *blockLoop) slice(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope) (names []string, ok bool) {
+	total := 0
 	for _, q := range d.Params {
 		t, isTensor := s.vars[q.Name].(*value.Tensor)
 		if !isTensor || t.Axis(k.along) < 0 {
@@ -104,42 +104,42 @@ func (k *blockLoop) cut(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope) (names
 		}
 		names = append(names, q.Name)
 		n := t.Axes[t.Axis(k.along)].Size
-		if whole != 0 && n != whole {
-			k.e.fail(x.Span, "", syntax.ErrSizes, "blocks", k.along, whole, n)
+		if total != 0 && n != total {
+			k.e.fail(x.Span, "", syntax.ErrSizes, "blocks", k.along, total, n)
 			return nil, false
 		}
-		whole = n
+		total = n
 	}
 	switch {
-	case whole == 0:
+	case total == 0:
 		k.e.fail(x.Span, "", syntax.ErrBlocksAxis, d.Name, k.along)
-	case whole%k.size != 0:
-		k.e.fail(x.Span, "", syntax.ErrBlocksSize, k.along, whole, k.size)
-	case whole%k.parts != 0 || k.size%k.parts != 0:
+	case total%k.size != 0:
+		k.e.fail(x.Span, "", syntax.ErrBlocksSize, k.along, total, k.size)
+	case total%k.parts != 0 || k.size%k.parts != 0:
 		k.e.fail(x.Span, "", syntax.ErrBlocksParts, k.size, k.along, k.parts)
 	default:
-		k.n = whole / k.size
+		k.n = total / k.size
 		return names, true
 	}
 	return nil, false
 }
 
 // run builds the loop, whose body is the function's.
-func (k *blockLoop) run(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope, cut []string) value.Value {
+func (k *blockLoop) run(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope, sliced []string) value.Value {
 	e, outer := k.e, *k.e
 	var xs []*ir.Value
-	for _, name := range cut {
+	for _, name := range sliced {
 		xs = append(xs, k.split(s.vars[name].(*value.Tensor)))
 	}
 	for _, q := range d.Params {
-		if t, ok := s.vars[q.Name].(*value.Tensor); ok && !slices.Contains(cut, q.Name) {
+		if t, ok := s.vars[q.Name].(*value.Tensor); ok && !slices.Contains(sliced, q.Name) {
 			s.set(q.Name, e.gatheredOnce(t))
 		}
 	}
 	loop, body := new(ir.Block), new(ir.Block)
 	e.b.Func.NewArg(loop, ir.Tensor(ir.I32), "block")
 	e.b = e.b.In(body)
-	for i, name := range cut {
+	for i, name := range sliced {
 		t := s.vars[name].(*value.Tensor)
 		s.set(name, k.join(t.Axes, e.b.Func.NewArg(loop, xs[i].Type.WithShape(xs[i].Type.Shape[1:]...), name)))
 	}
@@ -163,7 +163,7 @@ func (k *blockLoop) run(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope, cut []
 	ys := e.b.Emit(ir.PPScan, xs, attrs, []*ir.Block{loop}, nil).Results
 	out := make(value.Tuple, len(ys))
 	for i, y := range ys {
-		out[i] = k.whole(results[i], y)
+		out[i] = k.unsplit(results[i], y)
 	}
 	if len(out) == 1 {
 		return out[0]
@@ -191,9 +191,9 @@ func (k *blockLoop) results(x *syntax.CallExpr, d *syntax.FuncDecl, v value.Valu
 	return out, true
 }
 
-// split makes of t the blocks, along a new first dimension, of which each has
-// its part of every device's elements: [before, parts*n*piece, after] becomes
-// [n, before, parts, piece, after].
+// split reshapes t to blocks, along a new first dimension, each with a slice of
+// every device's elements: [before, parts*n*piece, after] becomes [n, before,
+// parts, piece, after].
 func (k *blockLoop) split(t *value.Tensor) *ir.Value {
 	d := t.Axis(k.along)
 	shape := value.ShapeOf(t.Axes)
@@ -201,7 +201,7 @@ func (k *blockLoop) split(t *value.Tensor) *ir.Value {
 	return k.e.b.Transpose(v, moved(len(shape)+2, d+1, 0)...)
 }
 
-// join makes one block of a tensor over axes from its parts.
+// join merges the dimensions of one block of a tensor over axes.
 func (k *blockLoop) join(axes []value.Axis, v *ir.Value) *value.Tensor {
 	axes = slices.Clone(axes)
 	for i := range axes {
@@ -222,8 +222,8 @@ func (k *blockLoop) pieces(b *ir.Builder, ts []*value.Tensor) []*ir.Value {
 	return out
 }
 
-// whole undoes split: the result of all blocks, one of which is t.
-func (k *blockLoop) whole(t *value.Tensor, v *ir.Value) *value.Tensor {
+// unsplit undoes split: the result of all blocks, one of which is t.
+func (k *blockLoop) unsplit(t *value.Tensor, v *ir.Value) *value.Tensor {
 	d, axes := t.Axis(k.along), slices.Clone(t.Axes)
 	axes[d].Size *= k.n
 	return &value.Tensor{V: k.e.b.Reshape(k.e.b.Transpose(v, moved(len(axes)+2, 0, d+1)...), value.ShapeOf(axes)...), Axes: axes}

@@ -26,14 +26,14 @@ var elementwise = []struct {
 }{
 	{"abs", ir.Abs, false, "magnitude", math.Abs},
 	{"cbrt", ir.Cbrt, true, "cube root", math.Cbrt},
-	{"ceil", ir.Ceil, true, "smallest whole number not below", math.Ceil},
+	{"ceil", ir.Ceil, true, "smallest integer not below", math.Ceil},
 	{"cos", ir.Cosine, true, "cosine", math.Cos},
 	{"exp", ir.Exponential, true, "e to the power of x", math.Exp},
 	{"expm1", ir.ExponentialMinusOne, true, "exp(x) - 1, exact near 0", math.Expm1},
-	{"floor", ir.Floor, true, "largest whole number not above", math.Floor},
+	{"floor", ir.Floor, true, "largest integer not above", math.Floor},
 	{"log", ir.Log, true, "natural logarithm", math.Log},
 	{"log1p", ir.LogPlusOne, true, "log(1 + x), exact near 0", math.Log1p},
-	{"round", ir.RoundNearestEven, true, "nearest whole number, ties to even", math.RoundToEven},
+	{"round", ir.RoundNearestEven, true, "nearest integer, ties to even", math.RoundToEven},
 	{"rsqrt", ir.Rsqrt, true, "1 / sqrt(x)", func(x float64) float64 { return 1 / math.Sqrt(x) }},
 	{"sigmoid", ir.Logistic, true, "1 / (1 + exp(-x))", func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }},
 	{"sign", ir.Sign, false, "-1, 0 or 1", nil},
@@ -266,7 +266,7 @@ func iotaAxis(e *elab, c *builtinCall) value.Value {
 	name := c.axis("axis")
 	n, ok := e.size(name)
 	if c.has("size") {
-		n, ok = e.wholeArg(c, "size", 1, config.MaxAxis)
+		n, ok = e.intArg(c, "size", 1, config.MaxAxis)
 	} else if _, hidden := e.sizes[name]; hidden {
 		return e.fail(c.place("axis"), "pass it as an argument of the layer", syntax.ErrHidden, name)
 	} else if !ok && e.p.Axes.Of[name] == nil {
@@ -282,8 +282,8 @@ func iotaAxis(e *elab, c *builtinCall) value.Value {
 	return &value.Tensor{V: e.b.Iota(ir.Tensor(elem, n), 0), Axes: []value.Axis{{Name: name, Size: n}}}
 }
 
-// wholeArg reads a number argument that must be whole and in a range.
-func (e *elab) wholeArg(c *builtinCall, arg string, lo, hi int) (int, bool) {
+// intArg reads a number argument that must be an integer in a range.
+func (e *elab) intArg(c *builtinCall, arg string, lo, hi int) (int, bool) {
 	n := c.args[arg].(value.Number)
 	v, ok := n.Whole()
 	if !ok || v < lo || v > hi {
@@ -333,7 +333,7 @@ func constrain(e *elab, c *builtinCall) value.Value {
 	}
 	rules := c.args["rules"].(value.ShardRules)
 	l := &config.Layout{P: e.p.Program, Of: "activations", Rules: rules}
-	if e.act != nil { // outside of pipelines the batch lies along the stages too
+	if e.act != nil { // outside of pipelines the batch is sharded along stage too
 		l.Batch, l.Lead = e.act.Batch, e.act.Lead
 	}
 	var used []string
@@ -352,7 +352,7 @@ func constrain(e *elab, c *builtinCall) value.Value {
 		}
 	}
 	failed := false
-	s := l.Sharding(t.Axes, func(a value.Axis, cu config.Cut, parts int) {
+	s := l.Sharding(t.Axes, func(a value.Axis, cu config.DimRule, parts int) {
 		failed = true
 		e.fail(cu.Rule.Span, "", syntax.ErrDivide, c.name, a.Size, a.Name, commas(cu.Mesh), parts)
 	})
@@ -367,7 +367,7 @@ func constrain(e *elab, c *builtinCall) value.Value {
 }
 
 // undivided reports, at its rule, an axis of t that does not divide.
-func (e *elab) undivided(t *value.Tensor, a value.Axis, c config.Cut, parts int) {
+func (e *elab) undivided(t *value.Tensor, a value.Axis, c config.DimRule, parts int) {
 	hint := fmt.Sprintf("%s = %d fits", a.Name, (a.Size/parts+1)*parts)
 	name := cmp.Or(t.V.Name, e.name)
 	if name == "return" {
@@ -379,8 +379,8 @@ func (e *elab) undivided(t *value.Tensor, a value.Axis, c config.Cut, parts int)
 	e.p.Report(c.Rule.Span, hint, syntax.ErrDivide, name, a.Size, a.Name, commas(c.Mesh), parts)
 }
 
-// alike is t lying, along the axes that it shares with like, as the activation
-// rules say of that.
+// alike is t, with the axes that it has in common with like sharded by the
+// activation rules for like.
 func (e *elab) alike(t, like *value.Tensor) *value.Tensor {
 	if e.act == nil || e.p.Mesh == nil {
 		return t
@@ -400,7 +400,7 @@ func (e *elab) constrained(t *value.Tensor) *value.Tensor {
 	if e.act == nil {
 		return t
 	}
-	s := e.act.Sharding(t.Axes, func(a value.Axis, c config.Cut, parts int) {
+	s := e.act.Sharding(t.Axes, func(a value.Axis, c config.DimRule, parts int) {
 		scheduled := a.Name == e.act.Batch && e.p.Pipelined
 		if n, _ := e.size(a.Name); n == a.Size && c.Rule != nil && !scheduled && e.p.FirstUndivided(c.Rule, a.Name) {
 			e.undivided(t, a, c, parts)
@@ -409,8 +409,8 @@ func (e *elab) constrained(t *value.Tensor) *value.Tensor {
 	return e.lay(t, s)
 }
 
-// lay is t lying as s, which the rules say. That a tensor is whole is worth
-// saying in explicit mode, where there are rules.
+// lay constrains t to s, the sharding by the rules. A replicated one is stated in
+// explicit mode only, and only if there are rules.
 func (e *elab) lay(t *value.Tensor, s *ir.Sharding) *value.Tensor {
 	if d := t.V.Def; d != nil && d.Kind == ir.ShardingConstraint && d.Attrs.Get("sharding").(*ir.Sharding).Equal(s) {
 		return t

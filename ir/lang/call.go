@@ -74,7 +74,7 @@ func (c *builtinCall) number(name string, def float64) float64 {
 	return def
 }
 
-// at is where the argument called name stands, or the call.
+// place is the position of the argument called name, or of the call.
 func (c *builtinCall) place(name string) syntax.Span {
 	if x := c.exprs[name]; x != nil {
 		return x.At()

@@ -210,11 +210,11 @@ func (r *reference) types(src string) {
 	}
 }
 
-// lies is a param with a comment that says how it lies on the mesh.
-var lies = regexp.MustCompile(`(?m)^ +param (\w+): .* // (\w+ (?:whole|along ).*)$`)
+// stated is a param with a comment that states its sharding.
+var stated = regexp.MustCompile(`(?m)^ +param (\w+): .* // (\w+ (?:unsharded|along ).*)$`)
 
 func (r *reference) layouts(src string) {
-	found := lies.FindAllStringSubmatch(src, -1)
+	found := stated.FindAllStringSubmatch(src, -1)
 	if found == nil {
 		return
 	}
@@ -229,14 +229,14 @@ func (r *reference) layouts(src string) {
 			}
 			var parts []string
 			for i, name := range v.Attrs.Get("pp.logical").(ir.Array) {
-				how := "whole"
+				how := "unsharded"
 				if axes := v.Sharding.Axes(i); len(axes) > 0 {
 					how = "along " + axes[0].Name
 				}
 				parts = append(parts, string(name.(ir.Str))+" "+how)
 			}
 			if got := strings.Join(parts, ", "); got != m[2] {
-				r.t.Errorf("%s lies %s, the comment says %s", m[1], got, m[2])
+				r.t.Errorf("%s is sharded %s, the comment says %s", m[1], got, m[2])
 			}
 		}
 	}

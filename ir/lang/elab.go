@@ -14,7 +14,7 @@ type elab struct {
 	p     *builder
 	b     *ir.Builder // nil where only numbers are evaluated
 	scope *scope
-	act   *config.Layout // how activations lie here
+	act   *config.Layout // the activation rules that apply here
 	layer string         // the layer that is built, "" in a model
 	// sizes are the sizes of axes that differ here from the declared ones:
 	// the batch of a microbatch. The number is hidden from the program.

@@ -205,7 +205,7 @@ func (e *elab) layerResults(l *layerFunc, v value.Value) {
 		return
 	}
 	out := []*ir.Value{e.constrained(e.align(t, l.x)).V}
-	if s := e.act.Sharding(l.x, nil); e.p.Explicit() && s != nil { // what goes out lies as what comes in, also without rules
+	if s := e.act.Sharding(l.x, nil); e.p.Explicit() && s != nil { // the result has the sharding of the argument, also without rules
 		out[0] = e.b.Constrain(out[0], s)
 	}
 	for i, r := range vs[1:] {
@@ -467,7 +467,7 @@ func (e *elab) sized(t *value.Tensor, want []value.Axis) string {
 	return s
 }
 
-// stack applies a layer to the whole batch, layer after layer.
+// stack applies a layer to the full batch, layer after layer.
 func (e *elab) stack(x *syntax.CallExpr, s *stackCall, ops []*value.Tensor) value.Value {
 	batch := ops[0].Axes[0]
 	_, want, _ := e.typ(s.decl.Params[0].Typ)
@@ -496,7 +496,7 @@ func (e *elab) pipeline(x *syntax.CallExpr, s *stackCall, ops []*value.Tensor) v
 	_, want, _ := e.typ(s.decl.Params[0].Typ)
 	batch := want[0]
 	inside := &config.Layout{P: e.p.Program, Rules: e.p.Rules["activations"], Batch: batch.Name}
-	sched, ok := e.schedule(s.at, s.layers, batch, inside.Cuts(value.NamesOf(want))[0])
+	sched, ok := e.schedule(s.at, s.layers, batch, inside.Apply(value.NamesOf(want))[0])
 	if !ok {
 		return value.Poison{}
 	}

@@ -33,7 +33,7 @@ type declaredParam struct {
 	value *ir.Value
 }
 
-// A ratio is a quotient of tensors and where it stands.
+// A ratio is a quotient of tensors and its position.
 type ratio struct {
 	syntax.Span
 	x, by   string // as the source has them
@@ -165,7 +165,7 @@ func (e *elab) inputs(d *syntax.FuncDecl) {
 // batch of a pipeline the schedule says so better.
 func (e *elab) laid(l *config.Layout, at syntax.Span, name string, axes []value.Axis) *ir.Sharding {
 	p := e.p
-	return l.Sharding(axes, func(a value.Axis, c config.Cut, parts int) {
+	return l.Sharding(axes, func(a value.Axis, c config.DimRule, parts int) {
 		if a.Name == l.Batch && p.Pipelined {
 			return
 		}
@@ -378,7 +378,7 @@ func (e *elab) declareWeight(s *syntax.WeightStmt) {
 			e.building.weight(e, w)
 			continue
 		}
-		e.scope.set(w.name, e.whole(&value.Tensor{V: e.parameter(w.Span, w, w.name, 0), Axes: w.axes}))
+		e.scope.set(w.name, e.gathered(&value.Tensor{V: e.parameter(w.Span, w, w.name, 0), Axes: w.axes}))
 	}
 }
 

@@ -50,7 +50,7 @@ func oneHot(e *elab, c *builtinCall) value.Value {
 	t, name := c.tensor("index"), c.axis("axis")
 	n, ok := e.size(name)
 	if c.has("size") {
-		n, ok = e.wholeArg(c, "size", 1, config.MaxAxis)
+		n, ok = e.intArg(c, "size", 1, config.MaxAxis)
 	}
 	if !ok || !t.Elem().IsInt() || t.Axis(name) >= 0 {
 		return e.fail(c.Span, "", syntax.ErrOneHot, t, name)
@@ -101,7 +101,7 @@ func topK(e *elab, c *builtinCall) value.Value {
 	d := t.Axis(name)
 	k, ok := e.size(into)
 	if c.has("k") {
-		k, ok = e.wholeArg(c, "k", 1, t.Axes[d].Size)
+		k, ok = e.intArg(c, "k", 1, t.Axes[d].Size)
 	} else if !ok {
 		e.fail(c.place("into"), "top_k(…, k: 2)", syntax.ErrNoSize, into)
 	}
@@ -308,8 +308,8 @@ func sliceAxis(e *elab, c *builtinCall) value.Value {
 		return value.Poison{}
 	}
 	d := t.Axis(name)
-	lo, ok := e.wholeArg(c, "start", 0, t.Axes[d].Size-1)
-	hi, ok2 := e.wholeArg(c, "end", 1, t.Axes[d].Size)
+	lo, ok := e.intArg(c, "start", 0, t.Axes[d].Size-1)
+	hi, ok2 := e.intArg(c, "end", 1, t.Axes[d].Size)
 	if !ok || !ok2 {
 		return value.Poison{}
 	}
@@ -327,7 +327,7 @@ func indexAxis(e *elab, c *builtinCall) value.Value {
 		return value.Poison{}
 	}
 	d := t.Axis(name)
-	at, ok := e.wholeArg(c, "at", 0, t.Axes[d].Size-1)
+	at, ok := e.intArg(c, "at", 0, t.Axes[d].Size-1)
 	if !ok {
 		return value.Poison{}
 	}
@@ -342,10 +342,10 @@ func padAxis(e *elab, c *builtinCall) value.Value {
 	}
 	lo, hi, ok := 0, 0, true
 	if c.has("low") {
-		lo, ok = e.wholeArg(c, "low", 0, config.MaxAxis)
+		lo, ok = e.intArg(c, "low", 0, config.MaxAxis)
 	}
 	if c.has("high") && ok {
-		hi, ok = e.wholeArg(c, "high", 0, config.MaxAxis)
+		hi, ok = e.intArg(c, "high", 0, config.MaxAxis)
 	}
 	if !ok {
 		return value.Poison{}
@@ -409,7 +409,7 @@ func roll(e *elab, c *builtinCall) value.Value {
 	if !e.need(c, "x", t, name) {
 		return value.Poison{}
 	}
-	by, ok := e.wholeArg(c, "by", -config.MaxAxis, config.MaxAxis)
+	by, ok := e.intArg(c, "by", -config.MaxAxis, config.MaxAxis)
 	if !ok {
 		return value.Poison{}
 	}

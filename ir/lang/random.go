@@ -9,10 +9,10 @@ import (
 	"ppc/ir/lang/value"
 )
 
-// A randomState is what the random numbers of a function are keyed by: the
-// numbers of the rows of its batch in the whole batch, the number of its layer
-// and that of the step, so that they depend neither on the schedule nor on the
-// mesh nor on what is computed again.
+// A randomState is what the random numbers of a function are keyed by: the numbers
+// of the rows of its microbatch in the full batch, the number of its layer and that
+// of the step, so that they depend neither on the schedule nor on the mesh nor on
+// rematerialisation.
 type randomState struct {
 	rows  *value.Tensor // over the batch axis; nil in a model, whose rows are all there
 	place *ir.Value     // the layer's number and the step's; nil in a model
@@ -163,7 +163,7 @@ func dropout(e *elab, c *builtinCall) value.Value {
 		return e.fail(c.Span, "call it on the result of blocks", syntax.ErrBlocksRandom, c.name)
 	}
 	w, _ := e.words(t.Axes)
-	u := e.b.Binary(ir.ShiftRightLogical, w.V, e.b.Splat(w.V.Type, 9)) // unit's, in whole numbers
+	u := e.b.Binary(ir.ShiftRightLogical, w.V, e.b.Splat(w.V.Type, 9)) // unit's, in integers
 	keep := e.b.Compare("GE", u, e.b.Splat(u.Type, math.Ceil(rate*(1<<23)-0.5)))
 	scaled := e.b.Mul(t.V, e.b.Splat(t.V.Type, 1/(1-rate)))
 	return t.With(e.b.Select(keep, scaled, e.b.Splat(t.V.Type, 0)))

@@ -96,7 +96,7 @@ func extreme(kind ir.Kind, init float64) func(*elab, *builtinCall) value.Value {
 	}
 }
 
-// argmax is the smallest index at which the maximum stands.
+// argmax is the smallest index of a maximum.
 func argmax(e *elab, c *builtinCall) value.Value {
 	t, name := c.tensor("x"), c.axis("over")
 	if !e.need(c, "x", t, name) {

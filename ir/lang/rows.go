@@ -9,7 +9,7 @@ import (
 	"ppc/ir/lang/value"
 )
 
-// This file finds out what of a layer depends on how the batch is cut into
+// This file finds out what of a layer depends on how the batch is split into
 // microbatches. A pipeline calls the layer on each microbatch by itself, so it
 // computes what the layers in sequence compute if
 //
@@ -22,7 +22,7 @@ import (
 // dimensions of operands and results for shardings says as well where the rows
 // of a result come from.
 
-// A piece is where an index of rows, or a part of one, stands in a value:
+// A piece is the dimension of a value that holds an index of rows, or part of one:
 // dimension dim is [.., size, minor], and size counts rows in steps of `of`.
 type piece struct{ dim, size, minor, of int }
 
@@ -102,8 +102,8 @@ func (f *rowFlow) set(op *ir.Op, states []*rowState) {
 	}
 }
 
-// scan is a loop over blocks, which stand on the first dimension of all
-// operands and results.
+// scan is a loop over blocks, which are the first dimension of all operands and
+// results.
 func (f *rowFlow) scan(op *ir.Op) {
 	args := op.Regions[0].Args[1:] // after the number of the block
 	var first []piece              // rows along which the blocks are
@@ -204,7 +204,7 @@ type rowUse struct {
 	rule *ir.Factors
 	cut  bool // the batch is one of several microbatches: the number of a row in it means nothing
 
-	mixed   bool // rows of a result depend on other rows, or on where they stand in the batch
+	mixed   bool // rows of a result depend on other rows, or on their position in the batch
 	reduced bool // rows are combined to fewer
 }
 

@@ -10,10 +10,10 @@ import (
 	"ppc/ir/lang/value"
 )
 
-// Schedule derives what the pipeline block does not give and checks that all
-// fits: n layers, at the place at, of a batch of the given size whose rows lie
-// as cut says.
-func (e *elab) schedule(at syntax.Span, n int, batch value.Axis, rows config.Cut) (*config.Schedule, bool) {
+// Schedule derives what the pipeline block does not give and checks that all fits:
+// n layers, at the place at, of a batch of the given size whose rows have the
+// sharding rows.
+func (e *elab) schedule(at syntax.Span, n int, batch value.Axis, rows config.DimRule) (*config.Schedule, bool) {
 	p := e.p
 	if p.BadSetting {
 		return nil, false // of which something is reported
@@ -94,7 +94,7 @@ func (e *elab) layersCure(pipelined, n, slot, total int) string {
 }
 
 // microbatchesFit settles microbatches.
-func (e *elab) microbatchesFit(at syntax.Span, batch value.Axis, rows config.Cut, s *config.Schedule) bool {
+func (e *elab) microbatchesFit(at syntax.Span, batch value.Axis, rows config.DimRule, s *config.Schedule) bool {
 	p := e.p
 	m, given := p.Num("pipeline", "microbatches")
 	if !given {

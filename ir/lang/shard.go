@@ -6,10 +6,11 @@ import (
 	"ppc/ir/lang/value"
 )
 
-// whole is t, a weight of the model itself, as it is used: never in parts along
-// stage, where the batch lies; and in explicit mode, which leaves nothing open,
-// whole along the axes that weights of layers are gathered along, too.
-func (e *elab) whole(t *value.Tensor) *value.Tensor {
+// gathered is t, a weight of the model itself, in the sharding of its use:
+// replicated along stage, which shards the batch; and in explicit mode, where
+// nothing is left to propagation, replicated also along the axes that weights of
+// layers are gathered along.
+func (e *elab) gathered(t *value.Tensor) *value.Tensor {
 	g := t.V.Sharding
 	if e.p.Explicit() {
 		g = e.p.Gathered(g, t.Axes)

@@ -43,7 +43,7 @@ func (p *builder) applyParams(s *modelState) {
 	}
 }
 
-// keyOf is where the key of a setting stands, quotes included.
+// keyOf is the position of the key of a setting, quotes included.
 func keyOf(e syntax.Setting) syntax.Span {
 	at := e.Span
 	at.Len = utf8.RuneCountInString(e.Key)

@@ -269,7 +269,7 @@ func (p *Program) CheckMeshAxes(of string, r syntax.Rule) {
 			continue
 		}
 		if m.Name == "stage" && of == "activations" {
-			p.Report(m.Span, "leave it out: outside of pipelined layers the batch lies along it anyway", syntax.ErrStageAxis)
+			p.Report(m.Span, "leave it out: outside of pipelined layers the batch is sharded along it anyway", syntax.ErrStageAxis)
 			continue
 		}
 		if slices.Contains(meshNames(p.Mesh), m.Name) || slices.Contains(KnownMeshAxes, m.Name) {

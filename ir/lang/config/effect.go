@@ -16,7 +16,7 @@ type use struct {
 	Schedules []*Schedule // of the pipelines
 	Stacks    []int       // layers of each stack, those after a pipeline among them
 	elems     []ir.DType  // the element types of the weights of layers
-	gathered  bool        // some weight of a layer is stored in parts and gathered
+	gathered  bool        // some weight of a layer is stored sharded and all-gathered
 	named     []string    // checkpoint names of values in layers
 }
 

@@ -308,8 +308,8 @@ func (p *Program) declareModel(d *syntax.FuncDecl) {
 	p.Models = append(p.Models, d)
 }
 
-// declareBlock merges the entries of b. A mesh replaces the mesh of included
-// files as a whole, since its order counts; other blocks add up.
+// declareBlock merges the entries of b. A mesh replaces all of the mesh of included
+// files, since its order counts; other blocks add up.
 func (p *Program) declareBlock(b *syntax.Block, own map[string]bool) {
 	if b.Kind == "mesh" && !own["mesh"] {
 		delete(p.Values, "mesh")
@@ -391,9 +391,9 @@ func (p *Program) declareShard(s syntax.ShardBlock, own map[string]bool) {
 	p.Rules[s.Of] = append(p.Rules[s.Of], s.Rules...)
 }
 
-// BatchAxis is the axis that pipelines cut into microbatches: the first axis
-// of the first argument of the layers that d stacks. pipelined says whether
-// the first of them is in a pipeline.
+// BatchAxis is the axis that pipelines split into microbatches: the first axis of
+// the first argument of the layers that d stacks. pipelined says whether the first
+// of them is in a pipeline.
 func (p *Program) BatchAxis(d *syntax.FuncDecl) (name string, pipelined bool) {
 	var visit func(x syntax.Expr)
 	visit = func(x syntax.Expr) {

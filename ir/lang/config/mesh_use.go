@@ -9,7 +9,7 @@ import (
 	"ppc/ir/lang/value"
 )
 
-// An axisUse is what lies along a mesh axis.
+// An axisUse is what is sharded along a mesh axis.
 type axisUse struct {
 	activations bool
 	gathered    bool // weights of layers that are gathered before they are used
@@ -24,13 +24,13 @@ type ruleUse struct {
 	earlier *syntax.Rule
 }
 
-// note remembers what the rules of l do to a tensor over axes.
-func (l *Layout) note(axes []value.Axis, cuts []Cut) {
+// note records which rules of l apply to a tensor over axes.
+func (l *Layout) note(axes []value.Axis, dims []DimRule) {
 	if l.P.Rests {
 		return
 	}
 	names := value.NamesOf(axes)
-	for d, c := range cuts {
+	for d, c := range dims {
 		if n := l.P.parts(c.Mesh); axes[d].Size%n != 0 {
 			continue
 		}
@@ -47,11 +47,11 @@ func (l *Layout) note(axes []value.Axis, cuts []Cut) {
 		}
 	}
 	for i := range l.Rules {
-		l.noteRule(&l.Rules[i], names, cuts)
+		l.noteRule(&l.Rules[i], names, dims)
 	}
 }
 
-func (l *Layout) noteRule(r *syntax.Rule, names []string, cuts []Cut) {
+func (l *Layout) noteRule(r *syntax.Rule, names []string, dims []DimRule) {
 	u := l.P.ruleUses[r]
 	if u == nil {
 		u = new(ruleUse)
@@ -62,15 +62,15 @@ func (l *Layout) noteRule(r *syntax.Rule, names []string, cuts []Cut) {
 		if d < 0 || u.applied {
 			continue
 		}
-		if cuts[d].Rule == r {
+		if dims[d].Rule == r {
 			u.applied = true
 			return
 		}
-		u.axis, u.mesh, u.earlier = a.Name, "", cuts[d].Rule
-		if cuts[d].Rule != nil && len(cuts[d].Mesh) > 0 {
+		u.axis, u.mesh, u.earlier = a.Name, "", dims[d].Rule
+		if dims[d].Rule != nil && len(dims[d].Mesh) > 0 {
 			continue // that rule came first
 		}
-		for _, c := range cuts {
+		for _, c := range dims {
 			for _, m := range c.Mesh {
 				if slices.ContainsFunc(r.Mesh, func(n syntax.NameRef) bool { return n.Name == m }) {
 					u.mesh, u.earlier = m, c.Rule
@@ -124,7 +124,7 @@ func (p *Program) CheckMeshUse() {
 
 // checkRuleUse warns of a rule that applies to no tensor though the mesh has its
 // axes: one for a mesh axis that the mesh lacks counts as not there, and one that
-// keeps an axis whole applies where it does nothing.
+// keeps an axis unsharded applies where it does nothing.
 func (p *Program) checkRuleUse(of string, r *syntax.Rule) {
 	live := slices.ContainsFunc(r.Mesh, func(m syntax.NameRef) bool { return p.Mesh.AxisSize(m.Name) > 1 })
 	u := p.ruleUses[r]
@@ -154,7 +154,7 @@ func namesOfRefs(ns []syntax.NameRef) []string {
 }
 
 // usual are the axes that each mesh axis usually shards, by the names that models
-// give them; batch stands for the axis that pipelines cut.
+// give them; batch means the axis that pipelines split.
 var usual = map[string][]string{
 	"data": {"batch"}, "fsdp": {"batch"}, "fsdp_transpose": {"batch"}, "diloco": {"batch"}, "autoregressive": {"batch"},
 	"context": {"seq", "length", "sequence"}, "context_usp_ulysses": {"seq", "length", "sequence"}, "context_autoregressive": {"kv_seq", "seq"},

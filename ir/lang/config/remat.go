@@ -84,7 +84,7 @@ func (p *Program) keeps(name string) bool {
 	return !recomputed && (name != layerInput || p.flag("pipeline", "save_decoder_layer_input"))
 }
 
-// The checkpoint names that a region is computed again from.
+// The checkpoint names that a region is rematerialised from.
 const (
 	iterationInput = "iteration_input"
 	layerInput     = "decoder_layer_input"
@@ -121,15 +121,15 @@ func (p *Program) CheckNames(m *ir.Module) {
 		at.Len = len(e.Key)
 		check(at, e.Key)
 		if e.Key == iterationInput && !p.keeps(iterationInput) {
-			p.checkCut(at, m, carried)
+			p.checkInput(at, m, carried)
 		}
 	}
 }
 
-// checkCut refuses iterations that have nothing to be computed again from but
-// the state of the loop, which would be kept as a whole in each of them. at is
+// checkInput refuses iterations that have nothing to be rematerialised from but the
+// state of the loop, all of which would be saved in each of them. at is the place
 // where their input is given up.
-func (p *Program) checkCut(at syntax.Span, m *ir.Module, carried []string) {
+func (p *Program) checkInput(at syntax.Span, m *ir.Module, carried []string) {
 	if p.Boundary() != "iteration" || p.Word("pipeline", "checkpoint_place") == "outside" || slices.Contains(p.hosted(), layerInput) {
 		return
 	}
@@ -139,7 +139,7 @@ func (p *Program) checkCut(at syntax.Span, m *ir.Module, carried []string) {
 	m.Main().Body.Walk(func(op *ir.Op) {
 		if op.Kind == ir.PPPipeline {
 			d, _ := op.Attrs.Get("config").(ir.Dict)
-			p.Report(at, "iteration_input = device, or offload, keeps one microbatch for each stage", syntax.ErrNoCut, strings.Join(loopState(ir.Attrs(d)), ", "))
+			p.Report(at, "iteration_input = device, or offload, keeps one microbatch for each stage", syntax.ErrNoInput, strings.Join(loopState(ir.Attrs(d)), ", "))
 		}
 	})
 }

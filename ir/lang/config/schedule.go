@@ -70,8 +70,8 @@ func splitting(batch, parts, first, step int) []int {
 	return fit
 }
 
-// BatchCure lists some numbers of microbatches that fit, or says which batch m
-// of them cut.
+// BatchCure lists some numbers of microbatches that fit, or the batch that m of
+// them divide.
 func BatchCure(batch, m, parts int, s *Schedule) string {
 	var words []string
 	for _, n := range Fitting(batch, parts, s) {

@@ -8,9 +8,9 @@ import (
 	"ppc/ir/lang/value"
 )
 
-// A Layout says how logical axes lie on the mesh: the rules of one shard
-// block. The axis called batch, if any, is sharded along lead before its own mesh
-// axes, where its size divides along both.
+// A Layout maps logical axes to mesh axes: the rules of one shard block. The axis
+// called batch, if any, is sharded along lead before its own mesh axes, where its
+// size divides along both.
 type Layout struct {
 	P     *Program
 	Of    string // weights or activations
@@ -40,24 +40,25 @@ func (l *Layout) meshAxes(r syntax.Rule, ax string) []string {
 	return out
 }
 
-// A Cut is how one dimension is cut, and the rule that says so.
-type Cut struct {
+// A DimRule is the mesh axes that shard one dimension, and the rule that states
+// them.
+type DimRule struct {
 	Mesh []string
 	Rule *syntax.Rule
 }
 
-// origin is where the axis called name gets the cut from; nil if from no rule.
-func (c Cut) origin(name string) *ir.Origin {
+// origin is the place of the rule for the axis called name; nil if there is none.
+func (c DimRule) origin(name string) *ir.Origin {
 	if c.Rule == nil {
 		return nil
 	}
 	return &ir.Origin{Pos: c.Rule.Pos(), Name: name}
 }
 
-// Cuts applies the rules in order, as Flax does: a rule takes its axis where
-// no earlier rule did and its mesh axes are all free on this tensor.
-func (l *Layout) Cuts(names []string) []Cut {
-	out := make([]Cut, len(names))
+// Apply applies the rules in order, as Flax does: a rule takes its axis where no
+// earlier rule did and its mesh axes are all free on this tensor.
+func (l *Layout) Apply(names []string) []DimRule {
+	out := make([]DimRule, len(names))
 	if l.P.Mesh == nil {
 		return out
 	}
@@ -71,7 +72,7 @@ func (l *Layout) Cuts(names []string) []Cut {
 		}
 		taken[d] = true
 		used = append(used, mesh...)
-		out[d] = Cut{mesh, r}
+		out[d] = DimRule{mesh, r}
 	}
 	for i := range l.Rules {
 		for _, a := range l.Rules[i].Axes {
@@ -86,17 +87,17 @@ func (l *Layout) Cuts(names []string) []Cut {
 	return out
 }
 
-// Sharding is how a tensor over axes lies; nil without a mesh. Where a
-// dimension does not divide, bad is told if it is given, and the dimension
-// stays whole.
-func (l *Layout) Sharding(axes []value.Axis, bad func(a value.Axis, c Cut, parts int)) *ir.Sharding {
+// Sharding is the sharding of a tensor over axes; nil without a mesh. Where axes do
+// not divide a dimension, bad is called if it is given, and the dimension stays
+// unsharded.
+func (l *Layout) Sharding(axes []value.Axis, bad func(a value.Axis, c DimRule, parts int)) *ir.Sharding {
 	if l.P.Mesh == nil {
 		return nil
 	}
 	s := ir.Replicated(l.P.Mesh.Name, len(axes))
-	cuts := l.Cuts(value.NamesOf(axes))
-	l.note(axes, cuts)
-	for d, c := range cuts {
+	dims := l.Apply(value.NamesOf(axes))
+	l.note(axes, dims)
+	for d, c := range dims {
 		refs := ir.Axs(c.Mesh...)
 		if axes[d].Size%l.P.Mesh.RefsSize(refs) != 0 && axes[d].Name == l.Batch {
 			refs = slices.DeleteFunc(refs, func(r ir.AxisRef) bool { return slices.Contains(l.Lead, r.Name) })
@@ -114,12 +115,12 @@ func (l *Layout) Sharding(axes []value.Axis, bad func(a value.Axis, c Cut, parts
 	return s
 }
 
-// gatheredAxes are the mesh axes over which a weight is stored in parts and
-// used whole.
+// gatheredAxes are the mesh axes along which a weight is stored sharded and
+// gathered for use.
 var gatheredAxes = []string{"fsdp", "fsdp_transpose", "context", "expert"}
 
-// WeightLayout is how the weights of a layer lie, or a model's own. The stages
-// of a pipeline hold a layer's; a model's own can be cut along stage.
+// WeightLayout is the layout of the weights of a layer, or of a model's own. Those
+// of a layer are on its stage; a model's own can be sharded along stage.
 func (p *Program) WeightLayout(layer bool) *Layout {
 	l := &Layout{P: p, Of: "weights", layer: layer, Rules: p.Rules["weights"]}
 	if layer {
@@ -128,9 +129,9 @@ func (p *Program) WeightLayout(layer bool) *Layout {
 	return l
 }
 
-// Gathered is how a weight over axes that is stored as s says lies where it is
-// used. The experts' own axis stays cut along expert: it is the one along which
-// the activations are cut so too, and each device computes with its experts.
+// Gathered is the sharding, at its use, of a weight over axes that is stored with
+// the sharding s. The experts' own axis stays sharded along expert: the activations
+// are sharded so too, and each device computes with its experts.
 func (p *Program) Gathered(s *ir.Sharding, axes []value.Axis) *ir.Sharding {
 	out := s.Clone()
 	if out == nil {
@@ -146,15 +147,15 @@ func (p *Program) Gathered(s *ir.Sharding, axes []value.Axis) *ir.Sharding {
 	return out
 }
 
-// holdsExperts reports whether the activation rules cut the axis along expert
+// holdsExperts reports whether the activation rules shard the axis along expert
 // alone.
 func (p *Program) holdsExperts(ax string) bool {
 	l := &Layout{P: p, Rules: p.Rules["activations"]}
-	c := l.Cuts([]string{ax})[0]
+	c := l.Apply([]string{ax})[0]
 	return len(c.Mesh) == 1 && c.Mesh[0] == "expert"
 }
 
-// An undivided is an axis that a rule cuts into parts that do not divide it.
+// An undivided is an axis whose size is not divisible by the mesh axes of its rule.
 type undivided struct {
 	rule *syntax.Rule
 	axis string

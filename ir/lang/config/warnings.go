@@ -32,10 +32,10 @@ activations have, or leave it out of the mesh. Where memory for weights is all t
 	{Name: MicrobatchStatistics, Doc: "a pipelined layer combines examples of a microbatch", Differs: true,
 		Explain: `A pipeline calls its layer on each microbatch by itself. What the layer computes over the batch axis, such as the mean in a batch norm, or
 from the place of an example in the batch, it computes of a microbatch: results depend on the number of microbatches, and differ from those of the
-layers in sequence on the whole batch. That is right where the statistics of a microbatch are what is wanted. Otherwise reduce over axes of each
+layers in sequence on the full batch. That is right where the statistics of a microbatch are what is wanted. Otherwise reduce over axes of each
 example, or use one microbatch.`},
 	{Name: AuxiliaryMean, Doc: "an auxiliary scalar depends on the number of microbatches", Differs: true,
-		Explain: `The model gets the mean over microbatches of what a pipelined layer returns after its activation. That is the scalar of the whole batch
+		Explain: `The model gets the mean over microbatches of what a pipelined layer returns after its activation. That is the scalar of the full batch
 where the scalar is a mean over examples, or linear in such means. A sum over the batch, a product of two means, the square or the logarithm of one
 are not: the numbers change with the number of microbatches. Take the function of each example first and the mean last.`},
 	{Name: AccumulatedStatistics, Doc: "a result depends on how examples are put in accumulated batches",

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// byteOrderMark may stand at the start of a file, where it says nothing of UTF-8.
+// byteOrderMark may be at the start of a file, where it is ignored.
 const byteOrderMark = '\ufeff'
 
 // WithoutMark is a text without the byte order mark that it may begin with.
@@ -56,7 +56,7 @@ func lookalikeOf(c rune) (lookalike, bool) {
 	return lookalike{}, false
 }
 
-// isOurs reports whether c may stand outside of texts and comments.
+// isOurs reports whether c may occur outside of strings and comments.
 func isOurs(c rune) bool {
 	return c < unicode.MaxASCII && (unicode.IsPrint(c) && c != '\'' && c != '`' || strings.ContainsRune("\t\r\n", c))
 }

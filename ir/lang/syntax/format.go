@@ -32,8 +32,8 @@ func Format(file string, src []byte) ([]byte, error) {
 	return f.finish(), nil
 }
 
-// A token is one token of a line; what is unary, call or block shows from
-// what stands before it.
+// A token is one token of a line; whether it is unary, a call or a block follows
+// from the token before it.
 type token struct {
 	Text string
 	Kind string // the lexer's rule
@@ -75,8 +75,8 @@ type formatter struct {
 	unary bool     // last is a sign
 }
 
-// An outLine is a line in parts: where neighbours are of one kind, their
-// parts begin in common columns.
+// An outLine is a line in columns, which are aligned with those of neighbouring
+// lines of one kind.
 type outLine struct {
 	kind    string // "" aligns with none
 	parts   []string

@@ -74,7 +74,7 @@ const (
 	ErrCustomValue  Message = "%s: want %s"
 	ErrLoss         Message = "train: model %s returns %s, want a float without axes: a loss"
 	ErrNoCheckpoint Message = "no value of the model has the checkpoint name %s"
-	ErrNoCut        Message = "without iteration_input and decoder_layer_input each iteration would keep the whole state of the loop instead: %s"
+	ErrNoInput      Message = "without iteration_input and decoder_layer_input each iteration would save the full state of the loop instead: %s"
 	ErrNoEffect     Message = "%s: %s %s: %s"
 )
 
@@ -92,7 +92,7 @@ const (
 	ErrLayers       Message = "pipeline: %s do not split into %s x %s x %s per stage (%s)"
 	ErrLayersLeft   Message = "pipeline: %s do not split into %s x %s per stage (%d): %d left over"
 	ErrSubset       Message = "pipeline: layers = %d is more than the %s of the model"
-	ErrOneRepeat    Message = "pipeline: checkpoint = repeat with repeats = 1: there is one repeat, the whole loop"
+	ErrOneRepeat    Message = "pipeline: checkpoint = repeat with repeats = 1: there is one repeat, the full loop"
 	ErrWindow       Message = "pipeline: gather = per_repeat with repeats = %d, but a window slides over 2 repeats or more"
 	ErrBatch        Message = "pipeline: %s = %d does not divide into %s"
 	ErrRows         Message = "pipeline: a microbatch of %s (%s %d / %s) does not divide along %s (%d)"
@@ -179,8 +179,8 @@ const (
 // Warnings.
 const (
 	WarnStatistics   Message = "%s combines rows of %s within one of %d microbatches: what layer %s returns depends on how many there are"
-	WarnAuxiliary    Message = "%s: auxiliary scalar %d of layer %s is not linear in means over %s: its mean over %d microbatches is not its value for the whole batch"
-	WarnAuxiliarySum Message = "%s: auxiliary scalar %d of layer %s is a sum over %s: its mean over %d microbatches is not its value for the whole batch"
+	WarnAuxiliary    Message = "%s: auxiliary scalar %d of layer %s is not linear in means over %s: its mean over %d microbatches is not its value for the full batch"
+	WarnAuxiliarySum Message = "%s: auxiliary scalar %d of layer %s is a sum over %s: its mean over %d microbatches is not its value for the full batch"
 	WarnAccumulated  Message = "%s: %s is not linear in means over %s: its mean over %d accumulated batches is not its value for all their examples"
 	WarnMemory       Message = "hardware: a device takes %s at its peak and has %s"
 	WarnNoEffect     Message = "%s: %s %s: %s"

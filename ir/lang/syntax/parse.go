@@ -41,7 +41,7 @@ type Reporter struct {
 	Blind bool // some source could not be read: what it declares is missing
 }
 
-// maxErrors bounds the list: nobody reads more.
+// maxErrors bounds the list of errors that are reported.
 const maxErrors = 100
 
 // Report adds an error: text is its template, from messages.go. It returns
@@ -268,7 +268,7 @@ var BlockWords = []string{"axes", "types", "fn", "layer", "model", "mesh", "shar
 
 const wantBlock = "a block: axes, types, fn, layer, model, mesh, shard, pipeline, train, hardware or include"
 
-// shorten cuts a long word for a message.
+// shorten truncates a long word for a message.
 func shorten(word string) string {
 	if r := []rune(word); len(r) > 40 {
 		return string(r[:40]) + "…"

@@ -58,7 +58,8 @@ type (
 	Tuple []Value // the results of a layer that has several
 	// None is no value.
 	None struct{}
-	// Poison stands for what failed; everything made of it keeps silent.
+	// Poison is the value of an expression that failed; its uses report no further
+	// errors.
 	Poison struct{}
 	// Mapping is from -> to, of rename and split.
 	Mapping struct{}
