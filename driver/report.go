@@ -20,8 +20,8 @@ type ReportOptions struct {
 // A Report is the facts of a program, and of the same under other settings.
 type Report struct{ facts []*report.Facts }
 
-// Text is the report for a terminal.
-func (r *Report) Text() string { return report.Text(r.facts) }
+// Text is the report for a terminal, which may want colour.
+func (r *Report) Text(colour bool) string { return report.Text(r.facts, colour) }
 
 // HTML is the report as one page.
 func (r *Report) HTML() string { return report.HTML(r.facts) }

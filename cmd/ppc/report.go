@@ -31,7 +31,7 @@ func (c *reportCmd) Run(std *streams) error {
 	case c.JSON:
 		return std.print("", r.JSON())
 	case c.HTML == "":
-		return std.print("", r.Text())
+		return std.print("", r.Text(colours(std.out.w)))
 	}
 	return nil
 }

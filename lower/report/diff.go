@@ -247,7 +247,7 @@ func comparison(all []*Facts) section {
 	for _, name := range order {
 		t.row(append([]cell{words(name)}, rows[name]...)...)
 	}
-	return section{id: "comparison", title: "Side by side", text: []string{"The same program under different settings."}, tables: []table{t}}
+	return section{id: "comparison", title: "Side by side", text: []string{"The same program under different settings."}, plot: func() string { return peaks(all) }, tables: []table{t}}
 }
 
 // title tells facts of one program from others.

@@ -62,10 +62,13 @@ func (s *Schedule) cellText(micro, repeat int) string {
 	return letter(repeat) + fmt.Sprint(micro)
 }
 
+// terminalColours are the colours of repeats among the 256 of a terminal, as on a page.
+var terminalColours = [repeatColours]int{214, 74, 227, 175, 79, 166}
+
 const columns = 24 // of the grid, in text
 
 // text is the grid in lines; of many iterations, the first and the last.
-func (s *Schedule) text() string {
+func (s *Schedule) text(colour bool) string {
 	var shown []int
 	for t := range s.Iterations {
 		if s.Iterations > columns && t == columns/2 {
@@ -77,6 +80,7 @@ func (s *Schedule) text() string {
 	}
 	f, width := s.facts(), len(fmt.Sprint(s.Iterations))
 	var lines [][]string
+	paint := make(map[[2]int]string) // by line and column, what makes a colour
 	head := []string{"iteration"}
 	for _, t := range shown {
 		head = append(head, columnName(t))
@@ -95,6 +99,7 @@ func (s *Schedule) text() string {
 				text = "·"
 				if micro, repeat, work := f.At(stage, t); work {
 					text = s.cellText(micro, repeat)
+					paint[[2]int{len(lines), len(line)}] = fmt.Sprintf("\x1b[30;48;5;%dm", terminalColours[repeat%repeatColours])
 				}
 			}
 			line = append(line, text)
@@ -107,10 +112,14 @@ func (s *Schedule) text() string {
 		}
 	}
 	var b strings.Builder
-	for _, l := range lines {
+	for i, l := range lines {
 		fmt.Fprintf(&b, "  %-10s", l[0])
-		for _, c := range l[1:] {
-			fmt.Fprintf(&b, " %*s", width, c)
+		for k, c := range l[1:] {
+			cell := fmt.Sprintf(" %*s", width, c)
+			if start := paint[[2]int{i, k + 1}]; colour && start != "" {
+				cell = start + cell + "\x1b[0m"
+			}
+			b.WriteString(cell)
 		}
 		b.WriteByte('\n')
 	}

@@ -47,7 +47,6 @@ func (s *svg) done(label string) string {
 
 const (
 	repeatColours = 6 // classes c0, c1, …
-	ownerColours  = 7 // classes k0, k1, …
 
 	cellWidth, cellHeight = 30, 24
 	mostCells             = 8000 // of a grid in which every cell has its number
@@ -143,7 +142,7 @@ func (m *Memory) plot() string {
 	}
 	base := make([]float64, len(m.Profile))
 	for k := range m.Owners {
-		out.printf("<path class=\"k%d cells\" d=\"%s\"><title>%s</title></path>\n", k%ownerColours, m.area(k, base, x, y), m.Owners[k].Owner)
+		out.printf("<path class=\"%s cells\" d=\"%s\"><title>%s</title></path>\n", m.Owners[k].class(), m.area(k, base, x, y), m.Owners[k].Owner)
 	}
 	out.line(left, top, left, top+height, "axis")
 	out.line(left, top+height, left+width, top+height, "axis")
@@ -151,7 +150,7 @@ func (m *Memory) plot() string {
 	out.text(left+width, top+height+32, "quiet", "end", fmt.Sprintf("op %d", m.Moments))
 	for k, o := range m.Owners {
 		lx, ly := left+330*float64(k%3), top+height+48+22*float64(k/3)
-		out.rect(lx, ly, 14, 14, fmt.Sprintf("k%d", k%ownerColours), "")
+		out.rect(lx, ly, 14, 14, o.class(), "")
 		out.text(lx+20, ly+12, "", "start", fmt.Sprintf("%s, %s at the peak", o.Owner, size(o.Bytes).text))
 	}
 	return out.done("Memory of one device over the ops of the program, by owner; peak " + size(m.Peak).text + "; the tables have the numbers")
@@ -197,6 +196,53 @@ func tick(v float64) float64 {
 		t *= 2
 	}
 	return t
+}
+
+// class is the colour of an owner, the same in every plot: k0, k1, …
+func (o *Owner) class() string {
+	c, _ := stats.ClassNamed(o.Owner)
+	return fmt.Sprintf("k%d", max(c, 0))
+}
+
+// peaks is the memory at the peak of the same program under several settings, a
+// bar for each.
+func peaks(all []*Facts) string {
+	most := 0
+	for _, f := range all {
+		most = max(most, f.Memory.Peak)
+	}
+	if most == 0 {
+		return ""
+	}
+	const left, width, height = 330.0, 620.0, 26.0
+	out := &svg{width: left + width + 120, height: height*float64(len(all)) + 78}
+	legend := make(map[string]bool)
+	lx, ly := 8.0, height*float64(len(all))+24
+	for i, f := range all {
+		x, y := left, height*float64(i)+4
+		title := []rune(f.title())
+		if len(title) > 44 {
+			title = append(title[:43], '…')
+		}
+		out.text(left-8, y+16, "", "end", string(title))
+		for k := range f.Memory.Owners {
+			o := &f.Memory.Owners[k]
+			w := width * float64(o.Bytes) / float64(most)
+			out.rect(x, y, w, height-6, o.class()+" cells", fmt.Sprintf("%s %s", o.Owner, size(o.Bytes).text))
+			x += w
+			if !legend[o.Owner] {
+				out.rect(lx, ly, 14, 14, o.class(), "")
+				out.text(lx+20, ly+12, "", "start", o.Owner)
+				legend[o.Owner] = true
+				if lx += 180; lx > 900 {
+					lx, ly = 8, ly+22
+				}
+			}
+		}
+		out.text(x+6, y+16, "", "start", size(f.Memory.Peak).text)
+	}
+	out.line(left, 0, left, height*float64(len(all))+4, "axis")
+	return out.done("Memory of one device at the peak, by owner, under each choice of settings; the table has the numbers")
 }
 
 const mostBars = 60

@@ -231,7 +231,7 @@ func says(t *testing.T, f *report.Facts) {
 		t.Fatal(err)
 	}
 	page := report.HTML([]*report.Facts{f})
-	if report.HTML([]*report.Facts{back}) != page || report.Text([]*report.Facts{back}) != report.Text([]*report.Facts{f}) {
+	if report.HTML([]*report.Facts{back}) != page || report.Text([]*report.Facts{back}, false) != report.Text([]*report.Facts{f}, false) {
 		t.Error("JSON does not give all that is printed")
 	}
 	missing(t, data, read(t, page))
@@ -336,7 +336,7 @@ func TestHostileNames(t *testing.T) {
 	m.Form |= ir.Expanded | ir.Local
 	name := "\x1b[2J<img src=x onerror=alert(3)>\u202e\".mlir" + long
 	f := factsOf(t, m, name, []string{"a.b=<script>"})
-	html, text := report.HTML([]*report.Facts{f, f}), report.Text([]*report.Facts{f, f})
+	html, text := report.HTML([]*report.Facts{f, f}), report.Text([]*report.Facts{f, f}, false)
 	if len(html) > 1<<20 || len(text) > 1<<20 {
 		t.Errorf("the page has %d bytes, the text %d", len(html), len(text))
 	}

@@ -55,7 +55,11 @@ func sizes(n *int) cell {
 }
 
 func percent(f float64) cell {
-	return cell{fmt.Sprintf("%.1f %%", 100*f), strconv.FormatFloat(f, 'g', -1, 64)}
+	text := fmt.Sprintf("%.1f %%", 100*f)
+	if 0 < f && f < 0.001 {
+		text = fmt.Sprintf("%.1g %%", 100*f)
+	}
+	return cell{text, strconv.FormatFloat(f, 'g', -1, 64)}
 }
 
 // inLoop is a loop for people.
@@ -76,9 +80,13 @@ func (f *Facts) sections() []section {
 }
 
 func (f *Facts) gathers() section {
-	t := table{head: []string{"weight", "executions per step", "in", "over", "type", "bytes each time"}}
+	t := table{head: []string{"weight", "per step", "in each iteration", "of", "over", "type", "bytes each time"}}
 	for _, g := range f.Gathers {
-		t.row(words(g.Weight), times(g.Executions), inLoop(g.Loop), words(g.Axes), words(g.Type), size(g.Bytes))
+		each := number(g.Ops)
+		if g.Loop == "" {
+			each = words("")
+		}
+		t.row(words(g.Weight), times(g.Executions), each, inLoop(g.Loop), words(g.Axes), words(g.Type), size(g.Bytes))
 	}
 	text := "Every all-gather of a weight that is stored in parts. A device executes each so often per step, forward and backward pass together."
 	if len(f.Gathers) == 0 {

@@ -6,12 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// Text is the facts for a terminal: of several, a comparison first. Tables that
+// Text is the facts for a terminal: of several, a comparison first. With colour the
+// repeats in the grid have some. Tables that
 // a page folds are left out where the text would be long; JSON has them.
-func Text(all []*Facts) string {
+func Text(all []*Facts, colour bool) string {
 	var b strings.Builder
 	if len(all) > 1 {
-		writeSection(&b, comparison(all), nil)
+		writeSection(&b, comparison(all), nil, colour)
 	}
 	for _, f := range all {
 		sections := f.sections()
@@ -20,13 +21,13 @@ func Text(all []*Facts) string {
 			if i > 0 && i <= len(f.Schedules) {
 				grid = f.Schedules[i-1]
 			}
-			writeSection(&b, s, grid)
+			writeSection(&b, s, grid, colour)
 		}
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-func writeSection(b *strings.Builder, s section, grid *Schedule) {
+func writeSection(b *strings.Builder, s section, grid *Schedule, colour bool) {
 	fmt.Fprintf(b, "%s\n", s.title)
 	for _, p := range s.text {
 		for _, line := range wrap(p, 96) {
@@ -34,7 +35,7 @@ func writeSection(b *strings.Builder, s section, grid *Schedule) {
 		}
 	}
 	if grid != nil {
-		b.WriteString("\n" + grid.text())
+		b.WriteString("\n" + grid.text(colour))
 	}
 	for _, t := range s.tables {
 		if len(t.rows) == 0 || t.folded && s.id != "loops" {

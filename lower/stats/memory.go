@@ -27,6 +27,12 @@ var classNames = [numClasses]string{"parameters", "optimizer state", "gathered w
 
 func (c Class) String() string { return classNames[c] }
 
+// ClassNamed is the class called name; false where there is none.
+func ClassNamed(name string) (Class, bool) {
+	i := slices.Index(classNames[:], name)
+	return Class(i), i >= 0
+}
+
 // Memory is the bytes that one device holds at the moment when it holds most.
 //
 // It follows from liveness on the program as it stands. Every value has a
