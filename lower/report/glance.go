@@ -68,23 +68,29 @@ func (f *Facts) glanceGathers(t *table) {
 	}
 }
 
-// mostGathered is the weight that is gathered most often; "" where none is.
+// mostGathered is the weight that is gathered most often, of several the largest;
+// "" where none is.
 func (f *Facts) mostGathered(layers bool) string {
-	sums := make(map[string]*int)
-	best, most := "", -1
+	sums, bytes := make(map[string]*int), make(map[string]int)
+	var order []string
 	for _, g := range f.Gathers {
 		if g.Layers != layers {
 			continue
 		}
 		if sums[g.Weight] == nil {
 			sums[g.Weight] = new(int)
+			order = append(order, g.Weight)
 		}
-		n := plus(sums[g.Weight], g.Executions)
-		if n == nil {
-			return g.Weight
+		if n := plus(sums[g.Weight], g.Executions); n != nil {
+			sums[g.Weight], bytes[g.Weight] = n, max(bytes[g.Weight], g.Bytes)
+			continue
 		}
-		if sums[g.Weight] = n; *n > most {
-			best, most = g.Weight, *n
+		return g.Weight
+	}
+	best := ""
+	for _, w := range order {
+		if best == "" || *sums[w] > *sums[best] || *sums[w] == *sums[best] && bytes[w] > bytes[best] {
+			best = w
 		}
 	}
 	return best
