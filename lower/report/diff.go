@@ -50,10 +50,10 @@ func (f *Facts) things() *thingList {
 		l.add("memory", o.Owner, "", value{name: "bytes at the peak", v: o.Bytes, bytes: true})
 	}
 	for _, g := range f.Gathers {
-		l.add("gather", g.Weight+" over "+g.Axes, g.Loop, value{name: "executions", v: known(g.Executions)}, value{name: "bytes each time", v: g.Bytes, bytes: true})
+		l.add("gather", g.Weight+" "+over(g.Axes), g.Loop, value{name: "executions", v: known(g.Executions)}, value{name: "bytes each time", v: g.Bytes, bytes: true})
 	}
 	for _, c := range f.Collectives {
-		l.add("collective", c.Kind+" over "+c.Axes, c.Loop, value{name: "received per step", v: known(c.Received), bytes: true}, value{name: "executions", v: known(c.Executions)})
+		l.add("collective", c.Kind+" "+over(c.Axes), c.Loop, value{name: "received per step", v: known(c.Received), bytes: true}, value{name: "executions", v: known(c.Executions)})
 	}
 	for _, x := range f.Loops {
 		l.add("loop", x.Name, "", value{name: "iterations", v: known(x.Trips)}, value{name: "carries", v: bytesOf(x.Carries), bytes: true}, value{name: "closures", v: bytesOf(x.Closures), bytes: true})
@@ -225,7 +225,7 @@ func comparison(all []*Facts) section {
 		}
 		add(i, "received from other devices per step", sizes(moved))
 		for _, c := range f.byKind() {
-			add(i, "  by "+c.Kind+" over "+c.Axes, sizes(c.Received))
+			add(i, "  by "+c.Kind+" "+over(c.Axes), sizes(c.Received))
 		}
 		add(i, "peak memory", size(f.Memory.Peak))
 		for _, o := range f.Memory.Owners {

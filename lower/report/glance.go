@@ -62,7 +62,7 @@ func (f *Facts) glanceGathers(t *table) {
 				continue
 			}
 			total = plus(total, g.Executions)
-			places = append(places, fmt.Sprintf("%s %s over %s", times(g.Executions).text, strings.TrimPrefix(inside(g.Loop), ", "), g.Axes))
+			places = append(places, fmt.Sprintf("%s %s %s", times(g.Executions).text, strings.TrimPrefix(inside(g.Loop), ", "), over(g.Axes)))
 		}
 		t.row(words(kind.title), times(total), words("per step; "+most+": "+strings.Join(places, "; ")))
 	}
@@ -134,5 +134,5 @@ func (f *Facts) glanceMoved(t *table) {
 	if most == nil {
 		return
 	}
-	t.row(words("received from other devices"), sizes(total), words(fmt.Sprintf("per step; most of it, %s, by %s over %s%s", sizes(most.Received).text, most.Kind, most.Axes, inside(most.Loop))))
+	t.row(words("received from other devices"), sizes(total), words(fmt.Sprintf("per step; most of it, %s, by %s %s%s", sizes(most.Received).text, most.Kind, over(most.Axes), inside(most.Loop))))
 }

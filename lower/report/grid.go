@@ -9,7 +9,7 @@ import (
 func (s *Schedule) section(i, n int) section {
 	title := "Schedule" + s.of(n)
 	t := table{head: []string{"", ""}}
-	t.row(words("pipeline of"), words(s.Layer+", "+s.Origin))
+	t.row(words("pipeline of"), words(strings.TrimPrefix(s.Layer+", "+s.Origin, ", ")))
 	for _, r := range []struct {
 		name string
 		n    int

@@ -272,7 +272,7 @@ func (f *Facts) bars() string {
 			out.text(8, y+15, "quiet", "start", inLoop(loop).text)
 			y += height
 		}
-		out.text(left-8, y+15, "", "end", fmt.Sprintf("%s over %s", c.Kind, c.Axes))
+		out.text(left-8, y+15, "", "end", c.Kind+" "+over(c.Axes))
 		w := 0.0
 		if c.Received != nil {
 			w = width * float64(*c.Received) / float64(most)

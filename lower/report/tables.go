@@ -62,6 +62,14 @@ func percent(f float64) cell {
 	return cell{text, strconv.FormatFloat(f, 'g', -1, 64)}
 }
 
+// over says along what a collective moves: over fsdp, or by pairs.
+func over(axes string) string {
+	if strings.HasPrefix(axes, "by ") || strings.HasPrefix(axes, "of ") {
+		return axes
+	}
+	return "over " + axes
+}
+
 // inLoop is a loop for people.
 func inLoop(loop string) cell {
 	if loop == "" {
