@@ -234,12 +234,12 @@ var readings = map[string]reading{
 	"stablehlo": {flag: "--emit=stablehlo", form: ir.Expanded, print: lower.StableHLO,
 		since: "the program has pp ops, which StableHLO lacks, until the pass expand; --emit=ir prints them"},
 	"hlo": {flag: "--emit=hlo", form: ir.Local, print: hlo.Print,
-		since: "HLO is text of the per-device program, which is there from the pass partition on"},
+		since: "HLO is text of the per-device program, which is there from the pass localize on"},
 	"stats":      {flag: "--stats", form: ir.Local, since: perDeviceOnly, print: measure((*stats.Stats).Text)},
 	"stats-json": {flag: "--stats --json", form: ir.Local, since: perDeviceOnly, print: measure((*stats.Stats).JSON)},
 }
 
-const perDeviceOnly = "what is measured is the per-device program, which is there from the pass partition on"
+const perDeviceOnly = "what is measured is the per-device program, which is there from the pass localize on"
 
 // measure prints the statistics of a program by text.
 func measure(text func(*stats.Stats) string) func(m *ir.Module) (string, error) {

@@ -20,6 +20,9 @@ const (
 	Rotated                         // no pp.rotate
 	Expanded                        // no pp op, no chlo op: pure StableHLO with Shardy shardings
 	Sharded                         // every tensor has a closed sharding
+	Padded                          // the axes of every sharding divide what they shard
+	Resharded                       // every op has operands in the layouts that it is computed with; sdy.reshard is all that moves a value to another
+	Explicit                        // no sdy.reshard: every move is an explicit collective
 	Local                           // one program per device: no sharding, no sdy op; shapes per device
 )
 
@@ -37,6 +40,9 @@ var FormTable = []struct {
 	{Rotated, "rotated", absent("rotated", PPRotate)},
 	{Expanded, "expanded", checkExpanded},
 	{Sharded, "sharded", checkSharded},
+	{Padded, "padded", checkPadded},
+	{Resharded, "resharded", absent("resharded", ShardingConstraint, DataFlowEdge, PropagationBarrier, ShardingGroup)},
+	{Explicit, "explicit", absent("explicit", Reshard)},
 	{Local, "local", checkLocal},
 }
 
@@ -188,6 +194,39 @@ func checkSharded(m *Module, errs *Errors) {
 		}
 		walk(f.Body)
 	}
+}
+
+// checkPadded finds shardings whose axes do not divide the sizes that they shard.
+func checkPadded(m *Module, errs *Errors) {
+	divides := func(op *Op, what string, t *Type, s *Sharding) {
+		if s == nil || !t.IsTensor() || m.Mesh(s.Mesh) == nil {
+			return
+		}
+		for d, size := range t.Shape {
+			if n := m.Mesh(s.Mesh).RefsSize(s.Axes(d)); size%n != 0 {
+				errs.add(op, NewRule("padded", "%s: dimension %d has size %d, which %d devices do not divide: %s", what, d, size, n, s))
+			}
+		}
+	}
+	for _, f := range m.Funcs {
+		errs.fn = f
+		if f.Body == nil {
+			continue
+		}
+		for i, v := range f.Params() {
+			divides(nil, fmt.Sprintf("parameter %d", i), v.Type, v.Sharding)
+		}
+	}
+	eachOp(m, errs, func(op *Op) {
+		for i, v := range op.Results {
+			divides(op, fmt.Sprintf("result %d", i), v.Type, v.Sharding)
+		}
+		for _, r := range op.Regions {
+			for i, v := range r.Args {
+				divides(op, fmt.Sprintf("argument %d of a region", i), v.Type, v.Sharding)
+			}
+		}
+	})
 }
 
 func checkLocal(m *Module, errs *Errors) {

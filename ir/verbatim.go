@@ -221,6 +221,47 @@ func (op *Op) AxisRefs(name string) []AxisRef {
 	return AxisRefsIn(string(text))
 }
 
+// AxisLists are the axes that the attribute called name has for each dimension:
+// #sdy<list_of_axis_ref_lists[{"x"}, {}]>.
+func (op *Op) AxisLists(name string) [][]AxisRef {
+	text, _ := op.Attrs.Get(name).(Verbatim)
+	_, body, _ := strings.Cut(string(text), "[")
+	var lists [][]AxisRef
+	for _, part := range strings.SplitAfter(body, "}") {
+		if strings.Contains(part, "{") {
+			lists = append(lists, AxisRefsIn(part))
+		}
+	}
+	return lists
+}
+
+// An Exchange is one part of an sdy.all_to_all: axes that go from one dimension
+// to another.
+type Exchange struct {
+	Axes     []AxisRef
+	From, To int
+}
+
+// Exchanges are what op, an sdy.all_to_all, exchanges:
+// #sdy<all_to_all_param_list[{"x"}: 0->1]>.
+func (op *Op) Exchanges() []Exchange {
+	text, _ := op.Attrs.Get("params").(Verbatim)
+	_, body, _ := strings.Cut(string(text), "[")
+	var out []Exchange
+	for part := range strings.SplitSeq(body, "{") {
+		list, dims, ok := strings.Cut(part, "}")
+		from, to, arrow := strings.Cut(strings.TrimLeft(dims, " :"), "->")
+		if !ok || !arrow {
+			continue
+		}
+		x := Exchange{Axes: AxisRefsIn("{" + list + "}")}
+		x.From, _ = strconv.Atoi(strings.TrimSpace(from))
+		x.To, _ = strconv.Atoi(strings.TrimRight(strings.TrimSpace(to), ", ]>"))
+		out = append(out, x)
+	}
+	return out
+}
+
 // AxisRefsIn is the axes and sub-axes, "x" or "x":(1)2, that occur in text, in order.
 func AxisRefsIn(text string) []AxisRef {
 	var refs []AxisRef

@@ -137,7 +137,7 @@ func (g *programMaker) movePlaces(x *ir.Value, s *ir.Sharding) *ir.Value {
 			primes = append(primes, ir.Axs(a.Name))
 		}
 	}
-	axes := slices.Concat((&layout.PlanSearch{Mesh: g.mesh}).Fine(primes)...)
+	axes := slices.Concat(layout.Fine(g.mesh, primes)...)
 	g.r.Shuffle(len(axes), func(i, j int) { axes[i], axes[j] = axes[j], axes[i] })
 	out := ir.Replicated(s.Mesh, len(s.Dims))
 	for d := range s.Dims {

@@ -12,11 +12,9 @@ import (
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/facts"
-	"ppc/passes/expand"
+	"ppc/ir/mlir"
 	"ppc/passes/layout"
-	"ppc/passes/partition"
 	"ppc/passes/pass"
-	"ppc/passes/propagate"
 )
 
 // A programMaker makes random programs: DAGs over the op table with random
@@ -546,17 +544,19 @@ func partitionedBy(m *ir.Module, args []*ir.Literal, spoil func(*ir.Module)) (*i
 		return nil, fmt.Errorf("global: %w", err)
 	}
 	local := m.Clone()
-	for _, step := range []struct {
-		name string
-		run  func(*pass.Context, *ir.Module) error
-		form ir.Form
-	}{{"expand", expand.Expand, ir.Expanded}, {"propagate", propagate.Propagate, ir.Sharded}, {"partition", partition.Partition, ir.Local}} {
-		if err := caught(step.run, local); err != nil {
-			return nil, fmt.Errorf("%s: %w", step.name, err)
+	for _, name := range []string{"expand", "propagate", "pad", "choose", "collectives", "localize"} {
+		p := byName(name)
+		if err := caught(p.Run, local); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		local.Form |= step.form
+		local.Form = p.After(local.Form)
 		if err := ir.Verify(local); err != nil {
-			return nil, fmt.Errorf("after %s: %w", step.name, err)
+			return nil, fmt.Errorf("after %s: %w", name, err)
+		}
+		if p.Ensures&(ir.Padded|ir.Resharded|ir.Explicit) != 0 {
+			if local, err = resumed(local, args, want); err != nil {
+				return nil, fmt.Errorf("after %s: %w", name, err)
+			}
 		}
 	}
 	spoil(local)
@@ -588,6 +588,38 @@ func partitionedBy(m *ir.Module, args []*ir.Literal, spoil func(*ir.Module)) (*i
 		}
 	}
 	return local, nil
+}
+
+// resumed is m, a global form of the program, as it is read from its print, once
+// it has computed what is wanted.
+func resumed(m *ir.Module, args, want []*ir.Literal) (*ir.Module, error) {
+	m, err := mlir.Parse("after.mlir", []byte(mlir.Print(m)))
+	if err != nil {
+		return nil, fmt.Errorf("read again: %w", err)
+	}
+	if err := ir.Verify(m); err != nil {
+		return nil, fmt.Errorf("read again: %w", err)
+	}
+	global, f := *m, m.Main()
+	global.Attrs = nil
+	given := make([]*ir.Literal, len(args))
+	for i, a := range args {
+		given[i] = padded(a, f.Params()[i].Type)
+	}
+	got, err := eval.Run(&global, f, given, eval.Options{Float64: true})
+	if err != nil {
+		return nil, err
+	}
+	for i, w := range want {
+		looked := padded(ir.SplatOf(w.Type, 1), got[i].Type)
+		w = padded(w, got[i].Type)
+		for k := range w.Type.NumElements() {
+			if a, b := w.Float(k), got[i].Float(k); looked.Float(k) != 0 && a != b && !(math.IsNaN(a) && math.IsNaN(b)) {
+				return nil, fmt.Errorf("result %d, element %d: %v, want %v", i, k, b, a)
+			}
+		}
+	}
+	return m, nil
 }
 
 // caught is the error of a pass, or its panic as one, so that it shrinks too.

@@ -95,7 +95,7 @@ func (c failing) report(t *testing.T, seed uint64, err error, equal func(*ir.Mod
 	if werr := os.WriteFile(file, []byte(text), 0o666); werr != nil {
 		t.Error(werr)
 	}
-	t.Errorf("seed %d: %v\nshrunk: %v\n%s\nrepeat it with: ppc lower %s --after=partition", seed, err, equal(c.m, c.args), text, file)
+	t.Errorf("seed %d: %v\nshrunk: %v\n%s\nrepeat it with: ppc lower %s --after=localize", seed, err, equal(c.m, c.args), text, file)
 }
 
 // stageOf is where a program fails: in a step that the error begins with, or in

@@ -71,9 +71,24 @@ var Table = []pass.Pass{
 		Run: propagate.Propagate,
 	},
 	{
-		Name: "partition", Doc: "makes the program one per device: local shapes, explicit collectives",
-		Requires: ir.Sharded, Ensures: ir.Local, Breaks: ir.Sharded,
-		Run: partition.Partition,
+		Name: "pad", Doc: "pads dimensions whose sizes the axes that shard them do not divide",
+		Requires: ir.Sharded, Ensures: ir.Padded,
+		Run: partition.Pad,
+	},
+	{
+		Name: "choose", Doc: "chooses the layouts that every op is computed with, and reshards where they differ",
+		Requires: ir.Padded, Ensures: ir.Resharded,
+		Run: partition.Choose,
+	},
+	{
+		Name: "collectives", Doc: "does every reshard by the explicit collectives that move the fewest bytes",
+		Requires: ir.Resharded, Ensures: ir.Explicit,
+		Run: partition.Collectives,
+	},
+	{
+		Name: "localize", Doc: "makes the program one per device: local shapes, halo exchanges, groups in place of shardings",
+		Requires: ir.Explicit, Ensures: ir.Local, Breaks: ir.Sharded | ir.Padded | ir.Resharded | ir.Explicit,
+		Run: partition.Localize,
 	},
 	{Name: "simplify", Doc: "applies algebraic identities and folds small constants", Run: tidy.Simplify},
 	{Name: "licm", Doc: "moves loop-invariant ops that take no memory out of loops", Run: tidy.Licm},

@@ -31,9 +31,9 @@ func runParts(ctx context.Context, on machine, u Unit, collective bool) error {
 		return err
 	}
 	names := renames(parts[""])
-	p := &partitioner{meshes: global.Meshes, passes: []string{"propagate", "partition"}}
+	p := &partitioner{meshes: global.Meshes, passes: []string{"propagate", "pad", "choose", "collectives", "localize"}}
 	if collective {
-		p.passes, p.form = []string{"partition"}, ir.Sharded
+		p.passes = p.passes[1:]
 	}
 	if strings.Contains(parts[""], "--replica_count=2 --partition_count=1") {
 		p.replicas = 2
@@ -123,12 +123,11 @@ func unsharded(f *ir.Func, name string) *ir.Func {
 type partitioner struct {
 	meshes   []*ir.Mesh
 	passes   []string
-	form     ir.Form
 	replicas int
 }
 
 func (p *partitioner) partition(f *ir.Func) error {
-	one := &ir.Module{Name: f.Name, Meshes: p.meshes, Funcs: []*ir.Func{f}, Form: ir.Expanded | p.form}
+	one := &ir.Module{Name: f.Name, Meshes: p.meshes, Funcs: []*ir.Func{f}, Form: ir.Expanded}
 	name := f.Name
 	f.Name = "main"
 	defer func() { f.Name = name }()

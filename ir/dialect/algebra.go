@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"math"
+	"slices"
 
 	"ppc/ir"
 )
@@ -10,7 +11,9 @@ import (
 // is neutral.
 
 // operands are always the same ones.
-func operands(list ...int) func(*ir.Op) []int { return func(*ir.Op) []int { return list } }
+func operands(list ...int) func(*ir.Op) []int {
+	return func(*ir.Op) []int { return slices.Clone(list) } // whoever asks may change it
+}
 
 func everyOperand(op *ir.Op) []int {
 	all := make([]int, len(op.Operands))

@@ -2,8 +2,6 @@ package dialect
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"ppc/ir"
 )
@@ -66,14 +64,7 @@ func (s *explicitSide) axes(lists ...[]ir.AxisRef) *ir.Rule {
 
 // lists are the axes that the attribute called name has for each dimension.
 func (s *explicitSide) lists(op *ir.Op, name string) ([][]ir.AxisRef, *ir.Rule) {
-	text, _ := op.Attrs.Get(name).(ir.Verbatim)
-	_, body, _ := strings.Cut(string(text), "[")
-	var lists [][]ir.AxisRef
-	for _, part := range strings.SplitAfter(body, "}") {
-		if strings.Contains(part, "{") {
-			lists = append(lists, ir.AxisRefsIn(part))
-		}
-	}
+	lists := op.AxisLists(name)
 	if len(lists) != len(s.out.Dims) {
 		return nil, ir.Broken(4, "%s for a result of rank %d", ir.Counted(len(lists), "list of axes"), len(s.out.Dims))
 	}
@@ -254,34 +245,8 @@ func permuteFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	return nil
 }
 
-// An exchange is one parameter of an all_to_all: axes that go from one dimension to
-// another.
-type exchange struct {
-	axes     []ir.AxisRef
-	from, to int
-}
-
-// exchanges reads #sdy<all_to_all_param_list[{"x"}: 0->1]>.
-func exchanges(op *ir.Op) []exchange {
-	text, _ := op.Attrs.Get("params").(ir.Verbatim)
-	_, body, _ := strings.Cut(string(text), "[")
-	var out []exchange
-	for part := range strings.SplitSeq(body, "{") {
-		list, dims, ok := strings.Cut(part, "}")
-		from, to, arrow := strings.Cut(strings.TrimLeft(dims, " :"), "->")
-		if !ok || !arrow {
-			continue
-		}
-		x := exchange{axes: ir.AxisRefsIn("{" + list + "}")}
-		x.from, _ = strconv.Atoi(strings.TrimSpace(from))
-		x.to, _ = strconv.Atoi(strings.TrimRight(strings.TrimSpace(to), ", ]>"))
-		out = append(out, x)
-	}
-	return out
-}
-
 func exchangeFits(m *ir.Module, op *ir.Op) *ir.Rule {
-	list := exchanges(op)
+	list := op.Exchanges()
 	if len(list) == 0 {
 		return ir.Broken(3, "nothing is exchanged")
 	}
@@ -300,23 +265,23 @@ func exchangeFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	var axes [][]ir.AxisRef
 	for i, x := range list {
 		switch {
-		case x.from < 0 || x.from >= len(want) || x.to < 0 || x.to >= len(want):
-			return ir.Broken(10, "%d->%d are not dimensions of %s", x.from, x.to, op.Operands[0].Type)
-		case x.from == x.to || slices.Contains(seen, x.from) || slices.Contains(seen, x.to):
-			return ir.Broken(10, "dimension %d or %d is used twice", x.from, x.to)
-		case i > 0 && x.from < list[i-1].from:
-			return ir.Broken(10, "dimension %d is after %d", x.from, list[i-1].from)
+		case x.From < 0 || x.From >= len(want) || x.To < 0 || x.To >= len(want):
+			return ir.Broken(10, "%d->%d are not dimensions of %s", x.From, x.To, op.Operands[0].Type)
+		case x.From == x.To || slices.Contains(seen, x.From) || slices.Contains(seen, x.To):
+			return ir.Broken(10, "dimension %d or %d is used twice", x.From, x.To)
+		case i > 0 && x.From < list[i-1].From:
+			return ir.Broken(10, "dimension %d is after %d", x.From, list[i-1].From)
 		}
-		seen = append(seen, x.from, x.to)
-		axes = append(axes, x.axes)
-		if r := s.axes(x.axes); r != nil {
+		seen = append(seen, x.From, x.To)
+		axes = append(axes, x.Axes)
+		if r := s.axes(x.Axes); r != nil {
 			return r
 		}
-		rest, r := s.without(x.from, x.axes)
+		rest, r := s.without(x.From, x.Axes)
 		if r != nil {
 			return r
 		}
-		want[x.from], want[x.to] = rest, s.mesh.JoinAxes(want[x.to], x.axes)
+		want[x.From], want[x.To] = rest, s.mesh.JoinAxes(want[x.To], x.Axes)
 	}
 	if r := s.axes(axes...); r != nil {
 		return r

@@ -31,6 +31,9 @@ func Parse(file string, src []byte) (*ir.Module, error) {
 		s.errs.Sort()
 		return nil, s.errs
 	}
+	if s.m.Form.Has(ir.Resharded) {
+		ir.StateRegionShardings(s.m)
+	}
 	return s.m, nil
 }
 

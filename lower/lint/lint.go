@@ -120,7 +120,7 @@ func Before(m *ir.Module) *Passed {
 
 // Warn keeps w if it is a finding of a lint, and reports whether it is.
 func (p *Passed) Warn(w *pass.Error) bool {
-	if p == nil || w.Pass != "partition" {
+	if p == nil || w.Replication == nil {
 		return false
 	}
 	p.Warned = append(p.Warned, w)

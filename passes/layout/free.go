@@ -5,7 +5,7 @@ import (
 	"ppc/ir/facts"
 )
 
-// FreeValues finds, by ID, the values that any device can make any part of by
+// FreeValues finds, by ID, the values that any device can compute any shard of by
 // itself: constants, iota, what is computed from these alone, and broadcasts
 // of one number. With constrained, so is what a constraint makes of such a
 // value: nothing has to move for it, whatever the constraint says.

@@ -10,10 +10,10 @@ import (
 
 // MeshOf is the mesh that the shardings of f are of; the module's first where
 // there is no sharding, nil where there is no mesh. Meshes that differ in name
-// alone are one; a mesh without axes names one device and stands beside any.
+// alone are one; a mesh without axes names one device and may be beside any.
 func MeshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
 	var found *ir.Mesh
-	var first string // what lies on it, and where the source says so
+	var first string // what has a sharding of it, and where the source says so
 	var err error
 	var single oneDeviceValues
 	see := func(op *ir.Op, what func() string, s *ir.Sharding) {
@@ -21,8 +21,8 @@ func MeshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
 			return
 		}
 		mesh := m.Mesh(s.Mesh)
-		lies := func() string {
-			return fmt.Sprintf("%s lies on mesh %s%s", what(), ir.SymbolText(mesh.Name), saidAt(s))
+		has := func() string {
+			return fmt.Sprintf("%s is sharded over mesh %s%s", what(), ir.SymbolText(mesh.Name), saidAt(s))
 		}
 		switch {
 		case mesh == nil:
@@ -31,12 +31,12 @@ func MeshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
 			single = append(single, oneDeviceValues{{op, what(), mesh}}...)
 			return
 		case found == nil:
-			found, first = mesh, lies()
+			found, first = mesh, has()
 		case err == nil && !found.SameDevices(mesh):
-			err = pass.Errorf(op, "%s, but %s: %s is partitioned over one mesh; state all shardings over that", first, lies(), ir.SymbolText(f.Name))
+			err = pass.Errorf(op, "%s, but %s: %s is partitioned over one mesh; state all shardings over that", first, has(), ir.SymbolText(f.Name))
 		}
 		if a, b, clash := s.Clash(); clash && err == nil {
-			err = pass.Errorf(op, "%s lies along %s and %s%s: no grid of the %d devices along the axis has both; state parts of which each begins where another ends",
+			err = pass.Errorf(op, "%s is sharded along %s and %s%s: no grid of the %d devices along the axis has both; state sub-axes of which each begins where another ends",
 				what(), a, b, saidAt(s), mesh.AxisSize(a.Name))
 		}
 	}

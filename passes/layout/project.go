@@ -6,7 +6,7 @@ import (
 	"ppc/ir"
 )
 
-// A FactorAxes is how one tensor is cut along one factor.
+// A FactorAxes is how one tensor is sharded along one factor.
 type FactorAxes struct {
 	Present  bool
 	Axes     []ir.AxisRef
@@ -17,7 +17,7 @@ type FactorAxes struct {
 }
 
 // ProjectDim hands the axes of one dimension out to its factors ks, major
-// first: each takes axes, and parts of axes, until it is cut completely; the
+// first: each takes axes, and sub-axes, until it has an element per device; the
 // last takes what is left.
 func ProjectDim(mesh *ir.Mesh, axes []ir.AxisRef, ks, sizes []int, factors []FactorAxes) {
 	rest := slices.Clone(axes)
@@ -25,7 +25,7 @@ func ProjectDim(mesh *ir.Mesh, axes []ir.AxisRef, ks, sizes []int, factors []Fac
 		f := &factors[k]
 		*f = FactorAxes{Present: true, Last: i == len(ks)-1}
 		if i > 0 && len(factors[ks[i-1]].Overflow) > 0 || i > 0 && factors[ks[i-1]].Closed {
-			f.Closed = true // what is major to it is not cut completely, and never will be
+			f.Closed = true // what is major to it is not sharded completely, and never will be
 			continue
 		}
 		if f.Last {

@@ -10,8 +10,8 @@ import (
 	"ppc/ir"
 )
 
-// A Layout says, by dimension, along which axes a tensor is cut, major first.
-// Axes of one device do not occur in it.
+// A Layout says, by dimension, along which axes a tensor is sharded, major
+// first. Axes of one device do not occur in it.
 type Layout [][]ir.AxisRef
 
 func (l Layout) String() string { return string(l.append(nil)) }
@@ -47,12 +47,13 @@ func (l Layout) Clone() Layout {
 	return c
 }
 
-// Whole reports whether l cuts nothing.
-func (l Layout) Whole() bool {
+// IsReplicated reports whether l shards no dimension.
+func (l Layout) IsReplicated() bool {
 	return !slices.ContainsFunc(l, func(axes []ir.AxisRef) bool { return len(axes) > 0 })
 }
 
-// Without is l as far as it cuts along none of axes.
+// Without is l without axes, and, in the dimensions that are sharded along one,
+// without the axes minor to it.
 func (l Layout) Without(axes []ir.AxisRef) Layout {
 	c := l.Clone()
 	for d := range c {
@@ -67,8 +68,8 @@ func (l Layout) Uses(r ir.AxisRef) bool {
 	return slices.ContainsFunc(l, func(axes []ir.AxisRef) bool { return OverlapsAny(r, axes) })
 }
 
-// SameGrid reports whether the axes of l and o are parts of one grid, so that the
-// place of a device along the ones says where it stands along the others.
+// SameGrid reports whether the axes of l and o are sub-axes of one grid, so that
+// a device's coordinates along the ones give those along the others.
 func (l Layout) SameGrid(o Layout) bool {
 	for _, r := range slices.Concat(l...) {
 		for _, q := range slices.Concat(o...) {
@@ -83,22 +84,20 @@ func (l Layout) SameGrid(o Layout) bool {
 // A Move is one step of a reshard, from a layout to the next.
 type Move struct {
 	Kind moveKind
-	Axes []ir.AxisRef // that are cut, joined or moved
-	Dim  int          // from which they go, or to which they come
-	To   int          // where exchanged axes go
+	Axes []ir.AxisRef // that the dimension gains or loses
+	Dim  int          // that gains or loses them
+	To   int          // the dimension that gains the axes of an all-to-all
 	Next Layout
 }
 
-// A moveKind is how a move is done. In the order of preference: a device keeps
-// its part; the axes move to another dimension; blocks change places; what is
-// cut along the axes is joined.
+// A moveKind is the collective that does a move, the cheapest first.
 type moveKind uint8
 
 const (
-	CutMove      moveKind = iota // dynamic_slice
-	ExchangeMove                 // all_to_all
-	PlaceMove                    // collective_permute
-	JoinMove                     // all_gather
+	Slice     moveKind = iota // a device keeps a slice of its shard: dynamic_slice
+	AllToAll                  // a dimension becomes sharded along axes of another: all_to_all
+	Permute                   // shards of the same size go to other devices: collective_permute
+	AllGather                 // a dimension is no longer sharded along the axes: all_gather
 )
 
 // A ReshardPlan is how to get from one layout to another, with the number of
@@ -112,7 +111,7 @@ type ReshardPlan struct {
 // and are kept.
 type Resharder struct {
 	Mesh  *ir.Mesh
-	Still []ir.AxisRef // along which devices have different values anyway
+	Still []ir.AxisRef // along which devices have different values: manual axes
 	Plans map[string]*ReshardPlan
 	key   []byte // of the plan that is asked for
 }
@@ -129,10 +128,10 @@ func (l Layout) appendKey(b []byte) []byte {
 	return b
 }
 
-// Plan returns the cheapest way that PlanSearch finds from one layout of a
-// tensor of type t to another. Along the axes partial it is so: devices that
-// differ there have different values, so no part comes from there.
-func (rs *Resharder) Plan(t *ir.Type, from, to Layout, partial ...ir.AxisRef) *ReshardPlan {
+// Plan returns the cheapest way that planSearch finds from one layout of a
+// tensor of type t to another. Along the unreduced axes devices have different
+// values, so that no shard can come from there.
+func (rs *Resharder) Plan(t *ir.Type, from, to Layout, unreduced ...ir.AxisRef) *ReshardPlan {
 	if from.Equal(to) {
 		return new(ReshardPlan)
 	}
@@ -141,16 +140,16 @@ func (rs *Resharder) Plan(t *ir.Type, from, to Layout, partial ...ir.AxisRef) *R
 		rs.key = binary.AppendUvarint(rs.key, uint64(n))
 	}
 	still := rs.Still
-	if len(partial) > 0 {
-		still = slices.Concat(rs.Still, partial)
+	if len(unreduced) > 0 {
+		still = slices.Concat(rs.Still, unreduced)
 	}
 	rs.key = Layout{still}.appendKey(to.appendKey(from.appendKey(rs.key)))
 	if p := rs.Plans[string(rs.key)]; p != nil {
 		return p
 	}
 	key := string(rs.key)
-	s := PlanSearch{Mesh: rs.Mesh, t: t, limit: planLimit}
-	start, goal := s.Atoms(from, to)
+	s := planSearch{Mesh: rs.Mesh, t: t, limit: planLimit}
+	start, goal := Atoms(rs.Mesh, from, to)
 	s.goal = goal
 	p := s.run(start)
 	if p.goesRound() {
@@ -162,47 +161,48 @@ func (rs *Resharder) Plan(t *ir.Type, from, to Layout, partial ...ir.AxisRef) *R
 	return p
 }
 
-// goesRound reports whether p may not be the best: what is joined only, or moved
-// at once, is.
+// goesRound reports whether a wider search may find a better plan: not where p
+// has one move, or gathers only.
 func (p *ReshardPlan) goesRound() bool {
-	return p.Bytes > 0 && len(p.Moves) > 1 && slices.ContainsFunc(p.Moves, func(m Move) bool { return m.Kind != JoinMove })
+	return p.Bytes > 0 && len(p.Moves) > 1 && slices.ContainsFunc(p.Moves, func(m Move) bool { return m.Kind != AllGather })
 }
 
-// wider looks for a plan cheaper than the known one p that goes ways round; nil
-// if it finds none. On a small mesh it takes every axis apart, and may cut
-// along axes that neither end has, but for the axes still.
+// wider looks for a plan cheaper than the known one p by way of layouts that are
+// no nearer to the goal; nil if it finds none. On a small mesh it splits every
+// axis into sub-axes of prime size, and may shard along axes that neither end
+// has, but for the axes still.
 func (rs *Resharder) wider(t *ir.Type, from, to Layout, still []ir.AxisRef, p *ReshardPlan) *ReshardPlan {
-	s := PlanSearch{Mesh: rs.Mesh, t: t, limit: wideLimit, wide: true, most: p.Bytes*stepCost + len(p.Moves)}
+	s := planSearch{Mesh: rs.Mesh, t: t, limit: wideLimit, wide: true, most: p.Bytes*stepCost + len(p.Moves)}
 	if primes(rs.Mesh.Size()) <= smallMesh {
 		var all []ir.AxisRef
 		for _, a := range rs.Mesh.Axes {
 			all = append(all, ir.Ax(a.Name))
 		}
-		s.spare = slices.DeleteFunc(s.Fine(Layout{all})[0], func(r ir.AxisRef) bool { return OverlapsAny(r, still) })
-		from, to = s.Fine(from), s.Fine(to)
+		s.spare = slices.DeleteFunc(Fine(rs.Mesh, Layout{all})[0], func(r ir.AxisRef) bool { return OverlapsAny(r, still) })
+		from, to = Fine(rs.Mesh, from), Fine(rs.Mesh, to)
 	} else {
-		from, to = s.Atoms(from, to)
+		from, to = Atoms(rs.Mesh, from, to)
 		s.spare = slices.Concat(to...)
 	}
 	s.goal = to
 	return s.run(from)
 }
 
-// A PlanSearch looks for the cheapest moves from one layout to another among
-// those that bring the goal nearer: axes are cut into the dimension where the
-// goal has them, moved there, or joined where it has them elsewhere. A wide
-// search cuts and moves anywhere: it takes less to move a part of a part. Layouts
-// are in atoms: parts of axes that both ends have as a whole.
-type PlanSearch struct {
+// A planSearch looks for the cheapest moves from one layout to another among
+// those that bring the goal nearer: a dimension gains axes that the goal has
+// there, by a slice or an all-to-all, and loses those that it has elsewhere. A
+// wide search lets any dimension gain and lose axes: a shard of a shard takes
+// fewer bytes to move. Layouts are in atoms, see [Atoms].
+type planSearch struct {
 	Mesh  *ir.Mesh
 	t     *ir.Type
 	goal  Layout
-	spare []ir.AxisRef // that may cut dimensions on the way
+	spare []ir.AxisRef // along which dimensions may be sharded on the way
 	open  planHeap
 	seen  map[string]int // cost
 	limit int
 	wide  bool
-	most  int // a plan of this cost is known; 0: only by way of the whole
+	most  int // a plan of this cost is known; 0: only the one by way of the replicated tensor
 }
 
 // A planNode is a layout on the way, and how it was reached.
@@ -221,8 +221,8 @@ const stepCost = 16
 // wideLimit bounds the layouts that a wide search looks at.
 const wideLimit = 400
 
-// planLimit bounds the layouts that a search looks at; past it, everything is
-// joined and cut again, which always works.
+// planLimit bounds the layouts that a search looks at; past it, every dimension
+// that differs is gathered and sliced, which always works.
 const planLimit = 4000
 
 type planHeap []*planNode
@@ -245,7 +245,7 @@ func (h *planHeap) Pop() any {
 }
 
 // smallMesh is how many primes the number of devices is a product of at most
-// where a search takes every axis apart.
+// where a search splits every axis into sub-axes of prime size.
 const smallMesh = 4
 
 func primes(n int) int {
@@ -258,15 +258,15 @@ func primes(n int) int {
 	return count
 }
 
-// Fine is l in parts of axes of prime sizes.
-func (s *PlanSearch) Fine(l Layout) Layout {
+// Fine is l in sub-axes of prime sizes.
+func Fine(mesh *ir.Mesh, l Layout) Layout {
 	out := make(Layout, len(l))
 	for d, axes := range l {
 		for _, r := range axes {
-			pre, size := s.Mesh.Span(r)
+			pre, size := mesh.Span(r)
 			for f := 2; size > 1; f++ {
 				for ; size%f == 0; size /= f {
-					out[d] = append(out[d], s.Mesh.SubAxis(r.Name, pre, f))
+					out[d] = append(out[d], mesh.SubAxis(r.Name, pre, f))
 					pre *= f
 				}
 			}
@@ -275,12 +275,12 @@ func (s *PlanSearch) Fine(l Layout) Layout {
 	return out
 }
 
-// Atoms writes both layouts in axes that overlap only where they are equal.
-func (s *PlanSearch) Atoms(from, to Layout) (Layout, Layout) {
-	bounds := make(map[string][]int) // by axis: where parts begin and end
+// Atoms writes both layouts in sub-axes that overlap only where they are equal.
+func Atoms(mesh *ir.Mesh, from, to Layout) (Layout, Layout) {
+	bounds := make(map[string][]int) // by axis: where sub-axes begin and end
 	for _, l := range []Layout{from, to} {
 		for _, r := range slices.Concat(l...) {
-			pre, size := s.Mesh.Span(r)
+			pre, size := mesh.Span(r)
 			bounds[r.Name] = append(bounds[r.Name], pre, pre*size)
 		}
 	}
@@ -292,11 +292,11 @@ func (s *PlanSearch) Atoms(from, to Layout) (Layout, Layout) {
 		out := make(Layout, len(l))
 		for d, axes := range l {
 			for _, r := range axes {
-				pre, size := s.Mesh.Span(r)
+				pre, size := mesh.Span(r)
 				end := pre * size
 				for _, b := range bounds[r.Name] {
 					if b > pre && b <= end && b%pre == 0 && end%b == 0 {
-						out[d] = append(out[d], s.Mesh.SubAxis(r.Name, pre, b/pre))
+						out[d] = append(out[d], mesh.SubAxis(r.Name, pre, b/pre))
 						pre = b
 					}
 				}
@@ -307,7 +307,7 @@ func (s *PlanSearch) Atoms(from, to Layout) (Layout, Layout) {
 	return split(from), split(to)
 }
 
-func (s *PlanSearch) run(from Layout) *ReshardPlan {
+func (s *planSearch) run(from Layout) *ReshardPlan {
 	s.seen = map[string]int{from.String(): 0}
 	heap.Push(&s.open, &planNode{at: from})
 	for len(s.seen) < s.limit && len(s.open) > 0 {
@@ -320,7 +320,7 @@ func (s *PlanSearch) run(from Layout) *ReshardPlan {
 	if s.most > 0 {
 		return nil
 	}
-	return s.viaWhole(from)
+	return s.viaReplicated(from)
 }
 
 func (n *planNode) plan() *ReshardPlan {
@@ -332,25 +332,25 @@ func (n *planNode) plan() *ReshardPlan {
 	return p
 }
 
-// viaWhole joins every dimension that differs and cuts it again.
-func (s *PlanSearch) viaWhole(from Layout) *ReshardPlan {
+// viaReplicated gathers every dimension that differs and slices it again.
+func (s *planSearch) viaReplicated(from Layout) *ReshardPlan {
 	n := &planNode{at: from}
 	step := func(m Move) { n = s.node(n, m) }
 	for d := range from {
 		if k := SamePrefix(n.at[d], s.goal[d]); k < len(n.at[d]) {
-			step(s.join(n.at, d, len(n.at[d])-k))
+			step(s.gather(n.at, d, len(n.at[d])-k))
 		}
 	}
 	for d := range from {
 		if k := len(n.at[d]); k < len(s.goal[d]) {
-			step(s.cut(n.at, d, s.goal[d][k:]))
+			step(s.slice(n.at, d, s.goal[d][k:]))
 		}
 	}
 	return n.plan()
 }
 
-// LayoutBytes is the size of one device's part of a tensor of type t that lies
-// as l says.
+// LayoutBytes is the size of one device's shard of a tensor of type t with the
+// layout l.
 func LayoutBytes(mesh *ir.Mesh, t *ir.Type, l Layout) int {
 	n := t.Elem.Size()
 	for d, size := range t.Shape {
@@ -359,21 +359,21 @@ func LayoutBytes(mesh *ir.Mesh, t *ir.Type, l Layout) int {
 	return n
 }
 
-func (s *PlanSearch) node(by *planNode, m Move) *planNode {
+func (s *planSearch) node(by *planNode, m Move) *planNode {
 	bytes := LayoutBytes(s.Mesh, s.t, by.at)
 	k := s.Mesh.RefsSize(m.Axes)
 	switch m.Kind {
-	case CutMove:
+	case Slice:
 		bytes = 0
-	case ExchangeMove:
+	case AllToAll:
 		bytes -= bytes / k
-	case JoinMove:
+	case AllGather:
 		bytes *= k - 1
 	}
 	return &planNode{at: m.Next, by: by, move: m, bytes: by.bytes + bytes, cost: by.cost + bytes*stepCost + 1, order: len(s.seen)}
 }
 
-func (s *PlanSearch) expand(n *planNode) {
+func (s *planSearch) expand(n *planNode) {
 	at := n.at
 	try := func(m Move) {
 		next := s.node(n, m)
@@ -391,15 +391,15 @@ func (s *PlanSearch) expand(n *planNode) {
 		}
 		for _, r := range into {
 			if !at.Uses(r) && s.divides(at, d, r) {
-				try(s.cut(at, d, []ir.AxisRef{r}))
+				try(s.slice(at, d, []ir.AxisRef{r}))
 			}
 		}
 		for k := 1; k <= len(at[d])-SamePrefix(at[d], s.goal[d]); k++ {
-			try(s.join(at, d, k))
+			try(s.gather(at, d, k))
 			axes := at[d][len(at[d])-k:]
 			for to := range at {
 				if to != d && (s.wide || ContainsAll(s.goal[to], axes)) && s.divides(at, to, axes...) {
-					try(s.exchange(at, d, to, k))
+					try(s.allToAll(at, d, to, k))
 				}
 			}
 		}
@@ -411,15 +411,16 @@ func (s *PlanSearch) expand(n *planNode) {
 	}
 	for _, next := range places {
 		if !next.Equal(at) && next.SameGrid(at) {
-			try(Move{Kind: PlaceMove, Next: next})
+			try(Move{Kind: Permute, Next: next})
 		}
 	}
 }
 
-func (s *PlanSearch) divides(at Layout, d int, more ...ir.AxisRef) bool {
+func (s *planSearch) divides(at Layout, d int, more ...ir.AxisRef) bool {
 	return s.t.Shape[d]%(s.Mesh.RefsSize(at[d])*s.Mesh.RefsSize(more)) == 0
 }
 
+// ContainsAll reports whether list has all of axes.
 func ContainsAll(list, axes []ir.AxisRef) bool {
 	for _, r := range axes {
 		if !slices.Contains(list, r) {
@@ -429,6 +430,7 @@ func ContainsAll(list, axes []ir.AxisRef) bool {
 	return true
 }
 
+// SamePrefix is how many axes a and b begin with alike.
 func SamePrefix(a, b []ir.AxisRef) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -437,29 +439,29 @@ func SamePrefix(a, b []ir.AxisRef) int {
 	return n
 }
 
-func (s *PlanSearch) cut(at Layout, d int, axes []ir.AxisRef) Move {
+func (s *planSearch) slice(at Layout, d int, axes []ir.AxisRef) Move {
 	next := at.Clone()
 	next[d] = append(next[d], axes...)
-	return Move{Kind: CutMove, Axes: axes, Dim: d, Next: next}
+	return Move{Kind: Slice, Axes: axes, Dim: d, Next: next}
 }
 
-func (s *PlanSearch) join(at Layout, d, k int) Move {
+func (s *planSearch) gather(at Layout, d, k int) Move {
 	next := at.Clone()
 	axes := next[d][len(next[d])-k:]
 	next[d] = next[d][:len(next[d])-k]
-	return Move{Kind: JoinMove, Axes: axes, Dim: d, Next: next}
+	return Move{Kind: AllGather, Axes: axes, Dim: d, Next: next}
 }
 
-func (s *PlanSearch) exchange(at Layout, d, to, k int) Move {
-	m := s.join(at, d, k)
-	m.Kind, m.To = ExchangeMove, to
+func (s *planSearch) allToAll(at Layout, d, to, k int) Move {
+	m := s.gather(at, d, k)
+	m.Kind, m.To = AllToAll, to
 	m.Next[to] = append(m.Next[to], m.Axes...)
 	return m
 }
 
 // sorted is at with the axes of each dimension in another order: first those
 // that the goal has there, in its order, then those that have to leave.
-func (s *PlanSearch) sorted(at Layout) Layout {
+func (s *planSearch) sorted(at Layout) Layout {
 	next := make(Layout, len(at))
 	for d := range at {
 		for _, r := range s.goal[d] {
@@ -476,9 +478,9 @@ func (s *PlanSearch) sorted(at Layout) Layout {
 	return next
 }
 
-// toward is the goal as far as its dimensions begin with as many parts as those
-// of at have, in such parts; at itself where they do not.
-func (s *PlanSearch) toward(at Layout) Layout {
+// toward is the layout that has as many shards in each dimension as at, along
+// the first axes that the goal has there; at itself where there is none.
+func (s *planSearch) toward(at Layout) Layout {
 	next := make(Layout, len(at))
 	for d := range at {
 		parts := s.Mesh.RefsSize(at[d])
@@ -494,10 +496,10 @@ func (s *PlanSearch) toward(at Layout) Layout {
 	return next
 }
 
-// renamed is at with axes replaced by those that the goal has in their place,
-// where these have the same size; an axis that is replaced and used elsewhere
-// changes places.
-func (s *PlanSearch) renamed(at Layout) Layout {
+// renamed is at with each axis replaced by the one that the goal has in its
+// place, if both have the same size; where that one is used elsewhere, the two
+// change places.
+func (s *planSearch) renamed(at Layout) Layout {
 	next := at.Clone()
 	for d := range next {
 		for i := range min(len(next[d]), len(s.goal[d])) {

@@ -10,14 +10,14 @@ import (
 // An allReshards is every layout of a tensor on a small mesh, in atoms, and the
 // cheapest ways between them by any sequence of moves.
 type allReshards struct {
-	s       *PlanSearch
+	s       *planSearch
 	atoms   []ir.AxisRef
 	layouts []Layout
 	index   map[string]int
 }
 
 func newAllReshards(mesh *ir.Mesh, t *ir.Type, atoms []ir.AxisRef) *allReshards {
-	a := &allReshards{s: &PlanSearch{Mesh: mesh, t: t}, atoms: atoms, index: make(map[string]int)}
+	a := &allReshards{s: &planSearch{Mesh: mesh, t: t}, atoms: atoms, index: make(map[string]int)}
 	a.add(make(Layout, t.Rank()))
 	return a
 }
@@ -32,7 +32,7 @@ func (a *allReshards) add(at Layout) {
 	for _, r := range a.atoms {
 		for d := range at {
 			if !at.Uses(r) && a.s.divides(at, d, r) {
-				a.add(a.s.cut(at, d, []ir.AxisRef{r}).Next)
+				a.add(a.s.slice(at, d, []ir.AxisRef{r}).Next)
 			}
 		}
 	}
@@ -43,14 +43,14 @@ func (a *allReshards) moves(at Layout, do func(Move)) {
 	for d := range at {
 		for _, r := range a.atoms {
 			if !at.Uses(r) && a.s.divides(at, d, r) {
-				do(a.s.cut(at, d, []ir.AxisRef{r}))
+				do(a.s.slice(at, d, []ir.AxisRef{r}))
 			}
 		}
 		for k := 1; k <= len(at[d]); k++ {
-			do(a.s.join(at, d, k))
+			do(a.s.gather(at, d, k))
 			for to := range at {
 				if to != d && a.s.divides(at, to, at[d][len(at[d])-k:]...) {
-					do(a.s.exchange(at, d, to, k))
+					do(a.s.allToAll(at, d, to, k))
 				}
 			}
 		}
@@ -61,7 +61,7 @@ func (a *allReshards) moves(at Layout, do func(Move)) {
 			same = same && a.s.Mesh.RefsSize(next[d]) == a.s.Mesh.RefsSize(at[d])
 		}
 		if same {
-			do(Move{Kind: PlaceMove, Next: next})
+			do(Move{Kind: Permute, Next: next})
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (a *allReshards) joinedAxes(at Layout) Layout {
 	return out
 }
 
-// Between any two layouts of small meshes, also with parts of axes and in any
+// Between any two layouts of small meshes, also with sub-axes and in any
 // order, no sequence of moves brings fewer bytes than the plan; where axes have
 // different primes, hardly any.
 func TestReshardSearch(t *testing.T) {

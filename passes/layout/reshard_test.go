@@ -13,25 +13,25 @@ import (
 func TestReshardMoves(t *testing.T) {
 	mesh := &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "x", Size: 2}, {Name: "y", Size: 2}, {Name: "z", Size: 4}}}
 	x, y, z := ir.Ax("x"), ir.Ax("y"), ir.Ax("z")
-	words := [...]string{CutMove: "cut", ExchangeMove: "exchange", PlaceMove: "place", JoinMove: "join"}
+	words := [...]string{Slice: "slice", AllToAll: "all-to-all", Permute: "permute", AllGather: "all-gather"}
 	for _, c := range []struct {
 		from, to Layout
 		want     string
 	}{
 		{Layout{{x}, nil}, Layout{{x}, nil}, ""},
-		{Layout{{x}, nil}, Layout{{x, y}, nil}, "cut"},
-		{Layout{{x}, nil}, Layout{nil, {x}}, "exchange"},
-		{Layout{{x, y}, nil}, Layout{nil, {x, y}}, "exchange"},
-		{Layout{{x, y}, nil}, Layout{{x}, {y}}, "exchange"},
-		{Layout{{x}, nil}, Layout{{y}, nil}, "place"},
-		{Layout{{x}, {y}}, Layout{{y}, {x}}, "place"},
-		{Layout{{x, y}, nil}, Layout{{y, x}, nil}, "place"},
-		{Layout{{x, y}, nil}, Layout{nil, nil}, "join"},
-		{Layout{{x}, nil}, Layout{{z}, nil}, "cut place"},
-		{Layout{{x, y}, nil}, Layout{{y}, nil}, "place join"},
-		{Layout{{x}, nil}, Layout{nil, {y}}, "cut join"},
-		{Layout{{{Name: "z", Pre: 1, Size: 2}}, nil}, Layout{{z}, nil}, "cut"},
-		{Layout{{z}, nil}, Layout{{{Name: "z", Pre: 1, Size: 2}}, {{Name: "z", Pre: 2, Size: 2}}}, "exchange"},
+		{Layout{{x}, nil}, Layout{{x, y}, nil}, "slice"},
+		{Layout{{x}, nil}, Layout{nil, {x}}, "all-to-all"},
+		{Layout{{x, y}, nil}, Layout{nil, {x, y}}, "all-to-all"},
+		{Layout{{x, y}, nil}, Layout{{x}, {y}}, "all-to-all"},
+		{Layout{{x}, nil}, Layout{{y}, nil}, "permute"},
+		{Layout{{x}, {y}}, Layout{{y}, {x}}, "permute"},
+		{Layout{{x, y}, nil}, Layout{{y, x}, nil}, "permute"},
+		{Layout{{x, y}, nil}, Layout{nil, nil}, "all-gather"},
+		{Layout{{x}, nil}, Layout{{z}, nil}, "slice permute"},
+		{Layout{{x, y}, nil}, Layout{{y}, nil}, "permute all-gather"},
+		{Layout{{x}, nil}, Layout{nil, {y}}, "slice all-gather"},
+		{Layout{{{Name: "z", Pre: 1, Size: 2}}, nil}, Layout{{z}, nil}, "slice"},
+		{Layout{{z}, nil}, Layout{{{Name: "z", Pre: 1, Size: 2}}, {{Name: "z", Pre: 2, Size: 2}}}, "all-to-all"},
 	} {
 		rs := Resharder{Mesh: mesh, Plans: make(map[string]*ReshardPlan)}
 		var got []string
@@ -45,7 +45,7 @@ func TestReshardMoves(t *testing.T) {
 }
 
 // Between any two layouts there is a way, and never one that costs more than
-// to join everything and cut it again.
+// to gather everything and slice it again.
 func TestReshardAny(t *testing.T) {
 	mesh := &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "x", Size: 2}, {Name: "y", Size: 4}, {Name: "z", Size: 3}}}
 	r := rand.New(rand.NewPCG(1, 1))
@@ -70,9 +70,9 @@ func TestReshardAny(t *testing.T) {
 				end[d] = mesh.JoinAxes(nil, axes)
 			}
 		}
-		s := PlanSearch{Mesh: mesh, t: typ, goal: to}
-		if whole := s.viaWhole(from); fmt.Sprint(end) != fmt.Sprint(to) || plan.Bytes > whole.Bytes {
-			t.Fatalf("%v to %v ends at %v with %d bytes, by way of the whole it takes %d", from, to, end, plan.Bytes, whole.Bytes)
+		s := planSearch{Mesh: mesh, t: typ, goal: to}
+		if replicated := s.viaReplicated(from); fmt.Sprint(end) != fmt.Sprint(to) || plan.Bytes > replicated.Bytes {
+			t.Fatalf("%v to %v ends at %v with %d bytes, by way of the replicated tensor it takes %d", from, to, end, plan.Bytes, replicated.Bytes)
 		}
 	}
 }

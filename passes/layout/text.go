@@ -38,7 +38,7 @@ func ShardedDims(s *ir.Sharding) []ShardedDim {
 	return out
 }
 
-// RulesText says which rules of the source cut dims, each rule once: "; batch
+// RulesText says which rules of the source shard dims, each rule once: "; batch
 // is sharded along data=2 by the rule at model.pp:12:3". It is empty where no rule
 // is known.
 func RulesText(mesh *ir.Mesh, dims ...ShardedDim) string {

@@ -4,20 +4,21 @@ import (
 	"ppc/ir"
 )
 
-// What a sum over axes means. Of the program of all devices, sdy.all_reduce and
+// What a sum over axes means. In the global program sdy.all_reduce and
 // sdy.reduce_scatter are the identity, as ir/eval has it: their operand is a
-// value, and what the devices have is parts of it that add up to it, or all of
-// it. They add up parts, where an op or a sharding has made parts, and leave
-// alone what every device has whole: copies are never added up. What a parameter
-// holds is not known here, so one that is summed along axes is a sum along them
-// (see [SummedParams]). The largest or smallest of copies is the copy.
+// value, of which the devices have partial sums that add up to it, or each all
+// of it. Partial sums, where an op or a sharding has made them, are added up;
+// what every device has all of is left alone: copies are never added up. What a
+// parameter holds is not known here, so one that is summed along axes is
+// unreduced along them (see [SummedParams]). The maximum or minimum of copies is
+// the copy.
 //
-// A value with unreduced axes is what the devices along them have, combined.
-// The partitioner takes them as a permission: where partial results come up
-// along such axes they are left as they are until somebody needs the value.
-// What flows in or out of the program, and what an explicit collective
-// combines, is partial in fact.
+// A value with unreduced axes is what the devices along them have, combined. On
+// a constraint they are a permission: where partial results come up along such
+// axes they are not combined until the value is needed. What flows in or out of
+// the program, and what an explicit collective combines, is unreduced in fact.
 
+// UnreducedOf are the axes that s leaves unreduced.
 func UnreducedOf(s *ir.Sharding) []ir.AxisRef {
 	if s == nil {
 		return nil
@@ -33,14 +34,22 @@ func CombinerOf(s *ir.Sharding) ir.Kind {
 	return map[string]ir.Kind{"": ir.Add, "max": ir.Maximum, "min": ir.Minimum}[s.ReducedBy]
 }
 
+// CombinerName is how a sharding spells that k combines what it leaves unreduced.
+func CombinerName(k ir.Kind) string {
+	return map[ir.Kind]string{ir.Maximum: "max", ir.Minimum: "min"}[k]
+}
+
+// ReductionAxes are the axes along which op, an explicit collective, combines.
 func ReductionAxes(op *ir.Op) []ir.AxisRef {
 	return append(op.AxisRefs("reduction_axes"), op.AxisRefs("reduce_scatter_axes")...)
 }
 
+// Reducers are the ops by which an explicit collective may combine, in the order
+// of its attribute reduction_op.
+var Reducers = []ir.Kind{ir.Add, ir.Maximum, ir.Minimum}
+
 // ReductionOf is the op by which an explicit collective combines.
-func ReductionOf(op *ir.Op) ir.Kind {
-	return []ir.Kind{ir.Add, ir.Maximum, ir.Minimum}[op.Int("reduction_op")]
-}
+func ReductionOf(op *ir.Op) ir.Kind { return Reducers[op.Int("reduction_op")] }
 
 // SummedParams makes the parameters of f that explicit collectives add up, one
 // after the other, unreduced along their axes.

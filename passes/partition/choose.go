@@ -4,598 +4,439 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 	"ppc/passes/layout"
+	"ppc/passes/pass"
 )
 
-// An assignment is how an op is computed: along which axes its factors are
-// cut, and how its operands and results lie for that.
-type assignment struct {
-	rule     *ir.Factors // nil: everything is whole
-	factors  [][]ir.AxisRef
-	operands []layout.Layout
-	results  []layout.Layout
-	combined bool // what partial says has been done
-
-	halos []windowHalo // by which windows get at what they need
-	moved int          // the bytes of these
-
-	left []ir.AxisRef // along which the results stay partial
-	by   ir.Kind      // how these are to be combined
-}
-
-// partial are the axes along which each device has a part of every sum.
-func (a *assignment) partial() []ir.AxisRef {
-	var axes []ir.AxisRef
-	for k, f := range a.factors {
-		if a.rule.Types[k] == ir.Reduction && !a.combined {
-			axes = append(axes, f...)
-		}
-	}
-	return axes
-}
-
-// computeWeight is how many elements of its index space an op computes in the
-// time that a byte takes between devices, about.
-const computeWeight = 512
-
-// choose returns the cheapest way to compute op that it finds, where its
-// results are to lie as want says. It tries to compute as each of the results
-// and operands lies, with axes that the others have in addition, with the axes
-// of what must be whole in another dimension, and not cut at all; of the best it
-// tries whether less cut is better, and, as long as something moves, whether an
-// axis is better elsewhere, where another result or operand has it. What counts
-// is first the bytes that move and then the elements that are computed.
+// Choose decides with which layouts every op is computed, and writes that into
+// the program: the sharding of each value is the layout that its op computes
+// it with, an sdy.reshard stands where an op needs another, and what is a sum
+// over sharded axes is unreduced until a reshard reduces it. After it every op
+// can be computed shard by shard, but for the halos of its windows.
 //
-// A sum is taken where its terms are: along a reduced factor that all operands
-// are cut alike, each device adds what it has, even if it costs more than to
-// gather them. It keeps the work divided as the user did. In a product another
-// factor may be cut along the same axes instead where that divides the work as
-// well and the memory better: the result is larger than the operands.
-func (p *partitioner) choose(op *ir.Op, want []layout.Layout) *assignment {
-	rule := partsRule(op)
-	single := slices.ContainsFunc(op.Results, func(v *ir.Value) bool { _, ok := layout.OnOneDevice(p.m, v.Sharding); return ok })
-	if rule == nil || single {
-		a := new(assignment)
-		for _, v := range op.Operands {
-			a.operands = append(a.operands, p.wholeLayout(v))
-		}
-		for _, v := range op.Results {
-			a.results = append(a.results, p.wholeLayout(v))
-		}
-		return a
+// An op with a sharding rule is computed with the axes that [chooser.assign]
+// finds cheapest for its factors. A value keeps the copies resharded from it, so
+// that no reshard is done twice in one block. Constants and what is computed
+// from them are computed where they are used, with the layout of the use. A
+// slice, pad or concatenation along a sharded dimension waits until its result
+// is used, see [chooser.defersMove].
+//
+// It warns of every value that it gathers although the program wants it sharded
+// before and after.
+func Choose(c *pass.Context, m *ir.Module) error {
+	p, err := programOf(m)
+	if err != nil || p.f == nil {
+		return err
 	}
-	wishes := p.wishes(op, want, rule)
-	for _, w := range wishes {
-		if moved := p.elsewhere(op, rule, w); moved != nil {
-			wishes = append(wishes, moved)
-		}
+	if err := p.check(); err != nil {
+		return err
 	}
-	terms, stay := p.termWish(op, rule)
-	p.freeUpdates(op, want, terms, stay)
-	must := p.keepWish(op, rule, terms, stay)
-	wishes = slices.Insert(wishes, 0, terms)
-	if agreed := p.agreed(op, rule); agreed != nil {
-		wishes = slices.Insert(wishes, 0, agreed)
-		for k, axes := range agreed {
-			stay[k] = stay[k] || len(axes) > 0
-		}
-	}
-	s := &choice{p: p, op: op, want: want, rule: rule, cost: -1}
-	for i := range wishes {
-		s.try(p.merge(op, rule, wishes, i, stay))
-	}
-	s.try(p.merge(op, rule, wishes, len(wishes), stay))
-	if op.Kind == ir.DotGeneral && slices.Contains(stay, true) && !must {
-		s.limit = s.best
-		for i := range wishes {
-			s.try(p.merge(op, rule, wishes, i, make([]bool, len(stay))))
-		}
-		if s.best == s.limit {
-			s.limit = nil
-		}
-	}
-	for better := true; better; {
-		better = false
-		for k, axes := range s.best.factors {
-			if len(axes) > 0 && !stay[k] {
-				less := slices.Clone(s.best.factors)
-				less[k] = nil
-				better = s.try(less) || better
-			}
-		}
-		better = s.exchange(wishes, stay) || better
-	}
-	return s.best
+	p.splitMoves()
+	body := learn(c, p)
+	p.f.Body = body
+	p.f.Renumber()
+	return nil
 }
 
-// A choice is the cheapest assignment found so far.
-type choice struct {
-	p    *partitioner
-	op   *ir.Op
-	want []layout.Layout
-	rule *ir.Factors
-	best *assignment
-	cost int
+// A chooser is the state of one walk over the program, which builds it anew
+// and does not change it. The values of the given program are told from those
+// of the new one by where they come from: copies is indexed by the IDs of the
+// former and holds the latter.
+type chooser struct {
+	*given
+	warn    func(*pass.Error) // may be nil
+	known   lessons           // of earlier walks
+	learned lessons           // for later ones
+	summed  [][]ir.AxisRef    // by ID: along which axes the result of a loop is unreduced
 
-	tried []*assignment // none is better than the best
-	moved [][]movedTo   // by operand: what has been asked
-	limit *assignment   // nil: none; others must compute no more, and take less memory
+	home *ir.Block // of the given program, whose ops are walked
+	user *ir.Op    // that is being walked
+	body *ir.Block // of the new program
+
+	copies [][]valueCopy // by ID: the layouts in which the value is at hand, its first copy first
+	trail  []ir.ID       // whose copies have grown, to undo that at the end of a region
+
+	build     ir.Builder // where ops go
+	resharder layout.Resharder
 }
 
-// try reports whether factors make a cheaper assignment than the best, which
-// it then is.
-func (s *choice) try(factors [][]ir.AxisRef) bool {
-	for _, t := range s.tried {
-		if layout.Layout(t.factors).Equal(factors) {
-			return false
-		}
-	}
-	a := s.p.assign(s.op, s.rule, factors)
-	if s.limit != nil && !s.divides(a) {
-		return false
-	}
-	s.tried = append(s.tried, a)
-	c := s.costOf(a)
-	if s.best != nil && c >= s.cost {
-		return false
-	}
-	s.best, s.cost = a, c
-	return true
+// A valueCopy is a value of the new program that is one of the given program,
+// in some layout. Where it is unreduced along axes, the value is what the
+// devices along them have, combined by an op.
+type valueCopy struct {
+	at        layout.Layout
+	v         *ir.Value
+	unreduced []ir.AxisRef
+	by        ir.Kind
 }
 
-// exchange reports whether it has found something cheaper than the best by
-// cutting one factor as a wish says, and along its axes no other. Factors that
-// stay keep theirs.
-func (s *choice) exchange(wishes [][][]ir.AxisRef, stay []bool) bool {
-	better := false
-	for _, w := range wishes {
-		for k, axes := range w {
-			for n := range axes {
-				if s.cost < computeWeight+s.p.work(s.best) { // nothing moves
-					return better
-				}
-				if with := s.with(k, axes[:n+1], stay); with != nil {
-					better = s.try(with) || better
-				}
-			}
-		}
-	}
-	return better
+// A given is the given program and what the walks ask of it.
+type given struct {
+	*program
+	values   int             // how many IDs its values have
+	free     []bool          // by ID: any device can compute any shard by itself
+	combined [][]combining   // by ID: how explicit collectives combine the value
+	deferred [][]ir.AxisRef  // by ID: along which axes the value may stay unreduced
+	merged   [][]ir.AxisRef  // by ID: along which axes it stays unreduced until it is added to another
+	moves    []int           // by ID: see [program.movesOf]
+	layouts  []layout.Layout // by ID: that its sharding states
+	rules    map[*ir.Op]*ir.Factors
+	plans    map[string]*layout.ReshardPlan
 }
 
-// With are the factors of the best, but factor k cut along axes; nil if that
-// changes nothing or cannot be.
-func (s *choice) with(k int, axes []ir.AxisRef, stay []bool) [][]ir.AxisRef {
-	now := s.best.factors[k]
-	if stay[k] || len(now) >= len(axes) && slices.Equal(now[:len(axes)], axes) ||
-		cutSize(s.op, s.rule, k)%s.p.mesh.RefsSize(axes) != 0 || !s.p.mayCutAlong(s.op, s.rule, k, axes) {
-		return nil
+func newGiven(p *program) *given {
+	f := p.f
+	g := &given{
+		program: p, values: f.NumIDs(), free: layout.FreeValues(f, true), combined: combiningsOf(f), deferred: deferredAxes(f), moves: p.movesOf(),
+		layouts: make([]layout.Layout, f.NumIDs()), rules: make(map[*ir.Op]*ir.Factors), plans: make(map[string]*layout.ReshardPlan),
 	}
-	out := slices.Clone(s.best.factors)
-	for j, others := range out {
-		left := slices.DeleteFunc(slices.Clone(others), func(r ir.AxisRef) bool { return layout.Layout{axes}.Uses(r) })
-		if stay[j] && len(left) < len(others) {
-			return nil
-		}
-		out[j] = left
-	}
-	out[k] = axes
-	return out
+	g.merged = g.mergedAxes(f)
+	return g
 }
 
-// divides reports whether a divides the work as well as the limit does, and the
-// memory better.
-func (s *choice) divides(a *assignment) bool {
-	p := s.p
-	return p.work(a) <= p.work(s.limit) && p.room(s.op, a) < p.room(s.op, s.limit)
-}
-
-func (p *partitioner) wholeLayout(v *ir.Value) layout.Layout {
-	if !v.Type.IsTensor() {
-		return nil
+// layoutOf is the layout that the sharding of v, of the given program, states.
+func (g *given) layoutOf(v *ir.Value) layout.Layout {
+	if at := g.layouts[v.ID]; at != nil || !v.Type.IsTensor() {
+		return at
 	}
-	return make(layout.Layout, v.Type.Rank())
-}
-
-// wishes are the axes of each factor as the results and then the operands
-// have them.
-func (p *partitioner) wishes(op *ir.Op, want []layout.Layout, rule *ir.Factors) [][][]ir.AxisRef {
-	var out [][][]ir.AxisRef
-	for i, at := range want {
-		out = append(out, p.wish(at, rule.Results[i], rule))
-	}
-	for i, v := range op.Operands {
-		if v.Type.IsTensor() && !p.free[v.ID] {
-			out = append(out, p.wish(p.layoutOf(v), rule.Operands[i], rule))
-		}
-	}
-	return out
-}
-
-// wish is the axes of each factor as a tensor has them that lies as at says.
-func (p *partitioner) wish(at layout.Layout, dims [][]int, rule *ir.Factors) [][]ir.AxisRef {
-	factors := make([]layout.FactorAxes, len(rule.Sizes))
-	for d, ks := range dims {
-		layout.ProjectDim(p.mesh, at[d], ks, rule.Sizes, factors)
-	}
-	axes := make([][]ir.AxisRef, len(factors))
-	for k := range factors {
-		axes[k] = factors[k].Axes
-	}
-	return axes
-}
-
-// freeUpdates lets a scatter have its updates elsewhere than where they are,
-// where they and its result are cut along one axis: either the updates move or
-// what each device made of its own for all others' parts of the result.
-func (p *partitioner) freeUpdates(op *ir.Op, want []layout.Layout, terms [][]ir.AxisRef, stay []bool) {
-	if op.Kind != ir.Scatter {
-		return
-	}
-	for k, axes := range terms {
-		if slices.ContainsFunc(axes, want[0].Uses) {
-			stay[k] = false
-		}
-	}
-}
-
-// elsewhere is wish with the axes of factors along which op cannot be cut moved
-// to others, those of the most parts first; nil where there are none, or no
-// place for them.
-func (p *partitioner) elsewhere(op *ir.Op, rule *ir.Factors, wish [][]ir.AxisRef) [][]ir.AxisRef {
-	out, some := slices.Clone(wish), false
-	for k, axes := range wish {
-		if len(axes) == 0 || p.mayCutAlong(op, rule, k, axes) {
-			continue
-		}
-		out[k] = nil
-		for _, r := range axes {
-			best, parts := -1, 0
-			for j, t := range rule.Types {
-				n := rule.Sizes[j] / p.mesh.RefsSize(out[j])
-				if t == ir.PassThrough && n%p.mesh.RefSize(r) == 0 && n > parts && !layout.Layout(out).Uses(r) {
-					best, parts = j, n
-				}
-			}
-			if best >= 0 {
-				out[best], some = append(slices.Clone(out[best]), r), true
-			}
-		}
-	}
-	if !some {
-		return nil
-	}
-	return out
-}
-
-// termWish are the axes of the reduced factors that all operands are cut
-// alike, and which factors these are.
-func (p *partitioner) termWish(op *ir.Op, rule *ir.Factors) (axes [][]ir.AxisRef, stay []bool) {
-	axes, stay = make([][]ir.AxisRef, len(rule.Sizes)), make([]bool, len(rule.Sizes))
-	if own := ir.FactorsOf(op); own != nil { // not those that are reduced where that moves less
-		for k, t := range own.Types {
-			stay[k] = t == ir.Reduction
-		}
-	}
-	for i, v := range op.Operands {
-		if !v.Type.IsTensor() || p.free[v.ID] {
-			continue
-		}
-		wish := p.wish(p.layoutOf(v), rule.Operands[i], rule)
-		for _, k := range slices.Concat(rule.Operands[i]...) {
-			switch {
-			case axes[k] == nil:
-				axes[k] = wish[k]
-			case !slices.Equal(axes[k], wish[k]):
-				stay[k] = false
-			}
-			stay[k] = stay[k] && len(wish[k]) > 0
-		}
-	}
-	for k := range axes {
-		if !stay[k] {
-			axes[k] = nil
-		}
-	}
-	return axes, stay
-}
-
-// agreed is how the contracted factors are cut of which all operands have the
-// same parts; nil if there are none.
-func (p *partitioner) agreed(op *ir.Op, rule *ir.Factors) [][]ir.AxisRef {
-	if op.Kind != ir.DotGeneral {
-		return nil
-	}
-	l := p.wish(p.layoutOf(op.Operands[0]), rule.Operands[0], rule)
-	r := p.wish(p.layoutOf(op.Operands[1]), rule.Operands[1], rule)
-	out := make([][]ir.AxisRef, len(rule.Sizes))
-	some := false
-	for k, t := range rule.Types {
-		if t == ir.Reduction && len(l[k]) > 0 && slices.Equal(l[k], r[k]) {
-			out[k], some = l[k], true
-		}
-	}
-	if !some {
-		return nil
-	}
-	return out
-}
-
-// merge fulfils wish first, and of the others what does not contradict it;
-// none where there is no such wish. Before that it fulfils, of factors that
-// stay, the first one.
-func (p *partitioner) merge(op *ir.Op, rule *ir.Factors, wishes [][][]ir.AxisRef, first int, stay []bool) [][]ir.AxisRef {
-	out := make([][]ir.AxisRef, len(rule.Sizes))
-	add := func(wish [][]ir.AxisRef, which func(k int) bool) {
-		for k, axes := range wish {
-			n := len(out[k])
-			if !which(k) || len(axes) <= n || !slices.Equal(axes[:n], out[k]) {
-				continue
-			}
-			for _, r := range axes[n:] {
-				more := append(slices.Clone(out[k]), r)
-				if layout.Layout(out).Uses(r) || cutSize(op, rule, k)%p.mesh.RefsSize(more) != 0 || !p.mayCutAlong(op, rule, k, more) {
-					break
-				}
-				out[k] = more
-			}
-		}
-	}
-	if len(wishes) > 0 {
-		add(wishes[0], func(k int) bool { return stay[k] })
-	}
-	if first == len(wishes) {
-		return out
-	}
-	all := func(int) bool { return true }
-	add(wishes[first], all)
-	for i, w := range wishes {
-		if i != first {
-			add(w, all)
-		}
-	}
-	return out
-}
-
-// mayCut reports whether op can be computed on parts of a factor of type t.
-func mayCut(op *ir.Op, t ir.FactorType) bool {
-	return t == ir.PassThrough || t == ir.Reduction || t == ir.Permutation && (op.Kind == ir.Reverse || windowRowOf(op) != nil)
-}
-
-// mayCutAlong is mayCut for factor k, which is to be cut along axes.
-func (p *partitioner) mayCutAlong(op *ir.Op, rule *ir.Factors, k int, axes []ir.AxisRef) bool {
-	if may := partRowOf(op.Kind).may; may != nil {
-		return may(p, op, rule, k, axes)
-	}
-	return mayCut(op, rule.Types[k]) && cutSize(op, rule, k) > 0
-}
-
-// cutSize is the size that the axes have to divide along which factor k of op
-// is cut: of windows, how many there are.
-func cutSize(op *ir.Op, rule *ir.Factors, k int) int {
-	if rule.Types[k] == ir.Permutation {
-		for d, ks := range rule.Results[0] {
-			if slices.Contains(ks, k) {
-				return op.Results[0].Type.Shape[d]
-			}
-		}
-	}
-	return rule.Sizes[k]
-}
-
-// assign is the assignment with the given factors, less what would cut some
-// dimension in strides: a factor is cut only if what is major to it in every
-// dimension is cut completely.
-func (p *partitioner) assign(op *ir.Op, rule *ir.Factors, factors [][]ir.AxisRef) *assignment {
-	notBoth(op, rule, factors)
-	sides := slices.Concat(rule.Operands, rule.Results)
-	for again := true; again; {
-		again = false
-		for _, dims := range sides {
-			for _, ks := range dims {
-				complete := true
-				for _, k := range ks {
-					if !complete && len(factors[k]) > 0 {
-						factors[k], again = nil, true
-					}
-					complete = complete && p.mesh.RefsSize(factors[k]) == rule.Sizes[k]
-				}
-			}
-		}
-	}
-	a := &assignment{rule: rule, factors: factors}
-	for _, dims := range rule.Operands {
-		a.operands = append(a.operands, p.joined(factors, dims))
-	}
-	for _, dims := range rule.Results {
-		a.results = append(a.results, p.joined(factors, dims))
-	}
-	if place := partRowOf(op.Kind).place; place != nil {
-		place(p, op, a)
-	}
-	return a
-}
-
-// joined is the layout of a tensor with the given dimensions.
-func (p *partitioner) joined(factors [][]ir.AxisRef, dims [][]int) layout.Layout {
-	at := make(layout.Layout, len(dims))
-	for d, ks := range dims {
-		for _, k := range ks {
-			at[d] = p.mesh.JoinAxes(at[d], factors[k])
-		}
-	}
+	at := g.program.layoutOf(v)
+	g.layouts[v.ID] = at
 	return at
 }
 
-// A movedTo is how many bytes have to be moved for a value to have a layout.
-type movedTo struct {
-	at    layout.Layout
-	bytes int
+// factorsOf is the sharding rule of op, of the given program.
+func (g *given) factorsOf(op *ir.Op) *ir.Factors {
+	rule, ok := g.rules[op]
+	if !ok {
+		rule = ir.FactorsOf(op)
+		g.rules[op] = rule
+	}
+	return rule
 }
 
-// operandMoved is p.moved for operand i, which is computed once for each layout:
-// many assignments differ in what they do with one operand only, and nothing is
-// made while they are compared.
-func (s *choice) operandMoved(i int, at layout.Layout) int {
-	if s.moved == nil {
-		s.moved = make([][]movedTo, len(s.op.Operands))
+func newChooser(g *given) *chooser {
+	return &chooser{
+		given: g, copies: make([][]valueCopy, g.values), summed: make([][]ir.AxisRef, g.values),
+		resharder: layout.Resharder{Mesh: g.mesh, Plans: g.plans},
 	}
-	for _, m := range s.moved[i] {
-		if m.at.Equal(at) {
-			return m.bytes
-		}
-	}
-	n := s.p.moved(s.op.Operands[i], at)
-	s.moved[i] = append(s.moved[i], movedTo{at, n})
-	return n
 }
 
-// costOf is what computing the op as a says, and bringing its results to where they
-// are wanted, costs in bytes moved and elements computed.
-func (s *choice) costOf(a *assignment) int {
-	p, op, want := s.p, s.op, s.want
-	bytes := a.moved
-	for i := range op.Operands {
-		bytes += s.operandMoved(i, a.operands[i])
+// run walks the program.
+func (p *chooser) run() {
+	p.body = new(ir.Block)
+	p.build = ir.Builder{Func: p.f, Block: p.body}
+	for _, v := range p.f.Params() {
+		a := p.f.NewArg(p.body, v.Type, v.Name)
+		a.Attrs, a.Sharding = v.Attrs, p.ofMesh(v.Sharding)
+		p.defineUnreduced(v, valueCopy{p.layoutOf(v), a, layout.UnreducedOf(v.Sharding), layout.CombinerOf(v.Sharding)})
 	}
-	axes := a.partial()
-	for i, v := range op.Results {
-		if !v.Type.IsTensor() {
-			continue
-		}
-		at := a.results[i]
-		if _, rest := p.kept(v, axes, combinerFor(op)); len(rest) > 0 {
-			var moved int
-			at, moved = p.combineCost(v.Type, at, want[i], rest)
-			bytes += moved
-		}
-		bytes += p.resharder.Plan(v.Type, at, want[i]).Bytes
+	p.home = p.f.Body
+	p.ops(p.f.Body)
+	ret := p.f.Return()
+	p.user = ret
+	out := make([]*ir.Value, len(ret.Operands))
+	for i, v := range ret.Operands {
+		s := p.f.Results[i].Sharding
+		out[i] = p.getUnreduced(v, p.layout(s, v.Type), s)
 	}
-	return bytes*computeWeight + p.work(a)
+	p.build.Origin = ret.Origin
+	p.build.Emit(ir.FuncReturn, out, ret.Attrs, nil, nil)
 }
 
-// work is how many elements of the index space a device computes.
-func (p *partitioner) work(a *assignment) int {
-	n := 1
-	for k, size := range a.rule.Sizes {
-		n *= max(size/p.mesh.RefsSize(a.factors[k]), 1)
+// ofMesh is s, of the mesh that all shardings are of.
+func (p *program) ofMesh(s *ir.Sharding) *ir.Sharding {
+	if s == nil || p.meshless || s.Mesh == p.mesh.Name {
+		return s
 	}
-	return n
-}
-
-// room is what the operands take, and the results before they are combined.
-func (p *partitioner) room(op *ir.Op, a *assignment) int {
-	bytes := 0
-	for i, v := range op.Operands {
-		if v.Type.IsTensor() && !p.free[v.ID] {
-			bytes += layout.LayoutBytes(p.mesh, v.Type, a.operands[i])
-		}
+	if _, ok := layout.OnOneDevice(p.m, s); ok {
+		return s
 	}
-	for i, v := range op.Results {
-		if v.Type.IsTensor() {
-			bytes += layout.LayoutBytes(p.mesh, v.Type, a.results[i])
-		}
-	}
-	return bytes
-}
-
-// combinerFor is the op that combines what devices have of the sums of op.
-func combinerFor(op *ir.Op) ir.Kind {
-	if op.Kind == ir.Reduce || op.Kind == ir.Scatter {
-		return ir.CombinerOf(op.Regions[0])
-	}
-	return ir.Add
-}
-
-// moved is how many bytes have to be moved for v to lie as at says.
-func (p *partitioner) moved(v *ir.Value, at layout.Layout) int {
-	if !v.Type.IsTensor() || p.free[v.ID] || p.takenAnyway(v, at) {
-		return 0
-	}
-	from := p.layoutOf(v)
-	if len(p.copies[v.ID]) > 0 {
-		from = p.nearest(v, at).at
-	}
-	n := p.resharder.Plan(v.Type, from, at).Bytes
-	if n > 0 && len(p.copies[v.ID]) > 0 {
-		if a, fewer := p.again(v, at, n); a != nil {
-			return fewer
-		}
-	}
-	return n
-}
-
-// A scattering is what reduce_scatter can do for a tensor of partial sums: the
-// axes that its dimensions get, and those over which all_reduce is left.
-type scattering struct {
-	dims []dimAxes
-	rest []ir.AxisRef
-}
-
-// A dimAxes is axes that a dimension gets.
-type dimAxes struct {
-	dim  int
-	axes []ir.AxisRef
-}
-
-// scatter finds which of the axes of partial sums, lying as at says, are
-// wanted next in some dimension.
-func (p *partitioner) scatter(at, want layout.Layout, axes []ir.AxisRef) scattering {
-	has, to := (&layout.PlanSearch{Mesh: p.mesh}).Atoms(append(at.Clone(), axes), want)
-	var s scattering
-	s.rest = has[len(at)]
-	for d := range at {
-		n := len(has[d])
-		if n >= len(to[d]) || layout.SamePrefix(has[d], to[d]) < n {
-			continue
-		}
-		k := n
-		for k < len(to[d]) && slices.Contains(s.rest, to[d][k]) {
-			s.rest = slices.DeleteFunc(s.rest, func(r ir.AxisRef) bool { return r == to[d][k] })
-			k++
-		}
-		if k > n {
-			s.dims = append(s.dims, dimAxes{d, p.mesh.JoinAxes(nil, to[d][n:k])})
-		}
-	}
+	s = s.Clone()
+	s.Mesh = p.mesh.Name
 	return s
 }
 
-func (p *partitioner) combineCost(t *ir.Type, at, want layout.Layout, axes []ir.AxisRef) (layout.Layout, int) {
-	s := p.scatter(at, want, axes)
-	at = at.Clone()
-	bytes := 0
-	for _, d := range s.dims {
-		n := layout.LayoutBytes(p.mesh, t, at)
-		bytes += n - n/p.mesh.RefsSize(d.axes)
-		at[d.dim] = p.mesh.JoinAxes(at[d.dim], d.axes)
-	}
-	if len(s.rest) > 0 {
-		n := layout.LayoutBytes(p.mesh, t, at)
-		bytes += 2 * (n - n/p.mesh.RefsSize(s.rest))
-	}
-	return at, bytes
+// define notes that the value v of the given program is local, with a layout.
+func (p *chooser) define(v *ir.Value, at layout.Layout, local *ir.Value) {
+	p.defineUnreduced(v, valueCopy{at: at, v: local})
 }
 
-// Combine adds up, or combines by k, what the devices along axes have of a
-// tensor of type t that lies as at says: by reduce_scatter where want has axes
-// next, by all_reduce along the others. It returns how the result lies.
-func (p *partitioner) combine(k ir.Kind, v *ir.Value, t *ir.Type, at, want layout.Layout, axes []ir.AxisRef) (*ir.Value, layout.Layout) {
-	if k == ir.Add && t.Elem == ir.I1 {
-		k = ir.Or
+// defineUnreduced is define for a copy that may be unreduced.
+func (p *chooser) defineUnreduced(v *ir.Value, c valueCopy) {
+	if c.v.Name == "" {
+		c.v.Name = v.Name
 	}
-	name := v.Name
-	s := p.scatter(at, want, axes)
-	at = at.Clone()
-	for _, d := range s.dims {
-		at[d.dim] = p.mesh.JoinAxes(at[d.dim], d.axes)
-		v = p.collective(ir.ReduceScatter, v, p.local(t, at), d.axes, p.build.Combiner(k, t.Elem),
-			ir.AttrsOf(ir.NamedAttr{Name: "scatter_dimension", Attr: ir.I64Attr(d.dim)}))
-		v.Name = name
+	p.copies[v.ID] = append(p.copies[v.ID], c)
+	p.trail = append(p.trail, v.ID)
+}
+
+// get returns v in the given layout: a copy that is at hand, or one resharded
+// from the copy from which the fewest bytes move.
+func (p *chooser) get(v *ir.Value, at layout.Layout) *ir.Value {
+	p.learnCopy(v, at)
+	for _, c := range p.copies[v.ID] {
+		if len(c.unreduced) == 0 && c.at.Equal(at) {
+			return c.v
+		}
 	}
-	if len(s.rest) > 0 {
-		v = p.collective(ir.AllReduce, v, v.Type, p.sortedAxes(s.rest), p.build.Combiner(k, t.Elem), nil)
-		v.Name = name
+	c := p.make(v, at)
+	p.define(v, at, c)
+	return c
+}
+
+func (p *chooser) make(v *ir.Value, at layout.Layout) *ir.Value {
+	switch {
+	case p.free[v.ID]:
+		return p.makeFree(v, at)
+	case len(p.copies[v.ID]) == 0:
+		return p.makeMoved(v, at)
 	}
-	return v, at
+	if a, _ := p.recomputation(v, at, p.bytesFrom(v, at)); a != nil {
+		return p.recompute(v, a)
+	}
+	best := p.nearest(v, at)
+	p.warnThroughReplicated(v, best.at, at)
+	return p.reshard(best, at, nil)
+}
+
+// reshard makes of a copy one with the given layout that is unreduced along
+// no axes but left; the others are reduced.
+func (p *chooser) reshard(c valueCopy, at layout.Layout, left []ir.AxisRef) *ir.Value {
+	if c.at.Equal(at) && len(left) == len(c.unreduced) {
+		return c.v
+	}
+	s := p.sharding(at, left, c.by)
+	v := p.build.Emit(ir.Reshard, []*ir.Value{c.v}, ir.AttrsOf(ir.NamedAttr{Name: "sharding", Attr: s}), nil, []*ir.Type{c.v.Type}).Result()
+	v.Name, v.Sharding = c.v.Name, s
+	return v
+}
+
+// reduce reduces c along axes, and leaves the others unreduced. The result is
+// scattered where the layout want has some of axes next.
+func (p *chooser) reduce(c valueCopy, want layout.Layout, axes []ir.AxisRef) valueCopy {
+	if len(axes) == 0 {
+		return c
+	}
+	at, _ := p.combineCost(c.v.Type, c.at, want, axes)
+	left := p.outside(c.unreduced, axes)
+	return valueCopy{at, p.reshard(c, at, left), left, c.by}
+}
+
+// nearest is the copy of v from which the layout is reached with the fewest
+// bytes.
+func (p *chooser) nearest(v *ir.Value, at layout.Layout) valueCopy {
+	copies := p.copies[v.ID]
+	best, bytes := copies[0], -1
+	for _, c := range copies {
+		if n := p.bytesOf(c, v.Type, at); bytes < 0 || n < bytes {
+			best, bytes = c, n
+		}
+	}
+	return best
+}
+
+// bytesFrom is how many bytes a device receives for v to get a layout, from the
+// nearest of its copies.
+func (p *chooser) bytesFrom(v *ir.Value, at layout.Layout) int {
+	return p.bytesOf(p.nearest(v, at), v.Type, at)
+}
+
+// bytesOf is how many bytes a device receives for the copy c of a value of type
+// t to be reduced and to get a layout.
+func (p *chooser) bytesOf(c valueCopy, t *ir.Type, at layout.Layout) int {
+	from, n := c.at, 0
+	if len(c.unreduced) > 0 {
+		from, n = p.combineCost(t, from, at, c.unreduced)
+	}
+	return n + p.resharder.Plan(t, from, at).Bytes
+}
+
+// inRegion runs do with a new block to build in, and forgets the copies made
+// there.
+func (p *chooser) inRegion(do func()) *ir.Block {
+	outer, trail := p.build.Block, len(p.trail)
+	b := new(ir.Block)
+	p.build.Block = b
+	do()
+	p.build.Block = outer
+	for _, id := range p.trail[trail:] {
+		p.copies[id] = p.copies[id][:len(p.copies[id])-1]
+	}
+	p.trail = p.trail[:trail]
+	return b
+}
+
+// ops walks the ops of b but for its terminator.
+func (p *chooser) ops(b *ir.Block) {
+	for _, op := range b.Ops[:len(b.Ops)-1] {
+		p.build.Origin, p.user = op.Origin, op
+		if control := controlOf(op.Kind); control != nil {
+			control(p, op)
+			continue
+		}
+		if len(op.Results) == 1 && p.free[op.Result().ID] || p.defersMove(op) || p.opDeferred(op) || p.opMerged(op) {
+			continue
+		}
+		p.op(op)
+	}
+}
+
+// op computes an op by its sharding rule; one without a rule has replicated
+// operands and results.
+func (p *chooser) op(op *ir.Op) {
+	want := make([]layout.Layout, len(op.Results))
+	for i, v := range op.Results {
+		want[i] = p.layoutOf(v)
+	}
+	a := p.choose(op, want)
+	operands := make([]*ir.Value, len(op.Operands))
+	for i, v := range op.Operands {
+		p.warnReplicated(op, a, i)
+		operands[i] = p.get(v, a.operands[i])
+	}
+	p.build.Origin = op.Origin
+	for i, c := range p.emit(op, a, operands) {
+		v := op.Results[i]
+		_, rest := p.kept(v, c.unreduced, c.by)
+		p.defineUnreduced(v, p.reduce(c, want[i], rest))
+	}
+	p.settle(op)
+}
+
+// settle gives the results of op the layouts of their shardings, where they
+// are computed: what is computed outside of a loop is not resharded inside.
+func (p *chooser) settle(op *ir.Op) {
+	for _, v := range op.Results {
+		if n := len(p.copies[v.ID]); v.Type.IsTensor() && n > 0 && len(p.copies[v.ID][n-1].unreduced) == 0 {
+			p.get(v, p.layoutOf(v))
+		}
+	}
+}
+
+// emit emits op with operands of the layouts that a says, and returns its
+// results as they are computed.
+func (p *chooser) emit(op *ir.Op, a *assignment, in []*ir.Value) []valueCopy {
+	if axes := a.partial(); len(axes) > 0 {
+		switch op.Kind {
+		case ir.Reduce:
+			return p.emitReduce(op, a, in, axes)
+		case ir.Scatter:
+			return p.emitScatter(op, a, in, axes)
+		}
+	}
+	return p.emitOp(op, a, in, ir.Add)
+}
+
+// emitOp emits op. Its results are unreduced along the axes of reduced factors,
+// to be combined by k.
+func (p *chooser) emitOp(op *ir.Op, a *assignment, in []*ir.Value, k ir.Kind) []valueCopy {
+	regions := p.copyRegions(op)
+	n := &ir.Op{Kind: op.Kind, Spelling: op.Spelling, Operands: in, Attrs: op.Attrs, Regions: regions, Origin: p.build.Origin}
+	axes := a.partial()
+	out := make([]valueCopy, len(op.Results))
+	for i, v := range op.Results {
+		r := p.f.NewValue(v.Type, v.Name)
+		r.Def, r.Index = n, i
+		_, single := p.onOneDevice(v)
+		switch {
+		case single:
+			r.Sharding = v.Sharding
+		case v.Type.IsTensor():
+			r.Sharding = p.sharding(a.results[i], axes, k)
+		}
+		n.Results = append(n.Results, r)
+		out[i] = valueCopy{a.results[i], r, axes, k}
+	}
+	p.build.Block.Ops = append(p.build.Block.Ops, n)
+	return out
+}
+
+// copyRegions copies regions that combine scalars, such as that of a reduction.
+func (p *chooser) copyRegions(op *ir.Op) []*ir.Block {
+	if len(op.Regions) == 0 {
+		return nil
+	}
+	sub := make(map[*ir.Value]*ir.Value)
+	for _, v := range op.Captures() {
+		sub[v] = p.get(v, p.replicated(v))
+	}
+	var out []*ir.Block
+	for _, r := range op.Regions {
+		out = append(out, p.f.CopyBlock(r, sub))
+	}
+	return out
+}
+
+// unreducible reports whether a value may be unreduced that k combines.
+func unreducible(k ir.Kind) bool { return k == ir.Add || k == ir.Maximum || k == ir.Minimum }
+
+// emitReduce emits a reduction along sharded axes. The initial value is combined
+// with the result, once, unless it changes nothing. What only an all-gather can
+// combine, or a combiner that no sharding can name, is reduced at once.
+func (p *chooser) emitReduce(op *ir.Op, a *assignment, in []*ir.Value, axes []ir.AxisRef) []valueCopy {
+	k := ir.CombinerOf(op.Regions[0])
+	a.reduced = k == ir.Invalid
+	if a.reduced {
+		return p.emitOp(op, a, in, ir.Invalid)
+	}
+	init, once := in[1], facts.IsNeutral(k, op.Operands[1]) || isIdempotent(k)
+	if !once {
+		neutral := p.build.Const(facts.Neutral(k, op.Result().Type.Elem))
+		neutral.Sharding = p.sharding(layout.Layout{}, nil, k)
+		in = []*ir.Value{in[0], neutral}
+	}
+	return p.emitCombined(op, a, in, k, func(at layout.Layout) *ir.Value {
+		if once {
+			return nil
+		}
+		v := p.build.Broadcast(init, op.Result().Type.Shape)
+		v.Sharding = p.sharding(at, nil, k)
+		return v
+	})
+}
+
+// emitScatter emits a scatter of updates that are sharded: each device scatters
+// its own into neutral values, and the operand is combined with the result,
+// unless it is neutral itself.
+func (p *chooser) emitScatter(op *ir.Op, a *assignment, in []*ir.Value, axes []ir.AxisRef) []valueCopy {
+	k := ir.CombinerOf(op.Regions[0])
+	in = slices.Clone(in)
+	in[0] = p.neutral(op.Result().Type, a.operands[0], k)
+	return p.emitCombined(op, a, in, k, func(at layout.Layout) *ir.Value {
+		if x := op.Operands[0]; !facts.IsNeutral(k, x) {
+			return p.get(x, at)
+		}
+		return nil
+	})
+}
+
+// neutral is the tensor of a layout that changes nothing when k combines it.
+func (p *chooser) neutral(t *ir.Type, at layout.Layout, k ir.Kind) *ir.Value {
+	c := p.build.Const(facts.Neutral(k, t.Elem))
+	c.Sharding = p.sharding(layout.Layout{}, nil, k)
+	v := p.build.Broadcast(c, t.Shape)
+	v.Sharding = p.sharding(at, nil, k)
+	return v
+}
+
+// emitCombined emits op, whose results are partial, reduces them, and combines
+// that with more, once, unless that is nil.
+func (p *chooser) emitCombined(op *ir.Op, a *assignment, in []*ir.Value, k ir.Kind, more func(at layout.Layout) *ir.Value) []valueCopy {
+	r := op.Result()
+	left, rest := p.kept(r, a.partial(), k)
+	var c valueCopy
+	if unreducible(k) {
+		c = p.reduce(p.emitOp(op, a, in, k)[0], p.layoutOf(r), rest)
+	} else {
+		a.results[0], _ = p.combineCost(r.Type, a.results[0], p.layoutOf(r), rest)
+		a.reduced = true
+		c = p.emitOp(op, a, in, k)[0]
+	}
+	if x := more(c.at); x != nil {
+		v := p.build.Binary(k, p.onFirst(x, c.at, left, k), c.v)
+		v.Name, v.Sharding = c.v.Name, c.v.Sharding
+		c.v = v
+	}
+	return []valueCopy{c}
 }

@@ -5,55 +5,54 @@ import (
 	"slices"
 
 	"ppc/ir"
-	"ppc/ir/facts"
 	"ppc/passes/layout"
 )
 
-// A cutIndex is a component of an index vector that runs along a dimension
-// which is cut: whole is its size, part that of this device's, and window the
-// elements that are taken at an index. A window of several may reach over the
-// ends of the part, which gets room for one on either side; base is where the
-// part with its rooms begins.
-type cutIndex struct {
+// A shardedIndex is a component of an index vector that runs along a sharded
+// dimension: size is that of the dimension, shard that of this device's, and
+// window the elements that are taken at an index. A window of several may reach
+// over the ends of the shard, which is padded by one window on either side; base
+// is where the padded shard begins.
+type shardedIndex struct {
 	component, dim      int
-	whole, part, window int
+	size, shard, window int
 	base                *ir.Value
 }
 
-// room is what the part gets on either side.
-func (c cutIndex) room() int {
+// padding is what the shard gets on either side.
+func (c shardedIndex) padding() int {
 	if c.window == 1 {
 		return 0
 	}
 	return c.window
 }
 
-// cutIndices finds the components of the indices that run along dimensions
-// which are cut; window says how many elements are taken there.
-func (p *partitioner) cutIndices(startIndexMap []int, t *ir.Type, at layout.Layout, window func(d int) int) []cutIndex {
-	var out []cutIndex
+// shardedIndices finds the components of the indices that run along sharded
+// dimensions; window says how many elements are taken there.
+func (p *localizer) shardedIndices(startIndexMap []int, t *ir.Type, at layout.Layout, window func(d int) int) []shardedIndex {
+	var out []shardedIndex
 	for component, d := range startIndexMap {
 		if len(at[d]) == 0 {
 			continue
 		}
-		c := cutIndex{component: component, dim: d, whole: t.Shape[d], part: t.Shape[d] / p.mesh.RefsSize(at[d]), window: window(d)}
-		c.base = addInt(&p.build, p.offset(at[d], c.part), -c.room())
+		c := shardedIndex{component: component, dim: d, size: t.Shape[d], shard: t.Shape[d] / p.mesh.RefsSize(at[d]), window: window(d)}
+		c.base = addInt(&p.build, p.offset(at[d], c.shard), -c.padding())
 		out = append(out, c)
 	}
 	return out
 }
 
-// roomy is x, a part, with the rooms of cuts.
-func (p *partitioner) roomy(x *ir.Value, cuts []cutIndex) *ir.Value {
-	for _, c := range cuts {
-		x = p.padded(x, c.dim, c.room(), c.room(), nil)
+// roomFor is x, a shard, with the padding of each of sharded.
+func (p *localizer) roomFor(x *ir.Value, sharded []shardedIndex) *ir.Value {
+	for _, c := range sharded {
+		x = p.padded(x, c.dim, c.padding(), c.padding(), nil)
 	}
 	return x
 }
 
-// perComponent spreads one number for each component of the index vectors over
-// the indices; vector is their index_vector_dim.
-func (p *partitioner) perComponent(indices *ir.Value, vector, components int, v func(component int) *ir.Value) *ir.Value {
+// perComponent broadcasts one number for each component of the index vectors to
+// the shape of the indices; vector is their index_vector_dim.
+func (p *localizer) perComponent(indices *ir.Value, vector, components int, v func(component int) *ir.Value) *ir.Value {
 	b := &p.build
 	if vector == indices.Type.Rank() {
 		return b.Broadcast(v(0), indices.Type.Shape)
@@ -65,12 +64,12 @@ func (p *partitioner) perComponent(indices *ir.Value, vector, components int, v 
 	return b.Broadcast(b.Concat(0, rows...), indices.Type.Shape, vector)
 }
 
-// localIndices subtracts from the indices where this device's part begins, with
-// its room.
-func (p *partitioner) localIndices(indices *ir.Value, vector, components int, cuts []cutIndex) *ir.Value {
+// localIndices subtracts from the indices where this device's padded shard
+// begins.
+func (p *localizer) localIndices(indices *ir.Value, vector, components int, sharded []shardedIndex) *ir.Value {
 	elem := indices.Type.Elem
 	return p.build.Sub(indices, p.perComponent(indices, vector, components, func(i int) *ir.Value {
-		for _, c := range cuts {
+		for _, c := range sharded {
 			if c.component == i {
 				return p.build.Convert(c.base, elem)
 			}
@@ -79,11 +78,12 @@ func (p *partitioner) localIndices(indices *ir.Value, vector, components int, cu
 	}))
 }
 
-// limits is for each component the number that of says for the cut ones.
-func (p *partitioner) limits(indices *ir.Value, vector, components int, cuts []cutIndex, other float64, of func(cutIndex) int) *ir.Value {
+// limits is for each component the number that of says for the sharded ones, and
+// other for the rest.
+func (p *localizer) limits(indices *ir.Value, vector, components int, sharded []shardedIndex, other float64, of func(shardedIndex) int) *ir.Value {
 	return p.perComponent(indices, vector, components, func(i int) *ir.Value {
 		v := other
-		for _, c := range cuts {
+		for _, c := range sharded {
 			if c.component == i {
 				v = float64(of(c))
 			}
@@ -92,9 +92,9 @@ func (p *partitioner) limits(indices *ir.Value, vector, components int, cuts []c
 	})
 }
 
-// windowsSummed: a window of several elements along a cut dimension is the sum
-// of what each device has of it, and zeros.
-func windowsSummed(op *ir.Op, rule *ir.Factors) {
+// windowsReduced: a window of several elements along a sharded dimension is the
+// sum of what each device has of it, and zeros.
+func windowsReduced(op *ir.Op, rule *ir.Factors) {
 	g, sizes := op.Attrs.Get("dimension_numbers").(ir.GatherDims), op.Ints("slice_sizes")
 	for _, d := range g.StartIndexMap {
 		if 1 < sizes[d] && sizes[d] < op.Operands[0].Type.Shape[d] {
@@ -103,12 +103,12 @@ func windowsSummed(op *ir.Op, rule *ir.Factors) {
 	}
 }
 
-// emitGather: from a dimension that is cut where one element is taken, the
-// device that has the element takes it and the others take zero; the sum is
-// the element. Where a window is taken, that is so for each of its elements:
-// what is outside of the part is zero, and a window that is outside altogether
-// is moved into the room.
-func (p *partitioner) emitGather(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+// emitGather: from a sharded dimension where one element is taken, the device that
+// has the element takes it and the others take zero; the sum is the element.
+// Where a window is taken, that is so for each of its elements: what is outside
+// of the shard is zero, and a window that is outside altogether is moved into the
+// padding.
+func (p *localizer) emitGather(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
 	g := op.Attrs.Get("dimension_numbers").(ir.GatherDims)
 	t := op.Operands[0].Type
 	sizes := slices.Clone(op.Ints("slice_sizes"))
@@ -123,20 +123,20 @@ func (p *partitioner) emitGather(op *ir.Op, a *assignment, in []*ir.Value) []*ir
 			partly[d] = nil
 		}
 	}
-	cuts := p.cutIndices(g.StartIndexMap, t, partly, func(d int) int { return sizes[d] })
+	sharded := p.shardedIndices(g.StartIndexMap, t, partly, func(d int) int { return sizes[d] })
 	attrs := With(op.Attrs, "slice_sizes", ir.Ints(sizes))
-	if len(cuts) == 0 {
+	if len(sharded) == 0 {
 		return p.emitAs(op, a, in, attrs)
 	}
 	b := &p.build
 	vector, n := g.IndexVectorDim, len(g.StartIndexMap)
 	indices := b.Convert(in[1], signedIndex(in[1].Type.Elem))
 	indices = b.Emit(ir.Clamp, []*ir.Value{
-		p.limits(indices, vector, n, cuts, math.MinInt32, func(cutIndex) int { return 0 }), indices,
-		p.limits(indices, vector, n, cuts, math.MaxInt32, func(c cutIndex) int { return c.whole - c.window })}, nil, nil, nil).Result()
-	indices = p.localIndices(indices, vector, n, cuts)
-	mine := p.onParts(indices, vector, n, cuts)
-	v := p.emitAs(op, a, []*ir.Value{p.roomy(in[0], cuts), indices}, attrs)[0]
+		p.limits(indices, vector, n, sharded, math.MinInt32, func(shardedIndex) int { return 0 }), indices,
+		p.limits(indices, vector, n, sharded, math.MaxInt32, func(c shardedIndex) int { return c.size - c.window })}, nil, nil, nil).Result()
+	indices = p.localIndices(indices, vector, n, sharded)
+	mine := p.onShard(indices, vector, n, sharded)
+	v := p.emitAs(op, a, []*ir.Value{p.roomFor(in[0], sharded), indices}, attrs)[0]
 	if mine == nil {
 		return []*ir.Value{v}
 	}
@@ -150,29 +150,29 @@ func (p *partitioner) emitGather(op *ir.Op, a *assignment, in []*ir.Value) []*ir
 	return []*ir.Value{r.Named(op.Result().Name)}
 }
 
-// onParts tells the indices at which this device has the one element that is
-// taken along cut dimensions; nil where none is taken alone.
-func (p *partitioner) onParts(indices *ir.Value, vector, components int, cuts []cutIndex) *ir.Value {
+// onShard tells the indices at which this device has the one element that is
+// taken along sharded dimensions; nil where none is taken alone.
+func (p *localizer) onShard(indices *ir.Value, vector, components int, sharded []shardedIndex) *ir.Value {
 	b := &p.build
-	single := slices.DeleteFunc(slices.Clone(cuts), func(c cutIndex) bool { return c.window > 1 })
+	single := slices.DeleteFunc(slices.Clone(sharded), func(c shardedIndex) bool { return c.window > 1 })
 	if len(single) == 0 {
 		return nil
 	}
-	limit := func(other float64, of func(cutIndex) int) *ir.Value {
+	limit := func(other float64, of func(shardedIndex) int) *ir.Value {
 		return p.limits(indices, vector, components, single, other, of)
 	}
 	mine := b.Binary(ir.And,
-		b.Compare("GE", indices, limit(math.MinInt32, func(cutIndex) int { return 0 })),
-		b.Compare("LE", indices, limit(math.MaxInt32, func(c cutIndex) int { return c.part - 1 })))
+		b.Compare("GE", indices, limit(math.MinInt32, func(shardedIndex) int { return 0 })),
+		b.Compare("LE", indices, limit(math.MaxInt32, func(c shardedIndex) int { return c.shard - 1 })))
 	if vector < indices.Type.Rank() {
 		mine = b.Reduce(ir.And, mine, b.Const(ir.Ints64(ir.Tensor(ir.I1), 1)), vector)
 	}
 	return mine
 }
 
-// windowsCut: along a dimension in which a scatter has windows of several
-// elements, each device takes what falls into its part.
-func windowsCut(op *ir.Op, rule *ir.Factors) {
+// windowsSharded: along a dimension in which a scatter has windows of several
+// elements, each device takes what falls into its shard.
+func windowsSharded(op *ir.Op, rule *ir.Factors) {
 	g := op.Attrs.Get("scatter_dimension_numbers").(ir.ScatterDims)
 	for _, d := range g.ScatterDimsToOperandDims {
 		if !slices.Contains(g.InsertedWindowDims, d) {
@@ -181,59 +181,36 @@ func windowsCut(op *ir.Op, rule *ir.Factors) {
 	}
 }
 
-// emitScatter: where the updates are cut, each device scatters its own into
-// neutral values, and the operand joins the combined result, unless it is
-// neutral itself.
-func (p *partitioner) emitScatter(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
-	axes := a.partial()
-	if len(axes) == 0 {
-		return p.scatterParts(op, a, in)
-	}
-	a.combined = true
-	k, t := ir.CombinerOf(op.Regions[0]), op.Result().Type
-	in = slices.Clone(in)
-	in[0] = p.build.Broadcast(p.build.Const(facts.Neutral(k, t.Elem)), in[0].Type.Shape)
-	part := p.scatterParts(op, a, in)[0]
-	left, rest := p.kept(op.Result(), axes, k)
-	v, at := p.combine(k, part, t, a.results[0], p.layoutOf(op.Result()), rest)
-	a.results[0], a.left, a.by = at, left, k
-	if x := op.Operands[0]; !facts.IsNeutral(k, x) {
-		v = p.build.Binary(k, p.onFirst(p.get(x, at), left, k), v)
-	}
-	v.Name = part.Name
-	return []*ir.Value{v}
-}
-
-// scatterParts scatters the updates into parts. Along a dimension that is cut,
-// what is outside of this device's part falls away, as anything that is
-// outside does; a window that reaches over its end has room there. A window that
-// is cut with what it is scattered into does not move along that dimension.
-func (p *partitioner) scatterParts(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+// emitScatter scatters the updates into shards. Along a sharded dimension, what is
+// outside of this device's shard is dropped, as anything is that is outside; a
+// window that reaches over its end has padding there. A window that is sharded as
+// what it is scattered into does not move along that dimension.
+func (p *localizer) emitScatter(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
 	g, n := op.Attrs.Get("scatter_dimension_numbers").(ir.ScatterDims), len(op.Results)
-	window := scatterWindow(op)
+	window, dims := scatterWindow(op)
 	moved := a.operands[0].Clone()
-	for d, ks := range a.rule.Operands[0] {
-		if slices.ContainsFunc(a.rule.Operands[n+1], func(theirs []int) bool { return slices.Equal(theirs, ks) }) {
+	for d := range moved {
+		if dims[d] >= 0 && len(a.operands[n+1][dims[d]]) > 0 || slices.Contains(g.InputBatchingDims, d) {
 			moved[d] = nil
 		}
 	}
-	cuts := p.cutIndices(g.ScatterDimsToOperandDims, op.Operands[0].Type, moved, func(d int) int { return window[d] })
-	if len(cuts) == 0 {
+	sharded := p.shardedIndices(g.ScatterDimsToOperandDims, op.Operands[0].Type, moved, func(d int) int { return window[d] })
+	if len(sharded) == 0 {
 		return p.emitAs(op, a, in, op.Attrs)
 	}
 	in = slices.Clone(in)
 	indices := p.build.Convert(in[n], signedIndex(in[n].Type.Elem))
-	in[n] = p.localIndices(indices, g.IndexVectorDim, len(g.ScatterDimsToOperandDims), cuts)
-	types := p.partTypes(op, a)
+	in[n] = p.localIndices(indices, g.IndexVectorDim, len(g.ScatterDimsToOperandDims), sharded)
+	types := p.shardTypes(op, a)
 	for i, t := range types {
-		in[i] = p.roomy(in[i], cuts)
+		in[i] = p.roomFor(in[i], sharded)
 		types[i] = t.WithShape(in[i].Type.Shape...)
 	}
 	out := slices.Clone(p.emitTyped(op, in, op.Attrs, types))
 	for i, v := range out {
-		for _, c := range cuts {
-			if c.room() > 0 {
-				out[i] = p.build.SliceDim(out[i], c.dim, c.room(), c.room()+c.part)
+		for _, c := range sharded {
+			if c.padding() > 0 {
+				out[i] = p.build.SliceDim(out[i], c.dim, c.padding(), c.padding()+c.shard)
 			}
 		}
 		out[i].Name = v.Name
@@ -241,17 +218,29 @@ func (p *partitioner) scatterParts(op *ir.Op, a *assignment, in []*ir.Value) []*
 	return out
 }
 
+// windowOfUpdates reports whether dimension d of operand i of a scatter is one of
+// its windows: where these are unsharded, each device takes what falls into its
+// shard, also of a window that does not move.
+func windowOfUpdates(op *ir.Op, i, d int) bool {
+	_, dims := scatterWindow(op)
+	return i == len(op.Results)+1 && slices.Contains(dims, d)
+}
+
 // scatterWindow is the size of the windows of op in each dimension of what it
-// scatters into.
-func scatterWindow(op *ir.Op) []int {
+// scatters into, and which dimension of the updates that is; -1 where there is
+// none.
+func scatterWindow(op *ir.Op) (sizes, dims []int) {
 	g := op.Attrs.Get("scatter_dimension_numbers").(ir.ScatterDims)
 	updates := op.Operands[len(op.Results)+1].Type
-	sizes, next := make([]int, op.Results[0].Type.Rank()), 0
-	for d := range sizes {
-		if sizes[d] = 1; !slices.Contains(g.InsertedWindowDims, d) && !slices.Contains(g.InputBatchingDims, d) {
-			sizes[d] = updates.Shape[g.UpdateWindowDims[next]]
-			next++
+	next := 0
+	for d := range op.Results[0].Type.Rank() {
+		if slices.Contains(g.InsertedWindowDims, d) || slices.Contains(g.InputBatchingDims, d) {
+			sizes, dims = append(sizes, 1), append(dims, -1)
+			continue
 		}
+		dim := g.UpdateWindowDims[next]
+		sizes, dims = append(sizes, updates.Shape[dim]), append(dims, dim)
+		next++
 	}
-	return sizes
+	return sizes, dims
 }

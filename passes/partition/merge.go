@@ -7,11 +7,11 @@ import (
 	"ppc/passes/layout"
 )
 
-// mergedAxes are, by ID, the axes along which values of f stay partial until
-// they are added to others that are partial alike: the devices combine the sum
+// mergedAxes are, by ID, the axes along which values of f stay unreduced until
+// they are added to others that are unreduced alike: the devices reduce the sum
 // once, and not each of its terms. A value whose one use leads to such an
-// addition is needed nowhere else, so that nothing is combined twice for it.
-func (p *partitioner) mergedAxes(f *ir.Func) [][]ir.AxisRef {
+// addition is needed nowhere else, so that nothing is reduced twice for it.
+func (p *given) mergedAxes(f *ir.Func) [][]ir.AxisRef {
 	uses := make([]int, f.NumIDs())
 	var ops []*ir.Op
 	f.Body.Walk(func(op *ir.Op) {
@@ -33,7 +33,7 @@ func (p *partitioner) mergedAxes(f *ir.Func) [][]ir.AxisRef {
 			if x := op.Operands[0].ID; slices.Equal(comesUp[x], *axes) && uses[x] == 1 {
 				merged[x] = *axes
 			}
-		case handsOn(op):
+		case passesOn(op):
 			if x := op.Operands[0].ID; uses[x] == 1 {
 				*axes = comesUp[x]
 			}
@@ -45,42 +45,42 @@ func (p *partitioner) mergedAxes(f *ir.Func) [][]ir.AxisRef {
 		}
 	}
 	for _, op := range slices.Backward(ops) {
-		if handsOn(op) {
+		if passesOn(op) {
 			merged[op.Operands[0].ID] = append(merged[op.Operands[0].ID], merged[op.Result().ID]...)
 		}
 	}
 	return merged
 }
 
-// handsOn reports whether op is between a partial value and its addition to
-// another, element by element.
-func handsOn(op *ir.Op) bool {
+// passesOn reports whether op may be between an unreduced value and its
+// addition to another: its result is unreduced as its operand is.
+func passesOn(op *ir.Op) bool {
 	return op.Kind == ir.Transpose || op.Kind == ir.Negate || op.Kind == ir.Convert && op.Operands[0].Type.Elem.IsFloat()
 }
 
-// sumAxes are the axes along which op, computed as its operands lie, leaves a
-// part of every sum to each device.
-func (p *partitioner) sumAxes(op *ir.Op) []ir.AxisRef {
-	rule := ir.FactorsOf(op)
+// sumAxes are the axes along which the result of op is partial if it is computed
+// in the layouts of its operands.
+func (p *given) sumAxes(op *ir.Op) []ir.AxisRef {
+	rule := p.factorsOf(op)
 	if rule == nil {
 		return nil
 	}
-	terms, stay := p.termWish(op, rule)
-	p.freeUpdates(op, []layout.Layout{p.layoutOf(op.Result())}, terms, stay)
+	contracted, fixed := p.contracted(op, rule)
+	unfixUpdates(op, []layout.Layout{p.layoutOf(op.Result())}, contracted, fixed)
 	var axes []ir.AxisRef
-	for k, t := range terms {
-		if stay[k] {
+	for k, t := range contracted {
+		if fixed[k] {
 			axes = append(axes, t...)
 		}
 	}
 	return p.sortedAxes(axes)
 }
 
-// opMerged partitions an addition of values that are partial alike, or what
-// stands before it; it reports whether op is such.
-func (p *partitioner) opMerged(op *ir.Op) bool {
-	if handsOn(op) {
-		return p.isMerged(op.Result()) && p.handOn(op)
+// opMerged computes an addition of values that are unreduced alike, or an op
+// between such a value and its addition; it reports whether op is one.
+func (p *chooser) opMerged(op *ir.Op) bool {
+	if passesOn(op) {
+		return p.isMerged(op.Result()) && p.passOn(op)
 	}
 	if op.Kind == ir.Scatter && len(op.Results) == 1 {
 		return p.scatterMerged(op)
@@ -88,56 +88,55 @@ func (p *partitioner) opMerged(op *ir.Op) bool {
 	if len(op.Operands) == 0 || !p.isMerged(op.Operands[0]) {
 		return false
 	}
-	first := p.partialCopy(op.Operands[0])
-	second := p.partialCopy(op.Operands[1])
-	if first == nil || second == nil || !first.at.Equal(second.at) || !slices.Equal(first.partial, second.partial) {
+	first := p.unreducedCopy(op.Operands[0])
+	second := p.unreducedCopy(op.Operands[1])
+	if first == nil || second == nil || !first.at.Equal(second.at) || !slices.Equal(first.unreduced, second.unreduced) {
 		return false
 	}
 	p.build.Origin = op.Origin
-	v := p.build.Emit(op.Kind, []*ir.Value{first.v, second.v}, op.Attrs, nil, []*ir.Type{first.v.Type}).Result()
-	p.defineMerged(op, valueCopy{at: first.at, v: v, partial: first.partial})
+	p.defineMerged(op, p.emitUnreduced(op, []*ir.Value{first.v, second.v}, *first))
 	return true
 }
 
-// defineMerged notes the parts c of op's result, and combines them unless they
-// are to be added to others again.
-func (p *partitioner) defineMerged(op *ir.Op, c valueCopy) {
+// emitUnreduced emits op with a result as c is.
+func (p *chooser) emitUnreduced(op *ir.Op, in []*ir.Value, c valueCopy) valueCopy {
+	v := p.build.Emit(op.Kind, in, op.Attrs, p.copyRegions(op), []*ir.Type{op.Result().Type}).Result()
+	v.Name, v.Sharding = op.Result().Name, p.sharding(c.at, c.unreduced, ir.Add)
+	return valueCopy{c.at, v, c.unreduced, ir.Add}
+}
+
+// defineMerged notes that c is op's result, reduced unless it is to be added to
+// other unreduced values again.
+func (p *chooser) defineMerged(op *ir.Op, c valueCopy) {
 	r := op.Result()
-	left, rest := p.kept(r, c.partial, ir.Add)
-	if len(rest) > 0 {
-		c.v, c.at = p.combine(ir.Add, c.v, r.Type, c.at, p.layoutOf(r), rest)
-	}
-	p.definePartial(r, c.at, c.v, left, ir.Add)
+	_, rest := p.kept(r, c.unreduced, ir.Add)
+	p.defineUnreduced(r, p.reduce(c, p.layoutOf(r), rest))
 	p.settle(op)
 }
 
-// scatterMerged adds each device's updates to its part of a sum.
-func (p *partitioner) scatterMerged(op *ir.Op) bool {
-	c := p.partialCopy(op.Operands[0])
+// scatterMerged scatters each device's updates into its partial sum.
+func (p *chooser) scatterMerged(op *ir.Op) bool {
+	c := p.unreducedCopy(op.Operands[0])
 	if c == nil || ir.CombinerOf(op.Regions[0]) != ir.Add {
 		return false
 	}
 	a := p.choose(op, []layout.Layout{p.layoutOf(op.Result())})
-	if !c.at.Equal(a.operands[0]) || !slices.Equal(c.partial, p.sortedAxes(a.partial())) {
+	if !c.at.Equal(a.operands[0]) || !slices.Equal(c.unreduced, p.sortedAxes(a.partial())) {
 		return false
 	}
 	indices, updates := p.get(op.Operands[1], a.operands[1]), p.get(op.Operands[2], a.operands[2])
 	p.build.Origin = op.Origin
-	v := p.scatterParts(op, a, []*ir.Value{c.v, indices, updates})[0]
-	p.defineMerged(op, valueCopy{at: a.results[0], v: v, partial: c.partial})
+	p.defineMerged(op, p.emitUnreduced(op, []*ir.Value{c.v, indices, updates}, valueCopy{at: a.results[0], unreduced: c.unreduced}))
 	return true
 }
 
-// isMerged reports whether v stays partial; what the partitioner makes itself
-// does not.
-func (p *partitioner) isMerged(v *ir.Value) bool {
-	return int(v.ID) < len(p.merged) && len(p.merged[v.ID]) > 0
-}
+// isMerged reports whether v stays unreduced until it is added.
+func (p *chooser) isMerged(v *ir.Value) bool { return len(p.merged[v.ID]) > 0 }
 
-// handOn computes the parts of op's result from those of its operand, if that
-// is partial.
-func (p *partitioner) handOn(op *ir.Op) bool {
-	c := p.partialCopy(op.Operands[0])
+// passOn computes op's result from an unreduced copy of its operand, if there is
+// one.
+func (p *chooser) passOn(op *ir.Op) bool {
+	c := p.unreducedCopy(op.Operands[0])
 	if c == nil {
 		return false
 	}
@@ -148,16 +147,14 @@ func (p *partitioner) handOn(op *ir.Op) bool {
 			at[d] = c.at[from]
 		}
 	}
-	r := op.Result()
 	p.build.Origin = op.Origin
-	v := p.build.Emit(op.Kind, []*ir.Value{c.v}, op.Attrs, nil, []*ir.Type{p.local(r.Type, at)}).Result()
-	p.definePartial(r, at, v, c.partial, ir.Add)
+	p.defineUnreduced(op.Result(), p.emitUnreduced(op, []*ir.Value{c.v}, valueCopy{at: at, unreduced: c.unreduced}))
 	return true
 }
 
-// partialCopy is the copy of v that is to be added up, nil if there is none.
-func (p *partitioner) partialCopy(v *ir.Value) *valueCopy {
-	i := slices.IndexFunc(p.copies[v.ID], func(c valueCopy) bool { return c.by == ir.Add && len(c.partial) > 0 })
+// unreducedCopy is the copy of v that is to be added up, nil if there is none.
+func (p *chooser) unreducedCopy(v *ir.Value) *valueCopy {
+	i := slices.IndexFunc(p.copies[v.ID], func(c valueCopy) bool { return c.by == ir.Add && len(c.unreduced) > 0 })
 	if i < 0 {
 		return nil
 	}

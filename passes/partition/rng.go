@@ -8,11 +8,12 @@ import (
 )
 
 // Random bits follow from a key and a counter, so a device that knows where the
-// counters of its part begin makes that part alone: the bits are those that the
-// whole has there. The state after them is counted on, on every device.
+// counters of its shard begin makes that shard alone: the bits are those that the
+// global tensor has there. Every device counts the state on to what it is after
+// all of them.
 
-// randomFactors is the rule of a rng_bit_generator: any part of the bits that
-// follows on another can be made alone.
+// randomFactors is the rule of a rng_bit_generator: it can be sharded along any
+// dimension of the bits whose shards are contiguous.
 func randomFactors(op *ir.Op) *ir.Factors {
 	f := &ir.Factors{Operands: [][][]int{make([][]int, 1)}, Results: [][][]int{make([][]int, 1), nil}}
 	for d, size := range op.Results[1].Type.Shape {
@@ -22,14 +23,14 @@ func randomFactors(op *ir.Op) *ir.Factors {
 	return f
 }
 
-// mayCutRandom: factor k is dimension k of the bits.
-func mayCutRandom(p *partitioner, op *ir.Op, _ *ir.Factors, k int, axes []ir.AxisRef) bool {
+// mayShardRandom: factor k is dimension k of the bits.
+func mayShardRandom(p *program, op *ir.Op, _ *ir.Factors, k int, axes []ir.AxisRef) bool {
 	t := op.Results[1].Type
 	return rng.Splits(op.Word("rng_algorithm"), t.Shape, t.Elem.Bits(), k, p.mesh.RefsSize(axes))
 }
 
-// emitRandom makes this device's part of the bits, and the state after all.
-func (p *partitioner) emitRandom(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+// emitRandom makes this device's shard of the bits, and the state after all.
+func (p *localizer) emitRandom(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
 	axes := slices.Concat(a.results[1]...) // of one dimension
 	if len(axes) == 0 {
 		return p.emitAs(op, a, in, op.Attrs)
@@ -50,7 +51,7 @@ func counters(b *ir.Builder, n int) *ir.Value { return b.Const(ir.Ints64(ir.Tens
 // what is carried from there. Of two numbers, the first is the key and the upper
 // half of the counter as well; the carry is lost then, unless a state with both
 // halves is wanted.
-func (p *partitioner) counted(state, by *ir.Value, both bool) *ir.Value {
+func (p *localizer) counted(state, by *ir.Value, both bool) *ir.Value {
 	b := &p.build
 	at := func(i int) *ir.Value { return b.SliceDim(state, 0, i, i+1) }
 	by = b.Reshape(by, 1)

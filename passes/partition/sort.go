@@ -7,11 +7,11 @@ import (
 	"ppc/passes/layout"
 )
 
-// A sort along the only dimension there is can be cut: each device sorts its
-// part, and then, as in a bitonic network whose wires are devices, two by two
-// exchange parts, sort both and keep the lower or the upper half. It takes
-// log n (log n + 1) / 2 exchanges where a gather receives n - 1 parts, which is
-// less from eight devices on; where neither is, a gather is one step.
+// A sort along the only dimension there is can be sharded: each device sorts its
+// shard, and then, as in a bitonic network whose wires are devices, two by two
+// exchange shards, sort both and keep the lower or the upper half. It takes
+// log n (log n + 1) / 2 exchanges where an all-gather receives n - 1 shards, which
+// is less from eight devices on; where neither is less, an all-gather is one step.
 
 // sortDim is the dimension along which op sorts.
 func sortDim(op *ir.Op) int {
@@ -22,8 +22,8 @@ func sortDim(op *ir.Op) int {
 	return d
 }
 
-// sortedAlone lets the one dimension that is sorted be cut, if all others have
-// size 1; else these are cut.
+// sortedAlone lets the one dimension that is sorted be sharded, if all others have
+// size 1; else those are.
 func sortedAlone(op *ir.Op, rule *ir.Factors) {
 	d, t := sortDim(op), op.Results[0].Type
 	if t.NumElements() != t.Shape[d] {
@@ -36,16 +36,16 @@ func sortedAlone(op *ir.Op, rule *ir.Factors) {
 	rule.Sizes[k], rule.Types[k] = t.Shape[d], ir.Permutation
 }
 
-func mayCutSort(p *partitioner, op *ir.Op, rule *ir.Factors, k int, axes []ir.AxisRef) bool {
+func mayShardSort(p *program, op *ir.Op, rule *ir.Factors, k int, axes []ir.AxisRef) bool {
 	if rule.Types[k] != ir.Permutation {
-		return mayCut(op, rule.Types[k])
+		return shardable(op, rule.Types[k])
 	}
 	n := p.mesh.RefsSize(axes)
 	return n&(n-1) == 0
 }
 
 // placeSort counts what a sort exchanges.
-func (p *partitioner) placeSort(op *ir.Op, a *assignment) {
+func (p *chooser) placeSort(op *ir.Op, a *assignment) {
 	d := sortDim(op)
 	n := p.mesh.RefsSize(a.results[0][d])
 	if n == 1 || a.rule.Types[a.rule.Results[0][d][0]] != ir.Permutation {
@@ -60,7 +60,7 @@ func (p *partitioner) placeSort(op *ir.Op, a *assignment) {
 	}
 	for size := 2; size <= n; size *= 2 {
 		for far := size / 2; far > 0; far /= 2 {
-			a.moved += bytes + 1 // a gather goes before exchanges that move the same
+			a.bytes += bytes + 1 // an all-gather is preferred to exchanges of as many bytes
 		}
 	}
 }
@@ -77,19 +77,19 @@ func tiesAlike(op *ir.Op) bool {
 	return direct && (!x.Type.Elem.IsFloat() || r.Ops[0].Word("compare_type") == "TOTALORDER")
 }
 
-// emitSort: of ties, those come first that stood first, so elements have their
+// emitSort: of ties, those come first that came first, so elements have their
 // places beside them where ties differ.
-func (p *partitioner) emitSort(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+func (p *localizer) emitSort(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
 	d := sortDim(op)
 	axes := a.results[0][d]
 	if len(axes) == 0 || a.rule.Types[a.rule.Results[0][d][0]] != ir.Permutation {
 		return p.emitAs(op, a, in, op.Attrs)
 	}
 	b, in := &p.build, slices.Clone(in)
-	s := sorter{p: p, op: op, d: d, part: in[0].Type.Shape[d], places: !tiesAlike(op)}
+	s := sorter{p: p, op: op, d: d, shard: in[0].Type.Shape[d], places: !tiesAlike(op)}
 	if s.places {
 		t := in[0].Type.WithElem(ir.I32)
-		in = append(in, b.Add(b.Iota(t, d), b.Broadcast(p.offset(axes, s.part), t.Shape)))
+		in = append(in, b.Add(b.Iota(t, d), b.Broadcast(p.offset(axes, s.shard), t.Shape)))
 	}
 	vs := s.sorted(in)
 	for size := 2; size <= p.mesh.RefsSize(axes); size *= 2 {
@@ -104,9 +104,9 @@ func (p *partitioner) emitSort(op *ir.Op, a *assignment, in []*ir.Value) []*ir.V
 	return out
 }
 
-// bit is the part of axes along which devices differ whose coordinates do in
+// bit is the sub-axis along which devices differ whose coordinates do in
 // the digit of weight far; nil where coordinates are less than that.
-func (p *partitioner) bit(axes []ir.AxisRef, far int) *ir.AxisRef {
+func (p *localizer) bit(axes []ir.AxisRef, far int) *ir.AxisRef {
 	for _, r := range slices.Backward(axes) {
 		pre, size := p.mesh.Span(r)
 		if far < size {
@@ -118,13 +118,13 @@ func (p *partitioner) bit(axes []ir.AxisRef, far int) *ir.AxisRef {
 	return nil
 }
 
-// A sorter sorts dimension d, of which each device has part elements, by the
+// A sorter sorts dimension d, of which each device has shard elements, by the
 // region of op, and by places, the last values, where they tie.
 type sorter struct {
-	p       *partitioner
-	op      *ir.Op
-	d, part int
-	places  bool
+	p        *localizer
+	op       *ir.Op
+	d, shard int
+	places   bool
 }
 
 // sorted is vs in order.
@@ -147,7 +147,7 @@ func (s *sorter) withPlaces() *ir.Block {
 	before := func(by int) *ir.Value { // args i^by for args i
 		sub := make(map[*ir.Value]*ir.Value)
 		for _, v := range s.op.Captures() {
-			sub[v] = s.p.get(v, s.p.wholeLayout(v))
+			sub[v] = s.p.value(v)
 		}
 		for i, v := range r.Args {
 			sub[v] = c.Args[i^by]
@@ -184,10 +184,10 @@ func (s *sorter) exchanged(vs []*ir.Value, size *ir.AxisRef, far ir.AxisRef) []*
 		mine := b.Broadcast(first, v.Type.Shape)
 		both[i] = b.Concat(s.d, b.Select(mine, v, other), b.Select(mine, other, v))
 	}
-	start := b.Select(b.Compare("EQ", upper, down), zero, b.I32(s.part))
+	start := b.Select(b.Compare("EQ", upper, down), zero, b.I32(s.shard))
 	out := slices.Clone(s.sorted(both))
 	for i, v := range out {
-		out[i] = p.sliceAt(v, s.d, start, s.part)
+		out[i] = p.sliceAt(v, s.d, start, s.shard)
 	}
 	return out
 }

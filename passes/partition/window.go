@@ -7,12 +7,13 @@ import (
 	"ppc/ir/facts"
 )
 
-// An op that moves a window over its operand computes, on a part of its result,
-// with a section of the operand: the part's windows. A [halo] brings what other
-// devices have of that, or each device cuts it out of the whole, whichever
-// moves less, and the op does the same on sections with less padding.
+// An op that moves a window over its operand reads, for a shard of its result, a
+// section of the operand: the shard's windows. A [halo] exchange brings what
+// other devices have of that, or each device slices the gathered operand,
+// whichever moves fewer bytes, and the op does the same on sections with less
+// padding.
 
-// A windowDim is a dimension of the operand along which windows lie, and the
+// A windowDim is a dimension of the operand that windows move along, and the
 // dimension of the result that has an element for each. A kernel has an element
 // for each place in a window.
 type windowDim struct {
@@ -22,11 +23,11 @@ type windowDim struct {
 
 // A windowRow is how an op that moves windows is partitioned.
 type windowRow struct {
-	dims  func(op *ir.Op) []windowDim
-	whole func(op *ir.Op) int        // so many operands, the first ones, are moved over
-	fill  func(op *ir.Op, i int) int // the operand that stands around operand i; -1 for zeros
-	// attrs are the attributes of op over operands in, on which the windows lie
-	// as ws say, with a result of type out.
+	dims func(op *ir.Op) []windowDim
+	over func(op *ir.Op) int        // so many operands, the first ones, are moved over
+	fill func(op *ir.Op, i int) int // the operand that pads operand i; -1 for zeros
+	// attrs are the attributes of op over operands in, with the windows ws and a
+	// result of type out.
 	attrs func(op *ir.Op, in []*ir.Value, out *ir.Type, ws []windowDim) ir.Attrs
 }
 
@@ -41,9 +42,9 @@ var windowRows = map[ir.Kind]windowRow{
 			}
 			return ws
 		},
-		whole: func(*ir.Op) int { return 1 },
+		over:  func(*ir.Op) int { return 1 },
 		fill:  func(*ir.Op, int) int { return -1 },
-		attrs: partConvolution,
+		attrs: shardConvolution,
 	},
 	ir.ReduceWindow: {
 		dims: func(op *ir.Op) []windowDim {
@@ -53,8 +54,8 @@ var windowRows = map[ir.Kind]windowRow{
 			}
 			return ws
 		},
-		whole: func(op *ir.Op) int { return len(op.Results) },
-		fill:  func(op *ir.Op, i int) int { return len(op.Results) + i },
+		over: func(op *ir.Op) int { return len(op.Results) },
+		fill: func(op *ir.Op, i int) int { return len(op.Results) + i },
 		attrs: func(op *ir.Op, _ []*ir.Value, _ *ir.Type, ws []windowDim) ir.Attrs {
 			sizes := make(ir.Ints, len(ws))
 			for d, w := range ws {
@@ -72,8 +73,8 @@ var windowRows = map[ir.Kind]windowRow{
 			}
 			return ws
 		},
-		whole: func(*ir.Op) int { return 1 },
-		fill:  func(*ir.Op, int) int { return -1 },
+		over: func(*ir.Op) int { return 1 },
+		fill: func(*ir.Op, int) int { return -1 },
 		attrs: func(op *ir.Op, in []*ir.Value, _ *ir.Type, ws []windowDim) ir.Attrs {
 			start, limit := make(ir.Ints, len(ws)), make(ir.Ints, len(ws))
 			for d, w := range ws {
@@ -91,8 +92,8 @@ var windowRows = map[ir.Kind]windowRow{
 			}
 			return ws
 		},
-		whole: func(*ir.Op) int { return 1 },
-		fill:  func(*ir.Op, int) int { return 1 },
+		over: func(*ir.Op) int { return 1 },
+		fill: func(*ir.Op, int) int { return 1 },
 		attrs: func(op *ir.Op, in []*ir.Value, _ *ir.Type, ws []windowDim) ir.Attrs {
 			low, high, interior := make(ir.Ints, len(ws)), make(ir.Ints, len(ws)), make(ir.Ints, len(ws))
 			for d, w := range ws {
@@ -122,9 +123,9 @@ func windowAttrs(attrs ir.Attrs, ws []windowDim, base string) ir.Attrs {
 	return attrs
 }
 
-// partConvolution: a device that has parts of the groups has fewer of them, and
-// of windows that lie side by side it may have a part of each.
-func partConvolution(op *ir.Op, in []*ir.Value, out *ir.Type, ws []windowDim) ir.Attrs {
+// shardConvolution: a device with a shard of the groups has fewer of them, and of
+// windows side by side it may have a shard of each.
+func shardConvolution(op *ir.Op, in []*ir.Value, out *ir.Type, ws []windowDim) ir.Attrs {
 	d := op.Attrs.Get("dimension_numbers").(ir.ConvDims)
 	attrs := windowAttrs(op.Attrs, ws, "lhs_dilation")
 	if n := in[1].Type.Shape[d.Kernel.First]; n > 0 {
@@ -154,30 +155,30 @@ func windowRowOf(op *ir.Op) *windowRow {
 	return nil
 }
 
-// moves reports whether op, cut as a says, is cut along w and needs more there
-// than parts of its operand.
+// moves reports whether op, computed as a says, is sharded along w and needs more
+// there than the shard of its operand.
 func (w *windowDim) moves(a *assignment) bool {
 	ks := a.rule.Results[0][w.out]
 	return len(a.results[0][w.out]) > 0 && len(ks) == 1 && a.rule.Types[ks[0]] == ir.Permutation
 }
 
-// placesSummed: each device may have some of the places of every window, and
-// what they make of the result, if the operand is not cut along the windows.
-func placesSummed(op *ir.Op, rule *ir.Factors) {
+// kernelReduced: each device may have a shard of the kernel, and the partial
+// results of it, if the operand is not sharded along the windows.
+func kernelReduced(op *ir.Op, rule *ir.Factors) {
 	for _, w := range windowRowOf(op).dims(op) {
 		rule.Types[rule.Operands[1][w.kernel][0]] = ir.Reduction
 	}
 }
 
-// sums reports whether op, cut as a says, is cut along the places of w, so that
-// each device needs what stands there of every window.
+// sums reports whether op, computed as a says, is sharded along the kernel of w, so
+// that each device needs what its shard of the kernel meets in every window.
 func (w *windowDim) sums(a *assignment) bool {
 	return w.kernel >= 0 && len(a.operands[1][w.kernel]) > 0 && len(a.rule.Operands[0][w.in]) == 1
 }
 
-// notBoth leaves of factors that cut op both along the windows of a dimension
-// and along their places the former.
-func notBoth(op *ir.Op, rule *ir.Factors, factors [][]ir.AxisRef) {
+// windowsOrKernel removes the axes of the kernel's factor in each dimension in
+// which those of the windows have some: op is sharded along one of the two.
+func windowsOrKernel(op *ir.Op, rule *ir.Factors, factors [][]ir.AxisRef) {
 	row := windowRowOf(op)
 	if row == nil || op.Kind != ir.Convolution {
 		return
@@ -189,11 +190,11 @@ func notBoth(op *ir.Op, rule *ir.Factors, factors [][]ir.AxisRef) {
 	}
 }
 
-// A reading is the section of an operand that each device needs for its part of
-// the result, or for its part of the places in windows. Where the windows of
-// different parts lie differently in the dilated operand, phased is set: a
-// device takes the elements around its windows and cuts the dilated section,
-// span elements of it.
+// A reading is the section of an operand that each device needs for its shard of
+// the result, or of the kernel. Where the windows of different shards begin at
+// different places between the elements of the dilated operand, phased is set: a
+// device takes the elements around its windows, dilates them, and slices span
+// elements of that.
 type reading struct {
 	section
 	phased bool
@@ -201,9 +202,9 @@ type reading struct {
 	window ir.Window // of the section
 }
 
-// readings are what a needs of the operands along w, which are alike; false
-// where that is what there is of them.
-func (p *partitioner) reading(op *ir.Op, a *assignment, w *windowDim) (reading, bool) {
+// reading is what op, computed as a says, needs of the operands along w; false
+// where that is their shards.
+func (p *program) reading(op *ir.Op, a *assignment, w *windowDim) (reading, bool) {
 	count := p.local(op.Results[0].Type, a.results[0]).Shape[w.out]
 	switch {
 	case w.moves(a):
@@ -241,50 +242,72 @@ func (w *windowDim) reading(axes []ir.AxisRef, step, first, span, size int) read
 	return r
 }
 
-// placeWindows lets the operands that op moves windows over lie as is best to
-// get at them, where op is computed as a says.
-func (p *partitioner) placeWindows(op *ir.Op, a *assignment) {
+// placeWindows gives the operands that op moves windows over the layouts in which
+// the fewest bytes move for their sections.
+func (p *chooser) placeWindows(op *ir.Op, a *assignment) {
 	row := windowRowOf(op)
 	for _, w := range row.dims(op) {
 		r, ok := p.reading(op, a, &w)
 		if !ok {
 			continue
 		}
-		cut, bytes := *a, 0
-		for i := range row.whole(op) {
-			bytes += p.placeSection(op, &cut, i, w.in, r.section)
+		exchanged, bytes := *a, 0
+		for i := range row.over(op) {
+			bytes += p.placeSection(op, &exchanged, i, w.in, r.section)
 		}
 		if p.scans(op, &w) && p.placeScan(op, a, &w, bytes) {
 			continue
 		}
-		*a = cut
+		*a = exchanged
 	}
 }
 
-// placeSection lets operand i of op lie as is best to get at a section of its
-// dimension d, and returns how many bytes move for it.
-func (p *partitioner) placeSection(op *ir.Op, a *assignment, i, d int, s section) int {
+// placeSection gives operand i of op the layout in which the fewest bytes move for
+// a section of its dimension d, and returns these.
+func (p *chooser) placeSection(op *ir.Op, a *assignment, i, d int, s section) int {
 	v := op.Operands[i]
 	at, halo, bytes := p.source(v, a.operands[i], d, s)
 	a.operands = slices.Clone(a.operands)
 	a.operands[i] = at
-	a.moved += bytes - p.moved(v, at)
+	a.bytes += bytes - p.bytesTo(v, at)
 	a.halos = append(slices.Clip(a.halos), windowHalo{operand: i, dim: d, halo: halo})
 	return bytes
 }
 
-// A windowHalo is how to get at the sections of a dimension of an operand; no
-// halo where it is whole, or where it is computed by a scan.
+// A windowHalo is how to get the sections of a dimension of an operand; the halo
+// is nil where it is unsharded, or where the op is computed by a scan.
 type windowHalo struct {
 	operand, dim int
 	halo         *halo
 	scan         bool
 }
 
-// emitWindows computes op, which moves windows, on sections.
-func (p *partitioner) emitWindows(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+// windowHalos are the halos of the windows of op, whose layouts are as a says.
+func windowHalos(p *program, op *ir.Op, a *assignment) []windowHalo {
+	var out []windowHalo
 	row := windowRowOf(op)
-	ws, types := row.dims(op), p.partTypes(op, a)
+	for _, w := range row.dims(op) {
+		r, ok := p.reading(op, a, &w)
+		if !ok {
+			continue
+		}
+		if p.scans(op, &w) && p.scansStated(op, a, &w, r.section) {
+			for i := range op.Results {
+				out = append(out, windowHalo{operand: i, dim: w.in, scan: true})
+			}
+			continue
+		}
+		for i := range row.over(op) {
+			out = append(out, windowHalo{operand: i, dim: w.in, halo: p.statedHalo(r.section, op.Operands[i], w.in)})
+		}
+	}
+	return out
+}
+
+// emitWindows computes op, which moves windows, on sections.
+func (p *localizer) emitWindows(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
+	row := windowRowOf(op)
+	ws, types := row.dims(op), p.shardTypes(op, a)
 	in = p.windowSections(op, a, ws, in)
 	if slices.ContainsFunc(a.halos, func(h windowHalo) bool { return h.scan }) {
 		return p.emitScan(op, a, ws, in)
@@ -292,9 +315,9 @@ func (p *partitioner) emitWindows(op *ir.Op, a *assignment, in []*ir.Value) []*i
 	return p.emitTyped(op, in, row.attrs(op, in, types[0], ws), types)
 }
 
-// windowSections is the operands of op with the sections that a has them as,
-// and makes ws lie on these.
-func (p *partitioner) windowSections(op *ir.Op, a *assignment, ws []windowDim, in []*ir.Value) []*ir.Value {
+// windowSections is the sections of the operands of op, and makes ws the windows
+// of these.
+func (p *localizer) windowSections(op *ir.Op, a *assignment, ws []windowDim, in []*ir.Value) []*ir.Value {
 	row, in := windowRowOf(op), slices.Clone(in)
 	for k := range ws {
 		w := &ws[k]
@@ -302,7 +325,7 @@ func (p *partitioner) windowSections(op *ir.Op, a *assignment, ws []windowDim, i
 		if !ok || a.haloOf(0, w.in).scan {
 			continue
 		}
-		for i := range row.whole(op) {
+		for i := range row.over(op) {
 			var fill *ir.Value
 			if k := row.fill(op, i); k >= 0 && !isZero(op.Operands[k]) {
 				fill = in[k]
@@ -314,14 +337,14 @@ func (p *partitioner) windowSections(op *ir.Op, a *assignment, ws []windowDim, i
 	return in
 }
 
-// haloOf is how a gets at a dimension of an operand.
+// haloOf is how a gets the sections of a dimension of an operand.
 func (a *assignment) haloOf(operand, dim int) windowHalo {
 	i := slices.IndexFunc(a.halos, func(h windowHalo) bool { return h.operand == operand && h.dim == dim })
 	return a.halos[i]
 }
 
 // read is what r needs of dimension d of x.
-func (p *partitioner) read(r reading, h *halo, x *ir.Value, d int, fill *ir.Value) *ir.Value {
+func (p *localizer) read(r reading, h *halo, x *ir.Value, d int, fill *ir.Value) *ir.Value {
 	x = p.section(r.section, h, x, d, fill)
 	if !r.phased {
 		return x
