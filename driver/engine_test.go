@@ -33,8 +33,8 @@ func engineExamples(t *testing.T) []string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			full := strings.Contains(f, "b.pp") || strings.Contains(f, "llama_medium") // of full size
-			if strings.Contains(string(text), "\nmodel ") && !full {
+			large := strings.Contains(f, "b.pp") || strings.Contains(f, "_small") || strings.Contains(f, "_medium") // of full size, or for measuring
+			if strings.Contains(string(text), "\nmodel ") && !large {
 				out = append(out, f)
 			}
 		}

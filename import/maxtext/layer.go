@@ -145,7 +145,6 @@ func (p *plan) kernel(fan string) string {
 // A writer collects the weights and the body of one part.
 type writer struct {
 	p       *plan
-	rest    bool // what is left of a pattern: parts are those of the stack before
 	weights []weight
 	body    []string
 }

@@ -26,9 +26,8 @@ type Plugin struct {
 	Path         string
 	Major, Minor int
 
-	api  *apiHead
-	has  int // functions of the table
-	pins runtime.Pinner
+	api *apiHead
+	has int // functions of the table
 }
 
 // Open loads the library at path and checks that it is a PJRT plugin whose
