@@ -341,7 +341,10 @@ func (v *verifier) sees(x *Value) bool {
 // have regions that end with anything.
 func (v *verifier) position(op *Op, last bool, parent *Op) {
 	switch {
-	case op.Kind == Unknown || op.Kind >= NumKinds:
+	case op.Kind >= NumKinds || op.Kind == Unknown && references[op.Spelling] == nil:
+	case op.Kind == Unknown && last:
+		v.errs.add(op, NewRule("structure-5", "a block must end with a terminator"))
+	case op.Kind == Unknown:
 	case last && !op.Kind.Has(Terminator):
 		v.errs.add(op, NewRule("structure-5", "a block must end with a terminator"))
 	case !last && op.Kind.Has(Terminator):
@@ -517,10 +520,10 @@ func takesSizes(name string) bool {
 }
 
 // indexed finds a tensor of the type index among the operands and results of op, one
-// of StableHLO, where that says no size.
+// of StableHLO or a function of chlo, where that says no size.
 func indexed(op *Op) *Rule {
 	name := op.Name()
-	if !strings.HasPrefix(name, "stablehlo.") || op.Kind.Has(Terminator) {
+	if !strings.HasPrefix(name, "stablehlo.") && !(strings.HasPrefix(name, "chlo.") && op.Kind != Unknown) || op.Kind.Has(Terminator) {
 		return nil
 	}
 	wrong := func(what string, i int, t *Type) *Rule {

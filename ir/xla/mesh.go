@@ -116,7 +116,7 @@ func listDigits(t *text, order []int) ([][]digit, bool) {
 		}
 		coords[place] = c
 	}
-	if slices.Max(coords[0]) > 0 {
+	if slices.ContainsFunc(coords[0], func(c int) bool { return c > 0 }) {
 		return nil, false
 	}
 	found := make([][]digit, len(t.tiles))

@@ -309,6 +309,18 @@ func (r *reader) named(t *text) {
 			r.fail("%q is not read in a sharding that names axes", word)
 		}
 	}
+	if t.named == nil {
+		return
+	}
+	refs := slices.Concat(t.named.Replicated, t.named.Unreduced, t.manual)
+	for _, d := range t.named.Dims {
+		refs = append(refs, d.Axes...)
+	}
+	for _, a := range refs {
+		if t.mesh.Axis(a.Name) < 0 {
+			r.fail("the mesh has no axis %q", a.Name)
+		}
+	}
 }
 
 func (r *reader) namedAxes(t *text, word string) {
