@@ -108,7 +108,7 @@ func (p *plugin) load(ctx context.Context, m *ir.Module) (executable, error) {
 	}
 	n := max(numDevices(m), 1)
 	if p.worker == nil {
-		if p.worker, err = pjrt.Start(ctx, p.path, "", deviceOptions(p.path, n)); err != nil {
+		if p.worker, err = startDevices(ctx, p.path, n); err != nil {
 			return nil, fmt.Errorf("--engine=%s: %w", p.name, err)
 		}
 	}
@@ -125,12 +125,18 @@ func (p *plugin) close() {
 	}
 }
 
-// deviceOptions asks a plugin of CPU devices for n; others have those of the machine.
-func deviceOptions(path string, n int) pjrt.Options {
-	if strings.Contains(strings.ToLower(path), "cpu") {
-		return pjrt.Options{"cpu_device_count": n}
+// cpu is the platform whose plugins make as many devices as they are asked for;
+// others have those of the machine.
+const cpu = "cpu"
+
+// startDevices starts the plugin at path for a program on n devices.
+func startDevices(ctx context.Context, path string, n int) (*pjrt.Worker, error) {
+	w, err := pjrt.Start(ctx, path, "", nil)
+	if err != nil || w.Info.Platform != cpu || w.Info.Devices == n {
+		return w, err
 	}
-	return nil
+	w.Close()
+	return pjrt.Start(ctx, path, "", pjrt.Options{"cpu_device_count": n})
 }
 
 // An Engine is something that programs can run on.
@@ -171,7 +177,7 @@ func describePlugin(ctx context.Context, name, path string) Engine {
 	defer w.Close()
 	e.Version = fmt.Sprintf("PJRT %d.%d, %s", w.Info.Major, w.Info.Minor, strings.ReplaceAll(strings.TrimSpace(w.Info.Version), "\n", ", "))
 	e.Devices, e.Kind = w.Info.Devices, w.Info.Kind
-	if options := deviceOptions(path, 1); options != nil {
+	if w.Info.Platform == cpu {
 		e.Devices = 0
 	}
 	return e

@@ -317,9 +317,6 @@ def main():
     checkpoints.save(last, values, wait=True)
     if args.profile:
         jax.profiler.stop_trace()
-    if args.cpu_devices and os.environ.get("PPC_RESULTS"):  # for a comparison with other engines
-        parts = {f"{'param' if r['alias'] >= 0 else 'out'}{i}": np.asarray(jax.device_get(v)) for i, (r, v) in enumerate(zip(job["results"], results)) if v.is_fully_addressable}
-        np.savez(os.environ["PPC_RESULTS"], **parts)
 
 
 main()
