@@ -95,9 +95,6 @@ func (c *Client) Kind() string {
 	return kind
 }
 
-// Close frees the client. Executables of it are closed before.
-func (c *Client) Close() { c.plugin.free(clientDestroy, c.handle) }
-
 // An Executable is a compiled program on the first devices of a client.
 type Executable struct {
 	client  *Client
@@ -150,28 +147,8 @@ func (exe *Executable) Close() {
 	exe.inner, exe.handle = 0, 0
 }
 
-// Devices is on how many devices the program runs.
-func (exe *Executable) Devices() int { return len(exe.devices) }
-
 // Stats is what the compiled program takes on each device, as its compiler counts.
 func (exe *Executable) Stats() (*Stats, error) { return exe.client.plugin.stats(exe.inner) }
-
-// Run executes the program with args[device][parameter] and returns
-// results[device][result]. The plugin cannot be stopped: where the context ends,
-// Run returns when the plugin does.
-func (exe *Executable) Run(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) {
-	var literals []*ir.Literal
-	places := make([][]int, len(args))
-	for d, list := range args {
-		for _, l := range list {
-			places[d] = append(places[d], len(literals))
-			literals = append(literals, l)
-		}
-	}
-	out, results, err := exe.step(ctx, nil, literals, places)
-	out.free()
-	return results, err
-}
 
 // step executes the program once. Argument i of device d is literal args[d][i], or,
 // if that is negative, result -1-args[d][i] of before, counted over devices, which

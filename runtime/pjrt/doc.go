@@ -3,8 +3,7 @@
 // for CPUs, GPUs and TPUs.
 //
 // [Open] loads a plugin, [Plugin.Client] makes its devices, [Client.Compile]
-// compiles StableHLO text for as many replicas as it has, [Executable.Run] has the
-// signature of runtime.Executable.Run. [Plugin.Topology] compiles ahead of time,
+// compiles StableHLO text for as many replicas as it has. [Plugin.Topology] compiles ahead of time,
 // without devices.
 //
 // A plugin is code of others in the process that loads it. [Start] loads it in a

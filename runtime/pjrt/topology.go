@@ -39,9 +39,6 @@ func (p *Plugin) Topology(name string, o Options) (*Topology, error) {
 // NumDevices is how many devices the topology has.
 func (t *Topology) NumDevices() int { return t.devices }
 
-// Close frees the topology.
-func (t *Topology) Close() { t.plugin.free(topologyDestroy, t.handle) }
-
 // Compiled is a program that was compiled ahead of time.
 type Compiled struct {
 	plugin *Plugin
