@@ -182,6 +182,9 @@ func (op *Op) row() *OpInfo {
 	return &table[op.Kind]
 }
 
+// Known reports whether a row says what op is.
+func (op *Op) Known() bool { return op.Kind != Unknown || references[op.Spelling] != nil }
+
 // Specs are the inherent attributes of op.
 func (op *Op) Specs() []AttrSpec { return op.row().Attrs }
 

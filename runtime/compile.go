@@ -348,19 +348,24 @@ func unable(op *ir.Op) error {
 	if target := op.Str("custom_call_target"); target != "" { // in HLO's words
 		return fmt.Errorf("there is no implementation of the target %s", target)
 	}
-	if near := nearOp(op); near != "" {
-		return fmt.Errorf("there is no such op; did you mean %s?", near)
+	if !op.Known() && !strings.HasPrefix(op.Name(), "hlo.") { // an opcode of HLO is one that XLA has
+		dialect, _, _ := strings.Cut(op.Name(), ".")
+		switch near, known := nearOp(op); {
+		case near != "":
+			return fmt.Errorf("there is no such op; did you mean %s?", near)
+		case known:
+			return fmt.Errorf("there is no such op in the dialect %s", dialect)
+		default:
+			return fmt.Errorf("the dialect %s is not one of those known here, and what its ops compute is not either", dialect)
+		}
 	}
 	return errors.New("this op can be printed, but not run: there is nothing here that computes it")
 }
 
 // nearOp is the op of the same dialect that one without a row in the table of ops
-// is a misspelling of, "" where there is none.
-func nearOp(op *ir.Op) string {
+// is a misspelling of, "" where there is none; and whether the dialect is known.
+func nearOp(op *ir.Op) (near string, known bool) {
 	dialect, name, _ := strings.Cut(op.Name(), ".")
-	if op.Kind != ir.Unknown {
-		return ""
-	}
 	var names []string
 	for _, k := range ir.Kinds() {
 		if d, n, _ := strings.Cut(k.String(), "."); d == dialect {
@@ -368,9 +373,9 @@ func nearOp(op *ir.Op) string {
 		}
 	}
 	if near := spell.Nearest(name, names); near != "" {
-		return dialect + "." + near
+		return dialect + "." + near, true
 	}
-	return ""
+	return "", len(names) > 0
 }
 
 func (c *compiler) fail(op *ir.Op, err error) {

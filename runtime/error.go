@@ -32,6 +32,14 @@ func (e *LoadError) Error() string {
 
 func (e *LoadError) Unwrap() error { return e.Err }
 
+// atFunc puts the place of f before an error that is about all of it.
+func atFunc(f *ir.Func, err error) error {
+	if f.Origin == nil || f.Origin.Place().Line == 0 {
+		return err
+	}
+	return fmt.Errorf("%s: %w", f.Origin.Place(), err)
+}
+
 // A Fault is why a run failed, and where the device that failed first was.
 type Fault struct {
 	Device     int

@@ -20,13 +20,21 @@ func newGrid(m *ir.Module) (grid, error) {
 		g.partitions = m.NumDevices()
 	}
 	if g.replicas > maxDevices/g.partitions {
-		return g, fmt.Errorf("the program is for %d x %d devices: at most %d run on one machine", g.replicas, g.partitions, maxDevices)
+		return g, fmt.Errorf("the program is for %s: at most %d run on one machine", g.text(), maxDevices)
 	}
 	return g, nil
 }
 
 // maxDevices bounds what a module may ask for by a number in its text.
 const maxDevices = 1 << 16
+
+// text says how many devices there are.
+func (g grid) text() string {
+	if g.replicas == 1 {
+		return ir.Counted(g.partitions, "device")
+	}
+	return fmt.Sprintf("%d replicas of %s", g.replicas, ir.Counted(g.partitions, "device"))
+}
 
 func (g grid) size() int { return g.replicas * g.partitions }
 

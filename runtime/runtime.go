@@ -40,7 +40,7 @@ func Load(m *ir.Module, opts ...LoadOption) (*Executable, error) {
 	}
 	g, err := newGrid(m)
 	if err != nil {
-		return nil, err
+		return nil, atFunc(f, err)
 	}
 	exe := &Executable{params: f.Params(), results: f.Results, devices: g.size(), classes: classes{index: make(map[int]int)}}
 	for _, opt := range opts {

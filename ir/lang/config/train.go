@@ -137,6 +137,9 @@ func argNames(rows []trainArg) []string {
 
 func (p *Program) checkTrainArg(row *trainArg, x syntax.Expr) {
 	v, isNumber := NumberOf(x)
+	if math.IsInf(v, 0) { // the parser has said so
+		return
+	}
 	want, ok := "", true
 	switch row.Kind {
 	case Flag:
@@ -148,7 +151,7 @@ func (p *Program) checkTrainArg(row *trainArg, x syntax.Expr) {
 	case Rate:
 		p.checkRate(row, x)
 	default:
-		want, ok = "a number of at least 0", isNumber && v >= 0 && !math.IsInf(v, 0)
+		want, ok = "a number of at least 0", isNumber && v >= 0
 		if row.Below > 0 {
 			want, ok = want+" and below "+value.Number(row.Below).String(), ok && v < row.Below
 		}
@@ -183,7 +186,7 @@ func (p *Program) checkRate(row *trainArg, x syntax.Expr) {
 			return
 		}
 	}
-	if v, ok := NumberOf(x); !ok || v < 0 || math.IsInf(v, 0) {
+	if v, ok := NumberOf(x); !ok || v < 0 {
 		p.Report(x.At(), "", syntax.ErrSettingValue, row.Of, row.Name, "a number of at least 0, "+strings.Join(lrSchedules, "(…), ")+"(…), or a list with one number per step")
 	}
 }
