@@ -32,6 +32,9 @@ func (o *Output) Integer() bool {
 	return t.IsInt() || t == ir.I1
 }
 
+// Empty reports whether the output has no elements, and so no Min, Mean and Max.
+func (o *Output) Empty() bool { return ir.Product(o.Shape) == 0 }
+
 // Scalar reports whether the output is one number.
 func (o *Output) Scalar() bool { return len(o.Shape) == 0 }
 

@@ -142,6 +142,10 @@ func (s *streams) textResult(r *driver.RunResult) {
 			fmt.Fprintf(w, "%s\t%s\n", diag.Line(o.Name), o.Value)
 			continue
 		}
+		if o.Empty() {
+			fmt.Fprintf(w, "%s\t%s\tno elements\n", diag.Line(o.Name), o.Type())
+			continue
+		}
 		format := "%s\t%s\tmin %.6g\tmean %.6g\tmax %.6g"
 		if o.Integer() {
 			format = "%s\t%s\tmin %.0f\tmean %.6g\tmax %.0f"

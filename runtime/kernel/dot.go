@@ -134,6 +134,9 @@ func buildDot(op *ir.Op) (Func, error) {
 	}
 	left, right := newFactor(l, as, d.LhsBatch, lf, d.LhsContract), newFactor(r, as, d.RhsBatch, d.RhsContract, rf)
 	batch, m, n, k := sizes(l, d.LhsBatch), sizes(l, lf), sizes(r, rf), sizes(l, d.LhsContract)
+	if m*n*k == 0 { // sums of no terms, if there are any: no matrix has a first element
+		return func(_ *Work, dst, _ []Mem) { clear(dst[0]) }, nil
+	}
 	size := as.Size()
 	var narrow Func
 	if as != out.Elem {
