@@ -6,7 +6,6 @@ import (
 	"ppc/ir"
 	"ppc/ir/facts"
 	"ppc/lower"
-	"ppc/passes/partition"
 )
 
 // collectiveGroups says among which devices a collective works: n each.
@@ -111,7 +110,7 @@ func (c *collectiveMaker) emit(k ir.Kind, attrs ir.Attrs, regions ...*ir.Block) 
 }
 
 func (c *collectiveMaker) global() ir.Attrs {
-	return partition.With(c.attrs, "use_global_device_ids", ir.Unit{})
+	return withAttr(c.attrs, "use_global_device_ids", ir.Unit{})
 }
 
 func (c *collectiveMaker) combiner() *ir.Block {
@@ -121,7 +120,7 @@ func (c *collectiveMaker) combiner() *ir.Block {
 func (c *collectiveMaker) gather() *ir.Value {
 	d := c.from
 	c.shape[d] *= c.groups.n
-	return c.emit(ir.AllGather, partition.With(c.global(), "all_gather_dim", ir.I64Attr(d)))
+	return c.emit(ir.AllGather, withAttr(c.global(), "all_gather_dim", ir.I64Attr(d)))
 }
 
 func (c *collectiveMaker) reduce() *ir.Value {
@@ -139,7 +138,7 @@ func (c *collectiveMaker) scatter() *ir.Value {
 	}
 	c.xs = c.xs[:1]
 	c.shape[d] /= c.groups.n
-	return c.g.small(c.emit(ir.ReduceScatter, partition.With(c.global(), "scatter_dimension", ir.I64Attr(d)), c.combiner()))
+	return c.g.small(c.emit(ir.ReduceScatter, withAttr(c.global(), "scatter_dimension", ir.I64Attr(d)), c.combiner()))
 }
 
 func (c *collectiveMaker) exchange() *ir.Value {
@@ -149,8 +148,8 @@ func (c *collectiveMaker) exchange() *ir.Value {
 	}
 	c.shape[d] /= n
 	c.shape[e] *= n
-	attrs := partition.With(partition.With(c.attrs, "split_dimension", ir.I64Attr(d)), "concat_dimension", ir.I64Attr(e))
-	return c.emit(ir.AllToAll, partition.With(attrs, "split_count", ir.I64Attr(n)))
+	attrs := withAttr(withAttr(c.attrs, "split_dimension", ir.I64Attr(d)), "concat_dimension", ir.I64Attr(e))
+	return c.emit(ir.AllToAll, withAttr(attrs, "split_count", ir.I64Attr(n)))
 }
 
 func (c *collectiveMaker) broadcast() *ir.Value {
@@ -180,4 +179,10 @@ func (c *collectiveMaker) permute() *ir.Value {
 	}
 	moved := c.emit(ir.CollectivePermute, ir.AttrsOf(facts.Named("source_target_pairs", pairs), c.channel))
 	return c.g.b.Add(c.xs[0], moved)
+}
+
+// withAttr is attrs with one more, or another one in place of that of the name.
+func withAttr(attrs ir.Attrs, name string, a ir.Attr) ir.Attrs {
+	attrs.Set(name, a)
+	return attrs
 }

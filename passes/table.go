@@ -14,6 +14,7 @@ import (
 	"ppc/passes/expand"
 	"ppc/passes/gradient"
 	"ppc/passes/optimizer"
+	"ppc/passes/pad"
 	"ppc/passes/partition"
 	"ppc/passes/pass"
 	"ppc/passes/pipeline"
@@ -73,7 +74,7 @@ var Table = []pass.Pass{
 	{
 		Name: "pad", Doc: "pads dimensions whose sizes the axes that shard them do not divide",
 		Requires: ir.Sharded, Ensures: ir.Padded,
-		Run: partition.Pad,
+		Run: pad.Pad,
 	},
 	{
 		Name: "choose", Doc: "chooses the layouts that every op is computed with, and reshards where they differ",

@@ -42,12 +42,13 @@ var allowed = map[string][]string{
 	"passes/bubbles":   {"ir", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
 	"passes/combine":   {"ir", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
 	"passes/propagate": {"ir", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
+	"passes/pad":       {"ir", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
 	"passes/partition": {"ir", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
 	"passes/tidy":      {"ir", "ir/eval", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
 
 	"passes": {
 		"ir", "passes/pass", "passes/pipeline", "passes/gradient", "passes/optimizer", "passes/expand",
-		"passes/bubbles", "passes/combine", "passes/propagate", "passes/partition", "passes/tidy",
+		"passes/bubbles", "passes/combine", "passes/propagate", "passes/pad", "passes/partition", "passes/tidy",
 	},
 	"lower":       {"ir", "ir/mlir"},
 	"lower/hlo":   {"ir", "ir/dialect", "ir/mlir", "lower"},

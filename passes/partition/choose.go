@@ -74,13 +74,13 @@ type valueCopy struct {
 // A given is the given program and what the walks ask of it.
 type given struct {
 	*program
-	values   int             // how many IDs its values have
-	free     []bool          // by ID: any device can compute any shard by itself
-	combined [][]combining   // by ID: how explicit collectives combine the value
-	deferred [][]ir.AxisRef  // by ID: along which axes the value may stay unreduced
-	merged   [][]ir.AxisRef  // by ID: along which axes it stays unreduced until it is added to another
-	moves    []int           // by ID: see [program.movesOf]
-	layouts  []layout.Layout // by ID: that its sharding states
+	values   int                  // how many IDs its values have
+	free     []bool               // by ID: any device can compute any shard by itself
+	combined [][]layout.Combining // by ID: how explicit collectives combine the value
+	deferred [][]ir.AxisRef       // by ID: along which axes the value may stay unreduced
+	merged   [][]ir.AxisRef       // by ID: along which axes it stays unreduced until it is added to another
+	moves    []int                // by ID: see [program.movesOf]
+	layouts  []layout.Layout      // by ID: that its sharding states
 	rules    map[*ir.Op]*ir.Factors
 	plans    map[string]*layout.ReshardPlan
 }
@@ -88,7 +88,7 @@ type given struct {
 func newGiven(p *program) *given {
 	f := p.f
 	g := &given{
-		program: p, values: f.NumIDs(), free: layout.FreeValues(f, true), combined: combiningsOf(f), deferred: deferredAxes(f), moves: p.movesOf(),
+		program: p, values: f.NumIDs(), free: layout.FreeValues(f, true), combined: layout.CombiningsOf(f), deferred: deferredAxes(f), moves: p.movesOf(),
 		layouts: make([]layout.Layout, f.NumIDs()), rules: make(map[*ir.Op]*ir.Factors), plans: make(map[string]*layout.ReshardPlan),
 	}
 	g.merged = g.mergedAxes(f)

@@ -1,9 +1,7 @@
 package partition
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"ppc/ir"
 	"ppc/ir/facts"
@@ -94,11 +92,11 @@ func (e *explicit) move(v *ir.Value, moves []layout.Move, left []ir.AxisRef, k i
 	}
 	switch m.Kind {
 	case layout.Slice:
-		return e.emit(ir.SdyAllSlice, v, m.Next, left, k, ir.NamedAttr{Name: "slicing_axes", Attr: listsAttr(lists)})
+		return e.emit(ir.SdyAllSlice, v, m.Next, left, k, ir.NamedAttr{Name: "slicing_axes", Attr: layout.ListsAttr(lists)})
 	case layout.AllToAll:
-		return e.emit(ir.SdyAllToAll, v, m.Next, left, k, ir.NamedAttr{Name: "params", Attr: exchangeAttr(lists[m.Dim], m.Dim, m.To)})
+		return e.emit(ir.SdyAllToAll, v, m.Next, left, k, ir.NamedAttr{Name: "params", Attr: layout.ExchangeAttr(lists[m.Dim], m.Dim, m.To)})
 	case layout.AllGather:
-		return e.emit(ir.SdyAllGather, v, m.Next, left, k, ir.NamedAttr{Name: "gathering_axes", Attr: listsAttr(lists)})
+		return e.emit(ir.SdyAllGather, v, m.Next, left, k, ir.NamedAttr{Name: "gathering_axes", Attr: layout.ListsAttr(lists)})
 	}
 	return e.emit(ir.SdyCollectivePermute, v, m.Next, left, k)
 }
@@ -136,11 +134,11 @@ func (p *program) reduceByCollectives(b *ir.Builder, v *ir.Value, at, want layou
 		lists[d.dim] = d.axes
 		at[d.dim] = p.mesh.JoinAxes(at[d.dim], d.axes)
 		remaining = p.outside(remaining, d.axes)
-		v = p.emitExplicit(b, ir.SdyReduceScatter, v, at, p.stillUnreduced(v, left, remaining), k, reducer, ir.NamedAttr{Name: "reduce_scatter_axes", Attr: listsAttr(lists)})
+		v = p.emitExplicit(b, ir.SdyReduceScatter, v, at, p.stillUnreduced(v, left, remaining), k, reducer, ir.NamedAttr{Name: "reduce_scatter_axes", Attr: layout.ListsAttr(lists)})
 	}
 	if len(s.rest) > 0 {
 		rest := p.mesh.JoinAxes(nil, p.sortedAxes(s.rest))
-		v = p.emitExplicit(b, ir.SdyAllReduce, v, at, left, k, reducer, ir.NamedAttr{Name: "reduction_axes", Attr: axesAttr(rest)})
+		v = p.emitExplicit(b, ir.SdyAllReduce, v, at, left, k, reducer, ir.NamedAttr{Name: "reduction_axes", Attr: layout.AxesAttr(rest)})
 	}
 	return v, at
 }
@@ -150,32 +148,4 @@ func (p *program) reduceByCollectives(b *ir.Builder, v *ir.Value, at, want layou
 func (p *program) stillUnreduced(v *ir.Value, left, remaining []ir.AxisRef) []ir.AxisRef {
 	has := layout.UnreducedOf(v.Sharding)
 	return slices.Concat(left, p.outside(remaining, p.outside(remaining, has)))
-}
-
-// axesAttr is axes as an attribute of an explicit collective.
-func axesAttr(axes []ir.AxisRef) ir.Attr {
-	return ir.Verbatim("#sdy<axis_ref_list" + axesText(axes) + ">")
-}
-
-// listsAttr is a list of axes for each dimension, as an attribute of an explicit
-// collective.
-func listsAttr(lists [][]ir.AxisRef) ir.Attr {
-	texts := make([]string, len(lists))
-	for d, axes := range lists {
-		texts[d] = axesText(axes)
-	}
-	return ir.Verbatim("#sdy<list_of_axis_ref_lists[" + strings.Join(texts, ", ") + "]>")
-}
-
-// exchangeAttr says that an all-to-all takes axes from one dimension to another.
-func exchangeAttr(axes []ir.AxisRef, from, to int) ir.Attr {
-	return ir.Verbatim(fmt.Sprintf("#sdy<all_to_all_param_list[%s: %d->%d]>", axesText(axes), from, to))
-}
-
-func axesText(axes []ir.AxisRef) string {
-	texts := make([]string, len(axes))
-	for i, r := range axes {
-		texts[i] = r.String()
-	}
-	return "{" + strings.Join(texts, ", ") + "}"
 }

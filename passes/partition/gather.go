@@ -124,7 +124,7 @@ func (p *localizer) emitGather(op *ir.Op, a *assignment, in []*ir.Value) []*ir.V
 		}
 	}
 	sharded := p.shardedIndices(g.StartIndexMap, t, partly, func(d int) int { return sizes[d] })
-	attrs := With(op.Attrs, "slice_sizes", ir.Ints(sizes))
+	attrs := with(op.Attrs, "slice_sizes", ir.Ints(sizes))
 	if len(sharded) == 0 {
 		return p.emitAs(op, a, in, attrs)
 	}

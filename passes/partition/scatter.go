@@ -116,7 +116,7 @@ func (p *localizer) emitSelectAndScatter(op *ir.Op, a *assignment, in []*ir.Valu
 		low[c.dim], high[c.dim] = 0, 0
 	}
 	in[2] = nothing
-	v := p.emitTyped(op, in, With(op.Attrs, "padding", facts.PaddingAttr(low, high)), []*ir.Type{out.WithShape(in[0].Type.Shape...)})[0]
+	v := p.emitTyped(op, in, with(op.Attrs, "padding", facts.PaddingAttr(low, high)), []*ir.Type{out.WithShape(in[0].Type.Shape...)})[0]
 	for _, c := range all {
 		v = p.shardOf(c, v, out.Shape[c.dim], k)
 	}

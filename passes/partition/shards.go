@@ -93,13 +93,13 @@ func (p *localizer) emit(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
 func (p *localizer) emitSame(op *ir.Op, a *assignment, in []*ir.Value) []*ir.Value {
 	attrs := op.Attrs
 	if op.Kind.Has(ir.Collective) {
-		attrs = With(attrs, "channel_handle", p.channel())
+		attrs = with(attrs, "channel_handle", p.channel())
 	}
 	return p.emitAs(op, a, in, attrs)
 }
 
-// With is attrs with one more, or another one in place of that of the name.
-func With(attrs ir.Attrs, name string, a ir.Attr) ir.Attrs {
+// with is attrs with one more, or another one in place of that of the name.
+func with(attrs ir.Attrs, name string, a ir.Attr) ir.Attrs {
 	attrs.Set(name, a)
 	return attrs
 }
@@ -260,7 +260,7 @@ func (p *localizer) reduceGathered(op *ir.Op, a *assignment, in []*ir.Value, axe
 		again[i] = p.collective(ir.AllGather, row, v.Type.WithShape(append([]int{n}, v.Type.Shape...)...), p.sortedAxes(axes), nil,
 			ir.AttrsOf(ir.NamedAttr{Name: "all_gather_dim", Attr: ir.I64Attr(0)}))
 	}
-	return p.emitAs(op, a, again, With(op.Attrs, "dimensions", ir.Ints{0}))
+	return p.emitAs(op, a, again, with(op.Attrs, "dimensions", ir.Ints{0}))
 }
 
 // isIdempotent reports whether combining a value with itself by k gives it back.
@@ -275,7 +275,7 @@ func (p *localizer) emitConstant(op *ir.Op, a *assignment, _ []*ir.Value) []*ir.
 	if l.IsSplat() && t.IsTensor() {
 		l = &ir.Literal{Type: t, Data: l.Data}
 	}
-	return p.build.Emit(ir.Constant, nil, With(op.Attrs, "value", l), nil, []*ir.Type{t}).Results
+	return p.build.Emit(ir.Constant, nil, with(op.Attrs, "value", l), nil, []*ir.Type{t}).Results
 }
 
 // emitIota: along the dimension that counts, this device counts from where its

@@ -133,7 +133,7 @@ func (s *sorter) sorted(vs []*ir.Value) []*ir.Value {
 	if s.places {
 		region = s.withPlaces()
 	}
-	return s.p.build.Emit(ir.Sort, vs, With(s.op.Attrs, "is_stable", ir.Bool(true)), []*ir.Block{region}, nil).Results
+	return s.p.build.Emit(ir.Sort, vs, with(s.op.Attrs, "is_stable", ir.Bool(true)), []*ir.Block{region}, nil).Results
 }
 
 // withPlaces is the region of the sort with places as a last operand.

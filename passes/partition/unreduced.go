@@ -7,32 +7,13 @@ import (
 	"ppc/passes/layout"
 )
 
-// A combining is along which axes an explicit collective combines a value, and
-// how.
-type combining struct {
-	axes []ir.AxisRef
-	by   ir.Kind
-}
-
-// combiningsOf are, by ID, how the explicit collectives of f combine its values.
-func combiningsOf(f *ir.Func) [][]combining {
-	all := make([][]combining, f.NumIDs())
-	f.Body.Walk(func(op *ir.Op) {
-		if op.Kind == ir.SdyAllReduce || op.Kind == ir.SdyReduceScatter {
-			id := op.Operands[0].ID
-			all[id] = append(all[id], combining{layout.ReductionAxes(op), layout.ReductionOf(op)})
-		}
-	})
-	return all
-}
-
 // kept tells those of axes along which v, which k combines, may stay unreduced
 // from the rest.
 func (p *chooser) kept(v *ir.Value, axes []ir.AxisRef, k ir.Kind) (left, rest []ir.AxisRef) {
 	var may []ir.AxisRef
 	for _, r := range p.combined[v.ID] {
-		if r.by == k {
-			may = append(may, r.axes...)
+		if r.By == k {
+			may = append(may, r.Axes...)
 		}
 	}
 	if k == ir.Add {
@@ -82,7 +63,7 @@ func (p *chooser) onFirst(v *ir.Value, at layout.Layout, axes []ir.AxisRef, k ir
 	axes = p.mesh.JoinAxes(nil, p.sortedAxes(axes))
 	s := p.sharding(at, slices.Concat(layout.UnreducedOf(v.Sharding), axes), k)
 	n := p.build.Emit(ir.ReplicatedToUnreduced, []*ir.Value{v}, ir.AttrsOf(
-		ir.NamedAttr{Name: "axes", Attr: axesAttr(axes)},
+		ir.NamedAttr{Name: "axes", Attr: layout.AxesAttr(axes)},
 		ir.NamedAttr{Name: "out_sharding", Attr: s}), nil, []*ir.Type{v.Type}).Result()
 	n.Name, n.Sharding = v.Name, s
 	return n
@@ -185,7 +166,7 @@ func unreduceSharded(p *chooser, op *ir.Op) {
 	if all := slices.Concat(gone...); len(all) > 0 {
 		s := p.sharding(at, unreduced, ir.Add)
 		n := p.build.Emit(ir.ShardedToUnreduced, []*ir.Value{v}, ir.AttrsOf(
-			ir.NamedAttr{Name: "axes", Attr: listsAttr(gone)},
+			ir.NamedAttr{Name: "axes", Attr: layout.ListsAttr(gone)},
 			ir.NamedAttr{Name: "out_sharding", Attr: s}), nil, []*ir.Type{r.Type}).Result()
 		n.Name, n.Sharding = v.Name, s
 		v = n

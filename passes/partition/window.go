@@ -61,7 +61,7 @@ var windowRows = map[ir.Kind]windowRow{
 			for d, w := range ws {
 				sizes[d] = w.Size
 			}
-			return With(windowAttrs(op.Attrs, ws, "base_dilations"), "window_dimensions", sizes)
+			return with(windowAttrs(op.Attrs, ws, "base_dilations"), "window_dimensions", sizes)
 		},
 	},
 	ir.Slice: {
@@ -80,7 +80,7 @@ var windowRows = map[ir.Kind]windowRow{
 			for d, w := range ws {
 				start[d], limit[d] = -w.Low, in[0].Type.Shape[d]+w.High
 			}
-			return With(With(op.Attrs, "start_indices", start), "limit_indices", limit)
+			return with(with(op.Attrs, "start_indices", start), "limit_indices", limit)
 		},
 	},
 	ir.Pad: {
@@ -99,7 +99,7 @@ var windowRows = map[ir.Kind]windowRow{
 			for d, w := range ws {
 				low[d], high[d], interior[d] = w.Low, w.High, w.Base-1
 			}
-			return With(With(With(op.Attrs, "edge_padding_low", low), "edge_padding_high", high), "interior_padding", interior)
+			return with(with(with(op.Attrs, "edge_padding_low", low), "edge_padding_high", high), "interior_padding", interior)
 		},
 	},
 }
@@ -115,10 +115,10 @@ func windowAttrs(attrs ir.Attrs, ws []windowDim, base string) ir.Attrs {
 		dilated = dilated || w.Base != 1
 	}
 	if padded {
-		attrs = With(attrs, "padding", facts.PaddingAttr(low, high))
+		attrs = with(attrs, "padding", facts.PaddingAttr(low, high))
 	}
 	if dilated {
-		attrs = With(attrs, base, bases)
+		attrs = with(attrs, base, bases)
 	}
 	return attrs
 }

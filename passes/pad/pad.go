@@ -1,4 +1,5 @@
-package partition
+// Package pad makes the axes of every sharding divide what they shard.
+package pad
 
 import (
 	"slices"
@@ -19,18 +20,22 @@ import (
 // Parameters and results of @main are padded: the sizes that they have without
 // that are in the attribute pp.size.
 func Pad(_ *pass.Context, m *ir.Module) error {
-	p, err := programOf(m)
-	if err != nil || p.f == nil {
+	f := m.Main()
+	if f == nil || f.Body == nil {
+		return nil
+	}
+	mesh, err := layout.MeshOf(m, f)
+	if err != nil || mesh == nil {
 		return err
 	}
-	layout.SummedParams(p.mesh, p.f)
-	pad(p.mesh, p.f)
+	layout.SummedParams(mesh, f)
+	pad(mesh, f)
 	return nil
 }
 
 // pad is [Pad] for a function.
 func pad(mesh *ir.Mesh, f *ir.Func) {
-	d := &padder{mesh: mesh, f: f, padded: make(map[*ir.Value]*ir.Value), sub: f.NewSubst(), combined: combiningsOf(f)}
+	d := &padder{mesh: mesh, f: f, padded: make(map[*ir.Value]*ir.Value), sub: f.NewSubst(), combined: layout.CombiningsOf(f)}
 	if d.divides() {
 		return
 	}
@@ -65,7 +70,7 @@ type padder struct {
 	padded   map[*ir.Value]*ir.Value // values as they are, to their padded form
 	trail    []*ir.Value             // that have got one, to forget it at the end of a region
 	sub      ir.Subst                // replaced values, to values as they are
-	combined [][]combining           // by ID: see combiningsOf
+	combined [][]layout.Combining    // by ID: see layout.CombiningsOf
 }
 
 // divides reports whether there is nothing to do.
@@ -251,7 +256,7 @@ func (d *padder) onPadded(op *ir.Op) bool {
 	}
 	attrs := op.Attrs
 	if op.Kind == ir.Constant {
-		attrs = With(attrs, "value", &ir.Literal{Type: types[0], Data: op.Literal("value").Data})
+		attrs.Set("value", &ir.Literal{Type: types[0], Data: op.Literal("value").Data})
 	}
 	n := d.build.Emit(op.Kind, in, attrs, op.Regions, types)
 	for i, v := range op.Results {

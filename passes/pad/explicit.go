@@ -1,4 +1,4 @@
-package partition
+package pad
 
 import (
 	"slices"
@@ -44,7 +44,7 @@ func (d *padder) explicitScatter(op *ir.Op, in, s *ir.Sharding) {
 		reduced.Dims[e].Axes = slices.Clone(in.Axes(e))
 	}
 	axes := d.mesh.JoinAxes(nil, layout.SortedAxes(d.mesh, slices.Concat(lists...)))
-	attrs := ir.AttrsOf(ir.NamedAttr{Name: "reduction_axes", Attr: axesAttr(axes)},
+	attrs := ir.AttrsOf(ir.NamedAttr{Name: "reduction_axes", Attr: layout.AxesAttr(axes)},
 		ir.NamedAttr{Name: "reduction_op", Attr: op.Attrs.Get("reduction_op")},
 		ir.NamedAttr{Name: "out_sharding", Attr: reduced})
 	d.splitExplicit(op, ir.SdyAllReduce, attrs, reduced,
@@ -62,7 +62,7 @@ func (d *padder) explicitUnreduced(op *ir.Op, in, s *ir.Sharding) {
 		}
 	}
 	lost = d.mesh.JoinAxes(nil, layout.SortedAxes(d.mesh, lost))
-	replicated := ir.AttrsOf(ir.NamedAttr{Name: "axes", Attr: axesAttr(lost)}, ir.NamedAttr{Name: "out_sharding", Attr: s})
+	replicated := ir.AttrsOf(ir.NamedAttr{Name: "axes", Attr: layout.AxesAttr(lost)}, ir.NamedAttr{Name: "out_sharding", Attr: s})
 	switch sharded := slices.Concat(lists...); {
 	case len(lost) == 0:
 		op.Attrs.Set("out_sharding", s)
@@ -71,7 +71,7 @@ func (d *padder) explicitUnreduced(op *ir.Op, in, s *ir.Sharding) {
 	default:
 		first := s.Clone()
 		first.Unreduced = d.mesh.JoinAxes(nil, layout.SortedAxes(d.mesh, slices.Concat(layout.UnreducedOf(in), sharded)))
-		attrs := ir.AttrsOf(ir.NamedAttr{Name: "axes", Attr: listsAttr(lists)}, ir.NamedAttr{Name: "out_sharding", Attr: first})
+		attrs := ir.AttrsOf(ir.NamedAttr{Name: "axes", Attr: layout.ListsAttr(lists)}, ir.NamedAttr{Name: "out_sharding", Attr: first})
 		d.splitExplicit(op, ir.ShardedToUnreduced, attrs, first, ir.ReplicatedToUnreduced, replicated, s)
 	}
 }
