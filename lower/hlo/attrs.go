@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/lower/hlo/syntax"
 )
 
 // commonAttrs are attributes that any instruction may have and that say
@@ -25,7 +26,7 @@ var instructionAttrs = func() map[string]bool {
 	for name := range commonAttrs {
 		m[name] = true
 	}
-	for name := range computationAttrs {
+	for name := range syntax.ComputationAttrs {
 		m[name] = true
 	}
 	for _, row := range table {
@@ -48,32 +49,32 @@ func instructionAttrNames() []string {
 
 // attrs reads the attributes of in that row has, and keeps the common ones.
 // extra reports one that is neither, or a value that has no form in StableHLO.
-func (b *body) attrs(in *instrText, row *row) (as ir.Attrs, extra bool) {
+func (b *body) attrs(in *syntax.Instruction, row *row) (as ir.Attrs, extra bool) {
 	seen := make(map[string]bool)
-	for _, a := range in.attrs {
-		if seen[a.name] {
-			b.failAt(a.at, "attribute %s is given twice", a.name)
+	for _, a := range in.Attrs {
+		if seen[a.Name] {
+			b.FailAt(a.At, "attribute %s is given twice", a.Name)
 		}
-		seen[a.name] = true
-		f := row.field(a.name)
+		seen[a.Name] = true
+		f := row.field(a.Name)
 		switch {
-		case f == nil && !commonAttrs[a.name]:
-			extra = extra || !structural(a.name)
+		case f == nil && !commonAttrs[a.Name]:
+			extra = extra || !structural(a.Name)
 			continue
 		case f == nil:
 			continue // kept below
 		}
-		err := f.parse(b.m, a.text, &as)
-		if errors.Is(err, errBeyond) {
+		err := f.parse(b.m, a.Text, &as)
+		if errors.Is(err, syntax.ErrBeyond) {
 			extra = true
 		} else if err != nil {
-			b.failAt(a.at, "%s: %v", a.name, err)
+			b.FailAt(a.At, "%s: %v", a.Name, err)
 		}
 	}
 	if row != nil {
 		for _, f := range row.fields {
 			if f.required && !seen[f.name] && !optionalHere(in, f.name) {
-				b.failAt(in.opAt, "%s has no %s", in.opcode, f.name)
+				b.FailAt(in.OpAt, "%s has no %s", in.Opcode, f.name)
 			}
 		}
 		row.complete(&as)
@@ -94,51 +95,51 @@ func structural(name string) bool {
 // optionalHere reports whether a required attribute may be left out: the
 // dimensions of a scalar's broadcast, and of an all-to-all that has an operand
 // for each device.
-func optionalHere(in *instrText, name string) bool {
-	return name == "dimensions" && (in.opcode == "broadcast" || in.opcode == "all-to-all")
+func optionalHere(in *syntax.Instruction, name string) bool {
+	return name == "dimensions" && (in.Opcode == "broadcast" || in.Opcode == "all-to-all")
 }
 
 // common keeps the common attributes of in, those aside that row has, as text.
-func (p *parser) common(in *instrText, row *row, as *ir.Attrs) {
-	for _, a := range in.attrs {
-		if commonAttrs[a.name] && row.field(a.name) == nil {
+func (p *parser) common(in *syntax.Instruction, row *row, as *ir.Attrs) {
+	for _, a := range in.Attrs {
+		if commonAttrs[a.Name] && row.field(a.Name) == nil {
 			p.check(in, a)
-			as.Set("hlo."+a.name, ir.Str(a.text))
+			as.Set("hlo."+a.Name, ir.Str(a.Text))
 		}
 	}
 }
 
 // origin is the position of in and the source position in its metadata.
-func (p *parser) origin(in *instrText) *ir.Origin {
+func (p *parser) origin(in *syntax.Instruction) *ir.Origin {
 	o := new(ir.Origin)
-	for _, a := range in.attrs {
-		if a.name != "metadata" {
+	for _, a := range in.Attrs {
+		if a.Name != "metadata" {
 			continue
 		}
-		s := &scanner{src: a.text, end: len(a.text)}
-		s.expect("{")
-		for s.err == nil && !s.accept("}") {
-			s.accept(",")
-			name := s.word("a name")
-			s.expect("=")
-			p.setOrigin(o, name, s.value())
+		s := &syntax.Scanner{Src: a.Text, End: len(a.Text)}
+		s.Expect("{")
+		for s.Err == nil && !s.Accept("}") {
+			s.Accept(",")
+			name := s.Word("a name")
+			s.Expect("=")
+			p.setOrigin(o, name, s.Value())
 		}
-		if s.err != nil {
+		if s.Err != nil {
 			o = new(ir.Origin)
 		}
 		break
 	}
-	o.Text = p.pos(in.at)
+	o.Text = p.pos(in.At)
 	return o
 }
 
 func (p *parser) pos(at int) ir.Pos {
-	line, col := p.place(at)
-	return ir.Pos{File: p.file, Line: line, Col: col}
+	line, col := p.Place(at)
+	return ir.Pos{File: p.File, Line: line, Col: col}
 }
 
 func (p *parser) setOrigin(o *ir.Origin, name, value string) {
-	text, _ := unquote(value)
+	text, _ := syntax.Unquote(value)
 	switch name {
 	case "op_name":
 		o.Name = text
@@ -148,10 +149,10 @@ func (p *parser) setOrigin(o *ir.Origin, name, value string) {
 	case "source_file":
 		o.Pos.File = text
 	case "source_line":
-		o.Pos.Line, _ = parseInt(value)
+		o.Pos.Line, _ = syntax.ParseInt(value)
 	case "stack_frame_id":
-		if id, err := parseInt(value); err == nil && o.Pos == (ir.Pos{}) {
-			o.Pos = p.places.frame(id)
+		if id, err := syntax.ParseInt(value); err == nil && o.Pos == (ir.Pos{}) {
+			o.Pos = p.places.Frame(id)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/lower/hlo/syntax"
 )
 
 // The attributes of a bitcast that say how its operand and its result are laid
@@ -16,19 +17,19 @@ const (
 	tiledAttr    = "tiled"
 )
 
-func (b *body) bitcastLayouts(in *instrText, attrs *ir.Attrs) {
-	from, to := "", in.shape.layout()
-	if o := in.operands[0]; o.shape != nil && o.shape.layout() != "" {
-		from = o.shape.layout()
-	} else if len(o.path) == 0 {
-		from = b.layouts[o.name]
+func (b *body) bitcastLayouts(in *syntax.Instruction, attrs *ir.Attrs) {
+	from, to := "", in.Shape.Layout()
+	if o := in.Operands[0]; o.Shape != nil && o.Shape.Layout() != "" {
+		from = o.Shape.Layout()
+	} else if len(o.Path) == 0 {
+		from = b.layouts[o.Name]
 	}
 	if strings.Contains(from+to, ":T(") {
 		attrs.Set(tiledAttr, ir.Unit{})
 	}
 	for name, l := range map[string]string{operandOrder: from, resultOrder: to} {
 		order, _, _ := strings.Cut(strings.Trim(l, "{}"), ":")
-		if dims, err := parseInts("{" + order + "}"); err == nil && order != "" {
+		if dims, err := syntax.ParseInts("{" + order + "}"); err == nil && order != "" {
 			attrs.Set(name, ir.Ints(dims))
 		}
 	}

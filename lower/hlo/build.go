@@ -8,92 +8,93 @@ import (
 
 	"ppc/ir"
 	"ppc/lower"
+	"ppc/lower/hlo/syntax"
 )
 
 // instruction builds in and returns what it computes.
-func (b *body) instruction(in *instrText) *node {
+func (b *body) instruction(in *syntax.Instruction) *node {
 	none := leaf(b.f.NewValue(ir.Token(), ""))
 	if b.built++; b.built > maxCopies*b.instrs+1000 {
-		b.failAt(in.at, "the computations of this text are used too often: more than %d instructions in all", maxCopies*b.instrs+1000)
+		b.FailAt(in.At, "the computations of this text are used too often: more than %d instructions in all", maxCopies*b.instrs+1000)
 		return none
 	}
-	if in.opcode == "parameter" || in.opcode == "constant" {
-		if b.grammatical(in); b.err != nil {
+	if in.Opcode == "parameter" || in.Opcode == "constant" {
+		if b.grammatical(in); b.Err != nil {
 			return none
 		}
 	}
-	if in.opcode == "parameter" {
+	if in.Opcode == "parameter" {
 		return b.parameter(in)
 	}
-	if in.opcode == "constant" {
+	if in.Opcode == "constant" {
 		return b.constant(in)
 	}
-	least, ok := leastOperands(in.opcode, b.kinds)
+	least, ok := leastOperands(in.Opcode, b.kinds)
 	if !ok {
-		b.failAt(in.opAt, "there is no opcode %s", in.opcode)
+		b.FailAt(in.OpAt, "there is no opcode %s", in.Opcode)
 		return none
 	}
-	if len(in.operands) < least {
-		b.failAt(in.opAt, "%s has %d operands, want at least %d", in.opcode, len(in.operands), least)
+	if len(in.Operands) < least {
+		b.FailAt(in.OpAt, "%s has %d operands, want at least %d", in.Opcode, len(in.Operands), least)
 		return none
 	}
-	if b.grammatical(in); b.err != nil {
+	if b.grammatical(in); b.Err != nil {
 		return none
 	}
-	operands := make([]*node, len(in.operands))
-	for i, o := range in.operands {
+	operands := make([]*node, len(in.Operands))
+	for i, o := range in.Operands {
 		operands[i] = b.operand(o)
 	}
-	if b.err != nil {
+	if b.Err != nil {
 		return none
 	}
 	n := b.known(in, operands)
-	if n == nil && b.err == nil {
+	if n == nil && b.Err == nil {
 		n = b.unknown(in, operands)
 	}
-	if b.err != nil {
+	if b.Err != nil {
 		return none
 	}
-	if in.shape != nil && in.opcode == "tuple" && in.shape.typ.Kind == ir.TupleType && len(in.shape.typ.Elems) == len(operands) && !shapesAgree(in.shape.typ, n.typ) {
+	if in.Shape != nil && in.Opcode == "tuple" && in.Shape.Type.Kind == ir.TupleType && len(in.Shape.Type.Elems) == len(operands) && !shapesAgree(in.Shape.Type, n.typ) {
 		return b.unknown(in, operands)
 	}
-	if in.shape != nil && !shapesAgree(in.shape.typ, n.typ) {
-		b.failAt(in.at, "%s is %s, its operands make %s", in.name, bareShape(in.shape.typ), bareShape(n.typ))
+	if in.Shape != nil && !shapesAgree(in.Shape.Type, n.typ) {
+		b.FailAt(in.At, "%s is %s, its operands make %s", in.Name, bareShape(in.Shape.Type), bareShape(n.typ))
 	}
 	return n
 }
 
-func (b *body) parameter(in *instrText) *node {
-	i, err := parseInt(strings.TrimSpace(in.argument))
+func (b *body) parameter(in *syntax.Instruction) *node {
+	i, err := syntax.ParseInt(strings.TrimSpace(in.Argument))
 	if err != nil || i < 0 {
-		b.failAt(in.argAt, "want the number of the parameter, found %s", in.argument)
+		b.FailAt(in.ArgAt, "want the number of the parameter, found %s", in.Argument)
 	}
-	if in.shape == nil {
-		b.failAt(in.at, "parameter %s has no shape", in.name)
+	if in.Shape == nil {
+		b.FailAt(in.At, "parameter %s has no shape", in.Name)
 	}
-	if b.err != nil {
+	if b.Err != nil {
 		return leaf(b.f.NewValue(ir.Token(), ""))
 	}
-	return b.args(in, i, in.shape.typ)
+	return b.args(in, i, in.Shape.Type)
 }
 
-func (b *body) constant(in *instrText) *node {
-	if in.shape == nil {
-		b.failAt(in.at, "constant %s has no shape", in.name)
+func (b *body) constant(in *syntax.Instruction) *node {
+	if in.Shape == nil {
+		b.FailAt(in.At, "constant %s has no shape", in.Name)
 		return leaf(b.f.NewValue(ir.Token(), ""))
 	}
-	err := errBeyond
+	err := syntax.ErrBeyond
 	var l *ir.Literal
-	if in.shape.typ.IsTensor() {
-		l, err = parseLiteral(in.shape.typ, in.argument)
+	if in.Shape.Type.IsTensor() {
+		l, err = syntax.ParseLiteral(in.Shape.Type, in.Argument)
 	}
 	attrs, extra := b.attrs(in, nil)
-	if errors.Is(err, errBeyond) || extra {
+	if errors.Is(err, syntax.ErrBeyond) || extra {
 		return b.unknown(in, nil)
 	}
 	if err != nil {
-		b.failAt(in.argAt, "%v", err)
-		return leaf(b.f.NewValue(in.shape.typ, ""))
+		b.FailAt(in.ArgAt, "%v", err)
+		return leaf(b.f.NewValue(in.Shape.Type, ""))
 	}
 	attrs.Set("value", l)
 	return b.emit(in, ir.Constant, nil, attrs, nil, []*ir.Type{l.Type})
@@ -101,14 +102,14 @@ func (b *body) constant(in *instrText) *node {
 
 // known builds in by the row of its opcode. It returns nil where there is no
 // row, or where in says more than the row knows.
-func (b *body) known(in *instrText, operands []*node) *node {
-	switch in.opcode {
+func (b *body) known(in *syntax.Instruction, operands []*node) *node {
+	switch in.Opcode {
 	case "tuple":
 		return tupleNode(operands)
 	case "get-tuple-element":
 		return b.getElement(in, operands)
 	}
-	kind, ok := b.kinds[in.opcode]
+	kind, ok := b.kinds[in.Opcode]
 	if !ok {
 		return nil
 	}
@@ -124,7 +125,7 @@ func (b *body) known(in *instrText, operands []*node) *node {
 		return b.barrier(in, operands[0])
 	}
 	attrs, extra := b.attrs(in, row)
-	if extra || b.err != nil {
+	if extra || b.Err != nil {
 		return nil
 	}
 	values := make([]*ir.Value, len(operands))
@@ -135,10 +136,10 @@ func (b *body) known(in *instrText, operands []*node) *node {
 		values[i] = n.value
 	}
 	if n := kind.NumOperands(); !n.Allows(len(values)) {
-		if len(values) > n.Max && in.shape != nil && in.shape.typ.Kind == ir.TupleType {
+		if len(values) > n.Max && in.Shape != nil && in.Shape.Type.Kind == ir.TupleType {
 			return nil // several at once
 		}
-		b.failAt(in.opAt, "%s has %d operands, want %s", in.opcode, len(values), n)
+		b.FailAt(in.OpAt, "%s has %d operands, want %s", in.Opcode, len(values), n)
 		return nil
 	}
 	if row.form == stretched && values[0].Type.Rank() > 0 && b.find(in, "dimensions") == nil {
@@ -150,13 +151,13 @@ func (b *body) known(in *instrText, operands []*node) *node {
 	var regions []*ir.Block
 	for _, name := range row.calls {
 		r := b.region(in, name, nil)
-		if b.err != nil {
+		if b.Err != nil {
 			return nil
 		}
 		regions = append(regions, r)
 	}
 	allDevices(b.m, row, &attrs)
-	if row.form == exchange && (in.shape == nil || !exchanges(b.m, &attrs, len(in.operands), in.shape.typ)) {
+	if row.form == exchange && (in.Shape == nil || !exchanges(b.m, &attrs, len(in.Operands), in.Shape.Type)) {
 		return nil
 	}
 	results, ok := b.results(in, kind, values, attrs, regions)
@@ -168,9 +169,9 @@ func (b *body) known(in *instrText, operands []*node) *node {
 
 // results are the types of what in computes: as written, or else as they
 // follow.
-func (b *body) results(in *instrText, kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regions []*ir.Block) ([]*ir.Type, bool) {
-	if in.shape != nil {
-		t := in.shape.typ
+func (b *body) results(in *syntax.Instruction, kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regions []*ir.Block) ([]*ir.Type, bool) {
+	if in.Shape != nil {
+		t := in.Shape.Type
 		if t.Kind == ir.TupleType && kind.NumResults().Max > 1 && len(t.Elems) != 1 {
 			return t.Elems, !slices.ContainsFunc(t.Elems, func(e *ir.Type) bool { return e.Kind == ir.TupleType })
 		}
@@ -180,12 +181,12 @@ func (b *body) results(in *instrText, kind ir.Kind, operands []*ir.Value, attrs 
 		return []*ir.Type{t}, t.Kind != ir.TupleType
 	}
 	if rowOf(kind).shaped {
-		b.failAt(in.at, "%s needs its shape written: it does not follow from the operands", in.opcode)
+		b.FailAt(in.At, "%s needs its shape written: it does not follow from the operands", in.Opcode)
 		return nil, false
 	}
 	ts, r := ir.Infer(&ir.Op{Kind: kind, Operands: operands, Attrs: attrs, Regions: regions})
 	if r != nil {
-		b.failAt(in.opAt, "%s: %s", in.opcode, r.Msg)
+		b.FailAt(in.OpAt, "%s: %s", in.Opcode, r.Msg)
 		return nil, false
 	}
 	return ts, true
@@ -197,144 +198,144 @@ var elementCounts = map[ir.Kind]string{ir.Reshape: "stablehlo.reshape-C2", ir.Re
 	ir.DynamicUpdateSlice: "stablehlo.dynamic_update_slice-C4"}
 
 // emit appends an op and returns what it computes.
-func (b *body) emit(in *instrText, kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regions []*ir.Block, results []*ir.Type) *node {
-	if in.shape != nil {
-		if l := in.shape.layout(); l != "" {
+func (b *body) emit(in *syntax.Instruction, kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regions []*ir.Block, results []*ir.Type) *node {
+	if in.Shape != nil {
+		if l := in.Shape.Layout(); l != "" {
 			attrs.Set("hlo.layout", ir.Str(l))
 		}
 	}
 	op := b.builder().At(b.origin(in)).Emit(kind, operands, attrs, regions, results)
 	if label := elementCounts[kind]; label != "" {
 		if _, r := ir.Infer(op); r != nil && r.Label == label {
-			b.failAt(in.at, "%s: %s", in.opcode, r.Msg)
+			b.FailAt(in.At, "%s: %s", in.Opcode, r.Msg)
 		}
 	}
 	if len(results) == 1 {
-		return leaf(op.Result().Named(in.name))
+		return leaf(op.Result().Named(in.Name))
 	}
 	return tupleNode(leaves(op.Results))
 }
 
 // unknown builds in as an op of its own name. Its attributes are text, but for
 // those that name computations.
-func (b *body) unknown(in *instrText, operands []*node) *node {
-	if in.shape == nil {
-		b.failAt(in.at, "%s needs its shape written: it does not follow from the operands", in.opcode)
+func (b *body) unknown(in *syntax.Instruction, operands []*node) *node {
+	if in.Shape == nil {
+		b.FailAt(in.At, "%s needs its shape written: it does not follow from the operands", in.Opcode)
 		return nil
 	}
 	var attrs ir.Attrs
-	if in.argument != "" {
-		attrs.Set(argumentAttr, ir.Str(in.argument))
+	if in.Argument != "" {
+		attrs.Set(argumentAttr, ir.Str(in.Argument))
 	}
-	for _, a := range in.attrs {
+	for _, a := range in.Attrs {
 		switch {
-		case a.name == "metadata" || a.name == "control-predecessors":
-		case computationAttrs[a.name]:
+		case a.Name == "metadata" || a.Name == "control-predecessors":
+		case syntax.ComputationAttrs[a.Name]:
 			b.named(a, &attrs)
-		case !instructionAttrs[a.name]:
-			b.failAt(a.at, "%s is no attribute of an instruction%s", a.name, hint(a.name, instructionAttrNames()))
+		case !instructionAttrs[a.Name]:
+			b.FailAt(a.At, "%s is no attribute of an instruction%s", a.Name, hint(a.Name, instructionAttrNames()))
 		default:
 			b.check(in, a)
-			attrs.Set(a.name, ir.Str(a.text))
+			attrs.Set(a.Name, ir.Str(a.Text))
 		}
 	}
 	b.checkAsync(in, operands)
-	if in.opcode == "bitcast" {
+	if in.Opcode == "bitcast" {
 		b.bitcastLayouts(in, &attrs)
 	}
 	values := make([]*ir.Value, len(operands))
 	for i, n := range operands {
 		values[i] = b.value(n)
 	}
-	if l := in.shape.layout(); l != "" {
+	if l := in.Shape.Layout(); l != "" {
 		attrs.Set("hlo.layout", ir.Str(l))
 	}
-	op := b.builder().At(b.origin(in)).Emit(ir.Unknown, values, attrs, nil, []*ir.Type{in.shape.typ})
-	op.Spelling = "hlo." + in.opcode
-	return leaf(op.Result().Named(in.name))
+	op := b.builder().At(b.origin(in)).Emit(ir.Unknown, values, attrs, nil, []*ir.Type{in.Shape.Type})
+	op.Spelling = "hlo." + in.Opcode
+	return leaf(op.Result().Named(in.Name))
 }
 
 // named sets the attribute of a that names one computation, or several, as the
 // functions that these become.
-func (b *body) named(a attrText, attrs *ir.Attrs) {
-	if a.comp == nil && strings.HasPrefix(a.text, "{") {
-		parts, err := elements(a.text)
+func (b *body) named(a syntax.Attr, attrs *ir.Attrs) {
+	if a.Comp == nil && strings.HasPrefix(a.Text, "{") {
+		parts, err := syntax.Elements(a.Text)
 		if err != nil {
-			b.failAt(a.at, "%v", err)
+			b.FailAt(a.At, "%v", err)
 		}
 		list := ir.Array{}
 		for _, name := range parts {
-			if c := b.lookup(name, a.at); c != nil {
+			if c := b.lookup(name, a.At); c != nil {
 				list = append(list, ir.Sym(b.function(c).Name))
 			}
 		}
-		attrs.Set(a.name, list)
+		attrs.Set(a.Name, list)
 		return
 	}
 	if c := b.called(a); c != nil {
-		attrs.Set(a.name, ir.Sym(b.function(c).Name))
+		attrs.Set(a.Name, ir.Sym(b.function(c).Name))
 	}
 }
 
 // called is the computation that a names or holds.
-func (b *body) called(a attrText) *computationText {
-	if a.comp == nil {
-		return b.lookup(a.text, a.at)
+func (b *body) called(a syntax.Attr) *syntax.Computation {
+	if a.Comp == nil {
+		return b.lookup(a.Text, a.At)
 	}
-	if name := a.comp.name; b.comps[name] != a.comp { // give it a name of its own
-		for i := 1; b.comps[a.comp.name] != nil; i++ {
-			a.comp.name = fmt.Sprintf("%s.%d", name, i)
+	if name := a.Comp.Name; b.comps[name] != a.Comp { // give it a name of its own
+		for i := 1; b.comps[a.Comp.Name] != nil; i++ {
+			a.Comp.Name = fmt.Sprintf("%s.%d", name, i)
 		}
-		b.comps[a.comp.name] = a.comp
-		b.instrs += len(a.comp.instrs)
+		b.comps[a.Comp.Name] = a.Comp
+		b.instrs += len(a.Comp.Instrs)
 	}
-	return a.comp
+	return a.Comp
 }
 
 // lookup is the computation called name.
-func (b *body) lookup(name string, at int) *computationText {
+func (b *body) lookup(name string, at int) *syntax.Computation {
 	c := b.comps[strings.TrimPrefix(name, "%")]
 	if c == nil {
-		b.failAt(at, "there is no computation %s", name)
+		b.FailAt(at, "there is no computation %s", name)
 	}
 	return c
 }
 
-func (b *body) getElement(in *instrText, operands []*node) *node {
-	for _, a := range in.attrs {
-		if a.name != "index" {
+func (b *body) getElement(in *syntax.Instruction, operands []*node) *node {
+	for _, a := range in.Attrs {
+		if a.Name != "index" {
 			continue
 		}
-		i, err := parseInt(a.text)
+		i, err := syntax.ParseInt(a.Text)
 		if err != nil {
-			b.failAt(a.at, "%v", err)
+			b.FailAt(a.At, "%v", err)
 			return nil
 		}
-		n := b.element(operands[0], i, a.at, in.name)
+		n := b.element(operands[0], i, a.At, in.Name)
 		if n.value != nil && n.value.Name == "" {
-			n.value.Name = in.name
+			n.value.Name = in.Name
 		}
 		return n
 	}
-	b.failAt(in.opAt, "get-tuple-element has no index")
+	b.FailAt(in.OpAt, "get-tuple-element has no index")
 	return nil
 }
 
 // find is the attribute of in called name, which it must have.
-func (b *body) find(in *instrText, name string) *attrText {
-	for i := range in.attrs {
-		if in.attrs[i].name == name {
-			return &in.attrs[i]
+func (b *body) find(in *syntax.Instruction, name string) *syntax.Attr {
+	for i := range in.Attrs {
+		if in.Attrs[i].Name == name {
+			return &in.Attrs[i]
 		}
 	}
-	b.failAt(in.opAt, "%s has no %s", in.opcode, name)
+	b.FailAt(in.OpAt, "%s has no %s", in.Opcode, name)
 	return nil
 }
 
 // region builds the computation that attribute name of in names into a block. args
 // are the values that its parameters are bound to; nil makes them arguments of the
 // block.
-func (b *body) region(in *instrText, name string, args []*node) *ir.Block {
+func (b *body) region(in *syntax.Instruction, name string, args []*node) *ir.Block {
 	a := b.find(in, name)
 	if a == nil {
 		return nil
@@ -346,34 +347,34 @@ func (b *body) region(in *instrText, name string, args []*node) *ir.Block {
 	return b.inline(c, args)
 }
 
-func (b *body) inline(c *computationText, args []*node) *ir.Block {
+func (b *body) inline(c *syntax.Computation, args []*node) *ir.Block {
 	r := &body{parser: b.parser, f: b.f, block: new(ir.Block)}
 	b.numbered(c)
-	params := c.parameters()
+	params := c.Parameters()
 	if args == nil {
 		for _, in := range params {
-			if in.shape == nil || in.shape.typ.Kind == ir.TupleType {
-				b.failAt(in.at, "parameter %s of a computation that combines scalars is no scalar", in.name)
+			if in.Shape == nil || in.Shape.Type.Kind == ir.TupleType {
+				b.FailAt(in.At, "parameter %s of a computation that combines scalars is no scalar", in.Name)
 				return r.block
 			}
-			args = append(args, leaf(b.f.NewArg(r.block, in.shape.typ, in.name)))
+			args = append(args, leaf(b.f.NewArg(r.block, in.Shape.Type, in.Name)))
 		}
 	}
-	r.args = func(in *instrText, i int, t *ir.Type) *node {
+	r.args = func(in *syntax.Instruction, i int, t *ir.Type) *node {
 		if i >= len(args) {
-			b.failAt(in.argAt, "parameter %d, but %s takes %d values here", i, c.name, len(args))
+			b.FailAt(in.ArgAt, "parameter %d, but %s takes %d values here", i, c.Name, len(args))
 			return leaf(b.f.NewValue(t, ""))
 		}
 		if !shapesAgree(args[i].typ, t) {
-			b.failAt(in.at, "parameter %d of %s is %s, it is given %s", i, c.name, bareShape(t), bareShape(args[i].typ))
+			b.FailAt(in.At, "parameter %d of %s is %s, it is given %s", i, c.Name, bareShape(t), bareShape(args[i].typ))
 		}
 		if v := args[i].value; v != nil && v.Name == "" && v.Block == r.block {
-			v.Name = in.name
+			v.Name = in.Name
 		}
 		return args[i]
 	}
 	root := r.computation(c)
-	if b.err != nil {
+	if b.Err != nil {
 		return r.block
 	}
 	results := r.flat(root, nil)
@@ -382,10 +383,10 @@ func (b *body) inline(c *computationText, args []*node) *ir.Block {
 }
 
 // while builds a loop over the values in its tuple.
-func (b *body) while(in *instrText, operands []*node) *node {
+func (b *body) while(in *syntax.Instruction, operands []*node) *node {
 	attrs, _ := b.attrs(in, nil)
 	if len(operands) != 1 {
-		b.failAt(in.opAt, "while has %d operands, want one", len(operands))
+		b.FailAt(in.OpAt, "while has %d operands, want one", len(operands))
 		return nil
 	}
 	state := operands[0]
@@ -402,7 +403,7 @@ func (b *body) while(in *instrText, operands []*node) *node {
 		}
 		regions = append(regions, b.loopRegion(c, state.typ))
 	}
-	if b.err != nil {
+	if b.Err != nil {
 		return nil
 	}
 	op := b.builder().At(b.origin(in)).Emit(ir.While, init, attrs, regions, ir.Types(init))
@@ -410,17 +411,17 @@ func (b *body) while(in *instrText, operands []*node) *node {
 }
 
 // loopRegion builds the computation of a loop whose parameter is of type t.
-func (b *body) loopRegion(c *computationText, t *ir.Type) *ir.Block {
+func (b *body) loopRegion(c *syntax.Computation, t *ir.Type) *ir.Block {
 	r := &body{parser: b.parser, f: b.f, block: new(ir.Block)}
 	state := unflat(t, func(t *ir.Type) *ir.Value { return b.f.NewArg(r.block, t, "") })
-	r.args = func(in *instrText, i int, u *ir.Type) *node {
+	r.args = func(in *syntax.Instruction, i int, u *ir.Type) *node {
 		if i != 0 || !shapesAgree(t, u) {
-			b.failAt(in.at, "parameter %d of %s is %s, the loop carries %s", i, c.name, bareShape(u), bareShape(t))
+			b.FailAt(in.At, "parameter %d of %s is %s, the loop carries %s", i, c.Name, bareShape(u), bareShape(t))
 		}
 		return state
 	}
 	root := r.computation(c)
-	if b.err == nil {
+	if b.Err == nil {
 		r.builder().Emit(ir.Return, r.flat(root, nil), nil, nil, nil)
 	}
 	return r.block
@@ -436,11 +437,11 @@ func refill(t *ir.Type, vs []*ir.Value) *node {
 }
 
 // conditional builds a case, or an if where the operand is a boolean.
-func (b *body) conditional(in *instrText, operands []*node) *node {
+func (b *body) conditional(in *syntax.Instruction, operands []*node) *node {
 	attrs, _ := b.attrs(in, nil)
 	index := operands[0]
 	kind := ir.Case
-	var comps []*computationText
+	var comps []*syntax.Computation
 	switch {
 	case index.typ.Equal(ir.Tensor(ir.I1)):
 		kind = ir.If
@@ -451,43 +452,43 @@ func (b *body) conditional(in *instrText, operands []*node) *node {
 		}
 	case index.typ.Equal(ir.Tensor(ir.I32)):
 		if a := b.find(in, "branch_computations"); a != nil {
-			names, err := elements(a.text)
+			names, err := syntax.Elements(a.Text)
 			if err != nil {
-				b.failAt(a.at, "%v", err)
+				b.FailAt(a.At, "%v", err)
 			}
 			for _, name := range names {
-				comps = append(comps, b.lookup(name, a.at))
+				comps = append(comps, b.lookup(name, a.At))
 			}
 		}
 	default:
-		b.failAt(in.opAt, "the first operand of conditional is %s, want pred[] or s32[]", bareShape(index.typ))
+		b.FailAt(in.OpAt, "the first operand of conditional is %s, want pred[] or s32[]", bareShape(index.typ))
 	}
-	if b.err == nil && len(comps) != len(operands)-1 {
-		b.failAt(in.opAt, "%d branches, but operands for %d", len(comps), len(operands)-1)
+	if b.Err == nil && len(comps) != len(operands)-1 {
+		b.FailAt(in.OpAt, "%d branches, but operands for %d", len(comps), len(operands)-1)
 	}
-	if b.err != nil {
+	if b.Err != nil {
 		return nil
 	}
 	var regions []*ir.Block
 	for i, c := range comps {
 		regions = append(regions, b.inline(c, operands[i+1:i+2]))
 	}
-	if b.err != nil {
+	if b.Err != nil {
 		return nil
 	}
 	results := ir.Types(regions[0].Terminator().Operands)
 	op := b.builder().At(b.origin(in)).Emit(kind, []*ir.Value{index.value}, attrs, regions, results)
-	if in.shape == nil || in.shape.typ.Kind != ir.TupleType {
+	if in.Shape == nil || in.Shape.Type.Kind != ir.TupleType {
 		if len(op.Results) != 1 {
 			return tupleNode(leaves(op.Results))
 		}
-		return leaf(op.Result().Named(in.name))
+		return leaf(op.Result().Named(in.Name))
 	}
-	if len(flatTypes(in.shape.typ, nil)) != len(results) {
-		b.failAt(in.at, "%s is %s, its branches make %d values", in.name, bareShape(in.shape.typ), len(results))
+	if len(flatTypes(in.Shape.Type, nil)) != len(results) {
+		b.FailAt(in.At, "%s is %s, its branches make %d values", in.Name, bareShape(in.Shape.Type), len(results))
 		return nil
 	}
-	return refill(in.shape.typ, op.Results)
+	return refill(in.Shape.Type, op.Results)
 }
 
 // flatTypes are the types in t, tuples taken apart.
@@ -501,7 +502,7 @@ func flatTypes(t *ir.Type, out []*ir.Type) []*ir.Type {
 	return out
 }
 
-func (b *body) call(in *instrText, operands []*node) *node {
+func (b *body) call(in *syntax.Instruction, operands []*node) *node {
 	attrs, extra := b.attrs(in, nil)
 	a := b.find(in, "to_apply")
 	if a == nil || extra {
@@ -512,7 +513,7 @@ func (b *body) call(in *instrText, operands []*node) *node {
 		return nil
 	}
 	f := b.function(c)
-	if b.err != nil {
+	if b.Err != nil {
 		return nil
 	}
 	values := make([]*ir.Value, len(operands))
@@ -528,7 +529,7 @@ func (b *body) call(in *instrText, operands []*node) *node {
 }
 
 // barrier builds an optimization_barrier of the values in its operand.
-func (b *body) barrier(in *instrText, operand *node) *node {
+func (b *body) barrier(in *syntax.Instruction, operand *node) *node {
 	attrs, extra := b.attrs(in, nil)
 	if extra {
 		return nil
@@ -548,14 +549,14 @@ func (b *body) barrier(in *instrText, operand *node) *node {
 func allDevices(m *ir.Module, row *row, attrs *ir.Attrs) {
 	l := attrs.Literal("replica_groups")
 	replicas, partitions := max(m.Attrs.Int("mhlo.num_replicas"), 1), max(m.Attrs.Int("mhlo.num_partitions"), 1)
-	if l == nil || replicas > maxDevices/partitions {
+	if l == nil || replicas > syntax.MaxDevices/partitions {
 		return
 	}
 	global, none := attrs.Bool("use_global_device_ids"), len(l.Data) == 0
 	channel, _ := attrs.Get("channel_handle").(ir.Channel)
 	switch n := replicas * partitions; {
 	case global && none:
-		attrs.Set("replica_groups", lower.Dense(iotaLists([]int{1, n}, []int{n}, []int{0}), n))
+		attrs.Set("replica_groups", lower.Dense(syntax.IotaLists([]int{1, n}, []int{n}, []int{0}), n))
 	case !global && !none && partitions > 1 && channel.Handle > 0 && row.field("use_global_device_ids") != nil:
 		groups := rows(l)
 		for i, ids := range groups {
@@ -580,7 +581,7 @@ func exchanges(m *ir.Module, attrs *ir.Attrs, operands int, result *ir.Type) boo
 	}
 	n := groupSize(m, attrs)
 	if l := attrs.Literal("replica_groups"); l != nil && len(l.Data) == 0 {
-		attrs.Set("replica_groups", lower.Dense(iotaLists([]int{1, n}, []int{n}, []int{0}), n))
+		attrs.Set("replica_groups", lower.Dense(syntax.IotaLists([]int{1, n}, []int{n}, []int{0}), n))
 	}
 	attrs.Set("split_count", ir.I64Attr(n))
 	attrs.Set("concat_dimension", ir.I64Attr(attrs.Int("split_dimension")))

@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/lower/hlo/syntax"
 )
 
 // The functions in this file look into what is carried through unread, as far
 // as HLO's own parser refuses it.
 
 // checks are the attributes whose text is looked into.
-var checks = map[string]func(in *instrText, text string) error{
+var checks = map[string]func(in *syntax.Instruction, text string) error{
 	"window":                     checkWindow,
 	"result_accuracy":            checkAccuracy,
 	"sharding":                   checkSharding,
@@ -23,15 +24,15 @@ var checks = map[string]func(in *instrText, text string) error{
 }
 
 // check reports what is wrong with an attribute of in that is carried through.
-func (p *parser) check(in *instrText, a attrText) {
-	if f := checks[a.name]; f != nil {
-		if err := f(in, a.text); err != nil {
-			p.failAt(a.at, "%s: %v", a.name, err)
+func (p *parser) check(in *syntax.Instruction, a syntax.Attr) {
+	if f := checks[a.Name]; f != nil {
+		if err := f(in, a.Text); err != nil {
+			p.FailAt(a.At, "%s: %v", a.Name, err)
 		}
 	}
 }
 
-func checkWindow(_ *instrText, text string) error {
+func checkWindow(_ *syntax.Instruction, text string) error {
 	return convWindow().parse(nil, text, new(ir.Attrs))
 }
 
@@ -39,9 +40,9 @@ func checkWindow(_ *instrText, text string) error {
 // accurately; the rows of others say so.
 var inaccurate = []string{"acos", "acosh", "asin", "asinh", "atanh", "cosh", "sinh", "erf"}
 
-func checkAccuracy(in *instrText, text string) error {
-	if !slices.Contains(inaccurate, in.opcode) {
-		return fmt.Errorf("%s has no accuracy", in.opcode)
+func checkAccuracy(in *syntax.Instruction, text string) error {
+	if !slices.Contains(inaccurate, in.Opcode) {
+		return fmt.Errorf("%s has no accuracy", in.Opcode)
 	}
 	return accuracy().parse(nil, text, new(ir.Attrs))
 }
@@ -56,30 +57,30 @@ var (
 )
 
 // checkSharding looks at the words of a sharding, and counts the devices of {devices=[2,2]0,1,2,3}.
-func checkSharding(_ *instrText, text string) error {
+func checkSharding(_ *syntax.Instruction, text string) error {
 	bare := shardingValues.ReplaceAllString(text, "")
 	for _, word := range shardingWord.FindAllString(bare, -1) {
 		if !slices.Contains(shardingWords, word) {
 			return fmt.Errorf("%s says nothing of a sharding%s", word, hint(word, shardingWords))
 		}
 	}
-	s := &scanner{src: text, pos: 1, end: max(len(text)-1, 1)}
-	if !s.keyword("devices") || !s.accept("=") {
+	s := &syntax.Scanner{Src: text, Pos: 1, End: max(len(text)-1, 1)}
+	if !s.Keyword("devices") || !s.Accept("=") {
 		return nil
 	}
-	n := ir.ProductUpTo(s.ints("[", "]"), maxDevices)
-	if c := s.peek(); c < '0' || c > '9' {
+	n := ir.ProductUpTo(s.Ints("[", "]"), syntax.MaxDevices)
+	if c := s.Peek(); c < '0' || c > '9' {
 		return nil // the iota form
 	}
 	listed := 0
-	for ok := true; ok && s.err == nil; ok = s.accept(",") {
-		if c := s.peek(); c < '0' || c > '9' {
+	for ok := true; ok && s.Err == nil; ok = s.Accept(",") {
+		if c := s.Peek(); c < '0' || c > '9' {
 			break
 		}
-		s.integer()
+		s.Integer()
 		listed++
 	}
-	if s.err == nil && n >= 0 && n != listed {
+	if s.Err == nil && n >= 0 && n != listed {
 		return fmt.Errorf("%d devices are listed for %d parts", listed, n)
 	}
 	return nil
@@ -87,7 +88,7 @@ func checkSharding(_ *instrText, text string) error {
 
 // checkLabels looks at the dimension numbers of a convolution, b01f_01io->b01f:
 // each of three parts has two letters and the spatial dimensions 0, 1, ….
-func checkLabels(_ *instrText, text string) error {
+func checkLabels(_ *syntax.Instruction, text string) error {
 	in, out, ok := strings.Cut(text, "->")
 	lhs, rhs, ok2 := strings.Cut(in, "_")
 	if !ok || !ok2 {
@@ -116,25 +117,25 @@ func checkLabels(_ *instrText, text string) error {
 
 // checkConstraints compares the shapes that a custom call wants its operands
 // in with those that it gets, where the text has both.
-func checkConstraints(in *instrText, text string) error {
-	s := &scanner{src: text, end: len(text)}
-	s.expect("{")
+func checkConstraints(in *syntax.Instruction, text string) error {
+	s := &syntax.Scanner{Src: text, End: len(text)}
+	s.Expect("{")
 	n := 0
-	for i := 0; !s.accept("}") && s.err == nil; i++ {
+	for i := 0; !s.Accept("}") && s.Err == nil; i++ {
 		n++
 		if i > 0 {
-			s.expect(",")
+			s.Expect(",")
 		}
-		want := s.shape()
-		if s.err == nil && i < len(in.operands) && in.operands[i].shape != nil && !shapesAgree(want.typ, in.operands[i].shape.typ) {
-			return fmt.Errorf("operand %d is %s, the constraint %s", i, bareShape(in.operands[i].shape.typ), bareShape(want.typ))
+		want := s.Shape()
+		if s.Err == nil && i < len(in.Operands) && in.Operands[i].Shape != nil && !shapesAgree(want.Type, in.Operands[i].Shape.Type) {
+			return fmt.Errorf("operand %d is %s, the constraint %s", i, bareShape(in.Operands[i].Shape.Type), bareShape(want.Type))
 		}
 	}
-	if s.err != nil {
-		return fmt.Errorf("%s", s.err.Msg)
+	if s.Err != nil {
+		return fmt.Errorf("%s", s.Err.Msg)
 	}
-	if n != len(in.operands) {
-		return fmt.Errorf("%s for %d operands", ir.Counted(n, "constraint"), len(in.operands))
+	if n != len(in.Operands) {
+		return fmt.Errorf("%s for %d operands", ir.Counted(n, "constraint"), len(in.Operands))
 	}
 	return nil
 }
@@ -142,21 +143,21 @@ func checkConstraints(in *instrText, text string) error {
 // checkAsync reports what is wrong with the update or done of an asynchronous
 // operation: its operand is the start, or an update of it, with the same
 // attributes.
-func (b *body) checkAsync(in *instrText, operands []*node) {
-	start := strings.HasSuffix(in.opcode, "-start")
-	op, split := wrapped(in.opcode)
-	if _, own := otherOpcodes[in.opcode]; !split || own && op != "async" {
+func (b *body) checkAsync(in *syntax.Instruction, operands []*node) {
+	start := strings.HasSuffix(in.Opcode, "-start")
+	op, split := wrapped(in.Opcode)
+	if _, own := otherOpcodes[in.Opcode]; !split || own && op != "async" {
 		return
 	}
-	if t := in.shape.typ; !strings.HasSuffix(in.opcode, "-done") && (t.Kind != ir.TupleType || len(t.Elems) < 2 || t.Elems[0].Kind != ir.TupleType) {
-		b.failAt(in.at, "%s is %s, want ((operands), results, …)", in.name, bareShape(t))
+	if t := in.Shape.Type; !strings.HasSuffix(in.Opcode, "-done") && (t.Kind != ir.TupleType || len(t.Elems) < 2 || t.Elems[0].Kind != ir.TupleType) {
+		b.FailAt(in.At, "%s is %s, want ((operands), results, …)", in.Name, bareShape(t))
 		return
 	}
 	if start {
 		return
 	}
 	if len(operands) == 0 {
-		b.failAt(in.opAt, "%s has no operand", in.opcode)
+		b.FailAt(in.OpAt, "%s has no operand", in.Opcode)
 		return
 	}
 	v := operands[0].value
@@ -170,21 +171,21 @@ func (b *body) checkAsync(in *instrText, operands []*node) {
 		return
 	}
 	if strings.HasSuffix(prior, "-done") {
-		b.failAt(in.opAt, "%s takes %s, which is done", in.opcode, prior)
+		b.FailAt(in.OpAt, "%s takes %s, which is done", in.Opcode, prior)
 	}
 	if priorOp != op && priorOp != "async" && op != "async" {
-		b.failAt(in.opAt, "%s takes %s", in.opcode, prior)
+		b.FailAt(in.OpAt, "%s takes %s", in.Opcode, prior)
 	}
-	for _, a := range in.attrs {
-		switch a.name {
+	for _, a := range in.Attrs {
+		switch a.Name {
 		case "calls":
 			calls := firstPart(from).Sym("calls")
-			if c := b.called(a); c != nil && calls != "" && calls != c.name {
-				b.failAt(a.at, "%s calls %s, the first part calls %s", in.opcode, c.name, calls)
+			if c := b.called(a); c != nil && calls != "" && calls != c.Name {
+				b.FailAt(a.At, "%s calls %s, the first part calls %s", in.Opcode, c.Name, calls)
 			}
 		case "async_execution_thread":
-			if have := from.Str(a.name); have != a.text {
-				b.failAt(a.at, "%s runs on %s, %s on %s", in.opcode, a.text, prior, cmp.Or(have, `"main"`))
+			if have := from.Str(a.Name); have != a.Text {
+				b.FailAt(a.At, "%s runs on %s, %s on %s", in.Opcode, a.Text, prior, cmp.Or(have, `"main"`))
 			}
 		}
 	}

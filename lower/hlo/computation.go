@@ -245,7 +245,7 @@ func (c *computation) results(op *ir.Op, opcode string, operands []instruction, 
 	c.elements(op, c.emit(opcode, ir.Tuple(ir.Types(op.Results)...), opcode, operands, attrs), nil)
 }
 
-// elements appends the elements of tuple that are results of op and used. A
+// Elements appends the elements of tuple that are results of op and used. A
 // result without a name is called what the value of names in its place is.
 func (c *computation) elements(op *ir.Op, tuple instruction, names []*ir.Value) {
 	for i, v := range op.Results {

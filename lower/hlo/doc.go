@@ -17,4 +17,4 @@
 // The package imports ir and lower only.
 package hlo
 
-import _ "ppc/ir/dialect" // the op table
+// the op table

@@ -10,6 +10,7 @@ import (
 
 	"ppc/ir"
 	"ppc/lower"
+	"ppc/lower/hlo/syntax"
 )
 
 // A field is one attribute of an instruction: its name, and how its value is
@@ -45,7 +46,7 @@ func absent(f field, attr string, a ir.Attr) field {
 func ints(name, attr string) field {
 	return must(of(name, func(op *ir.Op) string { return braced(op.Ints(attr)) },
 		func(text string, as *ir.Attrs) error {
-			xs, err := parseInts(text)
+			xs, err := syntax.ParseInts(text)
 			as.Set(attr, ir.Ints(xs))
 			return err
 		}))
@@ -55,7 +56,7 @@ func ints(name, attr string) field {
 func single(name, attr string) field {
 	return must(of(name, func(op *ir.Op) string { return braced([]int{op.Int(attr)}) },
 		func(text string, as *ir.Attrs) error {
-			xs, err := parseInts(text)
+			xs, err := syntax.ParseInts(text)
 			if err == nil && len(xs) != 1 {
 				err = fmt.Errorf("want one dimension, found %s", text)
 			}
@@ -69,7 +70,7 @@ func single(name, attr string) field {
 func number(name, attr string) field {
 	return must(of(name, func(op *ir.Op) string { return strconv.Itoa(op.Int(attr)) },
 		func(text string, as *ir.Attrs) error {
-			n, err := parseInt(text)
+			n, err := syntax.ParseInt(text)
 			as.Set(attr, ir.I64Attr(n))
 			return err
 		}))
@@ -127,7 +128,7 @@ func str(name, attr string) field {
 		}
 		return ""
 	}, func(text string, as *ir.Attrs) error {
-		s, err := unquote(text)
+		s, err := syntax.Unquote(text)
 		as.Set(attr, ir.Str(s))
 		return err
 	})
@@ -141,7 +142,7 @@ func part[T ir.Attr](name, attr string, at func(*T) *[]int) field {
 		return braced(*at(&v))
 	}, func(text string, as *ir.Attrs) error {
 		v, _ := as.Get(attr).(T)
-		xs, err := parseInts(text)
+		xs, err := syntax.ParseInts(text)
 		*at(&v) = xs
 		as.Set(attr, v)
 		return err
@@ -169,7 +170,7 @@ func partNumber[T ir.Attr](name, attr string, at func(*T) *int) field {
 		return strconv.Itoa(*at(&v))
 	}, func(text string, as *ir.Attrs) error {
 		v, _ := as.Get(attr).(T)
-		n, err := parseInt(text)
+		n, err := syntax.ParseInt(text)
 		*at(&v) = n
 		as.Set(attr, v)
 		return err
@@ -200,7 +201,7 @@ func compareOrder() field {
 	return of("order", func(*ir.Op) string { return "" }, func(text string, as *ir.Attrs) error {
 		switch {
 		case text == "WEAK":
-			return errBeyond
+			return syntax.ErrBeyond
 		case types[text] == "":
 			return fmt.Errorf("want one of PARTIAL, WEAK, TOTAL, found %s", text)
 		}
@@ -242,7 +243,7 @@ func padding() field {
 	}, func(text string, as *ir.Attrs) error {
 		var amounts [3][]int // low, high, interior
 		for _, dim := range strings.Split(text, "x") {
-			xs, err := parseList(dim, "_")
+			xs, err := syntax.ParseList(dim, "_")
 			if err == nil && len(xs) != 2 && len(xs) != 3 {
 				err = fmt.Errorf("want low_high or low_high_interior, found %s", dim)
 			}
@@ -275,7 +276,7 @@ func slice() field {
 		return "{" + strings.Join(dims, ", ") + "}"
 	}, func(text string, as *ir.Attrs) error {
 		start, limit, strides := []int{}, []int{}, []int{}
-		parts, err := elements(text)
+		parts, err := syntax.Elements(text)
 		if err != nil {
 			return err
 		}
@@ -283,7 +284,7 @@ func slice() field {
 			if !strings.HasPrefix(p, "[") {
 				return fmt.Errorf("want [start:limit], found %s", p)
 			}
-			xs, err := parseList(p[1:len(p)-1], ":")
+			xs, err := syntax.ParseList(p[1:len(p)-1], ":")
 			if err == nil && len(xs) != 2 && len(xs) != 3 {
 				err = fmt.Errorf("want [start:limit] or [start:limit:stride], found %s", p)
 			}
@@ -329,14 +330,14 @@ func precision() field {
 		}
 		return "{" + strings.Join(words, ",") + "}"
 	}, func(text string, as *ir.Attrs) error {
-		words, err := elements(text)
+		words, err := syntax.Elements(text)
 		if err != nil {
 			return err
 		}
 		list := make(ir.Array, len(words))
 		for i, w := range words {
 			if !slices.Contains([]string{"default", "high", "highest"}, w) {
-				return errBeyond
+				return syntax.ErrBeyond
 			}
 			list[i] = ir.HLOEnum("precision", strings.ToUpper(w))
 		}
@@ -369,7 +370,7 @@ func backendConfig() field {
 	parse := f.parse
 	f.parse = func(m *ir.Module, text string, as *ir.Attrs) error {
 		if text[0] != '"' {
-			return errBeyond
+			return syntax.ErrBeyond
 		}
 		return parse(m, text, as)
 	}
@@ -398,9 +399,9 @@ func frontend() field {
 			name, after, ok := strings.Cut(rest, "=")
 			end := quoteEnd(after)
 			if !ok || end == 0 {
-				return errBeyond
+				return syntax.ErrBeyond
 			}
-			s, err := unquote(after[:end])
+			s, err := syntax.Unquote(after[:end])
 			if err != nil {
 				return err
 			}
@@ -436,7 +437,7 @@ func channelID() field {
 		}
 		return ""
 	}, func(text string, as *ir.Attrs) error {
-		n, err := parseInt(text)
+		n, err := syntax.ParseInt(text)
 		as.Set("channel_handle", ir.Channel{Handle: n, Type: 1})
 		return err
 	})
@@ -512,65 +513,6 @@ func pairs() field {
 		as.Set("source_target_pairs", lower.Dense(lists, 2))
 		return nil
 	}})
-}
-
-// errBeyond is the error of a value that HLO has and StableHLO has not: the
-// instruction is carried through unread.
-var errBeyond = errors.New("the value has no StableHLO form")
-
-func parseInt(text string) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, fmt.Errorf("want an integer, found %s", text)
-	}
-	return n, nil
-}
-
-// parseList reads numbers with a separator between them.
-func parseList(text, sep string) ([]int, error) {
-	var xs []int
-	for _, part := range strings.Split(text, sep) {
-		n, err := parseInt(strings.TrimSpace(part))
-		if err != nil {
-			return nil, err
-		}
-		xs = append(xs, n)
-	}
-	return xs, nil
-}
-
-// parseInts reads {0,1}.
-func parseInts(text string) ([]int, error) {
-	parts, err := elements(text)
-	if err != nil {
-		return nil, err
-	}
-	xs := make([]int, len(parts))
-	for i, p := range parts {
-		if xs[i], err = parseInt(p); err != nil {
-			return nil, err
-		}
-	}
-	return xs, nil
-}
-
-// elements splits a text in braces at the commas that are in no other brackets.
-func elements(text string) ([]string, error) {
-	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
-		return nil, fmt.Errorf("want a list in braces, found %s", text)
-	}
-	s := &scanner{src: text, pos: 1, end: len(text) - 1}
-	var parts []string
-	for s.peek() != 0 && s.err == nil {
-		if len(parts) > 0 {
-			s.expect(",")
-		}
-		parts = append(parts, strings.TrimSpace(s.value()))
-	}
-	if s.err != nil {
-		return nil, errors.New(s.err.Msg)
-	}
-	return parts, nil
 }
 
 // rngAlgorithm is how random bits are generated: rng_three_fry.

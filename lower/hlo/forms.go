@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/lower/hlo/syntax"
 )
 
 // A form is how the operands, results and regions of an op become those of
@@ -36,7 +37,7 @@ func (c *computation) constant(op *ir.Op) {
 	if n == 0 {
 		scalar = ir.SplatOf(scalar.Type, 0)
 	}
-	text := literalText(scalar)
+	text := syntax.LiteralText(scalar)
 	if !spread {
 		c.layouts = op.Str("hlo.layout")
 		c.values[v.ID] = c.line(c.want(v, "constant"), v.Type, "constant("+text+")"+verbatim(op.Attrs)+c.metadata(op))

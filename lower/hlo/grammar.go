@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/lower/hlo/syntax"
 )
 
 // A grammar is what HLO's text may say of an opcode: how many operands it has, or
@@ -161,34 +162,34 @@ var grammars = map[string]grammar{
 }
 
 // grammatical checks in against the grammar of its opcode.
-func (b *body) grammatical(in *instrText) {
-	g, known := grammarOf(in.opcode)
+func (b *body) grammatical(in *syntax.Instruction) {
+	g, known := grammarOf(in.Opcode)
 	seen := make(map[string]bool)
 	allowed := strings.Fields(everyInstruction + " " + strings.ReplaceAll(g.attrs, "!", ""))
-	for _, a := range in.attrs {
+	for _, a := range in.Attrs {
 		switch {
-		case seen[a.name]:
-			b.failAt(a.at, "attribute %s is given twice", a.name)
-		case known && !instructionAttrs[a.name]:
-			b.failAt(a.at, "%s is no attribute of an instruction%s", a.name, hint(a.name, instructionAttrNames()))
-		case known && !slices.Contains(allowed, a.name):
-			b.failAt(a.at, "%s has no attribute %s; its own are %s", in.opcode, a.name, listed(g))
+		case seen[a.Name]:
+			b.FailAt(a.At, "attribute %s is given twice", a.Name)
+		case known && !instructionAttrs[a.Name]:
+			b.FailAt(a.At, "%s is no attribute of an instruction%s", a.Name, hint(a.Name, instructionAttrNames()))
+		case known && !slices.Contains(allowed, a.Name):
+			b.FailAt(a.At, "%s has no attribute %s; its own are %s", in.Opcode, a.Name, listed(g))
 		}
-		seen[a.name] = true
+		seen[a.Name] = true
 		if err := b.valueFits(a); err != nil {
-			b.failAt(a.at, "%s: %v", a.name, err)
+			b.FailAt(a.At, "%s: %v", a.Name, err)
 		}
-		if a.name == "sharding" {
+		if a.Name == "sharding" {
 			b.check(in, a)
 		}
 	}
 	for _, name := range strings.Fields(g.attrs) {
 		if name, required := strings.CutSuffix(name, "!"); required && !seen[name] {
-			b.failAt(in.opAt, "%s has no %s", in.opcode, name)
+			b.FailAt(in.OpAt, "%s has no %s", in.Opcode, name)
 		}
 	}
-	if n := len(in.operands); known && g.operands != anyNumber && n != g.operands {
-		b.failAt(in.opAt, "%s has %d operands, want %d", in.opcode, n, g.operands)
+	if n := len(in.Operands); known && g.operands != anyNumber && n != g.operands {
+		b.FailAt(in.OpAt, "%s has %d operands, want %d", in.Opcode, n, g.operands)
 	}
 }
 
@@ -222,13 +223,13 @@ func listed(g grammar) string {
 
 // valueFits checks the value of an attribute that is carried through: by the row of
 // another op that has it, or by what kind of value it is.
-func (b *body) valueFits(a attrText) error {
-	if f := valueChecks[a.name]; f != nil {
-		return f(a.text)
+func (b *body) valueFits(a syntax.Attr) error {
+	if f := valueChecks[a.Name]; f != nil {
+		return f(a.Text)
 	}
 	for _, f := range devices {
-		if f.name == a.name {
-			if err := f.parse(new(ir.Module), a.text, new(ir.Attrs)); !errors.Is(err, errBeyond) {
+		if f.name == a.Name {
+			if err := f.parse(new(ir.Module), a.Text, new(ir.Attrs)); !errors.Is(err, syntax.ErrBeyond) {
 				return err
 			}
 		}
@@ -249,7 +250,7 @@ func oneOf(words ...string) func(string) error {
 }
 
 func integer(text string) error {
-	_, err := parseInt(text)
+	_, err := syntax.ParseInt(text)
 	return err
 }
 
@@ -261,13 +262,13 @@ func float(text string) error {
 }
 
 func integers(text string) error {
-	_, err := parseInts(text)
+	_, err := syntax.ParseInts(text)
 	return err
 }
 
 // booleanList is {true, false}.
 func booleanList(text string) error {
-	parts, err := elements(text)
+	parts, err := syntax.Elements(text)
 	for _, s := range parts {
 		if err == nil {
 			err = boolean(s)
@@ -277,13 +278,13 @@ func booleanList(text string) error {
 }
 
 func oneShape(text string) error {
-	s := &scanner{src: text, end: len(text)}
-	s.shape()
-	if s.space(); s.err == nil && s.pos < s.end {
-		s.fail("found %s after the shape", s.src[s.pos:])
+	s := &syntax.Scanner{Src: text, End: len(text)}
+	s.Shape()
+	if s.Space(); s.Err == nil && s.Pos < s.End {
+		s.Fail("found %s after the shape", s.Src[s.Pos:])
 	}
-	if s.err != nil {
-		return errors.New(s.err.Msg)
+	if s.Err != nil {
+		return errors.New(s.Err.Msg)
 	}
 	return nil
 }
@@ -293,29 +294,29 @@ var metadataNames = map[string]bool{"deduplicated_name": false, "metadata_payloa
 	"source_file": false, "source_column": true, "source_end_column": true, "source_end_line": true, "source_line": true, "stack_frame_id": true}
 
 func checkMetadata(text string) error {
-	s := &scanner{src: text, end: len(text)}
-	s.expect("{")
-	for s.err == nil && !s.accept("}") {
-		s.accept(",")
-		name := s.word("a name")
+	s := &syntax.Scanner{Src: text, End: len(text)}
+	s.Expect("{")
+	for s.Err == nil && !s.Accept("}") {
+		s.Accept(",")
+		name := s.Word("a name")
 		isNumber, known := metadataNames[name]
-		if !known && s.err == nil {
+		if !known && s.Err == nil {
 			return fmt.Errorf("%s is none of its names%s", name, hint(name, slices.Sorted(maps.Keys(metadataNames))))
 		}
-		s.expect("=")
-		value := s.value()
-		if n, err := strconv.ParseInt(value, 10, 32); s.err == nil && isNumber && (err != nil || n < 0) {
+		s.Expect("=")
+		value := s.Value()
+		if n, err := strconv.ParseInt(value, 10, 32); s.Err == nil && isNumber && (err != nil || n < 0) {
 			return fmt.Errorf("%s is %s, want a number of 31 bits", name, value)
 		}
 	}
-	if s.err != nil {
-		return errors.New(s.err.Msg)
+	if s.Err != nil {
+		return errors.New(s.Err.Msg)
 	}
 	return nil
 }
 
 func precisionWords(text string) error {
-	parts, err := elements(text)
+	parts, err := syntax.Elements(text)
 	for _, s := range parts {
 		if err == nil {
 			err = oneOf("default", "high", "highest", "packed_nibble")(strings.ToLower(s))

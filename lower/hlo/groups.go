@@ -8,6 +8,7 @@ import (
 
 	"ppc/ir"
 	"ppc/lower"
+	"ppc/lower/hlo/syntax"
 )
 
 // longList is the number of devices beyond which a list of groups is longer
@@ -122,10 +123,6 @@ func rows(l *ir.Literal) [][]int {
 	return out
 }
 
-// maxDevices bounds the devices that groups may name, so that a short text cannot
-// denote a long list.
-const maxDevices = 1 << 20
-
 // parseGroups reads replica groups: lists, the iota form, or axes of a mesh.
 // Groups that are the axes of a grid become so, with the grid as a mesh of m.
 func parseGroups(m *ir.Module, text string) (ir.Attr, error) {
@@ -139,8 +136,8 @@ func parseGroups(m *ir.Module, text string) (ir.Attr, error) {
 		if err != nil {
 			return nil, err
 		}
-		if width := widest(lists); width*len(lists) > maxDevices {
-			return nil, fmt.Errorf("groups of %d devices: want at most %d in all", width, maxDevices)
+		if width := widest(lists); width*len(lists) > syntax.MaxDevices {
+			return nil, fmt.Errorf("groups of %d devices: want at most %d in all", width, syntax.MaxDevices)
 		}
 		return ragged(lists), nil
 	}
@@ -168,13 +165,13 @@ func ragged(lists [][]int) *ir.Literal {
 
 // parseLists reads {{0,1},{2,3}}.
 func parseLists(text string) ([][]int, error) {
-	parts, err := elements(text)
+	parts, err := syntax.Elements(text)
 	if err != nil {
 		return nil, err
 	}
 	lists := make([][]int, len(parts))
 	for i, p := range parts {
-		if lists[i], err = parseInts(p); err != nil {
+		if lists[i], err = syntax.ParseInts(p); err != nil {
 			return nil, err
 		}
 	}
@@ -183,29 +180,29 @@ func parseLists(text string) ([][]int, error) {
 
 // parseIota reads [groups,size]<=[dims]T(perm).
 func parseIota(m *ir.Module, text string) (ir.Attr, error) {
-	s := &scanner{src: text, end: len(text)}
-	shape := s.ints("[", "]")
-	s.expect("<=")
-	dims := s.ints("[", "]")
+	s := &syntax.Scanner{Src: text, End: len(text)}
+	shape := s.Ints("[", "]")
+	s.Expect("<=")
+	dims := s.Ints("[", "]")
 	perm := make([]int, len(dims))
 	for i := range perm {
 		perm[i] = i
 	}
-	if s.accept("T") {
-		perm = s.ints("(", ")")
+	if s.Accept("T") {
+		perm = s.Ints("(", ")")
 	}
-	if s.err != nil || s.peek() != 0 || len(shape) != 2 || !isPermutation(perm, len(dims)) {
+	if s.Err != nil || s.Peek() != 0 || len(shape) != 2 || !syntax.IsPermutation(perm, len(dims)) {
 		return nil, fmt.Errorf("want [groups,size]<=[dims]T(perm), found %s", text)
 	}
-	n := ir.ProductUpTo(dims, maxDevices)
-	if n < 1 || n > maxDevices || ir.ProductUpTo(shape, maxDevices) != n {
-		return nil, fmt.Errorf("%s: %d groups of %d are not the devices of a grid of at most %d", text, shape[0], shape[1], maxDevices)
+	n := ir.ProductUpTo(dims, syntax.MaxDevices)
+	if n < 1 || n > syntax.MaxDevices || ir.ProductUpTo(shape, syntax.MaxDevices) != n {
+		return nil, fmt.Errorf("%s: %d groups of %d are not the devices of a grid of at most %d", text, shape[0], shape[1], syntax.MaxDevices)
 	}
 	if mesh, axes, ok := gridOf(dims, perm, shape[1]); ok && ofDevices(m, n) {
 		addMesh(m, mesh)
 		return ir.MeshAxes{Mesh: mesh.Name, Axes: axes}, nil
 	}
-	return lower.Dense(iotaLists(shape, dims, perm), shape[1]), nil
+	return lower.Dense(syntax.IotaLists(shape, dims, perm), shape[1]), nil
 }
 
 // ofDevices reports whether n numbers are all devices of m. They are not where
@@ -258,25 +255,6 @@ func gridOf(dims, perm []int, size int) (*ir.Mesh, []ir.AxisRef, bool) {
 	return mesh, axes, slices.IsSorted(perm[:first])
 }
 
-// iotaLists counts through the devices of a grid with its dimensions permuted.
-func iotaLists(shape, dims, perm []int) [][]int {
-	strides := make([]int, len(dims))
-	for d, stride := len(dims)-1, 1; d >= 0; d-- {
-		strides[d] = stride
-		stride *= dims[d]
-	}
-	lists := make([][]int, shape[0])
-	for i := range shape[0] * shape[1] {
-		rank, rest := 0, i
-		for k := len(perm) - 1; k >= 0; k-- {
-			rank += rest % dims[perm[k]] * strides[perm[k]]
-			rest /= dims[perm[k]]
-		}
-		lists[i/shape[1]] = append(lists[i/shape[1]], rank)
-	}
-	return lists
-}
-
 // addMesh gives m the mesh, unless it has it.
 func addMesh(m *ir.Module, mesh *ir.Mesh) {
 	if m.Mesh(mesh.Name) == nil {
@@ -286,48 +264,48 @@ func addMesh(m *ir.Module, mesh *ir.Mesh) {
 
 // parseMeshGroups reads mesh['x'=2,'y'=4, device_ids=(...)] {'x'}.
 func parseMeshGroups(m *ir.Module, text string) (ir.Attr, error) {
-	s := &scanner{src: text, end: len(text)}
-	s.expect("mesh")
-	s.expect("[")
+	s := &syntax.Scanner{Src: text, End: len(text)}
+	s.Expect("mesh")
+	s.Expect("[")
 	mesh := &ir.Mesh{Name: "mesh"}
-	for !s.accept("]") && s.err == nil {
+	for !s.Accept("]") && s.Err == nil {
 		if len(mesh.Axes) > 0 {
-			s.expect(",")
+			s.Expect(",")
 		}
-		if s.keyword("device_ids") {
-			s.expect("=")
-			mesh.DeviceIDs = s.deviceIDs()
+		if s.Keyword("device_ids") {
+			s.Expect("=")
+			mesh.DeviceIDs = s.DeviceIDs()
 			continue
 		}
-		name := s.quoted()
-		s.expect("=")
-		size := s.integer()
+		name := s.Quoted()
+		s.Expect("=")
+		size := s.Integer()
 		mesh.Axes = append(mesh.Axes, ir.MeshAxis{Name: name, Size: size})
 		mesh.Name += fmt.Sprintf("_%s%d", name, size)
-		if size < 1 || mesh.Size() > maxDevices {
-			s.fail("a mesh of more than %d devices, or an empty one", maxDevices)
+		if size < 1 || mesh.Size() > syntax.MaxDevices {
+			s.Fail("a mesh of more than %d devices, or an empty one", syntax.MaxDevices)
 		}
 	}
-	if s.accept(",") { // the other place for them
-		if !s.keyword("device_ids") {
-			s.fail("want device_ids, found %s", s.next())
+	if s.Accept(",") { // the other place for them
+		if !s.Keyword("device_ids") {
+			s.Fail("want device_ids, found %s", s.Next())
 		}
-		s.expect("=")
-		mesh.DeviceIDs = s.deviceIDs()
+		s.Expect("=")
+		mesh.DeviceIDs = s.DeviceIDs()
 	}
-	if s.err == nil && mesh.DeviceIDs != nil && !isPermutation(mesh.DeviceIDs, mesh.Size()) {
-		s.fail("device_ids are not the %d devices of the mesh", mesh.Size())
+	if s.Err == nil && mesh.DeviceIDs != nil && !syntax.IsPermutation(mesh.DeviceIDs, mesh.Size()) {
+		s.Fail("device_ids are not the %d devices of the mesh", mesh.Size())
 	}
-	s.expect("{")
+	s.Expect("{")
 	var axes []ir.AxisRef
-	for !s.accept("}") && s.err == nil {
+	for !s.Accept("}") && s.Err == nil {
 		if len(axes) > 0 {
-			s.expect(",")
+			s.Expect(",")
 		}
-		axes = append(axes, s.axisRef(mesh))
+		axes = append(axes, s.AxisRef(mesh))
 	}
-	if s.err != nil {
-		return nil, fmt.Errorf("%s: %s", text, s.err.Msg)
+	if s.Err != nil {
+		return nil, fmt.Errorf("%s: %s", text, s.Err.Msg)
 	}
 	if mesh.DeviceIDs != nil {
 		mesh.Name += fmt.Sprintf("_%d", len(m.Meshes)) // the name does not say the order
@@ -337,88 +315,4 @@ func parseMeshGroups(m *ir.Module, text string) (ir.Attr, error) {
 	}
 	addMesh(m, mesh)
 	return ir.MeshAxes{Mesh: mesh.Name, Axes: axes}, nil
-}
-
-// axisRef reads 'x', 'x':(1)2 or the index of an axis.
-func (s *scanner) axisRef(mesh *ir.Mesh) ir.AxisRef {
-	var r ir.AxisRef
-	if c := s.peek(); c == '\'' || c == '"' {
-		r.Name = s.quoted()
-		if mesh.Axis(r.Name) < 0 {
-			s.fail("%q is no axis of the mesh", r.Name)
-		}
-	} else if i := s.integer(); i >= 0 && i < len(mesh.Axes) {
-		r.Name = mesh.Axes[i].Name
-	} else {
-		s.fail("axis %d is out of bounds for a mesh of %d axes", i, len(mesh.Axes))
-	}
-	if s.accept(":") {
-		s.expect("(")
-		r.Pre = s.integer()
-		s.expect(")")
-		r.Size = s.integer()
-	}
-	return r
-}
-
-// deviceIDs reads (3,1,2,0), or ([4,2]T(1,0)): a grid, permuted.
-func (s *scanner) deviceIDs() []int {
-	s.expect("(")
-	if s.peek() != '[' {
-		s.pos--
-		return s.ints("(", ")")
-	}
-	dims := s.ints("[", "]")
-	s.accept("T")
-	perm := s.ints("(", ")")
-	s.expect(")")
-	n := ir.ProductUpTo(dims, maxDevices)
-	if s.err != nil || n < 1 || n > maxDevices || !isPermutation(perm, len(dims)) {
-		s.fail("want device_ids=([dims]T(perm))")
-		return nil
-	}
-	return iotaLists([]int{1, n}, dims, perm)[0]
-}
-
-// quoted reads a quoted string.
-func (s *scanner) quoted() string {
-	if c := s.peek(); c != '\'' && c != '"' {
-		s.fail("want a quoted name, found %s", s.next())
-		return ""
-	}
-	start := s.pos
-	s.str()
-	name, err := unquote(s.src[start:s.pos])
-	if err != nil {
-		s.fail("%v", err)
-	}
-	return name
-}
-
-// ints reads numbers between open and end.
-func (s *scanner) ints(open, end string) []int {
-	s.expect(open)
-	var xs []int
-	for !s.accept(end) && s.err == nil {
-		if len(xs) > 0 {
-			s.expect(",")
-		}
-		xs = append(xs, s.integer())
-	}
-	return xs
-}
-
-// isPermutation reports whether xs are 0 to n-1, each once.
-func isPermutation(xs []int, n int) bool {
-	if len(xs) != n {
-		return false
-	}
-	seen := make([]bool, n)
-	for _, x := range xs {
-		if x < 0 || x >= n || seen[x] {
-			return false
-		}
-		seen[x] = true
-	}
-	return true
 }

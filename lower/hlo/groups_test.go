@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/lower/hlo/syntax"
 )
 
 // The order of a mesh's devices is read inside its brackets and, as XLA writes
 // it, behind them.
 func TestMeshGroups(t *testing.T) {
 	for _, text := range []string{"mesh['x'=2,'y'=2, device_ids=(0,2,1,3)] {'y'}", "mesh['x'=2,'y'=2], device_ids=(0,2,1,3) {'y'}"} {
-		s := &scanner{src: text + ", dimensions={0}", end: len(text) + len(", dimensions={0}")}
-		if got := s.value(); got != text {
+		s := &syntax.Scanner{Src: text + ", dimensions={0}", End: len(text) + len(", dimensions={0}")}
+		if got := s.Value(); got != text {
 			t.Errorf("the value of %s is %s", text, got)
 		}
 		m := new(ir.Module)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/lower/hlo/syntax"
 )
 
 // How exactly an op computes is an attribute that the rest of the compiler
@@ -40,7 +41,7 @@ func algorithm() field {
 	}, func(text string, as *ir.Attrs) error {
 		name, ok := strings.CutPrefix(text, "dot_")
 		if !ok {
-			return errBeyond // unset
+			return syntax.ErrBeyond // unset
 		}
 		name, imprecise := strings.CutSuffix(name, "_fast_accum")
 		name = strings.ReplaceAll(name, anyEightBits, eightBits)
@@ -78,7 +79,7 @@ func accuracy() field {
 		}
 		return "{tolerance={" + strings.Join(parts, ",") + "}}"
 	}, func(text string, as *ir.Attrs) error {
-		parts, err := elements(text)
+		parts, err := syntax.Elements(text)
 		if err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func accuracy() field {
 
 // tolerance reads {rtol=0.5,atol=1.0,ulps=2}.
 func tolerance(text string) (ir.Verbatim, error) {
-	parts, err := elements(text)
+	parts, err := syntax.Elements(text)
 	if err != nil {
 		return "", err
 	}

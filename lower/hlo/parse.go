@@ -10,6 +10,7 @@ import (
 	"ppc/internal/diag"
 	"ppc/internal/spell"
 	"ppc/ir"
+	"ppc/lower/hlo/syntax"
 )
 
 // Parse reads HLO text. file names it in errors, which are a [diag.List].
@@ -25,28 +26,28 @@ import (
 // mean nothing here; control-predecessors, which name instructions, are
 // dropped. Parse resolves names; it does not verify.
 func Parse(file string, src []byte) (*ir.Module, error) {
-	s := &scanner{file: file, src: string(src), end: len(src)}
-	text := s.module()
-	p := &parser{scanner: s, m: &ir.Module{Name: text.name}, kinds: kindsByOpcode(), comps: make(map[string]*computationText), funcs: make(map[string]*ir.Func), seen: make(map[*computationText]bool)}
-	if s.err == nil {
-		p.places = text.places
+	s := &syntax.Scanner{File: file, Src: string(src), End: len(src)}
+	text := s.Module()
+	p := &parser{Scanner: s, m: &ir.Module{Name: text.Name}, kinds: kindsByOpcode(), comps: make(map[string]*syntax.Computation), funcs: make(map[string]*ir.Func), seen: make(map[*syntax.Computation]bool)}
+	if s.Err == nil {
+		p.places = text.Places
 		p.module(text)
 	}
-	if s.err != nil {
-		return nil, diag.List{s.err}
+	if s.Err != nil {
+		return nil, diag.List{s.Err}
 	}
 	return p.m, nil
 }
 
 type parser struct {
-	*scanner
+	*syntax.Scanner
 	m     *ir.Module
 	kinds map[string]ir.Kind
-	comps map[string]*computationText
+	comps map[string]*syntax.Computation
 	funcs map[string]*ir.Func // by computation
-	seen  map[*computationText]bool
+	seen  map[*syntax.Computation]bool
 
-	places *sourcePlaces
+	places *syntax.Places
 	instrs int // in the text
 	built  int // instructions made into ops; a computation may be built more than once
 	nested int // regions around the one being built
@@ -57,47 +58,47 @@ type parser struct {
 // and doubles again.
 const maxCopies = 50
 
-func (p *parser) module(text *moduleText) {
+func (p *parser) module(text *syntax.Module) {
 	p.m.Attrs.Set("mhlo.num_partitions", ir.Int{Value: 1, Type: ir.I32})
-	for _, c := range text.computations {
-		p.instrs += len(c.instrs)
-		if c.name == "" {
+	for _, c := range text.Computations {
+		p.instrs += len(c.Instrs)
+		if c.Name == "" {
 			continue
 		}
-		if p.comps[c.name] != nil {
-			p.failAt(c.at, "there are two computations called %s", c.name)
+		if p.comps[c.Name] != nil {
+			p.FailAt(c.At, "there are two computations called %s", c.Name)
 		}
-		p.comps[c.name] = c
+		p.comps[c.Name] = c
 	}
 	p.header(text)
-	main := p.function(text.entry)
+	main := p.function(text.Entry)
 	main.Private = false
-	p.resultSharding(text.entry, main)
-	for _, c := range text.computations {
-		if p.err == nil && !p.seen[c] {
+	p.resultSharding(text.Entry, main)
+	for _, c := range text.Computations {
+		if p.Err == nil && !p.seen[c] {
 			p.unreached(c)
 		}
 	}
-	if p.err == nil {
+	if p.Err == nil {
 		p.aliases(text, main)
 	}
 }
 
 // resultSharding keeps the sharding of a root that is a tuple, which is no op of
 // its own, on the function whose results it has.
-func (p *parser) resultSharding(c *computationText, f *ir.Func) {
-	if p.err != nil || c.root == nil || c.root.opcode != "tuple" {
+func (p *parser) resultSharding(c *syntax.Computation, f *ir.Func) {
+	if p.Err != nil || c.Root == nil || c.Root.Opcode != "tuple" {
 		return
 	}
-	for _, a := range c.root.attrs {
-		if a.name == "sharding" {
-			f.Attrs.Set("hlo.sharding", ir.Str(a.text))
+	for _, a := range c.Root.Attrs {
+		if a.Name == "sharding" {
+			f.Attrs.Set("hlo.sharding", ir.Str(a.Text))
 		}
 	}
 }
 
 // unreached builds c, which nothing uses, and forgets it: for its errors.
-func (p *parser) unreached(c *computationText) {
+func (p *parser) unreached(c *syntax.Computation) {
 	funcs, meshes := len(p.m.Funcs), len(p.m.Meshes)
 	p.function(c)
 	p.m.Funcs, p.m.Meshes = p.m.Funcs[:funcs], p.m.Meshes[:meshes]
@@ -122,7 +123,7 @@ func booleans(text string) error {
 	if text == "true" || text == "false" {
 		return nil
 	}
-	parts, err := elements(text)
+	parts, err := syntax.Elements(text)
 	for _, s := range parts {
 		if err == nil {
 			err = boolean(s)
@@ -143,44 +144,44 @@ func debugAttributes(text string) error {
 	return nil
 }
 
-func (p *parser) header(text *moduleText) {
+func (p *parser) header(text *syntax.Module) {
 	seen := make(map[string]bool)
-	for _, a := range text.attrs {
+	for _, a := range text.Attrs {
 		var err error
-		if seen[a.name] {
-			err = fmt.Errorf("attribute %s is given twice", a.name)
+		if seen[a.Name] {
+			err = fmt.Errorf("attribute %s is given twice", a.Name)
 		}
-		seen[a.name] = true
-		if check := headerChecks[a.name]; check != nil && err == nil {
-			err = check(a.text)
+		seen[a.Name] = true
+		if check := headerChecks[a.Name]; check != nil && err == nil {
+			err = check(a.Text)
 		}
 		if err != nil {
-			p.failAt(a.at, "%v", err)
+			p.FailAt(a.At, "%v", err)
 			return
 		}
-		switch a.name {
+		switch a.Name {
 		case "num_partitions", "replica_count":
 			var n int
-			n, err = parseInt(a.text)
-			name := map[string]string{"num_partitions": "mhlo.num_partitions", "replica_count": "mhlo.num_replicas"}[a.name]
+			n, err = syntax.ParseInt(a.Text)
+			name := map[string]string{"num_partitions": "mhlo.num_partitions", "replica_count": "mhlo.num_replicas"}[a.Name]
 			p.m.Attrs.Set(name, ir.Int{Value: n, Type: ir.I32})
-			if err == nil && (n < 1 || n > maxDevices) {
-				err = fmt.Errorf("%d devices: want 1 to %d", n, maxDevices)
+			if err == nil && (n < 1 || n > syntax.MaxDevices) {
+				err = fmt.Errorf("%d devices: want 1 to %d", n, syntax.MaxDevices)
 			}
 		case "input_output_alias": // read when the parameters are known
 		case "entry_computation_layout":
 			err = p.entryLayout(a)
 		case "buffer_donor":
-			_, err = parseDonors(a.text)
-			p.m.Attrs.Set("hlo."+a.name, ir.Str(a.text))
+			_, err = parseDonors(a.Text)
+			p.m.Attrs.Set("hlo."+a.Name, ir.Str(a.Text))
 		default:
-			if !slices.Contains(headerAttrs, a.name) {
-				err = fmt.Errorf("%s is no attribute of a module%s", a.name, hint(a.name, headerAttrs))
+			if !slices.Contains(headerAttrs, a.Name) {
+				err = fmt.Errorf("%s is no attribute of a module%s", a.Name, hint(a.Name, headerAttrs))
 			}
-			p.m.Attrs.Set("hlo."+a.name, ir.Str(a.text))
+			p.m.Attrs.Set("hlo."+a.Name, ir.Str(a.Text))
 		}
 		if err != nil {
-			p.failAt(a.at, "%v", err)
+			p.FailAt(a.At, "%v", err)
 		}
 	}
 }
@@ -194,20 +195,20 @@ func hint(word string, among []string) string {
 
 // entryLayout keeps the layouts of the entry computation if one is not the
 // default.
-func (p *parser) entryLayout(a attrText) error {
-	s := &scanner{src: a.text, end: len(a.text)}
-	s.expect("{")
-	in := s.shape()
-	var out shape
-	if s.expect("->"); s.err == nil {
-		out = s.shape()
+func (p *parser) entryLayout(a syntax.Attr) error {
+	s := &syntax.Scanner{Src: a.Text, End: len(a.Text)}
+	s.Expect("{")
+	in := s.Shape()
+	var out syntax.Shape
+	if s.Expect("->"); s.Err == nil {
+		out = s.Shape()
 	}
-	s.expect("}")
-	if s.err != nil {
-		return errors.New(s.err.Msg)
+	s.Expect("}")
+	if s.Err != nil {
+		return errors.New(s.Err.Msg)
 	}
-	if in.layout() != "" || out.layout() != "" {
-		p.m.Attrs.Set("hlo.entry_computation_layout", ir.Str(a.text))
+	if in.Layout() != "" || out.Layout() != "" {
+		p.m.Attrs.Set("hlo.entry_computation_layout", ir.Str(a.Text))
 	}
 	return nil
 }
@@ -215,22 +216,22 @@ func (p *parser) entryLayout(a attrText) error {
 // aliases reads { {0}: (1, {}, may-alias) }. Pairs of a parameter, not an element
 // of one, and a result become attributes of the parameters, others are kept as
 // text.
-func (p *parser) aliases(text *moduleText, main *ir.Func) {
-	i := slices.IndexFunc(text.attrs, func(a attrText) bool { return a.name == "input_output_alias" })
+func (p *parser) aliases(text *syntax.Module, main *ir.Func) {
+	i := slices.IndexFunc(text.Attrs, func(a syntax.Attr) bool { return a.Name == "input_output_alias" })
 	if i < 0 {
 		return
 	}
-	a := text.attrs[i]
-	pairs, err := parseAliases(a.text)
+	a := text.Attrs[i]
+	pairs, err := parseAliases(a.Text)
 	if err != nil {
-		p.failAt(a.at, "input_output_alias: %v", err)
+		p.FailAt(a.At, "input_output_alias: %v", err)
 		return
 	}
 	params := main.Params()
 	for _, al := range pairs {
 		plain := len(al.output) == 1 || len(al.output) == 0 && len(main.Results) == 1
 		if !plain || len(al.paramIndex) > 0 || al.must || al.param < 0 || al.param >= len(params) {
-			p.m.Attrs.Set("hlo.input_output_alias", ir.Str(a.text))
+			p.m.Attrs.Set("hlo.input_output_alias", ir.Str(a.Text))
 			return
 		}
 	}
@@ -249,54 +250,54 @@ type alias struct {
 }
 
 func parseAliases(text string) ([]alias, error) {
-	s := &scanner{src: text, end: len(text)}
-	s.expect("{")
+	s := &syntax.Scanner{Src: text, End: len(text)}
+	s.Expect("{")
 	var out []alias
-	for !s.accept("}") && s.err == nil {
+	for !s.Accept("}") && s.Err == nil {
 		if len(out) > 0 {
-			s.expect(",")
+			s.Expect(",")
 		}
-		a := alias{output: s.ints("{", "}")}
-		s.expect(":")
-		s.expect("(")
-		a.param = s.integer()
-		if s.accept(",") {
-			a.paramIndex = s.ints("{", "}")
+		a := alias{output: s.Ints("{", "}")}
+		s.Expect(":")
+		s.Expect("(")
+		a.param = s.Integer()
+		if s.Accept(",") {
+			a.paramIndex = s.Ints("{", "}")
 		}
-		if s.accept(",") {
-			kind := s.word("an alias kind")
-			if a.must = kind == "must-alias"; !a.must && kind != "may-alias" && s.err == nil {
-				s.fail("want may-alias or must-alias, found %s", kind)
+		if s.Accept(",") {
+			kind := s.Word("an alias kind")
+			if a.must = kind == "must-alias"; !a.must && kind != "may-alias" && s.Err == nil {
+				s.Fail("want may-alias or must-alias, found %s", kind)
 			}
 		}
-		s.expect(")")
+		s.Expect(")")
 		out = append(out, a)
 	}
-	if s.err != nil {
-		return nil, errors.New(s.err.Msg)
+	if s.Err != nil {
+		return nil, errors.New(s.Err.Msg)
 	}
 	return out, nil
 }
 
 // parseDonors reads { (2, {}) }.
 func parseDonors(text string) ([]alias, error) {
-	s := &scanner{src: text, end: len(text)}
-	s.expect("{")
+	s := &syntax.Scanner{Src: text, End: len(text)}
+	s.Expect("{")
 	var out []alias
-	for !s.accept("}") && s.err == nil {
+	for !s.Accept("}") && s.Err == nil {
 		if len(out) > 0 {
-			s.expect(",")
+			s.Expect(",")
 		}
-		s.expect("(")
-		a := alias{param: s.integer()}
-		if s.accept(",") {
-			a.paramIndex = s.ints("{", "}")
+		s.Expect("(")
+		a := alias{param: s.Integer()}
+		if s.Accept(",") {
+			a.paramIndex = s.Ints("{", "}")
 		}
-		s.expect(")")
+		s.Expect(")")
 		out = append(out, a)
 	}
-	if s.err != nil {
-		return nil, errors.New(s.err.Msg)
+	if s.Err != nil {
+		return nil, errors.New(s.Err.Msg)
 	}
 	return out, nil
 }
@@ -332,49 +333,49 @@ type body struct {
 	*parser
 	f       *ir.Func
 	block   *ir.Block
-	args    func(in *instrText, i int, t *ir.Type) *node // parameter i
+	args    func(in *syntax.Instruction, i int, t *ir.Type) *node // parameter i
 	env     map[string]*node
 	layouts map[string]string // of the instructions whose layout is not the default
 }
 
 // function is the function of computation c, which is built unless it has been.
-func (p *parser) function(c *computationText) *ir.Func {
-	if f := p.funcs[c.name]; f != nil {
+func (p *parser) function(c *syntax.Computation) *ir.Func {
+	if f := p.funcs[c.Name]; f != nil {
 		if f.Return() == nil {
-			p.failAt(c.at, "computation %s calls itself", c.name)
+			p.FailAt(c.At, "computation %s calls itself", c.Name)
 		}
 		return f
 	}
-	f := ir.NewFunc(c.name)
-	f.Private, f.Origin = true, &ir.Origin{Text: p.pos(c.at)}
-	p.funcs[c.name] = f
+	f := ir.NewFunc(c.Name)
+	f.Private, f.Origin = true, &ir.Origin{Text: p.pos(c.At)}
+	p.funcs[c.Name] = f
 	params := make(map[int]*ir.Value)
-	for _, in := range c.parameters() {
-		if in.shape == nil {
-			p.failAt(in.at, "parameter %s has no shape", in.name)
+	for _, in := range c.Parameters() {
+		if in.Shape == nil {
+			p.FailAt(in.At, "parameter %s has no shape", in.Name)
 			return f
 		}
-		v := f.NewArg(f.Body, in.shape.typ, in.name)
+		v := f.NewArg(f.Body, in.Shape.Type, in.Name)
 		params[v.Index] = v
 	}
 	p.numbered(c)
-	b := &body{parser: p, f: f, block: f.Body, args: func(in *instrText, i int, t *ir.Type) *node {
+	b := &body{parser: p, f: f, block: f.Body, args: func(in *syntax.Instruction, i int, t *ir.Type) *node {
 		v := params[i]
 		if v == nil {
-			p.failAt(in.argAt, "parameter numbers are not 0, 1, 2 and so on, each once")
+			p.FailAt(in.ArgAt, "parameter numbers are not 0, 1, 2 and so on, each once")
 			return leaf(f.NewValue(t, ""))
 		}
-		if l := in.shape.layout(); l != "" {
+		if l := in.Shape.Layout(); l != "" {
 			v.Attrs.Set("hlo.layout", ir.Str(l))
 		}
 		p.common(in, nil, &v.Attrs)
-		if i := slices.IndexFunc(in.attrs, func(a attrText) bool { return a.name == "metadata" }); i >= 0 {
-			v.Attrs.Set("hlo.metadata", ir.Str(in.attrs[i].text))
+		if i := slices.IndexFunc(in.Attrs, func(a syntax.Attr) bool { return a.Name == "metadata" }); i >= 0 {
+			v.Attrs.Set("hlo.metadata", ir.Str(in.Attrs[i].Text))
 		}
 		return leaf(v)
 	}}
 	root := b.computation(c)
-	if p.err != nil {
+	if p.Err != nil {
 		return f
 	}
 	var results []*ir.Value
@@ -391,84 +392,55 @@ func (p *parser) function(c *computationText) *ir.Func {
 }
 
 // numbered checks the numbers of the parameters of c.
-func (p *parser) numbered(c *computationText) {
-	known, n := make(map[*instrText]bool), 0
-	for _, in := range c.parameters() {
+func (p *parser) numbered(c *syntax.Computation) {
+	known, n := make(map[*syntax.Instruction]bool), 0
+	for _, in := range c.Parameters() {
 		known[in] = true
 	}
-	for _, in := range c.instrs {
-		if in.opcode == "parameter" {
+	for _, in := range c.Instrs {
+		if in.Opcode == "parameter" {
 			n++
 		}
 	}
-	for _, in := range c.instrs {
-		if in.opcode == "parameter" && !known[in] {
-			p.failAt(in.argAt, "parameter number %s of %s, want 0 to %d, each once", strings.TrimSpace(in.argument), c.name, n-1)
+	for _, in := range c.Instrs {
+		if in.Opcode == "parameter" && !known[in] {
+			p.FailAt(in.ArgAt, "parameter number %s of %s, want 0 to %d, each once", strings.TrimSpace(in.Argument), c.Name, n-1)
 			return
 		}
 	}
 }
 
-// parameters are the parameter instructions of c in order of their numbers,
-// those in the place of operands included.
-func (c *computationText) parameters() []*instrText {
-	byNumber := make(map[string]*instrText)
-	var walk func(in *instrText)
-	walk = func(in *instrText) {
-		if in.opcode == "parameter" {
-			byNumber[strings.TrimSpace(in.argument)] = in
-		}
-		for _, o := range in.operands {
-			if o.nested != nil {
-				walk(o.nested)
-			}
-		}
-	}
-	for _, in := range slices.Backward(c.instrs) { // of two with one number the first counts
-		walk(in)
-	}
-	var out []*instrText
-	for i := range len(byNumber) {
-		in := byNumber[fmt.Sprint(i)]
-		if in == nil {
-			break // reported where the number is read
-		}
-		out = append(out, in)
-	}
-	return out
-}
-
 func (b *body) builder() *ir.Builder { return &ir.Builder{Func: b.f, Block: b.block} }
 
 // computation builds the instructions of c and returns what its root is.
-func (b *body) computation(c *computationText) *node {
+func (b *body) computation(c *syntax.Computation) *node {
 	b.seen[c] = true
-	b.env, b.layouts = make(map[string]*node, len(c.instrs)), make(map[string]string)
+	b.env, b.layouts = make(map[string]*node, len(c.Instrs)), make(map[string]string)
 	none := leaf(b.f.NewValue(ir.Token(), ""))
-	if b.nested++; b.nested > maxDepth {
-		b.failAt(c.at, "computations are nested more than %d deep", maxDepth)
+	if b.nested++; b.nested > syntax.MaxDepth {
+		b.FailAt(c.At, "computations are nested more than %d deep", syntax.MaxDepth)
 	}
 	defer func() { b.nested-- }()
 	var root *node
-	for _, in := range c.instrs {
+	for _, in := range c.Instrs {
 		n := b.instruction(in)
-		if b.err != nil {
+		if b.Err != nil {
 			return none
 		}
-		if b.env[in.name] != nil {
-			b.failAt(in.at, "there are two instructions called %s", in.name)
+		if b.env[in.Name] != nil {
+			b.FailAt(in.At, "there are two instructions called %s", in.Name)
 			return none
 		}
-		b.env[in.name] = n
-		if in.shape != nil && in.shape.layout() != "" {
-			b.layouts[in.name] = in.shape.layout()
+		b.env[in.Name] = n
+		if in.Shape != nil && in.Shape.Layout() != "" {
+			b.layouts[in.Name] = in.Shape.Layout()
 		}
-		if in == c.root {
+		if in == c.Root {
 			root = n
 		}
 	}
-	if c.result != nil && !shapesAgree(c.result.typ, root.typ) {
-		b.failAt(c.at, "computation %s returns %s, its signature says %s", c.name, bareShape(root.typ), bareShape(c.result.typ))
+	if c.Result != nil && !shapesAgree(c.Result.Type, root.typ) {
+		b.FailAt(c.At, "computation %s returns %s, its signature says %s", c.Name, bareShape(root.typ), bareShape(c.Result.Type))
 	}
 	return root
 }
@@ -492,25 +464,25 @@ func shapesAgree(t, u *ir.Type) bool {
 }
 
 // operand is the node that an operand names.
-func (b *body) operand(o operandText) *node {
+func (b *body) operand(o syntax.Operand) *node {
 	n := b.operandNode(o)
-	if o.shape != nil && b.err == nil && !shapesAgree(o.shape.typ, n.typ) {
-		b.failAt(o.at, "the operand is %s, the text before it says %s", bareShape(n.typ), bareShape(o.shape.typ))
+	if o.Shape != nil && b.Err == nil && !shapesAgree(o.Shape.Type, n.typ) {
+		b.FailAt(o.At, "the operand is %s, the text before it says %s", bareShape(n.typ), bareShape(o.Shape.Type))
 	}
 	return n
 }
 
-func (b *body) operandNode(o operandText) *node {
-	if o.nested != nil {
-		return b.instruction(o.nested)
+func (b *body) operandNode(o syntax.Operand) *node {
+	if o.Nested != nil {
+		return b.instruction(o.Nested)
 	}
-	n := b.env[o.name]
+	n := b.env[o.Name]
 	if n == nil {
-		b.failAt(o.at, "there is no instruction %s before this one%s", o.name, hint(o.name, sortedKeys(b.env)))
+		b.FailAt(o.At, "there is no instruction %s before this one%s", o.Name, hint(o.Name, sortedKeys(b.env)))
 		return leaf(b.f.NewValue(ir.Token(), ""))
 	}
-	for _, i := range o.path {
-		n = b.element(n, i, o.at, "")
+	for _, i := range o.Path {
+		n = b.element(n, i, o.At, "")
 	}
 	return n
 }
@@ -533,13 +505,13 @@ func sortedKeys(env map[string]*node) []string {
 func (b *body) element(n *node, i, at int, name string) *node {
 	switch {
 	case n.typ.Kind != ir.TupleType:
-		b.failAt(at, "%s is no tuple that has elements", bareShape(n.typ))
+		b.FailAt(at, "%s is no tuple that has elements", bareShape(n.typ))
 	case i < 0 || i >= len(n.typ.Elems):
-		b.failAt(at, "index %d is out of bounds for a tuple of %d", i, len(n.typ.Elems))
+		b.FailAt(at, "index %d is out of bounds for a tuple of %d", i, len(n.typ.Elems))
 	case n.elems != nil:
 		return n.elems[i]
 	}
-	if b.err != nil {
+	if b.Err != nil {
 		return leaf(b.f.NewValue(ir.Token(), ""))
 	}
 	op := b.builder().Emit(ir.GetTupleElement, []*ir.Value{n.value}, ir.AttrsOf(ir.NamedAttr{Name: "index", Attr: ir.Int{Value: i, Type: ir.I32}}), nil, []*ir.Type{n.typ.Elems[i]})

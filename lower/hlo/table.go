@@ -1,6 +1,8 @@
 package hlo
 
-import "ppc/ir"
+import (
+	"ppc/ir"
+)
 
 // A row says how one op is spelled. Rows are data: what prints and parses by
 // them is elsewhere.

@@ -7,6 +7,7 @@ import (
 
 	"ppc/ir"
 	"ppc/lower"
+	"ppc/lower/hlo/syntax"
 )
 
 // Unfuse returns a copy of m, for reading, as it was before XLA fused it and
@@ -504,7 +505,7 @@ func (u *unfuser) exchanged(op *ir.Op, t *ir.Type) []*ir.Value {
 		return nil
 	}
 	if l := as.Literal("replica_groups"); l != nil && len(l.Data) == 0 {
-		as.Set("replica_groups", lower.Dense(iotaLists([]int{1, n}, []int{n}, []int{0}), n))
+		as.Set("replica_groups", lower.Dense(syntax.IotaLists([]int{1, n}, []int{n}, []int{0}), n))
 	}
 	as.Set("split_dimension", ir.I64Attr(0))
 	as.Set("concat_dimension", ir.I64Attr(0))
@@ -549,14 +550,14 @@ func dropTuples(f *ir.Func) {
 
 // UserName is what the metadata of a parameter call it: state['wq'].value.
 func UserName(v *ir.Value) string {
-	s := &scanner{src: v.Attrs.Str("hlo.metadata")}
-	s.end = len(s.src)
-	s.expect("{")
-	for s.err == nil && !s.accept("}") {
-		s.accept(",")
-		name := s.word("a name")
-		s.expect("=")
-		if text, err := unquote(s.value()); err == nil && name == "op_name" {
+	s := &syntax.Scanner{Src: v.Attrs.Str("hlo.metadata")}
+	s.End = len(s.Src)
+	s.Expect("{")
+	for s.Err == nil && !s.Accept("}") {
+		s.Accept(",")
+		name := s.Word("a name")
+		s.Expect("=")
+		if text, err := syntax.Unquote(s.Value()); err == nil && name == "op_name" {
 			return text
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/lower/hlo/syntax"
 )
 
 // A windowPart is a part of a window that has a number for each dimension.
@@ -93,7 +94,7 @@ func windowParser(known []windowPart) func(text string, as *ir.Attrs) error {
 			if i < 0 {
 				return fmt.Errorf("%s is no part of a window", p)
 			}
-			xs, err := parseList(value, "x")
+			xs, err := syntax.ParseList(value, "x")
 			if err == nil && slices.Min(xs) < 0 {
 				err = fmt.Errorf("%s is negative", p)
 			}
@@ -120,7 +121,7 @@ func partAttr(name string, xs []int) ir.Attr {
 func parsePads(text string, as *ir.Attrs) error {
 	var pads []int
 	for _, dim := range strings.Split(text, "x") {
-		xs, err := parseList(dim, "_")
+		xs, err := syntax.ParseList(dim, "_")
 		if err == nil && len(xs) != 2 {
 			err = fmt.Errorf("want low_high, found %s", dim)
 		}
@@ -160,7 +161,7 @@ func dimLabels() field {
 			return err
 		}
 		if strings.Contains(text, "?") {
-			return errBeyond
+			return syntax.ErrBeyond
 		}
 		var sides [3]ir.ConvSide
 		for i, part := range strings.FieldsFunc(text, func(r rune) bool { return r == '_' || r == '-' || r == '>' }) {
@@ -183,7 +184,7 @@ func groupCount(name string) field {
 		}
 		return ""
 	}, func(text string, as *ir.Attrs) error {
-		n, err := parseInt(text)
+		n, err := syntax.ParseInt(text)
 		as.Set(name, ir.I64Attr(n))
 		return err
 	}), name, ir.I64Attr(1))

@@ -1,4 +1,4 @@
-package hlo
+package syntax
 
 import (
 	"fmt"
@@ -12,108 +12,136 @@ import (
 	"ppc/ir"
 )
 
-// A scanner reads HLO text. Its methods skip white space and comments first.
+// Quoted reads a quoted string.
+func (s *Scanner) Quoted() string {
+	if c := s.Peek(); c != '\'' && c != '"' {
+		s.Fail("want a quoted name, found %s", s.Next())
+		return ""
+	}
+	start := s.Pos
+	s.str()
+	name, err := Unquote(s.Src[start:s.Pos])
+	if err != nil {
+		s.Fail("%v", err)
+	}
+	return name
+}
+
+// Ints reads numbers between open and end.
+func (s *Scanner) Ints(open, end string) []int {
+	s.Expect(open)
+	var xs []int
+	for !s.Accept(end) && s.Err == nil {
+		if len(xs) > 0 {
+			s.Expect(",")
+		}
+		xs = append(xs, s.Integer())
+	}
+	return xs
+}
+
+// A Scanner reads HLO text. Its methods skip white space and comments first.
 // It keeps the first error; after it, nothing is accepted.
-type scanner struct {
-	file string
-	src  string
-	pos  int
-	end  int // where the text ends
-	err  *diag.Diagnostic
+type Scanner struct {
+	File string
+	Src  string
+	Pos  int
+	End  int // where the text ends
+	Err  *diag.Diagnostic
 
 	depth int // of computations in attributes
 
 	lines []int // where the lines begin, as far as anybody asked
 }
 
-// place is the line and the column of byte pos, both counted from 1.
-func (s *scanner) place(pos int) (line, col int) {
+// Place is the line and the column of byte pos, both counted from 1.
+func (s *Scanner) Place(pos int) (line, col int) {
 	if s.lines == nil {
 		s.lines = []int{0}
 	}
 	for last := s.lines[len(s.lines)-1]; last <= pos; {
-		n := strings.IndexByte(s.src[last:], '\n')
+		n := strings.IndexByte(s.Src[last:], '\n')
 		if n < 0 {
-			n = len(s.src) - last
+			n = len(s.Src) - last
 		}
 		last += n + 1
 		s.lines = append(s.lines, last)
 	}
 	line = sort.SearchInts(s.lines, pos+1)
-	return line, utf8.RuneCountInString(s.src[s.lines[line-1]:pos]) + 1
+	return line, utf8.RuneCountInString(s.Src[s.lines[line-1]:pos]) + 1
 }
 
-// failAt reports an error at byte pos, unless there was one before.
-func (s *scanner) failAt(pos int, format string, args ...any) {
-	if s.err != nil {
+// FailAt reports an error at byte pos, unless there was one before.
+func (s *Scanner) FailAt(pos int, format string, args ...any) {
+	if s.Err != nil {
 		return
 	}
-	pos = min(pos, len(s.src))
-	start := strings.LastIndexByte(s.src[:pos], '\n') + 1
-	line := s.src[start:]
+	pos = min(pos, len(s.Src))
+	start := strings.LastIndexByte(s.Src[:pos], '\n') + 1
+	line := s.Src[start:]
 	if i := strings.IndexByte(line, '\n'); i >= 0 {
 		line = line[:i]
 	}
-	s.err = &diag.Diagnostic{File: s.file, Line: strings.Count(s.src[:pos], "\n") + 1, Col: len([]rune(s.src[start:pos])) + 1, Len: 1,
+	s.Err = &diag.Diagnostic{File: s.File, Line: strings.Count(s.Src[:pos], "\n") + 1, Col: len([]rune(s.Src[start:pos])) + 1, Len: 1,
 		Text: line, Msg: fmt.Sprintf(format, args...), Template: format}
-	s.pos = s.end
+	s.Pos = s.End
 }
 
-func (s *scanner) fail(format string, args ...any) { s.failAt(s.pos, format, args...) }
+func (s *Scanner) Fail(format string, args ...any) { s.FailAt(s.Pos, format, args...) }
 
-// space skips white space and comments.
-func (s *scanner) space() {
-	for s.pos < s.end {
-		switch c := s.src[s.pos]; {
+// Space skips white space and comments.
+func (s *Scanner) Space() {
+	for s.Pos < s.End {
+		switch c := s.Src[s.Pos]; {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f':
-			s.pos++
-		case strings.HasPrefix(s.src[s.pos:s.end], "//"):
-			n := strings.IndexByte(s.src[s.pos:s.end], '\n')
+			s.Pos++
+		case strings.HasPrefix(s.Src[s.Pos:s.End], "//"):
+			n := strings.IndexByte(s.Src[s.Pos:s.End], '\n')
 			if n < 0 {
-				n = s.end - s.pos
+				n = s.End - s.Pos
 			}
-			s.pos += n
-		case strings.HasPrefix(s.src[s.pos:s.end], "/*"):
-			n := strings.Index(s.src[s.pos+2:s.end], "*/")
+			s.Pos += n
+		case strings.HasPrefix(s.Src[s.Pos:s.End], "/*"):
+			n := strings.Index(s.Src[s.Pos+2:s.End], "*/")
 			if n < 0 {
-				s.fail("the comment does not end")
+				s.Fail("the comment does not end")
 				return
 			}
-			s.pos += n + 4
+			s.Pos += n + 4
 		default:
 			return
 		}
 	}
 }
 
-// peek is the next byte, 0 at the end.
-func (s *scanner) peek() byte {
-	s.space()
-	if s.pos < s.end {
-		return s.src[s.pos]
+// Peek is the next byte, 0 at the end.
+func (s *Scanner) Peek() byte {
+	s.Space()
+	if s.Pos < s.End {
+		return s.Src[s.Pos]
 	}
 	return 0
 }
 
-// accept skips text if it comes next.
-func (s *scanner) accept(text string) bool {
-	s.space()
-	if s.err == nil && strings.HasPrefix(s.src[s.pos:s.end], text) {
-		s.pos += len(text)
+// Accept skips text if it comes next.
+func (s *Scanner) Accept(text string) bool {
+	s.Space()
+	if s.Err == nil && strings.HasPrefix(s.Src[s.Pos:s.End], text) {
+		s.Pos += len(text)
 		return true
 	}
 	return false
 }
 
-func (s *scanner) expect(text string) {
-	if !s.accept(text) {
-		s.fail("want %q, found %s", text, s.next())
+func (s *Scanner) Expect(text string) {
+	if !s.Accept(text) {
+		s.Fail("want %q, found %s", text, s.Next())
 	}
 }
 
-// next describes what comes next.
-func (s *scanner) next() string {
-	c := s.peek()
+// Next describes what comes next.
+func (s *Scanner) Next() string {
+	c := s.Peek()
 	if c == 0 {
 		return "the end"
 	}
@@ -129,68 +157,68 @@ func isWordByte(c byte) bool {
 
 // lookWord is the word that comes next, "" if none does. A word does not end
 // in the - of an arrow.
-func (s *scanner) lookWord() string {
-	s.space()
-	i := s.pos
-	for i < s.end && isWordByte(s.src[i]) {
+func (s *Scanner) lookWord() string {
+	s.Space()
+	i := s.Pos
+	for i < s.End && isWordByte(s.Src[i]) {
 		i++
 	}
-	if i < s.end && s.src[i] == '>' && i > s.pos && s.src[i-1] == '-' {
+	if i < s.End && s.Src[i] == '>' && i > s.Pos && s.Src[i-1] == '-' {
 		i--
 	}
-	return s.src[s.pos:i]
+	return s.Src[s.Pos:i]
 }
 
-// word skips a word.
-func (s *scanner) word(what string) string {
+// Word skips a word.
+func (s *Scanner) Word(what string) string {
 	w := s.lookWord()
 	if w == "" {
-		s.fail("want %s, found %s", what, s.next())
+		s.Fail("want %s, found %s", what, s.Next())
 	} else {
-		s.pos += len(w)
+		s.Pos += len(w)
 	}
 	return w
 }
 
-// keyword skips text if it is the next word.
-func (s *scanner) keyword(text string) bool {
+// Keyword skips text if it is the next word.
+func (s *Scanner) Keyword(text string) bool {
 	if s.lookWord() != text {
 		return false
 	}
-	s.pos += len(text)
+	s.Pos += len(text)
 	return true
 }
 
 // name skips the name of an instruction or a computation.
-func (s *scanner) name() string {
-	s.accept("%")
-	return s.word("a name")
+func (s *Scanner) name() string {
+	s.Accept("%")
+	return s.Word("a name")
 }
 
-// integer skips a decimal number.
-func (s *scanner) integer() int {
+// Integer skips a decimal number.
+func (s *Scanner) Integer() int {
 	w := s.lookWord()
 	n, err := strconv.Atoi(w)
 	if err != nil {
-		s.fail("want an integer, found %s", s.next())
+		s.Fail("want an integer, found %s", s.Next())
 		return 0
 	}
-	s.pos += len(w)
+	s.Pos += len(w)
 	return n
 }
 
 // group skips a bracketed text, strings in it included, and returns it with
 // its brackets.
-func (s *scanner) group() string {
-	s.space()
-	start := s.pos
+func (s *Scanner) group() string {
+	s.Space()
+	start := s.Pos
 	s.skip(firstBracket)
-	return s.src[start:s.pos]
+	return s.Src[start:s.Pos]
 }
 
-// value skips the value of an attribute: up to a comma, white space or a
+// Value skips the value of an attribute: up to a comma, white space or a
 // closing bracket outside of brackets.
-func (s *scanner) value() string { return s.skip(separator) }
+func (s *Scanner) Value() string { return s.skip(separator) }
 
 // An ending is what a value goes up to.
 type ending int
@@ -200,78 +228,78 @@ const (
 	firstBracket               // the first bracket that closes, with it
 )
 
-func (s *scanner) skip(until ending) string {
-	s.space()
-	start := s.pos
+func (s *Scanner) skip(until ending) string {
+	s.Space()
+	start := s.Pos
 	var open []byte
-	for s.pos < s.end {
-		c := s.src[s.pos]
+	for s.Pos < s.End {
+		c := s.Src[s.Pos]
 		switch {
 		case c == '"' || c == '\'':
 			s.str()
 			continue
 		case len(open) == 0 && (c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r'):
-			if s.inMesh(s.src[start:s.pos]) {
-				s.pos++
+			if s.inMesh(s.Src[start:s.Pos]) {
+				s.Pos++
 				continue
 			}
-			return s.src[start:s.pos]
+			return s.Src[start:s.Pos]
 		case c == '(' || c == '[' || c == '{':
 			open = append(open, c)
 		case c == ')' || c == ']' || c == '}':
 			if len(open) == 0 {
-				return s.src[start:s.pos]
+				return s.Src[start:s.Pos]
 			}
 			if o := open[len(open)-1]; o == '(' && c != ')' || o == '[' && c != ']' || o == '{' && c != '}' {
-				s.fail("%q does not close %q", string(c), string(o))
+				s.Fail("%q does not close %q", string(c), string(o))
 				return ""
 			}
 			open = open[:len(open)-1]
 			if until == firstBracket && len(open) == 0 {
-				s.pos++
-				return s.src[start:s.pos]
+				s.Pos++
+				return s.Src[start:s.Pos]
 			}
 		case c == '/' && len(open) > 0:
-			at := s.pos
-			if s.space(); s.pos > at {
+			at := s.Pos
+			if s.Space(); s.Pos > at {
 				continue
 			}
 		}
-		s.pos++
+		s.Pos++
 	}
 	if len(open) > 0 {
-		s.failAt(start, "%q is not closed", string(open[0]))
+		s.FailAt(start, "%q is not closed", string(open[0]))
 	}
-	return s.src[start:s.pos]
+	return s.Src[start:s.Pos]
 }
 
 // inMesh reports whether the value that begins with text goes on at a comma or
 // white space: mesh['x'=2] {'x'} and mesh['x'=2], device_ids=(1,0) {'x'} are one.
-func (s *scanner) inMesh(text string) bool {
+func (s *Scanner) inMesh(text string) bool {
 	if !strings.HasPrefix(text, "mesh[") && !strings.HasPrefix(text, "maximal_mesh[") || strings.HasSuffix(text, "}") {
 		return false
 	}
-	rest := s.src[s.pos:s.end]
+	rest := s.Src[s.Pos:s.End]
 	return rest[0] == ' ' || strings.HasPrefix(rest, ", device_ids=(")
 }
 
 // str skips a quoted string.
-func (s *scanner) str() {
-	start, quote := s.pos, s.src[s.pos]
-	for s.pos++; s.pos < s.end; s.pos++ {
-		switch s.src[s.pos] {
+func (s *Scanner) str() {
+	start, quote := s.Pos, s.Src[s.Pos]
+	for s.Pos++; s.Pos < s.End; s.Pos++ {
+		switch s.Src[s.Pos] {
 		case '\\':
-			s.pos++
+			s.Pos++
 		case quote:
-			s.pos++
+			s.Pos++
 			return
 		}
 	}
-	s.failAt(start, "the string does not end")
+	s.FailAt(start, "the string does not end")
 }
 
-// unquote is the text of a quoted string.
-func unquote(s string) (string, error) {
+// Unquote is the text of a quoted string.
+func Unquote(s string) (string, error) {
 	if len(s) < 2 || s[0] != '"' && s[0] != '\'' || s[len(s)-1] != s[0] {
 		return "", fmt.Errorf("want a string, found %s", s)
 	}
@@ -305,18 +333,18 @@ func unquote(s string) (string, error) {
 	return b.String(), nil
 }
 
-// maxDepth is how deep tuples and operands may be nested.
-const maxDepth = 100
+// MaxDepth is how deep tuples and operands may be nested.
+const MaxDepth = 100
 
-// A shape is a type and the layouts of its tensors, in order, as the text has
+// A Shape is a type and the layouts of its tensors, in order, as the text has
 // them; "" where the text has none or the default.
-type shape struct {
-	typ     *ir.Type
+type Shape struct {
+	Type    *ir.Type
 	layouts []string
 }
 
-// layout is the attribute that keeps the layouts of h; "" if all are the default.
-func (h *shape) layout() string {
+// Layout is the attribute that keeps the layouts of h; "" if all are the default.
+func (h *Shape) Layout() string {
 	for _, l := range h.layouts {
 		if l != "" {
 			return strings.Join(h.layouts, " ")
@@ -327,48 +355,48 @@ func (h *shape) layout() string {
 
 // shapeNext reports whether a shape comes next: a tuple, a word before [, or a
 // buffer b(.
-func (s *scanner) shapeNext() bool {
-	if s.peek() == '(' {
+func (s *Scanner) shapeNext() bool {
+	if s.Peek() == '(' {
 		return true
 	}
 	w := s.lookWord()
-	rest := s.src[s.pos+len(w) : s.end]
+	rest := s.Src[s.Pos+len(w) : s.End]
 	return w != "" && strings.HasPrefix(rest, "[") || w == "b" && strings.HasPrefix(rest, "(")
 }
 
-func (s *scanner) shape() shape {
-	var h shape
-	h.typ = s.shapeInto(&h, 0)
+func (s *Scanner) Shape() Shape {
+	var h Shape
+	h.Type = s.shapeInto(&h, 0)
 	return h
 }
 
-func (s *scanner) shapeInto(h *shape, depth int) *ir.Type {
-	if depth > maxDepth {
-		s.fail("tuples are nested more than %d deep", maxDepth)
+func (s *Scanner) shapeInto(h *Shape, depth int) *ir.Type {
+	if depth > MaxDepth {
+		s.Fail("tuples are nested more than %d deep", MaxDepth)
 	}
-	if s.err != nil {
+	if s.Err != nil {
 		return ir.Token()
 	}
-	s.space()
-	if start := s.pos; strings.HasPrefix(s.src[s.pos:s.end], "b(") { // a buffer: carried through
-		s.pos++
+	s.Space()
+	if start := s.Pos; strings.HasPrefix(s.Src[s.Pos:s.End], "b(") { // a buffer: carried through
+		s.Pos++
 		s.group()
 		h.layouts = append(h.layouts, "")
-		return &ir.Type{Kind: ir.OpaqueType, Text: s.src[start:s.pos]}
+		return &ir.Type{Kind: ir.OpaqueType, Text: s.Src[start:s.Pos]}
 	}
-	if s.accept("(") {
+	if s.Accept("(") {
 		t := ir.Tuple()
-		for !s.accept(")") && s.err == nil {
+		for !s.Accept(")") && s.Err == nil {
 			if len(t.Elems) > 0 {
-				s.expect(",")
+				s.Expect(",")
 			}
 			t.Elems = append(t.Elems, s.shapeInto(h, depth+1))
 		}
 		return t
 	}
-	at := s.pos
-	name := s.word("a shape")
-	s.expect("[")
+	at := s.Pos
+	name := s.Word("a shape")
+	s.Expect("[")
 	var t *ir.Type
 	switch elem := ir.DTypeByHLO(name); {
 	case name == "token":
@@ -376,18 +404,18 @@ func (s *scanner) shapeInto(h *shape, depth int) *ir.Type {
 	case name == "opaque":
 		t = &ir.Type{Kind: ir.OpaqueType, Text: "opaque[]"}
 	case elem == ir.InvalidDType || name == "invalid":
-		s.failAt(at, "%s is no element type", name)
+		s.FailAt(at, "%s is no element type", name)
 		return ir.Token()
 	default:
 		t = s.dims(elem)
 	}
-	s.expect("]")
+	s.Expect("]")
 	if s.layoutNext() {
-		at := s.pos
+		at := s.Pos
 		text := s.group()
 		layout, err := checkLayout(text, t.Rank())
 		if err != nil {
-			s.failAt(at, "%v", err)
+			s.FailAt(at, "%v", err)
 		}
 		h.layouts = append(h.layouts, layout)
 	} else {
@@ -401,23 +429,23 @@ func (s *scanner) shapeInto(h *shape, depth int) *ir.Type {
 const maxElements = 1 << 48
 
 // dims reads the sizes of a tensor; <=n is a size of at most n, ? any.
-func (s *scanner) dims(elem ir.DType) *ir.Type {
+func (s *Scanner) dims(elem ir.DType) *ir.Type {
 	t := ir.Tensor(elem)
 	var bounds []string
 	bounded, total := false, 1
-	for s.peek() != ']' && s.err == nil {
+	for s.Peek() != ']' && s.Err == nil {
 		if len(t.Shape) > 0 {
-			s.expect(",")
+			s.Expect(",")
 		}
 		switch {
-		case s.accept("?"):
+		case s.Accept("?"):
 			t.Shape, bounds = append(t.Shape, ir.Dynamic), append(bounds, "?")
-		case s.accept("<="):
-			t.Shape, bounds, bounded = append(t.Shape, ir.Dynamic), append(bounds, strconv.Itoa(s.integer())), true
+		case s.Accept("<="):
+			t.Shape, bounds, bounded = append(t.Shape, ir.Dynamic), append(bounds, strconv.Itoa(s.Integer())), true
 		default:
-			n := s.integer()
+			n := s.Integer()
 			if total *= max(n, 1); n < 0 || n > maxElements || total > maxElements {
-				s.fail("want sizes from 0, of at most %d elements in all", maxElements)
+				s.Fail("want sizes from 0, of at most %d elements in all", maxElements)
 			}
 			t.Shape, bounds = append(t.Shape, n), append(bounds, "?")
 		}
@@ -430,11 +458,11 @@ func (s *scanner) dims(elem ir.DType) *ir.Type {
 
 // layoutNext reports whether the brace that comes next, if one does, opens a
 // layout and not a computation.
-func (s *scanner) layoutNext() bool {
-	if s.err != nil || s.pos >= s.end || s.src[s.pos] != '{' {
+func (s *Scanner) layoutNext() bool {
+	if s.Err != nil || s.Pos >= s.End || s.Src[s.Pos] != '{' {
 		return false
 	}
-	rest := strings.TrimLeft(s.src[s.pos+1:min(s.pos+40, s.end)], " ")
+	rest := strings.TrimLeft(s.Src[s.Pos+1:min(s.Pos+40, s.End)], " ")
 	return rest != "" && (rest[0] == ':' || '0' <= rest[0] && rest[0] <= '9')
 }
 

@@ -1,4 +1,4 @@
-package hlo
+package syntax
 
 import (
 	"slices"
@@ -6,10 +6,10 @@ import (
 	"ppc/ir"
 )
 
-// sourcePlaces are the tables of a module that say where in the sources its
+// Places are the tables of a module that say where in the sources its
 // instructions come from: a stack frame is a location, which is a line of a
 // file. Each is by number.
-type sourcePlaces struct {
+type Places struct {
 	files     map[int]string
 	locations map[int]sourceLocation
 	frames    map[int]int // the location of each
@@ -21,31 +21,31 @@ type sourceLocation struct{ file, line, column int }
 // a text or named numbers, adds.
 var sourceTables = []struct {
 	name string
-	add  func(p *sourcePlaces, id int, text string, field func(name string) int)
+	add  func(p *Places, id int, text string, field func(name string) int)
 }{
-	{"FileNames", func(p *sourcePlaces, id int, text string, _ func(string) int) { p.files[id] = text }},
-	{"FunctionNames", func(*sourcePlaces, int, string, func(string) int) {}},
-	{"FileLocations", func(p *sourcePlaces, id int, _ string, field func(string) int) {
+	{"FileNames", func(p *Places, id int, text string, _ func(string) int) { p.files[id] = text }},
+	{"FunctionNames", func(*Places, int, string, func(string) int) {}},
+	{"FileLocations", func(p *Places, id int, _ string, field func(string) int) {
 		p.locations[id] = sourceLocation{field("file_name_id"), field("line"), field("column")}
 	}},
-	{"StackFrames", func(p *sourcePlaces, id int, _ string, field func(string) int) {
+	{"StackFrames", func(p *Places, id int, _ string, field func(string) int) {
 		p.frames[id] = field("file_location_id")
 	}},
 }
 
-// sourcePlaces reads the tables of source locations, those that are there.
-func (s *scanner) sourcePlaces() *sourcePlaces {
-	p := &sourcePlaces{make(map[int]string), make(map[int]sourceLocation), make(map[int]int)}
+// Places reads the tables of source locations, those that are there.
+func (s *Scanner) sourcePlaces() *Places {
+	p := &Places{make(map[int]string), make(map[int]sourceLocation), make(map[int]int)}
 	for _, t := range sourceTables {
-		if !s.keyword(t.name) {
+		if !s.Keyword(t.name) {
 			continue
 		}
-		for c := s.peek(); '0' <= c && c <= '9' && s.err == nil; c = s.peek() {
-			id, text := s.integer(), ""
+		for c := s.Peek(); '0' <= c && c <= '9' && s.Err == nil; c = s.Peek() {
+			id, text := s.Integer(), ""
 			var names []string
 			var numbers []int
-			if s.peek() == '"' {
-				text = s.quoted()
+			if s.Peek() == '"' {
+				text = s.Quoted()
 			} else {
 				names, numbers = s.namedNumbers()
 			}
@@ -61,21 +61,21 @@ func (s *scanner) sourcePlaces() *sourcePlaces {
 }
 
 // namedNumbers reads {line=3 column=4}, as far as it has that form.
-func (s *scanner) namedNumbers() (names []string, numbers []int) {
+func (s *Scanner) namedNumbers() (names []string, numbers []int) {
 	text := s.group()
-	in := &scanner{src: text, pos: 1, end: max(len(text)-1, 1)}
-	for in.peek() != 0 {
-		name := in.word("a name")
-		in.expect("=")
-		if n := in.integer(); in.err == nil {
+	in := &Scanner{Src: text, Pos: 1, End: max(len(text)-1, 1)}
+	for in.Peek() != 0 {
+		name := in.Word("a name")
+		in.Expect("=")
+		if n := in.Integer(); in.Err == nil {
 			names, numbers = append(names, name), append(numbers, n)
 		}
 	}
 	return names, numbers
 }
 
-// frame is the place of stack frame id; none where the tables do not say it.
-func (p *sourcePlaces) frame(id int) ir.Pos {
+// Frame is the place of stack frame id; none where the tables do not say it.
+func (p *Places) Frame(id int) ir.Pos {
 	if p == nil {
 		return ir.Pos{}
 	}

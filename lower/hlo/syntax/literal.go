@@ -1,7 +1,8 @@
-package hlo
+package syntax
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -10,8 +11,12 @@ import (
 	"ppc/ir"
 )
 
-// literalText is l as the argument of constant: 1.5, {1, 2}, { { 1 }, { 2 } }.
-func literalText(l *ir.Literal) string {
+// ErrBeyond is the error of a value that HLO has and StableHLO has not: the
+// instruction is carried through unread.
+var ErrBeyond = errors.New("the value has no StableHLO form")
+
+// LiteralText is l as the argument of constant: 1.5, {1, 2}, { { 1 }, { 2 } }.
+func LiteralText(l *ir.Literal) string {
 	var b strings.Builder
 	i := 0
 	writeNested(&b, l, l.Type.Shape, &i)
@@ -105,27 +110,27 @@ func nanText(t ir.DType, bits []byte) string {
 	return sign + "nan"
 }
 
-// parseLiteral reads the argument of a constant of type t, or returns
-// [errBeyond] where the numbers were left out ({...}).
-func parseLiteral(t *ir.Type, text string) (*ir.Literal, error) {
+// ParseLiteral reads the argument of a constant of type t, or returns
+// [ErrBeyond] where the numbers were left out ({...}).
+func ParseLiteral(t *ir.Type, text string) (*ir.Literal, error) {
 	if strings.Contains(text, "...") || !t.IsStatic() {
-		return nil, errBeyond
+		return nil, ErrBeyond
 	}
-	s := &scanner{src: text, end: len(text)}
-	r := &literalReader{scanner: s, t: t.Elem, elem: make([]byte, t.Elem.Size())}
-	if s.peek() == '{' || t.Rank() == 0 {
+	s := &Scanner{Src: text, End: len(text)}
+	r := &literalReader{Scanner: s, t: t.Elem, elem: make([]byte, t.Elem.Size())}
+	if s.Peek() == '{' || t.Rank() == 0 {
 		r.read(t.Shape)
 	} else {
 		r.element() // a splat
-		if t.NumElements() == 0 && s.err == nil {
-			s.fail("want {}, which has no elements")
+		if t.NumElements() == 0 && s.Err == nil {
+			s.Fail("want {}, which has no elements")
 		}
 	}
-	if s.err == nil && s.peek() != 0 {
-		s.fail("want the end, found %s", s.next())
+	if s.Err == nil && s.Peek() != 0 {
+		s.Fail("want the end, found %s", s.Next())
 	}
-	if s.err != nil {
-		return nil, fmt.Errorf("constant of type %s: %s", t, s.err.Msg)
+	if s.Err != nil {
+		return nil, fmt.Errorf("constant of type %s: %s", t, s.Err.Msg)
 	}
 	if t.NumElements() == 0 {
 		r.data = nil
@@ -134,7 +139,7 @@ func parseLiteral(t *ir.Type, text string) (*ir.Literal, error) {
 }
 
 type literalReader struct {
-	*scanner
+	*Scanner
 	t    ir.DType
 	elem []byte
 	data []byte
@@ -145,34 +150,34 @@ func (r *literalReader) read(shape []int) {
 		r.element()
 		return
 	}
-	if shape[0] == 0 && r.peek() == '{' { // any nesting of empty braces
+	if shape[0] == 0 && r.Peek() == '{' { // any nesting of empty braces
 		r.group()
 		return
 	}
-	r.expect("{")
+	r.Expect("{")
 	for i := range shape[0] {
 		if i > 0 {
-			r.expect(",")
+			r.Expect(",")
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 		r.read(shape[1:])
 	}
-	r.expect("}")
+	r.Expect("}")
 }
 
 func (r *literalReader) element() {
 	var err error
 	if r.t.IsComplex() {
 		p := r.t.Part()
-		if r.accept("(") {
+		if r.Accept("(") {
 			err = putNumber(p, r.elem, r.number())
-			r.expect(",")
+			r.Expect(",")
 			if e := putNumber(p, r.elem[p.Size():], r.number()); err == nil {
 				err = e
 			}
-			r.expect(")")
+			r.Expect(")")
 		} else {
 			clear(r.elem)
 			err = putNumber(p, r.elem, r.number())
@@ -181,25 +186,25 @@ func (r *literalReader) element() {
 		err = putNumber(r.t, r.elem, r.number())
 	}
 	if err != nil {
-		r.fail("%v", err)
+		r.Fail("%v", err)
 	}
 	r.data = append(r.data, r.elem...)
 }
 
 // number skips a number: digits, signs, a point, letters, nan(0x1).
 func (r *literalReader) number() string {
-	r.space()
-	start := r.pos
-	for r.pos < r.end && (isWordByte(r.src[r.pos]) || r.src[r.pos] == '+') {
-		r.pos++
+	r.Space()
+	start := r.Pos
+	for r.Pos < r.End && (isWordByte(r.Src[r.Pos]) || r.Src[r.Pos] == '+') {
+		r.Pos++
 	}
-	if strings.HasSuffix(r.src[start:r.pos], "nan") && r.pos < r.end && r.src[r.pos] == '(' {
+	if strings.HasSuffix(r.Src[start:r.Pos], "nan") && r.Pos < r.End && r.Src[r.Pos] == '(' {
 		r.group()
 	}
-	if r.pos == start {
-		r.fail("want a number, found %s", r.next())
+	if r.Pos == start {
+		r.Fail("want a number, found %s", r.Next())
 	}
-	return r.src[start:r.pos]
+	return r.Src[start:r.Pos]
 }
 
 // putNumber writes the number of type t that text spells to the front of b.

@@ -1,0 +1,78 @@
+package syntax
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+func ParseInt(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("want an integer, found %s", text)
+	}
+	return n, nil
+}
+
+// ParseList reads numbers with a separator between them.
+func ParseList(text, sep string) ([]int, error) {
+	var xs []int
+	for _, part := range strings.Split(text, sep) {
+		n, err := ParseInt(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		xs = append(xs, n)
+	}
+	return xs, nil
+}
+
+// ParseInts reads {0,1}.
+func ParseInts(text string) ([]int, error) {
+	parts, err := Elements(text)
+	if err != nil {
+		return nil, err
+	}
+	xs := make([]int, len(parts))
+	for i, p := range parts {
+		if xs[i], err = ParseInt(p); err != nil {
+			return nil, err
+		}
+	}
+	return xs, nil
+}
+
+// Elements splits a text in braces at the commas that are in no other brackets.
+func Elements(text string) ([]string, error) {
+	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
+		return nil, fmt.Errorf("want a list in braces, found %s", text)
+	}
+	s := &Scanner{Src: text, Pos: 1, End: len(text) - 1}
+	var parts []string
+	for s.Peek() != 0 && s.Err == nil {
+		if len(parts) > 0 {
+			s.Expect(",")
+		}
+		parts = append(parts, strings.TrimSpace(s.Value()))
+	}
+	if s.Err != nil {
+		return nil, errors.New(s.Err.Msg)
+	}
+	return parts, nil
+}
+
+// IsPermutation reports whether xs are 0 to n-1, each once.
+func IsPermutation(xs []int, n int) bool {
+	if len(xs) != n {
+		return false
+	}
+	seen := make([]bool, n)
+	for _, x := range xs {
+		if x < 0 || x >= n || seen[x] {
+			return false
+		}
+		seen[x] = true
+	}
+	return true
+}

@@ -1,0 +1,311 @@
+// Package syntax reads HLO text as a tree of computations and instructions, in
+// which names, opcodes and attributes are text still, and the parts that have a
+// grammar of their own: shapes, literals, lists, device lists. What they mean is
+// said by the package lower/hlo.
+package syntax
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The tree of HLO text, before names mean anything.
+type (
+	Module struct {
+		Name         string
+		Attrs        []Attr
+		Computations []*Computation
+		Entry        *Computation
+		Places       *Places
+	}
+	Computation struct {
+		Name   string
+		At     int
+		params []Param // of the signature
+		Result *Shape  // of the signature; nil if there is none
+		Instrs []*Instruction
+		Root   *Instruction
+	}
+	Param struct {
+		name  string
+		shape Shape
+	}
+	Instruction struct {
+		Name     string
+		At       int    // of the name
+		Shape    *Shape // nil if left out
+		Opcode   string
+		OpAt     int
+		Operands []Operand
+		Argument string // of parameter and constant
+		ArgAt    int
+		Attrs    []Attr
+	}
+	// An Operand is a name, with the elements of tuples to take, or an
+	// instruction in place of the operand.
+	Operand struct {
+		Shape  *Shape
+		Name   string
+		At     int
+		Path   []int
+		Nested *Instruction
+	}
+	Attr struct {
+		Name string
+		At   int // of the value
+		Text string
+		Comp *Computation // where the value is a computation, written out
+	}
+)
+
+// Parameters are the parameter instructions of c in order of their numbers,
+// those in the place of operands included.
+func (c *Computation) Parameters() []*Instruction {
+	byNumber := make(map[string]*Instruction)
+	var walk func(in *Instruction)
+	walk = func(in *Instruction) {
+		if in.Opcode == "parameter" {
+			byNumber[strings.TrimSpace(in.Argument)] = in
+		}
+		for _, o := range in.Operands {
+			if o.Nested != nil {
+				walk(o.Nested)
+			}
+		}
+	}
+	for _, in := range slices.Backward(c.Instrs) { // of two with one number the first counts
+		walk(in)
+	}
+	var out []*Instruction
+	for i := range len(byNumber) {
+		in := byNumber[fmt.Sprint(i)]
+		if in == nil {
+			break // reported where the number is read
+		}
+		out = append(out, in)
+	}
+	return out
+}
+
+// Module reads a module; the error is in s.Err.
+func (s *Scanner) Module() *Module {
+	m := &Module{Name: "module"}
+	if s.Keyword("HloModule") {
+		m.Name = s.name()
+		s.Accept(":") // in older texts
+		m.Attrs = s.attrs()
+		m.Places = s.sourcePlaces()
+	}
+	for s.Peek() != 0 && s.Err == nil {
+		if s.instructionNext() {
+			c := &Computation{Name: "main", At: s.Pos}
+			s.instructions(c)
+			m.Computations = append(m.Computations, c)
+			continue
+		}
+		at := s.Pos
+		entry := s.Keyword("ENTRY")
+		c := s.computation()
+		m.Computations = append(m.Computations, c)
+		if !entry {
+			continue
+		}
+		if m.Entry != nil {
+			s.FailAt(at, "there are two ENTRY computations, %s and %s", m.Entry.Name, c.Name)
+		}
+		m.Entry = c
+	}
+	if n := len(m.Computations); m.Entry == nil && n > 0 {
+		m.Entry = m.Computations[n-1]
+	}
+	if m.Entry == nil {
+		s.Fail("there is no computation")
+	}
+	return m
+}
+
+// instructionNext reports whether an instruction comes next, and not a
+// computation: ROOT, or a name before =.
+func (s *Scanner) instructionNext() bool {
+	pos := s.Pos
+	defer func() { s.Pos = pos }()
+	s.Accept("%")
+	w := s.lookWord()
+	if w == "ROOT" {
+		return true
+	}
+	s.Pos += len(w)
+	return w != "" && s.Peek() == '='
+}
+
+func (s *Scanner) computation() *Computation {
+	s.Space()
+	c := &Computation{At: s.Pos}
+	if s.Peek() != '{' {
+		c.Name = s.name()
+	}
+	if s.Accept("(") {
+		for !s.Accept(")") && s.Err == nil {
+			if len(c.params) > 0 {
+				s.Expect(",")
+			}
+			name := s.name()
+			s.Expect(":")
+			c.params = append(c.params, Param{name, s.Shape()})
+		}
+	}
+	if s.Accept("->") {
+		h := s.Shape()
+		c.Result = &h
+	}
+	s.Expect("{")
+	s.instructions(c)
+	s.Expect("}")
+	if s.Accept(",") { // execution_thread="..."
+		s.Word("an attribute")
+		s.Expect("=")
+		s.Value()
+	}
+	return c
+}
+
+// instructions reads what is in the braces of a computation.
+func (s *Scanner) instructions(c *Computation) {
+	for s.Err == nil && s.Peek() != '}' && s.Peek() != 0 {
+		at := s.Pos
+		root := s.Keyword("ROOT")
+		in := s.instruction()
+		c.Instrs = append(c.Instrs, in)
+		if !root {
+			continue
+		}
+		if c.Root != nil {
+			s.FailAt(at, "there are two ROOT instructions, %s and %s", c.Root.Name, in.Name)
+		}
+		c.Root = in
+	}
+	if s.Err == nil && len(c.Instrs) == 0 {
+		s.Fail("computation %s has no instruction", c.Name)
+	}
+	if c.Root == nil && len(c.Instrs) > 0 {
+		c.Root = c.Instrs[len(c.Instrs)-1]
+	}
+}
+
+func (s *Scanner) instruction() *Instruction {
+	s.Space()
+	in := &Instruction{At: s.Pos}
+	in.Name = s.name()
+	s.Expect("=")
+	if s.shapeNext() {
+		h := s.Shape()
+		in.Shape = &h
+	}
+	s.opcode(in, 0)
+	in.Attrs = s.attrs()
+	return in
+}
+
+// opcode reads the opcode and the operands of in.
+func (s *Scanner) opcode(in *Instruction, depth int) {
+	s.Space()
+	in.OpAt = s.Pos
+	in.Opcode = s.Word("an opcode")
+	s.Space()
+	if in.Opcode == "constant" || in.Opcode == "parameter" {
+		in.ArgAt = s.Pos + 1
+		if s.Peek() != '(' {
+			s.Expect("(")
+		}
+		text := s.group()
+		in.Argument = strings.TrimSuffix(strings.TrimPrefix(text, "("), ")")
+		return
+	}
+	s.Expect("(")
+	for !s.Accept(")") && s.Err == nil {
+		if len(in.Operands) > 0 {
+			s.Expect(",")
+		}
+		in.Operands = append(in.Operands, s.operand(depth))
+	}
+}
+
+func (s *Scanner) operand(depth int) Operand {
+	if depth > MaxDepth {
+		s.Fail("operands are nested more than %d deep", MaxDepth)
+	}
+	var o Operand
+	if s.shapeNext() {
+		h := s.Shape()
+		o.Shape = &h
+	}
+	s.Space()
+	o.At = s.Pos
+	o.Name = s.name()
+	if s.Peek() == '(' && s.Err == nil {
+		s.Pos = o.At
+		o.Nested = &Instruction{At: o.At, Shape: o.Shape}
+		s.opcode(o.Nested, depth+1)
+		o.Nested.Name = o.Nested.Opcode + ".anon"
+		return o
+	}
+	for s.Accept("#") {
+		o.Path = append(o.Path, s.Integer())
+	}
+	return o
+}
+
+// attrs reads the attributes that follow, each after a comma.
+func (s *Scanner) attrs() []Attr {
+	var as []Attr
+	for s.Err == nil && s.Accept(",") {
+		a := Attr{Name: s.Word("an attribute")}
+		s.Expect("=")
+		s.Space()
+		a.At = s.Pos
+		switch {
+		case ComputationAttrs[a.Name] && s.inlineComputation():
+			a.Comp = s.inline(a.Name)
+		case a.Name == "literal" && s.Peek() != '(': // a shape and numbers
+			s.Shape()
+			s.Value()
+			a.Text = s.Src[a.At:s.Pos]
+		default:
+			a.Text = s.Value()
+		}
+		if a.Text == "" && a.Comp == nil {
+			s.Fail("attribute %s has no value", a.Name)
+		}
+		as = append(as, a)
+	}
+	return as
+}
+
+// inline reads a computation without a name.
+func (s *Scanner) inline(name string) *Computation {
+	if s.depth++; s.depth > MaxDepth {
+		s.Fail("computations are nested more than %d deep", MaxDepth)
+	}
+	c := &Computation{Name: name, At: s.Pos}
+	s.Expect("{")
+	s.instructions(c)
+	s.Expect("}")
+	s.depth--
+	return c
+}
+
+// inlineComputation reports whether the brace that comes next opens a
+// computation and not a list of names.
+func (s *Scanner) inlineComputation() bool {
+	if s.Peek() != '{' {
+		return false
+	}
+	s.Pos++
+	defer func() { s.Pos-- }()
+	return s.instructionNext()
+}
+
+// ComputationAttrs are the attributes whose values are computations.
+var ComputationAttrs = map[string]bool{"to_apply": true, "calls": true, "condition": true, "body": true, "true_computation": true, "false_computation": true,
+	"branch_computations": true, "called_computations": true, "select": true, "scatter": true}
