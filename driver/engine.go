@@ -43,13 +43,13 @@ func openEngine(name string) (engine, error) {
 		}
 		return &plugin{name: name, path: path}, nil
 	}
-	platform := platformOf(name)
+	platform := pjrt.PlatformOf(name)
 	if platform == nil {
-		return nil, usage("--engine=%s: want %s, %s or pjrt:PATH", name, Goroutines, strings.Join(platformNames(), ", "))
+		return nil, usage("--engine=%s: want %s, %s or pjrt:PATH", name, Goroutines, strings.Join(pjrt.PlatformNames(), ", "))
 	}
-	found := platform.find()
+	found := platform.Find()
 	if len(found) == 0 {
-		return nil, fmt.Errorf("--engine=%s: no PJRT plugin is found; %s, or give its path: --engine=pjrt:PATH", name, platform.install)
+		return nil, fmt.Errorf("--engine=%s: no PJRT plugin is found; %s, or give its path: --engine=pjrt:PATH", name, platform.Install)
 	}
 	return &plugin{name: name, path: found[0]}, nil
 }
@@ -152,9 +152,9 @@ type Engine struct {
 // Engines are the engines of this machine, found in the usual places.
 func Engines(ctx context.Context) []Engine {
 	out := []Engine{{Name: Goroutines, Version: Version(), Kind: "goroutine"}}
-	for _, p := range platforms {
-		for i, path := range p.find() {
-			name := p.name
+	for _, p := range pjrt.Platforms {
+		for i, path := range p.Find() {
+			name := p.Name
 			if i > 0 {
 				name = "pjrt:" + path
 			}

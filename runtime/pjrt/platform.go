@@ -1,4 +1,4 @@
-package driver
+package pjrt
 
 import (
 	"os"
@@ -8,43 +8,46 @@ import (
 	"strings"
 )
 
-// A platform is a kind of devices whose plugin is looked for by well-known names.
-type platform struct {
-	name     string
+// A Platform is a kind of devices whose plugin is looked for by well-known names.
+type Platform struct {
+	Name     string
 	files    []string // below a folder of Python packages, as patterns
 	variable string   // an environment variable with the plugin's path
-	install  string   // how to get one
+	Install  string   // how to get one
 }
 
-var platforms = []*platform{
-	{name: "cpu", files: []string{"xla_plugins/xla_cpu_pjrt/*.so", "lammps_jax_pjrt_cpu/*.so", "jax_plugins/xla_cpu*/*.so"},
-		install: "pip install xla-cpu-pjrt"},
-	{name: "cuda", files: []string{"jax_plugins/xla_cuda*/xla_cuda_plugin.so"},
-		install: "pip install jax-cuda13-pjrt"},
-	{name: "tpu", files: []string{"libtpu/libtpu.so"}, variable: "TPU_LIBRARY_PATH",
-		install: "pip install libtpu"},
+// Platforms are those that are known.
+var Platforms = []*Platform{
+	{Name: "cpu", files: []string{"xla_plugins/xla_cpu_pjrt/*.so", "lammps_jax_pjrt_cpu/*.so", "jax_plugins/xla_cpu*/*.so"},
+		Install: "pip install xla-cpu-pjrt"},
+	{Name: "cuda", files: []string{"jax_plugins/xla_cuda*/xla_cuda_plugin.so"},
+		Install: "pip install jax-cuda13-pjrt"},
+	{Name: "tpu", files: []string{"libtpu/libtpu.so"}, variable: "TPU_LIBRARY_PATH",
+		Install: "pip install libtpu"},
 }
 
-func platformOf(name string) *platform {
-	i := slices.IndexFunc(platforms, func(p *platform) bool { return p.name == name })
+// PlatformOf is the platform called name; nil if there is none.
+func PlatformOf(name string) *Platform {
+	i := slices.IndexFunc(Platforms, func(p *Platform) bool { return p.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return platforms[i]
+	return Platforms[i]
 }
 
-func platformNames() []string {
+// PlatformNames are the names of the platforms.
+func PlatformNames() []string {
 	var names []string
-	for _, p := range platforms {
-		names = append(names, p.name)
+	for _, p := range Platforms {
+		names = append(names, p.Name)
 	}
 	return names
 }
 
-// find are the plugins of p, those that are named first: by the variable
+// Find are the plugins of p, those that are named first: by the variable
 // PJRT_NAMES_AND_LIBRARY_PATHS, as JAX reads it (name:path,…), by the platform's own,
 // then in the folders of Python packages.
-func (p *platform) find() []string {
+func (p *Platform) Find() []string {
 	var out []string
 	add := func(path string) {
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !slices.Contains(out, path) {
@@ -52,7 +55,7 @@ func (p *platform) find() []string {
 		}
 	}
 	for entry := range strings.SplitSeq(os.Getenv("PJRT_NAMES_AND_LIBRARY_PATHS"), ",") {
-		if name, path, ok := strings.Cut(entry, ":"); ok && name == p.name {
+		if name, path, ok := strings.Cut(entry, ":"); ok && name == p.Name {
 			add(path)
 		}
 	}
