@@ -1,7 +1,7 @@
 // Asmgen writes the amd64 kernels of package runtime/kernel and their
 // declarations.
 //
-//	go run . -out ../../runtime/kernel/tiles_amd64.s -stubs ../../runtime/kernel/tiles_amd64.go -scalar ../../runtime/kernel/elementary.go -pkg kernel
+//	go run . -out ../../runtime/kernel/tiles_amd64.s -stubs ../../runtime/kernel/tiles_amd64.go -scalar ../../runtime/kernel/scalar/functions.go -pkg kernel
 //
 // It is a module of its own, so that ppc does not depend on the generator.
 package main

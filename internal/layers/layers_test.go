@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 
 	"lower/report": {"ir", "ir/facts", "lower/flow", "lower/hlo", "lower/lint", "lower/stats"},
 
-	"runtime/kernel": {"ir", "ir/dialect", "lower/fuse"},
+	"runtime/kernel": {"ir", "ir/dialect", "lower/fuse", "runtime/kernel/scalar"},
 	"runtime":        {"ir", "lower/fuse", "runtime/kernel"},
 	"runtime/pjrt":   {"ir"},
 

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"ppc/ir"
+	"ppc/runtime/kernel/scalar"
 )
 
 // The kernels of a tier work on full vectors, one or more: blocks is their number.
@@ -91,10 +92,10 @@ func (t *tier) choose(f vectorChoose, elem int) Func {
 // an element at a time: all tiers give the same bits.
 var (
 	scalarF32 = map[ir.Kind]func(float32) float32{
-		ir.Rsqrt: rsqrtF32, ir.Exponential: expF32, ir.ExponentialMinusOne: expm1F32, ir.Log: logF32, ir.Tanh: tanhF32, ir.Logistic: logisticF32, ir.Sine: sinF32, ir.Cosine: cosF32,
+		ir.Rsqrt: scalar.RsqrtF32, ir.Exponential: scalar.ExpF32, ir.ExponentialMinusOne: scalar.Expm1F32, ir.Log: scalar.LogF32, ir.Tanh: scalar.TanhF32, ir.Logistic: scalar.LogisticF32, ir.Sine: scalar.SinF32, ir.Cosine: scalar.CosF32,
 	}
 	scalarF64 = map[ir.Kind]func(float64) float64{
-		ir.Rsqrt: rsqrtF64, ir.Exponential: expF64, ir.ExponentialMinusOne: expm1F64, ir.Log: logF64, ir.Tanh: tanhF64, ir.Logistic: logisticF64, ir.Sine: sinF64, ir.Cosine: cosF64,
+		ir.Rsqrt: scalar.RsqrtF64, ir.Exponential: scalar.ExpF64, ir.ExponentialMinusOne: scalar.Expm1F64, ir.Log: scalar.LogF64, ir.Tanh: scalar.TanhF64, ir.Logistic: scalar.LogisticF64, ir.Sine: scalar.SinF64, ir.Cosine: scalar.CosF64,
 	}
 )
 
@@ -327,22 +328,4 @@ func foldRowsBy[T float](rows vectorRows, fold func(a, b T) T, neutral T) Func {
 func bytesOf[T float](x []T) Mem {
 	var zero T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(zero)))
-}
-
-// fma32 is x*y + z, rounded once. The sum is rounded to odd in float64, which
-// has more than twice the bits, so that rounding it again is rounding once.
-func fma32(x, y, z float32) float32 {
-	p, c := float64(float64(x)*float64(y)), float64(z) // the product is exact
-	s := float64(p + c)
-	t := float64(s - p)
-	rest := float64(float64(p-float64(s-t)) + float64(c-t))
-	if b := math.Float64bits(s); rest != 0 && rest == rest && s-s == 0 && b&1 == 0 {
-		if (rest > 0) == (s > 0) {
-			b++
-		} else {
-			b--
-		}
-		s = math.Float64frombits(b)
-	}
-	return float32(s)
 }
