@@ -11,6 +11,7 @@ import (
 	"ppc/internal/conformance"
 	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/lower/hlo"
 )
 
@@ -53,7 +54,7 @@ func lowers(emit string, good func(text string) error) func(context.Context, *te
 func readBack(text string, parse func(string, []byte) (*ir.Module, error)) error {
 	m, err := parse("printed", []byte(text))
 	if err == nil {
-		err = ir.Verify(m)
+		err = verify.Verify(m)
 	}
 	return err
 }

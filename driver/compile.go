@@ -13,6 +13,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/lang"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/lower"
 	"ppc/lower/hlo"
 	"ppc/lower/stats"
@@ -182,7 +183,7 @@ func (p *program) executable() error {
 	}
 	m, err := hlo.Runnable(p.m)
 	if err == nil {
-		p.m, err = m, ir.Verify(m)
+		p.m, err = m, verify.Verify(m)
 	}
 	return err
 }

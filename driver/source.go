@@ -15,6 +15,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/lang"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/ir/xla"
 	"ppc/lower/hlo"
 )
@@ -175,7 +176,7 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		return nil, err
 	}
 	warnings, local, err := importer(m, s.Strict)
@@ -186,7 +187,7 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 	if local {
 		m.Form |= ir.Expanded | ir.Local
 	}
-	return &program{m: m, warnings: warnings}, ir.Verify(m)
+	return &program{m: m, warnings: warnings}, verify.Verify(m)
 }
 
 // inText gives diagnostics the lines of the text that they are about.

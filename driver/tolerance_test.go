@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/verify"
 	"ppc/passes"
 )
 
@@ -67,7 +68,7 @@ func checkEdited(t *testing.T, src *Source, opts RunOptions, ref *reference, aft
 			}
 		}
 		edit(r.p.m)
-		if err := ir.Verify(r.p.m); err != nil {
+		if err := verify.Verify(r.p.m); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"ppc/internal/optest"
 	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 )
 
 // A verifiedMaker makes random programs that the verifier takes: every op of the
@@ -74,7 +75,7 @@ func (g *verifiedMaker) program() (*ir.Module, string) {
 	g.b.Return(results...)
 	m := &ir.Module{Name: "verified", Funcs: append([]*ir.Func{f}, g.funcs...)}
 	m.Attrs.Set("mhlo.num_partitions", ir.Int{Value: g.devices, Type: ir.I32})
-	if ir.Verify(m) != nil {
+	if verify.Verify(m) != nil {
 		return nil, ""
 	}
 	return m, mlir.Print(m)

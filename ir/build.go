@@ -7,7 +7,7 @@ import (
 
 // A Builder appends ops to a block of a function. Its methods infer the result
 // types; an op that breaks a rule gets the types that were given, or none, and
-// [Verify] names the rule.
+// verify.Verify names the rule.
 type Builder struct {
 	Func   *Func
 	Block  *Block

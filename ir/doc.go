@@ -13,7 +13,7 @@
 // verifies programs imports ir/dialect.
 //
 // A Module claims a [Form], a set of properties that passes establish one by
-// one until the program is one per device; [Verify] checks the rules of the
+// one until the program is one per device; verify.Verify checks the rules of the
 // ops and the claimed Form.
 //
 // The package does not read or write text (see ir/mlir), compute (ir/eval,

@@ -38,7 +38,7 @@ const (
 	C128
 	Index
 
-	numDTypes
+	NumDTypes
 )
 
 // A Class is a family of element types.
@@ -54,7 +54,7 @@ const (
 	Complex
 )
 
-var dtypeTable = [numDTypes]struct {
+var dtypeTable = [NumDTypes]struct {
 	name  string // in MLIR
 	hlo   string // in HLO
 	bits  int
@@ -101,7 +101,7 @@ var (
 
 func byName(name func(DType) string) map[string]DType {
 	m := make(map[string]DType)
-	for t := InvalidDType + 1; t < numDTypes; t++ {
+	for t := InvalidDType + 1; t < NumDTypes; t++ {
 		if _, ok := m[name(t)]; !ok {
 			m[name(t)] = t
 		}
@@ -118,7 +118,7 @@ func DTypeByHLO(name string) DType { return dtypeByHLO[name] }
 // DTypes returns every element type, in table order.
 func DTypes() []DType {
 	var ts []DType
-	for t := InvalidDType + 1; t < numDTypes; t++ {
+	for t := InvalidDType + 1; t < NumDTypes; t++ {
 		ts = append(ts, t)
 	}
 	return ts

@@ -24,7 +24,7 @@ const (
 )
 
 // formatTable has the formats of the types that are not Go's own.
-var formatTable = [numDTypes]floatFormat{
+var formatTable = [NumDTypes]floatFormat{
 	F4E2M1FN:      {2, 1, 1, finite},
 	F6E2M3FN:      {2, 3, 1, finite},
 	F6E3M2FN:      {3, 2, 3, finite},

@@ -301,7 +301,7 @@ func (s *Sharding) Uses(r AxisRef) bool {
 // Clash is two sub-axes of one axis in s that no factorisation of the axis has both
 // of; false where there are none.
 func (s *Sharding) Clash() (a, b AxisRef, ok bool) {
-	rs := s.refs()
+	rs := s.Refs()
 	for i, b := range rs {
 		if k := slices.IndexFunc(rs[:i], b.Overlaps); k >= 0 {
 			return rs[k], b, true
@@ -345,7 +345,7 @@ func (s *Sharding) Prepend(axes ...AxisRef) *Sharding {
 }
 
 // Local is the per-device type of a tensor of type t with the sharding s. Axes must
-// divide the sizes; Verify checks that they do.
+// divide the sizes; verify.Verify checks that they do.
 func (s *Sharding) Local(t *Type, m *Mesh) *Type {
 	if s == nil {
 		return t

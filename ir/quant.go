@@ -204,9 +204,9 @@ func (q *Quant) OnAxis(axis int) *Quant {
 	return &c
 }
 
-// sound checks the constraints of the specification on quantized types, for the
+// Sound checks the constraints of the specification on quantized types, for the
 // elements of a tensor t. Its numbers are theirs.
-func (q *Quant) sound(t *Type) *Rule {
+func (q *Quant) Sound(t *Type) *Rule {
 	wrong := func(n int, format string, args ...any) *Rule {
 		return NewRule(fmt.Sprintf("quantized-C%d", n), "%s: "+format, append([]any{t}, args...)...)
 	}

@@ -99,9 +99,9 @@ func (t *Type) Bounds() ([]int, bool) {
 	return nil, false
 }
 
-// soundBounds checks that there is a bound, or none, for each dimension, and
+// SoundBounds checks that there is a bound, or none, for each dimension, and
 // none for those of known size.
-func soundBounds(t *Type) *Rule {
+func SoundBounds(t *Type) *Rule {
 	bounds, ok := t.Bounds()
 	if !ok {
 		return nil

@@ -5,6 +5,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 )
 
 // ExpandGroups turns every [ir.MeshAxes], [ir.AxisShift] and [ir.AxisMove] of m
@@ -20,7 +21,7 @@ func ExpandGroups(m *ir.Module) error {
 			for _, a := range op.Attrs {
 				l, e := expand(m, a.Attr)
 				if e != nil && err == nil {
-					err = &ir.Error{Func: f, Op: op, Rule: &ir.Rule{Label: "groups", Msg: e.Error()}}
+					err = &verify.Error{Func: f, Op: op, Rule: &ir.Rule{Label: "groups", Msg: e.Error()}}
 				}
 				if l != nil {
 					op.Attrs.Set(a.Name, l)
@@ -79,7 +80,7 @@ func StableHLO(m *ir.Module) (string, error) { return stableHLO(m, func(*ir.Modu
 // they give to a partitioner.
 func Replicas(m *ir.Module) (string, error) {
 	if !m.Form.Has(ir.Local) {
-		return "", &ir.Error{Rule: &ir.Rule{Label: "stablehlo", Msg: "a program of all devices has no replicas: it is not lowered to one per device"}}
+		return "", &verify.Error{Rule: &ir.Rule{Label: "stablehlo", Msg: "a program of all devices has no replicas: it is not lowered to one per device"}}
 	}
 	return stableHLO(m, asReplicas)
 }
@@ -143,7 +144,7 @@ func stableHLO(m *ir.Module, change func(*ir.Module)) (string, error) {
 			}
 		})
 		if own != nil {
-			return "", &ir.Error{Func: f, Op: own, Rule: &ir.Rule{Label: "stablehlo", Msg: "the op has no StableHLO form"}}
+			return "", &verify.Error{Func: f, Op: own, Rule: &ir.Rule{Label: "stablehlo", Msg: "the op has no StableHLO form"}}
 		}
 	}
 	change(c)

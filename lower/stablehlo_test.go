@@ -7,13 +7,14 @@ import (
 	"ppc/internal/golden"
 	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 )
 
 func TestStableHLOGolden(t *testing.T) {
 	golden.Run(t, "../testdata/golden/stablehlo", map[string]golden.Stage{"stablehlo": func(t *testing.T, src string, _ []string) string {
 		m, err := mlir.Parse("in.mlir", []byte(src))
 		if err == nil {
-			err = ir.Verify(m)
+			err = verify.Verify(m)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -37,7 +38,7 @@ func TestStableHLO(t *testing.T) {
 	attrs = ir.AttrsOf(ir.NamedAttr{Name: "source_target_pairs", Attr: ir.AxisShift{Mesh: "mesh", Axes: ir.Axs("b"), Shift: 1, Wrap: true}}, ir.NamedAttr{Name: "channel_handle", Attr: ir.Channel{Handle: 2, Type: 1}})
 	b.Return(b.Emit(ir.CollectivePermute, []*ir.Value{y}, attrs, nil, nil).Result())
 	m := &ir.Module{Name: "m", Form: ir.Local, Funcs: []*ir.Func{f}, Meshes: []*ir.Mesh{{Name: "mesh", Axes: []ir.MeshAxis{{Name: "a", Size: 2}, {Name: "b", Size: 2}}}}}
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		t.Fatal(err)
 	}
 	text, err := StableHLO(m)

@@ -14,6 +14,7 @@ import (
 	"ppc/ir/eval"
 	"ppc/ir/facts"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/passes/combine"
 )
 
@@ -114,7 +115,7 @@ func TestCombineDimensions(t *testing.T) {
 	b.Return(out...)
 	m := &ir.Module{Name: "m", Meshes: []*ir.Mesh{mesh}, Funcs: []*ir.Func{f}, Form: ir.Local}
 	m.Attrs.Set("pp.combine", ir.I64Attr(1<<30))
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		t.Fatal(err)
 	}
 	combined := m.Clone()

@@ -5,6 +5,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/verify"
 	"ppc/passes/pass"
 	"ppc/runtime"
 )
@@ -102,7 +103,7 @@ func TestEveryForm(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			typed := c.module()
 			args := c.args(typed)
-			if err := ir.Verify(typed); err != nil {
+			if err := verify.Verify(typed); err != nil {
 				t.Fatal(err)
 			}
 			want := evaluate(t, typed, typed, args, eval.Options{})

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"ppc/internal/golden"
-	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/passes/pass"
 )
 
@@ -39,7 +39,7 @@ func after(t *testing.T, src string, names []string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {

@@ -13,6 +13,7 @@ import (
 	"ppc/ir/eval"
 	"ppc/ir/facts"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/passes/layout"
 	"ppc/passes/pass"
 )
@@ -550,7 +551,7 @@ func partitionedBy(m *ir.Module, args []*ir.Literal, spoil func(*ir.Module)) (*i
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		local.Form = p.After(local.Form)
-		if err := ir.Verify(local); err != nil {
+		if err := verify.Verify(local); err != nil {
 			return nil, fmt.Errorf("after %s: %w", name, err)
 		}
 		if p.Ensures&(ir.Padded|ir.Resharded|ir.Explicit) != 0 {
@@ -597,7 +598,7 @@ func resumed(m *ir.Module, args, want []*ir.Literal) (*ir.Module, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read again: %w", err)
 	}
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		return nil, fmt.Errorf("read again: %w", err)
 	}
 	global, f := *m, m.Main()

@@ -10,6 +10,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 )
 
 // A failing is a program and its arguments, on which something goes wrong.
@@ -41,7 +42,7 @@ func (c failing) shrink(fails func(*ir.Module, []*ir.Literal) bool) failing {
 				if trials++; trials > maxTrials {
 					return c
 				}
-				if ir.Verify(next.m) == nil && fails(next.m, next.args) {
+				if verify.Verify(next.m) == nil && fails(next.m, next.args) {
 					c, smaller, i = next, true, i-1
 				}
 			}
@@ -85,7 +86,7 @@ func (c failing) ops() int {
 // writes to a file.
 func (c failing) report(t *testing.T, seed uint64, err error, equal func(*ir.Module, []*ir.Literal) error) {
 	t.Helper()
-	if err := ir.Verify(c.m); err != nil {
+	if err := verify.Verify(c.m); err != nil {
 		t.Errorf("seed %d: as made: %v\n%s", seed, err, mlir.Print(c.m))
 		return
 	}

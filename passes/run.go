@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"ppc/ir"
+	"ppc/ir/verify"
 	"ppc/passes/pass"
 )
 
@@ -32,7 +33,7 @@ type Config struct {
 // according to m's form. The verifier runs before the first pass and after each; an
 // error after a pass is a [*Bug].
 func Run(m *ir.Module, cfg Config) error {
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		return err
 	}
 	if cfg.Rebuild == nil {
@@ -158,7 +159,7 @@ func runOne(p *pass.Pass, m *ir.Module, warn func(*pass.Error)) (err error) {
 		return err
 	}
 	m.Form = p.After(m.Form)
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		return &Bug{Pass: p.Name, Cause: err}
 	}
 	return nil

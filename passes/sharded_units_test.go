@@ -11,6 +11,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/passes/expand"
 )
 
@@ -28,7 +29,7 @@ func TestShardedUnits(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, err := mlir.Parse(u.Path, []byte(source))
-		if err != nil || ir.Verify(m) != nil || strings.Contains(source, "run_parallel") {
+		if err != nil || verify.Verify(m) != nil || strings.Contains(source, "run_parallel") {
 			continue
 		}
 		f := m.Main()

@@ -12,6 +12,7 @@ import (
 	"ppc/internal/optest"
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/verify"
 	"ppc/runtime"
 	"ppc/runtime/kernel"
 )
@@ -128,7 +129,7 @@ func agree(t *testing.T, what string, tol map[ir.DType]float64, rng *rand.Rand, 
 
 func agreeOn(t *testing.T, what string, tol map[ir.DType]float64, m *ir.Module, args [][]*ir.Literal, opts ...runtime.Option) {
 	t.Helper()
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	want, err := eval.RunDevices(m, m.Main(), args, eval.Options{})

@@ -16,6 +16,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/runtime"
 )
 
@@ -65,7 +66,7 @@ func TestUnitsLikeEvaluator(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, err := mlir.Parse(u.Path, []byte(withoutChecks(source)))
-		if err != nil || ir.Verify(m) != nil {
+		if err != nil || verify.Verify(m) != nil {
 			continue
 		}
 		for _, f := range m.Funcs {

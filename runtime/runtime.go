@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"ppc/ir"
+	"ppc/ir/verify"
 	"ppc/runtime/kernel"
 )
 
@@ -31,7 +32,7 @@ type Executable struct {
 
 // Load compiles the main function of m. It reports every op that cannot run.
 func Load(m *ir.Module, opts ...LoadOption) (*Executable, error) {
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		return nil, err
 	}
 	f := m.Main()

@@ -13,6 +13,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/lower/hlo"
 )
 
@@ -23,7 +24,7 @@ func acceptMLIR(_ context.Context, u Unit) error {
 	if err != nil {
 		return err
 	}
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		return err
 	}
 	return sameAgain(m)
@@ -123,7 +124,7 @@ func (p *places) refuseMLIR(_ context.Context, u Unit) error {
 	expected := ExpectedErrors(source)
 	m, err := mlir.Parse(u.Path, []byte(source))
 	if err == nil {
-		err = ir.Verify(m)
+		err = verify.Verify(m)
 	}
 	if err == nil {
 		said := "is accepted" + unread(m)

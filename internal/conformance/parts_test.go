@@ -8,6 +8,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/passes"
 )
 
@@ -23,7 +24,7 @@ func runParts(ctx context.Context, on machine, u Unit, collective bool) error {
 	if err != nil {
 		return err
 	}
-	if err := ir.Verify(global); err != nil {
+	if err := verify.Verify(global); err != nil {
 		return err
 	}
 	joined, err := mlir.Parse(u.Path, []byte(parts["part2.mlir"]))
@@ -54,7 +55,7 @@ func runParts(ctx context.Context, on machine, u Unit, collective bool) error {
 		}
 	}
 	joined.Meshes = global.Meshes
-	if err := ir.Verify(joined); err != nil {
+	if err := verify.Verify(joined); err != nil {
 		return err
 	}
 	if joined.Main() == nil {

@@ -13,6 +13,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/ir/xla"
 	"ppc/lower/hlo"
 	"ppc/passes"
@@ -128,7 +129,7 @@ func runText(ctx context.Context, on machine, u Unit) error {
 		forms = append(forms, m)
 	}
 	for _, m := range forms {
-		if err := ir.Verify(m); err != nil {
+		if err := verify.Verify(m); err != nil {
 			return err
 		}
 		got, err := on.devices(ctx, m, args)

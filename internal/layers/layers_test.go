@@ -14,14 +14,15 @@ import (
 // allowed says which packages of ppc each package may import outside of its
 // tests; internal/* is open to all. What is not here may import none.
 //
-//	ir <- ir/dialect <- ir/facts <- passes/pass, passes/rewrite, passes/layout <- the rooms of passes <- passes
+//	ir <- ir/verify, ir/dialect <- ir/facts <- passes/pass, passes/rewrite, passes/layout <- the rooms of passes <- passes
 //	ir, ir/dialect <- ir/mlir, ir/lang, ir/eval, ir/xla <- passes <- lower, lower/hlo, lower/flow, lower/stats, lower/lint, lower/report <- driver <- cmd/ppc
 //	ir, lower/fuse <- runtime/kernel, runtime <- driver
 var allowed = map[string][]string{
+	"ir/verify":  {"ir"},
 	"ir/dialect": {"ir"},
-	"ir/mlir":    {"ir", "ir/dialect"},
-	"ir/lang":    {"ir", "ir/dialect", "ir/lang/syntax", "ir/lang/value", "ir/lang/config"},
-	"ir/eval":    {"ir", "ir/dialect"},
+	"ir/mlir":    {"ir", "ir/verify", "ir/dialect"},
+	"ir/lang":    {"ir", "ir/verify", "ir/dialect", "ir/lang/syntax", "ir/lang/value", "ir/lang/config"},
+	"ir/eval":    {"ir", "ir/verify", "ir/dialect"},
 
 	"ir/lang/syntax": {"ir"},
 	"ir/lang/value":  {"ir", "ir/lang/syntax"},
@@ -47,11 +48,11 @@ var allowed = map[string][]string{
 	"passes/tidy":      {"ir", "ir/eval", "ir/facts", "passes/pass", "passes/rewrite", "passes/layout"},
 
 	"passes": {
-		"ir", "passes/pass", "passes/pipeline", "passes/gradient", "passes/optimizer", "passes/expand",
+		"ir", "ir/verify", "passes/pass", "passes/pipeline", "passes/gradient", "passes/optimizer", "passes/expand",
 		"passes/bubbles", "passes/combine", "passes/propagate", "passes/pad", "passes/partition", "passes/tidy",
 	},
-	"lower":            {"ir", "ir/mlir"},
-	"lower/hlo":        {"ir", "ir/dialect", "ir/mlir", "lower", "lower/hlo/syntax"},
+	"lower":            {"ir", "ir/verify", "ir/mlir"},
+	"lower/hlo":        {"ir", "ir/verify", "ir/dialect", "ir/mlir", "lower", "lower/hlo/syntax"},
 	"lower/hlo/syntax": {"ir"},
 	"lower/flow":       {"ir"},
 	"lower/fuse":       {"ir"},
@@ -61,7 +62,7 @@ var allowed = map[string][]string{
 	"lower/report": {"ir", "ir/facts", "lower/flow", "lower/hlo", "lower/lint", "lower/stats"},
 
 	"runtime/kernel": {"ir", "ir/dialect", "lower/fuse", "runtime/kernel/scalar"},
-	"runtime":        {"ir", "lower/fuse", "runtime/kernel"},
+	"runtime":        {"ir", "ir/verify", "lower/fuse", "runtime/kernel"},
 	"runtime/pjrt":   {"ir"},
 
 	"import/maxtext": {"ir/lang/syntax"},
@@ -69,7 +70,7 @@ var allowed = map[string][]string{
 	"driver/view":  {"ir", "ir/mlir"},
 	"driver/trace": {"ir", "ir/facts", "lower/stats", "runtime"},
 
-	"driver": {"ir/facts", "driver/trace", "driver/view", "import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/lint", "lower/report", "lower/stats", "runtime", "runtime/kernel", "runtime/pjrt"},
+	"driver": {"ir/facts", "ir/verify", "driver/trace", "driver/view", "import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/lint", "lower/report", "lower/stats", "runtime", "runtime/kernel", "runtime/pjrt"},
 
 	"cmd/ppc": {"driver", "runtime/pjrt"},
 }

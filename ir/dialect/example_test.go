@@ -9,6 +9,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/dialect"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 )
 
 // exampleModule has the values, functions and mesh that the examples of the
@@ -49,7 +50,7 @@ func parseExample(t *testing.T, k ir.Kind) *ir.Module {
 	if err != nil {
 		t.Fatalf("%s: %v", k, err)
 	}
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		t.Fatalf("%s: %v", k, err)
 	}
 	return m
@@ -84,7 +85,7 @@ func TestReferenceExamples(t *testing.T) {
 			t.Errorf("%s: %v", row.Name, err)
 			continue
 		}
-		if err := ir.Verify(m); err != nil {
+		if err := verify.Verify(m); err != nil {
 			t.Errorf("%s: %v", row.Name, err)
 			continue
 		}

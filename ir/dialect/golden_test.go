@@ -10,6 +10,7 @@ import (
 	"ppc/internal/golden"
 	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 )
 
 const goldenDir = "../../testdata/golden/verify"
@@ -23,14 +24,14 @@ func TestGolden(t *testing.T) {
 }
 
 // broken is the program src, and what is wrong with it.
-func broken(t *testing.T, src string) (*ir.Module, *ir.Errors) {
+func broken(t *testing.T, src string) (*ir.Module, *verify.Errors) {
 	t.Helper()
 	m, err := mlir.Parse("in.mlir", []byte(src))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var errs *ir.Errors
-	if !errors.As(ir.Verify(m), &errs) {
+	var errs *verify.Errors
+	if !errors.As(verify.Verify(m), &errs) {
 		t.Fatal("nothing is wrong")
 	}
 	return m, errs

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/verify"
 )
 
 // A matrix product is built, inferred and verified.
@@ -16,7 +17,7 @@ func TestBuild(t *testing.T) {
 	s := b.Reduce(ir.Add, b.Unary(ir.Tanh, y), zero, 0, 1)
 	b.Return(s)
 	m := &ir.Module{Name: "m", Funcs: []*ir.Func{f}}
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		t.Fatal(err)
 	}
 	if want := ir.Tensor(ir.F32); !s.Type.Equal(want) {
@@ -28,7 +29,7 @@ func TestBuild(t *testing.T) {
 func TestClone(t *testing.T) {
 	m := seedModule()
 	c := m.Clone()
-	if err := ir.Verify(c); err != nil {
+	if err := verify.Verify(c); err != nil {
 		t.Fatal(err)
 	}
 	seen := make(map[any]bool)
@@ -112,7 +113,7 @@ func TestRenumber(t *testing.T) {
 	if f.NumIDs() != int(last)+1 {
 		t.Errorf("%d IDs, the last is %d", f.NumIDs(), last)
 	}
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		t.Error(err)
 	}
 }

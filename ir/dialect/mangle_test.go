@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/ir/verify"
 )
 
 // A mangler breaks modules at random, in the ways in which a wrong pass or a
@@ -247,7 +248,7 @@ func Mangle(r *rand.Rand, m *ir.Module) {
 // nothing is. What is right can be copied, and has sharding rules.
 func CheckMangled(t *testing.T, m *ir.Module) bool {
 	t.Helper()
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		_ = err.Error()
 		return false
 	}
@@ -256,7 +257,7 @@ func CheckMangled(t *testing.T, m *ir.Module) bool {
 			f.Body.Walk(func(op *ir.Op) { ir.FactorsOf(op) })
 		}
 	}
-	if err := ir.Verify(m.Clone()); err != nil {
+	if err := verify.Verify(m.Clone()); err != nil {
 		t.Fatalf("a clone is wrong: %v", err)
 	}
 	return true
@@ -264,7 +265,7 @@ func CheckMangled(t *testing.T, m *ir.Module) bool {
 
 // Verify says something of every module.
 func TestVerifyNeverPanics(t *testing.T) {
-	if err := ir.Verify(seedModule()); err != nil {
+	if err := verify.Verify(seedModule()); err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))

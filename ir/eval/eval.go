@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/ir/verify"
 )
 
 // Options says how to evaluate. The zero Options rounds every result to its element
@@ -73,7 +74,7 @@ func RunDevices(m *ir.Module, fn *ir.Func, args [][]*ir.Literal, opts Options) (
 
 // run evaluates fns[d] on args[d], all devices d at once.
 func run(m *ir.Module, fns []*ir.Func, replicas int, args [][]*ir.Literal, opts Options) ([][]*ir.Literal, error) {
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		return nil, err
 	}
 	w := newWorld(m, opts, replicas, len(fns))

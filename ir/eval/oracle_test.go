@@ -15,6 +15,7 @@ import (
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 )
 
 // What the verifier accepts gives results or an error.
@@ -26,7 +27,7 @@ func TestVerifiedDoesNotPanic(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, err := mlir.Parse(u.Path, []byte(source))
-		if err != nil || ir.Verify(m) != nil {
+		if err != nil || verify.Verify(m) != nil {
 			continue
 		}
 		for _, f := range m.Funcs {

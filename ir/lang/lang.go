@@ -9,6 +9,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/lang/config"
 	"ppc/ir/lang/syntax"
+	"ppc/ir/verify"
 )
 
 // Options says how a program is read.
@@ -66,7 +67,7 @@ func Load(file string, opts config.Options) (*Program, error) {
 	if m == nil {
 		return &Program{Seed: p.Seed(), Warnings: p.Warns, source: p.Program}, nil
 	}
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		panic("lang: " + file + " makes a broken module: " + err.Error())
 	}
 	return &Program{Module: m, Model: m.Name, Seed: p.Seed(), Training: p.Loop(), Warnings: p.Warns, source: p.Program}, nil

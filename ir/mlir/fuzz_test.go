@@ -8,7 +8,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"ppc/internal/shared"
-	"ppc/ir"
+	"ppc/ir/verify"
 )
 
 // No text makes the parser panic or hang, and what it takes and the verifier
@@ -30,7 +30,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(strings.Repeat("(", 100)))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		m, err := Parse("in.mlir", src)
-		if err != nil || ir.Verify(m) != nil {
+		if err != nil || verify.Verify(m) != nil {
 			return
 		}
 		if err := stable(src); err != nil {

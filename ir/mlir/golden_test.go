@@ -8,6 +8,7 @@ import (
 	"ppc/internal/golden"
 	"ppc/internal/shared"
 	"ppc/ir"
+	"ppc/ir/verify"
 )
 
 // The archives in testdata/golden/mlir: what a module prints as. What it prints
@@ -28,8 +29,8 @@ func TestGolden(t *testing.T) {
 		"locs":    printed(Options{Locs: true}),
 		"errors": func(t *testing.T, src string, _ []string) string {
 			m := parse(t, src)
-			var errs *ir.Errors
-			if !errors.As(ir.Verify(m), &errs) {
+			var errs *verify.Errors
+			if !errors.As(verify.Verify(m), &errs) {
 				t.Error("nothing is wrong")
 			}
 			return WithErrors(m, errs)

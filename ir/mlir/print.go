@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/verify"
 )
 
 // Options say what [PrintWith] writes beyond the plain text.
@@ -47,8 +48,8 @@ func Lines(m *ir.Module) []Line {
 
 // WithErrors returns the text of m with each error as a comment under its op.
 // Errors of no op stand under the head of their function or of the module.
-func WithErrors(m *ir.Module, errs *ir.Errors) string {
-	p := &printer{ops: make(map[*ir.Op][]*ir.Error), funcs: make(map[*ir.Func][]*ir.Error)}
+func WithErrors(m *ir.Module, errs *verify.Errors) string {
+	p := &printer{ops: make(map[*ir.Op][]*verify.Error), funcs: make(map[*ir.Func][]*verify.Error)}
 	if errs != nil {
 		for _, e := range errs.List {
 			if e.Op != nil {
@@ -71,9 +72,9 @@ type printer struct {
 
 	starts map[int]*ir.Op // by place in the text, the ops that begin there; nil where nobody asks
 
-	ops     map[*ir.Op][]*ir.Error
-	funcs   map[*ir.Func][]*ir.Error
-	pending []*ir.Error // to come on lines of their own after this one
+	ops     map[*ir.Op][]*verify.Error
+	funcs   map[*ir.Func][]*verify.Error
+	pending []*verify.Error // to come on lines of their own after this one
 }
 
 func (p *printer) print(ss ...string) {

@@ -10,6 +10,7 @@ import (
 	"ppc/internal/golden"
 	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/ir/xla"
 	"ppc/lower/hlo"
 
@@ -39,14 +40,14 @@ func imported(read func(src string) (*ir.Module, error), load func(*ir.Module) (
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := ir.Verify(m); err != nil {
+		if err := verify.Verify(m); err != nil {
 			t.Fatal(err)
 		}
 		warnings, err := load(m)
 		if err != nil {
 			return err.Error() + "\n"
 		}
-		if err := ir.Verify(m); err != nil {
+		if err := verify.Verify(m); err != nil {
 			t.Fatalf("what is made is not right: %v", err)
 		}
 		var b strings.Builder
@@ -74,13 +75,13 @@ func FuzzImport(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, src string) {
 		m, err := mlir.Parse("in.mlir", []byte(src))
-		if err != nil || ir.Verify(m) != nil {
+		if err != nil || verify.Verify(m) != nil {
 			return
 		}
 		if _, err := xla.Import(m, false); err != nil {
 			return
 		}
-		if err := ir.Verify(m); err != nil {
+		if err := verify.Verify(m); err != nil {
 			t.Error(err)
 		}
 	})

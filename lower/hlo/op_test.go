@@ -8,6 +8,7 @@ import (
 
 	"ppc/internal/optest"
 	"ppc/ir"
+	"ppc/ir/verify"
 )
 
 // Every op that may stand in a per-device program has a row, whose opcode is not
@@ -63,7 +64,7 @@ func testRoundTrip(t *testing.T, i int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(text, again(t, text)); diff != "" {

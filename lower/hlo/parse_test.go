@@ -13,6 +13,7 @@ import (
 	"ppc/internal/shared"
 	"ppc/ir"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 )
 
 // again parses text and prints it.
@@ -80,7 +81,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_ = ir.Verify(m)
+		_ = verify.Verify(m)
 		text, err := Print(m)
 		if err != nil {
 			return
@@ -149,7 +150,7 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := ir.Verify(m); err != nil {
+		if err := verify.Verify(m); err != nil {
 			t.Error(err)
 		}
 		return m
@@ -161,7 +162,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := ir.Verify(m); err != nil {
+			if err := verify.Verify(m); err != nil {
 				t.Error(err)
 			}
 			m.Funcs = []*ir.Func{m.Main()}
@@ -172,7 +173,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				return err.Error() + "\n"
 			}
-			if err := ir.Verify(m); err != nil {
+			if err := verify.Verify(m); err != nil {
 				t.Error(err)
 			}
 			m.Funcs = []*ir.Func{m.Main()}

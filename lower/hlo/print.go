@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/verify"
 )
 
 // Print returns m, a per-device program, as HLO text. The entry computation is
@@ -37,7 +38,7 @@ type printer struct {
 
 func (p *printer) fail(op *ir.Op, format string, args ...any) {
 	if p.err == nil {
-		e := &ir.Error{Op: op, Rule: &ir.Rule{Label: "hlo", Msg: fmt.Sprintf(format, args...)}}
+		e := &verify.Error{Op: op, Rule: &ir.Rule{Label: "hlo", Msg: fmt.Sprintf(format, args...)}}
 		p.err = e
 	}
 }
@@ -127,7 +128,7 @@ func (p *printer) function(f *ir.Func, name string) string {
 	c := p.computation(f.Uses())
 	for i, v := range f.Params() {
 		if !printable(v.Type) && p.err == nil {
-			p.err = &ir.Error{Func: f, Rule: &ir.Rule{Label: "hlo", Msg: fmt.Sprintf("parameter %d is %s, which has no shape in HLO", i, v.Type)}}
+			p.err = &verify.Error{Func: f, Rule: &ir.Rule{Label: "hlo", Msg: fmt.Sprintf("parameter %d is %s, which has no shape in HLO", i, v.Type)}}
 		}
 		c.parameter(v, i)
 	}

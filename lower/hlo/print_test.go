@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ppc/internal/golden"
-	"ppc/ir"
+	"ppc/ir/verify"
 )
 
 // TestPrint compares the text of each program with its golden file. XLA has
@@ -17,7 +17,7 @@ func TestPrint(t *testing.T) {
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
 			m := module(p.name, p.mesh, p.build)
-			if err := ir.Verify(m); err != nil {
+			if err := verify.Verify(m); err != nil {
 				t.Fatal(err)
 			}
 			text, err := Print(m)

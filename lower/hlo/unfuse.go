@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/verify"
 	"ppc/lower"
 	"ppc/lower/hlo/syntax"
 )
@@ -108,7 +109,7 @@ type unfuser struct {
 
 func (u *unfuser) fail(op *ir.Op, format string, args ...any) {
 	if u.err == nil {
-		u.err = &ir.Error{Func: u.f, Op: op, Rule: &ir.Rule{Label: "hlo", Msg: fmt.Sprintf(format, args...)}}
+		u.err = &verify.Error{Func: u.f, Op: op, Rule: &ir.Rule{Label: "hlo", Msg: fmt.Sprintf(format, args...)}}
 	}
 }
 

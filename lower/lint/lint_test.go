@@ -16,6 +16,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/lang"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/lower/hlo"
 	"ppc/lower/lint"
 	"ppc/passes"
@@ -34,7 +35,7 @@ func read(src string, set ...string) (*ir.Module, error) {
 			return nil, err
 		}
 		m.Form |= ir.Expanded | ir.Local
-		return m, ir.Verify(m)
+		return m, verify.Verify(m)
 	case strings.HasPrefix(src, "axes"), strings.HasPrefix(src, "include"):
 		read := func(name string) ([]byte, error) {
 			if name == "in.pp" {
@@ -56,7 +57,7 @@ func read(src string, set ...string) (*ir.Module, error) {
 	if m.Form == 0 && !distributed {
 		m.Form |= ir.Expanded | ir.Local
 	}
-	return m, ir.Verify(m)
+	return m, verify.Verify(m)
 }
 
 // find lints a program as the command does.

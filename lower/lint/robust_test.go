@@ -13,6 +13,7 @@ import (
 
 	"ppc/internal/conformance"
 	"ppc/ir"
+	"ppc/ir/verify"
 	"ppc/lower/hlo"
 	"ppc/lower/lint"
 )
@@ -48,7 +49,7 @@ func readAny(src string) (*ir.Module, error) {
 	if strings.HasPrefix(src, "HloModule") || strings.HasPrefix(src, "ENTRY") {
 		m, err := hlo.Parse("in.hlo", []byte(src))
 		if err == nil {
-			err = ir.Verify(m)
+			err = verify.Verify(m)
 		}
 		return m, err
 	}

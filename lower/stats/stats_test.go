@@ -12,6 +12,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/lang"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 	"ppc/lower/hlo"
 	"ppc/lower/stats"
 	"ppc/passes"
@@ -49,7 +50,7 @@ func parse(t *testing.T, src string, words []string) *ir.Module {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := ir.Verify(m); err != nil {
+		if err := verify.Verify(m); err != nil {
 			t.Fatal(err)
 		}
 		return m

@@ -10,6 +10,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/facts"
+	"ppc/ir/verify"
 )
 
 // Every composite op, and no other, is made of other ops.
@@ -56,7 +57,7 @@ func testComposition(t *testing.T, k ir.Kind) {
 			t.Fatalf("%s: %v", k, err)
 		}
 		m.Form |= ir.Expanded
-		if err := ir.Verify(m); err != nil {
+		if err := verify.Verify(m); err != nil {
 			t.Fatalf("%s: %v", k, err)
 		}
 		got, err := eval.Run(m, m.Main(), args, eval.Options{})

@@ -15,6 +15,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/mlir"
+	"ppc/ir/verify"
 )
 
 // An exported is a program that JAX exported, with inputs and outputs.
@@ -70,7 +71,7 @@ func (e *exported) gradients(t *testing.T) map[string]*ir.Literal {
 	if err := differentiated(m); err != nil {
 		t.Fatal(err)
 	}
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		t.Fatal(err)
 	}
 	out, err := eval.Run(m, m.Main(), e.args, eval.Options{Float64: true})

@@ -11,6 +11,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/facts"
+	"ppc/ir/verify"
 	"ppc/passes/pass"
 )
 
@@ -38,14 +39,14 @@ func differentiated(m *ir.Module) error {
 // gradient of every floating-point parameter.
 func gradients(t *testing.T, p *optest.Program) (float64, [][]float64) {
 	t.Helper()
-	if err := ir.Verify(p.M); err != nil {
+	if err := verify.Verify(p.M); err != nil {
 		t.Fatal(err)
 	}
 	m := p.M.Clone()
 	if err := differentiated(m); err != nil {
 		t.Fatal(err)
 	}
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		t.Fatal(err)
 	}
 	out := run(t, m, p.Args)

@@ -11,6 +11,7 @@ import (
 	"ppc/internal/optest"
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/verify"
 )
 
 // notMapped says of every op that is not elementwise and has no rule for the
@@ -62,7 +63,7 @@ func testMapped(t *testing.T, c optest.Case) {
 		p := optest.New(seed)
 		p.B.Return(c.Build(p)...)
 		f := p.B.Func
-		if err := ir.Verify(p.M); err != nil {
+		if err := verify.Verify(p.M); err != nil {
 			t.Fatal(err)
 		}
 		batched := make([]bool, len(f.Params()))
@@ -91,7 +92,7 @@ func testMapped(t *testing.T, c optest.Case) {
 func vmapped(p *optest.Program, g *ir.Func, batched []bool, n int) error {
 	one := p.M.Main()
 	m := &ir.Module{Meshes: p.M.Meshes, Funcs: []*ir.Func{g}}
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		return err
 	}
 	args, each := make([]*ir.Literal, len(batched)), make([][]*ir.Literal, n)

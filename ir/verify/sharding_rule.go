@@ -1,4 +1,4 @@
-package ir
+package verify
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ppc/ir"
 )
 
 // Shardy lets a program say the sharding rule of an op, and keeps a record of how
@@ -38,7 +40,7 @@ const (
 // expected it is wrong, and reads nothing more.
 type cursor struct {
 	text  string
-	wrong *Rule
+	wrong *ir.Rule
 	label string
 }
 
@@ -66,7 +68,7 @@ func (c *cursor) fail(format string, args ...any) {
 		if c.text != "" {
 			found = strconv.Quote(c.text[:min(len(c.text), 20)])
 		}
-		c.wrong = NewRule(c.label, "found %s, "+format, append([]any{found}, args...)...)
+		c.wrong = ir.NewRule(c.label, "found %s, "+format, append([]any{found}, args...)...)
 	}
 }
 
@@ -104,11 +106,11 @@ var (
 )
 
 // parseStatedRule reads a rule, or says what is wrong with its text.
-func parseStatedRule(a Attr) (*statedRule, *Rule) {
-	text, ok := a.(Verbatim)
+func parseStatedRule(a ir.Attr) (*statedRule, *ir.Rule) {
+	text, ok := a.(ir.Verbatim)
 	body, open := strings.CutPrefix(string(text), ruleOpen)
 	if !ok || !open {
-		return nil, NewRule("rule-1", "%s is %s, want %s([i, j])->([i, j]) {i=2, j=4}>", ruleName, a, ruleOpen)
+		return nil, ir.NewRule("rule-1", "%s is %s, want %s([i, j])->([i, j]) {i=2, j=4}>", ruleName, a, ruleOpen)
 	}
 	c := &cursor{text: body, label: "rule-1"}
 	r := &statedRule{special: make([][]int, len(specialFactors))}
@@ -146,7 +148,7 @@ func parseStatedRule(a Attr) (*statedRule, *Rule) {
 	}
 	c.expect(">")
 	if c.wrong != nil {
-		return nil, NewRule("rule-1", "%s: %s", ruleName, c.wrong.Msg)
+		return nil, ir.NewRule("rule-1", "%s: %s", ruleName, c.wrong.Msg)
 	}
 	return r, nil
 }
@@ -202,54 +204,54 @@ func factorText(i int) string {
 }
 
 // fits checks r against the operands and results of op.
-func (r *statedRule) fits(op *Op) *Rule {
+func (r *statedRule) fits(op *ir.Op) *ir.Rule {
 	if len(r.operands)+len(r.results) == 0 {
-		return NewRule("rule-2", "%s maps no operand and no result", ruleName)
+		return ir.NewRule("rule-2", "%s maps no operand and no result", ruleName)
 	}
 	used := make(map[int]bool)
 	for _, side := range []struct {
 		what   string
-		values []*Value
+		values []*ir.Value
 		maps   [][]dimFactors
 	}{{"operand", op.Operands, r.operands}, {"result", op.Results, r.results}} {
 		if len(side.values) != len(side.maps) {
-			return NewRule("rule-2", "%s maps %s, the op has %d", ruleName, Counted(len(side.maps), side.what), len(side.values))
+			return ir.NewRule("rule-2", "%s maps %s, the op has %d", ruleName, ir.Counted(len(side.maps), side.what), len(side.values))
 		}
 		for i, v := range side.values {
 			if bad := r.mapping(v.Type, side.maps[i], used); bad != nil {
-				return NewRule(bad.Label, "%s, %s %d: %s", ruleName, side.what, i, bad.Msg)
+				return ir.NewRule(bad.Label, "%s, %s %d: %s", ruleName, side.what, i, bad.Msg)
 			}
 		}
 	}
 	for i, n := range r.sizes {
 		if !used[i] {
-			return NewRule("rule-6", "%s: factor %s=%d is in no mapping", ruleName, factorText(i), n)
+			return ir.NewRule("rule-6", "%s: factor %s=%d is in no mapping", ruleName, factorText(i), n)
 		}
 	}
 	return r.groups()
 }
 
 // mapping checks the factors of one tensor, which it adds to those used.
-func (r *statedRule) mapping(t *Type, dims []dimFactors, used map[int]bool) *Rule {
+func (r *statedRule) mapping(t *ir.Type, dims []dimFactors, used map[int]bool) *ir.Rule {
 	if !t.IsTensor() || !t.IsStatic() {
-		return NewRule("rule-3", "the type is %s, want a ranked tensor of known sizes", t)
+		return ir.NewRule("rule-3", "the type is %s, want a ranked tensor of known sizes", t)
 	}
 	if len(dims) != t.Rank() {
-		return NewRule("rule-3", "the mapping has %s, %s has %d", Counted(len(dims), "dimension"), t, t.Rank())
+		return ir.NewRule("rule-3", "the mapping has %s, %s has %d", ir.Counted(len(dims), "dimension"), t, t.Rank())
 	}
 	mine := make(map[int]bool)
 	for d, m := range dims {
 		if len(m.factors) == 0 && !m.free {
-			return NewRule("rule-4", "dimension %d has no factor", d)
+			return ir.NewRule("rule-4", "dimension %d has no factor", d)
 		}
 		for _, f := range m.factors {
 			switch {
 			case f >= len(r.sizes):
-				return NewRule("rule-4", "dimension %d has factor %s, there are %s", d, factorText(f), Counted(len(r.sizes), "factor"))
+				return ir.NewRule("rule-4", "dimension %d has factor %s, there are %s", d, factorText(f), ir.Counted(len(r.sizes), "factor"))
 			case mine[f]:
-				return NewRule("rule-5", "factor %s stands twice", factorText(f))
+				return ir.NewRule("rule-5", "factor %s stands twice", factorText(f))
 			case len(m.factors) > 1 && r.sizes[f] == 1:
-				return NewRule("rule-4", "dimension %d has factor %s of size 1 beside others", d, factorText(f))
+				return ir.NewRule("rule-4", "dimension %d has factor %s of size 1 beside others", d, factorText(f))
 			}
 			mine[f], used[f] = true, true
 		}
@@ -258,17 +260,17 @@ func (r *statedRule) mapping(t *Type, dims []dimFactors, used map[int]bool) *Rul
 }
 
 // groups checks the factors that are not passed through.
-func (r *statedRule) groups() *Rule {
+func (r *statedRule) groups() *ir.Rule {
 	in := make(map[int]string)
 	for k, factors := range r.special {
 		for i, f := range factors {
 			switch {
 			case f >= len(r.sizes):
-				return NewRule("rule-7", "%s: %s has factor %s, there are %s", ruleName, specialFactors[k], factorText(f), Counted(len(r.sizes), "factor"))
+				return ir.NewRule("rule-7", "%s: %s has factor %s, there are %s", ruleName, specialFactors[k], factorText(f), ir.Counted(len(r.sizes), "factor"))
 			case i > 0 && factors[i-1] >= f:
-				return NewRule("rule-7", "%s: factors of %s must be sorted, each once: %s stands before %s", ruleName, specialFactors[k], factorText(factors[i-1]), factorText(f))
+				return ir.NewRule("rule-7", "%s: factors of %s must be sorted, each once: %s stands before %s", ruleName, specialFactors[k], factorText(factors[i-1]), factorText(f))
 			case k < len(specialFactors)-1 && in[f] != "":
-				return NewRule("rule-8", "%s: factor %s is in %s and in %s, want one of them", ruleName, factorText(f), in[f], specialFactors[k])
+				return ir.NewRule("rule-8", "%s: factor %s is in %s and in %s, want one of them", ruleName, factorText(f), in[f], specialFactors[k])
 			}
 			if k < len(specialFactors)-1 {
 				in[f] = specialFactors[k]
@@ -285,7 +287,7 @@ const (
 
 // stated checks what op says of its own sharding rule, and of how shardings were
 // propagated.
-func (v *verifier) stated(op *Op) *Rule {
+func (v *verifier) stated(op *ir.Op) *ir.Rule {
 	if a := op.Attrs.Get(ruleName); a != nil {
 		r, bad := parseStatedRule(a)
 		if bad == nil {
@@ -300,12 +302,12 @@ func (v *verifier) stated(op *Op) *Rule {
 		if a == nil {
 			continue
 		}
-		list, ok := a.(Array)
+		list, ok := a.(ir.Array)
 		for _, e := range list {
 			ok = ok && isEdges(e)
 		}
 		if !ok {
-			return NewRule("edges-1", "%s is %s, want a list of #sdy.propagation_edges<…>", name, a)
+			return ir.NewRule("edges-1", "%s is %s, want a list of #sdy.propagation_edges<…>", name, a)
 		}
 	}
 	if a := op.Attrs.Get(edgesName); a != nil {
@@ -314,20 +316,20 @@ func (v *verifier) stated(op *Op) *Rule {
 	return nil
 }
 
-func isEdges(a Attr) bool {
-	text, ok := a.(Verbatim)
+func isEdges(a ir.Attr) bool {
+	text, ok := a.(ir.Verbatim)
 	return ok && strings.HasPrefix(string(text), edgesOpen)
 }
 
 // edges checks the record of how the shardings of op were propagated: each step
 // once, from one value to others, along an axis of one of the meshes.
-func (v *verifier) edges(op *Op, a Attr) *Rule {
+func (v *verifier) edges(op *ir.Op, a ir.Attr) *ir.Rule {
 	if !isEdges(a) {
-		return NewRule("edges-1", "%s is %s, want #sdy.propagation_edges<…>", edgesName, a)
+		return ir.NewRule("edges-1", "%s is %s, want #sdy.propagation_edges<…>", edgesName, a)
 	}
 	c := &cursor{text: strings.TrimPrefix(a.String(), edgesOpen), label: "edges-1"}
 	seen := make(map[int]bool)
-	var bad *Rule
+	var bad *ir.Rule
 	c.expect("[")
 	c.list("]", func() {
 		c.expect("{")
@@ -335,30 +337,30 @@ func (v *verifier) edges(op *Op, a Attr) *Rule {
 		step := c.number()
 		switch {
 		case seen[step]:
-			bad = cmp.Or(bad, NewRule("edges-2", "%s: step %d stands twice", edgesName, step))
+			bad = cmp.Or(bad, ir.NewRule("edges-2", "%s: step %d stands twice", edgesName, step))
 		case step < 0:
-			bad = cmp.Or(bad, NewRule("edges-2", "%s: step %d is negative", edgesName, step))
+			bad = cmp.Or(bad, ir.NewRule("edges-2", "%s: step %d is negative", edgesName, step))
 		}
 		seen[step] = true
 		c.expect("=")
 		c.expect("[")
 		c.list("]", func() {
 			if r := v.edge(op, c); r != nil && bad == nil {
-				bad = NewRule(r.Label, "%s, step %d: %s", edgesName, step, r.Msg)
+				bad = ir.NewRule(r.Label, "%s, step %d: %s", edgesName, step, r.Msg)
 			}
 		})
 		c.expect("}")
 	})
 	c.expect(">")
 	if c.wrong != nil {
-		return NewRule("edges-1", "%s: %s", edgesName, c.wrong.Msg)
+		return ir.NewRule("edges-1", "%s: %s", edgesName, c.wrong.Msg)
 	}
 	return bad
 }
 
 // edge reads and checks one entry of a step, {"x" = operand-0 -> [result-0]}: along
 // an axis, from a source to targets.
-func (v *verifier) edge(op *Op, c *cursor) *Rule {
+func (v *verifier) edge(op *ir.Op, c *cursor) *ir.Rule {
 	c.expect("{")
 	c.skip()
 	axis := axisPattern.FindString(c.text)
@@ -375,9 +377,9 @@ func (v *verifier) edge(op *Op, c *cursor) *Rule {
 		target, r := c.valueRef(op)
 		switch {
 		case target == source:
-			r = NewRule("edges-3", "%s is a target of itself", target)
+			r = ir.NewRule("edges-3", "%s is a target of itself", target)
 		case seen[target]:
-			r = NewRule("edges-3", "%s is a target twice along axis %s", target, axis)
+			r = ir.NewRule("edges-3", "%s is a target twice along axis %s", target, axis)
 		}
 		seen[target] = true
 		bad = cmp.Or(bad, r)
@@ -392,7 +394,7 @@ func (v *verifier) edge(op *Op, c *cursor) *Rule {
 var axisPattern = regexp.MustCompile(`^"(?:[^"\\]|\\.)*"(?::\(\d+\)\d+)?`)
 
 // valueRef reads operand-0 or result-0, and checks that op has that.
-func (c *cursor) valueRef(op *Op) (string, *Rule) {
+func (c *cursor) valueRef(op *ir.Op) (string, *ir.Rule) {
 	kind, n := "operand", len(op.Operands)
 	if !c.at("operand-") {
 		c.expect("result-")
@@ -401,33 +403,33 @@ func (c *cursor) valueRef(op *Op) (string, *Rule) {
 	k := c.number()
 	ref := kind + "-" + strconv.Itoa(k)
 	if (k < 0 || k >= n) && !isFlowEdge(op) {
-		return ref, NewRule("edges-4", "there is no %s: the op has %s and %s", ref, Counted(len(op.Operands), "operand"), Counted(len(op.Results), "result"))
+		return ref, ir.NewRule("edges-4", "there is no %s: the op has %s and %s", ref, ir.Counted(len(op.Operands), "operand"), ir.Counted(len(op.Results), "result"))
 	}
 	return ref, nil
 }
 
 // isFlowEdge reports whether op stands for the values that flow into its operand
 // and out of its result, which have more numbers than it has operands.
-func isFlowEdge(op *Op) bool {
-	return op.Kind == DataFlowEdge || op.Name() == "sdy.func_data_flow_edge"
+func isFlowEdge(op *ir.Op) bool {
+	return op.Kind == ir.DataFlowEdge || op.Name() == "sdy.func_data_flow_edge"
 }
 
 // edgeAxis checks that axis, "x" or a part of it, is one of a mesh that the
 // shardings at op are of.
-func (v *verifier) edgeAxis(op *Op, axis string) *Rule {
-	refs := AxisRefsIn(axis)
+func (v *verifier) edgeAxis(op *ir.Op, axis string) *ir.Rule {
+	refs := ir.AxisRefsIn(axis)
 	some := false
 	for _, x := range slices.Concat(op.Results, op.Operands) {
 		if x.Sharding == nil {
 			continue
 		}
 		some = true
-		if mesh := v.m.Mesh(x.Sharding.Mesh); mesh != nil && SoundMesh(mesh) == nil && len(refs) == 1 && DistinctAxes(mesh, refs) == nil {
+		if mesh := v.m.Mesh(x.Sharding.Mesh); mesh != nil && ir.SoundMesh(mesh) == nil && len(refs) == 1 && ir.DistinctAxes(mesh, refs) == nil {
 			return nil
 		}
 	}
 	if !some {
-		return NewRule("edges-5", "no operand and no result has a sharding")
+		return ir.NewRule("edges-5", "no operand and no result has a sharding")
 	}
-	return NewRule("edges-6", "no mesh of the shardings here has axis %s", axis)
+	return ir.NewRule("edges-6", "no mesh of the shardings here has axis %s", axis)
 }

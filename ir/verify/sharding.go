@@ -1,0 +1,135 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	"ppc/ir"
+)
+
+func verifyMesh(mesh *ir.Mesh, errs *Errors) {
+	errs.addMesh(mesh, soundAttrs(mesh.Attrs))
+	r := ir.SoundMesh(mesh)
+	if r == nil {
+		r = deviceIDs(mesh)
+	}
+	errs.addMesh(mesh, r)
+}
+
+// deviceIDs checks that the list is a permutation of the ranks; of a mesh
+// without axes it names one device.
+func deviceIDs(mesh *ir.Mesh) *ir.Rule {
+	if mesh.DeviceIDs == nil {
+		return nil
+	}
+	if len(mesh.Axes) == 0 {
+		if len(mesh.DeviceIDs) > 1 || slices.ContainsFunc(mesh.DeviceIDs, func(id int) bool { return id < 0 }) {
+			return ir.NewRule("mesh-3", "mesh %s has no axes and %d device_ids, want one that is not negative", ir.SymbolText(mesh.Name), len(mesh.DeviceIDs))
+		}
+		return nil
+	}
+	n := mesh.Size()
+	wrong := ir.NewRule("mesh-3", "device_ids of mesh %s are not a permutation of 0 to %d", ir.SymbolText(mesh.Name), n-1)
+	if len(mesh.DeviceIDs) != n {
+		return wrong
+	}
+	seen := make([]bool, n)
+	for _, id := range mesh.DeviceIDs {
+		if id < 0 || id >= n || seen[id] {
+			return wrong
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+// shardings checks every sharding that op carries: of its results, and in its
+// attributes.
+func (v *verifier) shardings(op *ir.Op) {
+	for i, x := range op.Results {
+		v.sharding(op, fmt.Sprintf("result %d", i), x.Sharding, x.Type)
+	}
+	if len(op.Results) == 1 {
+		v.shardingAttrs(op, "", op.Attrs, op.Results[0].Type)
+	}
+	for _, a := range ir.ManualAxes(op) {
+		if r := v.notManual(&ir.Sharding{Replicated: []ir.AxisRef{a}}); r != nil {
+			v.errs.add(op, ir.NewRule(r.Label, "axis %s is manual already in a region around this one", a))
+		}
+	}
+	for _, a := range op.Attrs {
+		per, _ := a.Attr.(ir.PerValue)
+		for i, s := range per {
+			if r := v.notManual(s); r != nil {
+				v.errs.add(op, ir.NewRule(r.Label, "%s %d: %s", a.Name, i, r.Msg))
+			}
+		}
+	}
+	v.unplaced(op)
+	v.errs.add(op, v.stated(op))
+}
+
+// shardingName is the attribute that states the shardings of results in text. The
+// reader makes it the Sharding of the values; it stays an attribute where there is
+// no such value, and where it has the wrong kind.
+const shardingName = "sdy.sharding"
+
+func (v *verifier) unplaced(op *ir.Op) {
+	a := op.Attrs.Get(shardingName)
+	if a == nil {
+		return
+	}
+	per, ok := a.(ir.PerValue)
+	if !ok || len(op.Results) > 0 || len(per) > 1 {
+		v.errs.add(op, ir.NewRule("sharding-9", "%s is %s, want one sharding for each of %s", shardingName, a, ir.Counted(len(op.Results), "result")))
+		return
+	}
+	for _, s := range per {
+		v.sharding(op, shardingName, s, ir.Token())
+	}
+}
+
+// shardingAttrs checks the shardings among the attributes as, which are of
+// something of type t.
+func (v *verifier) shardingAttrs(op *ir.Op, what string, as ir.Attrs, t *ir.Type) {
+	for _, a := range as {
+		if s, ok := a.Attr.(*ir.Sharding); ok {
+			v.sharding(op, a.Name+prefixed(" of ", what), s, t)
+		}
+	}
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+// sharding checks that s, which may be nil, can be the sharding of something
+// of type t.
+func (v *verifier) sharding(op *ir.Op, what string, s *ir.Sharding, t *ir.Type) {
+	if s == nil {
+		return
+	}
+	r := ir.FitsMesh(v.m, s, t)
+	if r == nil {
+		r = v.notManual(s)
+	}
+	if r != nil {
+		v.errs.add(op, ir.NewRule(r.Label, "%s: %s", what, r.Msg))
+	}
+}
+
+// notManual checks that s does not use an axis along which the region is per
+// device already.
+func (v *verifier) notManual(s *ir.Sharding) *ir.Rule {
+	for _, r := range s.Refs() {
+		for _, a := range v.manual {
+			if a.Overlaps(r) {
+				return ir.NewRule("sharding-10", "%s: axis %s is manual here, every device works for itself along it", s, r)
+			}
+		}
+	}
+	return nil
+}

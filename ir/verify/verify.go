@@ -1,0 +1,394 @@
+// Package verify checks modules: their structure, every op against its row of the op
+// table, shardings, and the form that a module claims.
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ppc/ir"
+)
+
+// An Error is a Rule and the place where it is broken. Op is nil where that is
+// a function or a mesh.
+type Error struct {
+	Func *ir.Func
+	Op   *ir.Op
+	Mesh *ir.Mesh // nil but for rules of a mesh
+	Rule *ir.Rule
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if p := e.Pos(); p.Line > 0 {
+		fmt.Fprintf(&b, "%s: ", p)
+	}
+	if e.Func != nil {
+		fmt.Fprintf(&b, "in %s: ", ir.SymbolText(e.Func.Name))
+	}
+	if e.Op != nil {
+		fmt.Fprintf(&b, "%s: ", e.Op.Name())
+	}
+	fmt.Fprintf(&b, "%s [%s]", e.Rule.Msg, e.Rule.Label)
+	return b.String()
+}
+
+// Pos is where the op comes from, or the function where there is none.
+func (e *Error) Pos() ir.Pos {
+	switch {
+	case e.Op != nil && e.Op.Origin != nil:
+		return e.Op.Origin.Place()
+	case e.Op == nil && e.Func != nil && e.Func.Origin != nil:
+		return e.Func.Origin.Place()
+	case e.Mesh != nil:
+		return e.Mesh.Origin.Place()
+	}
+	return ir.Pos{}
+}
+
+// Errors are the broken rules of a Module, in program order.
+type Errors struct {
+	List []*Error
+	fn   *ir.Func
+}
+
+func (e *Errors) add(op *ir.Op, r *ir.Rule) {
+	if r != nil {
+		e.List = append(e.List, &Error{Func: e.fn, Op: op, Rule: r})
+	}
+}
+
+func (e *Errors) addMesh(mesh *ir.Mesh, r *ir.Rule) {
+	if r != nil {
+		e.List = append(e.List, &Error{Mesh: mesh, Rule: r})
+	}
+}
+
+func (e *Errors) Error() string {
+	lines := make([]string, len(e.List))
+	for i, err := range e.List {
+		lines[i] = err.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Verify reports every rule that m breaks, as an [*Errors], or nil. It checks,
+// in this order:
+//
+//   - structure: nothing is nil, names are unique, a value is defined once,
+//     before its uses, where the use can see it; blocks end with a terminator;
+//   - ops: each has the operands, attributes and regions of its row, keeps its
+//     constraints, has the types that it infers, and fits the functions and
+//     meshes that it names;
+//   - shardings: name a mesh and its axes, each at most once, and fit the rank;
+//   - form: every property in m.Form.
+//
+// An op with a nil operand, attribute or region is reported and not checked
+// further. Verify never changes m and never panics, whatever is wrong with m.
+func Verify(m *ir.Module) error {
+	errs := new(Errors)
+	if verifyNames(m, errs) {
+		blocks := make(map[*ir.Block]bool)
+		for _, f := range m.Funcs {
+			errs.fn = f
+			n := f.NumIDs()
+			v := &verifier{m: m, f: f, errs: errs, visible: make([]*ir.Value, n), defined: make([]bool, n), blocks: blocks}
+			v.function()
+		}
+		errs.fn = nil
+		verifyCalls(m, errs)
+	}
+	if len(errs.List) == 0 { // the form checks may assume the rest
+		for _, row := range formChecks {
+			if m.Form.Has(row.form) {
+				row.check(m, errs)
+			}
+		}
+	}
+	if len(errs.List) == 0 {
+		return nil
+	}
+	return errs
+}
+
+// verifyNames checks the meshes and the names and signatures of functions. It
+// reports false where part of them is nil, so that nothing more can be checked.
+func verifyNames(m *ir.Module, errs *Errors) bool {
+	errs.add(nil, soundAttrs(m.Attrs))
+	seen := make(map[string]bool)
+	for _, mesh := range m.Meshes {
+		if mesh == nil {
+			errs.add(nil, ir.NewRule("structure-7", "a mesh is nil"))
+			return false
+		}
+		if seen[mesh.Name] {
+			errs.addMesh(mesh, ir.NewRule("structure-1", "mesh %s is defined twice", ir.SymbolText(mesh.Name)))
+		}
+		seen[mesh.Name] = true
+		verifyMesh(mesh, errs)
+	}
+	for _, f := range m.Funcs {
+		if f == nil {
+			errs.add(nil, ir.NewRule("structure-7", "a function is nil"))
+			return false
+		}
+		if seen[f.Name] {
+			errs.add(nil, ir.NewRule("structure-1", "%s is defined twice", ir.SymbolText(f.Name)))
+		}
+		seen[f.Name] = true
+	}
+	return verifySignatures(m, errs)
+}
+
+// verifySignatures reports false where a type of a parameter or result is nil: the
+// checks of its callers read it.
+func verifySignatures(m *ir.Module, errs *Errors) bool {
+	for _, f := range m.Funcs {
+		errs.fn = f
+		errs.add(nil, soundAttrs(f.Attrs))
+		for i, r := range f.Results {
+			if bad := soundValue(&ir.Value{Type: r.Type, Sharding: r.Sharding, Attrs: r.Attrs}); bad != nil {
+				errs.add(nil, ir.NewRule(bad.Label, "result %d of the function: %s", i, bad.Msg))
+				return false
+			}
+		}
+		if f.Body == nil {
+			continue
+		}
+		for i, a := range f.Body.Args {
+			if bad := soundValue(a); bad != nil {
+				errs.add(nil, ir.NewRule(bad.Label, "parameter %d: %s", i, bad.Msg))
+				return false
+			}
+		}
+	}
+	errs.fn = nil
+	return true
+}
+
+// A verifier checks one function.
+type verifier struct {
+	m       *ir.Module
+	f       *ir.Func
+	errs    *Errors
+	visible []*ir.Value        // by ID
+	defined []bool             // by ID: visible now or earlier
+	blocks  map[*ir.Block]bool // met so far, in the module
+	manual  []ir.AxisRef       // axes along which the ops at hand are per device
+}
+
+func (v *verifier) function() {
+	if v.f.Body == nil || !v.block(v.f.Body, nil) {
+		return
+	}
+	for i, a := range v.f.Body.Args {
+		v.parameter(i, a)
+	}
+	ret := v.f.Return()
+	if ret == nil {
+		return // reported
+	}
+	if len(ret.Operands) != len(v.f.Results) {
+		v.errs.add(ret, ir.NewRule("structure-6", "returns %s, the function has %s", ir.Counted(len(ret.Operands), "value"), ir.Counted(len(v.f.Results), "result")))
+		return
+	}
+	for i, r := range v.f.Results {
+		if !r.Type.Equal(ret.Operands[i].Type) {
+			v.errs.add(ret, ir.NewRule("structure-6", "result %d is %s, the function says %s", i, ret.Operands[i].Type, r.Type))
+		}
+		v.sharding(nil, fmt.Sprintf("result %d", i), r.Sharding, r.Type)
+		v.shardingAttrs(nil, fmt.Sprintf("result %d", i), r.Attrs, r.Type)
+	}
+}
+
+func (v *verifier) parameter(i int, a *ir.Value) {
+	what := fmt.Sprintf("parameter %d", i)
+	v.sharding(nil, what, a.Sharding, a.Type)
+	v.shardingAttrs(nil, what, a.Attrs, a.Type)
+	if s := a.Attrs.Get(shardingName); s != nil {
+		v.errs.add(nil, ir.NewRule("sharding-9", "%s: %s is %s, want one sharding", what, shardingName, s))
+	}
+}
+
+// block checks b, a region of parent, and leaves its values invisible. It
+// reports false where some part of b is nil.
+func (v *verifier) block(b *ir.Block, parent *ir.Op) bool {
+	switch {
+	case b == nil:
+		v.errs.add(parent, ir.NewRule("structure-7", "a region is nil"))
+		return false
+	case v.blocks[b]:
+		v.errs.add(parent, ir.NewRule("structure-7", "a block is in two places"))
+		return false
+	}
+	v.blocks[b] = true
+	sound := true
+	for i, a := range b.Args {
+		if r := soundValue(a); r != nil {
+			v.errs.add(parent, ir.NewRule(r.Label, "argument %d of a block: %s", i, r.Msg))
+			return false
+		}
+		if a.Block != b || a.Def != nil || a.Index != i {
+			v.errs.add(parent, ir.NewRule("structure-8", "argument %d of a block does not say that it is", i))
+		}
+	}
+	v.define(parent, b.Args)
+	for i, op := range b.Ops {
+		if op == nil {
+			v.errs.add(parent, ir.NewRule("structure-7", "an op is nil"))
+			return false
+		}
+		if v.op(op) {
+			v.define(op, op.Results)
+		} else {
+			sound = false
+		}
+		v.position(op, i == len(b.Ops)-1, parent)
+	}
+	if len(b.Ops) == 0 {
+		v.errs.add(parent, ir.NewRule("structure-5", "a block must end with a terminator"))
+	}
+	v.leave(b)
+	return sound
+}
+
+func (v *verifier) define(op *ir.Op, vs []*ir.Value) {
+	for _, x := range vs {
+		switch {
+		case x.ID <= 0 || int(x.ID) >= len(v.defined):
+			v.errs.add(op, ir.NewRule("structure-2", "value %q has ID %d, which its function never gave out", x.Name, x.ID))
+		case v.defined[x.ID]:
+			v.errs.add(op, ir.NewRule("structure-3", "value %q has ID %d, as an earlier one has", x.Name, x.ID))
+		default:
+			v.defined[x.ID], v.visible[x.ID] = true, x
+		}
+	}
+}
+
+// leave makes the values of b invisible.
+func (v *verifier) leave(b *ir.Block) {
+	hide := func(vs []*ir.Value) {
+		for _, x := range vs {
+			if x != nil && v.sees(x) {
+				v.visible[x.ID] = nil
+			}
+		}
+	}
+	hide(b.Args)
+	for _, op := range b.Ops {
+		if op != nil {
+			hide(op.Results)
+		}
+	}
+}
+
+// sees reports whether x may be used here.
+func (v *verifier) sees(x *ir.Value) bool {
+	return x.ID > 0 && int(x.ID) < len(v.visible) && v.visible[x.ID] == x
+}
+
+// position checks that terminators are at the ends of blocks, each in the regions
+// of its own dialect. Ops that the table does not know may be terminators, and may
+// have regions that end with anything.
+func (v *verifier) position(op *ir.Op, last bool, parent *ir.Op) {
+	switch {
+	case op.Kind >= ir.NumKinds || !op.Known():
+	case op.Kind == ir.Unknown && last:
+		v.errs.add(op, ir.NewRule("structure-5", "a block must end with a terminator"))
+	case op.Kind == ir.Unknown:
+	case last && !op.Kind.Has(ir.Terminator):
+		v.errs.add(op, ir.NewRule("structure-5", "a block must end with a terminator"))
+	case !last && op.Kind.Has(ir.Terminator):
+		v.errs.add(op, ir.NewRule("structure-5", "is in the middle of a block"))
+	case last:
+		if want := terminatorOf(parent); want != ir.Invalid && op.Kind != want {
+			v.errs.add(op, ir.NewRule("structure-9", "ends a block that must end with %s", want))
+		}
+	}
+}
+
+// terminatorOf is what ends the regions of op, or a function where op is nil;
+// Invalid is anything.
+func terminatorOf(op *ir.Op) ir.Kind {
+	switch {
+	case op == nil:
+		return ir.FuncReturn
+	case !op.Known():
+		return ir.Invalid
+	}
+	dialect, _, _ := strings.Cut(op.Name(), ".")
+	switch dialect {
+	case "stablehlo":
+		return ir.Return
+	case "sdy":
+		return ir.SdyReturn
+	case "pp":
+		return ir.PPYield
+	}
+	return ir.Invalid
+}
+
+// op checks op and its regions. It reports false where some part of it is nil.
+func (v *verifier) op(op *ir.Op) bool {
+	if r := soundOp(op); r != nil {
+		v.errs.add(op, r)
+		return false
+	}
+	ok := true
+	for i, x := range op.Operands {
+		if !v.sees(x) {
+			v.errs.add(op, ir.NewRule("structure-4", "operand %d is not defined before its use, or not where it can be seen", i))
+			ok = false
+		}
+	}
+	at := len(v.errs.List)
+	if !v.regions(op) {
+		return false
+	}
+	inner := slices.Clone(v.errs.List[at:])
+	v.errs.List = v.errs.List[:at]
+	if ok {
+		v.rules(op)
+	}
+	v.errs.List = append(v.errs.List, inner...)
+	return true
+}
+
+func (v *verifier) regions(op *ir.Op) bool {
+	visible, manual := v.visible, v.manual
+	if op.Kind < ir.NumKinds && op.Kind.Has(ir.Isolated) {
+		v.visible = make([]*ir.Value, len(visible))
+	}
+	v.manual = append(slices.Clip(manual), ir.ManualAxes(op)...)
+	sound := true
+	for _, r := range op.Regions {
+		sound = v.block(r, op) && sound
+	}
+	v.visible, v.manual = visible, manual
+	return sound
+}
+
+// rules checks op against its row and against the module.
+func (v *verifier) rules(op *ir.Op) {
+	types, r := ir.InferOp(op)
+	if r != nil {
+		v.errs.add(op, r)
+		return
+	}
+	if len(types) != len(op.Results) {
+		v.errs.add(op, ir.NewRule("type-1", "has %s, its operands make %d", ir.Counted(len(op.Results), "result"), len(types)))
+		return
+	}
+	ok := true
+	for i, t := range types {
+		if !ir.Compatible(t, op.Results[i].Type) {
+			v.errs.add(op, ir.NewRule("type-1", "result %d has type %s, its operands make %s", i, op.Results[i].Type, t))
+			ok = false
+		}
+	}
+	v.shardings(op)
+	if ok {
+		v.errs.add(op, op.InModule(v.m))
+	}
+}
