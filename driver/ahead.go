@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ppc/driver/binding"
 	"ppc/internal/atomicfile"
 	"ppc/ir"
 	"ppc/ir/lang"
@@ -107,7 +108,7 @@ func (p *plugin) ahead(ctx context.Context, m *ir.Module, file string, t topolog
 	if p.worker, err = pjrt.Start(ctx, p.path, t.spec, nil); err != nil {
 		return nil, fail(err)
 	}
-	n := max(numDevices(m), 1)
+	n := max(binding.NumDevices(m), 1)
 	begin := time.Now()
 	stats, saved, hlo, err := p.worker.Ahead(ctx, text, pjrt.CompileOptions{Replicas: n, Partitions: 1}, opts.Save != "")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ppc/driver/binding"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 )
@@ -38,7 +39,7 @@ func localModule() *ir.Module {
 }
 
 func TestPorts(t *testing.T) {
-	params, _ := ports(localModule(), true)
+	params, _ := binding.Ports(localModule(), true)
 	for i, want := range []struct{ name, full, global string }{
 		{"tokens", "i32[8, 3]", "i32[8, 3]"},
 		{"layer.w", "f32[layers=6, embed=4, mlp=5]", "f32[2, 2, 4, 5]"},
@@ -46,19 +47,19 @@ func TestPorts(t *testing.T) {
 		{"scale", "f32[]", "f32[]"},
 	} {
 		p := params[i]
-		if p.name != want.name || p.String() != want.full || typeText(p.global, nil) != want.global {
-			t.Errorf("parameter %d: %s %s of %s, want %s %s of %s", i, p.name, typeText(p.global, nil), p, want.name, want.global, want.full)
+		if p.Name != want.name || p.String() != want.full || binding.TypeText(p.Global, nil) != want.global {
+			t.Errorf("parameter %d: %s %s of %s, want %s %s of %s", i, p.Name, binding.TypeText(p.Global, nil), p, want.name, want.global, want.full)
 		}
 	}
-	numbered, _ := ports(localModule(), false)
-	if p := numbered[1]; p.name != "in1" || p.String() != "f32[2, 2, 4, 5]" {
-		t.Errorf("by number, parameter 1 is %s %s", p.name, p)
+	numbered, _ := binding.Ports(localModule(), false)
+	if p := numbered[1]; p.Name != "in1" || p.String() != "f32[2, 2, 4, 5]" {
+		t.Errorf("by number, parameter 1 is %s %s", p.Name, p)
 	}
 }
 
 // iota is 0, 1, 2, … as a tensor in a file.
 func iota(dtype ir.DType, shape ...int) tensorfile.Array {
-	return array(fill(ir.Tensor(dtype, shape...), func(b []byte, i int) { dtype.PutFloat(b, float64(i)) }))
+	return binding.ArrayOf(binding.Fill(ir.Tensor(dtype, shape...), func(b []byte, i int) { dtype.PutFloat(b, float64(i)) }))
 }
 
 func writeArgs(t *testing.T, arrays ...tensorfile.Named) string {
@@ -71,19 +72,19 @@ func writeArgs(t *testing.T, arrays ...tensorfile.Named) string {
 }
 
 func TestBind(t *testing.T) {
-	params, _ := ports(localModule(), true)
+	params, _ := binding.Ports(localModule(), true)
 	path := writeArgs(t, tensorfile.Named{Name: "tokens", Array: iota(ir.I64, 8, 3)},
 		tensorfile.Named{Name: "layer.w", Array: iota(ir.BF16, 6, 4, 5)}, tensorfile.Named{Name: "scale", Array: iota(ir.F32)})
-	a, err := newArguments(path, 0, params)
+	a, err := binding.Open(path, 0, params)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.close()
-	m := newMachine(localModule(), true)
-	if err := m.bind(a); err != nil {
+	defer a.Close()
+	m := binding.NewMachine(localModule(), true)
+	if err := m.Bind(a); err != nil {
 		t.Fatal(err)
 	}
-	args := m.args
+	args := m.Args
 	// Device 3 is stage 1, shard 1: tokens from row 6 on; layers 1 and 3 (of
 	// stage 1 in both repeats) and 4 and 5, rows 2 and 3 of embed.
 	for i, want := range [][]float64{{18, 19, 20, 21, 22, 23}, {30, 31}, {90, 91}, {0}} {
@@ -106,31 +107,31 @@ func TestBind(t *testing.T) {
 
 // What is made up depends on name, place and seed only.
 func TestMadeUp(t *testing.T) {
-	params, _ := ports(localModule(), true)
-	full := func(params []*port, seed uint64) []*ir.Literal {
-		a, err := newArguments("", seed, nil)
+	params, _ := binding.Ports(localModule(), true)
+	full := func(params []*binding.Port, seed uint64) []*ir.Literal {
+		a, err := binding.Open("", seed, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var out []*ir.Literal
 		for _, p := range params {
-			l, err := a.fileValue(p)
+			l, err := a.FileValue(p)
 			if err != nil {
 				t.Fatal(err)
 			}
-			out = append(out, p.value(l))
+			out = append(out, p.Value(l))
 		}
 		return out
 	}
 	named := full(params, 1)
-	numbered, _ := ports(localModule(), false)
+	numbered, _ := binding.Ports(localModule(), false)
 	byNumber, other := full(numbered, 1), full(params, 2)
 	for i := range params {
 		if string(named[i].Data) != string(byNumber[i].Data) {
-			t.Errorf("%s: by number the values are others", params[i].name)
+			t.Errorf("%s: by number the values are others", params[i].Name)
 		}
 		if i < 3 && string(named[i].Data) == string(other[i].Data) {
-			t.Errorf("%s: another seed gives the same values", params[i].name)
+			t.Errorf("%s: another seed gives the same values", params[i].Name)
 		}
 	}
 	for i := range named[0].Type.NumElements() {
@@ -141,33 +142,33 @@ func TestMadeUp(t *testing.T) {
 }
 
 func TestLayerFiles(t *testing.T) {
-	p := &port{name: "decoder.w", file: "model.layers.{layer}.w", kind: "param", inFile: ir.Tensor(ir.F32, 3, 2), axes: []string{"layers", "embed"}}
+	p := &binding.Port{Name: "decoder.w", File: "model.layers.{layer}.w", Kind: "param", InFile: ir.Tensor(ir.F32, 3, 2), Axes: []string{"layers", "embed"}}
 	var arrays []tensorfile.Named
 	for _, n := range []string{"2", "0", "1"} {
 		v := iota(ir.F32, 2)
 		v.Data[3] = n[0]
 		arrays = append(arrays, tensorfile.Named{Name: "model.layers." + n + ".w", Array: v})
 	}
-	a, err := newArguments(writeArgs(t, arrays...), 0, []*port{p})
+	a, err := binding.Open(writeArgs(t, arrays...), 0, []*binding.Port{p})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.close()
-	l, err := a.fileValue(p)
+	defer a.Close()
+	l, err := a.FileValue(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if l.Data[3] != '0' || l.Data[8+3] != '1' || l.Data[16+3] != '2' {
 		t.Error("layers are out of order")
 	}
-	_, err = newArguments(writeArgs(t, arrays[:2]...), 0, []*port{p})
+	_, err = binding.Open(writeArgs(t, arrays[:2]...), 0, []*binding.Port{p})
 	if err == nil || !strings.Contains(err.Error(), `there is no "model.layers.1.w"`) {
 		t.Errorf("error %v, want one that names layer 1", err)
 	}
 }
 
 func TestArgumentErrors(t *testing.T) {
-	params, _ := ports(localModule(), true)
+	params, _ := binding.Ports(localModule(), true)
 	tokens, w, scale := iota(ir.I32, 8, 3), iota(ir.F32, 6, 4, 5), iota(ir.F32)
 	for _, c := range []struct {
 		name   string
@@ -184,7 +185,7 @@ func TestArgumentErrors(t *testing.T) {
 			[]string{`"tokens" is f32, the program takes i32: f32 is not converted to i32: store i32`, `"layer.w" is f64, the program takes f32: f32 does not hold every f64`, "--set types."}},
 		{"nothing", []tensorfile.Named{{Name: "y", Array: tokens}}, []string{"holds none of the program's arguments: it has y; the program takes tokens, layer.w"}},
 	} {
-		_, err := newArguments(writeArgs(t, c.arrays...), 0, params)
+		_, err := binding.Open(writeArgs(t, c.arrays...), 0, params)
 		for _, want := range c.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: error %v\nwant one with %q", c.name, err, want)
@@ -206,14 +207,14 @@ func TestConvert(t *testing.T) {
 		{ir.I32, ir.F32, 1, false}, {ir.F32, ir.I32, 1, false}, {ir.I1, ir.I32, 1, false}, {ir.I1, ir.I1, 1, true},
 		{ir.C64, ir.C128, 2, true}, {ir.F32, ir.C64, 2, false},
 	} {
-		l, err := convert(ir.SplatOf(ir.Tensor(c.from, 1), c.v), c.to)
+		l, err := binding.Convert(ir.SplatOf(ir.Tensor(c.from, 1), c.v), c.to)
 		if (err == nil) != c.ok {
 			t.Errorf("%s to %s: error %v", c.from, c.to, err)
 		} else if err == nil && (l.Float(0) != c.v || l.Type.Elem != c.to) {
 			t.Errorf("%s to %s: %g became %g", c.from, c.to, c.v, l.Float(0))
 		}
 	}
-	if _, err := convert(&ir.Literal{Type: ir.Tensor(ir.I1, 2), Data: []byte{1, 2}}, ir.I1); err == nil {
+	if _, err := binding.Convert(&ir.Literal{Type: ir.Tensor(ir.I1, 2), Data: []byte{1, 2}}, ir.I1); err == nil {
 		t.Error("2 is taken for a boolean")
 	}
 }
@@ -223,17 +224,17 @@ func TestStackedPorts(t *testing.T) {
 	f.NewArg(f.Body, ir.Tensor(ir.F32, 3), "")
 	m := &ir.Module{Funcs: []*ir.Func{f}, Form: ir.Local}
 	m.Attrs.Set("mhlo.num_partitions", ir.Int{Value: 2, Type: ir.I32})
-	params, _ := ports(m, false)
+	params, _ := binding.Ports(m, false)
 	p := params[0]
 	if got := p.String(); got != "f32[2, 3]" {
 		t.Fatalf("in a file the parameter is %s", got)
 	}
-	l := literal(ptr(iota(ir.F32, 2, 3)))
-	parts := p.shards(l)
+	l := binding.LiteralOf(ptr(iota(ir.F32, 2, 3)))
+	parts := p.Shards(l)
 	if parts[1].Float(0) != 3 || len(parts) != 2 {
 		t.Errorf("device 1 gets %g first", parts[1].Float(0))
 	}
-	if !slices.Equal(p.join(parts).Data, l.Data) {
+	if !slices.Equal(p.Join(parts).Data, l.Data) {
 		t.Error("join does not undo parts")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"ppc/driver/binding"
 	"ppc/ir"
 	"ppc/lower/stats"
 	"ppc/passes/pass"
@@ -68,7 +69,7 @@ func Bench(ctx context.Context, src *Source, opts BenchOptions) (*BenchResult, e
 	if err != nil {
 		return nil, err
 	}
-	defer b.args.close()
+	defer b.args.Close()
 	if err := b.measure(ctx, exe); err != nil {
 		return nil, err
 	}
@@ -111,7 +112,7 @@ func (b *bench) compile(ctx context.Context) (*runtime.Executable, error) {
 	}
 	b.result.CompileSec = time.Since(begin).Seconds()
 	_, err = guard(ctx, "preparing the run", rep, func() (any, error) {
-		b.machine = newMachine(b.p.m, b.p.named)
+		b.machine = binding.NewMachine(b.p.m, b.p.named)
 		if err := b.fits(); err != nil {
 			return nil, err
 		}
@@ -129,14 +130,14 @@ func (b *bench) step(ctx context.Context, exe *runtime.Executable, opts ...runti
 	var took time.Duration
 	out, err := guard(ctx, "running", rep, func() ([][]*ir.Literal, error) {
 		begin := time.Now()
-		out, err := exe.Run(ctx, b.machine.args, opts...)
+		out, err := exe.Run(ctx, b.machine.Args, opts...)
 		took = time.Since(begin)
 		return out, err
 	})
 	if err != nil {
 		return 0, runError(ctx, err, rep)
 	}
-	exe.Recycle(b.machine.adopt(out))
+	exe.Recycle(b.machine.Adopt(out))
 	return took, nil
 }
 

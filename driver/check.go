@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ppc/driver/binding"
 	"ppc/ir"
 	"ppc/ir/lang/config"
 )
@@ -48,7 +49,7 @@ func (e *Mismatch) Error() string {
 
 // check computes the results without a pipeline on the reference evaluator and
 // compares: those of the last run, and the scalars of every step.
-func (r *runner) check(ctx context.Context, values []*named) ([]*Comparison, error) {
+func (r *runner) check(ctx context.Context, values []*binding.Named) ([]*Comparison, error) {
 	if r.ref == nil {
 		ref, err := r.newReference(ctx)
 		if err == nil {
@@ -65,7 +66,7 @@ func (r *runner) check(ctx context.Context, values []*named) ([]*Comparison, err
 	for _, v := range values {
 		c := ref.compare(v)
 		for i := range r.history {
-			c.merge(i, ref.step(i, scalarNamed(r.history[i], v.name)))
+			c.merge(i, ref.step(i, scalarNamed(r.history[i], v.Name)))
 		}
 		checks = append(checks, c)
 		failed = failed || !c.OK
@@ -104,9 +105,9 @@ func (r *runner) strayLayers(ctx context.Context) ([]string, error) {
 	return strayLayers(ctx, p.m)
 }
 
-func scalarNamed(vs []*named, name string) *named {
+func scalarNamed(vs []*binding.Named, name string) *binding.Named {
 	for _, v := range vs {
-		if v.name == name {
+		if v.Name == name {
 			return v
 		}
 	}
@@ -133,14 +134,14 @@ func (c *Comparison) worse(d *Comparison) bool {
 // compareParts holds got against want, where rounding moves each part as
 // measured. Of a part without a size, all of which is zero, the distance is
 // relative to what is allowed.
-func (y *yardstick) compareParts(v *named, want, own *ir.Literal, parts []extent) *Comparison {
-	c := &Comparison{Name: v.name, OK: true}
+func (y *yardstick) compareParts(v *binding.Named, want, own *ir.Literal, parts []extent) *Comparison {
+	c := &Comparison{Name: v.Name, OK: true}
 	for i := range parts {
 		p := &parts[i]
 		far, at, wrong := 0.0, p.lo, false
 		for i := p.lo; i < p.hi; i++ {
-			d := difference(v.literal, want, i)
-			if math.IsInf(d, 0) && own != nil && difference(v.literal, own, i) == 0 { // the types do not hold the number
+			d := difference(v.Literal, want, i)
+			if math.IsInf(d, 0) && own != nil && difference(v.Literal, own, i) == 0 { // the types do not hold the number
 				continue
 			}
 			wrong = wrong || math.IsInf(d, 0)
@@ -148,7 +149,7 @@ func (y *yardstick) compareParts(v *named, want, own *ir.Literal, parts []extent
 				far, at = d, i
 			}
 		}
-		distance := norm(p.lo, p.hi, func(i int) float64 { return difference(v.literal, want, i) })
+		distance := norm(p.lo, p.hi, func(i int) float64 { return difference(v.Literal, want, i) })
 		if wrong {
 			distance = math.Inf(1)
 		}
@@ -159,7 +160,7 @@ func (y *yardstick) compareParts(v *named, want, own *ir.Literal, parts []extent
 		}
 		one := &Comparison{MaxAbs: far, Rel: distance / scale, Tolerance: allowed / scale, OK: distance <= allowed}
 		if far > 0 {
-			one.Worst = fmt.Sprintf("%s: %s, the reference has %s", elementName(v.name, v.literal.Type.Shape, at), elementText(v.literal, at), elementText(want, at))
+			one.Worst = fmt.Sprintf("%s: %s, the reference has %s", elementName(v.Name, v.Literal.Type.Shape, at), binding.ElementText(v.Literal, at), binding.ElementText(want, at))
 		}
 		c.merge(i, one)
 	}

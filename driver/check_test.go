@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ppc/driver/binding"
 	"ppc/ir"
 )
 
@@ -31,7 +32,7 @@ func TestCompare(t *testing.T) {
 		{"nothing", nil, nil, nil, true, ""},
 	} {
 		typ := ir.Tensor(ir.F32, len(c.got))
-		got := &named{name: "x", literal: ir.Floats64(typ, c.got...)}
+		got := &binding.Named{Name: "x", Literal: ir.Floats64(typ, c.got...)}
 		want, own := ir.Floats64(typ.WithElem(ir.F64), c.want...), ir.Floats64(typ.WithElem(ir.F64), c.own...)
 		y := &yardstick{scale: 1, unit: unitOf(ir.F32), sums: unitOf(ir.F32)}
 		r := y.compareParts(got, want, own, y.measures(want, own, nil, 0))
@@ -41,7 +42,7 @@ func TestCompare(t *testing.T) {
 	}
 	one, two := ir.Ints64(ir.Tensor(ir.I32, 1), 1<<30), ir.Ints64(ir.Tensor(ir.I32, 1), 1<<30+1)
 	y := new(yardstick)
-	if y.compareParts(&named{name: "n", literal: one}, two, two, y.measures(two, two, nil, 0)).OK {
+	if y.compareParts(&binding.Named{Name: "n", Literal: one}, two, two, y.measures(two, two, nil, 0)).OK {
 		t.Error("unequal integers are taken for equal")
 	}
 }

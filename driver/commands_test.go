@@ -122,12 +122,17 @@ func fuzzCommand(f *testing.F, name string) {
 	f.Fatalf("there is no command %s", name)
 }
 
-func FuzzLowerIR(f *testing.F)        { fuzzCommand(f, "lower --emit=ir") }
+func FuzzLowerIR(f *testing.F) { fuzzCommand(f, "lower --emit=ir") }
+
 func FuzzLowerStableHLO(f *testing.F) { fuzzCommand(f, "lower --emit=stablehlo") }
-func FuzzLowerHLO(f *testing.F)       { fuzzCommand(f, "lower --emit=hlo") }
-func FuzzStats(f *testing.F)          { fuzzCommand(f, "lower --stats") }
-func FuzzLint(f *testing.F)           { fuzzCommand(f, "lint") }
-func FuzzRun(f *testing.F)            { fuzzCommand(f, "run") }
+
+func FuzzLowerHLO(f *testing.F) { fuzzCommand(f, "lower --emit=hlo") }
+
+func FuzzStats(f *testing.F) { fuzzCommand(f, "lower --stats") }
+
+func FuzzLint(f *testing.F) { fuzzCommand(f, "lint") }
+
+func FuzzRun(f *testing.F) { fuzzCommand(f, "run") }
 
 // What StableHLO's and Shardy's verifiers take goes through every command.
 func TestCommandsOnSuites(t *testing.T) {

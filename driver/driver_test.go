@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ppc/driver/binding"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 	"ppc/ir/lang"
@@ -93,14 +94,14 @@ func TestBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params, _ := ports(p.m, true)
+	params, _ := binding.Ports(p.m, true)
 	for _, p := range params {
 		want := 0
-		if p.kind == "input" {
+		if p.Kind == "input" {
 			want = 512 // vocab
 		}
-		if p.max != want {
-			t.Errorf("%s is below %d, want %d", p.name, p.max, want)
+		if p.Max != want {
+			t.Errorf("%s is below %d, want %d", p.Name, p.Max, want)
 		}
 	}
 }
@@ -150,7 +151,7 @@ func TestOutFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := literal(a).Float(0); got != want || len(f.Names()) != 1 {
+	if got := binding.LiteralOf(a).Float(0); got != want || len(f.Names()) != 1 {
 		t.Errorf("the file holds %v, loss %g, want %g", f.Names(), got, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ppc/driver/binding"
 	"ppc/driver/trace"
 	"ppc/ir"
 	"ppc/lower"
@@ -106,7 +107,7 @@ func (p *plugin) load(ctx context.Context, m *ir.Module) (executable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--engine=%s: %w", p.name, err)
 	}
-	n := max(numDevices(m), 1)
+	n := max(binding.NumDevices(m), 1)
 	if p.worker == nil {
 		if p.worker, err = startDevices(ctx, p.path, n); err != nil {
 			return nil, fmt.Errorf("--engine=%s: %w", p.name, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"ppc/driver/binding"
 	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
 	"ppc/ir/lang"
@@ -97,7 +98,7 @@ func arraysOf(t *testing.T, path string) map[string]*tensorfile.Array {
 // furthest is the largest difference of elements, relative to the largest element
 // but at least absolute.
 func furthest(a, b *tensorfile.Array) float64 {
-	x, y := literal(a), literal(b)
+	x, y := binding.LiteralOf(a), binding.LiteralOf(b)
 	worst, scale := 0.0, 1.0
 	for i := range x.Type.NumElements() {
 		scale = max(scale, math.Abs(x.Float(i)))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"ppc/driver/binding"
 	"ppc/internal/atomicfile"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -56,34 +57,34 @@ func Export(ctx context.Context, src *Source, opts ExportOptions) error {
 
 // inFiles are the arrays of all parameters of m, under their names in files.
 func inFiles(m *ir.Module, opts ExportOptions) ([]tensorfile.Named, error) {
-	all, _ := ports(m, true)
-	var params []*port
+	all, _ := binding.Ports(m, true)
+	var params []*binding.Port
 	for _, p := range all {
-		if p.kind == "param" {
+		if p.Kind == "param" {
 			params = append(params, p)
 		}
 	}
-	args, err := newArguments(opts.Args, 0, params)
+	args, err := binding.Open(opts.Args, 0, params)
 	if err != nil {
-		return nil, err
+		return nil, fileError(err)
 	}
-	defer args.close()
-	if made := args.madeUp(params); len(made) > 0 {
-		return nil, fmt.Errorf("%s does not have %s", opts.Args, few(made))
+	defer args.Close()
+	if made := args.MadeUp(params); len(made) > 0 {
+		return nil, fmt.Errorf("%s does not have %s", opts.Args, binding.Few(made))
 	}
 	var out []tensorfile.Named
 	var errs []error
 	for _, p := range params {
-		l, err := args.fileValue(p)
+		l, err := args.FileValue(p)
 		if err == nil && opts.DType != "" && l.Type.Elem.IsFloat() {
-			l, err = convert(l, ir.DTypeByName(opts.DType))
+			l, err = binding.Convert(l, ir.DTypeByName(opts.DType))
 		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		keys, apart := p.keys(p.fileName())
-		shape := p.inFile.Shape[apart:]
+		keys, apart := p.Keys(p.FileName())
+		shape := p.InFile.Shape[apart:]
 		data := l.Expand()
 		each := len(data) / max(1, len(keys))
 		for i, key := range keys {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"ppc/driver/binding"
 	"ppc/internal/spell"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -19,21 +20,21 @@ import (
 // computes in wider ones: [machine.set] converts, so that every machine gets
 // the same numbers.
 type feed struct {
-	args   *arguments
-	inputs map[string]*port       // of the program that is run, by name
-	path   string                 // of the file; "" for none
-	first  int                    // step of the run
-	steps  int                    // of the run
-	arrays map[string]*ir.Literal // what of the file the run takes, by input
+	args   *binding.Arguments
+	inputs map[string]*binding.Port // of the program that is run, by name
+	path   string                   // of the file; "" for none
+	first  int                      // step of the run
+	steps  int                      // of the run
+	arrays map[string]*ir.Literal   // what of the file the run takes, by input
 }
 
 // newFeed reads the file, if one is named, and checks that it has what steps
 // first to first+steps-1, counted from 0, take.
-func newFeed(path string, args *arguments, params []*port, first, steps int) (*feed, error) {
-	f := &feed{args: args, inputs: make(map[string]*port), path: path, first: first, steps: steps, arrays: make(map[string]*ir.Literal)}
+func newFeed(path string, args *binding.Arguments, params []*binding.Port, first, steps int) (*feed, error) {
+	f := &feed{args: args, inputs: make(map[string]*binding.Port), path: path, first: first, steps: steps, arrays: make(map[string]*ir.Literal)}
 	for _, p := range params {
-		if p.kind == "input" {
-			f.inputs[p.name] = p
+		if p.Kind == "input" {
+			f.inputs[p.Name] = p
 		}
 	}
 	if path == "" {
@@ -46,7 +47,7 @@ func newFeed(path string, args *arguments, params []*port, first, steps int) (*f
 	defer file.Close()
 	var errs []error
 	for _, p := range params {
-		if p.kind == "input" && (file.Has(p.name) || args.keys(p) == nil) {
+		if p.Kind == "input" && (file.Has(p.Name) || args.Keys(p) == nil) {
 			errs = append(errs, f.read(file, p))
 		}
 	}
@@ -54,46 +55,46 @@ func newFeed(path string, args *arguments, params []*port, first, steps int) (*f
 }
 
 // read reads the batches of input p that the run takes, and only these.
-func (f *feed) read(file *tensorfile.File, p *port) error {
-	if !file.Has(p.name) {
+func (f *feed) read(file *tensorfile.File, p *binding.Port) error {
+	if !file.Has(p.Name) {
 		hint := ""
-		if near := spell.Nearest(p.name, file.Names()); near != "" {
+		if near := spell.Nearest(p.Name, file.Names()); near != "" {
 			hint = fmt.Sprintf("; did you mean %q, which is there?", near)
 		}
-		return fmt.Errorf("%s: there is no %q, an input %s of the program%s", f.path, p.name, p, hint)
+		return fmt.Errorf("%s: there is no %q, an input %s of the program%s", f.path, p.Name, p, hint)
 	}
-	info, err := file.Info(p.name)
+	info, err := file.Info(p.Name)
 	if err != nil {
 		return err
 	}
 	have := ir.Tensor(ir.DTypeByName(info.DType), info.Shape...)
-	if have.Rank() != p.inFile.Rank()+1 || !slices.Equal(have.Shape[1:], p.inFile.Shape) {
-		return fmt.Errorf("%s: %q is %s, want batches of %s on a leading axis", f.path, p.name, typeText(have, nil), p)
+	if have.Rank() != p.InFile.Rank()+1 || !slices.Equal(have.Shape[1:], p.InFile.Shape) {
+		return fmt.Errorf("%s: %q is %s, want batches of %s on a leading axis", f.path, p.Name, binding.TypeText(have, nil), p)
 	}
 	if err := f.enough(p, have.Shape[0]); err != nil {
 		return err
 	}
-	each := p.inFile.Bytes() * p.batches
+	each := p.InFile.Bytes() * p.Batches
 	if free := availableMemory(os.DirFS("/")); each > free/f.steps {
 		return fmt.Errorf("%s: %d steps take %d batches of %q, %s each, %s of memory are available: take fewer --steps at a time", f.path,
-			f.steps, f.steps*p.batches, p.name, sizeText(p.inFile.Bytes()), sizeText(free))
+			f.steps, f.steps*p.Batches, p.Name, sizeText(p.InFile.Bytes()), sizeText(free))
 	}
-	a, err := file.ReadRows(p.name, f.first*p.batches, (f.first+f.steps)*p.batches)
+	a, err := file.ReadRows(p.Name, f.first*p.Batches, (f.first+f.steps)*p.Batches)
 	if err != nil {
 		return err
 	}
-	l, err := convert(literal(a), p.inFile.Elem)
+	l, err := binding.Convert(binding.LiteralOf(a), p.InFile.Elem)
 	if err != nil {
-		return fmt.Errorf("%s: %q: %w", f.path, p.name, err)
+		return fmt.Errorf("%s: %q: %w", f.path, p.Name, err)
 	}
-	f.arrays[p.name] = l
+	f.arrays[p.Name] = l
 	return nil
 }
 
 // enough compares the batches of input p that there are with those that the
 // run takes.
-func (f *feed) enough(p *port, have int) error {
-	want := (f.first + f.steps) * p.batches
+func (f *feed) enough(p *binding.Port, have int) error {
+	want := (f.first + f.steps) * p.Batches
 	if have >= want {
 		return nil
 	}
@@ -102,20 +103,20 @@ func (f *feed) enough(p *port, have int) error {
 		take = "takes"
 	}
 	if f.first > 0 {
-		from = fmt.Sprintf(" after the %d that %s took before", f.first*p.batches, ir.Counted(f.first, "step"))
+		from = fmt.Sprintf(" after the %d that %s took before", f.first*p.Batches, ir.Counted(f.first, "step"))
 	}
-	return fmt.Errorf("%s: %q has %s, %s of %d %s %d%s: want at least %d, or --steps %d", f.path, p.name,
-		ir.Counted(have, "batch"), ir.Counted(f.steps, "step"), p.batches, take, f.steps*p.batches, from, want, max(0, have/p.batches-f.first))
+	return fmt.Errorf("%s: %q has %s, %s of %d %s %d%s: want at least %d, or --steps %d", f.path, p.Name,
+		ir.Counted(have, "batch"), ir.Counted(f.steps, "step"), p.Batches, take, f.steps*p.Batches, from, want, max(0, have/p.Batches-f.first))
 }
 
 // input is the global value of input p in a step.
-func (f *feed) input(p *port, step int) (*ir.Literal, error) {
-	if p.batches == 1 {
+func (f *feed) input(p *binding.Port, step int) (*ir.Literal, error) {
+	if p.Batches == 1 {
 		return f.batch(p, step)
 	}
-	all := &ir.Literal{Type: p.global}
-	for i := range p.batches {
-		l, err := f.batch(p, step*p.batches+i)
+	all := &ir.Literal{Type: p.Global}
+	for i := range p.Batches {
+		l, err := f.batch(p, step*p.Batches+i)
 		if err != nil {
 			return nil, err
 		}
@@ -125,33 +126,33 @@ func (f *feed) input(p *port, step int) (*ir.Literal, error) {
 }
 
 // batch is batch n of input p, counted from 0.
-func (f *feed) batch(p *port, n int) (*ir.Literal, error) {
-	if l := f.arrays[p.name]; l != nil {
+func (f *feed) batch(p *binding.Port, n int) (*ir.Literal, error) {
+	if l := f.arrays[p.Name]; l != nil {
 		size := len(l.Data) / l.Type.Shape[0]
-		n -= f.first * p.batches
-		return &ir.Literal{Type: p.inFile, Data: l.Data[n*size : (n+1)*size]}, nil
+		n -= f.first * p.Batches
+		return &ir.Literal{Type: p.InFile, Data: l.Data[n*size : (n+1)*size]}, nil
 	}
-	if n == 0 || f.args.keys(p) != nil {
-		return f.args.fileValue(p)
+	if n == 0 || f.args.Keys(p) != nil {
+		return f.args.FileValue(p)
 	}
-	return sample(p.inFile, p.max, newStream(f.args.seed, fmt.Sprintf("%s@%d", p.name, n))), nil
+	return binding.Sample(p.InFile, p.Max, binding.NewStream(f.args.Seed, fmt.Sprintf("%s@%d", p.Name, n))), nil
 }
 
-// fill sets what machine m takes anew in every step.
-func (f *feed) fill(m *machine, step int) error {
-	for i, p := range m.params {
+// Fill sets what machine m takes anew in every step.
+func (f *feed) fill(m *binding.Machine, step int) error {
+	for i, p := range m.Params {
 		var value *ir.Literal
 		var err error
-		switch p.kind {
+		switch p.Kind {
 		case "input":
-			value, err = f.input(f.inputs[p.name], step)
+			value, err = f.input(f.inputs[p.Name], step)
 		case "step":
-			value = ir.Ints64(p.global, step)
+			value = ir.Ints64(p.Global, step)
 		default:
 			continue
 		}
 		if err == nil {
-			err = m.set(i, value)
+			err = m.Set(i, value)
 		}
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ppc/driver/binding"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 )
@@ -27,7 +28,7 @@ train { optimizer = adamw(lr: 0.1), steps = 3, gradient_accumulation = 2 }
 // everyBatch is n batches for everyInput, numbers that every float has.
 func everyBatch(n int) []tensorfile.Named {
 	arrays := []tensorfile.Named{{Name: "i", Array: iota(ir.I32, n, 4)}, {Name: "u", Array: iota(ir.UI8, n, 4)},
-		{Name: "t", Array: array(&ir.Literal{Type: ir.Tensor(ir.I1, n, 4), Data: make([]byte, n*4)})}}
+		{Name: "t", Array: binding.ArrayOf(&ir.Literal{Type: ir.Tensor(ir.I1, n, 4), Data: make([]byte, n*4)})}}
 	for name, dtype := range map[string]ir.DType{"a": ir.F64, "b": ir.BF16, "c": ir.BF16, "d": ir.F16} {
 		arrays = append(arrays, tensorfile.Named{Name: name, Array: iota(dtype, n, 4, 2)})
 	}

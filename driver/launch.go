@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ppc/driver/binding"
 	"ppc/internal/atomicfile"
 	"ppc/ir"
 	"ppc/ir/lang"
@@ -102,7 +103,7 @@ type jobFile struct {
 }
 
 func newJob(p *program, opts LaunchOptions) (*job, error) {
-	j := &job{Name: p.m.Name, Devices: max(numDevices(p.m), 1), Seed: p.seed, Steps: 1, Mesh: [][2]any{}}
+	j := &job{Name: p.m.Name, Devices: max(binding.NumDevices(p.m), 1), Seed: p.seed, Steps: 1, Mesh: [][2]any{}}
 	if opts.Seed != nil {
 		j.Seed = *opts.Seed
 	}
@@ -115,7 +116,7 @@ func newJob(p *program, opts LaunchOptions) (*job, error) {
 		}
 	}
 	f := p.m.Main()
-	params, results := ports(p.m, p.named)
+	params, results := binding.Ports(p.m, p.named)
 	var err error
 	for i, port := range params {
 		q, e := newJobPort(port, f.Params()[i].Sharding)
@@ -134,22 +135,22 @@ func newJob(p *program, opts LaunchOptions) (*job, error) {
 	return j, err
 }
 
-func newJobPort(p *port, s *ir.Sharding) (*jobPort, error) {
-	q := &jobPort{Name: p.name, Kind: p.kind, Shape: p.global.Shape, DType: numpyTypes[p.global.Elem], Init: p.init, Max: p.max, Batches: p.batches, Alias: p.alias, Spec: [][]string{}}
+func newJobPort(p *binding.Port, s *ir.Sharding) (*jobPort, error) {
+	q := &jobPort{Name: p.Name, Kind: p.Kind, Shape: p.Global.Shape, DType: numpyTypes[p.Global.Elem], Init: p.Init, Max: p.Max, Batches: p.Batches, Alias: p.Alias, Spec: [][]string{}}
 	if q.Shape == nil {
 		q.Shape = []int{}
 	}
 	if q.DType == "" {
-		return q, fmt.Errorf("%s: elements of type %s have no name in JAX", p.name, p.global.Elem)
+		return q, fmt.Errorf("%s: elements of type %s have no name in JAX", p.Name, p.Global.Elem)
 	}
-	if p.rows != nil {
-		q.First = p.rows[0] * (p.inFile.NumElements() / p.inFile.Shape[0])
+	if p.Rows != nil {
+		q.First = p.Rows[0] * (p.InFile.NumElements() / p.InFile.Shape[0])
 	}
 	for d := range q.Shape {
 		axes := []string{}
 		for _, r := range s.Axes(d) {
 			if r.Size != 0 {
-				return q, fmt.Errorf("%s: dimension %d is sharded along %s, a part of an axis, which JAX has no name for: give the mesh an axis for it", p.name, d, r)
+				return q, fmt.Errorf("%s: dimension %d is sharded along %s, a part of an axis, which JAX has no name for: give the mesh an axis for it", p.Name, d, r)
 			}
 			axes = append(axes, r.Name)
 		}

@@ -53,17 +53,17 @@ func (r *runner) needed() (*need, error) {
 			group = max(group, c.Group)
 		}
 	}
-	parts, devices := &s.Memory.Parts, len(r.machine.args)
+	parts, devices := &s.Memory.Parts, len(r.machine.Args)
 	own := s.Memory.Peak - parts[stats.Parameters] - parts[stats.OptimizerState] - parts[stats.GatheredWeights]
 	n := &need{devices: plus(times(devices, own+s.Memory.Host), times(max(1, devices/group), parts[stats.GatheredWeights])), constants: constants(r.p.m)}
 	full := make(map[string]bool)
-	for _, p := range r.machine.params {
-		if p.mesh != nil || p.kind == "state" { // else all devices use what was read
-			n.arguments = plus(n.arguments, p.global.Bytes())
+	for _, p := range r.machine.Params {
+		if p.Mesh != nil || p.Kind == "state" { // else all devices use what was read
+			n.arguments = plus(n.arguments, p.Global.Bytes())
 		}
-		if p.kind != "state" && !full[p.name] {
-			full[p.name] = true
-			n.arguments = plus(n.arguments, p.inFile.Bytes())
+		if p.Kind != "state" && !full[p.Name] {
+			full[p.Name] = true
+			n.arguments = plus(n.arguments, p.InFile.Bytes())
 		}
 	}
 	return n, nil
@@ -139,7 +139,7 @@ func (r *runner) fits() error {
 		constants = fmt.Sprintf(", %s of constants", sizeText(n.constants))
 	}
 	return fmt.Errorf("%s: a run takes %s of memory, %s is available: %s at the peak of %s%s and %s of arguments; %s, and ppc lower --stats says what takes it",
-		r.src.name(), sizeText(n.all()), sizeText(have), sizeText(n.devices), ir.Counted(len(r.machine.args), "device"), constants, sizeText(n.arguments), cure)
+		r.src.name(), sizeText(n.all()), sizeText(have), sizeText(n.devices), ir.Counted(len(r.machine.Args), "device"), constants, sizeText(n.arguments), cure)
 }
 
 func sizeText(n int) string { return strings.TrimSpace(stats.SizeText(n)) }

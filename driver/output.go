@@ -1,11 +1,9 @@
 package driver
 
 import (
-	"fmt"
 	"math"
-	"math/cmplx"
-	"strconv"
 
+	"ppc/driver/binding"
 	"ppc/ir"
 )
 
@@ -24,7 +22,7 @@ type Output struct {
 }
 
 // Type is the output's type as .pp files write it: f32[16, 512].
-func (o *Output) Type() string { return typeText(o.literal.Type, nil) }
+func (o *Output) Type() string { return binding.TypeText(o.literal.Type, nil) }
 
 // Integer reports whether the elements are integers or booleans.
 func (o *Output) Integer() bool {
@@ -41,7 +39,7 @@ func (o *Output) Scalar() bool { return len(o.Shape) == 0 }
 func newOutput(name string, l *ir.Literal) *Output {
 	o := &Output{Name: name, DType: l.Type.Elem.String(), Shape: l.Type.Shape, literal: l}
 	if o.Scalar() {
-		o.Value = elementText(l, 0)
+		o.Value = binding.ElementText(l, 0)
 	}
 	o.summarise()
 	return o
@@ -54,7 +52,7 @@ func (o *Output) summarise() {
 	var sum, lost float64 // compensated, so that the mean of many is good
 	o.Min, o.Max = math.Inf(1), math.Inf(-1)
 	for i := range o.literal.Type.NumElements() {
-		v := number(o.literal, i)
+		v := binding.Number(o.literal, i)
 		if math.IsNaN(v) {
 			o.NaNs++
 			continue
@@ -76,36 +74,4 @@ func (o *Output) summarise() {
 	if n == 0 {
 		o.Min, o.Mean, o.Max = math.NaN(), math.NaN(), math.NaN()
 	}
-}
-
-// number is element i, or its magnitude where it is complex.
-func number(l *ir.Literal, i int) float64 {
-	if l.Type.Elem.IsComplex() {
-		return cmplx.Abs(l.Complex(i))
-	}
-	return l.Float(i)
-}
-
-// elementText is element i in the shortest decimal form that brings it back.
-func elementText(l *ir.Literal, i int) string {
-	t := l.Type.Elem
-	switch t.Class() {
-	case ir.Boolean:
-		return strconv.FormatBool(l.Int(i) != 0)
-	case ir.Signed:
-		return strconv.FormatInt(l.Int(i), 10)
-	case ir.Unsigned:
-		return strconv.FormatUint(uint64(l.Int(i)), 10)
-	case ir.Complex:
-		c := l.Complex(i)
-		return fmt.Sprintf("(%s, %s)", floatText(real(c), t.Part()), floatText(imag(c), t.Part()))
-	}
-	return floatText(l.Float(i), t)
-}
-
-func floatText(v float64, t ir.DType) string {
-	if t == ir.F64 {
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	}
-	return strconv.FormatFloat(v, 'g', -1, 32)
 }

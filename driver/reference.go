@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ppc/driver/binding"
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/passes"
@@ -30,13 +31,13 @@ type reference struct {
 
 // An observation is what one step gave.
 type observation struct {
-	want, own map[string]*named // by name
+	want, own map[string]*binding.Named // by name
 	scalars   map[string]*extent
 }
 
 // An evaluation is a module with its arguments.
 type evaluation struct {
-	*machine
+	*binding.Machine
 	m     *ir.Module
 	terms map[int]string // results that are terms of a scalar, which is named
 }
@@ -83,7 +84,7 @@ func (r *runner) evaluation(ctx context.Context, opts eval.Options) (*evaluation
 		}
 		e.m = p.m
 	}
-	if !e.m.Form.Has(ir.Local) || numDevices(e.m) == 1 {
+	if !e.m.Form.Has(ir.Local) || binding.NumDevices(e.m) == 1 {
 		exposeTerms(e.m)
 	}
 	if e.m.Attrs.Has(ir.KeyGradient) || r.before == nil && !opts.Float64 {
@@ -99,17 +100,17 @@ func (r *runner) evaluation(ctx context.Context, opts eval.Options) (*evaluation
 			e.terms[i] = res.Attrs.Str("pp.terms_of")
 		}
 	}
-	mc := newMachine(e.m, r.p.named)
-	mc.exec = func(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) {
+	mc := binding.NewMachine(e.m, r.p.named)
+	mc.Exec = func(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) {
 		opts := opts
 		opts.Context = ctx
-		if !mc.global {
+		if !mc.Global {
 			return eval.RunDevices(e.m, e.m.Main(), args, opts)
 		}
 		out, err := eval.Run(e.m, e.m.Main(), args[0], opts)
 		return [][]*ir.Literal{out}, err
 	}
-	e.machine = mc
+	e.Machine = mc
 	return e, nil
 }
 
@@ -166,24 +167,24 @@ func termsOf(v *ir.Value) []*ir.Value {
 // run takes so many steps in both evaluations, side by side.
 func (ref *reference) run(ctx context.Context, steps int) error {
 	for _, e := range ref.evaluations() {
-		if err := stage(ctx, e.m, "evaluating", func() error { return e.bind(ref.r.args) }); err != nil {
+		if err := stage(ctx, e.m, "evaluating", func() error { return e.Bind(ref.r.args) }); err != nil {
 			return err
 		}
 	}
-	for _, p := range ref.exact.params {
-		if p.kind != "param" {
+	for _, p := range ref.exact.Params {
+		if p.Kind != "param" {
 			continue
 		}
-		l, err := ref.r.args.fileValue(p)
+		l, err := ref.r.args.FileValue(p)
 		if err != nil {
 			return err
 		}
-		ref.before["param."+p.name] = l
+		ref.before["param."+p.Name] = l
 	}
 	for i := range steps {
 		ctx := during(ctx, Progress{Doing: "checking", Unit: "step", Done: i, Total: steps, Even: true})
 		for _, e := range ref.evaluations() {
-			if err := stage(ctx, e.m, "evaluating", func() error { return ref.r.stepOf(ctx, e.machine, i) }); err != nil {
+			if err := stage(ctx, e.m, "evaluating", func() error { return ref.r.stepOf(ctx, e.Machine, i) }); err != nil {
 				return err
 			}
 		}
@@ -210,19 +211,19 @@ func stage(ctx context.Context, m *ir.Module, what string, f func() error) error
 }
 
 // stepOf feeds a machine and runs it once; step is counted in this run.
-func (r *runner) stepOf(ctx context.Context, mc *machine, step int) error {
+func (r *runner) stepOf(ctx context.Context, mc *binding.Machine, step int) error {
 	if err := r.feed.fill(mc, r.first+step); err != nil {
 		return err
 	}
-	return mc.run(ctx)
+	return mc.Run(ctx)
 }
 
 // observe measures what the last step gave. Of earlier steps only the scalars
 // are kept.
 func (ref *reference) observe() {
-	y, o := ref.yardstick, &observation{want: byName(ref.exact.values()), scalars: make(map[string]*extent)}
+	y, o := ref.yardstick, &observation{want: byName(ref.exact.Values()), scalars: make(map[string]*extent)}
 	if ref.own != nil {
-		o.own = byName(ref.own.values())
+		o.own = byName(ref.own.Values())
 	}
 	var last *observation
 	if n := len(ref.steps); n > 0 {
@@ -230,10 +231,10 @@ func (ref *reference) observe() {
 	}
 	noise := ref.noise()
 	for name, v := range o.want {
-		if v.literal.Type.Rank() > 0 || v.state {
+		if v.Literal.Type.Rank() > 0 || v.State {
 			continue
 		}
-		m := &y.measures(v.literal, o.literal(name), nil, 1)[0]
+		m := &y.measures(v.Literal, o.literal(name), nil, 1)[0]
 		m.own = max(m.own, y.scale*noise[name]*m.scale)
 		if last != nil {
 			m.own = max(m.own, last.scalars[name].own)
@@ -243,23 +244,23 @@ func (ref *reference) observe() {
 	ref.countUncertain(last, o)
 	if last != nil {
 		last.own = nil
-		maps.DeleteFunc(last.want, func(_ string, v *named) bool { return v.literal.Type.Rank() > 0 })
+		maps.DeleteFunc(last.want, func(_ string, v *binding.Named) bool { return v.Literal.Type.Rank() > 0 })
 	}
 	ref.steps = append(ref.steps, o)
 }
 
-func byName(vs []*named) map[string]*named {
-	m := make(map[string]*named)
+func byName(vs []*binding.Named) map[string]*binding.Named {
+	m := make(map[string]*binding.Named)
 	for _, v := range vs {
-		m[v.name] = v
+		m[v.Name] = v
 	}
 	return m
 }
 
-// literal is a result in the program's own types; nil where nothing is rounded.
+// LiteralOf is a result in the program's own types; nil where nothing is rounded.
 func (o *observation) literal(name string) *ir.Literal {
 	if v := o.own[name]; v != nil {
-		return v.literal
+		return v.Literal
 	}
 	return nil
 }
@@ -274,7 +275,7 @@ func (ref *reference) noise() map[string]float64 {
 		return noise
 	}
 	for i, name := range ref.exact.terms {
-		want, own := ref.exact.value(i), ref.own.value(i)
+		want, own := ref.exact.Value(i), ref.own.Value(i)
 		n := want.Type.NumElements()
 		row := n / leadingRows(want.Type.Shape)
 		sum, squares := 0.0, 0.0
@@ -315,23 +316,23 @@ func (ref *reference) countUncertain(last, o *observation) {
 	}
 	for name, v := range o.want {
 		path, isParam := strings.CutPrefix(name, "param.")
-		moment := o.want[statePrefix+"m."+path]
-		if !isParam || moment == nil || moment.literal.Type.NumElements() != v.literal.Type.NumElements() {
+		moment := o.want[binding.StatePrefix+"m."+path]
+		if !isParam || moment == nil || moment.Literal.Type.NumElements() != v.Literal.Type.NumElements() {
 			continue
 		}
 		before := ref.before[name]
 		if last != nil {
-			before = last.want[name].literal
+			before = last.want[name].Literal
 		}
 		largest := 0.0
-		for i := range v.literal.Type.NumElements() {
-			largest = max(largest, difference(v.literal, before, i))
+		for i := range v.Literal.Type.NumElements() {
+			largest = max(largest, difference(v.Literal, before, i))
 		}
-		for i, m := range ref.yardstick.measures(v.literal, nil, nil, v.layers) {
+		for i, m := range ref.yardstick.measures(v.Literal, nil, nil, v.Layers) {
 			if len(ref.uncertain[name]) == i {
 				ref.uncertain[name] = append(ref.uncertain[name], 0)
 			}
-			ref.uncertain[name][i] += ref.yardstick.uncertain(&m, moment.literal, o.literal(moment.name), largest)
+			ref.uncertain[name][i] += ref.yardstick.uncertain(&m, moment.Literal, o.literal(moment.Name), largest)
 		}
 	}
 }
@@ -340,14 +341,14 @@ func (ref *reference) countUncertain(last, o *observation) {
 func (ref *reference) last() *observation { return ref.steps[len(ref.steps)-1] }
 
 // parts measures a result of the last step.
-func (ref *reference) parts(v *named) []extent {
+func (ref *reference) parts(v *binding.Named) []extent {
 	o := ref.last()
-	if m := o.scalars[v.name]; m != nil {
+	if m := o.scalars[v.Name]; m != nil {
 		return []extent{*m}
 	}
-	ms := ref.yardstick.measures(v.literal, o.literal(v.name), ref.before[v.name], v.layers)
-	for i := range ref.uncertain[v.name] {
-		ms[i].least = ref.uncertain[v.name][i]
+	ms := ref.yardstick.measures(v.Literal, o.literal(v.Name), ref.before[v.Name], v.Layers)
+	for i := range ref.uncertain[v.Name] {
+		ms[i].least = ref.uncertain[v.Name][i]
 	}
 	return ms
 }
@@ -356,7 +357,7 @@ func (ref *reference) parts(v *named) []extent {
 func (ref *reference) learn() {
 	kinds := make(map[string][]extent)
 	for _, v := range ref.last().want {
-		if v.literal.Type.Rank() > 0 {
+		if v.Literal.Type.Rank() > 0 {
 			kinds[kindOf(v)] = append(kinds[kindOf(v)], ref.parts(v)...)
 		}
 	}
@@ -364,19 +365,19 @@ func (ref *reference) learn() {
 }
 
 // compare holds a result of the last step against the reference.
-func (ref *reference) compare(v *named) *Comparison {
+func (ref *reference) compare(v *binding.Named) *Comparison {
 	o := ref.last()
-	want := o.want[v.name]
-	return ref.yardstick.compareParts(v, want.literal, o.literal(v.name), ref.parts(want))
+	want := o.want[v.Name]
+	return ref.yardstick.compareParts(v, want.Literal, o.literal(v.Name), ref.parts(want))
 }
 
 // step holds a scalar of step i against the reference.
-func (ref *reference) step(i int, v *named) *Comparison {
+func (ref *reference) step(i int, v *binding.Named) *Comparison {
 	if v == nil {
 		return nil
 	}
 	o := ref.steps[i]
-	c := ref.yardstick.compareParts(v, o.want[v.name].literal, o.literal(v.name), []extent{*o.scalars[v.name]})
+	c := ref.yardstick.compareParts(v, o.want[v.Name].Literal, o.literal(v.Name), []extent{*o.scalars[v.Name]})
 	if c.Worst != "" {
 		c.Worst = fmt.Sprintf("step %d: %s", ref.r.first+i+1, c.Worst)
 	}
@@ -390,11 +391,11 @@ func (r *runner) trapNaN(ctx context.Context, steps int) error {
 		return err
 	}
 	return stage(ctx, e.m, "evaluating", func() error {
-		if err := e.bind(r.args); err != nil {
+		if err := e.Bind(r.args); err != nil {
 			return err
 		}
 		for i := range steps {
-			if err := r.stepOf(ctx, e.machine, i); err != nil {
+			if err := r.stepOf(ctx, e.Machine, i); err != nil {
 				return err
 			}
 		}

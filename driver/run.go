@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"ppc/driver/binding"
 	"ppc/driver/trace"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -89,13 +90,13 @@ type runner struct {
 	typed     *ir.Module // as it was read, for a check
 	roundings []ir.DType // of typed
 	ref       *reference // that results are held to, once it was evaluated
-	machine   *machine
-	args      *arguments
+	machine   *binding.Machine
+	args      *binding.Arguments
 	feed      *feed
-	first     int        // steps that were done before
-	steps     int        // runs of the machine
-	done      int        // of them
-	history   [][]*named // the scalars of each step, for a check
+	first     int                // steps that were done before
+	steps     int                // runs of the machine
+	done      int                // of them
+	history   [][]*binding.Named // the scalars of each step, for a check
 	trace     *trace.Recording
 }
 
@@ -126,7 +127,7 @@ func (r *runner) compute(ctx context.Context) (*RunResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.args.close()
+	defer r.args.Close()
 	err = r.loop(ctx, exe, rep)
 	if lost := r.writeTrace(ctx); err == nil {
 		err = lost
@@ -143,8 +144,8 @@ func (r *runner) compute(ctx context.Context) (*RunResult, error) {
 	}
 	result := new(RunResult)
 	for _, v := range values {
-		if !v.state {
-			result.Outputs = append(result.Outputs, newOutput(v.name, v.literal))
+		if !v.State {
+			result.Outputs = append(result.Outputs, newOutput(v.Name, v.Literal))
 		}
 	}
 	if r.opts.Check {
@@ -164,7 +165,7 @@ func (r *runner) prepare(ctx context.Context, e engine) (executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.machine = newMachine(r.p.m, r.p.named)
+	r.machine = binding.NewMachine(r.p.m, r.p.named)
 	if err := r.fits(); err != nil {
 		return nil, err
 	}
@@ -172,7 +173,7 @@ func (r *runner) prepare(ctx context.Context, e engine) (executable, error) {
 		return nil, err
 	}
 	if err := r.claim(); err != nil {
-		r.args.close()
+		r.args.Close()
 		return nil, err
 	}
 	return exe, nil
@@ -231,11 +232,11 @@ func (r *runner) start() error {
 		seed = *r.opts.Seed
 	}
 	var err error
-	if r.args, err = newArguments(r.opts.Args, seed, r.machine.params); err != nil {
-		return err
+	if r.args, err = binding.Open(r.opts.Args, seed, r.machine.Params); err != nil {
+		return fileError(err)
 	}
 	if err := r.batches(); err != nil {
-		r.args.close()
+		r.args.Close()
 		return err
 	}
 	r.remark(seed)
@@ -246,14 +247,14 @@ func (r *runner) batches() error {
 	data := ""
 	if r.p.training != nil {
 		data = r.p.training.Data
-		for _, p := range r.machine.params {
-			if p.kind == "state" && p.name == "opt.step" {
-				l, err := r.args.fileValue(p)
+		for _, p := range r.machine.Params {
+			if p.Kind == "state" && p.Name == "opt.step" {
+				l, err := r.args.FileValue(p)
 				if err != nil {
 					return err
 				}
 				if r.first = int(l.Int(0)); r.first < 0 || r.first > math.MaxInt32 {
-					return fmt.Errorf("%s: %s is %d, want a number from 0 to %d: how many steps there were before", r.opts.Args, p.name, r.first, math.MaxInt32)
+					return fmt.Errorf("%s: %s is %d, want a number from 0 to %d: how many steps there were before", r.opts.Args, p.Name, r.first, math.MaxInt32)
 				}
 			}
 		}
@@ -263,32 +264,32 @@ func (r *runner) batches() error {
 			r.src.name(), t.Rates, r.first+r.steps, r.first+r.steps-t.Rates, max(0, t.Rates-r.first))
 	}
 	var err error
-	r.feed, err = newFeed(data, r.args, r.machine.params, r.first, r.steps)
+	r.feed, err = newFeed(data, r.args, r.machine.Params, r.first, r.steps)
 	if err != nil {
 		return err
 	}
-	return r.machine.bind(r.args)
+	return r.machine.Bind(r.args)
 }
 
 // remark says which arguments are made up and which arrays are not used.
 func (r *runner) remark(seed uint64) {
-	made := slices.DeleteFunc(r.args.madeUp(r.machine.params), func(name string) bool { return r.training(name) })
-	if r.args.file != nil && len(made) > 0 {
-		r.opts.note("%s has no %s: made up from seed %d", r.opts.Args, few(made), seed)
+	made := slices.DeleteFunc(r.args.MadeUp(r.machine.Params), func(name string) bool { return r.training(name) })
+	if r.args.File != nil && len(made) > 0 {
+		r.opts.note("%s has no %s: made up from seed %d", r.opts.Args, binding.Few(made), seed)
 	}
 	results := make(map[string]bool)
-	for _, p := range r.machine.results {
-		results[p.name] = true
+	for _, p := range r.machine.Results {
+		results[p.Name] = true
 	}
-	if names := slices.DeleteFunc(r.args.unused(r.machine.params), func(name string) bool { return results[name] }); len(names) > 0 {
-		r.opts.note("%s: nothing takes %s", r.opts.Args, few(names))
+	if names := slices.DeleteFunc(r.args.Unused(r.machine.Params), func(name string) bool { return results[name] }); len(names) > 0 {
+		r.opts.note("%s: nothing takes %s", r.opts.Args, binding.Few(names))
 	}
 }
 
 // training reports whether name is an input that training finds elsewhere: in
 // its file of batches, or, if there is none, made up as a matter of course.
 func (r *runner) training(name string) bool {
-	return r.p.training != nil && slices.ContainsFunc(r.machine.params, func(p *port) bool { return p.name == name && p.kind == "input" })
+	return r.p.training != nil && slices.ContainsFunc(r.machine.Params, func(p *binding.Port) bool { return p.Name == name && p.Kind == "input" })
 }
 
 // shardFiles are the files in the folder of --shards.
@@ -303,7 +304,7 @@ func writeShards(ctx context.Context, dir string, args, results [][]*ir.Literal)
 	}{{shardFiles[0], "in", args}, {shardFiles[1], "out", results}} {
 		var arrays []tensorfile.Named
 		for i := range file.values[0] {
-			arrays = append(arrays, tensorfile.Named{Name: fmt.Sprint(file.prefix, i), Array: array(stackDevices(file.values, i))})
+			arrays = append(arrays, tensorfile.Named{Name: fmt.Sprint(file.prefix, i), Array: binding.ArrayOf(stackDevices(file.values, i))})
 		}
 		if err := writeArrays(ctx, filepath.Join(dir, file.name), arrays); err != nil {
 			return err
@@ -322,5 +323,5 @@ func stackDevices(values [][]*ir.Literal, i int) *ir.Literal {
 		parts[d] = values[d][i]
 	}
 	t := parts[0].Type
-	return stack(t.WithShape(append([]int{len(parts)}, t.Shape...)...), parts)
+	return binding.Stack(t.WithShape(append([]int{len(parts)}, t.Shape...)...), parts)
 }

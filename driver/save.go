@@ -4,14 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"ppc/driver/binding"
 	"ppc/internal/atomicfile"
 	"ppc/internal/tensorfile"
 	"ppc/runtime"
 )
+
+// writeArrays writes a file of arrays, whole or not at all.
+func writeArrays(ctx context.Context, path string, arrays []tensorfile.Named) error {
+	return orStopped(ctx, writeError(path, atomicfile.Write(ctx, path, func(w io.Writer) error { return tensorfile.Write(w, path, arrays) })))
+}
 
 // claim holds the files that the run writes against those that it reads and
 // each other.
@@ -54,7 +61,7 @@ func (r *runner) claimOut(files *claims) error {
 	if r.opts.Args != "" {
 		if lost := r.lost(); len(lost) > 0 {
 			files.reads(newClaim(r.opts.Args, "the file of --args"))
-			what += ", which do not have " + few(lost)
+			what += ", which do not have " + binding.Few(lost)
 		}
 	}
 	return files.writable(r.opts.Out, what)
@@ -63,10 +70,10 @@ func (r *runner) claimOut(files *claims) error {
 // lost are the arrays of the file of arguments that are not among the results.
 func (r *runner) lost() []string {
 	results := make(map[string]bool)
-	for _, p := range r.machine.results {
-		results[p.name] = true
+	for _, p := range r.machine.Results {
+		results[p.Name] = true
 	}
-	return slices.DeleteFunc(r.args.file.Names(), func(name string) bool { return results[name] })
+	return slices.DeleteFunc(r.args.File.Names(), func(name string) bool { return results[name] })
 }
 
 // writeTrace writes what the devices did, of a run that failed too.
@@ -94,15 +101,15 @@ func (r *runner) saving(ctx context.Context) context.Context {
 
 // save writes the results of the last complete step, where a file is named for
 // them, and returns them.
-func (r *runner) save(ctx context.Context) ([]*named, error) {
+func (r *runner) save(ctx context.Context) ([]*binding.Named, error) {
 	ctx = r.saving(ctx)
-	values, err := guard(ctx, "putting results together", moduleReproducer(r.p.m, "", "run", "ppc run %s"), func() ([]*named, error) { return r.machine.values(), nil })
+	values, err := guard(ctx, "putting results together", moduleReproducer(r.p.m, "", "run", "ppc run %s"), func() ([]*binding.Named, error) { return r.machine.Values(), nil })
 	if err != nil || r.opts.Out == "" {
 		return values, err
 	}
 	arrays := make([]tensorfile.Named, len(values))
 	for i, v := range values {
-		arrays[i] = tensorfile.Named{Name: v.name, Array: array(v.literal)}
+		arrays[i] = tensorfile.Named{Name: v.Name, Array: binding.ArrayOf(v.Literal)}
 	}
 	return values, writeArrays(ctx, r.opts.Out, arrays)
 }

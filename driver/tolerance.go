@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ppc/driver/binding"
 	"ppc/ir"
 )
 
@@ -141,7 +142,7 @@ func pieces(m *ir.Module) int {
 		}
 	}
 	train, _ := m.Attrs.Get(ir.KeyTrain).(ir.Dict)
-	return numDevices(m) / stages * microbatches * max(1, ir.Attrs(train).Int("gradient_accumulation"))
+	return binding.NumDevices(m) / stages * microbatches * max(1, ir.Attrs(train).Int("gradient_accumulation"))
 }
 
 // An extent is one part of a result, a layer's or all of it: how far the
@@ -161,7 +162,7 @@ func (y *yardstick) measures(want, own, before *ir.Literal, layers int) []extent
 	for i := range ms {
 		m := &ms[i]
 		m.lo, m.hi = n/len(ms)*i, n/len(ms)*(i+1)
-		m.scale = norm(m.lo, m.hi, func(i int) float64 { return number(want, i) })
+		m.scale = norm(m.lo, m.hi, func(i int) float64 { return binding.Number(want, i) })
 		if before != nil {
 			if update := norm(m.lo, m.hi, func(i int) float64 { return difference(want, before, i) }); update > 0 {
 				m.scale = update
@@ -171,7 +172,7 @@ func (y *yardstick) measures(want, own, before *ir.Literal, layers int) []extent
 			m.own = y.scale * norm(m.lo, m.hi, func(i int) float64 {
 				d := difference(own, want, i)
 				if math.IsInf(d, 0) && y.scale != 1 { // float32 does not hold the number
-					return number(want, i)
+					return binding.Number(want, i)
 				}
 				return d
 			})
@@ -214,8 +215,8 @@ func (y *yardstick) learn(kinds map[string][]extent) {
 }
 
 // allowed is the distance that is allowed of a part of v, as a norm.
-func (y *yardstick) allowed(m *extent, v *named) float64 {
-	t := v.literal.Type.Elem
+func (y *yardstick) allowed(m *extent, v *binding.Named) float64 {
+	t := v.Literal.Type.Elem
 	if !t.IsFloat() && !t.IsComplex() {
 		return timesMeasured * m.own
 	}
@@ -224,7 +225,7 @@ func (y *yardstick) allowed(m *extent, v *named) float64 {
 		own = max(own, y.usualOf(v)*m.scale)
 	}
 	parts := y.parts
-	if v.kind == "" {
+	if v.Kind == "" {
 		parts *= unitOf(t) / y.unit
 	}
 	return max(timesMeasured*own, m.least) + (y.sums+parts)*m.scale
@@ -232,14 +233,14 @@ func (y *yardstick) allowed(m *extent, v *named) float64 {
 
 // usualOf is the relative distance that is usual among results like v. The
 // scalars of a step of training are functions of gradients.
-func (y *yardstick) usualOf(v *named) float64 {
-	if v.literal.Type.Rank() > 0 {
+func (y *yardstick) usualOf(v *binding.Named) float64 {
+	if v.Literal.Type.Rank() > 0 {
 		return y.usual[kindOf(v)]
 	}
-	if v.kind != "metric" {
+	if v.Kind != "metric" {
 		return 0
 	}
-	for _, kind := range []string{"gradient", statePrefix + "m", statePrefix + "momentum", "param"} {
+	for _, kind := range []string{"gradient", binding.StatePrefix + "m", binding.StatePrefix + "momentum", "param"} {
 		if usual, ok := y.usual[kind]; ok {
 			return usual
 		}
@@ -249,16 +250,16 @@ func (y *yardstick) usualOf(v *named) float64 {
 
 // kindOf is the kind of results whose distances are comparable: opt.m of all
 // parameters, say.
-func kindOf(v *named) string {
-	switch v.kind {
+func kindOf(v *binding.Named) string {
+	switch v.Kind {
 	case "state":
-		slot := strings.TrimPrefix(v.name, statePrefix)
+		slot := strings.TrimPrefix(v.Name, binding.StatePrefix)
 		slot, _, _ = strings.Cut(slot, ".")
-		return statePrefix + slot
+		return binding.StatePrefix + slot
 	case "":
-		return "output " + v.name
+		return "output " + v.Name
 	}
-	return v.kind
+	return v.Kind
 }
 
 // uncertain is how far updates may be from one another that divide a gradient
@@ -285,7 +286,7 @@ func (y *yardstick) uncertain(m *extent, moment, own *ir.Literal, largest float6
 			continue
 		}
 		for i := lo; i < hi; i++ {
-			q := noise / math.Abs(number(moment, i))
+			q := noise / math.Abs(binding.Number(moment, i))
 			q = min(q*q, 2) // as often 0 as twice the update, if the sign is not known
 			squares += q
 			variance += 2 * q * q

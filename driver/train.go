@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ppc/driver/binding"
 	"ppc/ir"
 )
 
@@ -39,7 +40,7 @@ func (e *NaNError) Error() string {
 // loop runs the per-device program on all devices as often as the program asks
 // for.
 func (r *runner) loop(ctx context.Context, exe executable, rep reproducer) error {
-	tokens := countTokens(r.machine.params)
+	tokens := countTokens(r.machine.Params)
 	for i := range r.steps {
 		step, begin := r.first+i, time.Now()
 		at := Progress{Doing: "running"}
@@ -54,17 +55,17 @@ func (r *runner) loop(ctx context.Context, exe executable, rep reproducer) error
 		if err != nil {
 			return err
 		}
-		out, err := guard(ctx, "running", rep, func() ([][]*ir.Literal, error) { return exe.Run(ctx, r.machine.args) })
+		out, err := guard(ctx, "running", rep, func() ([][]*ir.Literal, error) { return exe.Run(ctx, r.machine.Args) })
 		if err != nil {
 			return runError(ctx, err, rep)
 		}
-		old := r.machine.adopt(out)
+		old := r.machine.Adopt(out)
 		if l, ok := exe.(local); ok {
 			l.Recycle(old)
 		}
 		r.done++
 		if args != nil {
-			if err := writeShards(ctx, r.opts.Shards, args, r.machine.out); err != nil {
+			if err := writeShards(ctx, r.opts.Shards, args, r.machine.Out); err != nil {
 				return err
 			}
 		}
@@ -85,8 +86,8 @@ func (r *runner) firstShards(run int) [][]*ir.Literal {
 	if r.opts.Shards == "" || run > 0 {
 		return nil
 	}
-	args := make([][]*ir.Literal, len(r.machine.args))
-	for d, list := range r.machine.args {
+	args := make([][]*ir.Literal, len(r.machine.Args))
+	for d, list := range r.machine.Args {
 		args[d] = append([]*ir.Literal(nil), list...)
 	}
 	return args
@@ -94,9 +95,9 @@ func (r *runner) firstShards(run int) [][]*ir.Literal {
 
 // report hands the scalars of a step on. A loss that is no number ends the run.
 func (r *runner) report(ctx context.Context, s *Step) error {
-	scalars := r.machine.scalars()
+	scalars := r.machine.Scalars()
 	for _, v := range scalars {
-		s.Outputs = append(s.Outputs, newOutput(v.name, v.literal))
+		s.Outputs = append(s.Outputs, newOutput(v.Name, v.Literal))
 	}
 	r.history = append(r.history, scalars)
 	if r.opts.Step != nil {
@@ -124,15 +125,15 @@ func (r *runner) findNaN(ctx context.Context) string {
 
 // countTokens is how many tokens a step takes: the elements of the largest
 // input, but for the last axis, the features, where its elements are floats.
-func countTokens(params []*port) int {
+func countTokens(params []*binding.Port) int {
 	most := 0
 	for _, p := range params {
-		if p.kind != "input" {
+		if p.Kind != "input" {
 			continue
 		}
-		n := p.global.NumElements()
-		if p.global.Elem.IsFloat() && p.global.Rank() > 0 {
-			n /= p.global.Shape[p.global.Rank()-1]
+		n := p.Global.NumElements()
+		if p.Global.Elem.IsFloat() && p.Global.Rank() > 0 {
+			n /= p.Global.Shape[p.Global.Rank()-1]
 		}
 		most = max(most, n)
 	}

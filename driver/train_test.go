@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ppc/driver/binding"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 	"ppc/ir/eval"
@@ -100,7 +101,7 @@ func TestTrainingEverywhere(t *testing.T) {
 				t.Errorf("%s: there is no %s", set, name)
 				continue
 			}
-			if _, rel := eval.MaxDiff(literal(got[name]), literal(w)); !(rel <= 1e-11) {
+			if _, rel := eval.MaxDiff(binding.LiteralOf(got[name]), binding.LiteralOf(w)); !(rel <= 1e-11) {
 				t.Errorf("%s: %s differs by %g", set, name, rel)
 			}
 		}

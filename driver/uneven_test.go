@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ppc/driver/binding"
 	"ppc/internal/tensorfile"
 	"ppc/ir/lang"
 )
@@ -64,18 +65,18 @@ func TestRunUneven(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			params, results := ports(m.m, false)
-			a, err := newArguments("", 7, params)
+			params, results := binding.Ports(m.m, false)
+			a, err := binding.Open("", 7, params)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var arrays []tensorfile.Named
 			for _, p := range params {
-				l, err := a.fileValue(p)
+				l, err := a.FileValue(p)
 				if err != nil {
 					t.Fatal(err)
 				}
-				arrays = append(arrays, tensorfile.Named{Name: p.name, Array: array(l)})
+				arrays = append(arrays, tensorfile.Named{Name: p.Name, Array: binding.ArrayOf(l)})
 			}
 			in, out, again := filepath.Join(dir, "in.npz"), filepath.Join(dir, "out.npz"), filepath.Join(dir, "again.npz")
 			if err := writeArrays(t.Context(), in, arrays); err != nil {
@@ -93,9 +94,9 @@ func TestRunUneven(t *testing.T) {
 			}
 			got, same := openArrays(t, out), openArrays(t, again)
 			for _, r := range results {
-				x, y := readLiteral(t, got, r.name), readLiteral(t, same, r.name)
-				if !x.Type.Equal(r.inFile) || !y.Type.Equal(x.Type) || !bytes.Equal(x.Data, y.Data) {
-					t.Errorf("%s is %s, and %s of the program per device; want %s and the same bytes", r.name, x.Type, y.Type, r.inFile)
+				x, y := readLiteral(t, got, r.Name), readLiteral(t, same, r.Name)
+				if !x.Type.Equal(r.InFile) || !y.Type.Equal(x.Type) || !bytes.Equal(x.Data, y.Data) {
+					t.Errorf("%s is %s, and %s of the program per device; want %s and the same bytes", r.Name, x.Type, y.Type, r.InFile)
 				}
 			}
 		})

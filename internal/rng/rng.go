@@ -128,18 +128,26 @@ func halved(shape []int) int {
 	return at
 }
 
-// threeFryRounds is Threefry2x32-20.
+// threeFryRounds is [Threefry2x32] of a counter and a key, the low words first.
 func threeFryRounds(counter, key uint64) [2]uint32 {
-	x := [2]uint32{uint32(counter), uint32(counter >> 32)}
-	k := [3]uint32{uint32(key), uint32(key >> 32), uint32(key) ^ uint32(key>>32) ^ 0x1BD11BDA}
-	x[0], x[1] = x[0]+k[0], x[1]+k[1]
+	x0, x1 := Threefry2x32(uint32(key), uint32(key>>32), uint32(counter), uint32(counter>>32))
+	return [2]uint32{x0, x1}
+}
+
+// Threefry2x32 is the block function of Salmon, Moraes, Dror and Shaw,
+// "Parallel random numbers: as easy as 1, 2, 3" (2011), with 20 rounds.
+func Threefry2x32(k0, k1, x0, x1 uint32) (uint32, uint32) {
+	rotations := [2][4]int{{13, 15, 26, 6}, {17, 29, 16, 24}}
+	keys := [3]uint32{k0, k1, 0x1BD11BDA ^ k0 ^ k1}
+	x0 += keys[0]
+	x1 += keys[1]
 	for i := range uint32(5) {
-		for _, r := range [2][4]int{{13, 15, 26, 6}, {17, 29, 16, 24}}[i%2] {
-			x[0] += x[1]
-			x[1] = x[1]<<r | x[1]>>(32-r)
-			x[1] ^= x[0]
+		for _, r := range rotations[i%2] {
+			x0 += x1
+			x1 = (x1<<r | x1>>(32-r)) ^ x0
 		}
-		x[0], x[1] = x[0]+k[(i+1)%3], x[1]+k[(i+2)%3]+i+1
+		x0 += keys[(i+1)%3]
+		x1 += keys[(i+2)%3] + i + 1
 	}
-	return x
+	return x0, x1
 }

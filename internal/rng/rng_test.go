@@ -36,3 +36,17 @@ func TestGenerate(t *testing.T) {
 		t.Error("a state of three numbers is taken")
 	}
 }
+
+// The vectors that the authors of threefry publish.
+func TestThreefry(t *testing.T) {
+	for _, c := range []struct{ k0, k1, x0, x1, want0, want1 uint32 }{
+		{0, 0, 0, 0, 0x6b200159, 0x99ba4efe},
+		{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0x1cb996fc, 0xbb002be7},
+		{0x13198a2e, 0x03707344, 0x243f6a88, 0x85a308d3, 0xc4923a9c, 0x483df7a0},
+	} {
+		y0, y1 := Threefry2x32(c.k0, c.k1, c.x0, c.x1)
+		if y0 != c.want0 || y1 != c.want1 {
+			t.Errorf("threefry(%x %x, %x %x) = %x %x, want %x %x", c.k0, c.k1, c.x0, c.x1, y0, y1, c.want0, c.want1)
+		}
+	}
+}

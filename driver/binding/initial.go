@@ -1,4 +1,4 @@
-package driver
+package binding
 
 import (
 	"fmt"
@@ -12,22 +12,22 @@ import (
 type initialiser struct {
 	name  string
 	args  int
-	fill  func(args []float64, s stream, i int) float64
+	fill  func(args []float64, s Stream, i int) float64
 	splat bool // every element is the same
 }
 
 var initialisers = [...]initialiser{
-	{"zeros", 0, func([]float64, stream, int) float64 { return 0 }, true},
-	{"ones", 0, func([]float64, stream, int) float64 { return 1 }, true},
-	{"constant", 1, func(a []float64, _ stream, _ int) float64 { return a[0] }, true},
-	{"normal", 1, func(a []float64, s stream, i int) float64 { return a[0] * s.normal(i) }, false},
-	{"uniform", 2, func(a []float64, s stream, i int) float64 { return a[0] + (a[1]-a[0])*s.uniform(i) }, false},
+	{"zeros", 0, func([]float64, Stream, int) float64 { return 0 }, true},
+	{"ones", 0, func([]float64, Stream, int) float64 { return 1 }, true},
+	{"constant", 1, func(a []float64, _ Stream, _ int) float64 { return a[0] }, true},
+	{"normal", 1, func(a []float64, s Stream, i int) float64 { return a[0] * s.Normal(i) }, false},
+	{"uniform", 2, func(a []float64, s Stream, i int) float64 { return a[0] + (a[1]-a[0])*s.Uniform(i) }, false},
 }
 
-// initial returns a tensor of type t filled as text says: ones, normal(0.02).
+// Initial returns a tensor of type t filled as text says: ones, normal(0.02).
 // Numbers are made in float64 and rounded once, so the same tensor of another
 // element type has the same numbers but for that rounding.
-func initial(t *ir.Type, text string, s stream) (*ir.Literal, error) {
+func Initial(t *ir.Type, text string, s Stream) (*ir.Literal, error) {
 	init, args, err := parseInitialiser(text)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func initial(t *ir.Type, text string, s stream) (*ir.Literal, error) {
 	if init.splat {
 		return ir.SplatOf(t, init.fill(args, s, 0)), nil
 	}
-	return fill(t, func(b []byte, i int) { t.Elem.PutFloat(b, init.fill(args, s, i)) }), nil
+	return Fill(t, func(b []byte, i int) { t.Elem.PutFloat(b, init.fill(args, s, i)) }), nil
 }
 
 func parseInitialiser(text string) (*initialiser, []float64, error) {
@@ -69,28 +69,28 @@ func parseInitialiser(text string) (*initialiser, []float64, error) {
 	return nil, nil, fmt.Errorf("there is no initialiser %q; have %s", text, strings.Join(known, ", "))
 }
 
-// sample returns an input that nobody gave: integers are uniform below limit,
+// Sample returns an input that nobody gave: integers are uniform below limit,
 // or 0 and 1 where there is no limit, and so are booleans; floating-point
 // numbers are standard normal.
-func sample(t *ir.Type, limit int, s stream) *ir.Literal {
+func Sample(t *ir.Type, limit int, s Stream) *ir.Literal {
 	switch t.Elem.Class() {
 	case ir.Floating:
-		return fill(t, func(b []byte, i int) { t.Elem.PutFloat(b, s.normal(i)) })
+		return Fill(t, func(b []byte, i int) { t.Elem.PutFloat(b, s.Normal(i)) })
 	case ir.Complex:
 		part := t.Elem.Part()
-		return fill(t, func(b []byte, i int) {
-			part.PutFloat(b, s.normal(2*i))
-			part.PutFloat(b[part.Size():], s.normal(2*i+1))
+		return Fill(t, func(b []byte, i int) {
+			part.PutFloat(b, s.Normal(2*i))
+			part.PutFloat(b[part.Size():], s.Normal(2*i+1))
 		})
 	}
 	if limit <= 0 || t.Elem == ir.I1 {
 		limit = 2
 	}
-	return fill(t, func(b []byte, i int) { t.Elem.PutInt(b, int64(s.below(i, limit))) })
+	return Fill(t, func(b []byte, i int) { t.Elem.PutInt(b, int64(s.Below(i, limit))) })
 }
 
-// fill returns a tensor of type t whose element i is what put writes.
-func fill(t *ir.Type, put func(b []byte, i int)) *ir.Literal {
+// Fill returns a tensor of type t whose element i is what put writes.
+func Fill(t *ir.Type, put func(b []byte, i int)) *ir.Literal {
 	size := t.Elem.Size()
 	data := make([]byte, t.Bytes())
 	for i := range t.NumElements() {

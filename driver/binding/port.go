@@ -1,4 +1,7 @@
-package driver
+// Package binding connects the parameters and results of a program with files: what
+// they are called there, the types they have there, initial values for what no file
+// has, and the shards that devices take and give.
+package binding
 
 import (
 	"bytes"
@@ -9,39 +12,39 @@ import (
 	"ppc/ir"
 )
 
-// A port is one parameter or one result of a program: the name it has in
+// A Port is one parameter or one result of a program: the name it has in
 // files, the type it has there, and how the devices' parts make it up.
-type port struct {
-	name string // tokens, decoder.wq, in0
-	file string // another name in files, {axis} in it an index of the axis; "" without
-	kind string // input, param, state, step, gradient, metric, or "" where the program does not say
-	init string // of a param or state
-	max  int    // integers are below it; 0 where the program does not say
+type Port struct {
+	Name string // tokens, decoder.wq, in0
+	File string // another name in files, {axis} in it an index of the axis; "" without
+	Kind string // input, param, state, step, gradient, metric, or "" where the program does not say
+	Init string // of a param or state
+	Max  int    // integers are below it; 0 where the program does not say
 
-	alias   int // of a result: the parameter that it replaces in the next run, or -1
-	batches int // of an input: global is so many batches of inFile, one after the other
+	Alias   int // of a result: the parameter that it replaces in the next run, or -1
+	Batches int // of an input: global is so many batches of inFile, one after the other
 
-	inFile *ir.Type // the type in files: a layer's parameter has all layers in front
-	axes   []string // names of the axes of inFile, nil where the program does not have them
-	rows   []int    // lo, hi: global is these rows of inFile, one after the other; nil for all
+	InFile *ir.Type // the type in files: a layer's parameter has all layers in front
+	Axes   []string // names of the axes of inFile, nil where the program does not have them
+	Rows   []int    // lo, hi: global is these rows of inFile, one after the other; nil for all
 
-	global   *ir.Type     // of all devices together
+	Global   *ir.Type     // of all devices together
 	local    *ir.Type     // of one device
 	sharding *ir.Sharding // nil where devices hold all of it
-	mesh     *ir.Mesh     // of sharding
+	Mesh     *ir.Mesh     // of sharding
 	devices  int          // of the program
 	stacked  bool         // global is the devices' parts on a new first axis
 
 	// origin is the port as the program names it, where files number ports:
 	// what a file does not have is made up under the program's own name.
-	origin *port
+	origin *Port
 }
 
 // String is the port's type in files, with the names of its axes where they
 // are known: f32[layers=8, embed=64].
-func (p *port) String() string { return typeText(p.inFile, p.axes) }
+func (p *Port) String() string { return TypeText(p.InFile, p.Axes) }
 
-func typeText(t *ir.Type, axes []string) string {
+func TypeText(t *ir.Type, axes []string) string {
 	dims := make([]string, t.Rank())
 	for i, n := range t.Shape {
 		dims[i] = fmt.Sprint(n)
@@ -52,9 +55,9 @@ func typeText(t *ir.Type, axes []string) string {
 	return fmt.Sprintf("%s[%s]", t.Elem, strings.Join(dims, ", "))
 }
 
-// ports describes the parameters and the results of the main function of m.
+// Ports describes the parameters and the results of the main function of m.
 // Files have them by name, or, in the languages without names, by number.
-func ports(m *ir.Module, named bool) (params, results []*port) {
+func Ports(m *ir.Module, named bool) (params, results []*Port) {
 	f := m.Main()
 	for i, v := range f.Params() {
 		params = append(params, newPort(m, "in", i, v.Type, v.Attrs, named))
@@ -65,56 +68,56 @@ func ports(m *ir.Module, named bool) (params, results []*port) {
 	return params, results
 }
 
-func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, named bool) *port {
+func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, named bool) *Port {
 	number, name := fmt.Sprint(prefix, i), attrs.Str(ir.KeyName)
-	p := &port{name: name, global: t, local: t, devices: numDevices(m), alias: -1, batches: max(1, attrs.Int(ir.KeyBatches))}
+	p := &Port{Name: name, Global: t, local: t, devices: NumDevices(m), Alias: -1, Batches: max(1, attrs.Int(ir.KeyBatches))}
 	if name == "" {
-		p.name = number
+		p.Name = number
 	}
-	p.file, p.kind, p.init, p.max = attrs.Str(ir.KeyFile), attrs.Str(ir.KeyKind), attrs.Str(ir.KeyInit), attrs.Int(ir.KeyMax)
+	p.File, p.Kind, p.Init, p.Max = attrs.Str(ir.KeyFile), attrs.Str(ir.KeyKind), attrs.Str(ir.KeyInit), attrs.Int(ir.KeyMax)
 	if attrs.Has(ir.KeyAlias) && named {
-		p.alias = attrs.Int(ir.KeyAlias)
+		p.Alias = attrs.Int(ir.KeyAlias)
 	}
 	p.lay(m, t, attrs)
-	if p.inFile = p.global; p.batches > 1 {
-		p.inFile = p.global.WithShape(p.global.Shape[1:]...)
+	if p.InFile = p.Global; p.Batches > 1 {
+		p.InFile = p.Global.WithShape(p.Global.Shape[1:]...)
 	}
 	p.stack(attrs)
 	if named || name == "" {
 		return p
 	}
 	q := *p
-	q.name, q.file, q.kind, q.inFile, q.batches, q.rows, q.axes, q.origin = number, "", "", p.global, 1, nil, nil, p
+	q.Name, q.File, q.Kind, q.InFile, q.Batches, q.Rows, q.Axes, q.origin = number, "", "", p.Global, 1, nil, nil, p
 	return &q
 }
 
 // lay finds out how the devices' parts make up the global value. A program
 // for one device says it on the port, pp.sharding; one for all devices has
 // global types; what says nothing has its parts stacked.
-func (p *port) lay(m *ir.Module, t *ir.Type, attrs ir.Attrs) {
+func (p *Port) lay(m *ir.Module, t *ir.Type, attrs ir.Attrs) {
 	if s, ok := attrs.Get(ir.KeySharding).(*ir.Sharding); ok {
 		if mesh := m.Mesh(s.Mesh); mesh != nil {
-			p.sharding, p.mesh, p.global = s, mesh, globalType(t, s, mesh)
+			p.sharding, p.Mesh, p.Global = s, mesh, globalType(t, s, mesh)
 			if size := attrs.Ints(ir.KeySize); size != nil { // the devices' shards are padded
-				p.global = t.WithShape(size...)
+				p.Global = t.WithShape(size...)
 			}
 		}
 		return
 	}
 	if m.Form.Has(ir.Local) && p.devices > 1 {
 		p.stacked = true
-		p.global = t.WithShape(slices.Insert(slices.Clone(t.Shape), 0, p.devices)...)
+		p.Global = t.WithShape(slices.Insert(slices.Clone(t.Shape), 0, p.devices)...)
 	}
 }
 
-// stack finds out what a file holds of a layer's parameter: all layers, in
+// Stack finds out what a file holds of a layer's parameter: all layers, in
 // model order, on a leading axis.
-func (p *port) stack(attrs ir.Attrs) {
+func (p *Port) stack(attrs ir.Attrs) {
 	logical := attrs.Get(ir.KeyLogical)
 	if list, ok := logical.(ir.Array); ok {
 		for _, name := range list {
 			if s, ok := name.(ir.Str); ok {
-				p.axes = append(p.axes, string(s))
+				p.Axes = append(p.Axes, string(s))
 			}
 		}
 	}
@@ -123,19 +126,19 @@ func (p *port) stack(attrs ir.Attrs) {
 		return
 	}
 	if rows := attrs.Ints(ir.KeyRows); len(rows) == 2 {
-		p.rows = rows
-		p.inFile = p.global.WithShape(slices.Insert(slices.Clone(layerShape(p.global.Shape, len(p.axes), rows[1]-rows[0])), 0, layers)...)
+		p.Rows = rows
+		p.InFile = p.Global.WithShape(slices.Insert(slices.Clone(layerShape(p.Global.Shape, len(p.Axes), rows[1]-rows[0])), 0, layers)...)
 	}
-	if p.axes != nil {
-		p.axes = slices.Insert(p.axes, 0, "layers")
+	if p.Axes != nil {
+		p.Axes = slices.Insert(p.Axes, 0, "layers")
 	}
 }
 
 // layers is the number of layers on the first axis of the value in files; 0 without
 // such an axis.
-func (p *port) layers() int {
-	if len(p.axes) > 0 && p.axes[0] == "layers" {
-		return p.inFile.Shape[0]
+func (p *Port) layers() int {
+	if len(p.Axes) > 0 && p.Axes[0] == "layers" {
+		return p.InFile.Shape[0]
 	}
 	return 0
 }
@@ -164,34 +167,34 @@ func globalType(t *ir.Type, s *ir.Sharding, mesh *ir.Mesh) *ir.Type {
 	return t.WithShape(shape...)
 }
 
-// numDevices is how many devices run m: partitions times replicas, or those of
+// NumDevices is how many devices run m: partitions times replicas, or those of
 // its mesh.
-func numDevices(m *ir.Module) int {
+func NumDevices(m *ir.Module) int {
 	if n := m.Attrs.Int("mhlo.num_replicas"); n > 1 { // whose meshes are of all replicas
 		return n * max(1, m.Attrs.Int("mhlo.num_partitions"))
 	}
 	return m.NumDevices()
 }
 
-// value returns the port's global value, given the one of a file: its rows, under
+// Value returns the port's global value, given the one of a file: its rows, under
 // its own type, or, of an input that takes several batches, the same batch
 // repeated. Otherwise the bytes are shared.
-func (p *port) value(full *ir.Literal) *ir.Literal {
-	v := &ir.Literal{Type: p.global.WithElem(full.Type.Elem), Data: full.Data}
+func (p *Port) Value(full *ir.Literal) *ir.Literal {
+	v := &ir.Literal{Type: p.Global.WithElem(full.Type.Elem), Data: full.Data}
 	switch {
 	case full.IsSplat():
-	case p.batches > 1:
-		v.Data = bytes.Repeat(full.Data, p.batches)
-	case p.rows != nil:
+	case p.Batches > 1:
+		v.Data = bytes.Repeat(full.Data, p.Batches)
+	case p.Rows != nil:
 		row := len(full.Data) / full.Type.Shape[0]
-		v.Data = full.Data[p.rows[0]*row : p.rows[1]*row]
+		v.Data = full.Data[p.Rows[0]*row : p.Rows[1]*row]
 	}
 	return v
 }
 
-// shards returns the shard of a global value for each device. Replicated shards
+// Shards returns the shard of a global value for each device. Replicated shards
 // share memory.
-func (p *port) shards(global *ir.Literal) []*ir.Literal {
+func (p *Port) Shards(global *ir.Literal) []*ir.Literal {
 	parts := make([]*ir.Literal, p.devices)
 	if p.stacked {
 		size := p.local.Bytes()
@@ -208,8 +211,8 @@ func (p *port) shards(global *ir.Literal) []*ir.Literal {
 		key := p.part(d)
 		if seen[key] == nil {
 			seen[key] = &ir.Literal{Type: p.local, Data: global.Data}
-			if p.mesh != nil {
-				seen[key] = ir.ShardOf(global, p.sharding, p.mesh, d)
+			if p.Mesh != nil {
+				seen[key] = ir.ShardOf(global, p.sharding, p.Mesh, d)
 			}
 		}
 		parts[d] = seen[key]
@@ -218,33 +221,33 @@ func (p *port) shards(global *ir.Literal) []*ir.Literal {
 }
 
 // part names the part that device d holds.
-func (p *port) part(d int) string {
-	if p.mesh == nil {
+func (p *Port) part(d int) string {
+	if p.Mesh == nil {
 		return ""
 	}
 	var b strings.Builder
 	for dim := range p.sharding.Dims {
-		fmt.Fprintf(&b, "%d.", p.sharding.ShardIndex(p.mesh, d, dim))
+		fmt.Fprintf(&b, "%d.", p.sharding.ShardIndex(p.Mesh, d, dim))
 	}
 	for _, r := range p.sharding.Unreduced {
-		fmt.Fprintf(&b, "%d.", p.mesh.Coordinate(d, r))
+		fmt.Fprintf(&b, "%d.", p.Mesh.Coordinate(d, r))
 	}
 	return b.String()
 }
 
-// join is the inverse of parts.
-func (p *port) join(parts []*ir.Literal) *ir.Literal {
+// Join is the inverse of parts.
+func (p *Port) Join(parts []*ir.Literal) *ir.Literal {
 	switch {
 	case p.stacked:
-		return stack(p.global, parts)
-	case p.mesh != nil:
-		return ir.FromShards(p.mesh, p.sharding, p.global, parts)
+		return Stack(p.Global, parts)
+	case p.Mesh != nil:
+		return ir.FromShards(p.Mesh, p.sharding, p.Global, parts)
 	}
-	return &ir.Literal{Type: p.global, Data: parts[0].Data}
+	return &ir.Literal{Type: p.Global, Data: parts[0].Data}
 }
 
-// stack puts parts on a new first axis.
-func stack(t *ir.Type, parts []*ir.Literal) *ir.Literal {
+// Stack puts parts on a new first axis.
+func Stack(t *ir.Type, parts []*ir.Literal) *ir.Literal {
 	data := make([]byte, 0, t.Bytes())
 	for _, l := range parts {
 		data = append(data, l.Expand()...)

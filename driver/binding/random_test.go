@@ -1,4 +1,4 @@
-package driver
+package binding
 
 import (
 	"math"
@@ -7,33 +7,19 @@ import (
 	"ppc/ir"
 )
 
-// The vectors that the authors of threefry publish.
-func TestThreefry(t *testing.T) {
-	for _, c := range []struct{ k0, k1, x0, x1, want0, want1 uint32 }{
-		{0, 0, 0, 0, 0x6b200159, 0x99ba4efe},
-		{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0x1cb996fc, 0xbb002be7},
-		{0x13198a2e, 0x03707344, 0x243f6a88, 0x85a308d3, 0xc4923a9c, 0x483df7a0},
-	} {
-		y0, y1 := threefry2x32(c.k0, c.k1, c.x0, c.x1)
-		if y0 != c.want0 || y1 != c.want1 {
-			t.Errorf("threefry(%x %x, %x %x) = %x %x, want %x %x", c.k0, c.k1, c.x0, c.x1, y0, y1, c.want0, c.want1)
-		}
-	}
-}
-
 func TestMoments(t *testing.T) {
 	const n = 100_000
-	s := newStream(1, "w")
+	s := NewStream(1, "w")
 	var mean, square, small, uniform float64
 	for i := range n {
-		x := s.normal(i)
+		x := s.Normal(i)
 		mean += x / n
 		square += x * x / n
 		if math.Abs(x) < 1 {
 			small += 1.0 / n
 		}
-		uniform += s.uniform(i) / n
-		if k := s.below(i, 7); k < 0 || k > 6 {
+		uniform += s.Uniform(i) / n
+		if k := s.Below(i, 7); k < 0 || k > 6 {
 			t.Fatalf("%d is not below 7", k)
 		}
 	}
@@ -48,11 +34,11 @@ func TestMoments(t *testing.T) {
 }
 
 func TestStreamsDiffer(t *testing.T) {
-	a, b, c := newStream(0, "a"), newStream(0, "b"), newStream(1, "a")
-	if a.bits(0) == b.bits(0) || a.bits(0) == c.bits(0) || a.bits(0) == a.bits(1) {
+	a, b, c := NewStream(0, "a"), NewStream(0, "b"), NewStream(1, "a")
+	if a.Bits(0) == b.Bits(0) || a.Bits(0) == c.Bits(0) || a.Bits(0) == a.Bits(1) {
 		t.Error("streams of other names, seeds or places coincide")
 	}
-	if a.bits(1<<32) == a.bits(0) {
+	if a.Bits(1<<32) == a.Bits(0) {
 		t.Error("the counter has 32 bits only")
 	}
 }
@@ -69,7 +55,7 @@ func TestInitialisers(t *testing.T) {
 		{"normal(0.02)", func(x float64) bool { return x != 0 && math.Abs(x) < 0.2 }},
 		{"uniform(-1, 2)", func(x float64) bool { return x > -1 && x < 2 }},
 	} {
-		l, err := initial(typ, c.text, newStream(0, "w"))
+		l, err := Initial(typ, c.text, NewStream(0, "w"))
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue
@@ -81,7 +67,7 @@ func TestInitialisers(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"normal", "normal()", "normal(x)", "ones(1)", "xavier(1)", "normal(1", ""} {
-		if _, err := initial(typ, text, newStream(0, "w")); err == nil {
+		if _, err := Initial(typ, text, NewStream(0, "w")); err == nil {
 			t.Errorf("%q is taken for an initialiser", text)
 		}
 	}

@@ -1,29 +1,21 @@
-package driver
+package binding
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"slices"
 
-	"ppc/internal/atomicfile"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 )
 
-// literal returns an array of a file as a value.
-func literal(a *tensorfile.Array) *ir.Literal {
+// LiteralOf returns an array of a file as a value.
+func LiteralOf(a *tensorfile.Array) *ir.Literal {
 	return &ir.Literal{Type: ir.Tensor(ir.DTypeByName(a.DType), a.Shape...), Data: a.Data}
 }
 
-// array returns a value as an array of a file.
-func array(l *ir.Literal) tensorfile.Array {
+// ArrayOf returns a value as an array of a file.
+func ArrayOf(l *ir.Literal) tensorfile.Array {
 	return tensorfile.Array{DType: l.Type.Elem.String(), Shape: slices.Clone(l.Type.Shape), Data: l.Expand()}
-}
-
-// writeArrays writes a file of arrays, whole or not at all.
-func writeArrays(ctx context.Context, path string, arrays []tensorfile.Named) error {
-	return orStopped(ctx, writeError(path, atomicfile.Write(ctx, path, func(w io.Writer) error { return tensorfile.Write(w, path, arrays) })))
 }
 
 // widens reports whether every number of type from is one of type to, both
@@ -43,9 +35,9 @@ func widens(from, to ir.DType) bool {
 	return false
 }
 
-// convert returns l with elements of another type where that changes no
+// Convert returns l with elements of another type where that changes no
 // number: wider floats, and integers that fit.
-func convert(l *ir.Literal, to ir.DType) (*ir.Literal, error) {
+func Convert(l *ir.Literal, to ir.DType) (*ir.Literal, error) {
 	from := l.Type.Elem
 	switch {
 	case from == ir.I1 && to == ir.I1:
@@ -92,7 +84,7 @@ func convertInts(l *ir.Literal, to ir.DType) (*ir.Literal, error) {
 		to.PutInt(b, v)
 		negative := v < 0 && (from.Class() == ir.Signed || to.Class() == ir.Signed)
 		if to.GetInt(b) != v || negative && from.Class() != to.Class() {
-			return nil, fmt.Errorf("element %d is %s, which is no %s", i, elementText(l, i), to)
+			return nil, fmt.Errorf("element %d is %s, which is no %s", i, ElementText(l, i), to)
 		}
 	}
 	return out, nil
