@@ -78,7 +78,7 @@ var allowed = map[string][]string{
 
 // testOnly are the internal packages that help tests: no other code imports
 // them, but for each other.
-var testOnly = []string{"internal/conformance", "internal/golden", "internal/optest", "internal/shared"}
+var testOnly = []string{"internal/browser", "internal/conformance", "internal/golden", "internal/optest", "internal/shared"}
 
 func TestImports(t *testing.T) {
 	const root = "../.."
