@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -16,12 +18,12 @@ var style string
 // HTML is the page. read returns the text of a file that ops come from; a file
 // that it has not is named only.
 func (v *View) HTML(read func(name string) ([]byte, error)) string {
-	p := &page{files: v.files()}
+	p := &page{files: v.files(), linked: make(map[int]map[int]bool)}
 	p.printf("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n")
 	p.printf("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n")
 	p.printf("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<meta name=\"color-scheme\" content=\"light dark\"/>\n")
 	p.printf("<title>%s through the passes</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n", esc(v.name), style)
-	p.printf("<h1>%s</h1>\n<p>The program as it was read, what each pass changed, and the per-device program at the end. A line links to its origin in the source; numbers of values and indentation are not compared.</p>\n", esc(v.name))
+	p.printf("<h1>%s</h1>\n<p>The program as it was read, what each pass changed, and the per-device program at the end. A line links to its origin in the source. Of a line that a pass edits, the words that went are struck out and those that came are underlined; numbers of values and indentation are not compared.</p>\n", esc(v.name))
 	v.contents(p)
 	p.printf("<h2 id=\"first\">As it was read</h2>\n")
 	p.program(v.first)
@@ -62,16 +64,16 @@ func (v *View) files() map[string]int {
 
 func (v *View) contents(p *page) {
 	p.printf("<nav aria-label=\"Contents\">\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Passes, table\"><table>\n")
-	p.printf("<thead><tr><th scope=\"col\">pass</th><th scope=\"col\" class=\"n\">added</th><th scope=\"col\" class=\"n\">removed</th><th scope=\"col\" class=\"n\">lines</th><th scope=\"col\">what it does</th></tr></thead>\n<tbody>\n")
-	p.printf("<tr><th scope=\"row\"><a href=\"#first\">as it was read</a></th><td></td><td></td><td class=\"n\">%d</td><td></td></tr>\n", len(v.first))
+	p.printf("<thead><tr><th scope=\"col\">pass</th><th scope=\"col\" class=\"n\">added</th><th scope=\"col\" class=\"n\">removed</th><th scope=\"col\" class=\"n\">edited</th><th scope=\"col\" class=\"n\">lines</th><th scope=\"col\">what it does</th></tr></thead>\n<tbody>\n")
+	p.printf("<tr><th scope=\"row\"><a href=\"#first\">as it was read</a></th><td></td><td></td><td></td><td class=\"n\">%d</td><td></td></tr>\n", len(v.first))
 	for i, s := range v.steps {
 		name := esc(s.pass)
-		if s.added+s.removed > 0 {
+		if s.changes() > 0 {
 			name = fmt.Sprintf("<a href=\"#pass-%d\">%s</a>", i+1, name)
 		}
-		p.printf("<tr><th scope=\"row\">%s</th><td class=\"n\">%d</td><td class=\"n\">%d</td><td class=\"n\">%d</td><td>%s</td></tr>\n", name, s.added, s.removed, s.total, esc(s.doc))
+		p.printf("<tr><th scope=\"row\">%s</th><td class=\"n\">%d</td><td class=\"n\">%d</td><td class=\"n\">%d</td><td class=\"n\">%d</td><td>%s</td></tr>\n", name, s.added, s.removed, s.edited, s.total, esc(s.doc))
 	}
-	p.printf("<tr><th scope=\"row\"><a href=\"#last\">at the end</a></th><td></td><td></td><td class=\"n\">%d</td><td></td></tr>\n", len(v.last))
+	p.printf("<tr><th scope=\"row\"><a href=\"#last\">at the end</a></th><td></td><td></td><td></td><td class=\"n\">%d</td><td></td></tr>\n", len(v.last))
 	p.printf("</tbody></table></div>\n</nav>\n")
 }
 
@@ -81,17 +83,19 @@ func esc(s string) string { return html.EscapeString(s) }
 type page struct {
 	b     strings.Builder
 	files map[string]int // numbers of those that have lines to link to
+
+	linked map[int]map[int]bool // the lines of each that links lead to
 }
 
 func (p *page) printf(format string, args ...any) { fmt.Fprintf(&p.b, format, args...) }
 
 // step is what a pass changed.
 func (p *page) step(i int, s *step) {
-	if s.added+s.removed == 0 {
+	if s.changes() == 0 {
 		return
 	}
 	p.printf("<h2 id=\"pass-%d\">%d. %s</h2>\n<p>%s. Afterwards the program is %s.</p>\n", i+1, i+1, esc(s.pass), esc(s.doc), esc(s.form))
-	p.printf("<details open=\"open\"><summary>%d added, %d removed</summary>\n<div class=\"code\" tabindex=\"0\" role=\"region\" aria-label=\"what %s changed\">\n", s.added, s.removed, esc(s.pass))
+	p.printf("<details open=\"open\"><summary>%d added, %d removed, %d edited</summary>\n<div class=\"code changes\" tabindex=\"0\" role=\"region\" aria-label=\"what %s changed\">\n", s.added, s.removed, s.edited, esc(s.pass))
 	shown := 0
 	for _, h := range s.hunks {
 		p.skipped(h.skipped)
@@ -117,16 +121,45 @@ func (p *page) skipped(n int) {
 	}
 }
 
+// changed writes a line of a hunk: one that was added is ins, one that was removed
+// del, which the style sheet puts + and - before.
 func (p *page) changed(c changed) {
-	class := map[byte]string{'+': "line added", '-': "line removed", ' ': "line"}[c.mark]
-	p.printf("<div class=\"%s\"><span class=\"mark\">%c</span>", class, c.mark)
-	p.text(c.line)
-	p.printf("</div>\n")
+	switch c.mark {
+	case '+':
+		p.line("ins", c.line)
+	case '-', ' ':
+		c.note = "" // said where it was added
+		p.line(map[byte]string{'-': "del", ' ': "p"}[c.mark], c.line)
+	case '~':
+		p.printf("<p class=\"e\">")
+		for _, x := range pieces(c.before, c.text) {
+			switch x.mark {
+			case '+':
+				p.printf("<ins>%s</ins>", text(x.text))
+			case '-':
+				p.printf("<del>%s</del>", text(x.text))
+			default:
+				p.printf("%s", text(x.text))
+			}
+		}
+		p.origin(c.line)
+		p.printf("</p>\n")
+	}
 }
 
-// text is a line and the link to its origin.
-func (p *page) text(l line) {
-	p.printf("<span class=\"text\">%s</span>", esc(l.text))
+func (p *page) line(element string, l line) {
+	p.printf("<%s>%s", element, text(l.text))
+	p.origin(l)
+	p.printf("</%s>\n", element)
+}
+
+// text is s as text of an element, in which quotes may stand.
+func text(s string) string { return markup.Replace(s) }
+
+var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", "]]>", "]]&gt;")
+
+// origin links a line to its origin.
+func (p *page) origin(l line) {
 	if l.from.Line == 0 {
 		return
 	}
@@ -134,10 +167,30 @@ func (p *page) text(l line) {
 	if l.note != "" {
 		title = fmt.Sprintf(" title=\"%s\"", esc(l.note))
 	}
-	p.printf(" <a class=\"from\" href=\"#%s\"%s>%s</a>", p.anchor(l.from), title, esc(shorten(l.from.String())))
+	p.printf(" <a href=\"#%s\"%s>%s</a>", p.anchor(l.from), title, text(p.place(l.from)))
 }
 
-func (p *page) anchor(at ir.Pos) string { return fmt.Sprintf("s%d-%d", p.files[at.File], at.Line) }
+// place is a place in the source by the last part of the file's name, if no other
+// file has the same.
+func (p *page) place(at ir.Pos) string {
+	short := path.Base(at.File)
+	for name := range p.files {
+		if name != at.File && path.Base(name) == short {
+			return shorten(at.String())
+		}
+	}
+	at.File = short
+	return shorten(at.String())
+}
+
+func (p *page) anchor(at ir.Pos) string {
+	i := p.files[at.File]
+	if p.linked[i] == nil {
+		p.linked[i] = make(map[int]bool)
+	}
+	p.linked[i][at.Line] = true
+	return fmt.Sprintf("s%d-%d", i, at.Line)
+}
 
 // program is the whole text of a program; what stands in braces folds.
 func (p *page) program(lines []line) {
@@ -159,17 +212,15 @@ func (p *page) folded(lines []line, i int) int {
 		}
 	}
 	if end-i < 4 {
-		p.printf("<div class=\"line\">")
-		p.text(lines[i])
-		p.printf("</div>\n")
+		p.line("p", lines[i])
 		return i + 1
 	}
 	open := ""
 	if depth < 4 {
 		open = " open=\"open\""
 	}
-	p.printf("<details%s><summary class=\"line\">", open)
-	p.text(lines[i])
+	p.printf("<details%s><summary>%s", open, text(lines[i].text))
+	p.origin(lines[i])
 	p.printf(" <span class=\"quiet\">%d lines</span></summary>\n", end-i-1)
 	for k := i + 1; k < end; {
 		k = p.folded(lines, k)
@@ -195,36 +246,34 @@ func (p *page) sources(last []line, read func(string) ([]byte, error)) {
 	}
 	for i, name := range names {
 		p.printf("<h2 id=\"s%d\">%s</h2>\n", i, esc(shorten(name)))
-		text, err := read(name)
+		source, err := read(name)
 		if err != nil {
 			p.printf("<p>The text of this file is not at hand.</p>\n")
-			p.bare(i, name, last)
+			p.bare(i, 0)
 			continue
 		}
 		p.printf("<p>At the right, how many ops of the program at the end come from each line.</p>\n<div class=\"code\" tabindex=\"0\" role=\"region\" aria-label=\"source\">\n")
 		n := 0
-		for row := range strings.Lines(string(text)) {
+		for row := range strings.Lines(string(source)) {
 			n++
-			p.printf("<div class=\"line source\" id=\"s%d-%d\"><span class=\"mark\">%d</span><span class=\"text\">%s</span>", i, n, n, esc(shorten(strings.TrimRight(row, "\r\n"))))
+			p.printf("<p class=\"source\" id=\"s%d-%d\"><span class=\"mark\">%d</span>%s", i, n, n, text(shorten(strings.TrimRight(row, "\r\n"))))
 			if k := ops[ir.Pos{File: name, Line: n}]; k > 0 {
 				p.printf(" <span class=\"quiet\">%d ops</span>", k)
 			}
-			p.printf("</div>\n")
+			p.printf("</p>\n")
 		}
 		p.printf("</div>\n")
+		p.bare(i, n)
 	}
 }
 
-// bare makes places for links to the lines of a file that is not at hand.
-func (p *page) bare(i int, name string, last []line) {
-	var seen []int
-	for _, l := range last {
-		if l.from.File == name && l.from.Line > 0 && !slices.Contains(seen, l.from.Line) {
-			seen = append(seen, l.from.Line)
+// bare makes places for links to the lines of file i after line from, which are not
+// at hand.
+func (p *page) bare(i, from int) {
+	lines := slices.Sorted(maps.Keys(p.linked[i]))
+	for _, n := range lines {
+		if n > from {
+			p.printf("<div id=\"s%d-%d\">line %d</div>\n", i, n, n)
 		}
-	}
-	slices.Sort(seen)
-	for _, n := range seen {
-		p.printf("<div id=\"s%d-%d\">line %d</div>\n", i, n, n)
 	}
 }

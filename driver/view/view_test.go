@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode"
 
+	"ppc/internal/browser"
 	"ppc/internal/shared"
 	"ppc/ir"
 	"ppc/ir/lang"
@@ -54,7 +55,7 @@ func TestSteps(t *testing.T) {
 			if lines+s.added-s.removed != s.total {
 				t.Errorf("%s, %s: %d lines, %d added, %d removed make %d", example, s.pass, lines, s.added, s.removed, s.total)
 			}
-			if lines = s.total; s.added+s.removed > 0 {
+			if lines = s.total; s.changes() > 0 {
 				changed++
 			}
 		}
@@ -98,6 +99,91 @@ func TestMatches(t *testing.T) {
 	}
 }
 
+// The pieces of an edited line are what stood there before, and what stands there
+// now; what both have in common is not marked.
+func TestPieces(t *testing.T) {
+	edited := 0
+	for _, s := range viewed(t, "llama").steps {
+		for _, h := range s.hunks {
+			for _, c := range h.lines {
+				if c.mark != '~' {
+					continue
+				}
+				edited++
+				var before, after strings.Builder
+				for _, p := range pieces(c.before, c.text) {
+					if p.mark != '+' {
+						before.WriteString(p.text)
+					}
+					if p.mark != '-' {
+						after.WriteString(p.text)
+					}
+				}
+				if after.String() != c.text || numbers.ReplaceAllString(before.String(), "%$1") != numbers.ReplaceAllString(c.before, "%$1") {
+					t.Fatalf("%s: %q and %q have the pieces %q and %q", s.pass, c.before, c.text, before.String(), after.String())
+				}
+			}
+		}
+	}
+	if edited < 500 {
+		t.Errorf("%d lines are edited", edited)
+	}
+	var marked []string
+	for _, p := range pieces("  %12 = stablehlo.add %1, %x_7 : tensor<4x2xf32>", "  %40 = stablehlo.add %3, %x_9 {a = 1} : tensor<1x2xf32>") {
+		if p.mark != ' ' {
+			marked = append(marked, string(p.mark)+p.text)
+		}
+	}
+	if want := []string{"+{a = 1} ", "-4x2xf32", "+1x2xf32"}; !slices.Equal(marked, want) {
+		t.Errorf("the pieces that differ are %q, want %q", marked, want)
+	}
+}
+
+// A browser opens the page without network and script, on a desk and on a phone,
+// light and dark; it folds a loop when a key is pressed, and follows a link to the
+// line of the source.
+func TestBrowser(t *testing.T) {
+	p := browser.Start(t).Page()
+	path := filepath.Join(t.TempDir(), "view.html")
+	if err := os.WriteFile(path, []byte(viewed(t, "llama").HTML(read(t))), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, screen := range browser.Screens {
+		p.On(screen)
+		p.Open(path)
+		var s struct {
+			Wide, Passes, Links, Lost int
+			Back                      string
+		}
+		p.Eval(`({Wide: document.documentElement.scrollWidth, Back: getComputedStyle(document.body).backgroundColor,
+			Passes: document.querySelectorAll('h2[id^=pass]').length, Links: document.links.length,
+			Lost: [...document.links].filter(a => !document.getElementById(a.hash.slice(1))).length})`, &s)
+		back := map[bool]string{false: "rgb(255, 255, 255)", true: "rgb(22, 24, 27)"}[screen.Dark]
+		if len(p.Requests) != 1 || s.Wide > screen.Width || s.Back != back || s.Passes < 10 || s.Links < 1000 || s.Lost > 0 {
+			t.Errorf("%v: %+v, asks for %q", screen, s, p.Requests)
+		}
+	}
+	var folds []bool
+	p.Eval(`(document.querySelector('#last + .code details details:not([open]) > summary') || document.querySelector('.code summary')).focus()`, nil)
+	for range 2 {
+		p.Press("Enter")
+		var open bool
+		p.Eval(`document.activeElement.parentElement.open`, &open)
+		folds = append(folds, open)
+	}
+	if !slices.Equal(folds, []bool{true, false}) {
+		t.Errorf("a loop that is pressed twice is open: %v", folds)
+	}
+	var at string
+	p.Eval(`(() => { const a = document.querySelector('.code a'); a.focus(); return a.hash; })()`, &at)
+	p.Press("Enter")
+	var shown bool
+	p.Eval(fmt.Sprintf(`(() => { const r = document.getElementById(%q).getBoundingClientRect(); return location.hash == %q && r.top >= 0 && r.bottom <= innerHeight; })()`, at[1:], at), &shown)
+	if !shown {
+		t.Errorf("the link to %s does not lead there", at)
+	}
+}
+
 // A page is well formed, needs nothing else, and every link leads somewhere: that
 // of an op to the line of the source that it comes from.
 func TestPage(t *testing.T) {
@@ -122,7 +208,7 @@ func TestPage(t *testing.T) {
 	}
 	files := v.files()
 	for _, want := range []string{
-		fmt.Sprintf("id=\"s%d-16\"><span class=\"mark\">16</span><span class=\"text\">  h = rmsnorm(x, norm1, over: embed)</span>", files["examples/llama.pp"]),
+		fmt.Sprintf("id=\"s%d-16\"><span class=\"mark\">16</span>  h = rmsnorm(x, norm1, over: embed)", files["examples/llama.pp"]),
 		fmt.Sprintf("href=\"#s%d-16\"", files["examples/llama.pp"]),
 		`<a href="#pass-7">differentiate</a>`,
 	} {

@@ -255,6 +255,9 @@ func (p *Page) Eval(expression string, result any) {
 	if x := answer.ExceptionDetails; x != nil {
 		p.b.t.Fatalf("%s: %s", x.Text, x.Exception.Description)
 	}
+	if result == nil {
+		return
+	}
 	if err := json.Unmarshal(answer.Result.Value, result); err != nil {
 		p.b.t.Fatalf("%s: %v", answer.Result.Value, err)
 	}
