@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"html"
@@ -95,7 +96,12 @@ func (p *page) step(i int, s *step) {
 		return
 	}
 	p.printf("<h2 id=\"pass-%d\">%d. %s</h2>\n<p>%s. Afterwards the program is %s.</p>\n", i+1, i+1, esc(s.pass), esc(s.doc), esc(s.form))
-	p.printf("<details open=\"open\"><summary>%d added, %d removed, %d edited</summary>\n<div class=\"code changes\" tabindex=\"0\" role=\"region\" aria-label=\"what %s changed\">\n", s.added, s.removed, s.edited, esc(s.pass))
+	lines := len(s.hunks) + 1
+	for _, h := range s.hunks {
+		lines += len(h.lines)
+	}
+	p.printf("<details open=\"open\"><summary>%d added, %d removed, %d edited</summary>\n", s.added, s.removed, s.edited)
+	p.box("code changes", "what "+s.pass+" changed", lines)
 	shown := 0
 	for _, h := range s.hunks {
 		p.skipped(h.skipped)
@@ -113,6 +119,12 @@ func (p *page) step(i int, s *step) {
 		p.skipped(s.total - shown)
 	}
 	p.printf("</div></details>\n")
+}
+
+// box begins a box of so many lines, which a browser lays out when it comes into
+// sight.
+func (p *page) box(class, label string, lines int) {
+	p.printf("<div class=\"%s\" style=\"--lines: %d\" tabindex=\"0\" role=\"region\" aria-label=\"%s\">\n", class, lines, esc(label))
 }
 
 func (p *page) skipped(n int) {
@@ -194,7 +206,7 @@ func (p *page) anchor(at ir.Pos) string {
 
 // program is the whole text of a program; what stands in braces folds.
 func (p *page) program(lines []line) {
-	p.printf("<div class=\"code\" tabindex=\"0\" role=\"region\" aria-label=\"program\">\n")
+	p.box("code", "program", len(lines))
 	for i := 0; i < len(lines); {
 		i = p.folded(lines, i)
 	}
@@ -252,7 +264,8 @@ func (p *page) sources(last []line, read func(string) ([]byte, error)) {
 			p.bare(i, 0)
 			continue
 		}
-		p.printf("<p>At the right, how many ops of the program at the end come from each line.</p>\n<div class=\"code\" tabindex=\"0\" role=\"region\" aria-label=\"source\">\n")
+		p.printf("<p>At the right, how many ops of the program at the end come from each line.</p>\n")
+		p.box("code", "source", bytes.Count(source, []byte("\n")))
 		n := 0
 		for row := range strings.Lines(string(source)) {
 			n++
