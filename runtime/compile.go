@@ -262,6 +262,7 @@ func (c *compiler) step(op *ir.Op, dies func(*ir.Value) bool, last map[*ir.Value
 	if err := compile(c, &s); err != nil {
 		c.fail(op, err)
 	}
+	c.exe.ops[s.id].holds = len(s.blocks) > 0 || s.callee != nil
 	s.frees(c, reads(op), op.Results, dies, last)
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ppc/internal/ticks"
 	"ppc/ir"
 	"ppc/runtime/kernel"
 )
@@ -35,8 +36,8 @@ type device struct {
 	wake     chan struct{} // one token; the scheduler sends it to let a parked device go on
 	waits    waiter        // what it waits for; nil while it does not
 	returned bool
-	readyAt  time.Duration // when it was put in line last; only with a timeline
-	exchange *exchange     // what it got from the others
+	readyAt  int64     // when it was put in line last; only with a timeline
+	exchange *exchange // what it got from the others
 }
 
 // main runs the program on d and reports how it ended.
@@ -52,7 +53,8 @@ func (d *device) main(args []*buffer) (results []*buffer) {
 		return nil
 	}
 	if d.recorder != nil {
-		d.recorder.last = d.recorder.now()
+		d.recorder.began = ticks.Now()
+		d.recorder.last = d.recorder.began
 	}
 	results, err := d.call(d.run.exe.main, slices.Clone(args))
 	if err != nil && err != errStopped {

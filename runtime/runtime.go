@@ -26,6 +26,7 @@ type Executable struct {
 
 	constants []constant
 	made      sync.Once // the constants
+	told      func() *told
 
 	spare pool // free buffers between runs
 }
@@ -44,6 +45,7 @@ func Load(m *ir.Module, opts ...LoadOption) (*Executable, error) {
 		return nil, atFunc(f, err)
 	}
 	exe := &Executable{params: f.Params(), results: f.Results, devices: g.size(), classes: classes{index: make(map[int]int)}}
+	exe.told = sync.OnceValue(exe.tell)
 	for _, opt := range opts {
 		opt(exe)
 	}

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
+
+	"ppc/internal/ticks"
 )
 
 // A run is one execution of a program. At most workers devices compute at a
@@ -19,6 +20,7 @@ type run struct {
 	pool    pool
 	memory  gauge // bytes in buffers with references; only with a trace
 	devices []*device
+	began   ticks.Start // with a timeline
 	failed  atomic.Bool // err is set
 
 	mu      sync.Mutex
@@ -137,9 +139,9 @@ func (r *run) park(d *device, w waiter) error {
 		r.mu.Unlock()
 		return errStopped
 	}
-	var begin time.Duration
+	var begin int64
 	if d.recorder != nil {
-		begin = d.recorder.now()
+		begin = ticks.Now()
 	}
 	d.waits, d.parked = w, true
 	r.permits++
@@ -160,7 +162,7 @@ func (r *run) park(d *device, w waiter) error {
 func (r *run) ready(d *device) {
 	d.waits = nil
 	if d.recorder != nil {
-		d.readyAt = d.recorder.now()
+		d.readyAt = ticks.Now()
 	}
 	r.line = append(r.line, d)
 	r.dispatch()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ppc/internal/ticks"
 	"ppc/ir"
 )
 
@@ -19,13 +20,24 @@ type Timeline struct {
 	Devices int
 
 	recorders []*recorder
+	ran       *told
+	scale     ticks.Scale
 }
 
 // Events are the ops that a device executed, in the order in which they began.
 func (t *Timeline) Events(device int) iter.Seq[Event] {
+	r := t.recorders[device]
 	return func(yield func(Event) bool) {
-		for _, c := range t.recorders[device].chunks {
-			for _, e := range c {
+		last := r.began
+		for _, page := range r.pages() {
+			for _, x := range page {
+				e := Event{Op: x.op, Iteration: x.iteration, Begin: t.scale.Time(last)}
+				if x.end != 0 {
+					e.End = t.scale.Time(x.end)
+				}
+				if !t.ran.holds[x.op] && x.end != 0 {
+					last = x.end
+				}
 				if !yield(e) {
 					return
 				}
@@ -36,7 +48,13 @@ func (t *Timeline) Events(device int) iter.Seq[Event] {
 
 // Pauses are the times when a device waited, in order, each inside of the event of
 // a collective.
-func (t *Timeline) Pauses(device int) []Pause { return t.recorders[device].waits }
+func (t *Timeline) Pauses(device int) []Pause {
+	var out []Pause
+	for _, w := range t.recorders[device].waits {
+		out = append(out, Pause{On: w.on, Op: w.op, Begin: t.scale.Time(w.begin), Ready: t.scale.Time(w.ready), End: t.scale.Time(w.end)})
+	}
+	return out
+}
 
 // An Event is an op that a device executed. That of an op with regions or a
 // callee is around those of what is in them.
@@ -57,41 +75,30 @@ type Pause struct {
 // WithTimeline fills t when the run ends, failed or not. It takes the place of WithProfile.
 func WithTimeline(t *Timeline) Option { return func(o *options) { o.timeline = t } }
 
-const chunk = 4096 // events that are allocated at a time, but for the first times
+const largest = 4096 // records that are allocated at a time, but for the first times
 
-// A recorder is the timeline of one device.
+// A recorder is the timeline of one device, in ticks.
 type recorder struct {
-	began  time.Time
-	last   time.Duration // when the last op ended
-	chunks [][]Event
-	waits  []Pause
-	left   int // events that may still be kept
-	lost   int
+	began int64
+	last  int64 // when the last op ended
+	page  []record
+	used  int        // records of page
+	full  [][]record // the pages before it
+	waits []wait
+	left  int // records that may still be kept
+	lost  int
 }
 
-func (r *recorder) now() time.Duration { return time.Since(r.began) }
+// A record is an op that was executed. It began where the last one ended that had no
+// others in it.
+type record struct {
+	op, iteration int32
+	end           int64 // 0 of one that did not end
+}
 
-// begin makes room for an event of op, which begins where the last one ended, or
-// the one around it began, and returns where it is; nil where no more are kept.
-func (r *recorder) begin(s *step, iterations []int) *Event {
-	if r.left == 0 {
-		r.lost++
-		return nil
-	}
-	r.left--
-	n := len(r.chunks)
-	if n == 0 || len(r.chunks[n-1]) == cap(r.chunks[n-1]) {
-		r.chunks = append(r.chunks, make([]Event, 0, min(256<<n, chunk)))
-		n++
-	}
-	last := &r.chunks[n-1]
-	*last = (*last)[:len(*last)+1]
-	e := &(*last)[len(*last)-1]
-	e.Op, e.Iteration, e.Begin = int32(s.id), -1, r.last
-	if k := len(iterations); k > 0 {
-		e.Iteration = int32(iterations[k-1])
-	}
-	return e
+type wait struct {
+	on, op            int32
+	begin, ready, end int64
 }
 
 // record runs s and keeps when that was. Time is taken once, at the end of an op
@@ -99,54 +106,104 @@ func (r *recorder) begin(s *step, iterations []int) *Event {
 // timeline costs.
 func (d *device) record(s *step) error {
 	r := d.recorder
-	e := r.begin(s, d.iterations)
-	if e == nil {
+	if r.used == len(r.page) && !r.turn() {
 		return s.exec(d, s)
+	}
+	x := &r.page[r.used]
+	r.used++
+	x.op, x.iteration = int32(s.id), -1
+	if k := len(d.iterations); k > 0 {
+		x.iteration = int32(d.iterations[k-1])
 	}
 	err := s.exec(d, s)
 	if len(s.blocks) == 0 && s.callee == nil {
-		r.last = r.now()
+		r.last = max(ticks.Now(), r.last)
 	}
-	e.End = r.last
+	x.end = r.last
 	return err
 }
 
+// turn begins the next page, if records may still be kept.
+func (r *recorder) turn() bool {
+	size := min(128<<min(len(r.full), 8), largest)
+	if r.left >= 0 {
+		size = min(size, r.left)
+		r.left -= size
+	}
+	if size == 0 {
+		r.lost++
+		return false
+	}
+	if r.page != nil {
+		r.full = append(r.full, r.page)
+	}
+	r.page, r.used = make([]record, size), 0
+	return true
+}
+
+// pages are all records.
+func (r *recorder) pages() [][]record {
+	return append(slices.Clone(r.full), r.page[:r.used])
+}
+
 // waited keeps that d, whose op is at, waited from begin to now for another.
-func (d *device) waited(begin time.Duration, on int) {
-	d.recorder.waits = append(d.recorder.waits, Pause{On: int32(on), Op: int32(d.at.id), Begin: begin, Ready: d.readyAt, End: d.recorder.now()})
+func (d *device) waited(begin int64, on int) {
+	d.recorder.waits = append(d.recorder.waits, wait{on: int32(on), op: int32(d.at.id), begin: begin, ready: d.readyAt, end: ticks.Now()})
 }
 
 // startTimeline gives every device a recorder.
 func (r *run) startTimeline() {
-	began, left := time.Now(), -1
+	left := -1
 	if r.timeline.Limit > 0 {
 		left = r.timeline.Limit / len(r.devices)
 	}
-	for _, d := range r.devices {
-		d.recorder = &recorder{began: began, left: left}
+	r.began = ticks.Begin()
+	recorders := make([]recorder, len(r.devices))
+	for i, d := range r.devices {
+		recorders[i].left, recorders[i].waits = left, make([]wait, 0, 16)
+		d.recorder = &recorders[i]
 	}
 }
 
 func (r *run) endTimeline() {
 	t := r.timeline
-	t.Ops, t.Fused, t.Devices, t.Lost, t.recorders = make([]*ir.Op, len(r.exe.ops)), make([][]*ir.Op, len(r.exe.ops)), len(r.devices), 0, nil
-	for i, o := range r.exe.ops {
-		t.Ops[i] = o.op
-		if o.group == nil {
-			continue
-		}
-		for k := range o.group.Members {
-			t.Fused[i] = append(t.Fused[i], o.group.Members[k].Op)
-		}
-	}
+	t.scale, t.ran, t.Devices, t.Lost, t.recorders = r.began.End(), r.exe.told(), len(r.devices), 0, nil
+	t.Ops, t.Fused, t.Groups = t.ran.ops, t.ran.fused, t.ran.groups
 	for _, d := range r.devices {
 		t.recorders = append(t.recorders, d.recorder)
 		t.Lost += d.recorder.lost
 	}
-	t.Groups = make([][][]int, len(t.Ops))
-	for _, c := range r.exe.colls {
-		t.Groups[slices.Index(t.Ops, c.op)] = c.meeting()
+}
+
+// A told is what every timeline of a program says of its ops.
+type told struct {
+	ops    []*ir.Op
+	fused  [][]*ir.Op
+	groups [][][]int
+	holds  []bool // others run in it
+}
+
+// tell makes it, which the first timeline does.
+func (exe *Executable) tell() *told {
+	n := len(exe.ops)
+	out := &told{ops: make([]*ir.Op, n), fused: make([][]*ir.Op, n), groups: make([][][]int, n), holds: make([]bool, n)}
+	at := make(map[*ir.Op]int, n)
+	for i, o := range exe.ops {
+		out.ops[i], out.holds[i] = o.op, o.holds
+		if _, known := at[o.op]; !known {
+			at[o.op] = i
+		}
+		if o.group == nil {
+			continue
+		}
+		for k := range o.group.Members {
+			out.fused[i] = append(out.fused[i], o.group.Members[k].Op)
+		}
 	}
+	for _, c := range exe.colls {
+		out.groups[at[c.op]] = c.meeting()
+	}
+	return out
 }
 
 // meeting is the groups of devices that have to do with each other, directly or

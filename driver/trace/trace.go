@@ -41,7 +41,7 @@ type step struct {
 	line   *runtime.Timeline
 }
 
-// mostEvents bounds the memory of a recording: 24 bytes for each event.
+// mostEvents bounds the memory of a recording: 16 bytes for each event.
 const mostEvents = 4 << 20
 
 // New is a recording of runs of a program that m has become: a module as it was

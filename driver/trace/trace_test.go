@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ppc/driver/trace"
 	"ppc/internal/shared"
@@ -276,21 +277,27 @@ func meetings(t *testing.T, events []event, counts *runtime.Trace) {
 	}
 }
 
-// BenchmarkRun and BenchmarkTrace are what a trace costs.
-func BenchmarkRun(b *testing.B) {
-	_, exe, args, _ := program(b, "llama")
-	for b.Loop() {
-		if _, err := exe.Run(b.Context(), args); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkTrace(b *testing.B) {
-	_, exe, args, _ := program(b, "llama")
-	for b.Loop() {
-		if _, err := exe.Run(b.Context(), args, runtime.WithTimeline(new(runtime.Timeline))); err != nil {
-			b.Fatal(err)
-		}
+// BenchmarkCost is what a trace adds to the time of a run, with and without in turn:
+// to that of the fastest tenth of the runs.
+func BenchmarkCost(b *testing.B) {
+	for _, example := range []string{"llama", "simple"} {
+		b.Run(example, func(b *testing.B) {
+			_, exe, args, _ := program(b, example)
+			var off, on []time.Duration
+			run := func(opts ...runtime.Option) time.Duration {
+				begin := time.Now()
+				if _, err := exe.Run(b.Context(), args, opts...); err != nil {
+					b.Fatal(err)
+				}
+				return time.Since(begin)
+			}
+			for b.Loop() {
+				off = append(off, run())
+				on = append(on, run(runtime.WithTimeline(new(runtime.Timeline))))
+			}
+			slices.Sort(off)
+			slices.Sort(on)
+			b.ReportMetric(100*(float64(on[len(on)/10])/float64(off[len(off)/10])-1), "%cost")
+		})
 	}
 }

@@ -174,13 +174,15 @@ func TestBrowser(t *testing.T) {
 	if !slices.Equal(folds, []bool{true, false}) {
 		t.Errorf("a loop that is pressed twice is open: %v", folds)
 	}
-	var at string
-	p.Eval(`(() => { const a = document.querySelector('.code a'); a.focus(); return a.hash; })()`, &at)
-	p.Press("Enter")
-	var shown bool
-	p.Eval(fmt.Sprintf(`(() => { const r = document.getElementById(%q).getBoundingClientRect(); return location.hash == %q && r.top >= 0 && r.bottom <= innerHeight; })()`, at[1:], at), &shown)
-	if !shown {
-		t.Errorf("the link to %s does not lead there", at)
+	for _, link := range []string{".code a", "nav tr:last-child a", "nav tr:nth-child(15) a"} {
+		var at string
+		p.Eval(fmt.Sprintf(`(() => { const a = document.querySelector(%q); a.focus(); return a.hash; })()`, link), &at)
+		p.Press("Enter")
+		var shown bool
+		p.Eval(fmt.Sprintf(`(() => { const r = document.getElementById(%q).getBoundingClientRect(); return location.hash == %q && r.top >= 0 && r.bottom <= innerHeight; })()`, at[1:], at), &shown)
+		if !shown {
+			t.Errorf("the link to %s does not lead there", at)
+		}
 	}
 }
 

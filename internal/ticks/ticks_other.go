@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package ticks
+
+const counts = false
+
+func counter() int64 { return 0 }
