@@ -193,22 +193,8 @@ func (d *Difference) change() cell {
 
 // comparison is the first facts beside others of the same program.
 func comparison(all []*Facts) section {
-	t := table{head: []string{""}}
-	for _, f := range all {
-		t.head = append(t.head, f.title())
-	}
-	rows := make(map[string][]cell)
-	var order []string
-	add := func(column int, name string, c cell) {
-		if rows[name] == nil {
-			order = append(order, name)
-			rows[name] = make([]cell, len(all))
-			for i := range rows[name] {
-				rows[name][i] = words("-")
-			}
-		}
-		rows[name][column] = c
-	}
+	t, loops := newColumns("", all), newColumns("Loops: how often, carries, closures", all)
+	add := t.add
 	for i, f := range all {
 		for _, s := range f.Schedules {
 			add(i, "iterations"+s.of(len(f.Schedules)), number(s.Iterations))
@@ -242,12 +228,44 @@ func comparison(all []*Facts) section {
 		}
 		add(i, "gathered weights that one loop holds", size(held))
 		add(i, "loops", number(len(f.Loops)))
+		for _, l := range f.Loops {
+			loops.add(i, l.Name, words(fmt.Sprintf("%s × %d carries %s, %d closures %s", times(l.Trips).text, len(l.Carries), size(bytesOf(l.Carries)).text, len(l.Closures), size(bytesOf(l.Closures)).text)))
+		}
 		add(i, "findings", number(len(f.Findings)))
 	}
-	for _, name := range order {
-		t.row(append([]cell{words(name)}, rows[name]...)...)
+	return section{id: "comparison", title: "Side by side", text: []string{"The same program under different settings."}, plot: func() string { return peaks(all) }, tables: []table{t.table(), loops.table()}}
+}
+
+// A columns is a table in the making: a column for each of several facts, rows by name.
+type columns struct {
+	t     table
+	rows  map[string][]cell
+	order []string
+}
+
+func newColumns(caption string, all []*Facts) *columns {
+	c := &columns{t: table{caption: caption, head: []string{""}}, rows: make(map[string][]cell)}
+	for _, f := range all {
+		c.t.head = append(c.t.head, f.title())
 	}
-	return section{id: "comparison", title: "Side by side", text: []string{"The same program under different settings."}, plot: func() string { return peaks(all) }, tables: []table{t}}
+	return c
+}
+
+func (c *columns) add(column int, name string, x cell) {
+	if c.rows[name] == nil {
+		c.order = append(c.order, name)
+		for range c.t.head[1:] {
+			c.rows[name] = append(c.rows[name], words("-"))
+		}
+	}
+	c.rows[name][column] = x
+}
+
+func (c *columns) table() table {
+	for _, name := range c.order {
+		c.t.row(append([]cell{words(name)}, c.rows[name]...)...)
+	}
+	return c.t
 }
 
 // title tells facts of one program from others.

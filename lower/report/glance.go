@@ -14,7 +14,7 @@ func (f *Facts) glance() section {
 	}
 	t.row(words("devices"), number(f.Devices), words(strings.Join(append(f.axes(), f.Settings...), ", ")))
 	for _, s := range f.Schedules {
-		t.row(words("bubble"+s.of(len(f.Schedules))), percent(s.Fraction), words(fmt.Sprintf("of the %d iterations of a stage, %d have no microbatch: %s", s.Iterations, s.Iterations-s.Microbatches*s.Repeats, s.Formula)))
+		t.row(words("bubble"+s.of(len(f.Schedules))), percent(s.Fraction), words(s.why()))
 	}
 	f.glanceGathers(&t)
 	f.glanceMemory(&t)
@@ -44,6 +44,15 @@ func (s *Schedule) of(n int) string {
 		return ""
 	}
 	return " of " + s.Layer
+}
+
+// why is where the bubble comes from.
+func (s *Schedule) why() string {
+	n, have := s.Iterations-s.Microbatches*s.Repeats, "have"
+	if n == 1 {
+		have = "has"
+	}
+	return fmt.Sprintf("of the %d iterations of a stage, %d %s no microbatch: %s with D = %d, S = %d stages, M = %d microbatches, R = %d repeats", s.Iterations, n, have, s.Formula, s.Delay, s.Stages, s.Microbatches, s.Repeats)
 }
 
 // glanceGathers says how often weights are gathered, those of layers first.
@@ -109,16 +118,35 @@ func (f *Facts) glanceMemory(t *table) {
 		return
 	}
 	var largest []string
-	for _, h := range m.Holdings {
-		if h.Owner == most.Owner && len(largest) < 3 {
-			largest = append(largest, fmt.Sprintf("%s %s", h.Name, size(h.Bytes).text))
+	for i := range m.Holdings {
+		if h := &m.Holdings[i]; h.Owner == most.Owner && len(largest) < 3 {
+			largest = append(largest, fmt.Sprintf("%s %s (%s)", h.Name, size(h.Bytes).text, h.madeAt()))
 		}
 	}
-	why := percent(part(most.Bytes, m.Peak)).text + " of the peak"
+	why := percent(part(most.Bytes, m.Peak)).text + " of the peak: " + meanings[most.Owner]
 	if len(largest) > 0 {
 		why += "; the largest: " + strings.Join(largest, ", ")
 	}
 	t.row(words("most of it: "+most.Owner), size(most.Bytes), words(why))
+}
+
+// meanings says why memory of an owner is held.
+var meanings = map[string]string{
+	"parameters":       "weights and inputs as a device stores them",
+	"optimizer state":  "what the optimizer keeps for each weight",
+	"gathered weights": "weights after their all-gather, until the last op that reads them",
+	"residuals":        "what the forward loops save for the backward pass",
+	"gradient sums":    "gradients added up over accumulated batches",
+	"loop buffers":     "what loops carry from one iteration to the next",
+	"temporaries":      "results of ops, each until the last op that reads it",
+}
+
+// madeAt is what made a buffer and where.
+func (h *Holding) madeAt() string {
+	if h.Op == "" {
+		return h.Type
+	}
+	return strings.TrimSuffix(h.Type+" of "+h.Op+", "+h.Origin, ", ")
 }
 
 func (f *Facts) glanceMoved(t *table) {

@@ -65,16 +65,16 @@ func (s *Schedule) cellText(micro, repeat int) string {
 // terminalColours are the colours of repeats among the 256 of a terminal, as on a page.
 var terminalColours = [repeatColours]int{214, 74, 227, 175, 79, 166}
 
-const columns = 24 // of the grid, in text
+const gridColumns = 24 // of the grid, in text
 
 // text is the grid in lines; of many iterations, the first and the last.
 func (s *Schedule) text(colour bool) string {
 	var shown []int
 	for t := range s.Iterations {
-		if s.Iterations > columns && t == columns/2 {
+		if s.Iterations > gridColumns && t == gridColumns/2 {
 			shown = append(shown, -1)
 		}
-		if s.Iterations <= columns || t < columns/2 || t >= s.Iterations-columns/2 {
+		if s.Iterations <= gridColumns || t < gridColumns/2 || t >= s.Iterations-gridColumns/2 {
 			shown = append(shown, t)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/facts"
+	"ppc/lower/stats"
 )
 
 // The grid, the counts and the formula are what microbatches do that enter in
@@ -81,5 +82,17 @@ func TestManyStages(t *testing.T) {
 	s := scheduleOf(facts.Config{Schedule: facts.Schedule{S: 500, M: 500, R: 2, L: 1, D: 1}}, "layer", new(ir.Op))
 	if s.Left != 500-mostStages || len(s.shown()) != mostStages || s.Work != 500*1000 || s.Bubbles != 500*499 {
 		t.Errorf("%d stages shown, %d left out, %d with work, %d bubbles", len(s.shown()), s.Left, s.Work, s.Bubbles)
+	}
+}
+
+// Every owner of memory has a sentence that says why it holds it.
+func TestMeanings(t *testing.T) {
+	for c := range stats.Temporaries + 1 {
+		if meanings[c.String()] == "" {
+			t.Errorf("%v: no sentence", c)
+		}
+	}
+	if len(meanings) != int(stats.Temporaries)+1 {
+		t.Errorf("%d sentences for %d owners", len(meanings), stats.Temporaries+1)
 	}
 }
