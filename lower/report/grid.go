@@ -63,7 +63,7 @@ func (s *Schedule) cellText(micro, repeat int) string {
 }
 
 // terminalColours are the colours of repeats among the 256 of a terminal, as on a page.
-var terminalColours = [repeatColours]int{214, 74, 227, 175, 79, 166}
+var terminalColours = [repeatColours]int{214, 74, 227, 175, 36, 166}
 
 const gridColumns = 24 // of the grid, in text
 
