@@ -178,7 +178,7 @@ func (t *writer) device(d int) string {
 		for i, a := range t.m.Meshes[0].Axes {
 			words = append(words, fmt.Sprintf("%s %d", a.Name, at[i]))
 		}
-		name += ": " + diag.Line(strings.Join(words, ", "))
+		name += ": " + clip(strings.Join(words, ", "))
 	}
 	return name
 }
@@ -220,6 +220,9 @@ type naming struct {
 	fused                     []string
 }
 
+// clip is s as a trace may have it: without control characters, and not long.
+func clip(s string) string { return diag.Short(s, 200) }
+
 func (t *writer) named(line *runtime.Timeline) {
 	ops := line.Ops
 	if t.names != nil {
@@ -230,16 +233,16 @@ func (t *writer) named(line *runtime.Timeline) {
 		kind := strings.TrimPrefix(op.Name(), "stablehlo.")
 		n := naming{name: kind, kind: kind, loop: op.Attrs.Str(ir.KeyLoop), reverse: op.Attrs.Has(ir.KeyReverse), turn: op.Attrs.Has(ir.KeyTurn), moves: op.Kind.Has(ir.Collective)}
 		if name := cmp.Or(stats.NameOf(op), n.loop); name != "" {
-			n.name = diag.Line(kind + " " + name)
+			n.name = clip(kind + " " + name)
 		}
 		if op.Origin != nil {
-			n.pos, n.layer = op.Origin.Place(), diag.Line(op.Origin.Layer)
+			n.pos, n.layer = op.Origin.Place(), clip(op.Origin.Layer)
 			if n.pos.Line > 0 {
-				n.origin = diag.Line(n.pos.String())
+				n.origin = clip(n.pos.String())
 			}
 		}
 		for _, member := range line.Fused[i] {
-			n.fused = append(n.fused, diag.Line(strings.TrimSpace(strings.TrimPrefix(member.Name(), "stablehlo.")+" "+stats.NameOf(member))))
+			n.fused = append(n.fused, clip(strings.TrimSpace(strings.TrimPrefix(member.Name(), "stablehlo.")+" "+stats.NameOf(member))))
 		}
 		t.names[i] = n
 	}
@@ -330,7 +333,7 @@ func (t *writer) along(group []int) string {
 	var axes []string
 	for i, a := range t.m.Meshes[0].Axes {
 		if slices.ContainsFunc(group, func(d int) bool { at := t.place(d); return at == nil || at[i] != first[i] }) {
-			axes = append(axes, diag.Line(a.Name))
+			axes = append(axes, clip(a.Name))
 		}
 	}
 	return strings.Join(axes, ", ") + ": "

@@ -10,12 +10,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"ppc/driver/trace"
 	"ppc/internal/shared"
 	"ppc/ir"
 	"ppc/ir/facts"
 	"ppc/ir/lang"
+	"ppc/ir/mlir"
 	"ppc/passes"
 	"ppc/runtime"
 )
@@ -274,6 +276,47 @@ func meetings(t *testing.T, events []event, counts *runtime.Trace) {
 	}
 	if have != want {
 		t.Errorf("groups met %d times, want %d", have/5040, want/5040)
+	}
+}
+
+// Names that are markup, control characters or a megabyte long are text of a trace,
+// and a long one does not make it long.
+func TestHostileNames(t *testing.T) {
+	const src = `module @m {
+  sdy.mesh @mesh = <["<b>\22\1B[2J"=2]>
+  func.func @main(%x: tensor<4xf32>) -> tensor<8xf32> {
+    %y = stablehlo.add %x, %x : tensor<4xf32>
+    %w = "stablehlo.all_gather"(%y) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "<b>\22\1B[2J">]>, use_global_device_ids}> : (tensor<4xf32>) -> tensor<8xf32>
+    return %w : tensor<8xf32>
+  }
+}`
+	m, err := mlir.Parse("</script><script>\x1b[2J"+strings.Repeat("a", 1<<20), []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := trace.New(m)
+	exe, err := runtime.Load(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := []*ir.Literal{{Type: ir.Tensor(ir.F32, 4), Data: make([]byte, 16)}}
+	if _, err := r.Run(t.Context(), exe, [][]*ir.Literal{zeros, zeros}); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(b.Bytes()) || b.Len() > 1<<16 {
+		t.Errorf("%d bytes of JSON, valid = %v", b.Len(), json.Valid(b.Bytes()))
+	}
+	if i := bytes.IndexFunc(b.Bytes(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 || bytes.Contains(b.Bytes(), []byte(`\u001b`)) {
+		t.Errorf("the trace has control characters")
+	}
+	for _, want := range []string{`</script><script>\\x1b[2Ja`, "(1048", `<b>\"\\x1b[2J 1`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the trace does not have %s", want)
+		}
 	}
 }
 

@@ -8,10 +8,8 @@
 package view
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"ppc/internal/diag"
 	"ppc/ir"
@@ -107,16 +105,7 @@ func linesOf(m *ir.Module) []line {
 
 // shorten is s as a page may have it: the beginning of a long text, and what is no
 // printable character quoted.
-func shorten(s string) string {
-	if len(s) <= longestRow {
-		return diag.Line(s)
-	}
-	at := longestRow
-	for at > 0 && !utf8.RuneStart(s[at]) {
-		at--
-	}
-	return fmt.Sprintf("%s… (%d characters)", diag.Line(s[:at]), utf8.RuneCountInString(s))
-}
+func shorten(s string) string { return diag.Short(s, longestRow) }
 
 // compare makes hunks of what differs.
 func (s *step) compare(before, after []line) {

@@ -17,6 +17,22 @@ func Printable(s string) string { return quoted(s, "\n\t") }
 // and tabs are quoted too.
 func Line(s string) string { return quoted(s, "") }
 
+// Short is Line of s, or of its first n characters and how many there are.
+func Short(s string, n int) string {
+	count := utf8.RuneCountInString(s)
+	if count <= n {
+		return Line(s)
+	}
+	at := 0
+	for i := range s {
+		if at++; at > n {
+			s = s[:i]
+			break
+		}
+	}
+	return fmt.Sprintf("%s… (%d characters)", Line(s), count)
+}
+
 func quoted(s, keep string) string {
 	var b strings.Builder
 	for len(s) > 0 {

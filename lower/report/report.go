@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"ppc/internal/diag"
 	"ppc/ir"
@@ -161,20 +160,7 @@ const longest = 400
 
 // clip is s as text that a terminal and a page may have: what is no printable
 // character is quoted, and of a long name the beginning is enough.
-func clip(s string) string {
-	n := utf8.RuneCountInString(s)
-	if n > longest {
-		at := 0
-		for i := range s {
-			if at++; at > longest {
-				s = s[:i]
-				break
-			}
-		}
-		return fmt.Sprintf("%s… (%d characters)", diag.Line(s), n)
-	}
-	return diag.Line(s)
-}
+func clip(s string) string { return diag.Short(s, longest) }
 
 func count(c stats.Count) *int {
 	if c == stats.Unknown {
