@@ -16,14 +16,14 @@ import (
 func wide(op *ir.Op, f func(w *Work, dst []complex128, src [][]complex128)) (Func, error) {
 	var read []func(dst []complex128, m Mem)
 	for _, v := range op.Operands {
-		r := readers[v.Type.Elem]
+		r := readerOf(v.Type.Elem)
 		if r == nil {
 			return nil, fmt.Errorf("%s has no kernel for elements of type %s", op.Name(), v.Type.Elem)
 		}
 		read = append(read, r)
 	}
 	elem := op.Results[0].Type.Elem
-	write := writers[elem]
+	write := writerOf(elem)
 	if write == nil {
 		return nil, fmt.Errorf("%s has no kernel for elements of type %s", op.Name(), elem)
 	}
@@ -68,28 +68,32 @@ func writeComplex[T complexes](m Mem, src []complex128) {
 	}
 }
 
-func readHalf(widen func(uint16) float32) func([]complex128, Mem) {
-	return func(dst []complex128, m Mem) {
-		for i, x := range View[uint16](m) {
-			dst[i] = complex(float64(widen(x)), 0)
+// readerOf and writerOf are nil for elements that are no numbers with a fraction.
+func readerOf(t ir.DType) func([]complex128, Mem) {
+	if carriers[t] != nil && t.IsFloat() {
+		return func(dst []complex128, m Mem) {
+			for i := range dst {
+				dst[i] = complex(t.GetFloat(m[i*t.Size():]), 0)
+			}
 		}
 	}
+	return readers[t]
 }
 
-func writeHalf(narrow func(float64) uint16) func(Mem, []complex128) {
-	return func(m Mem, src []complex128) {
-		d := View[uint16](m)
-		for i := range d {
-			d[i] = narrow(real(src[i]))
+func writerOf(t ir.DType) func(Mem, []complex128) {
+	if carriers[t] != nil && t.IsFloat() {
+		return func(m Mem, src []complex128) {
+			for i, x := range src {
+				t.PutFloat(m[i*t.Size():], real(x))
+			}
 		}
 	}
+	return writers[t]
 }
 
 var (
-	readers = [ir.Index + 1]func([]complex128, Mem){ir.F32: readReal[float32], ir.F64: readReal[float64], ir.C64: readComplex[complex64], ir.C128: readComplex[complex128],
-		ir.BF16: readHalf(ir.BF16ToFloat32), ir.F16: readHalf(ir.F16ToFloat32)}
-	writers = [ir.Index + 1]func(Mem, []complex128){ir.F32: writeReal[float32], ir.F64: writeReal[float64], ir.C64: writeComplex[complex64], ir.C128: writeComplex[complex128],
-		ir.BF16: writeHalf(ir.BF16FromFloat64), ir.F16: writeHalf(ir.F16FromFloat64)}
+	readers = [ir.Index + 1]func([]complex128, Mem){ir.F32: readReal[float32], ir.F64: readReal[float64], ir.C64: readComplex[complex64], ir.C128: readComplex[complex128]}
+	writers = [ir.Index + 1]func(Mem, []complex128){ir.F32: writeReal[float32], ir.F64: writeReal[float64], ir.C64: writeComplex[complex64], ir.C128: writeComplex[complex128]}
 )
 
 // A square is n by n numbers in a slice.

@@ -208,7 +208,7 @@ func complexMin(x, y complex128) complex128 {
 
 func complexProduct(x, y complex128) complex128 { return x * y }
 
-// binaries are the ops on two operands of one type. bf16 and f16 use f32's.
+// binaries are the ops on two operands of one type. Types with a carrier use its.
 var binaries = map[ir.Kind]byType{
 	ir.Add: ints(add[int8], add[int16], add[int32], add[int64]).with(byType{
 		ir.I1: or[uint8], ir.F32: add[float32], ir.F64: add[float64], ir.C64: add[complex64], ir.C128: add[complex128]}),
@@ -236,7 +236,7 @@ var binaries = map[ir.Kind]byType{
 	ir.Or:                ints(or[uint8], or[uint16], or[uint32], or[uint64]).with(byType{ir.I1: or[uint8]}),
 	ir.Xor:               ints(xor[uint8], xor[uint16], xor[uint32], xor[uint64]).with(byType{ir.I1: xor[uint8]}),
 	ir.ShiftLeft:         ints(shiftLeft[uint8], shiftLeft[uint16], shiftLeft[uint32], shiftLeft[uint64]),
-	ir.ShiftRightLogical: ints(shiftRight[uint8], shiftRight[uint16], shiftRight[uint32], shiftRight[uint64]),
+	ir.ShiftRightLogical: ints(shiftRight[uint8], shiftRight[uint16], shiftRight[uint32], shiftRight[uint64]).with(smallShiftRight),
 	ir.ShiftRightArithmetic: ints(shiftArithmetic[int8, uint8], shiftArithmetic[int16, uint16],
-		shiftArithmetic[int32, uint32], shiftArithmetic[int64, uint64]),
+		shiftArithmetic[int32, uint32], shiftArithmetic[int64, uint64]).with(smallShiftArithmetic),
 }

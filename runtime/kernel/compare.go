@@ -76,7 +76,7 @@ var (
 // of IEEE 754's totalOrder: negative numbers have all other bits turned.
 func orderKey[S signed](bits S, width int) S { return bits ^ bits>>(width-1)&^(S(-1)<<(width-1)) }
 
-func totalOrder[S signed](width int, holds func(a, b S) bool) Func {
+func totalOrder[S signed](width int, holds signedOrder[S]) Func {
 	return func(_ *Work, dst, src []Mem) {
 		d, x, y := views2[bool, S](dst, src)
 		for i := range d {
@@ -85,26 +85,36 @@ func totalOrder[S signed](width int, holds func(a, b S) bool) Func {
 	}
 }
 
-func totalOrders[S signed](width int) map[string]Func {
-	return map[string]Func{
-		"EQ": totalOrder(width, func(a, b S) bool { return a == b }),
-		"NE": totalOrder(width, func(a, b S) bool { return a != b }),
-		"LT": totalOrder(width, func(a, b S) bool { return a < b }),
-		"LE": totalOrder(width, func(a, b S) bool { return a <= b }),
-		"GT": totalOrder(width, func(a, b S) bool { return a > b }),
-		"GE": totalOrder(width, func(a, b S) bool { return a >= b }),
-	}
+// A signedOrder says whether a pair of keys is in the order that it is of.
+type signedOrder[S signed] func(a, b S) bool
+
+func totalOrders(holds16 signedOrder[int16], holds32 signedOrder[int32], holds64 signedOrder[int64]) byType {
+	return byType{ir.BF16: totalOrder(16, holds16), ir.F16: totalOrder(16, holds16), ir.F32: totalOrder(32, holds32), ir.F64: totalOrder(64, holds64)}
 }
 
-var totalComparisons = map[ir.DType]map[string]Func{
-	ir.BF16: totalOrders[int16](16), ir.F16: totalOrders[int16](16), ir.F32: totalOrders[int32](32), ir.F64: totalOrders[int64](64),
-}
+func keysEqual[S signed](a, b S) bool   { return a == b }
+func keysUnequal[S signed](a, b S) bool { return a != b }
+func keysLess[S signed](a, b S) bool    { return a < b }
+func keysAtMost[S signed](a, b S) bool  { return a <= b }
+
+var (
+	totallyLess      = totalOrders(keysLess, keysLess, keysLess)
+	totallyAtMost    = totalOrders(keysAtMost, keysAtMost, keysAtMost)
+	totalComparisons = map[string]byType{
+		"EQ": totalOrders(keysEqual, keysEqual, keysEqual),
+		"NE": totalOrders(keysUnequal, keysUnequal, keysUnequal),
+		"LT": totallyLess,
+		"LE": totallyAtMost,
+		"GT": totallyLess.swapped(),
+		"GE": totallyAtMost.swapped(),
+	}
+)
 
 func buildCompare(op *ir.Op) (Func, error) {
 	t, dir := op.Operands[0].Type.Elem, op.Word("comparison_direction")
 	f := comparisons[dir].forType(t, ir.I1)
-	if op.Word("compare_type") == "TOTALORDER" {
-		f = totalComparisons[t][dir]
+	if op.Word("compare_type") == "TOTALORDER" && t.IsFloat() {
+		f = totalComparisons[dir].forType(t, ir.I1)
 	}
 	return orMissing(f, op, t)
 }

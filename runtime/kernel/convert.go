@@ -18,15 +18,6 @@ func load[W, T ordered](w, x []byte) {
 	}
 }
 
-func loadHalf(value func(uint16) float32) func(w, x []byte) {
-	return func(w, x []byte) {
-		d, s := View[float64](w), View[uint16](x)
-		for i := range d {
-			d[i] = float64(value(s[i]))
-		}
-	}
-}
-
 func loadComplex[T complexes](w, x []byte) {
 	d, s := View[complex128](w), View[T](x)
 	for i := range d {
@@ -44,7 +35,6 @@ var loaders = map[ir.DType]loader{
 	ir.I1: {ir.I64, load[int64, uint8]},
 	ir.I8: {ir.I64, load[int64, int8]}, ir.I16: {ir.I64, load[int64, int16]}, ir.I32: {ir.I64, load[int64, int32]}, ir.I64: {ir.I64, load[int64, int64]},
 	ir.UI8: {ir.I64, load[int64, uint8]}, ir.UI16: {ir.I64, load[int64, uint16]}, ir.UI32: {ir.I64, load[int64, uint32]}, ir.UI64: {ir.UI64, load[uint64, uint64]},
-	ir.BF16: {ir.F64, loadHalf(ir.BF16ToFloat32)}, ir.F16: {ir.F64, loadHalf(ir.F16ToFloat32)},
 	ir.F32: {ir.F64, load[float64, float32]}, ir.F64: {ir.F64, load[float64, float64]},
 	ir.C64: {ir.C128, loadComplex[complex64]}, ir.C128: {ir.C128, loadComplex[complex128]},
 }
@@ -98,6 +88,58 @@ func storeF16[W ordered](x, w []byte) {
 	}
 }
 
+// storeSmall writes elements of type t, which has one byte.
+func storeSmall[W ordered](t ir.DType) func(x, w []byte) {
+	return func(x, w []byte) {
+		for i, v := range View[W](w)[:len(x)] {
+			if t.IsFloat() {
+				t.PutFloat(x[i:], float64(v))
+			} else {
+				t.PutInt(x[i:], int64(v))
+			}
+		}
+	}
+}
+
+// storeSmallInt saturates and takes NaN to zero.
+func storeSmallInt(t ir.DType) func(x, w []byte) {
+	lo, hi := float64(0), math.Ldexp(1, t.Bits())-1
+	if t.Class() == ir.Signed {
+		lo, hi = -math.Ldexp(1, t.Bits()-1), math.Ldexp(1, t.Bits()-1)-1
+	}
+	return func(x, w []byte) {
+		for i, v := range View[float64](w)[:len(x)] {
+			if v != v {
+				v = 0
+			}
+			t.PutInt(x[i:], int64(min(max(v, lo), hi)))
+		}
+	}
+}
+
+func init() { // types with a carrier
+	for t, c := range carriers {
+		t := ir.DType(t)
+		if c == nil {
+			continue
+		}
+		fill := loaders[c.as]
+		loaders[t] = loader{fill.wide, func(w, x []byte) {
+			// The carrier's elements are at the end of the tile, where each is read before it is written over.
+			narrow := w[len(w)-len(x)/t.Size()*c.as.Size():]
+			c.widen(narrow, x)
+			fill.fill(w, narrow)
+		}}
+		if t.Size() > 1 {
+			continue
+		}
+		storers[ir.I64][t], storers[ir.UI64][t], storers[ir.F64][t] = storeSmall[int64](t), storeSmall[uint64](t), storeSmall[float64](t)
+		if t.IsInt() {
+			storers[ir.F64][t] = storeSmallInt(t)
+		}
+	}
+}
+
 func storeC64[W ordered](x, w []byte) {
 	d, s := View[complex64](x), View[W](w)
 	for i := range d {
@@ -142,18 +184,18 @@ var direct = map[[2]ir.DType]Func{
 	{ir.I32, ir.F32}: cast[int32, float32], {ir.I32, ir.F64}: cast[int32, float64], {ir.I32, ir.I64}: cast[int32, int64],
 	{ir.I1, ir.F32}: cast[uint8, float32], {ir.I1, ir.F64}: cast[uint8, float64], {ir.I1, ir.I32}: cast[uint8, int32],
 	{ir.UI32, ir.I32}: cast[uint32, int32], {ir.I32, ir.UI32}: cast[int32, uint32],
-	{ir.BF16, ir.F32}: castWiden(halves[ir.BF16]), {ir.F16, ir.F32}: castWiden(halves[ir.F16]),
-	{ir.F32, ir.BF16}: castNarrow(halves[ir.BF16]), {ir.F32, ir.F16}: castNarrow(halves[ir.F16]),
+	{ir.BF16, ir.F32}: castWiden(carriers[ir.BF16]), {ir.F16, ir.F32}: castWiden(carriers[ir.F16]),
+	{ir.F32, ir.BF16}: castNarrow(carriers[ir.BF16]), {ir.F32, ir.F16}: castNarrow(carriers[ir.F16]),
 }
 
 func cast[S, D ordered](_ *Work, dst, src []Mem) { store[S, D](dst[0], src[0]) }
 
-func castWiden(h half) Func {
-	return func(_ *Work, dst, src []Mem) { h.widen(View[float32](dst[0]), View[uint16](src[0])) }
+func castWiden(c *carrier) Func {
+	return func(_ *Work, dst, src []Mem) { c.widen(dst[0], src[0]) }
 }
 
-func castNarrow(h half) Func {
-	return func(_ *Work, dst, src []Mem) { h.narrow(View[uint16](dst[0]), View[float32](src[0])) }
+func castNarrow(c *carrier) Func {
+	return func(_ *Work, dst, src []Mem) { c.narrow(dst[0], src[0]) }
 }
 
 func copyAll(_ *Work, dst, src []Mem) {
@@ -218,30 +260,27 @@ func tiled(from, to, wide int, fill, put func(_, _ []byte)) Func {
 	}
 }
 
-// buildBitcast: booleans are bits, the lowest first; all else is bytes as they are.
+// buildBitcast: elements of less than a byte are bits, the lowest first; all else is
+// bytes as they are.
 func buildBitcast(op *ir.Op) (Func, error) {
-	switch from, to := op.Operands[0].Type.Elem, op.Results[0].Type.Elem; {
-	case from == ir.I1 && to != ir.I1:
-		return packBits, nil
-	case from != ir.I1 && to == ir.I1:
-		return unpackBits, nil
+	from, to := op.Operands[0].Type.Elem.Bits(), op.Results[0].Type.Elem.Bits()
+	if from == to || from >= 8 && to >= 8 {
+		return copyAll, nil
 	}
-	return copyAll, nil
+	return func(_ *Work, dst, src []Mem) { repack(dst[0], min(to, 8), src[0], min(from, 8)) }, nil
 }
 
-func packBits(_ *Work, dst, src []Mem) {
-	for i := range dst[0] {
-		b := byte(0)
-		for k, bit := range src[0][8*i : 8*i+8] {
-			b |= bit << k
+// repack takes the lowest from bits of each byte of src, one after the other, and
+// puts to of them into each byte of dst.
+func repack(dst Mem, to int, src Mem, from int) {
+	held, n, at := uint(0), 0, 0
+	for i := range dst {
+		for n < to {
+			held |= uint(src[at]) & (1<<from - 1) << n
+			n, at = n+from, at+1
 		}
-		dst[0][i] = b
-	}
-}
-
-func unpackBits(_ *Work, dst, src []Mem) {
-	for i := range dst[0] {
-		dst[0][i] = src[0][i/8] >> (i % 8) & 1
+		dst[i] = byte(held & (1<<to - 1))
+		held, n = held>>to, n-to
 	}
 }
 

@@ -124,10 +124,7 @@ func buildDot(op *ir.Op) (Func, error) {
 	l, r, out := op.Operands[0].Type, op.Operands[1].Type, op.Results[0].Type
 	d := op.Attrs.Get("dot_dimension_numbers").(ir.Dot)
 	lf, rf := free(l.Rank(), d.LhsBatch, d.LhsContract), free(r.Rank(), d.RhsBatch, d.RhsContract)
-	as := out.Elem
-	if _, ok := halves[as]; ok {
-		as = ir.F32
-	}
+	as := arithmetic(out.Elem)
 	mul := gemms[as]
 	if mul == nil {
 		return orMissing(nil, op, as)

@@ -10,25 +10,32 @@ import (
 	"ppc/ir"
 )
 
-// The tables of 16-bit floats are ir's, bit for bit.
-func TestHalves(t *testing.T) {
-	for elem, h := range halves {
-		from := map[ir.DType]func(float64) uint16{ir.BF16: ir.BF16FromFloat64, ir.F16: ir.F16FromFloat64}[elem]
-		to := map[ir.DType]func(uint16) float32{ir.BF16: ir.BF16ToFloat32, ir.F16: ir.F16ToFloat32}[elem]
-		var wide [1]float32
-		var narrow [1]uint16
+// Carriers take floats as ir does, bit for bit.
+func TestCarriers(t *testing.T) {
+	for elem, c := range carriers {
+		elem := ir.DType(elem)
+		if c == nil || !elem.IsFloat() {
+			continue
+		}
+		wide, narrow, want := NewMem(4), NewMem(elem.Size()), NewMem(elem.Size())
 		check := func(x float32) {
-			h.narrow(narrow[:], []float32{x})
-			if want := from(float64(x)); narrow[0] != want {
-				t.Errorf("%s: %v (%#x) becomes %#x, want %#x", elem, x, math.Float32bits(x), narrow[0], want)
+			View[float32](wide)[0] = x
+			c.narrow(narrow, wide)
+			if elem.PutFloat(want, float64(x)); !bytes.Equal(narrow, want) {
+				t.Errorf("%s: %v (%#x) becomes %#x, want %#x", elem, x, math.Float32bits(x), narrow, want)
 			}
 		}
-		for b := range 1 << 16 {
-			h.widen(wide[:], []uint16{uint16(b)})
-			if x := to(uint16(b)); math.Float32bits(x) != math.Float32bits(wide[0]) {
-				t.Errorf("%s: %#x is %v, want %v", elem, b, wide[0], x)
+		for b := range 1 << elem.Bits() {
+			code := NewMem(elem.Size())
+			for i := range code {
+				code[i] = byte(b >> (8 * i))
 			}
-			bits := math.Float32bits(wide[0])
+			c.widen(wide, code)
+			x := View[float32](wide)[0]
+			if want := float32(elem.GetFloat(code)); math.Float32bits(x) != math.Float32bits(want) && (x == x || want == want) {
+				t.Errorf("%s: %#x is %v, want %v", elem, b, x, want)
+			}
+			bits := math.Float32bits(x)
 			for _, d := range []uint32{0, 1, 0x7ff, 0x800, 0x1000, 0x1001, 0x8000, 0x7fff, 0x8001} {
 				if x := math.Float32frombits(bits + d); x == x {
 					check(x)

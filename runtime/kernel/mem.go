@@ -9,8 +9,8 @@ import (
 )
 
 // A Mem is the elements of a tensor in row-major order, as the machine lays
-// them out: aligned to 8 bytes, booleans one byte of 0 or 1, bf16 and f16 their
-// bits.
+// them out: aligned to 8 bytes, booleans one byte of 0 or 1, integers of less
+// than a byte the lowest bits of one, small floats their bits.
 type Mem []byte
 
 // NewMem returns n zero bytes, aligned.
@@ -55,7 +55,7 @@ type Work struct {
 	Stop *atomic.Bool // once true, what a long Func computes does not matter; may be nil
 
 	ends  ends
-	tiles [4]Mem // of f32 or 8-byte elements, for element types without arithmetic
+	tiles [4]Mem // of a carrier's elements, or of up to 16 bytes
 	ins   [3]Mem
 	pair  [2]Mem
 	swap  [2]Mem
@@ -153,15 +153,10 @@ func Check(t *ir.Type) error {
 		return fmt.Errorf("a value of type %s is no tensor", t)
 	case !t.IsStatic():
 		return fmt.Errorf("%s has a size that is not known", t)
-	case !supported[t.Elem]:
+	case t.Elem == ir.InvalidDType || t.Elem == ir.Index:
 		return fmt.Errorf("%s: there is nothing here that computes with elements of type %s", t, t.ElemText())
 	}
 	return nil
-}
-
-var supported = [ir.Index + 1]bool{
-	ir.I1: true, ir.I8: true, ir.I16: true, ir.I32: true, ir.I64: true, ir.UI8: true, ir.UI16: true, ir.UI32: true, ir.UI64: true,
-	ir.BF16: true, ir.F16: true, ir.F32: true, ir.F64: true, ir.C64: true, ir.C128: true,
 }
 
 // InPlace returns the operands of op whose memory its result may take over.

@@ -124,7 +124,7 @@ func buildReduce(op *ir.Op, sub builder) (Func, error) {
 	switch {
 	case t.NumElements() == 0:
 		run = initOnly(n)
-	case c.kind != ir.Invalid:
+	case c.kind != ir.Invalid && !wraps(c.elem):
 		run = f.reduce(c.kind, c.elem)
 	default:
 		run = f.general(c, t.NumElements())
@@ -144,25 +144,30 @@ func initOnly(n int) Func {
 // reduce folds full rows at a time: down the columns where the innermost dimension
 // stays, along the rows where it is folded.
 func (f *folding) reduce(k ir.Kind, t ir.DType) Func {
-	h, isHalf := halves[t]
-	if !isHalf {
+	c := carriers[t]
+	if c == nil {
 		walk := f.walker(binaries[k][t], rowFolds[k][t], t.Size())
 		return func(w *Work, dst, src []Mem) {
 			Fill(dst[0], src[1])
 			walk(w, dst[0], src[0])
 		}
 	}
-	walk := f.walker(binaries[k][ir.F32], rowFolds[k][ir.F32], 4)
+	size := c.as.Size()
+	walk, times := f.walker(binaries[k][c.as], rowFolds[k][c.as], size), size/t.Size()
 	return func(w *Work, dst, src []Mem) {
-		acc, x, init := w.temp(2*len(dst[0])), w.temp(2*len(src[0])), w.temp(4)
-		h.widen(View[float32](x), View[uint16](src[0]))
-		h.widen(View[float32](init), View[uint16](src[1]))
+		acc, x, init := w.temp(times*len(dst[0])), w.temp(times*len(src[0])), w.temp(size)
+		c.widen(x, src[0])
+		c.widen(init, src[1])
 		Fill(acc, init)
 		walk(w, acc, x)
-		h.narrow(View[uint16](dst[0]), View[float32](acc))
+		c.narrow(dst[0], acc)
 		w.depth -= 3
 	}
 }
+
+// wraps reports whether what ops of elements of type t leave in their carrier is
+// not yet the number that they give: integers, which wrap.
+func wraps(t ir.DType) bool { return carriers[t] != nil && t.IsInt() }
 
 // walker returns the function that folds the operand x into acc.
 func (f *folding) walker(fold, rows Func, size int) func(w *Work, acc, x Mem) {

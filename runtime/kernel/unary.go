@@ -155,13 +155,13 @@ func sign(x float64) float64 {
 }
 
 // unaries are the ops on one operand whose result has the operand's type, but
-// for abs of complex numbers. bf16 and f16 use f32's.
+// for abs of complex numbers. Types with a carrier use its.
 var unaries = map[ir.Kind]byType{
 	ir.Abs: {ir.F32: absFloat[float32], ir.F64: absFloat[float64], ir.C64: absC64, ir.C128: absC128,
 		ir.I8: absInt[int8], ir.I16: absInt[int16], ir.I32: absInt[int32], ir.I64: absInt[int64]},
 	ir.Cbrt:                mapBoth(math.Cbrt, elementary.Cbrt),
 	ir.Ceil:                mapFloats(math.Ceil),
-	ir.CountLeadingZeros:   ints(leadingZeros[uint8](8), leadingZeros[uint16](16), leadingZeros[uint32](32), leadingZeros[uint64](64)),
+	ir.CountLeadingZeros:   ints(leadingZeros[uint8](8), leadingZeros[uint16](16), leadingZeros[uint32](32), leadingZeros[uint64](64)).with(smallLeadingZeros),
 	ir.Cosine:              mapBoth(math.Cos, elementary.Cos),
 	ir.Exponential:         mapBoth(elementary.ExpReal, elementary.Exp),
 	ir.ExponentialMinusOne: mapBoth(math.Expm1, elementary.Expm1),
@@ -172,7 +172,7 @@ var unaries = map[ir.Kind]byType{
 	ir.Negate: ints(negate[int8], negate[int16], negate[int32], negate[int64]).with(byType{
 		ir.F32: negate[float32], ir.F64: negate[float64], ir.C64: negate[complex64], ir.C128: negate[complex128]}),
 	ir.Not:              ints(not[uint8], not[uint16], not[uint32], not[uint64]).with(byType{ir.I1: notBool}),
-	ir.PopulationCount:  ints(population[uint8], population[uint16], population[uint32], population[uint64]),
+	ir.PopulationCount:  ints(population[uint8], population[uint16], population[uint32], population[uint64]).with(smallPopulation),
 	ir.RoundNearestAfz:  mapFloats(math.Round),
 	ir.RoundNearestEven: mapFloats(math.RoundToEven),
 	ir.Rsqrt:            mapBoth(rsqrt, elementary.Rsqrt),

@@ -152,10 +152,7 @@ func newSide(t *ir.Type, as ir.DType, grouped, groups int, dims ...int) side {
 func buildConvolution(op *ir.Op) (Func, error) {
 	l, r, out := op.Operands[0].Type, op.Operands[1].Type, op.Results[0].Type
 	d := op.Attrs.Get("dimension_numbers").(ir.ConvDims)
-	as := out.Elem
-	if _, ok := halves[as]; ok {
-		as = ir.F32
-	}
+	as := arithmetic(out.Elem)
 	mul := gemms[as]
 	if mul == nil {
 		return orMissing(nil, op, as)
