@@ -92,7 +92,7 @@ func compilePermute(c *compiler, s *step) error {
 			coll.from[t] = d
 		}
 	}
-	coll.zeros = pinned(kernel.NewMem(s.op.Result().Type.Bytes()))
+	coll.zeros = pinned(kernel.Zeros(s.op.Result().Type))
 	s.exec = execPermute
 	return nil
 }

@@ -165,7 +165,6 @@ func TestLoadErrors(t *testing.T) {
 		{collective(1, []int{4}, func(b *ir.Builder, x *ir.Value) values {
 			return b.Emit(ir.CustomCall, values{x}, ir.AttrsOf(attr("call_target_name", ir.Str("lapack"))), nil, []*ir.Type{f}).Results
 		})(ir.F32), `no implementation of the target "lapack"`},
-		{collective(1, []int{4}, func(b *ir.Builder, x *ir.Value) values { return values{b.Add(x, x)} })(ir.F8E4M3), "nothing here that computes with elements of type f8E4M3"},
 		{asReplicas(func(e ir.DType) *ir.Module {
 			m := collective(2, []int{4}, func(b *ir.Builder, x *ir.Value) values { return values{x} })(e)
 			m.Meshes = []*ir.Mesh{{Name: "mesh", Axes: []ir.MeshAxis{{Name: "a", Size: 1 << 40}}}}

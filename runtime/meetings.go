@@ -205,7 +205,7 @@ func compileBroadcast(_ *compiler, s *step) error {
 			return err
 		}
 	} else {
-		s.coll.zeros = pinned(kernel.NewMem(s.op.Result().Type.Bytes()))
+		s.coll.zeros = pinned(kernel.Zeros(s.op.Result().Type))
 	}
 	if !s.op.Bool("has_dynamic_root") {
 		s.coll.together = func(_ *device, _ *step, parts [][]*buffer) []*buffer { return retainAll(parts[0]) }

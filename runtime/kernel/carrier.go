@@ -13,9 +13,10 @@ type carrier struct {
 	widen, narrow func(dst, src Mem)
 }
 
-// carriers are those of the element types that have one: floating-point types of
-// 16 bits and less compute in f32, integers of less than a byte in a byte, of
-// which memory has the lowest bits alone.
+// carriers are those of the element types that have one. Floating-point types of
+// 16 bits and less compute in f32, but for the powers of two, whose products may be
+// too small for it; integers of less than a byte compute in a byte, of which memory
+// has the lowest bits alone.
 var carriers = makeCarriers()
 
 func makeCarriers() (cs [ir.Index + 1]*carrier) {
@@ -23,8 +24,10 @@ func makeCarriers() (cs [ir.Index + 1]*carrier) {
 	cs[ir.F16] = &carrier{ir.F32, halfToF32(widenF16), halfFromF32(narrowF16)}
 	for _, t := range ir.DTypes() {
 		switch {
+		case t == ir.F8E8M0FNU:
+			cs[t] = smallFloat[float64](t, ir.F64)
 		case t.IsFloat() && t.Size() == 1:
-			cs[t] = smallFloat(t)
+			cs[t] = smallFloat[float32](t, ir.F32)
 		case t.IsInt() && t.Bits() < 8:
 			cs[t] = smallInt(t)
 		}
@@ -41,19 +44,19 @@ func halfFromF32(narrow func([]uint16, []float32)) func(dst, src Mem) {
 }
 
 // smallFloat has a table of the values of t.
-func smallFloat(t ir.DType) *carrier {
-	var values [256]float32
+func smallFloat[T float](t, as ir.DType) *carrier {
+	var values [256]T
 	for code := range values {
-		values[code] = float32(t.GetFloat([]byte{byte(code)}))
+		values[code] = T(t.GetFloat([]byte{byte(code)}))
 	}
-	return &carrier{ir.F32,
+	return &carrier{as,
 		func(dst, src Mem) {
 			for i, code := range src {
-				View[float32](dst)[i] = values[code]
+				View[T](dst)[i] = values[code]
 			}
 		},
 		func(dst, src Mem) {
-			for i, x := range View[float32](src)[:len(dst)] {
+			for i, x := range View[T](src)[:len(dst)] {
 				t.PutFloat(dst[i:], float64(x))
 			}
 		},

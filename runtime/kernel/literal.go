@@ -61,6 +61,9 @@ func swapBytes(m Mem, t ir.DType) {
 	}
 }
 
+// Zeros is a tensor of zeros of type t: of what zero becomes, in a type that has none.
+func Zeros(t *ir.Type) Mem { return FromLiteral(ir.SplatOf(ir.Tensor(t.Elem, t.Shape...), 0)) }
+
 // Poison fills m with bytes that are NaN in every floating-point type, and
 // true in booleans.
 func Poison(m Mem, t ir.DType) {
