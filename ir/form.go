@@ -78,3 +78,16 @@ next:
 	}
 	return f, true
 }
+
+// Decomposes reports whether the pass expand makes StableHLO ops of op: whether it is
+// of the dialect chlo and no function of complex numbers, which HLO has opcodes for.
+func (op *Op) Decomposes() bool {
+	if !op.Kind.Has(Composite) {
+		return false
+	}
+	switch op.Kind {
+	case Acos, Acosh, Asin, Asinh, Atanh, Cosh, Sinh:
+		return len(op.Operands) != 1 || !op.Operands[0].Type.Elem.IsComplex()
+	}
+	return true
+}

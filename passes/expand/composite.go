@@ -12,13 +12,14 @@ import (
 // same to the precision of the element type, as chlo-legalize-to-stablehlo does.
 type composition func(c *composer, op *ir.Op) []*ir.Value
 
-// compositions has a row for every kind that is [ir.Composite].
+// compositions has a row for every kind that is [ir.Composite], for those of its ops
+// that are decomposed ([ir.Op.Decomposes]).
 var compositions = map[ir.Kind]composition{
 	ir.Acos:      real1((*composer).acos),
 	ir.Acosh:     real1((*composer).acosh),
 	ir.Asin:      real1((*composer).asin),
 	ir.Asinh:     real1((*composer).asinh),
-	ir.Atan:      real1(func(c *composer, x *ir.Value) *ir.Value { return c.b.Binary(ir.Atan2, x, c.like(x, 1)) }),
+	ir.Atan:      any1(func(c *composer, x *ir.Value) *ir.Value { return c.b.Binary(ir.Atan2, x, c.like(x, 1)) }),
 	ir.Atanh:     real1((*composer).atanh),
 	ir.ChloTan:   any1(func(c *composer, x *ir.Value) *ir.Value { return c.b.Unary(ir.Tan, x) }),
 	ir.Cosh:      real1((*composer).cosh),
@@ -53,10 +54,6 @@ func real1(f func(c *composer, x *ir.Value) *ir.Value) composition {
 	return func(c *composer, op *ir.Op) []*ir.Value {
 		x := op.Operands[0]
 		elem := x.Type.Elem
-		if elem.IsComplex() {
-			c.err = pass.Errorf(op, "%s of complex numbers is not made of other ops", op.Name())
-			return []*ir.Value{x}
-		}
 		as := ir.F32
 		if elem == ir.F64 {
 			as, c.wide = ir.F64, true

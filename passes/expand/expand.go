@@ -61,7 +61,7 @@ func (e *expander) block(b *ir.Block) {
 
 func (e *expander) op(b *ir.Builder, op *ir.Op) {
 	e.sub.Apply(op.Operands)
-	if op.Kind.Has(ir.Composite) {
+	if op.Decomposes() {
 		vs, err := compose(b, op)
 		e.err = cmp.Or(e.err, err)
 		e.replace(op, vs)
@@ -100,10 +100,22 @@ func (e *expander) op(b *ir.Builder, op *ir.Op) {
 	}
 }
 
-// unknown keeps an op that the op table does not have, unless it is Shardy's:
+// unknown makes other ops of an op that the op table does not have but references
+// does. It keeps others, unless they are Shardy's:
 // sdy.func_data_flow_edge becomes its operand, since calls are inlined, and any
 // other is an error, since its meaning for shardings is unknown.
 func (e *expander) unknown(b *ir.Builder, op *ir.Op) {
+	c := &composer{b: b}
+	if f := references[op.Spelling]; f != nil {
+		for _, r := range op.Regions {
+			e.block(r)
+		}
+		if vs := f(c, op); vs != nil {
+			e.err = cmp.Or(e.err, c.err)
+			e.replace(op, vs)
+			return
+		}
+	}
 	switch {
 	case op.Spelling == "sdy.func_data_flow_edge" && len(op.Operands) == 1 && len(op.Results) == 1:
 		v := op.Operands[0]

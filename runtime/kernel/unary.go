@@ -137,8 +137,12 @@ func mapFloats(f func(float64) float64) byType {
 	return byType{ir.F32: mapF64[float32](f), ir.F64: mapF64[float64](f)}
 }
 
+func mapComplexes(g func(complex128) complex128) byType {
+	return byType{ir.C64: mapC64(g), ir.C128: mapC128(g)}
+}
+
 func mapBoth(f func(float64) float64, g func(complex128) complex128) byType {
-	return mapFloats(f).with(byType{ir.C64: mapC64(g), ir.C128: mapC128(g)})
+	return mapFloats(f).with(mapComplexes(g))
 }
 
 func rsqrt(x float64) float64 { return 1 / math.Sqrt(x) }
@@ -182,4 +186,13 @@ var unaries = map[ir.Kind]byType{
 	ir.Sqrt: byType{ir.F32: sqrt[float32], ir.F64: sqrt[float64], ir.C64: mapC64(elementary.Sqrt), ir.C128: mapC128(elementary.Sqrt)},
 	ir.Tan:  mapBoth(math.Tan, elementary.Tan),
 	ir.Tanh: mapBoth(math.Tanh, elementary.Tanh),
+
+	// The passes make other ops of these functions of real numbers.
+	ir.Acos:  mapComplexes(elementary.Acos),
+	ir.Acosh: mapComplexes(elementary.Acosh),
+	ir.Asin:  mapComplexes(elementary.Asin),
+	ir.Asinh: mapComplexes(elementary.Asinh),
+	ir.Atanh: mapComplexes(elementary.Atanh),
+	ir.Cosh:  mapComplexes(elementary.Cosh),
+	ir.Sinh:  mapComplexes(elementary.Sinh),
 }
