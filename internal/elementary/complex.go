@@ -22,12 +22,10 @@ func Exp(z complex128) complex128 {
 	switch {
 	case y == 0:
 		return complex(ExpReal(x), y)
-	case math.IsInf(x, -1) && !finite(y):
-		return complex(0, math.Copysign(0, y))
-	case math.IsInf(x, 1) && !finite(y):
-		return complex(x, math.NaN())
+	case !finite(y):
+		return cmplx.NaN()
 	}
-	s, c := math.Sincos(y)
+	s, c := Sincos(y)
 	return complex(scaled(x, c), scaled(x, s))
 }
 
@@ -42,8 +40,8 @@ func Expm1(z complex128) complex128 {
 	if y == 0 {
 		return complex(math.Expm1(x), y)
 	}
-	h := math.Sin(y / 2)
-	s, c := math.Sincos(y)
+	h := SinReal(y / 2)
+	s, c := Sincos(y)
 	return complex(math.Expm1(x)*c-2*h*h, math.Exp(x)*s)
 }
 
@@ -204,7 +202,7 @@ func Sinh(z complex128) complex128 {
 	case !finite(y) && math.IsInf(x, 0):
 		return complex(x, math.NaN())
 	}
-	s, c := math.Sincos(y)
+	s, c := Sincos(y)
 	return complex(halves(x, s, c))
 }
 
@@ -219,7 +217,7 @@ func Cosh(z complex128) complex128 {
 	case !finite(y) && math.IsInf(x, 0):
 		return complex(math.Inf(1), math.NaN())
 	}
-	s, c := math.Sincos(y)
+	s, c := Sincos(y)
 	if x == 0 {
 		return complex(c, x*s)
 	}
@@ -241,7 +239,7 @@ func Tanh(z complex128) complex128 {
 		if !finite(y) {
 			return complex(math.Copysign(1, x), math.Copysign(0, y))
 		}
-		s, c := math.Sincos(y)
+		s, c := Sincos(y)
 		return complex(math.Copysign(1, x), math.Copysign(0, s*c))
 	case !finite(y):
 		if x == 0 {
@@ -250,10 +248,10 @@ func Tanh(z complex128) complex128 {
 		return cmplx.NaN()
 	case math.Abs(x) >= 22:
 		e := math.Exp(-math.Abs(x))
-		s, c := math.Sincos(y)
+		s, c := Sincos(y)
 		return complex(math.Copysign(1, x), 4*s*c*e*e)
 	}
-	t, s := math.Tan(y), math.Sinh(x)
+	t, s := TanReal(y), math.Sinh(x)
 	b, r := 1+t*t, math.Sqrt(1+s*s)
 	d := 1 + b*s*s
 	return complex(b*r*s/d, t/d)
@@ -263,7 +261,10 @@ func Tanh(z complex128) complex128 {
 func Pow(x, y complex128) complex128 { return cmplx.Pow(x, y) }
 
 // Atan2C is the angle of (y, x) continued to complex numbers:
-// -i log((x + iy) / sqrt(x² + y²)).
+// -i log((x + iy) / sqrt(x² + y²)), which of x = 1 is the number whose tangent y is.
 func Atan2C(y, x complex128) complex128 {
+	if x == 1 {
+		return Atan(y)
+	}
 	return -1i * Log((x+1i*y)/Sqrt(x*x+y*y))
 }

@@ -15,8 +15,9 @@ func TestSpecial(t *testing.T) {
 		f       func(complex128) complex128
 		z, want complex128
 	}{
-		{"exp", Exp, complex(inf, inf), complex(inf, nan)},
-		{"exp", Exp, complex(inf, nan), complex(inf, nan)},
+		{"exp", Exp, complex(inf, inf), complex(nan, nan)},
+		{"exp", Exp, complex(inf, nan), complex(nan, nan)},
+		{"exp", Exp, complex(-inf, inf), complex(nan, nan)},
 		{"exp", Exp, complex(-inf, 1), complex(0, 0)},
 		{"exp", Exp, complex(inf, 0), complex(inf, 0)},
 		{"exp", Exp, complex(1, inf), complex(nan, nan)},
@@ -70,4 +71,22 @@ func TestSpecial(t *testing.T) {
 
 func same(a, b float64) bool {
 	return a == b && math.Signbit(a) == math.Signbit(b) || a != a && b != b || math.Abs(a-b) < 1e-15
+}
+
+// Angles of any size are reduced exactly; the values are known to be such.
+func TestAngles(t *testing.T) {
+	for _, c := range []struct{ x, sin, cos float64 }{
+		{1e22, -0.8522008497671888, 0.5232147853951389},
+		{math.MaxFloat64, 0.004961954789184062, -0.9999876894265599},
+		{-math.MaxFloat64, -0.004961954789184062, -0.9999876894265599},
+		{6381956970095103 * 0x1p797, 1, -4.687165924254628e-19}, // nearest of all to a multiple of a quarter turn
+		{0x1p600, -0.3456161123444048, -0.9383759922802478},
+	} {
+		if s, co := Sincos(c.x); math.Abs(s-c.sin) > 3e-16*math.Abs(c.sin) || math.Abs(co-c.cos) > 3e-16*math.Abs(c.cos) {
+			t.Errorf("%v: got %v %v, want %v %v", c.x, s, co, c.sin, c.cos)
+		}
+		if s, co := Sincos(c.x); TanReal(c.x) != s/co || SinReal(c.x) != s || CosReal(c.x) != co {
+			t.Errorf("%v: tangent, sine and cosine differ from the pair", c.x)
+		}
+	}
 }

@@ -166,7 +166,7 @@ var unaries = map[ir.Kind]byType{
 	ir.Cbrt:                mapBoth(math.Cbrt, elementary.Cbrt),
 	ir.Ceil:                mapFloats(math.Ceil),
 	ir.CountLeadingZeros:   ints(leadingZeros[uint8](8), leadingZeros[uint16](16), leadingZeros[uint32](32), leadingZeros[uint64](64)).with(smallLeadingZeros),
-	ir.Cosine:              mapBoth(math.Cos, elementary.Cos),
+	ir.Cosine:              mapBoth(elementary.CosReal, elementary.Cos),
 	ir.Exponential:         mapBoth(elementary.ExpReal, elementary.Exp),
 	ir.ExponentialMinusOne: mapBoth(math.Expm1, elementary.Expm1),
 	ir.Floor:               mapFloats(math.Floor),
@@ -182,9 +182,9 @@ var unaries = map[ir.Kind]byType{
 	ir.Rsqrt:            mapBoth(rsqrt, elementary.Rsqrt),
 	ir.Sign: mapBoth(sign, elementary.Sign).with(byType{ir.I8: signInt[int8], ir.I16: signInt[int16], ir.I32: signInt[int32], ir.I64: signInt[int64],
 		ir.UI8: signUint[uint8], ir.UI16: signUint[uint16], ir.UI32: signUint[uint32], ir.UI64: signUint[uint64]}),
-	ir.Sine: mapBoth(math.Sin, elementary.Sin),
+	ir.Sine: mapBoth(elementary.SinReal, elementary.Sin),
 	ir.Sqrt: byType{ir.F32: sqrt[float32], ir.F64: sqrt[float64], ir.C64: mapC64(elementary.Sqrt), ir.C128: mapC128(elementary.Sqrt)},
-	ir.Tan:  mapBoth(math.Tan, elementary.Tan),
+	ir.Tan:  mapBoth(elementary.TanReal, elementary.Tan),
 	ir.Tanh: mapBoth(math.Tanh, elementary.Tanh),
 
 	// The passes make other ops of these functions of real numbers.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"unsafe"
 
+	"ppc/internal/elementary"
 	"ppc/ir"
 	"ppc/runtime/kernel/scalar"
 )
@@ -179,7 +180,7 @@ func unaryOn(t *tier, k ir.Kind, e ir.DType) Func {
 	default:
 		return nil
 	}
-	g := map[ir.Kind]func(float64) float64{ir.Sine: math.Sin, ir.Cosine: math.Cos}[k]
+	g := map[ir.Kind]func(float64) float64{ir.Sine: elementary.SinReal, ir.Cosine: elementary.CosReal}[k]
 	switch {
 	case g == nil:
 		return f

@@ -30,10 +30,10 @@ func expm1Reference(x float64) float64 {
 var halfPi, _, _ = big.ParseFloat("1.57079632679489661923132169163975144209858469968755291048747229615390820314310449931401741267105853399107", 10, 400, big.ToNearestEven)
 
 // turned is the sine of x a quarter of a turn later for turn = 1: package math
-// takes the multiple of pi away less exactly.
+// takes the multiple of pi away less exactly, and this less quickly.
 func turned(x float64, turn int) float64 {
 	if !(math.Abs(x) < 1<<20) {
-		return []func(float64) float64{math.Sin, math.Cos}[turn](x)
+		return []func(float64) float64{elementary.SinReal, elementary.CosReal}[turn](x)
 	}
 	n := math.Round(x / (math.Pi / 2))
 	r, _ := new(big.Float).SetPrec(400).Sub(big.NewFloat(x), new(big.Float).SetPrec(400).Mul(halfPi, big.NewFloat(n))).Float64()
