@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"ppc/ir"
@@ -86,12 +85,7 @@ func compilePermute(c *compiler, s *step) error {
 		return err
 	}
 	coll := c.collective(s)
-	coll.to, coll.from = to, slices.Repeat([]int{-1}, len(to))
-	for d, t := range to {
-		if t >= 0 {
-			coll.from[t] = d
-		}
-	}
+	coll.to, coll.from = to, sources(to)
 	coll.zeros = pinned(kernel.Zeros(s.op.Result().Type))
 	s.exec = execPermute
 	return nil

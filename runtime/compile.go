@@ -246,12 +246,15 @@ func (c *compiler) step(op *ir.Op, dies func(*ir.Value) bool, last map[*ir.Value
 	moved := func(v *ir.Value) bool { return dies(v) && !slices.Contains(captured, v) }
 	s := c.newStep(op, op.Operands, op.Results, moved)
 	compile := c.rows[op.Kind]
+	if op.Kind == ir.Unknown {
+		compile = named[op.Spelling]
+	}
 	if compile == nil {
 		c.fail(op, unable(op))
 		return s
 	}
 	for _, v := range op.Results {
-		if v.Type.Kind == ir.TupleType {
+		if v.Type.Kind == ir.TupleType || v.Type.Kind == ir.TokenType {
 			continue
 		}
 		if err := kernel.Check(v.Type); err != nil {

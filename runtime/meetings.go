@@ -101,7 +101,7 @@ func combiner(s *step) (kernel.Func, error) {
 	if len(b.Args) != 2 || len(b.Terminator().Operands) != 1 {
 		return nil, fmt.Errorf("the region takes %d values and returns %d, want 2 and 1", len(b.Args), len(b.Terminator().Operands))
 	}
-	for _, v := range append(s.op.Operands, b.Args[1], b.Terminator().Operands[0]) {
+	for _, v := range append(s.op.Operands[:len(s.op.Results):len(s.op.Results)], b.Args[1], b.Terminator().Operands[0]) {
 		if v.Type.Elem != b.Args[0].Type.Elem {
 			return nil, fmt.Errorf("the region combines %s, not %s", b.Args[0].Type.Elem, v.Type.Elem)
 		}
@@ -219,5 +219,55 @@ func compileBroadcast(_ *compiler, s *step) error {
 		}
 		return out
 	}
+	return nil
+}
+
+// compileCollectiveReduce gives the root of each operand what its group combines, and
+// the others zeros. The root is the group's first device, or the one of the group
+// that a last operand says.
+func compileCollectiveReduce(c *compiler, s *step) error {
+	groups, err := c.grid.groups(s.op)
+	if err != nil {
+		return err
+	}
+	coll := c.collective(s)
+	coll.groups = groups
+	coll.group, coll.place = places(groups, c.grid.size())
+	f, err := combiner(s)
+	if err != nil {
+		return err
+	}
+	if len(s.op.Results) > 1 {
+		if err := coll.covered(); err != nil {
+			return err
+		}
+	} else {
+		coll.zeros = pinned(kernel.Zeros(s.op.Result().Type))
+	}
+	n, dynamic := len(s.op.Results), s.op.Bool("has_dynamic_root")
+	zeros := make([]*buffer, n)
+	for i, v := range s.op.Results {
+		zeros[i] = pinned(kernel.Zeros(v.Type))
+	}
+	coll.own = func(d *device, s *step, parts [][]*buffer, place int) []*buffer {
+		results := make([]*buffer, n)
+		for i := range results {
+			root := 0
+			if dynamic {
+				root = int(int32(binary.LittleEndian.Uint32(parts[place][n].mem[4*i:])))
+			}
+			if results[i] = zeros[i]; root != place {
+				continue
+			}
+			acc := d.alloc(s.classes[i])
+			copy(acc.mem, parts[0][i].mem)
+			for _, part := range parts[1:] {
+				d.work.Fold(f, acc.mem, part[i].mem)
+			}
+			results[i] = acc
+		}
+		return results
+	}
+	s.exec = execMeeting
 	return nil
 }

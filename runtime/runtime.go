@@ -201,6 +201,8 @@ type options struct {
 	trace         *Trace
 	profile       *Profile
 	timeline      *Timeline
+	infeed        [][]*ir.Literal
+	probe         func(id string, value *ir.Literal)
 }
 
 type kill struct{ device, n int }

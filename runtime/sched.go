@@ -31,6 +31,8 @@ type run struct {
 	err     error
 	boxes   [][]box     // by permute and receiving device
 	rooms   [][]meeting // by collective and group
+	lanes   map[route]*lane
+	fed     int // infeeds so far
 }
 
 // A waiter is what a parked device waits for; run.mu is held.

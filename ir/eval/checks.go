@@ -24,38 +24,91 @@ func (o Options) WithChecks() Options {
 	return o
 }
 
-// A Grid runs functions of m as the processes of a grid, rows of replicas, on
-// the arguments of each process in the order of the rows, and returns the
-// results of each.
-type Grid func(m *ir.Module, rows [][]*ir.Func, args [][]*ir.Literal) ([][]*ir.Literal, error)
+// WithProbes is o, which has checks, with the values that probes elsewhere have seen,
+// by the id of the probe, one after the other.
+func (o Options) WithProbes(seen map[string][]*ir.Literal) Options {
+	probes := &probes{values: make(map[string][]*tensor)}
+	for id, ls := range seen {
+		for _, l := range ls {
+			probes.values[id] = append(probes.values[id], fromLiteral(l, o.elem(l.Type.Elem)))
+		}
+	}
+	o.foreign = maps.Clone(o.foreign)
+	o.foreign["interpreter.probe"] = probes.keep
+	o.foreign["check.expect_serialized_eq"] = probes.expect
+	return o
+}
+
+// Processes are functions of a module to be run as the processes of a grid.
+type Processes struct {
+	Module *ir.Module
+	Rows   [][]*ir.Func    // of replicas
+	Args   [][]*ir.Literal // of each process in the order of the rows; nil for a token
+	Infeed [][]*ir.Literal // what the host hands in, one after the other
+}
+
+// A Grid runs processes and returns the results of each; nil for a token.
+type Grid func(ps Processes) ([][]*ir.Literal, error)
 
 // WithGrid is o, which has checks, with grid for interpreter.run_parallel.
 func (o Options) WithGrid(grid Grid) Options {
 	o.foreign = maps.Clone(o.foreign)
 	o.foreign["interpreter.run_parallel"] = func(e *exec) ([]*tensor, error) {
-		if e.op.Attrs.Has("infeed") {
-			return nil, errors.New("there is no infeed")
-		}
 		rows, in, err := e.processes()
 		if err != nil {
 			return nil, err
 		}
-		args := make([][]*ir.Literal, len(in))
+		ps := Processes{Module: e.p.w.m, Rows: rows, Args: make([][]*ir.Literal, len(in))}
 		for d, xs := range in {
-			for _, x := range xs {
-				args[d] = append(args[d], x.literal())
-			}
+			ps.Args[d] = literals(xs)
 		}
-		results, err := grid(e.p.w.m, rows, args)
+		feed, err := e.infeed()
+		for _, xs := range feed {
+			ps.Infeed = append(ps.Infeed, literals(xs))
+		}
+		if err != nil {
+			return nil, err
+		}
+		results, err := grid(ps)
 		var out []*tensor
 		for _, ls := range results {
 			for _, l := range ls {
+				if l == nil {
+					out = append(out, new(tensor))
+					continue
+				}
 				out = append(out, fromLiteral(l, e.p.w.opts.elem(l.Type.Elem)))
 			}
 		}
 		return out, err
 	}
 	return o
+}
+
+// literals are the values xs; nil for a token.
+func literals(xs []*tensor) []*ir.Literal {
+	ls := make([]*ir.Literal, len(xs))
+	for i, x := range xs {
+		if x.elem != ir.InvalidDType {
+			ls[i] = x.literal()
+		}
+	}
+	return ls
+}
+
+// infeed are the values that the functions which interpreter.run_parallel names for
+// that return.
+func (e *exec) infeed() (values [][]*tensor, err error) {
+	feed, _ := e.op.Attrs.Get("infeed").(ir.Array)
+	for _, name := range feed {
+		s, _ := name.(ir.Sym)
+		xs, err := e.p.call(e.p.w.m.Func(string(s)), nil)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, xs)
+	}
+	return values, nil
 }
 
 // The ops of StableHLO's test dialects, which conformance programs compare
@@ -190,14 +243,8 @@ func runParallel(e *exec) ([]*tensor, error) {
 	fns := slices.Concat(rows...)
 	w := newWorld(e.p.w.m, e.p.w.opts, len(rows), len(fns))
 	defer w.close()
-	feed, _ := e.op.Attrs.Get("infeed").(ir.Array)
-	for _, name := range feed {
-		s, _ := name.(ir.Sym)
-		values, err := e.p.call(e.p.w.m.Func(string(s)), nil)
-		if err != nil {
-			return nil, err
-		}
-		w.infeed = append(w.infeed, values)
+	if w.infeed, err = e.infeed(); err != nil {
+		return nil, err
 	}
 	results, err := w.start(fns, in)
 	var out []*tensor
