@@ -217,6 +217,9 @@ func algebraProgram(b *ir.Builder) {
 	spectrum := one(ir.FFT, []*ir.Value{z}, attr("fft_type", ir.HLOEnum("fft_type", "FFT")), attr("fft_length", ir.Ints{3}))
 	bits := b.Emit(ir.RngBitGenerator, []*ir.Value{b.Const(ir.Ints64(ir.Tensor(ir.UI64, 2), 7, 9))}, ir.AttrsOf(attr("rng_algorithm", ir.HLOEnum("rng_algorithm", "THREE_FRY"))), nil,
 		[]*ir.Type{ir.Tensor(ir.UI64, 2), ir.Tensor(ir.UI32, 4)}).Results
+	for _, k := range []ir.Kind{ir.Acos, ir.Acosh, ir.Asin, ir.Asinh, ir.Atanh, ir.Cosh, ir.Sinh} {
+		spectrum = b.Unary(k, spectrum)
+	}
 	b.Return(factor, solved, b.Unary(ir.Real, spectrum), b.Unary(ir.Imag, spectrum), bits[0], bits[1], one(ir.ReplicaID, nil))
 }
 

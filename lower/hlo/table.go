@@ -70,7 +70,8 @@ func formed(opcode string, f form, fields ...field) row {
 	return row{opcode: opcode, form: f, fields: fields}
 }
 
-// table has a row for every op that may stand in a per-device program.
+// table has a row for every op that may stand in a per-device program, and for erf,
+// which may in one of XLA's.
 var table = map[ir.Kind]row{
 	ir.Abs:                 simple("abs"),
 	ir.Cbrt:                simple("cbrt", accuracy()),
@@ -120,6 +121,15 @@ var table = map[ir.Kind]row{
 	ir.Compare:              fitting(orderFits, simple("compare", word("direction", "comparison_direction", "comparison_direction", "EQ", "NE", "GE", "GT", "LE", "LT"), compareType(), compareOrder())),
 	ir.Select:               formed("select", leveled),
 	ir.Clamp:                formed("clamp", leveled),
+
+	ir.Erf:   simple("erf", accuracy()),
+	ir.Acos:  simple("acos", accuracy()),
+	ir.Acosh: simple("acosh", accuracy()),
+	ir.Asin:  simple("asin", accuracy()),
+	ir.Asinh: simple("asinh", accuracy()),
+	ir.Atanh: simple("atanh", accuracy()),
+	ir.Cosh:  simple("cosh", accuracy()),
+	ir.Sinh:  simple("sinh", accuracy()),
 
 	ir.Constant:        formed("constant", constant),
 	ir.Iota:            given(simple("iota", number("iota_dimension", "iota_dimension"))),

@@ -19,6 +19,8 @@ import (
 //   - pp.checkpoint becomes its region's ops, pp.name its operand;
 //   - pp.gather becomes a sharding constraint, which partition turns into the
 //     collective;
+//   - quantized values become the integers that are stored, and ops on them ops on
+//     numbers;
 //   - a chlo op becomes its decomposition into StableHLO ops;
 //   - in regions that compute with scalars, Shardy's identities become their
 //     operands (see [expander.scalarRegion]).
@@ -30,6 +32,9 @@ func Expand(_ *pass.Context, m *ir.Module) error {
 			continue
 		}
 		if err := rewrite.InlineCalls(m, f); err != nil {
+			return err
+		}
+		if err := dequantize(f); err != nil {
 			return err
 		}
 		e := &expander{f: f, sub: f.NewSubst()}
