@@ -14,6 +14,7 @@ const (
 	KeyUpdate   = "pp.update"   // dict: settings of the optimizer's update for this parameter alone
 	KeyLogical  = "pp.logical"  // array of strings: the axes of its dimensions as the language names them
 	KeyLayers   = "pp.layers"   // int: how many layers dimension 0 stacks
+	KeyNumbers  = "pp.numbers"  // ints: the numbers that the stacked layers have in the names of arrays, where they do not count from 0
 	KeyRows     = "pp.rows"     // two ints: of the stacked layers it holds those from the first to before the second
 	KeyGathered = "pp.gathered" // sharding: of a parameter of a layer, after the all-gather at its use
 	KeyAlias    = "pp.alias"    // int: the parameter that a result replaces in the next step, and whose buffer it is donated

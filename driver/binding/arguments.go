@@ -80,7 +80,7 @@ func (p *Port) Keys(name string) (keys []string, apart int) {
 	if err != nil || len(n.Vars) > p.InFile.Rank() { // a program that was not checked, with braces that mean nothing
 		return []string{name}, 0
 	}
-	return n.Keys(p.InFile.Shape[:len(n.Vars)]), len(n.Vars)
+	return n.Numbered("layer", p.numbers).Keys(p.InFile.Shape[:len(n.Vars)]), len(n.Vars)
 }
 
 // FileName is the name under which a file is expected to hold p.

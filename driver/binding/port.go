@@ -24,9 +24,10 @@ type Port struct {
 	Alias   int // of a result: the parameter that it replaces in the next run, or -1
 	Batches int // of an input: global is so many batches of inFile, one after the other
 
-	InFile *ir.Type // the type in files: a layer's parameter has all layers in front
-	Axes   []string // names of the axes of inFile, nil where the program does not have them
-	Rows   []int    // lo, hi: global is these rows of inFile, one after the other; nil for all
+	InFile  *ir.Type // the type in files: a layer's parameter has all layers in front
+	Axes    []string // names of the axes of inFile, nil where the program does not have them
+	numbers []int    // of the layers in names of arrays; nil where they count from 0
+	Rows    []int    // lo, hi: global is these rows of inFile, one after the other; nil for all
 
 	Global   *ir.Type     // of all devices together
 	local    *ir.Type     // of one device
@@ -74,6 +75,7 @@ func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, nam
 	if name == "" {
 		p.Name = number
 	}
+	p.numbers = attrs.Ints(ir.KeyNumbers)
 	p.File, p.Kind, p.Init, p.Max = attrs.Str(ir.KeyFile), attrs.Str(ir.KeyKind), attrs.Str(ir.KeyInit), attrs.Int(ir.KeyMax)
 	if attrs.Has(ir.KeyAlias) && named {
 		p.Alias = attrs.Int(ir.KeyAlias)

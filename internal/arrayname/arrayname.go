@@ -6,6 +6,7 @@ package arrayname
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,6 +21,27 @@ type Name struct {
 type Var struct {
 	Axis     string
 	By, Plus int
+
+	numbers []int
+}
+
+// Numbered is n with numbers in place of the indices of an axis.
+func (n Name) Numbered(axis string, numbers []int) Name {
+	n.Vars = slices.Clone(n.Vars)
+	for i := range n.Vars {
+		if n.Vars[i].Axis == axis {
+			n.Vars[i].numbers = numbers
+		}
+	}
+	return n
+}
+
+// at is the index of element i.
+func (v Var) at(i int) int {
+	if i < len(v.numbers) {
+		i = v.numbers[i]
+	}
+	return i*v.By + v.Plus
 }
 
 var braces = regexp.MustCompile(`\{([^{}]*)\}`)
@@ -45,7 +67,7 @@ func Parse(s string) (Name, error) {
 			plus, _ = strconv.Atoi(v[3])
 		}
 		n.texts = append(n.texts, s[end:m[0]])
-		n.Vars = append(n.Vars, Var{v[1], by, plus})
+		n.Vars = append(n.Vars, Var{Axis: v[1], By: by, Plus: plus})
 		end = m[1]
 	}
 	n.texts = append(n.texts, s[end:])
@@ -65,7 +87,7 @@ func (n Name) Keys(sizes []int) []string {
 		next := make([]string, 0, len(keys)*sizes[i])
 		for _, k := range keys {
 			for at := range sizes[i] {
-				next = append(next, k+strconv.Itoa(at*v.By+v.Plus)+n.texts[i+1])
+				next = append(next, k+strconv.Itoa(v.at(at))+n.texts[i+1])
 			}
 		}
 		keys = next

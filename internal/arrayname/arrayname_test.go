@@ -26,6 +26,20 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+func TestNumbered(t *testing.T) {
+	n, err := Parse("l{layer * 2}.e{experts}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"l2.e0", "l2.e1", "l10.e0", "l10.e1", "l0.e0", "l0.e1"}
+	if got := n.Numbered("layer", []int{1, 5, 0}).Keys([]int{3, 2}); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if n.Keys([]int{1, 1})[0] != "l0.e0" {
+		t.Error("the name itself has numbers now")
+	}
+}
+
 func TestErrors(t *testing.T) {
 	for name, want := range map[string]string{
 		"{layer": "a brace without its other one", "layer}": "a brace without its other one", "{}": "{} is no index", "{layer - 1}": "{layer - 1} is no index", "{1}": "{1} is no index", "{{layer}}": "a brace without its other one",

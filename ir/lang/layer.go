@@ -23,6 +23,9 @@ type layerFunc struct {
 	aux     int                    // scalars after the activation
 	rows    bool                   // takes, as its last side input, the rows' numbers, and, as its last weight, the layer's and the step's
 	known   map[string]value.Value // arguments that were given when the layer was stacked
+	group   []*stackCall           // the layers that it applies one after the other; nil for one
+	at      int                    // which of the group is being built
+	args    []*ir.Value            // of a group: the arguments for the weights
 	checked bool                   // for what depends on microbatches
 	bad     bool
 }
@@ -62,20 +65,31 @@ func (p *builder) checkLayer(d *syntax.FuncDecl) bool {
 // layerFor returns the function of layer d for batches of the given size,
 // with some of its parameters known.
 func (e *elab) layerFor(d *syntax.FuncDecl, batch int, lead []string, known map[string]value.Value) *layerFunc {
-	key := fmt.Sprint(d.Name, " ", batch, " ", lead)
+	key := fmt.Sprint(d.Name, " ", batch, " ", lead, knownText(known))
+	return e.built(key, d.Name, func(rows bool) *layerFunc { return e.p.buildLayer(d, batch, lead, known, rows) })
+}
+
+// knownText tells known arguments from others.
+func knownText(known map[string]value.Value) string {
+	text := ""
 	for _, k := range config.SortedKeys(known) {
-		key += fmt.Sprintf(" %s=%v", k, known[k])
+		text += fmt.Sprintf(" %s=%v", k, known[k])
 	}
+	return text
+}
+
+// built is the function that make makes, once for each key, as one of the module.
+func (e *elab) built(key, name string, make func(rows bool) *layerFunc) *layerFunc {
 	if l := e.model.layers[key]; l != nil {
 		return l
 	}
 	errors := e.p.Count
-	l := e.p.buildLayer(d, batch, lead, known, false)
+	l := make(false)
 	if l.rows && e.p.Count == errors { // now with the numbers that randomness is keyed by
-		l = e.p.buildLayer(d, batch, lead, known, true)
+		l = make(true)
 	}
 	l.bad = e.p.Count > errors || len(l.fn.Results) == 0
-	l.fn.Name = e.unique(d.Name)
+	l.fn.Name = e.unique(name)
 	e.model.layers[key] = l
 	e.model.module.Funcs = append(e.model.module.Funcs, l.fn)
 	return l
@@ -95,25 +109,9 @@ func (e *elab) unique(name string) string {
 // the side inputs, the weights.
 func (p *builder) buildLayer(d *syntax.FuncDecl, batch int, lead []string, known map[string]value.Value, rows bool) *layerFunc {
 	l := &layerFunc{fn: ir.NewFunc(d.Name), decl: d, rows: rows, known: known}
-	l.fn.Private = true
-	l.fn.Origin = &ir.Origin{Pos: d.Pos(), Name: d.Name, Layer: d.Name}
-	l.batch = value.Axis{Name: d.Params[0].Typ.Axes[0].Name, Size: batch}
-	e := &elab{p: p, b: ir.NewBuilder(l.fn), scope: newScope(), layer: d.Name, sizes: map[string]int{l.batch.Name: batch}, building: l}
-	e.b.Origin = l.fn.Origin
-	e.act = &config.Layout{P: p.Program, Of: "activations", Rules: p.Rules["activations"], Batch: l.batch.Name, Lead: lead}
-	if !e.layerParams(l, known) {
+	e, ok := p.startLayer(l, batch, lead)
+	if !ok {
 		return l
-	}
-	if rows {
-		v := l.fn.NewArg(l.fn.Body, ir.Tensor(ir.I32, batch), "row")
-		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str("row")})
-		v.Sharding = e.act.Sharding([]value.Axis{l.batch}, nil)
-		place := l.fn.NewArg(l.fn.Body, ir.Tensor(ir.I32, 2), "place")
-		place.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str("place")})
-		e.random = &randomState{rows: &value.Tensor{V: v, Axes: []value.Axis{l.batch}}, place: place}
-		if place.Sharding = e.act.Sharding([]value.Axis{{Size: 2}}, nil); place.Sharding != nil {
-			place.Attrs.Set(ir.KeyGathered, place.Sharding)
-		}
 	}
 	v, done := e.run(d.Body)
 	if rows {
@@ -123,9 +121,46 @@ func (p *builder) buildLayer(d *syntax.FuncDecl, batch int, lead []string, known
 		e.fail(d.Span, "return x", syntax.ErrNoReturn, "layer", d.Name)
 		return l
 	}
-	e.layerResults(l, v)
+	if out := e.layerResults(l, d, v); out != nil {
+		e.layerReturn(l, out)
+	}
 	l.rows = l.rows || e.random != nil
 	return l
+}
+
+// startLayer declares what a function of l takes before its weights.
+func (p *builder) startLayer(l *layerFunc, batch int, lead []string) (*elab, bool) {
+	d := l.decl
+	l.fn.Private = true
+	l.fn.Origin = &ir.Origin{Pos: d.Pos(), Name: d.Name, Layer: d.Name}
+	l.batch = value.Axis{Name: d.Params[0].Typ.Axes[0].Name, Size: batch}
+	e := &elab{p: p, b: ir.NewBuilder(l.fn), scope: newScope(), layer: d.Name, sizes: map[string]int{l.batch.Name: batch}, building: l}
+	e.b.Origin = l.fn.Origin
+	e.act = &config.Layout{P: p.Program, Of: "activations", Rules: p.Rules["activations"], Batch: l.batch.Name, Lead: lead}
+	if !e.layerParams(l, l.known) {
+		return e, false
+	}
+	if l.rows {
+		e.layerRows(l)
+	}
+	return e, true
+}
+
+// layerRows declares what random numbers are keyed by.
+func (e *elab) layerRows(l *layerFunc) {
+	v := l.fn.NewArg(l.fn.Body, ir.Tensor(ir.I32, l.batch.Size), "row")
+	v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str("row")})
+	v.Sharding = e.act.Sharding([]value.Axis{l.batch}, nil)
+	axes := []value.Axis{{Size: 2}}
+	if l.group != nil {
+		axes = []value.Axis{{Size: len(l.group)}, {Size: 2}}
+	}
+	place := l.fn.NewArg(l.fn.Body, ir.Tensor(ir.I32, value.ShapeOf(axes)...), "place")
+	place.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str("place")})
+	e.random = &randomState{rows: &value.Tensor{V: v, Axes: []value.Axis{l.batch}}, place: place}
+	if place.Sharding = e.act.Sharding(axes, nil); place.Sharding != nil {
+		place.Attrs.Set(ir.KeyGathered, place.Sharding)
+	}
 }
 
 // layerParams declares the activation and the side inputs.
@@ -164,45 +199,63 @@ func (l *layerFunc) weight(e *elab, w weight) {
 		e.scope.set(w.name, value.Poison{})
 		return
 	}
+	if l.group != nil {
+		e.scope.set(w.name, &value.Tensor{V: l.weightOfGroup(e, w), Axes: w.axes})
+		return
+	}
 	if k := slices.IndexFunc(l.weights, func(o weight) bool { return o.under+o.name == w.under+w.name }); k >= 0 && len(e.frames) > 0 {
 		e.fail(e.frames[len(e.frames)-1].call, `apply(…, name: "other")`, syntax.ErrPathTwice, w.under+w.name, l.weights[k].Line)
 	}
 	l.weights = append(l.weights, w)
-	v := l.fn.NewArg(l.fn.Body, ir.Tensor(w.elem, value.ShapeOf(w.axes)...), w.under+w.name)
-	v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(w.under + w.name)})
-	if s := e.p.WeightLayout(true).Sharding(w.axes, nil); s != nil {
-		v.Sharding = s
-		v.Attrs.Set(ir.KeyGathered, e.p.Gathered(s, w.axes))
-	}
-	e.scope.set(w.name, &value.Tensor{V: v, Axes: w.axes})
+	e.scope.set(w.name, &value.Tensor{V: l.weightArg(e, w), Axes: w.axes})
 }
 
-// layerResults checks what the layer returns: a value of its first argument's
-// type, then scalars.
-func (e *elab) layerResults(l *layerFunc, v value.Value) {
+// weightArg is the argument that holds w: that of each of its layers, where a group
+// has several.
+func (l *layerFunc) weightArg(e *elab, w weight) *ir.Value {
+	shape := value.ShapeOf(w.axes)
+	if w.per > 0 {
+		shape = append([]int{w.per}, shape...)
+	}
+	v := l.fn.NewArg(l.fn.Body, ir.Tensor(w.elem, shape...), w.under+w.name)
+	v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(w.under + w.name)})
+	if s := e.p.WeightLayout(true).Sharding(w.axes, nil); s != nil {
+		g := e.p.Gathered(s, w.axes)
+		if w.per > 0 {
+			s, g = s.Prepend(), g.Prepend()
+		}
+		v.Sharding = s
+		v.Attrs.Set(ir.KeyGathered, g)
+	}
+	return v
+}
+
+// layerResults checks what a layer d returns: a value of its first argument's
+// type, then scalars. It returns them, or nil where something is wrong.
+func (e *elab) layerResults(l *layerFunc, d *syntax.FuncDecl, v value.Value) []*ir.Value {
 	vs, ok := v.(value.Tuple)
 	if !ok {
 		vs = value.Tuple{v}
 	}
 	if value.IsPoison(vs...) {
-		return
+		return nil
 	}
-	ret := lastReturn(l.decl.Body)
+	ret := lastReturn(d.Body)
 	at := func(i int) syntax.Span {
 		if ret != nil && i < len(ret.Args) {
 			return ret.Args[i].Span
 		}
-		return l.decl.Span
+		return d.Span
 	}
-	x := l.decl.Params[0].Name
+	x := d.Params[0].Name
 	t, ok := vs[0].(*value.Tensor)
 	if !ok || t.Elem() != l.elem || len(t.Axes) != len(l.x) || !allIn(t.Axes, l.x) {
 		to := value.Describe(vs[0])
 		if ok {
 			to = e.sized(t, l.x)
 		}
-		e.fail(at(0), "", syntax.ErrLayerType, l.decl.Name, x, value.TypeText(l.elem, l.x), to)
-		return
+		e.fail(at(0), "", syntax.ErrLayerType, d.Name, x, value.TypeText(l.elem, l.x), to)
+		return nil
 	}
 	out := []*ir.Value{e.constrained(e.align(t, l.x)).V}
 	if s := e.act.Sharding(l.x, nil); e.p.Explicit() && s != nil { // the result has the sharding of the argument, also without rules
@@ -211,11 +264,16 @@ func (e *elab) layerResults(l *layerFunc, v value.Value) {
 	for i, r := range vs[1:] {
 		s, ok := r.(*value.Tensor)
 		if !ok || len(s.Axes) > 0 || !s.Elem().IsFloat() {
-			e.fail(at(i+1), "mean(…) makes it one", syntax.ErrLayerAux, l.decl.Name, i+2, value.Describe(r))
-			return
+			e.fail(at(i+1), "mean(…) makes it one", syntax.ErrLayerAux, d.Name, i+2, value.Describe(r))
+			return nil
 		}
 		out = append(out, s.V)
 	}
+	return out
+}
+
+// layerReturn makes out the results of l.
+func (e *elab) layerReturn(l *layerFunc, out []*ir.Value) {
 	l.aux = len(out) - 1
 	e.b.Return(out...)
 	l.fn.Results[0].Sharding = e.act.Sharding(l.x, nil)
@@ -242,10 +300,14 @@ func (e *elab) stacked(x, inner *syntax.CallExpr, which *syntax.NameRef) value.V
 		return value.Poison{}
 	}
 	e.mark(x.Span)
-	if which.Name == "pipeline" && !e.p.Opts.Sequential {
-		return e.pipeline(x, s, operands)
+	piped := which.Name == "pipeline" && !e.p.Opts.Sequential
+	if s.list != nil {
+		return e.listOf(s, operands, piped)
 	}
-	return e.stack(x, s, operands)
+	if piped {
+		return e.pipeline(s, operands)
+	}
+	return e.stack(s, operands)
 }
 
 // A stackCall is what the first pair of parentheses says.
@@ -255,9 +317,15 @@ type stackCall struct {
 	at     syntax.Span // of the number of layers
 	name   string
 	known  map[string]value.Value
+	list   *layerList // of several kinds; nil where all layers are alike
 }
 
 func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall, bool) {
+	if len(c.Args) > 0 && c.Args[0].Name != nil && c.Args[0].Name.Name == "layers" && which.Name != "apply" {
+		if _, isList := c.Args[0].Value.(*syntax.ListLit); isList {
+			return e.listArgs(c, which)
+		}
+	}
 	if len(c.Args) == 0 || c.Args[0].Name != nil {
 		e.stackForm(c.Span, which.Name)
 		return nil, false
@@ -278,8 +346,42 @@ func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall,
 	if which.Name == "apply" {
 		own = own[:1]
 	}
-	allowed := append(e.staticParams(s), own...)
+	if !e.layerArgs(s, c.Args[1:], own, which.Name) {
+		return nil, false
+	}
+	if s.layers == 0 && which.Name != "apply" {
+		e.fail(c.Span, which.Name+"("+s.decl.Name+", layers: 8)", syntax.ErrMissingArg, which.Name, "layers")
+		return nil, false
+	}
+	return s, e.staticGiven(s, c)
+}
+
+// listArgs reads pipeline(layers: [dense * 3, moe * 58]).
+func (e *elab) listArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall, bool) {
+	l, ok := e.layerList(c.Args[0].Value, which.Name)
 	for _, a := range c.Args[1:] {
+		name := "a second one"
+		if a.Name != nil {
+			name = a.Name.Name
+		}
+		e.fail(a.Span, "layers in the list take their own: dense(name: \"first\") * 3", syntax.ErrUnknownArg, which.Name, name)
+		ok = false
+	}
+	if !ok {
+		return nil, false
+	}
+	s := *l.kinds[0]
+	if s.layers, s.at = len(l.seq), c.Args[0].Span; len(l.kinds) > 1 {
+		s.list = l
+	}
+	return &s, true
+}
+
+// layerArgs reads the arguments of a layer that is stacked: those that it has to
+// know, and of name and layers those that are the call's own.
+func (e *elab) layerArgs(s *stackCall, args []syntax.Arg, own []string, which string) bool {
+	allowed := append(e.staticParams(s), own...)
+	for _, a := range args {
 		if a.Name == nil || !slices.Contains(allowed, a.Name.Name) {
 			hint := ""
 			name := "a second one"
@@ -287,8 +389,8 @@ func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall,
 				name = a.Name.Name
 				hint = syntax.Near(name, allowed)
 			}
-			e.fail(a.Span, hint, syntax.ErrUnknownArg, which.Name, name)
-			return nil, false
+			e.fail(a.Span, hint, syntax.ErrUnknownArg, which, name)
+			return false
 		}
 		v := e.eval(a.Value)
 		switch a.Name.Name {
@@ -296,29 +398,25 @@ func (e *elab) stackArgs(c *syntax.CallExpr, which *syntax.NameRef) (*stackCall,
 			n, isNum := e.toNumber(v, a.Value, "layers")
 			whole, isWhole := n.Whole()
 			if !isNum {
-				return nil, false
+				return false
 			}
 			if !isWhole || whole < 1 || whole > config.MaxLayers {
-				e.fail(a.Span, "", syntax.ErrRange, which.Name, "layers", n, 1, config.MaxLayers)
-				return nil, false
+				e.fail(a.Span, "", syntax.ErrRange, which, "layers", n, 1, config.MaxLayers)
+				return false
 			}
 			s.layers, s.at = whole, syntax.Span{Src: a.Name.Src, Line: a.Name.Line, Col: a.Name.Col, Len: a.Span.Col + a.Span.Len - a.Name.Col}
 		case "name":
 			t, isText := v.(value.Text)
 			if !isText {
-				e.fail(a.Span, "", syntax.ErrWant, which.Name+"'s name", "a text in quotes", value.Describe(v))
-				return nil, false
+				e.fail(a.Span, "", syntax.ErrWant, which+"'s name", "a text in quotes", value.Describe(v))
+				return false
 			}
 			s.name = string(t)
 		default:
 			s.known[a.Name.Name] = v
 		}
 	}
-	if s.layers == 0 && which.Name != "apply" {
-		e.fail(c.Span, which.Name+"("+s.decl.Name+", layers: 8)", syntax.ErrMissingArg, which.Name, "layers")
-		return nil, false
-	}
-	return s, e.staticGiven(s, c)
+	return true
 }
 
 // staticParams are the parameters of the layer that are given with layers.
@@ -465,107 +563,4 @@ func (e *elab) sized(t *value.Tensor, want []value.Axis) string {
 		}
 	}
 	return s
-}
-
-// stack applies a layer to the full batch, layer after layer.
-func (e *elab) stack(x *syntax.CallExpr, s *stackCall, ops []*value.Tensor) value.Value {
-	batch := ops[0].Axes[0]
-	_, want, _ := e.typ(s.decl.Params[0].Typ)
-	batch.Size = want[0].Size
-	l := e.layerFor(s.decl, batch.Size, []string{"stage"}, s.known)
-	if l.bad {
-		return value.Poison{}
-	}
-	e.p.Use.Stacks = append(e.p.Use.Stacks, s.layers)
-	e.p.Use.Seen(l.fn, l.elems())
-	values := e.operands(l, ops, l, s)
-	attrs := ir.AttrsOf(ir.NamedAttr{Name: "layer", Attr: ir.Sym(l.fn.Name)}, ir.NamedAttr{Name: "layers", Attr: ir.I64Attr(s.layers)},
-		ir.NamedAttr{Name: "sides", Attr: ir.I64Attr(l.numSides())}, ir.NamedAttr{Name: "config", Attr: e.p.StackAttr()})
-	return e.stackResults(ir.PPStack, l, ops, values, attrs)
-}
-
-func (l *layerFunc) numSides() int {
-	if l.rows {
-		return len(l.sides) + 1
-	}
-	return len(l.sides)
-}
-
-// pipeline applies a layer by the schedule of the pipeline block.
-func (e *elab) pipeline(x *syntax.CallExpr, s *stackCall, ops []*value.Tensor) value.Value {
-	_, want, _ := e.typ(s.decl.Params[0].Typ)
-	batch := want[0]
-	inside := &config.Layout{P: e.p.Program, Rules: e.p.Rules["activations"], Batch: batch.Name}
-	sched, ok := e.schedule(s.at, s.layers, batch, inside.Apply(value.NamesOf(want))[0])
-	if !ok {
-		return value.Poison{}
-	}
-	l := e.layerFor(s.decl, batch.Size/sched.Microbatches, nil, s.known)
-	if l.bad {
-		return value.Poison{}
-	}
-	e.p.checkRows(l, sched.Microbatches)
-	outside, sidesOf := "", l
-	if sched.Pipelined < s.layers {
-		whole := e.layerFor(s.decl, batch.Size, []string{"stage"}, s.known)
-		if whole.bad {
-			return value.Poison{}
-		}
-		outside, sidesOf = whole.fn.Name, whole
-		e.p.Use.Stacks = append(e.p.Use.Stacks, s.layers-sched.Pipelined)
-	}
-	e.p.Use.Schedules = append(e.p.Use.Schedules, sched)
-	e.p.Use.Seen(l.fn, l.elems())
-	values := e.operands(l, ops, sidesOf, s)
-	attrs := ir.AttrsOf(ir.NamedAttr{Name: "layer", Attr: ir.Sym(l.fn.Name)}, ir.NamedAttr{Name: "layers", Attr: ir.I64Attr(s.layers)},
-		ir.NamedAttr{Name: "sides", Attr: ir.I64Attr(l.numSides())}, ir.NamedAttr{Name: "config", Attr: sched.Attr(e.p.Program, outside)})
-	return e.stackResults(ir.PPPipeline, l, ops, values, attrs)
-}
-
-// operands are the activation, the side inputs, and the stacked weights, which
-// become parameters of main. A side input that has no batch axis is shared: it
-// gets the batch of shared, the function whose batch is the largest.
-func (e *elab) operands(l *layerFunc, ops []*value.Tensor, shared *layerFunc, s *stackCall) []*ir.Value {
-	_, want, _ := e.typ(l.decl.Params[0].Typ)
-	values := []*ir.Value{e.constrained(e.align(ops[0], want)).V}
-	for i, sd := range l.sides {
-		t := ops[i+1]
-		axes := slices.Clone(sd.axes)
-		for k := range axes {
-			if axes[k].Name == l.batch.Name {
-				axes[k].Size = shared.batch.Size
-				if d := t.Axis(l.batch.Name); d >= 0 {
-					axes[k].Size = t.Axes[d].Size
-				}
-			}
-		}
-		values = append(values, e.align(t, axes).V)
-	}
-	if l.rows {
-		values = append(values, e.b.Iota(ir.Tensor(ir.I32, want[0].Size), 0))
-	}
-	for _, w := range l.weights {
-		values = append(values, e.parameter(s.at, w, s.name+"."+w.under+w.name, s.layers))
-	}
-	if l.rows {
-		values = append(values, e.places(s.layers))
-	}
-	return values
-}
-
-func (e *elab) stackResults(kind ir.Kind, l *layerFunc, ops []*value.Tensor, values []*ir.Value, attrs ir.Attrs) value.Value {
-	types := []*ir.Type{values[0].Type}
-	for _, r := range l.fn.Results[1:] {
-		types = append(types, r.Type)
-	}
-	_, want, _ := e.typ(l.decl.Params[0].Typ)
-	rs := e.b.Emit(kind, values, attrs, nil, types).Results
-	out := value.Tuple{e.constrained(&value.Tensor{V: rs[0], Axes: want})}
-	for _, r := range rs[1:] {
-		out = append(out, &value.Tensor{V: r})
-	}
-	if len(out) == 1 {
-		return out[0]
-	}
-	return out
 }

@@ -114,6 +114,9 @@ func (p *builder) checkUnused(used map[string]*layerFunc) {
 	built := make(map[*syntax.FuncDecl]bool)
 	for _, l := range used {
 		built[l.decl] = true
+		for _, s := range l.group {
+			built[s.decl] = true
+		}
 	}
 	for _, name := range config.SortedKeys(p.Fns) {
 		d := p.Fns[name]
@@ -246,6 +249,8 @@ type weight struct {
 
 	under  string // the names of the layers that it is in, within one
 	frozen bool   // not trained
+	stack  string // in a group of layers: the name of those that have one
+	per    int    // and how many they are
 }
 
 // weights declares the names of one param statement.
@@ -344,23 +349,46 @@ func (e *elab) parameter(at syntax.Span, w weight, path string, layers int) *ir.
 		e.fail(at, `stack(…, name: "other")`, syntax.ErrPathTwice, path, prev.Line)
 	}
 	e.model.params[path] = at
+	return e.parameterRows(w, path, stackRows{layers: layers, hi: layers, count: layers})
+}
+
+// stackRows is which layers a parameter of main holds: of so many in all those from
+// lo to hi, count times per of them (per 0 is 1, without an axis). Numbers are those of
+// the layers in files, where they do not count from 0.
+type stackRows struct {
+	layers, lo, hi, count, per int
+	numbers                    []int
+}
+
+// parameterRows appends a parameter of main that holds some layers of the one
+// called path.
+func (e *elab) parameterRows(w weight, path string, r stackRows) *ir.Value {
 	shape := value.ShapeOf(w.axes)
-	if layers > 0 {
-		shape = append([]int{layers}, shape...)
-	}
-	v := e.b.Func.NewArg(e.b.Func.Body, ir.Tensor(w.elem, shape...), path)
-	if s := e.laid(e.p.WeightLayout(layers > 0), w.Span, w.name, w.axes); s != nil {
-		if v.Sharding = s; layers > 0 {
-			v.Sharding = s.Prepend()
+	s := e.laid(e.p.WeightLayout(r.layers > 0), w.Span, w.name, w.axes)
+	for _, n := range []int{r.per, r.count} {
+		if n == 0 {
+			continue
+		}
+		shape = append([]int{n}, shape...)
+		if s != nil {
+			s = s.Prepend()
 		}
 	}
+	v := e.b.Func.NewArg(e.b.Func.Body, ir.Tensor(w.elem, shape...), path)
+	v.Sharding = s
 	as := []ir.NamedAttr{{Name: ir.KeyName, Attr: ir.Str(path)}, {Name: ir.KeyKind, Attr: ir.Str("param")}, {Name: ir.KeyInit, Attr: ir.Str(w.init)},
 		{Name: ir.KeyLogical, Attr: config.StringArray(value.NamesOf(w.axes))}}
-	if layers > 0 {
-		as = append(as, ir.NamedAttr{Name: ir.KeyLayers, Attr: ir.I64Attr(layers)})
+	if r.layers > 0 {
+		as = append(as, ir.NamedAttr{Name: ir.KeyLayers, Attr: ir.I64Attr(r.layers)})
+	}
+	if r.lo > 0 || r.hi < r.layers || r.per > 0 {
+		as = append(as, ir.NamedAttr{Name: ir.KeyRows, Attr: ir.Ints{r.lo, r.hi}})
 	}
 	if w.file != "" {
 		as = append(as, ir.NamedAttr{Name: ir.KeyFile, Attr: ir.Str(w.file)})
+		if n := len(r.numbers); n > 0 && r.numbers[n-1] >= n {
+			as = append(as, ir.NamedAttr{Name: ir.KeyNumbers, Attr: ir.Ints(r.numbers)})
+		}
 	}
 	if w.frozen {
 		as = append(as, ir.NamedAttr{Name: ir.KeyFrozen, Attr: ir.Unit{}})

@@ -445,7 +445,12 @@ func (p *builder) checkAccumulated(model *modelState, d *syntax.FuncDecl) {
 // possible.
 func (p *builder) trialLayer(l *layerFunc, n int) *layerFunc {
 	list, count, warns := p.List, p.Count, p.Warns
-	trial := p.buildLayer(l.decl, n, nil, l.known, l.rows)
+	var trial *layerFunc
+	if l.group != nil {
+		trial = p.buildGroup(l.group, n, l.rows)
+	} else {
+		trial = p.buildLayer(l.decl, n, nil, l.known, l.rows)
+	}
 	failed := p.Count > count
 	p.List, p.Count, p.Warns = list, count, warns
 	if failed {

@@ -10,20 +10,33 @@ import (
 	"ppc/ir/lang/value"
 )
 
-// Schedule derives what the pipeline block does not give and checks that all fits:
+// schedule derives what the pipeline block does not give and checks that all fits:
 // n layers, at the place at, of a batch of the given size whose rows have the
 // sharding rows.
 func (e *elab) schedule(at syntax.Span, n int, batch value.Axis, rows config.DimRule) (*config.Schedule, bool) {
+	return e.scheduleOf(at, layerCount{n, 0, 1}, batch, rows)
+}
+
+// A layerCount is layers that a pipeline can hold: n, with so many others beside
+// them, in groups of period that are applied as one.
+type layerCount struct{ n, others, period int }
+
+// scheduleOf is the schedule of groups of layers: what it counts is groups.
+func (e *elab) scheduleOf(at syntax.Span, of layerCount, batch value.Axis, rows config.DimRule) (*config.Schedule, bool) {
 	p := e.p
 	if p.BadSetting {
 		return nil, false // of which something is reported
 	}
 	s := &config.Schedule{Stages: p.MeshAxisSize("stage")}
 	s.LayersPerStage, _ = p.Num("pipeline", "layers_per_stage")
+	if p.Values["pipeline"]["layers_per_stage"] == nil {
+		s.LayersPerStage = of.period
+	}
 	s.Delay, _ = p.Num("pipeline", "delay")
-	if !e.layersFit(at, n, s) {
+	if !e.layersFit(at, of, s) {
 		return nil, false
 	}
+	s.LayersPerStage, s.Pipelined = s.LayersPerStage/of.period, s.Pipelined/of.period
 	if p.Word("pipeline", "gather") == "per_repeat" && s.Repeats < 2 {
 		e.fail(p.Place("gather", at), "gather = once", syntax.ErrWindow, s.Repeats)
 		return nil, false
@@ -36,8 +49,8 @@ func (e *elab) schedule(at syntax.Span, n int, batch value.Axis, rows config.Dim
 }
 
 // layersFit settles pipelined and repeats.
-func (e *elab) layersFit(at syntax.Span, n int, s *config.Schedule) bool {
-	p, slot := e.p, s.Stages*s.LayersPerStage
+func (e *elab) layersFit(at syntax.Span, of layerCount, s *config.Schedule) bool {
+	p, slot, n := e.p, s.Stages*s.LayersPerStage, of.n
 	subset, given := p.Num("pipeline", "layers")
 	s.Pipelined = n
 	if given {
@@ -50,7 +63,7 @@ func (e *elab) layersFit(at syntax.Span, n int, s *config.Schedule) bool {
 	if given {
 		s.Repeats = repeats
 		if total, text := config.Product(slot, repeats); total != s.Pipelined {
-			e.fail(p.Place("repeats", at), e.layersCure(s.Pipelined, n, slot, total), syntax.ErrLayers,
+			e.fail(p.Place("repeats", at), e.layersCure(s.Pipelined, of, slot, total), syntax.ErrLayers,
 				ir.Counted(s.Pipelined, "layer"), ir.Counted(s.Stages, "stage"), ir.Counted(repeats, "repeat"), ir.Counted(s.LayersPerStage, "layer"), text)
 			return false
 		}
@@ -62,7 +75,7 @@ func (e *elab) layersFit(at syntax.Span, n int, s *config.Schedule) bool {
 		if subset > 0 {
 			where = p.Place("layers", at)
 		}
-		e.fail(where, e.layersCure(s.Pipelined, n, slot, 0), syntax.ErrLayersLeft,
+		e.fail(where, e.layersCure(s.Pipelined, of, slot, 0), syntax.ErrLayersLeft,
 			ir.Counted(s.Pipelined, "layer"), ir.Counted(s.Stages, "stage"), ir.Counted(s.LayersPerStage, "layer"), slot, s.Pipelined%slot)
 		return false
 	}
@@ -72,7 +85,7 @@ func (e *elab) layersFit(at syntax.Span, n int, s *config.Schedule) bool {
 // layersCure says what would fit: other repeats, numbers of layers near by,
 // leaving some outside of the pipeline. total is what the given repeats make,
 // 0 where none are given.
-func (e *elab) layersCure(pipelined, n, slot, total int) string {
+func (e *elab) layersCure(pipelined int, of layerCount, slot, total int) string {
 	repeats := func(layers int) string {
 		if total == 0 {
 			return ""
@@ -87,8 +100,8 @@ func (e *elab) layersCure(pipelined, n, slot, total int) string {
 	} else {
 		cures = append(cures, fmt.Sprintf("%s%s", config.Fits(ir.Counted(up, "layer"), up), repeats(up)))
 	}
-	if 0 < down && down < n {
-		cures = append(cures, fmt.Sprintf("layers = %d%s leaves %d outside", down, repeats(down), n-down))
+	if 0 < down && down < of.n {
+		cures = append(cures, fmt.Sprintf("layers = %d%s leaves %d outside", down, repeats(down), of.n+of.others-down))
 	}
 	return strings.Join(cures, "; or ")
 }

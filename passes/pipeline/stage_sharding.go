@@ -256,11 +256,16 @@ func (l *loop) splitWeights() {
 	}
 }
 
-// param is a new parameter that holds the rows lo to hi of the stacked w.
+// param is a new parameter that holds the rows lo to hi of the stacked w, each of
+// which may itself stand for several layers.
 func (l *loop) param(w *ir.Value, t *ir.Type, s *ir.Sharding, lo, hi int) *ir.Value {
 	v := l.f.NewValue(t, w.Name)
 	v.Sharding, v.Attrs = s, w.Attrs
-	v.Attrs.Set(ir.KeyRows, ir.Ints{lo, hi})
+	first, layers := 0, 1
+	if rows := w.Attrs.Ints(ir.KeyRows); len(rows) == 2 {
+		first, layers = rows[0], (rows[1]-rows[0])/w.Type.Shape[0]
+	}
+	v.Attrs.Set(ir.KeyRows, ir.Ints{first + lo*layers, first + hi*layers})
 	return v
 }
 
