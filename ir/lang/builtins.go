@@ -314,9 +314,11 @@ func checkpoint(e *elab, c *builtinCall) value.Value {
 	return t.With(v)
 }
 
-// stopGradient marks x: an empty checkpoint name that carries the fact.
-func stopGradient(e *elab, c *builtinCall) value.Value {
-	t := c.tensor("x")
+func stopGradient(e *elab, c *builtinCall) value.Value { return e.stopped(c.tensor("x")) }
+
+// stopped is t, through which no cotangent flows: an empty checkpoint name carries the
+// fact.
+func (e *elab) stopped(t *value.Tensor) *value.Tensor {
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "name", Attr: ir.Str("")}, ir.NamedAttr{Name: ir.KeyStopGradient, Attr: ir.Unit{}})
 	return t.With(e.b.Emit(ir.PPName, []*ir.Value{t.V}, attrs, nil, nil).Results[0])
 }

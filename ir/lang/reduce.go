@@ -114,7 +114,8 @@ func argmax(e *elab, c *builtinCall) value.Value {
 }
 
 // exponentials is exp(x - max) in the wide type, its sum over axes, and the
-// maximum: what softmax and logsumexp are made of.
+// maximum: what softmax and logsumexp are made of. Their values do not depend on
+// what is subtracted, so no cotangent flows through the maximum.
 func (e *elab) exponentials(c *builtinCall) (exps, total, top *value.Tensor, ok bool) {
 	t, over := c.tensor("x"), c.axes("over")
 	if !e.need(c, "x", t, over...) {
@@ -125,7 +126,7 @@ func (e *elab) exponentials(c *builtinCall) (exps, total, top *value.Tensor, ok 
 		return nil, nil, nil, false
 	}
 	x := e.cast(t, wide(t.Elem()))
-	top = e.reduce(x, ir.Maximum, math.Inf(-1), over)
+	top = e.stopped(e.reduce(x, ir.Maximum, math.Inf(-1), over))
 	exps = x.With(e.b.Unary(ir.Exponential, e.b.Sub(x.V, e.align(top, x.Axes).V)))
 	return exps, e.reduce(exps, ir.Add, 0, over), top, true
 }
