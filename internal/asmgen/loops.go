@@ -285,6 +285,94 @@ func (v *vectors) copyRows() {
 	RET()
 }
 
+// moveRows writes the copy of so many rows of so many bytes, 4 or more, between rows
+// that are dstRow and srcRow bytes apart. The last bytes of a row are moved by
+// a vector that ends with it, so that some are moved twice.
+func moveRows() {
+	TEXT("moveRows", NOSPLIT, "func(dst *byte, dstRow int, src *byte, srcRow int, bytes, rows int)")
+	Pragma("noescape")
+	dst, dstRow, src, srcRow, n, rows := param("dst"), param("dstRow"), param("src"), param("srcRow"), param("bytes"), param("rows")
+	next := func(loop string) {
+		ADDQ(dstRow, dst)
+		ADDQ(srcRow, src)
+		DECQ(rows)
+		JNZ(LabelRef(loop))
+		VZEROUPPER()
+		RET()
+	}
+	last := GP64() // where the last vector begins
+	CMPQ(n, Imm(64))
+	JA(LabelRef("long"))
+	for _, c := range []struct {
+		bytes    int
+		register func() reg.Register
+		move     func(...Op)
+	}{
+		{32, func() reg.Register { return YMM() }, func(ops ...Op) { VMOVUPS(ops[0], ops[1]) }},
+		{16, func() reg.Register { return XMM() }, func(ops ...Op) { VMOVUPS(ops[0], ops[1]) }},
+		{8, func() reg.Register { return GP64() }, func(ops ...Op) { MOVQ(ops[0], ops[1]) }},
+		{4, func() reg.Register { return GP32() }, func(ops ...Op) { MOVL(ops[0], ops[1]) }},
+	} {
+		loop, smaller := fmt.Sprint("loop", c.bytes), fmt.Sprint("below", c.bytes)
+		if c.bytes > 4 {
+			CMPQ(n, Imm(uint64(c.bytes)))
+			JB(LabelRef(smaller))
+		}
+		LEAQ(Mem{Base: n, Disp: -c.bytes}, last)
+		Label(loop)
+		x, y := c.register(), c.register()
+		c.move(Mem{Base: src}, x)
+		c.move(Mem{Base: src, Index: last, Scale: 1}, y)
+		c.move(x, Mem{Base: dst})
+		c.move(y, Mem{Base: dst, Index: last, Scale: 1})
+		next(loop)
+		if c.bytes > 4 {
+			Label(smaller)
+		}
+	}
+	Label("long")
+	LEAQ(Mem{Base: n, Disp: -32}, last)
+	Label("row")
+	at, x := GP64(), YMM()
+	XORQ(at, at)
+	Label("vector")
+	VMOVUPS(Mem{Base: src, Index: at, Scale: 1}, x)
+	VMOVUPS(x, Mem{Base: dst, Index: at, Scale: 1})
+	ADDQ(Imm(32), at)
+	CMPQ(at, last)
+	JB(LabelRef("vector"))
+	VMOVUPS(Mem{Base: src, Index: last, Scale: 1}, x)
+	VMOVUPS(x, Mem{Base: dst, Index: last, Scale: 1})
+	next("row")
+}
+
+// spreadRows writes the filling of so many rows of so many bytes, 32 or more and one
+// after the other, each with an element; the elements are step bytes apart.
+func spreadRows(e elem) {
+	TEXT("spreadRows"+e.name, NOSPLIT, "func(dst, src *byte, step, bytes, rows int)")
+	Pragma("noescape")
+	dst, src, step, n, rows := param("dst"), param("src"), param("step"), param("bytes"), param("rows")
+	last, at, x := GP64(), GP64(), YMM()
+	LEAQ(Mem{Base: n, Disp: -32}, last)
+	Label("row")
+	e.broadcast(Mem{Base: src}, x)
+	XORQ(at, at)
+	JMP(LabelRef("check"))
+	Label("vector")
+	VMOVUPS(x, Mem{Base: dst, Index: at, Scale: 1})
+	ADDQ(Imm(32), at)
+	Label("check")
+	CMPQ(at, last)
+	JB(LabelRef("vector"))
+	VMOVUPS(x, Mem{Base: dst, Index: last, Scale: 1})
+	ADDQ(n, dst)
+	ADDQ(step, src)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}
+
 // peak writes a loop of 12 independent fused multiplications and additions of
 // vectors, which is the most that the machine does.
 func (v *vectors) peak() {

@@ -45,6 +45,10 @@ func main() {
 	}
 	transpose32()
 	transpose64()
+	moveRows()
+	for i := range elems {
+		spreadRows(elems[i])
+	}
 	for i := range elems {
 		for _, bytes := range []int{64, 32} {
 			v := &vectors{e: &elems[i], bytes: bytes}

@@ -84,6 +84,21 @@ func (c *Copy) inner() (n0, d0, s0, n1, d1, s1 int) {
 func moveRuns(c *Copy, dst, src Mem, d, s int) {
 	n0, d0, s0, n1, d1, s1 := c.inner()
 	bytes := c.run * c.elem
+	if d1 < 0 || s1 < 0 {
+		moveBackward(c, dst, src, d, s)
+		return
+	}
+	for range n0 {
+		MoveRows(dst[d*c.elem:], d1*c.elem, src[s*c.elem:], s1*c.elem, bytes, n1)
+		d += d0
+		s += s0
+	}
+}
+
+// moveBackward is moveRuns where strides are negative.
+func moveBackward(c *Copy, dst, src Mem, d, s int) {
+	n0, d0, s0, n1, d1, s1 := c.inner()
+	bytes := c.run * c.elem
 	for range n0 {
 		dd, ss := d*c.elem, s*c.elem
 		for range n1 {
@@ -156,7 +171,7 @@ var fills = [17]func(dst, v Mem){1: fillMem[uint8], 2: fillMem[uint16], 4: fillM
 func fillMem[T any](dst, v Mem) { fill(View[T](dst), View[T](v)[0]) }
 
 // Fill sets every element of dst to the one element that v holds.
-func Fill(dst, v Mem) { fills[len(v)](dst, v) }
+func Fill(dst, v Mem) { fillOn(fastest, dst, v) }
 
 // An Exchange is the copy of one slice in an all_to_all: each member of a group
 // splits its operand along one dimension, and concatenates the slices that it

@@ -359,10 +359,7 @@ func runMember(f *Fused, w *Work, in *instr, t *tileOf) {
 func runSpread(f *Fused, w *Work, in *instr, t *tileOf) {
 	size := f.values[in.dst].size
 	dst, rows := f.mem(w, in.dst, t), f.mem(w, in.src[0], t)
-	n := f.cols * size
-	for i := 0; i < len(rows)/size; i++ {
-		Fill(dst[i*n:(i+1)*n], rows[i*size:(i+1)*size])
-	}
+	spreadRowsOn(fastest, dst, rows, size, size, f.cols, len(rows)/size)
 }
 
 func runLoad(f *Fused, w *Work, in *instr, t *tileOf) {
@@ -450,27 +447,53 @@ func (v *tileView) load(dst, src Mem, lo, n int) {
 		row /= v.Shape[d]
 	}
 	for n > 0 {
-		m := min(n, inner-col)
-		bytes, from := m*v.Size, (at+col*step)*v.Size
-		switch {
-		case step == 0:
-			Fill(dst[:bytes], src[from:from+v.Size])
-		case step == 1:
-			copy(dst[:bytes], src[from:])
-		default:
-			for i := range m {
-				copy(dst[i*v.Size:(i+1)*v.Size], src[from+i*step*v.Size:])
-			}
+		rows, m := 1, min(n, inner-col)
+		if k > 0 && m == inner {
+			rows = min(n/inner, v.Shape[k-1]-counts[k-1])
 		}
-		dst, n, col = dst[bytes:], n-m, 0
-		for d := k - 1; d >= 0; d-- {
-			counts[d]++
-			at += v.Strides[d]
-			if counts[d] < v.Shape[d] {
-				break
-			}
-			at -= counts[d] * v.Strides[d]
-			counts[d] = 0
-		}
+		v.rows(dst, src, at+col*step, m, rows)
+		dst, n, col = dst[rows*m*v.Size:], n-rows*m, 0
+		at = v.next(&counts, at, rows)
 	}
+}
+
+// rows writes the first n elements of so many rows, one after the other, from the row
+// that begins at element at of src.
+func (v *tileView) rows(dst, src Mem, at, n, rows int) {
+	k, stride := len(v.Shape)-1, 0
+	if k > 0 {
+		stride = v.Strides[k-1]
+	}
+	from := src[at*v.Size:]
+	switch step := v.Strides[k]; step {
+	case 0:
+		spreadRowsOn(fastest, dst, from, stride*v.Size, v.Size, n, rows)
+	case 1:
+		MoveRows(dst, n*v.Size, from, stride*v.Size, n*v.Size, rows)
+	default:
+		boxes[v.Size](dst, from, rows, n, stride, n, step)
+	}
+}
+
+// boxes, by bytes of an element, move rows of n elements: dstRow and srcRow elements apart,
+// and step within the source's.
+var boxes = [17]func(dst, src Mem, rows, dstRow, srcRow, n, step int){1: box[uint8], 2: box[uint16], 4: box[uint32], 8: box[uint64], 16: box[[2]uint64]}
+
+func box[T any](dst, src Mem, rows, dstRow, srcRow, n, step int) {
+	moveBox(View[T](dst), View[T](src), 0, 0, rows, dstRow, srcRow, n, 1, step)
+}
+
+// next is where the row begins that is so many rows of the last dimension but one behind
+// the row at at; counts are the indices of a row.
+func (v *tileView) next(counts *[fuse.MostDims]int, at, rows int) int {
+	for d := len(v.Shape) - 2; d >= 0; d-- {
+		counts[d] += rows
+		at += rows * v.Strides[d]
+		if counts[d] < v.Shape[d] {
+			break
+		}
+		at -= counts[d] * v.Strides[d]
+		counts[d], rows = 0, 1
+	}
+	return at
 }

@@ -95,6 +95,15 @@ func transpose32x8(dst *byte, dstRow int, src *byte, srcRow int, blocks int)
 func transpose64x4(dst *byte, dstRow int, src *byte, srcRow int, blocks int)
 
 //go:noescape
+func moveRows(dst *byte, dstRow int, src *byte, srcRow int, bytes int, rows int)
+
+//go:noescape
+func spreadRowsF32(dst *byte, src *byte, step int, bytes int, rows int)
+
+//go:noescape
+func spreadRowsF64(dst *byte, src *byte, step int, bytes int, rows int)
+
+//go:noescape
 func addF32x512(dst *byte, x *byte, y *byte, blocks int)
 
 //go:noescape

@@ -2632,6 +2632,163 @@ loop:
 	VZEROUPPER
 	RET
 
+// func moveRows(dst *byte, dstRow int, src *byte, srcRow int, bytes int, rows int)
+// Requires: AVX
+TEXT ·moveRows(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ dstRow+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ bytes+32(FP), SI
+	MOVQ rows+40(FP), DI
+	CMPQ SI, $0x40
+	JA   long
+	CMPQ SI, $0x20
+	JB   below32
+	LEAQ -32(SI), SI
+
+loop32:
+	VMOVUPS (DX), Y0
+	VMOVUPS (DX)(SI*1), Y1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, (AX)(SI*1)
+	ADDQ    CX, AX
+	ADDQ    BX, DX
+	DECQ    DI
+	JNZ     loop32
+	VZEROUPPER
+	RET
+
+below32:
+	CMPQ SI, $0x10
+	JB   below16
+	LEAQ -16(SI), SI
+
+loop16:
+	VMOVUPS (DX), X0
+	VMOVUPS (DX)(SI*1), X1
+	VMOVUPS X0, (AX)
+	VMOVUPS X1, (AX)(SI*1)
+	ADDQ    CX, AX
+	ADDQ    BX, DX
+	DECQ    DI
+	JNZ     loop16
+	VZEROUPPER
+	RET
+
+below16:
+	CMPQ SI, $0x08
+	JB   below8
+	LEAQ -8(SI), SI
+
+loop8:
+	MOVQ (DX), R8
+	MOVQ (DX)(SI*1), R9
+	MOVQ R8, (AX)
+	MOVQ R9, (AX)(SI*1)
+	ADDQ CX, AX
+	ADDQ BX, DX
+	DECQ DI
+	JNZ  loop8
+	VZEROUPPER
+	RET
+
+below8:
+	LEAQ -4(SI), SI
+
+loop4:
+	MOVL (DX), R8
+	MOVL (DX)(SI*1), R9
+	MOVL R8, (AX)
+	MOVL R9, (AX)(SI*1)
+	ADDQ CX, AX
+	ADDQ BX, DX
+	DECQ DI
+	JNZ  loop4
+	VZEROUPPER
+	RET
+
+long:
+	LEAQ -32(SI), SI
+
+row:
+	XORQ R8, R8
+
+vector:
+	VMOVUPS (DX)(R8*1), Y0
+	VMOVUPS Y0, (AX)(R8*1)
+	ADDQ    $0x20, R8
+	CMPQ    R8, SI
+	JB      vector
+	VMOVUPS (DX)(SI*1), Y0
+	VMOVUPS Y0, (AX)(SI*1)
+	ADDQ    CX, AX
+	ADDQ    BX, DX
+	DECQ    DI
+	JNZ     row
+	VZEROUPPER
+	RET
+
+// func spreadRowsF32(dst *byte, src *byte, step int, bytes int, rows int)
+// Requires: AVX
+TEXT ·spreadRowsF32(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ step+16(FP), DX
+	MOVQ bytes+24(FP), BX
+	MOVQ rows+32(FP), SI
+	LEAQ -32(BX), DI
+
+row:
+	VBROADCASTSS (CX), Y0
+	XORQ         R8, R8
+	JMP          check
+
+vector:
+	VMOVUPS Y0, (AX)(R8*1)
+	ADDQ    $0x20, R8
+
+check:
+	CMPQ    R8, DI
+	JB      vector
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    BX, AX
+	ADDQ    DX, CX
+	DECQ    SI
+	JNZ     row
+	VZEROUPPER
+	RET
+
+// func spreadRowsF64(dst *byte, src *byte, step int, bytes int, rows int)
+// Requires: AVX
+TEXT ·spreadRowsF64(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ step+16(FP), DX
+	MOVQ bytes+24(FP), BX
+	MOVQ rows+32(FP), SI
+	LEAQ -32(BX), DI
+
+row:
+	VBROADCASTSD (CX), Y0
+	XORQ         R8, R8
+	JMP          check
+
+vector:
+	VMOVUPS Y0, (AX)(R8*1)
+	ADDQ    $0x20, R8
+
+check:
+	CMPQ    R8, DI
+	JB      vector
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    BX, AX
+	ADDQ    DX, CX
+	DECQ    SI
+	JNZ     row
+	VZEROUPPER
+	RET
+
 // func addF32x512(dst *byte, x *byte, y *byte, blocks int)
 // Requires: AVX, AVX512F
 TEXT ·addF32x512(SB), NOSPLIT, $0-32

@@ -14,17 +14,21 @@ var tiers = []tier{
 		f32:      []tileFunc{tileF32x512_1, tileF32x512_2, tileF32x512_3, tileF32x512_4, tileF32x512_5, tileF32x512_6, tileF32x512_7, tileF32x512_8},
 		f64:      []tileFunc{tileF64x512_1, tileF64x512_2, tileF64x512_3, tileF64x512_4, tileF64x512_5, tileF64x512_6, tileF64x512_7, tileF64x512_8},
 		ops:      map[ir.DType]*vectorOps{ir.F32: &f32x512, ir.F64: &f64x512},
-		fromBool: fromBoolF32x512, widenBF16: widenBF16F32x512, narrowBF16: narrowBF16F32x512, copyRows: copyRowsF32x512, peak: peakF32x512, lanes: 2 * 12 * 16,
+		fromBool: fromBoolF32x512, widenBF16: widenBF16F32x512, narrowBF16: narrowBF16F32x512, copyRows: copyRowsF32x512, moveRows: moveRows, spreadRows: spreads, peak: peakF32x512, lanes: 2 * 12 * 16,
 	},
 	{
 		name: "avx2", has: cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI2, vector: 32,
 		f32:      []tileFunc{tileF32x256_1, tileF32x256_2, tileF32x256_3, tileF32x256_4, tileF32x256_5, tileF32x256_6},
 		f64:      []tileFunc{tileF64x256_1, tileF64x256_2, tileF64x256_3, tileF64x256_4, tileF64x256_5, tileF64x256_6},
 		ops:      map[ir.DType]*vectorOps{ir.F32: &f32x256, ir.F64: &f64x256},
-		fromBool: fromBoolF32x256, widenBF16: widenBF16F32x256, narrowBF16: narrowBF16F32x256, copyRows: copyRowsF32x256, peak: peakF32x256, lanes: 2 * 12 * 8,
+		fromBool: fromBoolF32x256, widenBF16: widenBF16F32x256, narrowBF16: narrowBF16F32x256, copyRows: copyRowsF32x256, moveRows: moveRows, spreadRows: spreads, peak: peakF32x256, lanes: 2 * 12 * 8,
 	},
 	portable,
 }
+
+// spreads fill rows by bytes of an element; they and moveRows are the same for all widths
+// of vectors.
+var spreads = [17]func(dst, src *byte, step, bytes, rows int){4: spreadRowsF32, 8: spreadRowsF64}
 
 var f32x512 = vectorOps{
 	unary:   map[ir.Kind]vectorUnary{ir.Negate: negateF32x512, ir.Abs: absF32x512, ir.Sqrt: sqrtF32x512, ir.Rsqrt: rsqrtF32x512, ir.Exponential: expF32x512, ir.ExponentialMinusOne: expm1F32x512, ir.Log: logF32x512, ir.Tanh: tanhF32x512, ir.Logistic: logisticF32x512, ir.Sine: sinF32x512, ir.Cosine: cosF32x512},

@@ -1,0 +1,74 @@
+package kernel
+
+import (
+	"bytes"
+	"testing"
+)
+
+// Every tier moves rows of every length and distance, one row or many, and writes no
+// byte beside them.
+func TestMoveRows(t *testing.T) {
+	src := NewMem(1 << 20)
+	for i := range src {
+		src[i] = byte(i*7 + i>>8)
+	}
+	lengths := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 100, 128, 1000, 1024, 1025, 4000}
+	for i := range tiers {
+		tr := &tiers[i]
+		if !tr.has {
+			continue
+		}
+		for _, n := range lengths {
+			for _, rows := range []int{0, 1, 2, 5, 300} {
+				for _, gap := range [][2]int{{0, 0}, {3, 8}, {64, 1}, {0, -n}} { // the last repeats a row
+					dstRow, srcRow := n+gap[0], n+gap[1]
+					if (rows+1)*max(dstRow, srcRow) > len(src) {
+						continue
+					}
+					got, want := NewMem(rows*dstRow+n+1), NewMem(rows*dstRow+n+1)
+					for r := range rows {
+						copy(want[r*dstRow+1:][:n], src[r*srcRow:])
+					}
+					moveRowsOn(tr, got[1:], dstRow, src, srcRow, n, rows)
+					if !bytes.Equal(got, want) {
+						t.Fatalf("%s: %d rows of %d bytes, %d and %d apart, differ", tr.name, rows, n, dstRow, srcRow)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Every tier fills rows with elements of every size, and writes no byte beside them.
+func TestSpreadRows(t *testing.T) {
+	src := NewMem(1 << 16)
+	for i := range src {
+		src[i] = byte(i*7 + i>>8)
+	}
+	for i := range tiers {
+		tr := &tiers[i]
+		if !tr.has {
+			continue
+		}
+		for _, size := range []int{1, 2, 4, 8, 16} {
+			for _, n := range []int{1, 2, 3, 7, 8, 9, 16, 17, 31, 64, 100, 5000} {
+				for _, step := range []int{0, size, 3 * size} {
+					const rows = 9
+					got, want := NewMem((rows+1)*n*size), NewMem((rows+1)*n*size)
+					for r := range rows {
+						for j := range n {
+							copy(want[(r*n+j)*size:][:size], src[r*step:])
+						}
+					}
+					spreadRowsOn(tr, got[:rows*n*size], src, step, size, n, rows)
+					if !bytes.Equal(got, want) {
+						t.Fatalf("%s: %d elements of %d bytes, %d apart, differ", tr.name, n, size, step)
+					}
+					if fillOn(tr, got[:n*size], src[:size]); !bytes.Equal(got[:n*size], bytes.Repeat(src[:size], n)) || !bytes.Equal(got[n*size:], want[n*size:]) {
+						t.Fatalf("%s: filling %d elements of %d bytes differs", tr.name, n, size)
+					}
+				}
+			}
+		}
+	}
+}
