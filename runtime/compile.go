@@ -9,6 +9,7 @@ import (
 	"ppc/internal/spell"
 	"ppc/ir"
 	"ppc/lower/fuse"
+	"ppc/lower/schedule"
 	"ppc/runtime/kernel"
 )
 
@@ -155,7 +156,7 @@ func (c *compiler) block(b *ir.Block, ownArgs bool) *block {
 // plan is what b computes, in order.
 func (c *compiler) plan(b *ir.Block) []fuse.Node {
 	if !c.exe.unfused {
-		return fuse.Plan(b)
+		return fuse.Plan(schedule.Order(b))
 	}
 	nodes := make([]fuse.Node, len(b.Ops))
 	for i, op := range b.Ops {

@@ -74,8 +74,8 @@ func compileAllGather(_ *compiler, s *step) error {
 		for i, sp := range splits {
 			results[i] = d.alloc(s.classes[i])
 			for p, part := range parts {
-				for o := range sp.outer {
-					copy(results[i].mem[(o*n+p)*sp.inner:], part[i].mem[o*sp.inner:(o+1)*sp.inner])
+				if sp.inner > 0 && sp.outer > 0 {
+					kernel.MoveRows(results[i].mem[p*sp.inner:], n*sp.inner, part[i].mem, sp.inner, sp.inner, sp.outer)
 				}
 			}
 		}
@@ -157,13 +157,8 @@ func compileReduceScatter(_ *compiler, s *step) error {
 	sp := newSplit(out, dim)
 	s.coll.own = func(d *device, s *step, parts [][]*buffer, place int) []*buffer {
 		acc := d.alloc(s.classes[0])
-		for o := range sp.outer {
-			to := acc.mem[o*sp.inner : (o+1)*sp.inner]
-			from := (o*n + place) * sp.inner
-			copy(to, parts[0][0].mem[from:])
-			for _, part := range parts[1:] {
-				d.work.Fold(f, to, part[0].mem[from:from+sp.inner])
-			}
+		for p, part := range parts {
+			d.work.FoldRows(f, acc.mem, part[0].mem, place*sp.inner, n*sp.inner, sp.inner, p == 0)
 		}
 		return []*buffer{acc}
 	}

@@ -74,7 +74,7 @@ func Load(m *ir.Module, opts ...LoadOption) (*Executable, error) {
 // A LoadOption changes how a program is compiled, not what it computes.
 type LoadOption func(*Executable)
 
-// Unfused computes every op by itself.
+// Unfused computes every op by itself, in the order of the program.
 func Unfused() LoadOption { return func(exe *Executable) { exe.unfused = true } }
 
 // signatureError is err, about a parameter or result of f, with its place.

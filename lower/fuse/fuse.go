@@ -65,11 +65,12 @@ const (
 	longest  = 16384
 )
 
-// Plan groups the ops of b. The groups stand where their last op does; ops that
-// nothing but groups reads through views are left out.
-func Plan(b *ir.Block) []Node {
-	p := newPlanner(b)
-	for i, op := range b.Ops {
+// Plan groups ops, those of a block in the order in which they are computed. The groups
+// stand where their last op does; ops that nothing but groups reads through views are
+// left out.
+func Plan(ops []*ir.Op) []Node {
+	p := newPlanner(ops)
+	for i, op := range ops {
 		p.visit(i, op)
 	}
 	return p.nodes()
@@ -96,16 +97,16 @@ func (g *open) root() *open {
 
 // A planner is a block at work.
 type planner struct {
-	b     *ir.Block
+	ops   []*ir.Op
 	users map[*ir.Value][]*ir.Op
 	views map[*ir.Value]*View // of values that are read through, by groups alone
 	group map[*ir.Op]*open
 	place map[*ir.Op]int
 }
 
-func newPlanner(b *ir.Block) *planner {
-	p := &planner{b: b, users: make(map[*ir.Value][]*ir.Op), views: make(map[*ir.Value]*View), group: make(map[*ir.Op]*open), place: make(map[*ir.Op]int)}
-	for i, op := range b.Ops {
+func newPlanner(ops []*ir.Op) *planner {
+	p := &planner{ops: ops, users: make(map[*ir.Value][]*ir.Op), views: make(map[*ir.Value]*View), group: make(map[*ir.Op]*open), place: make(map[*ir.Op]int)}
+	for i, op := range ops {
 		p.place[op] = i
 		for _, v := range reads(op) {
 			p.users[v] = append(p.users[v], op)
@@ -127,7 +128,7 @@ func reads(op *ir.Op) []*ir.Value {
 // everything that reads them is fused, or read through as well.
 func (p *planner) findViews() {
 	composed := make(map[*ir.Value]*View)
-	for _, op := range p.b.Ops {
+	for _, op := range p.ops {
 		if !moves(op) {
 			continue
 		}
@@ -141,7 +142,7 @@ func (p *planner) findViews() {
 			composed[op.Result()] = v
 		}
 	}
-	for _, op := range slices.Backward(p.b.Ops) {
+	for _, op := range slices.Backward(p.ops) {
 		if !moves(op) || composed[op.Result()] == nil {
 			continue
 		}
@@ -155,7 +156,7 @@ func (p *planner) findViews() {
 		}
 	}
 	// What is read through reads through what is before it only where that is too.
-	for _, op := range p.b.Ops {
+	for _, op := range p.ops {
 		if len(op.Results) != 1 || p.views[op.Result()] == nil {
 			continue
 		}

@@ -16,6 +16,6 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fuse.Text(fuse.Plan(m.Main().Body), func(v *ir.Value) string { return "%" + v.Name })
+		return fuse.Text(fuse.Plan(m.Main().Body.Ops), func(v *ir.Value) string { return "%" + v.Name })
 	}})
 }

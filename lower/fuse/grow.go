@@ -202,7 +202,7 @@ func reduced(op *ir.Op) (level Level, cols int) {
 func (p *planner) nodes() []Node {
 	ends := make(map[int][]*open)
 	var plan []Node
-	for i, op := range p.b.Ops {
+	for i, op := range p.ops {
 		if g := p.group[op]; g != nil {
 			if g = g.root(); g.last == i && !slices.Contains(ends[i], g) {
 				ends[i] = append(ends[i], g)

@@ -203,6 +203,36 @@ func (w *Work) Fold(f Func, acc, x Mem) {
 	f(w, w.pair[:1], w.pair[:])
 }
 
+// foldChunk is how many bytes of short rows are brought together to be folded at once.
+const foldChunk = 1 << 14
+
+// FoldRows is acc = f(acc, x), where x is rows of n bytes each, the first at byte at of
+// src and the others stride bytes apart; it is acc = x if first.
+func (w *Work) FoldRows(f Func, acc, src Mem, at, stride, n int, first bool) {
+	if n == 0 {
+		return
+	}
+	rows := len(acc) / n
+	switch {
+	case first && rows > 0:
+		MoveRows(acc, n, src[at:], stride, n, rows)
+	case n >= foldChunk/4:
+		for r := range rows {
+			w.Fold(f, acc[r*n:(r+1)*n], src[at+r*stride:][:n])
+		}
+	default:
+		depth := w.depth
+		chunk := w.temp(foldChunk)
+		most := foldChunk / n
+		for r := 0; r < rows; r += most {
+			m := min(most, rows-r)
+			MoveRows(chunk, n, src[at+r*stride:], stride, n, m)
+			w.Fold(f, acc[r*n:(r+m)*n], chunk[:m*n])
+		}
+		w.depth = depth
+	}
+}
+
 // walk folds x, the part of the operand under dimension d, into acc, the part
 // of the result under it.
 func (f *folding) walk(w *Work, d int, fold, rows Func, size int, acc, x Mem) {
