@@ -41,7 +41,7 @@ func boundInputs(m *ir.Module) {
 	}
 }
 
-// movesIntegers reports whether op hands on the integers of its only operand.
+// movesIntegers reports whether the result of op has the integers of its only operand.
 func movesIntegers(op *ir.Op) bool {
 	moves := []ir.Kind{ir.Reshape, ir.BroadcastInDim, ir.Transpose, ir.Convert, ir.ShardingConstraint, ir.PPName}
 	return slices.Contains(moves, op.Kind) && op.Operands[0].Type.IsTensor() && op.Operands[0].Type.Elem.IsInt()

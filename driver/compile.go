@@ -36,12 +36,12 @@ type program struct {
 	lang     *lang.Program          // of a .pp program
 	warnings diag.List              // what its language warns of, in source order
 	warn     func(*diag.Diagnostic) // who hears of warnings; may be nil
-	hear     func(w *pass.Error)    // what passes warn of; nil hands it to warn
+	hear     func(w *pass.Error)    // what passes warn of; nil: warn gets it
 
 	each []func(n int, p *pass.Pass, m *ir.Module) error // hear of every pass that has run
 }
 
-// sayWarnings hands on what the language warns of.
+// sayWarnings reports the warnings of the language.
 func (p *program) sayWarnings() {
 	if p.warn == nil {
 		return

@@ -93,7 +93,7 @@ func (r *runner) firstShards(run int) [][]*ir.Literal {
 	return args
 }
 
-// report hands the scalars of a step on. A loss that is no number ends the run.
+// report passes the scalars of a step to the listener. A loss that is no number ends the run.
 func (r *runner) report(ctx context.Context, s *Step) error {
 	scalars := r.machine.Scalars()
 	for _, v := range scalars {

@@ -97,7 +97,7 @@ func (t *status) draw() {
 	}
 }
 
-// show writes the line over the one that stands there. mu is held.
+// show writes the line over the one before. mu is held.
 func (t *status) show() {
 	line := t.line(time.Now())
 	if line == "" {

@@ -204,7 +204,7 @@ func (p *page) anchor(at ir.Pos) string {
 	return fmt.Sprintf("s%d-%d", i, at.Line)
 }
 
-// program is the whole text of a program; what stands in braces folds.
+// program is the text of a program, in which regions fold.
 func (p *page) program(lines []line) {
 	p.box("code", "program", len(lines))
 	for i := 0; i < len(lines); {

@@ -16,7 +16,7 @@ const (
 	maxNodes = 1 << 17 // values of a file, those that aliases repeat included
 )
 
-// A place is where a value stands.
+// A place is the line and column of a value.
 type place struct {
 	file      string
 	rank      int // of the file among those that are read

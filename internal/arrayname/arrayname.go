@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A Name is a name with what stands in braces in it.
+// A Name is a name with variables in braces.
 type Name struct {
 	texts []string // around the variables, one more than there are
 	Vars  []Var

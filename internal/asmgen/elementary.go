@@ -51,7 +51,7 @@ func limited(m machine, x val, lo, hi float64) val {
 	return m.pick(m.lt(x, m.num(lo)), m.num(lo), x)
 }
 
-// reduced is n and r of x = n*ln2 + r, with n whole and |r| no more than ln2/2.
+// reduced is n and r of x = n*ln2 + r, with n an integer and |r| no more than ln2/2.
 func reduced(m machine, x val) (n, r val) {
 	magic := m.num(m.elem().magic())
 	n = m.sub(m.fma(x, m.num(1/math.Ln2), magic), magic)

@@ -31,7 +31,7 @@ func counted(blocks reg.GPVirtual, bytes int, body func(at reg.GPVirtual)) {
 
 func index(base, at reg.GPVirtual, scale uint8) Mem { return Mem{Base: base, Index: at, Scale: scale} }
 
-// loop writes the kernel of f: so many whole vectors, one or more.
+// loop writes the kernel of f: so many full vectors, one or more.
 func (v *vectors) loop(f function) {
 	signature, names := "func(dst, x *byte, blocks int)", []string{"x"}
 	if f.args == 2 {
@@ -267,7 +267,7 @@ func (v *vectors) upper(width int, low, to reg.VecVirtual) {
 }
 
 // copyRows writes the copy of so many rows of two vectors, from rows that are
-// stride bytes apart to rows that lie together.
+// stride bytes apart to contiguous rows.
 func (v *vectors) copyRows() {
 	v.begin("copyRows", "func(dst, src *byte, stride, rows int)")
 	dst, src, stride, rows := param("dst"), param("src"), param("stride"), param("rows")

@@ -36,12 +36,12 @@ type machine interface {
 	shl(x val, n int) val
 	shr(x val, n int) val // logical
 
-	// scale is x * 2^n for a whole n and |x| between 1/4 and 4, rounded once where
+	// scale is x * 2^n for an integer n and |x| between 1/4 and 4, rounded once where
 	// the result is subnormal. |n| is below 250 for f32, 2000 for f64.
 	scale(x, n val) val
 }
 
-// power2 is 2^n for a whole n that is small enough for a normal result.
+// power2 is 2^n for an integer n that is small enough for a normal result.
 func power2(m machine, n val) val {
 	e := m.elem()
 	return m.shl(m.iadd(m.add(n, m.num(e.magic())), m.bits(uint64(e.bias()))), e.mantissa())
@@ -54,7 +54,7 @@ func halves(m machine, x, n val) val {
 }
 
 // magic is a number whose units are 1, so that what is added to it is rounded to
-// a whole number that stands in the low bits.
+// an integer in the low bits.
 func (e *elem) magic() float64 {
 	if e.size == 4 {
 		return 0x1.8p23

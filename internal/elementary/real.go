@@ -16,7 +16,7 @@ func LogReal(x float64) float64 {
 	return math.Log(x)
 }
 
-// PowReal is math.Pow, which for a power that is not whole takes the exponential
+// PowReal is math.Pow, which for a power that is not an integer takes the exponential
 // of a large logarithm, and of a wrong one for a subnormal x. Here the exponent
 // of x and its fraction are raised apart.
 func PowReal(x, y float64) float64 {

@@ -21,7 +21,7 @@ type Config struct {
 
 	Rotate      string // how the stage dimension is moved
 	SkipBubbles bool
-	Compat      string // whose deviations are wanted: maxtext_prefetch
+	Compat      string // whose deviations are reproduced: maxtext_prefetch
 
 	Remat           string // the policy of rematerialisation
 	Checkpoint      string // what a region is: iteration, layer, repeat or none
@@ -30,7 +30,7 @@ type Config struct {
 	Unroll   int    // how many iterations the body of the loop Unrolled holds
 	Unrolled string // a loop as pp.loop has it
 
-	inline map[string]bool // loops as pp.loop has them, of which every iteration stands alone
+	inline map[string]bool // loops as pp.loop has them, of which every iteration is inlined separately
 	dict   ir.Dict         // as it is printed
 }
 

@@ -285,7 +285,7 @@ var (
 )
 
 // fileName puts the known arguments of the layer in their places in the name of an
-// array: a text for its braces, a number in what stands in braces.
+// array: a text for its braces, a number for the name in braces.
 func (e *elab) fileName(name string) string {
 	return inBraces.ReplaceAllStringFunc(name, func(part string) string {
 		if t, ok := e.scope.vars[part[1:len(part)-1]].(value.Text); ok {
@@ -300,7 +300,7 @@ func (e *elab) fileName(name string) string {
 	})
 }
 
-// checkFile checks what stands in braces in the name of an array: indices of the
+// checkFile checks the names in braces in the name of an array: indices of the
 // first axes of what a file holds of the parameter, in their order. That of a
 // layer's parameter has the layers in front.
 func (e *elab) checkFile(file *syntax.TextLit, text string, axes []value.Axis) {

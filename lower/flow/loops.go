@@ -45,7 +45,7 @@ func (c Count) Plus(d Count) Count {
 	return c + d
 }
 
-// Invariant reports whether every iteration hands carry i on as it got it.
+// Invariant reports whether every iteration returns carry i unchanged.
 func Invariant(op *ir.Op, i int) bool {
 	body := op.Regions[1]
 	return body.Terminator().Operands[i] == body.Args[i]

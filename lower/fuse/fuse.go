@@ -134,11 +134,11 @@ func (p *planner) findViews() {
 		}
 		from := composed[op.Operands[0]]
 		if from == nil {
-			from = whole(op.Operands[0])
+			from = full(op.Operands[0])
 		}
 		if v := from.through(op); v != nil {
 			composed[op.Result()] = v
-		} else if v := whole(op.Operands[0]).through(op); v != nil {
+		} else if v := full(op.Operands[0]).through(op); v != nil {
 			composed[op.Result()] = v
 		}
 	}
@@ -162,7 +162,7 @@ func (p *planner) findViews() {
 		}
 		from := p.views[op.Operands[0]]
 		if from == nil {
-			from = whole(op.Operands[0])
+			from = full(op.Operands[0])
 		}
 		p.views[op.Result()] = from.through(op)
 		if p.views[op.Result()] == nil || op.Kind != ir.Reshape && !p.views[op.Result()].read() {

@@ -11,7 +11,7 @@ func (p *planner) view(v *ir.Value) *View {
 	if w := p.views[v]; w != nil {
 		return w
 	}
-	return whole(v)
+	return full(v)
 }
 
 // visit gives op a place: in the groups that it reads, which become one, in a

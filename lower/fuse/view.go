@@ -24,13 +24,13 @@ func (v *View) Elements() int {
 	return n
 }
 
-// whole is v itself.
-func whole(v *ir.Value) *View {
+// full is the view of all of v.
+func full(v *ir.Value) *View {
 	return &View{Value: v, Shape: v.Type.Shape, Strides: ir.Strides(v.Type.Shape)}
 }
 
-// Merged is v with the fewest dimensions: none of size 1, and those that lie
-// together as one.
+// Merged is v with the fewest dimensions: none of size 1, and
+// contiguous ones as one.
 func (v *View) Merged() *View {
 	m := &View{Value: v.Value, Offset: v.Offset}
 	for i, n := range v.Shape {
@@ -69,7 +69,7 @@ func (v *View) rowsOf(cols int) bool {
 }
 
 // MostDims is how many dimensions a view has that is read through, where those
-// that lie together count once.
+// that are contiguous count once.
 const MostDims = 6
 
 // read reports whether the view is read in runs: its last dimension has elements
@@ -121,7 +121,7 @@ func (v *View) through(op *ir.Op) *View {
 }
 
 // reshaped are the strides of v in another shape of as many elements: each of the
-// new dimensions is a part of one that lies together; nil where one is not.
+// new dimensions is part of a contiguous one; nil where one is not.
 func reshaped(v *View, shape []int) []int {
 	m := v.Merged()
 	st := make([]int, len(shape))

@@ -133,7 +133,7 @@ func (c *computation) allToAll(op *ir.Op, row *row) {
 }
 
 // while appends a loop. Its tuple holds the loop's values, then what the
-// regions capture, which the body hands on as it is.
+// regions capture, which the body returns unchanged.
 func (c *computation) while(op *ir.Op, row *row) {
 	captured := captures(op.Regions...)
 	names := []string{"cond", "body"}
@@ -141,7 +141,7 @@ func (c *computation) while(op *ir.Op, row *row) {
 		used := used(region)
 		if i == 1 {
 			for _, v := range captured {
-				used[v] = true // handed on
+				used[v] = true // returned unchanged
 			}
 		}
 		in := c.computation(c.uses)

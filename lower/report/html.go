@@ -116,7 +116,7 @@ func (p *page) head(t *table) {
 	p.b.WriteString("</tr></thead>\n")
 }
 
-// cell is c, with the number that it stands for where that is not what it says.
+// cell is c, with its number where the text is another.
 func (p *page) cell(c cell, first bool) {
 	text := html.EscapeString(c.text)
 	if c.exact != "" && c.exact != c.text {

@@ -20,7 +20,7 @@ type Memory struct {
 	Owners   []Owner   `json:"owners"`   // of the peak, the largest first
 	Holdings []Holding `json:"holdings"` // the largest buffers at the peak
 	Rest     int       `json:"rest"`     // bytes of the peak in other buffers
-	Moments  int       `json:"moments"`  // how many ops of the program the profile stands for
+	Moments  int       `json:"moments"`  // how many ops of the program the profile samples
 	Profile  []Moment  `json:"profile"`  // in program order, each body of a loop once
 }
 
@@ -78,7 +78,7 @@ func memoryOf(s *stats.Stats) Memory {
 }
 
 // profileOf is the profile in at most mostMoments points: of the moments that
-// one point stands for, the one with the most memory.
+// one point represents, the one with the most memory.
 func profileOf(p *stats.Profile, classes []stats.Class) []Moment {
 	out := []Moment{}
 	n := len(p.Moments)

@@ -25,7 +25,7 @@ type table struct {
 	folded  bool // a page shows it when asked to
 }
 
-// A cell is text for people, and the number that it stands for as JSON has it;
+// A cell is text for people, and its number as JSON has it;
 // "" where the text is no number.
 type cell struct{ text, exact string }
 

@@ -35,7 +35,7 @@ func ClassNamed(name string) (Class, bool) {
 
 // Memory is the bytes that one device holds at the moment when it holds most.
 //
-// It follows from liveness on the program as it stands. Every value has a
+// It follows from liveness in the order of the program. Every value has a
 // buffer from the op that makes it to the last that reads it, but for these:
 //
 //   - a constant belongs to the program and takes none;

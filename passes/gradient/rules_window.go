@@ -154,7 +154,7 @@ func (w *windowGrad) scattered(won *ir.Value) *ir.Value {
 // windowSum is the transpose of the sum over windows that op takes of a value
 // of type in.
 //
-// Element i of a dimension stands at low + i*base of the padded input, and element
+// Element i of a dimension is at low + i*base of the padded input, and element
 // w of window k at k*stride + w*dilation. So element i gets the cotangents of the
 // windows k with low + i*base - w*dilation = k*stride: a window over the cotangents
 // with base dilation stride, that moves by base. It begins (window-1)*dilation

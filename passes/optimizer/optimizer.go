@@ -33,7 +33,7 @@ import (
 // [step.accumulate].
 //
 // The arithmetic is optax's, in the type of the parameter, or f32 where that is
-// smaller: state keeps what a bf16 would round away. Numbers of the whole step,
+// smaller: state keeps what a bf16 would round away. Numbers of the step,
 // norms and the learning rate, have the widest of these types. Sums over all
 // parameters are taken in the order of main, so the bits do not depend on anything
 // but the program.

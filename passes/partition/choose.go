@@ -11,7 +11,7 @@ import (
 
 // Choose decides with which layouts every op is computed, and writes that into
 // the program: the sharding of each value is the layout that its op computes
-// it with, an sdy.reshard stands where an op needs another, and what is a sum
+// it with, with an sdy.reshard where an op needs another, and what is a sum
 // over sharded axes is unreduced until a reshard reduces it. After it every op
 // can be computed shard by shard, but for the halos of its windows.
 //

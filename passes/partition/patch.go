@@ -9,7 +9,7 @@ import (
 
 // A pieceGroup is pieces that one shard of elements serves: they have the same
 // source and distance, or the same scalar. Of a rotation, where one piece's
-// distance is the other's less the whole length, the permute wraps around.
+// distance is the other's less the length of the dimension, the permute wraps around.
 type pieceGroup struct {
 	pieces []piece
 	src    *ir.Value

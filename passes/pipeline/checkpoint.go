@@ -127,7 +127,7 @@ func boundaryOf(loop *ir.Op) boundary {
 	return boundary{c.Checkpoint, c.CheckpointsLoop}
 }
 
-// within reports whether the body of loop, which stands in the loop outer if
+// within reports whether the body of loop, which is in the loop outer if
 // any, becomes one region.
 func (b boundary) within(loop, outer *ir.Op) bool {
 	switch loop.Attrs.Str(ir.KeyLoop) {

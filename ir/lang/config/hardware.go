@@ -41,7 +41,7 @@ func (p *Program) Memory() (float64, *syntax.Setting) {
 // a device has, which is known when they have been lowered.
 const DeviceMemory = "device-memory"
 
-// SettingAt is where a setting of the pipeline block stands, or, if kept is not
+// SettingAt is the place of a setting of the pipeline block, or, if kept is not
 // "", where a setting gives that checkpoint name.
 func (p *Program) SettingAt(key, kept string) syntax.Span {
 	if kept == "" {

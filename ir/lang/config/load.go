@@ -66,7 +66,7 @@ type Program struct {
 	// badSetting says that a setting or a size of the mesh is not what it may be: what
 	// follows from it alone is not reported.
 	BadSetting bool
-	Rests      bool // what is built now stands outside of the program
+	Rests      bool // what is built now is not part of the program
 }
 
 // A Language is what reading declarations asks of the meaning of expressions.

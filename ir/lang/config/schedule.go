@@ -16,7 +16,7 @@ type Schedule struct {
 	Pipelined                                            int // layers inside: stages x repeats x layersPerStage
 }
 
-// Place is where a setting of the pipeline block stands, or at.
+// Place is the place of a setting of the pipeline block, or at.
 func (p *Program) Place(key string, at syntax.Span) syntax.Span {
 	if s := p.Values["pipeline"][key]; s != nil {
 		return s.Span

@@ -85,7 +85,7 @@ type Arg struct {
 	Value Expr
 	To    Expr // nil without an arrow
 
-	// For the converter: what stands before the colon, and whether a comma
+	// For the converter: what is before the colon, and whether a comma
 	// follows.
 	key   Expr
 	comma bool

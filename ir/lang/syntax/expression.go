@@ -93,7 +93,7 @@ func (p *exprParser) accept(text string) bool {
 	return true
 }
 
-// want is the error that something else stands here.
+// want is the error that something else is here.
 func (p *exprParser) want(what string) error {
 	return &participle.UnexpectedTokenError{Unexpected: *p.lex.Peek(), Expect: what}
 }

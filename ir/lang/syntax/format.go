@@ -150,12 +150,12 @@ var binaryTokens = []string{"+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">",
 
 func isBinary(t token) bool { return t.Kind == "Punct" && slices.Contains(binaryTokens, t.Text) }
 
-// startsOperand reports whether an operand stands after t, so that - is a sign.
+// startsOperand reports whether an operand follows t, so that - is a sign.
 func startsOperand(t token) bool {
 	return t.Kind == "" || isBinary(t) || slices.Contains([]string{"(", "[", "{", ",", ":", "!", "return", "if"}, t.Text)
 }
 
-// space reports whether a blank stands between the last token and t.
+// space reports whether there is a blank between the last token and t.
 func (f *formatter) space(t token) bool {
 	last := f.last
 	switch {

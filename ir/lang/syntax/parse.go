@@ -528,7 +528,7 @@ func (c *converter) cond(n *ifNode) *IfStmt {
 	return out
 }
 
-// Arg finishes one argument: its name is what stands before the colon.
+// Arg finishes one argument: its name is what is before the colon.
 func (c *converter) arg(a *Arg) {
 	if a.key != nil {
 		c.place(a.key)

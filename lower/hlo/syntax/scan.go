@@ -224,7 +224,7 @@ func (s *Scanner) Value() string { return s.skip(separator) }
 type ending int
 
 const (
-	separator    ending = iota // what stands between attributes
+	separator    ending = iota // the text between attributes
 	firstBracket               // the first bracket that closes, with it
 )
 
