@@ -206,30 +206,51 @@ func (p *page) anchor(at ir.Pos) string {
 
 // program is the text of a program, in which regions fold.
 func (p *page) program(lines []line) {
-	p.box("code", "program", len(lines))
+	p.box("code", "program", unfolded(lines))
 	for i := 0; i < len(lines); {
 		i = p.folded(lines, i)
 	}
 	p.printf("</div>\n")
 }
 
-// folded writes the line at i, and what it opens, and returns which line is next.
-// What main has is open, regions in it are closed.
-func (p *page) folded(lines []line, i int) int {
+// opens is where what the line at i opens ends, and whether it is folded at first:
+// what main has is open, regions in it are not.
+func opens(lines []line, i int) (end int, closed bool) {
 	depth := indent(lines[i].text)
-	end := i + 1
+	end = i + 1
 	if strings.HasSuffix(lines[i].text, "{") {
 		for end < len(lines) && indent(lines[end].text) > depth {
 			end++
 		}
 	}
-	if end-i < 4 {
+	return end, depth >= 4 && end-i >= shortest
+}
+
+const shortest = 4 // lines that fold
+
+// unfolded is how many lines are in sight at first.
+func unfolded(lines []line) int {
+	n := 0
+	for i := 0; i < len(lines); n++ {
+		if end, closed := opens(lines, i); closed {
+			i = end
+		} else {
+			i++
+		}
+	}
+	return n
+}
+
+// folded writes the line at i, and what it opens, and returns which line is next.
+func (p *page) folded(lines []line, i int) int {
+	end, closed := opens(lines, i)
+	if end-i < shortest {
 		p.line("p", lines[i])
 		return i + 1
 	}
-	open := ""
-	if depth < 4 {
-		open = " open=\"open\""
+	open := " open=\"open\""
+	if closed {
+		open = ""
 	}
 	p.printf("<details%s><summary>%s", open, text(lines[i].text))
 	p.origin(lines[i])
@@ -265,7 +286,7 @@ func (p *page) sources(last []line, read func(string) ([]byte, error)) {
 			continue
 		}
 		p.printf("<p>At the right, how many ops of the program at the end come from each line.</p>\n")
-		p.box("code", "source", bytes.Count(source, []byte("\n")))
+		p.box("code all", "source", bytes.Count(source, []byte("\n")))
 		n := 0
 		for row := range strings.Lines(string(source)) {
 			n++

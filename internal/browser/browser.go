@@ -38,6 +38,7 @@ type Browser struct {
 	out  *bufio.Reader
 	last int // number of the last call
 	page *Page
+	lost bool // it does not answer any more
 }
 
 // Start starts a browser; where there is none, the test is skipped.
@@ -65,17 +66,18 @@ func Start(t testing.TB) *Browser {
 	}
 	toRead.Close()
 	toWrite.Close()
+	b := &Browser{t: t, in: in, out: bufio.NewReaderSize(out, 1<<20)}
 	t.Cleanup(func() {
 		in.Close() // which ends the process
 		kill := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
 		cmd.Wait()
 		kill.Stop()
 		out.Close()
-		if t.Failed() {
+		if b.lost {
 			t.Logf("%s", log)
 		}
 	})
-	return &Browser{t: t, in: in, out: bufio.NewReaderSize(out, 1<<20)}
+	return b
 }
 
 // A message is what the browser says: the result of a call, or an event.
@@ -135,6 +137,7 @@ func (b *Browser) until(wanted func(*message) bool) {
 	for {
 		data, err := b.out.ReadBytes(0)
 		if err != nil {
+			b.lost = true
 			b.t.Fatalf("the browser ended, or did not answer for %v: %v", patience, err)
 		}
 		m := new(message)

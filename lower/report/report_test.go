@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"ppc/internal/shared"
@@ -383,11 +384,23 @@ func TestSelfContained(t *testing.T) {
 	}
 }
 
-// The report of a model at full size on 16,384 devices is small, and devices are
-// told by the axes of the mesh.
+// The report of a model at full size on 16,384 devices is small and takes less than
+// two seconds, the best of three times, and devices are told by the axes of the mesh.
 func TestFullSize(t *testing.T) {
-	f, _ := compiled(t, "llama2_7b", "mesh.stage=4", "mesh.fsdp=4096", "axes.batch=2097152", "axes.layers=61", "pipeline.layers=60", "pipeline.repeats=15", "pipeline.microbatches=512")
-	page := report.HTML([]*report.Facts{f})
+	full := []string{"mesh.stage=4", "mesh.fsdp=4096", "axes.batch=2097152", "axes.layers=61", "pipeline.layers=60", "pipeline.repeats=15", "pipeline.microbatches=512"}
+	var f *report.Facts
+	page, took := "", time.Hour
+	for range 3 {
+		began := time.Now()
+		f, _ = compiled(t, "llama2_7b", full...)
+		page = report.HTML([]*report.Facts{f})
+		if took = min(took, time.Since(began)); took < 2*time.Second {
+			break
+		}
+	}
+	if took > 2*time.Second {
+		t.Errorf("the report takes %v", took)
+	}
 	data, err := json.Marshal(f)
 	if err != nil {
 		t.Fatal(err)
