@@ -147,12 +147,31 @@ func Of(m *ir.Module, program string, settings []string, schedules []*Schedule, 
 	f.Gathers = gathersOf(s, weights)
 	f.Loops, f.Windows = loopsOf(s, weights)
 	for _, r := range s.Residuals {
-		f.Residuals = append(f.Residuals, Residual{clip(r.Name), clip(r.Loop), stats.TypeText(r.Type), r.Bytes, clip(r.Why), place(r.Op)})
+		f.Residuals = append(f.Residuals, Residual{clip(cmp.Or(r.Name, savedBy(r.Op))), clip(r.Loop), stats.TypeText(r.Type), r.Bytes, clip(r.Why), place(r.Op)})
 	}
 	for _, x := range found {
 		f.Findings = append(f.Findings, Finding{x.Lint, x.Severity.String(), clip(lint.PlaceText(x.Pos)), clip(x.Name), clip(x.Loop), clip(x.Axes), x.Bytes, count(x.Executions), clip(x.Msg)})
 	}
 	return f, nil
+}
+
+// savedBy is what a residual without a name is called: the op that makes what op,
+// which puts it in its place, saves.
+func savedBy(op *ir.Op) string {
+	for op != nil && (op.Kind == ir.DynamicUpdateSlice || op.Kind == ir.Reshape) {
+		v := op.Operands[0]
+		if op.Kind == ir.DynamicUpdateSlice {
+			v = op.Operands[1]
+		}
+		if v.Def == nil {
+			break
+		}
+		op = v.Def
+	}
+	if op == nil {
+		return "(unnamed)"
+	}
+	return "(" + opName(op) + ")"
 }
 
 // longest is how many characters of a name are shown.
