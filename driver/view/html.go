@@ -121,8 +121,8 @@ func (p *page) step(i int, s *step) {
 	p.printf("</div></details>\n")
 }
 
-// box begins a box of so many lines, which a browser lays out when it comes into
-// sight.
+// box begins a box of so many lines. That of what a pass changed has a height that
+// follows from them, and a browser lays it out when it comes into sight.
 func (p *page) box(class, label string, lines int) {
 	p.printf("<div class=\"%s\" style=\"--lines: %d\" tabindex=\"0\" role=\"region\" aria-label=\"%s\">\n", class, lines, esc(label))
 }
@@ -206,7 +206,7 @@ func (p *page) anchor(at ir.Pos) string {
 
 // program is the text of a program, in which regions fold.
 func (p *page) program(lines []line) {
-	p.box("code", "program", unfolded(lines))
+	p.box("code all", "program", len(lines))
 	for i := 0; i < len(lines); {
 		i = p.folded(lines, i)
 	}
@@ -227,19 +227,6 @@ func opens(lines []line, i int) (end int, closed bool) {
 }
 
 const shortest = 4 // lines that fold
-
-// unfolded is how many lines are in sight at first.
-func unfolded(lines []line) int {
-	n := 0
-	for i := 0; i < len(lines); n++ {
-		if end, closed := opens(lines, i); closed {
-			i = end
-		} else {
-			i++
-		}
-	}
-	return n
-}
 
 // folded writes the line at i, and what it opens, and returns which line is next.
 func (p *page) folded(lines []line, i int) int {
