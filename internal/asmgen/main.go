@@ -122,105 +122,127 @@ func (r rowsOf) advance(by Op) {
 
 func param(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
 
+// A tileMaker emits the kernel of one tile.
+type tileMaker struct {
+	e           elem
+	rows, bytes int
+	masked      bool
+	masks       [2]reg.OpmaskVirtual
+	sums        [][2]reg.VecVirtual
+}
+
 // tile emits the kernel of a tile of rows rows and two vectors of the given
 // bytes: c = a*b, or c += a*b, where a is rows x k, b is k x columns and has its
 // columns together. Strides are in bytes. The k products of an element are
 // fused into one sum in order, which is then stored, or added to the element.
 // With vectors of 64 bytes, mask has a bit for each column that there is.
 func tile(e elem, rows, bytes int) {
-	masked := bytes == 64
+	t := &tileMaker{e: e, rows: rows, bytes: bytes, masked: bytes == 64, sums: make([][2]reg.VecVirtual, rows)}
 	TEXT(fmt.Sprintf("tile%sx%d_%d", e.name, bytes*8, rows), NOSPLIT,
 		"func(k int, a *byte, aRow, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)")
 	Pragma("noescape")
-	vector := func() reg.VecVirtual {
-		if masked {
-			return ZMM()
-		}
-		return YMM()
+	t.multiply()
+	t.store()
+	VZEROUPPER()
+	RET()
+}
+
+func (t *tileMaker) vector() reg.VecVirtual {
+	if t.masked {
+		return ZMM()
 	}
-	a := newRows(param("a"), param("aRow"), rows)
+	return YMM()
+}
+
+// multiply makes the sums.
+func (t *tileMaker) multiply() {
+	a := newRows(param("a"), param("aRow"), t.rows)
 	aCol, b, bRow, k := param("aCol"), param("b"), param("bRow"), param("k")
-	var masks [2]reg.OpmaskVirtual
-	if masked {
+	if t.masked {
 		m := param("mask")
-		for j := range masks {
-			masks[j] = K()
-			KMOVW(m.As32(), masks[j])
+		for j := range t.masks {
+			t.masks[j] = K()
+			KMOVW(m.As32(), t.masks[j])
 			if j == 0 {
-				SHRQ(Imm(uint64(bytes/e.size)), m)
+				SHRQ(Imm(uint64(t.bytes/t.e.size)), m)
 			}
 		}
 	}
-	sums := make([][2]reg.VecVirtual, rows)
-	for i := range sums {
-		for j := range sums[i] {
-			sums[i][j] = vector()
-			zero(sums[i][j], masked)
+	for i := range t.sums {
+		for j := range t.sums[i] {
+			t.sums[i][j] = t.vector()
+			zero(t.sums[i][j], t.masked)
 		}
 	}
-	// The rows of c come into the cache while the sums are made.
-	pc, cRow := param("c"), param("cRow")
-	for i := range rows {
-		PREFETCHT0(Mem{Base: pc})
-		PREFETCHT0(Mem{Base: pc, Disp: bytes})
-		if i < rows-1 {
-			ADDQ(cRow, pc)
-		}
-	}
+	t.prefetch()
 	Label("loop")
 	var bs [2]reg.VecVirtual
 	for j := range bs {
-		bs[j] = vector()
-		if masked {
-			e.loadZero(Mem{Base: b, Disp: bytes * j}, masks[j], bs[j])
+		bs[j] = t.vector()
+		if at := (Mem{Base: b, Disp: t.bytes * j}); t.masked {
+			t.e.loadZero(at, t.masks[j], bs[j])
 		} else {
-			e.load(Mem{Base: b, Disp: bytes * j}, bs[j])
+			t.e.load(at, bs[j])
 		}
 	}
-	for i := range rows {
-		x := vector()
-		e.broadcast(a.at(i, 0), x)
+	for i := range t.rows {
+		x := t.vector()
+		t.e.broadcast(a.at(i, 0), x)
 		for j := range bs {
-			e.fma(bs[j], x, sums[i][j])
+			t.e.fma(bs[j], x, t.sums[i][j])
 		}
 	}
 	a.advance(aCol)
 	ADDQ(bRow, b)
 	DECQ(k)
 	JNZ(LabelRef("loop"))
+}
 
-	c := param("c")
-	cRow = param("cRow")
+// prefetch brings the rows of c into the cache while the sums are made.
+func (t *tileMaker) prefetch() {
+	c, cRow := param("c"), param("cRow")
+	for i := range t.rows {
+		PREFETCHT0(Mem{Base: c})
+		PREFETCHT0(Mem{Base: c, Disp: t.bytes})
+		if i < t.rows-1 {
+			ADDQ(cRow, c)
+		}
+	}
+}
+
+// store adds the elements of c to the sums, if that is asked for, and stores them.
+func (t *tileMaker) store() {
+	c, cRow := param("c"), param("cRow")
 	add := Load(Param("add"), GP8())
 	TESTB(add, add)
 	JZ(LabelRef("store"))
 	at := GP64()
 	MOVQ(c, at)
-	for i := range rows {
-		for j := range bs {
-			m := Mem{Base: at, Disp: bytes * j}
-			if masked { // lanes without a column are not read
-				e.add(m, sums[i][j], masks[j], sums[i][j])
-			} else {
-				e.add(m, sums[i][j], sums[i][j])
-			}
+	t.each(at, cRow, func(m Mem, sum reg.VecVirtual, mask reg.OpmaskVirtual) {
+		if t.masked { // lanes without a column are not read
+			t.e.add(m, sum, mask, sum)
+		} else {
+			t.e.add(m, sum, sum)
+		}
+	})
+	Label("store")
+	t.each(c, cRow, func(m Mem, sum reg.VecVirtual, mask reg.OpmaskVirtual) {
+		if t.masked {
+			t.e.load(sum, mask, m)
+		} else {
+			t.e.load(sum, m)
+		}
+	})
+}
+
+// each visits the vectors of c, row by row, from at.
+func (t *tileMaker) each(at, cRow reg.GPVirtual, visit func(m Mem, sum reg.VecVirtual, mask reg.OpmaskVirtual)) {
+	for i := range t.rows {
+		for j, sum := range t.sums[i] {
+			visit(Mem{Base: at, Disp: t.bytes * j}, sum, t.masks[j])
 		}
 		ADDQ(cRow, at)
 	}
-	Label("store")
-	for i := range rows {
-		for j := range bs {
-			m := Mem{Base: c, Disp: bytes * j}
-			if masked {
-				e.load(sums[i][j], masks[j], m)
-			} else {
-				e.load(sums[i][j], m)
-			}
-		}
-		ADDQ(cRow, c)
-	}
-	VZEROUPPER()
-	RET()
 }
 
 func zero(v reg.VecVirtual, wide bool) {

@@ -1,4 +1,5 @@
-// Package layers holds the import rule of ppc, as a test.
+// Package layers holds the import rule of ppc, and the sizes of its packages and
+// functions, as tests.
 package layers
 
 import (
@@ -81,14 +82,24 @@ var allowed = map[string][]string{
 // them, but for each other.
 var testOnly = []string{"internal/browser", "internal/conformance", "internal/golden", "internal/optest", "internal/shared"}
 
+// root is the folder of the module.
+const root = "../.."
+
+// skipped is [filepath.SkipDir] for a folder that has no packages of ppc.
+func skipped(dir string, d fs.DirEntry) error {
+	if name := d.Name(); dir != root && (name == "testdata" || strings.HasPrefix(name, ".")) {
+		return filepath.SkipDir
+	}
+	return nil
+}
+
 func TestImports(t *testing.T) {
-	const root = "../.."
 	err := filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		if name := d.Name(); name == "testdata" || strings.HasPrefix(name, ".") && name != ".." && dir != root {
-			return filepath.SkipDir
+		if err := skipped(dir, d); err != nil {
+			return err
 		}
 		pkg, err := build.ImportDir(dir, 0)
 		if err != nil {
