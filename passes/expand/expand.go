@@ -34,6 +34,7 @@ func Expand(_ *pass.Context, m *ir.Module) error {
 		if err := rewrite.InlineCalls(m, f); err != nil {
 			return err
 		}
+		rewrite.OpenCheckpoints(f)
 		if err := dequantize(f); err != nil {
 			return err
 		}
@@ -79,17 +80,6 @@ func (e *expander) op(b *ir.Builder, op *ir.Op) {
 		e.replace(op, op.Operands)
 	case ir.PPGather:
 		e.replace(op, []*ir.Value{b.Constrain(e.rounded(b, op), op.Attrs.Get("sharding").(*ir.Sharding))})
-	case ir.PPCheckpoint:
-		for i, a := range op.Regions[0].Args {
-			e.sub[a.ID] = op.Operands[i]
-		}
-		body := op.Regions[0].Ops
-		for _, inner := range body[:len(body)-1] {
-			e.op(b, inner)
-		}
-		yield := body[len(body)-1]
-		e.sub.Apply(yield.Operands)
-		e.replace(op, yield.Operands)
 	case ir.PPScan:
 		e.block(op.Regions[0])
 		e.replace(op, whileOf(b, op))

@@ -51,7 +51,7 @@ func Differentiate(c *pass.Context, m *ir.Module) error {
 		return pass.Errorf(nil, "%s is %s: only a floating-point scalar, a loss, has gradients", facts.ResultName(f, 0), loss.Type)
 	}
 	d := &differentiator{m: m, f: f, regions: make(map[*ir.Op]*rematRegion), kept: make(map[*ir.Value]*ir.Value), keeps: make(map[*ir.Op][]keep), hosted: make(map[*ir.Value]*ir.Value), carried: make(map[string]bool), used: make(map[string]bool), rules: gradientRules()}
-	f.Body.Ops = d.flatten(f.Body.Ops, regionsOf{})
+	d.openCheckpoints()
 	d.explicit = facts.ExplicitMode(m)
 	if err := d.run(wrt == "all"); err != nil {
 		return err

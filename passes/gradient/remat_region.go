@@ -7,6 +7,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/facts"
 	"ppc/passes/pass"
+	"ppc/passes/rewrite"
 )
 
 // A rematRegion is the policy of one pp.checkpoint.
@@ -51,56 +52,64 @@ func (s regionsOf) inLoop() regionsOf {
 	return s
 }
 
-// flatten inlines checkpoint regions, and records the region of each op. An op in
+// openCheckpoints inlines the checkpoint regions of f, records the region of each op,
+// and makes of the values that a loop in one saves results of the loop. An op in
 // nested regions belongs to the outermost.
-func (d *differentiator) flatten(ops []*ir.Op, at regionsOf) []*ir.Op {
-	var out []*ir.Op
-	sub := d.f.NewSubst()
-	for _, op := range ops {
-		sub.Apply(op.Operands)
-		for _, r := range op.Regions {
-			sub.ApplyBlock(r)
-		}
-		if op.Kind == ir.PPCheckpoint {
-			inner := at
+func (d *differentiator) openCheckpoints() {
+	loops := make(map[*ir.Op]regionsOf)
+	d.mark(d.f.Body, regionsOf{}, loops)
+	rewrite.OpenCheckpoints(d.f)
+	d.exposeAll(d.f.Body, loops)
+}
+
+// mark records the regions of the ops of b, which is in those of at; loops gets
+// those of each loop.
+func (d *differentiator) mark(b *ir.Block, at regionsOf, loops map[*ir.Op]regionsOf) {
+	for _, op := range b.Ops {
+		inner := at
+		switch op.Kind {
+		case ir.PPCheckpoint:
 			if inner.remat == nil {
 				r := newRematRegion(op)
 				inner = regionsOf{r, r}
 				d.note(op)
 			}
-			for i, a := range op.Regions[0].Args {
-				sub[a.ID] = op.Operands[i]
-			}
-			sub.ApplyBlock(op.Regions[0])
-			body := d.flatten(op.Regions[0].Ops, inner)
-			yield := body[len(body)-1]
-			for i, v := range op.Results {
-				sub[v.ID] = yield.Operands[i]
-			}
-			out = append(out, body[:len(body)-1]...)
+			d.mark(op.Regions[0], inner, loops)
 			continue
+		case ir.PPName:
+			if at.policy != nil {
+				d.carried[op.Str("name")] = true
+			}
+		case ir.PPScan:
+			inner = at.inLoop()
+			if at.policy != nil {
+				loops[op] = at
+			}
 		}
 		if at.remat != nil {
 			d.regions[op] = at.remat
 		}
-		if op.Kind == ir.PPName && at.policy != nil {
-			d.carried[op.Str("name")] = true
-		}
-		inner := at
-		if op.Kind == ir.PPScan {
-			inner = at.inLoop()
-		}
-		for _, r := range op.Regions {
-			if !facts.Reducer(op) {
-				r.Ops = d.flatten(r.Ops, inner)
+		if !facts.Reducer(op) {
+			for _, r := range op.Regions {
+				d.mark(r, inner, loops)
 			}
 		}
+	}
+}
+
+// exposeAll does [differentiator.expose] for the loops of b, inner ones first.
+func (d *differentiator) exposeAll(b *ir.Block, loops map[*ir.Op]regionsOf) {
+	var out []*ir.Op
+	for _, op := range b.Ops {
+		for _, r := range op.Regions {
+			d.exposeAll(r, loops)
+		}
 		out = append(out, op)
-		if op.Kind == ir.PPScan && at.policy != nil {
+		if at, ok := loops[op]; ok {
 			out = append(out, d.expose(op, at)...)
 		}
 	}
-	return out
+	b.Ops = out
 }
 
 // note records the policy of the region op.

@@ -4,7 +4,8 @@ import (
 	"ppc/ir"
 )
 
-// OpenCheckpoints inlines the checkpoint regions of f, nested ones included.
+// OpenCheckpoints inlines the checkpoint regions of f, nested ones included. What a
+// region yields takes the name of the result, where it has none.
 func OpenCheckpoints(f *ir.Func) {
 	sub := f.NewSubst()
 	var open func(b *ir.Block)
@@ -12,24 +13,26 @@ func OpenCheckpoints(f *ir.Func) {
 		var out []*ir.Op
 		for _, op := range b.Ops {
 			sub.Apply(op.Operands)
-			for i, r := range op.Regions {
-				if op.Kind == ir.PPCheckpoint {
-					for k, a := range r.Args {
-						sub[a.ID] = op.Operands[k]
-					}
+			if op.Kind == ir.PPCheckpoint {
+				for k, a := range op.Regions[0].Args {
+					sub[a.ID] = op.Operands[k]
 				}
-				open(op.Regions[i])
+			}
+			for _, r := range op.Regions {
+				open(r)
 			}
 			if op.Kind != ir.PPCheckpoint {
 				out = append(out, op)
 				continue
 			}
-			body := op.Regions[0].Ops
-			yield := body[len(body)-1]
-			for i, v := range op.Results {
-				sub[v.ID] = yield.Operands[i]
+			last := len(op.Regions[0].Ops) - 1
+			for i, y := range op.Regions[0].Ops[last].Operands {
+				sub[op.Results[i].ID] = y
+				if y.Name == "" {
+					y.Name = op.Results[i].Name
+				}
 			}
-			out = append(out, body[:len(body)-1]...)
+			out = append(out, op.Regions[0].Ops[:last]...)
 		}
 		b.Ops = out
 	}
