@@ -34,9 +34,6 @@ func Combines(region *ir.Block, i int) ir.Kind {
 	return ir.Invalid
 }
 
-// LinearIn are the operands of op in which its result is linear.
-func LinearIn(op *ir.Op) []int { return op.LinearIn() }
-
 // Neutral is the number that changes nothing when k combines it with another; 0
 // where k does not combine.
 func Neutral(k ir.Kind, t ir.DType) *ir.Literal {
@@ -48,7 +45,7 @@ func Neutral(k ir.Kind, t ir.DType) *ir.Literal {
 
 // IsNeutral reports whether v is the neutral element of k, a constant: k(x, v) = x.
 func IsNeutral(k ir.Kind, v *ir.Value) bool {
-	l := Constant(v)
+	l := ir.ConstantOf(v)
 	return l != nil && l.IsSplat() && slices.Equal(l.Data, Neutral(k, v.Type.Elem).Data)
 }
 
@@ -57,7 +54,3 @@ func IsNeutral(k ir.Kind, v *ir.Value) bool {
 func IsLocal(op *ir.Op) bool {
 	return op.Kind.Has(ir.Pure) && (op.Kind.Has(ir.Elementwise) || op.Kind == ir.BroadcastInDim) && !op.Kind.Has(ir.Relayout)
 }
-
-// Constant is the literal that v is, nil if it is no constant or its elements do
-// not matter.
-func Constant(v *ir.Value) *ir.Literal { return ir.ConstantOf(v) }

@@ -90,7 +90,7 @@ func (w whileLoop) number(v *ir.Value) (int, bool) {
 			v = w.op.Operands[i]
 		}
 	}
-	l := Constant(v)
+	l := ir.ConstantOf(v)
 	if l == nil || l.Type.Rank() != 0 {
 		return 0, false
 	}

@@ -123,11 +123,11 @@ func (w windows) between(low, high *ir.Value) bool {
 // component are the numbers that v, a constant, has for component i.
 func (w windows) component(v *ir.Value, i int) ([]int, bool) {
 	if v.Def != nil && v.Def.Kind == ir.BroadcastInDim && slices.Equal(v.Def.Ints("broadcast_dimensions"), []int{w.vector}) {
-		if l := Constant(v.Def.Operands[0]); l != nil && l.Type.Shape[0] == len(w.limits) {
+		if l := ir.ConstantOf(v.Def.Operands[0]); l != nil && l.Type.Shape[0] == len(w.limits) {
 			return []int{int(l.Int(i))}, true
 		}
 	}
-	l := Constant(v)
+	l := ir.ConstantOf(v)
 	if l == nil {
 		return nil, false
 	}

@@ -153,7 +153,7 @@ func (s *skipper) coordinate(v *ir.Value) (lo, hi int, ok bool) {
 		return s.coordinate(op.Operands[0])
 	case op.Kind == ir.Divide || op.Kind == ir.Remainder:
 		lo, hi, ok = s.coordinate(op.Operands[0])
-		l := facts.Constant(op.Operands[1])
+		l := ir.ConstantOf(op.Operands[1])
 		if !ok || l == nil || !l.IsSplat() || l.Int(0) < 1 {
 			return 0, 0, false
 		}

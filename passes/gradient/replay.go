@@ -147,7 +147,7 @@ func (t *tape) sameAt(x, y *ir.Value, n int) bool {
 		return true
 	}
 	if want, ok := t.numberAt(y, n); ok {
-		l := facts.Constant(x)
+		l := ir.ConstantOf(x)
 		return l != nil && l.Type.Equal(y.Type) && l.Int(0) == int64(want)
 	}
 	if x.Def == nil || y.Def == nil || !t.local[y] || x.Index != y.Index || len(y.Def.Regions) > 0 {
@@ -177,7 +177,7 @@ func (t *tape) numberAt(v *ir.Value, n int) (int, bool) {
 	if v.Type.Rank() != 0 || !v.Type.Elem.IsInt() || v.Def == nil {
 		return 0, false
 	}
-	if l := facts.Constant(v); l != nil {
+	if l := ir.ConstantOf(v); l != nil {
 		return int(l.Int(0)), true
 	}
 	if len(v.Def.Operands) != 2 || !t.local[v] {

@@ -298,7 +298,7 @@ func chosen(direction string, i int) operandGrad {
 // (xʸ)' by x = y xʸ⁻¹, and 0 where y is 0
 func gradBase(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	b := t.b
-	if l := facts.Constant(op.Operands[1]); l != nil && l.IsSplat() && l.Float(0) != 0 {
+	if l := ir.ConstantOf(op.Operands[1]); l != nil && l.IsSplat() && l.Float(0) != 0 {
 		n := l.Float(0)
 		x := t.need(op.Operands[0])
 		if n != 2 { // x² is common; its derivative takes no power

@@ -96,8 +96,8 @@ func (l *deferral) sums(f *ir.Func, barred map[*ir.Op]bool) map[*ir.Op][]ir.Axis
 // termsOf are the operands in which the result of op is linear, but for zeros.
 func termsOf(op *ir.Op) []*ir.Value {
 	var terms []*ir.Value
-	for _, i := range facts.LinearIn(op) {
-		if c := facts.Constant(op.Operands[i]); c == nil || !c.IsAll(0) {
+	for _, i := range op.LinearIn() {
+		if c := ir.ConstantOf(op.Operands[i]); c == nil || !c.IsAll(0) {
 			terms = append(terms, op.Operands[i])
 		}
 	}
@@ -133,7 +133,7 @@ func (l *deferral) block(b *ir.Block) {
 				l.allow(op.Operands[i], l.axes[v.ID])
 			}
 		default:
-			for _, i := range facts.LinearIn(op) {
+			for _, i := range op.LinearIn() {
 				l.allow(op.Operands[i], l.axes[op.Result().ID])
 			}
 		}
@@ -202,7 +202,7 @@ func (p *chooser) getDeferred(v *ir.Value, at layout.Layout, axes []ir.AxisRef) 
 			return p.onFirst(p.reshard(c, at, c.unreduced), at, p.outside(axes, c.unreduced), ir.Add)
 		}
 	}
-	if l := facts.Constant(v); l != nil && l.IsAll(0) { // a sum of zeros
+	if l := ir.ConstantOf(v); l != nil && l.IsAll(0) { // a sum of zeros
 		return p.get(v, at)
 	}
 	return p.onFirst(p.get(v, at), at, axes, ir.Add)
@@ -211,7 +211,7 @@ func (p *chooser) getDeferred(v *ir.Value, at layout.Layout, axes []ir.AxisRef) 
 // opDeferred computes op unreduced if it is linear in a value that is unreduced
 // and its result may be so; it reports whether that is the case.
 func (p *chooser) opDeferred(op *ir.Op) bool {
-	linear := facts.LinearIn(op)
+	linear := op.LinearIn()
 	if !slices.ContainsFunc(linear, func(i int) bool { return p.unreducedCopy(op.Operands[i]) != nil }) {
 		return false
 	}

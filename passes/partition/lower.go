@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"ppc/ir"
-	"ppc/ir/facts"
 	"ppc/passes/layout"
 )
 
@@ -68,7 +67,7 @@ func (p *localizer) reduceScatter(op *ir.Op, x *ir.Value) *ir.Value {
 func (p *localizer) replicatedToUnreduced(op *ir.Op, x *ir.Value) *ir.Value {
 	b := &p.build
 	first := b.Compare("EQ", p.coord(op.AxisRefs("axes")), b.I32(0))
-	return b.Select(first, x, b.Broadcast(b.Const(facts.Neutral(ir.Add, x.Type.Elem)), x.Type.Shape))
+	return b.Select(first, x, b.Broadcast(b.Const(ir.Add.Neutral(x.Type.Elem)), x.Type.Shape))
 }
 
 // shardedToUnreduced puts x into zeros.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"ppc/ir"
-	"ppc/ir/facts"
 	"ppc/passes/layout"
 )
 
@@ -169,7 +168,7 @@ func updatedDims(op *ir.Op) []int {
 			dims = append(dims, d)
 		}
 	}
-	if len(dims) != 1 || facts.Constant(op.Operands[2+dims[0]]) == nil {
+	if len(dims) != 1 || ir.ConstantOf(op.Operands[2+dims[0]]) == nil {
 		return nil
 	}
 	return dims
@@ -178,7 +177,7 @@ func updatedDims(op *ir.Op) []int {
 // updateStart is where the update of op begins in dimension d, which is known.
 func updateStart(op *ir.Op, d int) int {
 	last := op.Result().Type.Shape[d] - op.Operands[1].Type.Shape[d]
-	return min(max(facts.Constant(op.Operands[2+d]).Index(0), 0), last)
+	return min(max(ir.ConstantOf(op.Operands[2+d]).Index(0), 0), last)
 }
 
 // moveOnly is the attributes of a slice or a pad that leave every dimension

@@ -185,7 +185,7 @@ func exact(op *ir.Op, n float64) bool {
 func unit(n float64) identity {
 	return func(b *ir.Builder, op *ir.Op) *ir.Value {
 		for i, v := range op.Operands {
-			if l := facts.Constant(v); l != nil && l.IsAll(n) && exact(op, n) {
+			if l := ir.ConstantOf(v); l != nil && l.IsAll(n) && exact(op, n) {
 				return op.Operands[1-i]
 			}
 		}
@@ -196,7 +196,7 @@ func unit(n float64) identity {
 // rightUnit: x op n = x.
 func rightUnit(n float64) identity {
 	return func(b *ir.Builder, op *ir.Op) *ir.Value {
-		if l := facts.Constant(op.Operands[1]); l != nil && l.IsAll(n) && (exact(op, n) || n == 0 && op.Kind == ir.Subtract) {
+		if l := ir.ConstantOf(op.Operands[1]); l != nil && l.IsAll(n) && (exact(op, n) || n == 0 && op.Kind == ir.Subtract) {
 			return op.Operands[0]
 		}
 		return nil
@@ -205,7 +205,7 @@ func rightUnit(n float64) identity {
 
 // x rem 1 = 0, of integers.
 func remainderOfOne(b *ir.Builder, op *ir.Op) *ir.Value {
-	if l := facts.Constant(op.Operands[1]); l != nil && op.Result().Type.Elem.IsInt() && l.IsAll(1) {
+	if l := ir.ConstantOf(op.Operands[1]); l != nil && op.Result().Type.Elem.IsInt() && l.IsAll(1) {
 		return b.Splat(op.Result().Type, 0)
 	}
 	return nil
@@ -300,7 +300,7 @@ func staticSlice(b *ir.Builder, op *ir.Op) *ir.Value {
 	x, sizes := op.Operands[0], op.Ints("slice_sizes")
 	start, limit := make([]int, len(sizes)), make([]int, len(sizes))
 	for d, v := range op.Operands[1:] {
-		l := facts.Constant(v)
+		l := ir.ConstantOf(v)
 		if l == nil {
 			if sizes[d] != x.Type.Shape[d] {
 				return nil
@@ -324,7 +324,7 @@ func updateOfAll(b *ir.Builder, op *ir.Op) *ir.Value {
 
 // select(true, x, y) = x; select(false, x, y) = y
 func selectConstant(b *ir.Builder, op *ir.Op) *ir.Value {
-	l := facts.Constant(op.Operands[0])
+	l := ir.ConstantOf(op.Operands[0])
 	switch {
 	case l == nil:
 		return nil
@@ -385,7 +385,7 @@ func fold(b *ir.Builder, op *ir.Op) *ir.Value {
 	sub := make(map[*ir.Value]*ir.Value)
 	var args []*ir.Literal
 	for _, v := range op.Operands {
-		l := facts.Constant(v)
+		l := ir.ConstantOf(v)
 		if l == nil || !foldable(v.Type) {
 			return nil
 		}

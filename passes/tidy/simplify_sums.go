@@ -45,7 +45,7 @@ func sums(uses []int, home []*ir.Block) []identity {
 }
 
 func zero(v *ir.Value) bool {
-	l := facts.Constant(v)
+	l := ir.ConstantOf(v)
 	return l != nil && l.IsAll(0)
 }
 
