@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"ppc/driver"
+	"ppc/internal/optest"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
-	"ppc/ir/eval"
 )
 
 const hfSizes = "base_emb_dim=16 base_mlp_dim=24 vocab_size=32 max_target_length=8 base_num_query_heads=4 base_num_kv_heads=2 base_num_decoder_layers=2 dtype=float32 per_device_batch_size=1"
@@ -118,7 +118,7 @@ func TestHuggingFaceLogits(t *testing.T) {
 				t.Fatal("there are no logits")
 			}
 			type literal = ir.Literal
-			if abs, rel := eval.MaxDiff(&literal{Type: ir.Tensor(ir.F64, got.Shape...), Data: got.Data}, &literal{Type: ir.Tensor(ir.F64, want.Shape...), Data: want.Data}); !(rel <= 1e-6) {
+			if abs, rel := optest.MaxDiff(&literal{Type: ir.Tensor(ir.F64, got.Shape...), Data: got.Data}, &literal{Type: ir.Tensor(ir.F64, want.Shape...), Data: want.Data}); !(rel <= 1e-6) {
 				t.Errorf("logits differ by %g, %g of the largest", abs, rel)
 			}
 		})

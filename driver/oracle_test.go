@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ppc/internal/optest"
 	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -63,7 +64,7 @@ func TestExportedPrograms(t *testing.T) {
 			for i := 0; want.Has(fmt.Sprint("out", i)); i++ {
 				key := fmt.Sprint("out", i)
 				a, b := readLiteral(t, got, key), readLiteral(t, want, key)
-				abs, rel := eval.MaxDiff(a, b)
+				abs, rel := optest.MaxDiff(a, b)
 				off, tolerance := rel, e.tolerance
 				switch {
 				case !a.Type.Elem.IsFloat():

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"ppc/driver/binding"
+	"ppc/internal/optest"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
-	"ppc/ir/eval"
 )
 
 // trained is a small model with names for policies, dropout, a table that is
@@ -101,7 +101,7 @@ func TestTrainingEverywhere(t *testing.T) {
 				t.Errorf("%s: there is no %s", set, name)
 				continue
 			}
-			if _, rel := eval.MaxDiff(binding.LiteralOf(got[name]), binding.LiteralOf(w)); !(rel <= 1e-11) {
+			if _, rel := optest.MaxDiff(binding.LiteralOf(got[name]), binding.LiteralOf(w)); !(rel <= 1e-11) {
 				t.Errorf("%s: %s differs by %g", set, name, rel)
 			}
 		}

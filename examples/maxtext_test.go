@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"ppc/driver"
+	"ppc/internal/optest"
 	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
-	"ppc/ir/eval"
 	"ppc/ir/lang"
 )
 
@@ -113,7 +113,7 @@ func near(t *testing.T, what string, got, want *tensorfile.Array, tol float64) {
 		t.Errorf("%s: there is none", what)
 		return
 	}
-	if _, rel := eval.MaxDiff(literal(convert(*got, "f64")), literal(*want)); !(rel <= tol) {
+	if _, rel := optest.MaxDiff(literal(convert(*got, "f64")), literal(*want)); !(rel <= tol) {
 		t.Errorf("%s differs by %g", what, rel)
 	}
 }

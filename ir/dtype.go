@@ -115,15 +115,6 @@ func DTypeByName(name string) DType { return dtypeByName[name] }
 // DTypeByHLO returns the dtype that HLO text spells name, or InvalidDType.
 func DTypeByHLO(name string) DType { return dtypeByHLO[name] }
 
-// DTypes returns every element type, in table order.
-func DTypes() []DType {
-	var ts []DType
-	for t := InvalidDType + 1; t < NumDTypes; t++ {
-		ts = append(ts, t)
-	}
-	return ts
-}
-
 func (t DType) String() string { return dtypeTable[t].name }
 
 // HLO is the spelling of t in HLO text: f32, s32, pred.

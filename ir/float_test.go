@@ -8,7 +8,7 @@ import (
 // smallFloats returns the types that formatTable describes.
 func smallFloats() []DType {
 	var ts []DType
-	for _, t := range DTypes() {
+	for t := InvalidDType + 1; t < NumDTypes; t++ {
 		if t.IsFloat() && t.Bits() <= 16 {
 			ts = append(ts, t)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"ppc/internal/optest"
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/facts"
@@ -42,7 +43,7 @@ func sameOnDevices(t *testing.T, got, want *ir.Module, n int, tolerance float64)
 	a, b := run(got), run(want)
 	for d := range b {
 		for i := range b[d] {
-			if _, rel := eval.MaxDiff(a[d][i], b[d][i]); !(rel <= tolerance) {
+			if _, rel := optest.MaxDiff(a[d][i], b[d][i]); !(rel <= tolerance) {
 				t.Errorf("device %d: result %d differs by %g", d, i, rel)
 			}
 		}
@@ -119,7 +120,7 @@ func TestCombineDimensions(t *testing.T) {
 		t.Fatal(err)
 	}
 	combined := m.Clone()
-	if err := RunOne(byName("combine"), combined); err != nil {
+	if err := runOne(byName("combine"), combined, nil); err != nil {
 		t.Fatal(err)
 	}
 	got := make(map[string]int)

@@ -3,6 +3,7 @@ package passes
 import (
 	"testing"
 
+	"ppc/internal/optest"
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/verify"
@@ -112,7 +113,7 @@ func TestEveryForm(t *testing.T) {
 				for _, poison := range []bool{false, true} {
 					got := evaluate(t, m, typed, args, eval.Options{Poison: poison})
 					for i := range want {
-						if _, rel := eval.MaxDiff(got[i], want[i]); !(rel <= 1e-12) {
+						if _, rel := optest.MaxDiff(got[i], want[i]); !(rel <= 1e-12) {
 							t.Fatalf("after %s (poison %v): result %d differs by %g", p.Name, poison, i, rel)
 						}
 					}
@@ -123,11 +124,11 @@ func TestEveryForm(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.Attrs.Set("pp.combine", ir.I64Attr(1<<20))
-			if err := RunOne(byName("combine"), m); err != nil {
+			if err := runOne(byName("combine"), m, nil); err != nil {
 				t.Fatal(err)
 			}
 			for i, got := range evaluate(t, m, typed, args, eval.Options{Poison: true}) {
-				if _, rel := eval.MaxDiff(got, want[i]); !(rel <= 1e-12) {
+				if _, rel := optest.MaxDiff(got, want[i]); !(rel <= 1e-12) {
 					t.Errorf("with all collectives combined that can be: result %d differs by %g", i, rel)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ppc/internal/optest"
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/facts"
@@ -104,7 +105,7 @@ func sameSteps(t *testing.T, got, want *trainee, n int, tolerance float64) {
 	}
 	for name, w := range b {
 		l := func(vs []float64) *ir.Literal { return ir.Floats64(ir.Tensor(ir.F64, len(vs)), vs...) }
-		if _, rel := eval.MaxDiff(l(a[name]), l(w)); !(rel <= tolerance) {
+		if _, rel := optest.MaxDiff(l(a[name]), l(w)); !(rel <= tolerance) {
 			t.Errorf("after %d steps %s differs by %g", n, name, rel)
 		}
 	}

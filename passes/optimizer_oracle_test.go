@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ppc/internal/optest"
 	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -75,7 +76,7 @@ func TestOptimizersLikeMaxText(t *testing.T) {
 				if !ok {
 					continue
 				}
-				if _, rel := eval.MaxDiff(r.args[i], array("w_2/"+leaf)); !(rel <= 1e-14) {
+				if _, rel := optest.MaxDiff(r.args[i], array("w_2/"+leaf)); !(rel <= 1e-14) {
 					t.Errorf("after two steps %s differs by %g", leaf, rel)
 				}
 			}

@@ -88,7 +88,7 @@ func (r *trainee) step() map[string]*ir.Literal {
 // optimized runs the pass alone.
 func optimized(t *testing.T, m *ir.Module) {
 	t.Helper()
-	if err := RunOne(byName("optimizer"), m); err != nil {
+	if err := runOne(byName("optimizer"), m, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -412,7 +412,7 @@ func TestOptimizerErrors(t *testing.T) {
 		if c.change != nil {
 			c.change(m)
 		}
-		if err := RunOne(byName("optimizer"), m); err == nil || err.Error() != c.want {
+		if err := runOne(byName("optimizer"), m, nil); err == nil || err.Error() != c.want {
 			t.Errorf("got error %v, want %s", err, c.want)
 		}
 	}

@@ -130,10 +130,8 @@ func done(p *pass.Pass, f ir.Form) bool {
 	return false
 }
 
-// RunOne runs p over m and verifies the result. A [*Bug] that it returns has no
+// runOne runs p over m and verifies the result. A [*Bug] that it returns has no
 // Before.
-func RunOne(p *pass.Pass, m *ir.Module) error { return runOne(p, m, nil) }
-
 func runOne(p *pass.Pass, m *ir.Module, warn func(*pass.Error)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

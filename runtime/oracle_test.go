@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ppc/internal/conformance"
+	"ppc/internal/optest"
 	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -187,7 +188,7 @@ func runOracle(t *testing.T, dir, name string, tolerance float64) bool {
 		if !got.Type.Elem.IsFloat() && !got.Type.Elem.IsComplex() {
 			tol = 0
 		}
-		if abs, rel := eval.MaxDiff(got, readLiteral(t, npz, key)); !(rel <= tol) {
+		if abs, rel := optest.MaxDiff(got, readLiteral(t, npz, key)); !(rel <= tol) {
 			t.Errorf("%s: %s is off by %g, relatively %g, want at most %g", name, key, abs, rel, tol)
 		}
 	}

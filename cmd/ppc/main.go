@@ -55,12 +55,6 @@ type process struct {
 	stdout, stderr io.Writer
 }
 
-// run is the program without the process: it returns the exit status.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &process{ctx, context.WithoutCancel(ctx), stdin, stdout, stderr}
-	return p.run(args)
-}
-
 func (p *process) run(args []string) int {
 	started := time.Now()
 	out := &sink{ctx: p.ctx, w: p.stdout, name: "standard output", needed: true}

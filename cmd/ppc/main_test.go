@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -188,3 +189,9 @@ func.func @main(%arg0: tensor<i32>) -> tensor<i32> {
   return %0 : tensor<i32>
 }
 `
+
+// run is the program without the process: it returns the exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &process{ctx, context.WithoutCancel(ctx), stdin, stdout, stderr}
+	return p.run(args)
+}

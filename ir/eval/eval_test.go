@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ppc/internal/optest"
 	"ppc/ir"
 )
 
@@ -53,7 +54,7 @@ func floats(elem ir.DType, shape []int, vs ...float64) *ir.Literal {
 // equal checks that got is want bit for bit, type included, NaNs aside.
 func equal(t *testing.T, got, want *ir.Literal) {
 	t.Helper()
-	if abs, _ := MaxDiff(got, want); !got.Type.Equal(want.Type) || abs != 0 {
+	if abs, _ := optest.MaxDiff(got, want); !got.Type.Equal(want.Type) || abs != 0 {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -247,25 +248,5 @@ func TestErrors(t *testing.T) {
 				t.Errorf("error %v has no op", err)
 			}
 		})
-	}
-}
-
-func TestMaxDiff(t *testing.T) {
-	s := []int{2}
-	for _, c := range []struct {
-		a, b     *ir.Literal
-		abs, rel float64
-	}{
-		{floats(ir.F64, s, 1, 2), floats(ir.F32, s, 1, 4), 2, 0.5},
-		{floats(ir.F64, s, inf, nan), floats(ir.F64, s, inf, nan), 0, 0},
-		{floats(ir.F64, s, inf, 1), floats(ir.F64, s, -inf, 1), inf, inf},
-		{floats(ir.F64, s, nan, 1), floats(ir.F64, s, 0, 1), inf, inf},
-		{floats(ir.F64, s, 1, 0), floats(ir.F64, s, 0, 0), 1, inf},
-		{floats(ir.F64, nil, 1), floats(ir.F64, []int{1}, 1), inf, inf},
-		{ir.Ints64(ir.Tensor(ir.I64, 1), math.MaxInt64), ir.Ints64(ir.Tensor(ir.I64, 1), math.MaxInt64-1), 1, 1.0 / (1 << 63)},
-	} {
-		if abs, rel := MaxDiff(c.a, c.b); abs != c.abs || rel != c.rel {
-			t.Errorf("%s, %s: %g %g, want %g %g", c.a, c.b, abs, rel, c.abs, c.rel)
-		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ppc/internal/conformance"
+	"ppc/internal/optest"
 	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -155,7 +156,7 @@ func (o oracle) compare(t *testing.T, name string, npz *tensorfile.File, got *ir
 	if !want.Type.Elem.IsFloat() && !want.Type.Elem.IsComplex() {
 		tolerance = 0
 	}
-	if abs, rel := MaxDiff(got, want); !(rel <= tolerance) {
+	if abs, rel := optest.MaxDiff(got, want); !(rel <= tolerance) {
 		t.Errorf("%s: off by %g, relatively %g, want at most %g", name, abs, rel, tolerance)
 	}
 }

@@ -98,7 +98,7 @@ func TestGradientsOfJAX(t *testing.T) {
 			e, want := openExported(t, c.forward), openExported(t, c.backward)
 			gs := e.gradients(t)
 			for i := range 3 {
-				if _, rel := eval.MaxDiff(gs[fmt.Sprint("in", i)], want.array(t, fmt.Sprint("ref", i+1))); !(rel <= 1e-12) {
+				if _, rel := optest.MaxDiff(gs[fmt.Sprint("in", i)], want.array(t, fmt.Sprint("ref", i+1))); !(rel <= 1e-12) {
 					t.Errorf("gradient of input %d differs by %g", i, rel)
 				}
 			}
