@@ -73,14 +73,14 @@ func Ahead(ctx context.Context, src *Source, opts AheadOptions) (*AheadResult, e
 	if name == "" {
 		name = t.platform
 	}
-	e, err := openEngine(name)
+	e, err := openEngine(name, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer e.close()
 	p, ok := e.(*plugin)
 	if !ok {
-		return nil, usage("--engine=%s: goroutines compile nothing ahead of time; want cpu, cuda, tpu or pjrt:PATH", name)
+		return nil, usage("--engine=%s: %s compiles nothing ahead of time; want cpu, cuda, tpu or pjrt:PATH", name, name)
 	}
 	prog, err := src.load(ctx, lang.Options{Train: opts.Train})
 	if err != nil {

@@ -70,6 +70,7 @@ func Bench(ctx context.Context, src *Source, opts BenchOptions) (*BenchResult, e
 		return nil, err
 	}
 	defer b.args.Close()
+	defer b.feed.close()
 	if err := b.measure(ctx, exe); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ppc/driver/binding"
+	"ppc/driver/job"
 	"ppc/driver/trace"
 	"ppc/ir"
 	"ppc/lower"
@@ -33,10 +34,13 @@ type executable interface {
 const Goroutines = "goroutines"
 
 // openEngine is the engine called name: Goroutines, or "" for it, a platform whose
-// plugin is found in the usual places, or pjrt:PATH.
-func openEngine(name string) (engine, error) {
-	if name == "" || name == Goroutines {
+// plugin is found in the usual places, pjrt:PATH, or JAX, in so many processes.
+func openEngine(name string, processes int) (engine, error) {
+	switch name {
+	case "", Goroutines:
 		return goroutines{}, nil
+	case JAX:
+		return openJAX(processes)
 	}
 	if path, ok := strings.CutPrefix(name, "pjrt:"); ok {
 		if path == "" {
@@ -46,7 +50,7 @@ func openEngine(name string) (engine, error) {
 	}
 	platform := pjrt.PlatformOf(name)
 	if platform == nil {
-		return nil, usage("--engine=%s: want %s, %s or pjrt:PATH", name, Goroutines, strings.Join(pjrt.PlatformNames(), ", "))
+		return nil, usage("--engine=%s: want %s, %s, %s or pjrt:PATH", name, Goroutines, strings.Join(pjrt.PlatformNames(), ", "), JAX)
 	}
 	found := platform.Find()
 	if len(found) == 0 {
@@ -120,6 +124,54 @@ func (p *plugin) load(ctx context.Context, m *ir.Module) (executable, error) {
 	return exe, nil
 }
 
+// onDevices runs all steps. After a run that is stopped, too, the results of the last
+// step are on the host, if they are to be saved.
+func (r *runner) onDevices(ctx context.Context, exe executable, rep reproducer) error {
+	r.keep(exe)
+	err := r.loop(ctx, exe, rep)
+	if err != nil && (!Stopped(err) || r.p.training == nil || r.opts.Out == "") {
+		return err
+	}
+	r.unsettled = r.settle(r.saving(ctx), exe)
+	if err == nil {
+		err = orStopped(ctx, r.unsettled)
+	}
+	return err
+}
+
+// keep makes the results that are no single numbers stay on a plugin's devices until
+// the last step is done.
+func (r *runner) keep(exe executable) {
+	remote, ok := exe.(*pjrt.Remote)
+	if !ok || r.p.training == nil || r.opts.Shards != "" {
+		return
+	}
+	for _, p := range r.machine.Results {
+		remote.Keep = append(remote.Keep, p.Alias >= 0 || p.Global.Rank() > 0)
+	}
+}
+
+// settle brings what stayed on a plugin's devices to the host, after the step that is
+// at work.
+func (r *runner) settle(ctx context.Context, exe executable) error {
+	remote, ok := exe.(*pjrt.Remote)
+	if !ok || remote.Keep == nil {
+		return nil
+	}
+	out, err := remote.Finish(ctx)
+	if err != nil {
+		return err
+	}
+	if out != nil {
+		r.machine.Adopt(out)
+		r.done++
+	}
+	if r.machine.Out == nil {
+		return nil
+	}
+	return remote.Fetch(ctx, r.machine.Out)
+}
+
 func (p *plugin) close() {
 	if p.worker != nil {
 		p.worker.Close()
@@ -164,6 +216,14 @@ func Engines(ctx context.Context) []Engine {
 				return out
 			}
 		}
+	}
+	if python := job.Python(); python != "" {
+		e := Engine{Name: JAX, Path: python}
+		var err error
+		if e.Version, err = job.Version(ctx, python); err != nil {
+			e.Unusable = err.Error()
+		}
+		out = append(out, e)
 	}
 	return out
 }

@@ -30,12 +30,12 @@ func engineExamples(t *testing.T) []string {
 			t.Fatal(err)
 		}
 		for _, f := range files {
-			text, err := os.ReadFile(f)
+			p, err := lang.Load(f, lang.Options{Library: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			large := strings.Contains(f, "b.pp") || strings.Contains(f, "_small") || strings.Contains(f, "_medium") // of full size, or for measuring
-			if strings.Contains(string(text), "\nmodel ") && !large {
+			if p.Module != nil && !large {
 				out = append(out, f)
 			}
 		}
@@ -43,39 +43,104 @@ func engineExamples(t *testing.T) []string {
 	return out
 }
 
+// jobExamples are those that processes of JAX are held to, which take half a minute
+// each: with PPC_JOBS=all those of every engine, with PPC_ENGINES=all one of each kind,
+// otherwise none.
+func jobExamples() map[string]bool {
+	if os.Getenv("PPC_ENGINES") != "all" {
+		return nil
+	}
+	return map[string]bool{"simple.pp": true, "llama_gpipe.pp": true, "llama_hybrid.pp": true, "llama_window.pp": true, "gpt_oss.pp": true, "deepseek_moe.pp": true}
+}
+
 // TestEngines: three steps of training, or one run, give the same losses, parameters
 // and results on every engine, and the same bits in every run on one.
 func TestEngines(t *testing.T) {
 	plugin := "pjrt:" + shared.CPUPlugin(t)
+	sample := jobExamples()
 	for _, file := range engineExamples(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			run := func(engine string) map[string]*tensorfile.Array {
-				out := filepath.Join(t.TempDir(), "out.npz")
-				opts := RunOptions{Engine: engine, Out: out}
-				p, err := (&Source{File: file}).load(t.Context(), lang.Options{Train: true})
-				if err != nil {
-					t.Fatal(err)
+			want := runThree(t, file, Goroutines)
+			holds := func(engine string) {
+				got, again := runThree(t, file, engine), runThree(t, file, engine)
+				for name, w := range want {
+					if got[name] == nil {
+						t.Errorf("%s: %s has no %s", file, engine, name)
+						continue
+					}
+					if worst := furthest(w, got[name]); !(worst <= 1e-4) {
+						t.Errorf("%s: %s is %v off on %s", file, name, worst, engine)
+					}
+					if !slices.Equal(got[name].Data, again[name].Data) {
+						t.Errorf("%s: %s has other bits in another run on %s", file, name, engine)
+					}
 				}
-				if p.training != nil {
-					three := 3
-					opts.Steps = &three
-				}
-				if _, err := Run(t.Context(), &Source{File: file}, opts); err != nil {
-					t.Fatalf("%s: %v", engine, err)
-				}
-				return arraysOf(t, out)
 			}
-			want, got, again := run(Goroutines), run(plugin), run(plugin)
-			for name, w := range want {
-				if worst := furthest(w, got[name]); worst > 1e-4 {
-					t.Errorf("%s: %s is %v off", file, name, worst)
-				}
-				if !slices.Equal(got[name].Data, again[name].Data) {
-					t.Errorf("%s: %s has other bits in another run", file, name)
-				}
+			holds(plugin)
+			if os.Getenv("PPC_JOBS") == "all" || sample[filepath.Base(file)] {
+				holds(JAX)
 			}
 		})
 	}
+}
+
+// TestCurve: train_bytes.pp comes to the loss that it states, by the same losses on every
+// engine.
+func TestCurve(t *testing.T) {
+	plugin := "pjrt:" + shared.CPUPlugin(t)
+	if jobExamples() == nil {
+		t.Skip("PPC_ENGINES is not all")
+	}
+	var curves [][]float64
+	for _, engine := range []string{Goroutines, plugin, JAX} {
+		opts := RunOptions{Engine: engine}
+		if engine == JAX {
+			opts.Processes = 2
+		}
+		var losses []float64
+		opts.Step = func(s *Step) { losses = append(losses, s.Loss().literal.Float(0)) }
+		if _, err := Run(t.Context(), &Source{File: "../examples/train_bytes.pp"}, opts); err != nil {
+			t.Fatalf("%s: %v", engine, err)
+		}
+		if last := losses[len(losses)-1]; len(losses) != 150 || last >= 2 {
+			t.Errorf("%s: loss %v after %d steps, want less than 2 after 150", engine, last, len(losses))
+		}
+		curves = append(curves, losses)
+	}
+	for i, want := range curves[0] {
+		allowed := 1e-4 * want // and more where steps have made of roundings a difference
+		if i >= 20 {
+			allowed = 2e-3 * want
+		}
+		for k, curve := range curves {
+			if math.Abs(curve[i]-want) > allowed {
+				t.Errorf("step %d: loss %v on engine %d, on %s %v", i+1, curve[i], k, Goroutines, want)
+			}
+		}
+	}
+}
+
+// runThree is what three steps of a program give on an engine, or one run; JAX has two
+// processes.
+func runThree(t *testing.T, file, engine string) map[string]*tensorfile.Array {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out.npz")
+	opts := RunOptions{Engine: engine, Out: out}
+	p, err := (&Source{File: file}).load(t.Context(), lang.Options{Train: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.training != nil {
+		three := 3
+		opts.Steps = &three
+	}
+	if engine == JAX {
+		opts.Processes = max(1, min(2, binding.NumDevices(p.m)))
+	}
+	if _, err := Run(t.Context(), &Source{File: file}, opts); err != nil {
+		t.Fatalf("%s: %v", engine, err)
+	}
+	return arraysOf(t, out)
 }
 
 // arraysOf reads all arrays of a file.

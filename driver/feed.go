@@ -7,17 +7,18 @@ import (
 	"slices"
 
 	"ppc/driver/binding"
+	"ppc/driver/data"
 	"ppc/internal/spell"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 )
 
 // A feed is where the batches of a training run come from: a file that has
-// them on a leading axis, or the arguments, which are the same in every step,
+// them on a leading axis, or a stream of tokens, or the arguments, which are the same in every step,
 // or the seed, which makes up new ones.
 //
 // Batches have the types of the program that is run, also for a machine that
-// computes in wider ones: [machine.set] converts, so that every machine gets
+// computes in wider ones: [machine.Set] converts, so that every machine gets
 // the same numbers.
 type feed struct {
 	args   *binding.Arguments
@@ -26,6 +27,7 @@ type feed struct {
 	first  int                      // step of the run
 	steps  int                      // of the run
 	arrays map[string]*ir.Literal   // what of the file the run takes, by input
+	tokens *data.Tokens             // the file as a stream of tokens; nil where it has batches
 }
 
 // newFeed reads the file, if one is named, and checks that it has what steps
@@ -40,6 +42,13 @@ func newFeed(path string, args *binding.Arguments, params []*binding.Port, first
 	if path == "" {
 		return f, nil
 	}
+	var err error
+	if f.tokens, err = data.Open(path); err != nil {
+		return nil, fileError(err)
+	}
+	if f.tokens != nil {
+		return f, f.checkTokens(params)
+	}
 	file, err := tensorfile.Open(path)
 	if err != nil {
 		return nil, fileError(err)
@@ -52,6 +61,38 @@ func newFeed(path string, args *binding.Arguments, params []*binding.Port, first
 		}
 	}
 	return f, errors.Join(errs...)
+}
+
+// checkTokens holds the stream of tokens against the inputs.
+func (f *feed) checkTokens(params []*binding.Port) error {
+	for _, p := range params {
+		if !f.streamed(p) {
+			continue
+		}
+		if _, ok := data.Later(p.Name); !ok || !p.InFile.Elem.IsInt() || p.InFile.Rank() == 0 {
+			return fmt.Errorf("%s: a stream of tokens has tokens and targets, integers with an axis for the sequence; %s, %s, is another input of the program: give it by --args", f.path, p.Name, p)
+		}
+		if err := f.tokens.Check(p.InFile.Shape[p.InFile.Rank()-1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// streamed reports whether input p comes from a stream of tokens.
+func (f *feed) streamed(p *binding.Port) bool {
+	_, known := data.Later(p.Name)
+	return f.tokens != nil && p.Kind == "input" && (known || f.args.Keys(p) == nil)
+}
+
+// has reports whether the file gives input p.
+func (f *feed) has(p *binding.Port) bool { return f.arrays[p.Name] != nil || f.streamed(p) }
+
+// close closes the stream of tokens, where there is one.
+func (f *feed) close() {
+	if f.tokens != nil {
+		f.tokens.Close()
+	}
 }
 
 // read reads the batches of input p that the run takes, and only these.
@@ -131,6 +172,11 @@ func (f *feed) batch(p *binding.Port, n int) (*ir.Literal, error) {
 		size := len(l.Data) / l.Type.Shape[0]
 		n -= f.first * p.Batches
 		return &ir.Literal{Type: p.InFile, Data: l.Data[n*size : (n+1)*size]}, nil
+	}
+	if f.streamed(p) {
+		later, _ := data.Later(p.Name)
+		random := func(name string, i int) uint64 { return binding.NewStream(f.args.Seed, name).Bits(i) }
+		return f.tokens.Batch(n, p.InFile, later, p.Max, random)
 	}
 	if n == 0 || f.args.Keys(p) != nil {
 		return f.args.FileValue(p)

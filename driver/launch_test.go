@@ -2,18 +2,16 @@ package driver
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"ppc/driver/job"
 	"ppc/internal/atomicfile"
 )
 
@@ -37,7 +35,7 @@ func TestLaunch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var j job
+	var j job.Job
 	if err := json.Unmarshal(text, &j); err != nil {
 		t.Fatal(err)
 	}
@@ -90,41 +88,45 @@ func TestJob(t *testing.T) {
 // runJob runs the job in dir on processes of so many devices, and returns the losses.
 func runJob(t *testing.T, python, dir string, processes, devices int, flags ...string) []float64 {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	outs := make([]bytes.Buffer, processes)
-	var cmds []*exec.Cmd
-	for i := range processes {
-		args := append([]string{filepath.Join(dir, "run.py"), "--cpu-devices", fmt.Sprint(devices), "--processes", fmt.Sprint(processes)}, flags...)
-		if processes > 1 {
-			args = append(args, "--coordinator", address, "--process", fmt.Sprint(i))
-		}
-		cmd := exec.CommandContext(t.Context(), python, args...)
-		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &outs[i], &outs[i], 10*time.Second
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		cmds = append(cmds, cmd)
-	}
+	_, losses := stepsOf(t, runJobLines(t, python, dir, processes, devices, flags...))
+	return losses
+}
+
+// runJobLines is what process 0 of a job prints.
+func runJobLines(t *testing.T, python, dir string, processes, devices int, flags ...string) string {
+	t.Helper()
+	cmds, outs := startJob(t, python, dir, processes, devices, flags...)
 	for i, cmd := range cmds {
 		if err := cmd.Wait(); err != nil {
 			t.Fatalf("process %d: %v\n%s", i, err, outs[i].String())
 		}
 	}
-	var losses []float64
-	for s := bufio.NewScanner(&outs[0]); s.Scan(); {
+	return outs[0].String()
+}
+
+// stepsOf reads the numbers and the losses of steps.
+func stepsOf(t *testing.T, text string) (steps []int, losses []float64) {
+	t.Helper()
+	for s := bufio.NewScanner(strings.NewReader(text)); s.Scan(); {
 		var line struct {
+			Step int      `json:"step"`
 			Loss *float64 `json:"loss"`
 		}
 		if strings.HasPrefix(s.Text(), "{") && json.Unmarshal(s.Bytes(), &line) == nil && line.Loss != nil {
-			losses = append(losses, *line.Loss)
+			steps, losses = append(steps, line.Step), append(losses, *line.Loss)
 		}
 	}
-	return losses
+	return steps, losses
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 // A folder that cannot be written is named.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"ppc/driver/binding"
+	"ppc/driver/job"
 	"ppc/driver/trace"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -17,16 +18,17 @@ import (
 
 // RunOptions says what to run a program on and what to do with the results.
 type RunOptions struct {
-	Args   string  // a file of arguments; "" for none
-	Out    string  // a file for the results; "" for none
-	Shards string  // a folder for each device's arguments and results; "" for none
-	Seed   *uint64 // nil for the program's own
-	Steps  *int    // of training, 0 for the loss alone; nil for the program's own
-	Grad   bool    // the gradients, without an update
-	Check  bool    // against the reference
-	Memory int     // bytes that it may take; 0 for what the system has
-	Engine string  // what the devices are; "" for goroutines
-	Trace  string  // a file for what each device did when; "" for none
+	Args      string  // a file of arguments; "" for none
+	Out       string  // a file for the results; "" for none
+	Shards    string  // a folder for each device's arguments and results; "" for none
+	Seed      *uint64 // nil for the program's own
+	Steps     *int    // of training, 0 for the loss alone; nil for the program's own
+	Grad      bool    // the gradients, without an update
+	Check     bool    // against the reference
+	Memory    int     // bytes that it may take; 0 for what the system has
+	Engine    string  // what the devices are; "" for goroutines
+	Processes int     // of the engine JAX; 0 for one
+	Trace     string  // a file for what each device did when; "" for none
 
 	// Saving ends the saving of the last step of training, for which a run that
 	// its context stops goes on; nil lets it end by itself.
@@ -63,6 +65,9 @@ func (o *RunOptions) validate() error {
 	if o.Trace != "" && o.Engine != "" && o.Engine != Goroutines {
 		return usage("--trace %s: what devices do is seen where they are %s, not with --engine=%s", o.Trace, Goroutines, o.Engine)
 	}
+	if o.Processes != 0 && o.Engine != JAX {
+		return usage("--processes %d: goes with --engine=%s", o.Processes, JAX)
+	}
 	for _, file := range []string{o.Args, o.Out} {
 		if file == "" || file == o.Args && tensorfile.IsIndex(file) {
 			continue
@@ -97,6 +102,8 @@ type runner struct {
 	steps     int                // runs of the machine
 	done      int                // of them
 	history   [][]*binding.Named // the scalars of each step, for a check
+	job       *job.Job           // of the engine JAX
+	unsettled error              // why the results of the last step are not on the host
 	trace     *trace.Recording
 }
 
@@ -110,25 +117,34 @@ func (r *runner) run(ctx context.Context) (*RunResult, error) {
 
 // compute compiles and runs what was loaded.
 func (r *runner) compute(ctx context.Context) (*RunResult, error) {
-	if err := r.p.compile(ctx, "", ""); err != nil {
-		return nil, err
-	}
-	rep := moduleReproducer(r.p.m, "", "run", "ppc run %s")
-	engine, err := openEngine(r.opts.Engine)
-	if g, local := engine.(goroutines); local {
-		g.trace = r.trace
-		engine = g
-	}
+	engine, err := openEngine(r.opts.Engine, r.opts.Processes)
 	if err != nil {
 		return nil, err
 	}
 	defer engine.close()
+	jax, ofJAX := engine.(*jaxEngine)
+	if ofJAX {
+		jax.watch(r.p)
+	}
+	if err := r.p.compile(ctx, "", ""); err != nil {
+		return nil, err
+	}
+	rep := moduleReproducer(r.p.m, "", "run", "ppc run %s")
+	if g, local := engine.(goroutines); local {
+		g.trace = r.trace
+		engine = g
+	}
 	exe, err := guard(ctx, "preparing the run", rep, func() (executable, error) { return r.prepare(ctx, engine) })
 	if err != nil {
 		return nil, err
 	}
 	defer r.args.Close()
-	err = r.loop(ctx, exe, rep)
+	defer r.feed.close()
+	if ofJAX {
+		err = r.follow(ctx, jax)
+	} else {
+		err = r.onDevices(ctx, exe, rep)
+	}
 	if lost := r.writeTrace(ctx); err == nil {
 		err = lost
 	}
@@ -174,6 +190,7 @@ func (r *runner) prepare(ctx context.Context, e engine) (executable, error) {
 	}
 	if err := r.claim(); err != nil {
 		r.args.Close()
+		r.feed.close()
 		return nil, err
 	}
 	return exe, nil
@@ -220,6 +237,9 @@ func (r *runner) load(ctx context.Context) error {
 			return fmt.Errorf("--steps %d: %s does not train: give it train { optimizer = adamw(lr: 1e-3) }", *n, r.src.name())
 		}
 		r.steps = *n
+	}
+	if r.opts.Engine == JAX && r.opts.Shards != "" && r.steps > 1 {
+		return usage("--shards, --engine=%s: JAX keeps the results of %d steps to itself but for the last: --steps 1", JAX, r.steps)
 	}
 	return nil
 }

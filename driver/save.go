@@ -130,7 +130,11 @@ func (r *runner) leave(ctx context.Context, err error) error {
 	case r.opts.Out == "":
 		stop.Left = r.progress() + ": nothing was saved, for which --out names a file"
 	default:
-		if _, err := r.save(ctx); err != nil {
+		err := r.unsettled
+		if err == nil {
+			_, err = r.save(ctx)
+		}
+		if err != nil {
 			stop.Left = fmt.Sprintf("%s: nothing was saved: %v", r.progress(), err)
 			return stop
 		}

@@ -73,7 +73,7 @@ func (r *runner) loop(ctx context.Context, exe executable, rep reproducer) error
 			continue
 		}
 		s := &Step{Number: step + 1, Left: r.steps - i - 1, Took: time.Since(begin), Tokens: tokens}
-		if err := r.report(ctx, s); err != nil {
+		if err := r.report(ctx, s, r.machine.Scalars()); err != nil {
 			return err
 		}
 	}
@@ -94,8 +94,7 @@ func (r *runner) firstShards(run int) [][]*ir.Literal {
 }
 
 // report passes the scalars of a step to the listener. A loss that is no number ends the run.
-func (r *runner) report(ctx context.Context, s *Step) error {
-	scalars := r.machine.Scalars()
+func (r *runner) report(ctx context.Context, s *Step, scalars []*binding.Named) error {
 	for _, v := range scalars {
 		s.Outputs = append(s.Outputs, newOutput(v.Name, v.Literal))
 	}

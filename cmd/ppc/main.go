@@ -137,7 +137,7 @@ type commands struct {
 	Fmt     fmtCmd     `cmd:"" help:"Format .pp files; a formatted file stays as it is."`
 	Compile compileCmd `cmd:"" help:"Compile a program ahead of time by a PJRT plugin, for devices that need not be there: bytes per device, collectives."`
 	Launch  launchCmd  `cmd:"" help:"Write a job that a cluster with JAX runs: the program, its parameters, a script."`
-	Engines enginesCmd `cmd:"" help:"List what programs can run on here: goroutines and PJRT plugins, with versions and devices, or why not."`
+	Engines enginesCmd `cmd:"" help:"List what programs can run on here: goroutines, PJRT plugins and JAX, with versions and devices, or why not."`
 	Passes  passesCmd  `cmd:"" help:"Print the pass table: name, requires, ensures."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
@@ -199,22 +199,23 @@ func (c *lowerCmd) Run(std *streams) error {
 
 type runCmd struct {
 	settings
-	File   string  `arg:"" help:"${file}"`
-	Args   string  `placeholder:"FILE" help:"Arguments: .npz, .safetensors or .safetensors.index.json. What it does not have is made up: parameters by their initialisers, inputs from the seed."`
-	Out    string  `placeholder:"FILE" help:"Write the results: .npz or .safetensors."`
-	Steps  *int    `placeholder:"N" help:"Steps of training, in place of the program's own number; 0 computes the loss alone."`
-	Grad   bool    `help:"The gradients of the loss for every parameter and floating-point input, without an update."`
-	Seed   *uint64 `placeholder:"N" help:"Seed of what is made up; the program's own by default."`
-	Engine string  `default:"goroutines" placeholder:"ENGINE" help:"What the devices are: goroutines (the default), cpu, cuda or tpu by a PJRT plugin that is found, or pjrt:PATH."`
-	Check  bool    `help:"Compare with the layers in sequence, in float64, on the reference evaluator."`
-	Trace  string  `placeholder:"FILE" help:"Write what each device did when, and what it waited for: a trace in JSON that Perfetto opens."`
-	Shards string  `placeholder:"DIR" help:"Write each device's arguments and results: args.npz, results.npz."`
-	JSON   bool    `name:"json" help:"One JSON object per line, nothing else on standard output."`
-	Quiet  bool    `help:"No remarks and no summary."`
+	File      string  `arg:"" help:"${file}"`
+	Args      string  `placeholder:"FILE" help:"Arguments: .npz, .safetensors or .safetensors.index.json. What it does not have is made up: parameters by their initialisers, inputs from the seed."`
+	Out       string  `placeholder:"FILE" help:"Write the results: .npz or .safetensors."`
+	Steps     *int    `placeholder:"N" help:"Steps of training, in place of the program's own number; 0 computes the loss alone."`
+	Grad      bool    `help:"The gradients of the loss for every parameter and floating-point input, without an update."`
+	Seed      *uint64 `placeholder:"N" help:"Seed of what is made up; the program's own by default."`
+	Engine    string  `default:"goroutines" placeholder:"ENGINE" help:"What the devices are: goroutines (the default), cpu, cuda or tpu by a PJRT plugin that is found, pjrt:PATH, or jax."`
+	Processes int     `placeholder:"N" help:"Processes of --engine=jax, which share the devices (1)."`
+	Check     bool    `help:"Compare with the layers in sequence, in float64, on the reference evaluator."`
+	Trace     string  `placeholder:"FILE" help:"Write what each device did when, and what it waited for: a trace in JSON that Perfetto opens."`
+	Shards    string  `placeholder:"DIR" help:"Write each device's arguments and results: args.npz, results.npz."`
+	JSON      bool    `name:"json" help:"One JSON object per line, nothing else on standard output."`
+	Quiet     bool    `help:"No remarks and no summary."`
 }
 
 func (c *runCmd) Run(std *streams) error {
-	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Trace: c.Trace, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check, Engine: c.Engine, Saving: std.saving}
+	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Trace: c.Trace, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check, Engine: c.Engine, Processes: c.Processes, Saving: std.saving}
 	if !c.Quiet {
 		opts.Note, opts.Step = std.note, std.step
 	}

@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 """Runs the program beside this file on every process of a cluster, by JAX alone.
 
-  run.py [--data FILE] [--steps N] [--checkpoints DIR] [--every N] [--metrics FILE] [--profile DIR]
-         [--coordinator HOST:PORT --processes N --process I] [--cpu-devices N]
+  run.py [--data FILE] [--steps N] [--checkpoints DIR] [--every N] [--metrics FILE] [--out DIR] [--profile DIR]
+         [--coordinator HOST:PORT --processes N --process I] [--devices N | --cpu-devices N] [--heartbeat SECONDS]
 
 program.mlir is StableHLO with Shardy shardings, a step of training where the program trains; job.json says what its
 parameters and results are. Started once per process (srun, a JobSet, mpirun, ssh), with the same arguments everywhere:
 jax.distributed finds the others by itself on SLURM, GKE, MPI and TPU pods, and by the flags elsewhere.
 
-  --data         batches: an .npz or a folder of .npy files, one array per input with batches on a leading axis. Every
-                 process reads its own rows. Without it inputs are made from the seed, as ppc run makes them.
+  --data         what the program is trained on, in place of the file that it names itself. A .npz or .safetensors file, or
+                 a folder of .npy files, has one array per input with batches on a leading axis. A stream of tokens, which
+                 is a .bin file of integers or one array "tokens" of one axis, is cut into windows: the input tokens is
+                 some of them, targets the same one token later. Every process reads its own rows. Without data inputs
+                 are made from the seed, as ppc run makes them.
   --checkpoints  a folder that all processes see. The newest whole checkpoint in it is where training goes on, also on
                  another mesh; --every N steps, at the end and on SIGTERM one is written.
   --metrics      process 0 appends a JSON line per step to FILE; - is standard output, the default.
+  --out          the results of the last step, each as a file of its elements, in a folder that all processes see.
+  --heartbeat    how long a process may be silent until the others end with an error.
 
 Needs jax and numpy; orbax-checkpoint with --checkpoints.
 """
@@ -22,8 +27,10 @@ import json
 import math
 import os
 import signal
+import struct
 import sys
 import time
+import zipfile
 
 here = os.path.dirname(os.path.abspath(__file__))
 
@@ -35,18 +42,22 @@ def arguments():
     p.add_argument("--checkpoints")
     p.add_argument("--every", type=int, default=0)
     p.add_argument("--metrics", default="-")
+    p.add_argument("--out")
     p.add_argument("--profile")
     p.add_argument("--coordinator")
     p.add_argument("--processes", type=int)
     p.add_argument("--process", type=int)
+    p.add_argument("--devices", type=int, help="devices of this process, where several processes share a host; without accelerators, of the CPU")
     p.add_argument("--cpu-devices", type=int, help="devices of this process on the CPU, for a try without accelerators")
+    p.add_argument("--heartbeat", type=int, default=30)
     return p.parse_args()
 
 
 args = arguments()
 if args.cpu_devices:
     os.environ["JAX_PLATFORMS"] = "cpu"
-    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={args.cpu_devices}"
+if args.cpu_devices or args.devices:
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={args.cpu_devices or args.devices}"
 
 import jax
 import numpy as np
@@ -58,12 +69,15 @@ job = json.load(open(os.path.join(here, "job.json")))
 
 def connect():
     """Joins the other processes, where there are any."""
-    if args.cpu_devices:
+    if args.cpu_devices or args.devices:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    known = dict(heartbeat_timeout_seconds=args.heartbeat, shutdown_timeout_seconds=max(args.heartbeat, 60))
     if args.coordinator:
-        jax.distributed.initialize(args.coordinator, args.processes, args.process)
+        if args.devices:
+            known["local_device_ids"] = list(range(args.process * args.devices, (args.process + 1) * args.devices))
+        jax.distributed.initialize(args.coordinator, args.processes, args.process, **known)
     elif args.processes != 1 and any(v in os.environ for v in ("SLURM_JOB_ID", "OMPI_COMM_WORLD_SIZE", "JOB_COMPLETION_INDEX", "TPU_WORKER_HOSTNAMES", "MEGASCALE_COORDINATOR_ADDRESS")):
-        jax.distributed.initialize()
+        jax.distributed.initialize(**known)
 
 
 # Random numbers, as ppc run makes them: number i of a stream is threefry2x32 of i under a key of seed and name.
@@ -161,29 +175,104 @@ def begin(p):
     if p["kind"] == "step":
         return make(p, lambda i: np.zeros(i.shape))
     if p["file"]:
-        whole = np.load(os.path.join(here, p["file"]), mmap_mode="r").reshape(-1)
-        return make(p, lambda i: whole[(i + np.uint64(p["first"])).astype(np.int64)])
+        whole = np.memmap(os.path.join(here, p["file"]), dtype(p), "r")
+        return make(p, lambda i: whole[i.astype(np.int64)])
     return make(p, lambda i: initial(p["init"] or "zeros", p["name"], i + np.uint64(p["first"])))
+
+
+# Data. Arrays are mapped into memory: what is read is the rows that are looked at.
+
+
+def arrays_of(path):
+    """The arrays of a file or a folder, by name."""
+    if os.path.isdir(path):
+        return {f[:-4]: np.load(os.path.join(path, f), mmap_mode="r") for f in sorted(os.listdir(path)) if f.endswith(".npy")}
+    if path.endswith(".bin"):
+        width = next((t for s, t in (("u8", "<u1"), ("u16", "<u2"), ("u32", "<u4"), ("i32", "<i4")) if path.endswith(f".{s}.bin")), "<u2")
+        return {"tokens": np.memmap(path, width, "r")}
+    return safetensors(path) if path.endswith(".safetensors") else npz(path)
+
+
+def npz(path):
+    out = {}
+    with zipfile.ZipFile(path) as z, open(path, "rb") as f:
+        for info in z.infolist():
+            if info.compress_type != zipfile.ZIP_STORED:
+                out[info.filename[:-4]] = np.load(path)[info.filename[:-4]]
+                continue
+            f.seek(info.header_offset + 26)
+            f.seek(info.header_offset + 30 + sum(struct.unpack("<HH", f.read(4))))
+            read = np.lib.format.read_array_header_1_0 if np.lib.format.read_magic(f) == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, columns, kind = read(f)
+            out[info.filename[:-4]] = np.memmap(path, kind, "r", f.tell(), shape, "F" if columns else "C")
+    return out
+
+
+def safetensors(path):
+    with open(path, "rb") as f:
+        n = struct.unpack("<Q", f.read(8))[0]
+        header = json.loads(f.read(n))
+    kinds = {"BOOL": "bool", "BF16": "bfloat16"}
+    name = lambda t: kinds.get(t) or {"U": "uint", "I": "int", "F": "float"}[t[0]] + t[1:]
+    return {k: np.memmap(path, jax.numpy.dtype(name(v["dtype"])), "r", 8 + n + v["data_offsets"][0], tuple(v["shape"])) for k, v in header.items() if k != "__metadata__"}
 
 
 def batches():
     """How to get batch n of an input: from the data, or from the seed."""
-    if not args.data:
+    path = args.data or job["data"]
+    if not path:
         return lambda p, n: lambda i: sample(p, p["name"] if n == 0 else f"{p['name']}@{n}", i)
-    if os.path.isdir(args.data):
-        arrays = {p["name"]: np.load(os.path.join(args.data, p["name"] + ".npy"), mmap_mode="r") for p in job["params"] if p["kind"] == "input"}
-    else:
-        arrays = np.load(args.data)
-        arrays = {name: arrays[name] for name in arrays.files}
+    arrays = arrays_of(path)
+    if "tokens" in arrays and arrays["tokens"].ndim == 1:
+        return lambda p, n: windows(p, n, path, arrays["tokens"])
 
     def batch(p, n):
-        a = arrays[p["name"]]
-        if n >= a.shape[0]:
-            sys.exit(f"run.py: {args.data}: {p['name']} has {a.shape[0]} batches, step {step} takes number {n}")
+        a = arrays.get(p["name"])
+        if a is None or n >= a.shape[0]:
+            sys.exit(f"run.py: {path}: {p['name']} has {0 if a is None else a.shape[0]} batches, step {step + 1} takes number {n + 1}")
         flat = a[n].reshape(-1)
         return lambda i: flat[i.astype(np.int64)]
 
     return batch
+
+
+def windows(p, n, path, stream):
+    """Batch n of an input from a stream of tokens. Every epoch takes all windows once, in an order of its own."""
+    later = {"tokens": 0, "targets": 1}.get(p["name"])
+    if later is None:
+        sys.exit(f"run.py: {path}: a stream of tokens has tokens and targets, no {p['name']}")
+    shape = p["shape"] if p["batches"] == 1 else p["shape"][1:]
+    length, rows = shape[-1], math.prod(shape[:-1])
+    count = (len(stream) - 1) // length
+    if count < 1:
+        sys.exit(f"run.py: {path}: {len(stream)} tokens, a window takes {length + 1}")
+
+    def of(i):
+        number = n * rows + (i // np.uint64(length)).astype(np.int64)
+        at = np.zeros(number.shape, np.int64)
+        for epoch in np.unique(number // count):
+            here = number // count == epoch
+            at[here] = shuffled(f"order@{epoch}", number[here] % count, count)
+        out = stream[at * length + (i % np.uint64(length)).astype(np.int64) + later]
+        if p["max"] and (out >= p["max"]).any():
+            sys.exit(f"run.py: {path}: token {out.max()}, the program takes 0 to {p['max'] - 1}")
+        return out
+
+    return of
+
+
+def shuffled(name, i, n):
+    """Where each i below n goes in a permutation: a network of four rounds, gone through again from where that is n or more."""
+    half = max(1, (n - 1).bit_length() + 1 >> 1)
+    low = np.uint64((1 << half) - 1)
+    x, todo = i.astype(np.uint64), np.ones(i.shape, bool)
+    while todo.any():
+        left, right = x[todo] >> np.uint64(half), x[todo] & low
+        for r in range(4):
+            left, right = right, left ^ bits(name, np.uint64(r << 32) | right) & low
+        x[todo] = left << np.uint64(half) | right
+        todo = x >= n
+    return x.astype(np.int64)
 
 
 def feed(p, n, get):
@@ -235,24 +324,53 @@ def version():
     return stablehlo.get_version_from_compatibility_requirement(stablehlo.StablehloCompatibilityRequirement.WEEK_4)
 
 
+def near(v, shape):
+    """A sharding like that of v for its elements in another shape: layers may be [repeats, stages, layers of a stage] of other numbers."""
+    if v.shape == shape:
+        return v.sharding
+    spec = [axes and ((axes,) if isinstance(axes, str) else tuple(axes)) for axes in v.sharding.spec]
+    spec += [None] * (v.ndim - len(spec))
+    same = 0
+    while same < min(v.ndim, len(shape)) and v.shape[-1 - same] == shape[-1 - same]:
+        same += 1
+    head, tail = [axes for axes in spec[: v.ndim - same] if axes], spec[v.ndim - same:]
+    out = []
+    for size in shape[: len(shape) - same]:
+        fits = next((axes for axes in head if size % math.prod(mesh.shape[a] for a in axes) == 0), None)
+        if fits:
+            head.remove(fits)
+        out.append(fits)
+    return NamedSharding(mesh, PartitionSpec(*out, *tail))
+
+
+def shaped(x, v):
+    """The elements of x with the shape and the sharding of v."""
+    return x if x.shape == v.shape else jax.jit(lambda x: x.reshape(v.shape), out_shardings=v.sharding)(x)
+
+
 class Checkpoints:
     """State in a folder that all processes see, written by orbax behind the next steps."""
 
     def __init__(self, folder):
-        self.manager = None
+        self.manager, self.folder = None, folder
         if folder:
             import orbax.checkpoint as ocp
 
             self.ocp = ocp
-            self.manager = ocp.CheckpointManager(os.path.abspath(folder), options=ocp.CheckpointManagerOptions(max_to_keep=2, enable_async_checkpointing=True))
+            self.manager = ocp.CheckpointManager(os.path.abspath(folder), item_handlers=ocp.StandardCheckpointHandler(), options=ocp.CheckpointManagerOptions(max_to_keep=2, enable_async_checkpointing=True))
 
     def restore(self, state):
-        """The newest checkpoint as state has its shardings, and its step; state and 0 where there is none."""
+        """The newest checkpoint, and its step: arrays have the shapes and shardings of state, whatever mesh they were saved from. State and 0 where there is none."""
         if not self.manager or self.manager.latest_step() is None:
             return state, 0
         n = self.manager.latest_step()
-        like = {k: jax.ShapeDtypeStruct(v.shape, v.dtype, sharding=v.sharding) for k, v in state.items()}
-        return self.manager.restore(n, args=self.ocp.args.StandardRestore(like)), n
+        saved = self.manager.item_metadata(n)
+        for k, v in state.items():
+            if k not in saved or math.prod(saved[k].shape) != v.size:
+                sys.exit(f"run.py: {self.folder}: the checkpoint of step {n} has {'no ' + k if k not in saved else f'{k} with {math.prod(saved[k].shape)} elements, want {v.size}'}: it is of another program")
+        like = {k: jax.ShapeDtypeStruct(saved[k].shape, v.dtype, sharding=near(v, saved[k].shape)) for k, v in state.items()}
+        got = self.manager.restore(n, args=self.ocp.args.StandardRestore(like))
+        return {k: shaped(got[k], v) for k, v in state.items()}, n
 
     def save(self, n, state, wait=False):
         if self.manager and self.manager.latest_step() != n:
@@ -278,6 +396,26 @@ def agreed(flag):
     return bool(multihost_utils.process_allgather(np.array(flag)).any())
 
 
+def scalar(v):
+    x = np.asarray(v.addressable_data(0)).item()
+    return x if not isinstance(x, float) or math.isfinite(x) else str(x)
+
+
+def write(folder, results):
+    """Each result in a file of its elements, of which every process writes those that it has."""
+    for n, (p, v) in enumerate(zip(job["results"], results)):
+        path, shape = os.path.join(folder, f"out{n}.bin"), tuple(p["shape"]) or (1,)
+        if not math.prod(shape):
+            continue
+        with open(path, "ab") as f:
+            f.truncate(math.prod(shape) * dtype(p).itemsize)
+        whole = np.memmap(path, dtype(p), "r+", 0, shape)
+        for s in v.addressable_shards:
+            if s.replica_id == 0:
+                whole[s.index or ...] = np.asarray(s.data)
+        whole.flush()
+
+
 def main():
     global mesh, step
     connect()
@@ -288,35 +426,48 @@ def main():
     signal.signal(signal.SIGTERM, stop)
     run, get, checkpoints = program(), batches(), Checkpoints(args.checkpoints)
     params = job["params"]
-    kept = [i for i, p in enumerate(params) if p["kind"] not in ("input", "step")]
-    values, first = checkpoints.restore({str(i): begin(params[i]) for i in kept})
+    fixed = {i: begin(p) for i, p in enumerate(params) if p["kind"] == "input" and p["file"]}
+    name = lambda p: p["name"] + (f"@{p['first']}" if p["first"] else "")
+    names = {i: name(p) for i, p in enumerate(params) if p["kind"] not in ("input", "step")}
+    state, restored = checkpoints.restore({k: begin(params[i]) for i, k in names.items()})
     steps = args.steps if args.steps is not None else job["steps"]
     out = sys.stdout if args.metrics == "-" else open(args.metrics, "a") if jax.process_index() == 0 else None
     if args.profile:
         jax.profiler.start_trace(args.profile)
-    last = first
-    for step in range(first, max(steps, 1)):
+    last, results = max(restored, job["first"]), None
+    for step in range(last, job["first"] + max(steps, 1)):
         began = time.time()
-        xs = [values[str(i)] if str(i) in values else make(p, lambda i: np.full(i.shape, step)) if p["kind"] == "step" else feed(p, step, get) for i, p in enumerate(params)]
+        xs = [state[names[i]] if i in names else fixed[i] if i in fixed else make(p, lambda i: np.full(i.shape, step)) if p["kind"] == "step" else feed(p, step, get) for i, p in enumerate(params)]
         results = run(*xs)
         line = {"step": step + 1}
         for r, v in zip(job["results"], results):
             if r["alias"] >= 0:
-                values[str(r["alias"])] = v
-            elif not r["shape"]:
-                line[r["name"]] = float(v.addressable_data(0))
+                state[names[r["alias"]]] = v
+            elif not r["shape"] and r["dtype"][:7] != "complex":
+                line[r["name"]] = scalar(v)
         line["s"] = round(time.time() - began, 4)
         if jax.process_index() == 0:
             print(json.dumps(line), file=out, flush=True)
         last = step + 1
         halt = agreed(stopping)
         if halt or args.every and last % args.every == 0:
-            checkpoints.save(last, values, wait=halt)
+            checkpoints.save(last, state, wait=halt)
         if halt:
             break
-    checkpoints.save(last, values, wait=True)
+    checkpoints.save(last, state, wait=True)
+    if args.out and results:
+        write(args.out, results)
     if args.profile:
         jax.profiler.stop_trace()
 
 
-main()
+step = 0
+try:
+    main()
+except Exception as e:
+    if jax.process_count() == 1:
+        raise
+    # The others cannot go on without this process, nor this one without them: it ends at once, not when all have come.
+    print(f"run.py: process {jax.process_index()} of {jax.process_count()} ends in step {step + 1}: {type(e).__name__}: {e}", file=sys.stderr)
+    print("run.py: where another process has died, that is why; start all of them again, and they go on from the newest checkpoint", file=sys.stderr, flush=True)
+    os._exit(1)

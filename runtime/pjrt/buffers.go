@@ -99,8 +99,9 @@ func (b *buffers) send(pins *runtime.Pinner, c *Client, device uintptr, l *ir.Li
 	return a.buffer, a.done, err
 }
 
-// give copies the buffers, of the given types on each device, to the host.
-func (b *buffers) give(types []*ir.Type) ([][]*ir.Literal, error) {
+// give copies the buffers, of the given types on each device, to the host, but for
+// those that stay: of them there are the types alone.
+func (b *buffers) give(types []*ir.Type, stay func(i int) bool) ([][]*ir.Literal, error) {
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	var done []uintptr
@@ -109,6 +110,10 @@ func (b *buffers) give(types []*ir.Type) ([][]*ir.Literal, error) {
 	for d, row := range b.of {
 		out[d] = make([]*ir.Literal, len(row))
 		for i, h := range row {
+			if stay(i) {
+				out[d][i] = &ir.Literal{Type: types[i]}
+				continue
+			}
 			data := make([]byte, max(types[i].Bytes(), 1))
 			pins.Pin(&data[0])
 			a := &toHostArgs{buffer: h, data: unsafe.Pointer(&data[0]), len: uintptr(types[i].Bytes())}

@@ -152,8 +152,9 @@ func (exe *Executable) Stats() (*Stats, error) { return exe.client.plugin.stats(
 
 // step executes the program once. Argument i of device d is literal args[d][i], or,
 // if that is negative, result -1-args[d][i] of before, counted over devices, which
-// the program may use up. It returns the results on their devices, too.
-func (exe *Executable) step(ctx context.Context, before *buffers, literals []*ir.Literal, args [][]int) (*buffers, [][]*ir.Literal, error) {
+// the program may use up. It returns the results on their devices, too; those that
+// stay there alone.
+func (exe *Executable) step(ctx context.Context, before *buffers, literals []*ir.Literal, args [][]int, stay func(i int) bool) (*buffers, [][]*ir.Literal, error) {
 	exe.running.Lock()
 	defer exe.running.Unlock()
 	sent := newBuffers(exe.client.plugin)
@@ -170,7 +171,7 @@ func (exe *Executable) step(ctx context.Context, before *buffers, literals []*ir
 		out.free()
 		return out, nil, err
 	}
-	results, err := out.give(exe.results)
+	results, err := out.give(exe.results, stay)
 	if err == nil {
 		err = ctx.Err()
 	}

@@ -66,6 +66,9 @@ func (s *server) answer(q *request, r *reply) error {
 	case q.Compile != nil:
 		return s.compile(q.Compile, r)
 	}
+	if q.Fetch != nil {
+		return s.fetch(q.Fetch, r)
+	}
 	return s.run(q.Run, r)
 }
 
@@ -140,17 +143,31 @@ func (s *server) run(q *runRequest, r *reply) error {
 	for i, a := range q.Arrays {
 		literals[i] = a.literal()
 	}
-	out, results, err := s.exe.step(context.Background(), s.results, literals, q.Args)
+	out, results, err := s.exe.step(context.Background(), s.results, literals, q.Args, func(i int) bool { return q.Keep != nil && q.Keep[i] })
 	if err != nil {
 		return err
 	}
 	s.forget()
 	s.results = out
+	r.put(results)
+	return nil
+}
+
+// fetch replies with what stayed on the devices.
+func (s *server) fetch(q *fetchRequest, r *reply) error {
+	if s.results == nil {
+		return errors.New("nothing has run")
+	}
+	results, err := s.results.give(s.exe.results, func(i int) bool { return !q.Keep[i] })
+	r.put(results)
+	return err
+}
+
+func (r *reply) put(results [][]*ir.Literal) {
 	for d, list := range results {
 		r.Results = append(r.Results, nil)
 		for _, l := range list {
 			r.Results[d] = append(r.Results[d], arrayOf(l))
 		}
 	}
-	return nil
 }

@@ -10,6 +10,7 @@ type request struct {
 	Open    *openRequest
 	Compile *compileRequest
 	Run     *runRequest
+	Fetch   *fetchRequest
 }
 
 type openRequest struct {
@@ -31,7 +32,11 @@ type compileRequest struct {
 type runRequest struct {
 	Arrays []array
 	Args   [][]int
+	Keep   []bool // results of each device that stay there
 }
+
+// fetchRequest asks for those results of the last run that stayed on their devices.
+type fetchRequest struct{ Keep []bool }
 
 // A reply answers a request. Failed says what the plugin said was wrong.
 type reply struct {

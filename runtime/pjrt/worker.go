@@ -36,6 +36,14 @@ type Worker struct {
 
 	results int // of one device
 	last    map[*ir.Literal]int
+	left    *exchange // a run that its caller did not wait for
+}
+
+// An exchange is a request that was sent, and its reply once done is closed.
+type exchange struct {
+	done  chan struct{}
+	reply reply
+	err   error
 }
 
 // Start loads the plugin at path in a child process and makes its devices, or, with
@@ -72,6 +80,9 @@ func Start(ctx context.Context, path, topology string, o Options) (*Worker, erro
 
 // Close ends the child process.
 func (w *Worker) Close() {
+	if w.left != nil { // which it would end first
+		w.cmd.Process.Kill()
+	}
 	w.to.Close()
 	select {
 	case <-w.wait():
@@ -97,33 +108,47 @@ func (w *Worker) ask(ctx context.Context, q *request) (*reply, error) {
 	if w.broken != nil {
 		return nil, w.broken
 	}
-	done := make(chan struct{})
-	var r reply
-	var err error
+	return w.await(ctx, w.begin(q), false)
+}
+
+// begin sends a request.
+func (w *Worker) begin(q *request) *exchange {
+	x := &exchange{done: make(chan struct{})}
 	go func() {
-		defer close(done)
-		if err = w.send.Encode(q); err == nil {
-			err = w.from.Decode(&r)
+		defer close(x.done)
+		if x.err = w.send.Encode(q); x.err == nil {
+			x.err = w.from.Decode(&x.reply)
 		}
 	}()
+	return x
+}
+
+// await waits for the reply of x. The end of ctx ends the child, unless x may be left
+// to itself.
+func (w *Worker) await(ctx context.Context, x *exchange, leave bool) (*reply, error) {
 	select {
-	case <-done:
+	case <-x.done:
 	case <-ctx.Done():
+		if leave {
+			w.left = x
+			return nil, context.Cause(ctx)
+		}
 		w.cmd.Process.Kill()
-		<-done
+		<-x.done
 		w.broken = context.Cause(ctx)
 		return nil, w.broken
 	}
-	switch {
-	case err != nil:
-		w.broken = w.crash(err)
+	switch r := &x.reply; {
+	case x.err != nil:
+		w.broken = w.crash(x.err)
 		return nil, w.broken
 	case r.Failed != nil:
 		return nil, r.Failed
 	case r.Other != "":
 		return nil, errors.New(r.Other)
+	default:
+		return r, nil
 	}
-	return &r, nil
 }
 
 // crash is the error of a child that ended on its own.
@@ -174,6 +199,11 @@ func (w *Worker) Ahead(ctx context.Context, text string, o CompileOptions, save 
 type Remote struct {
 	Stats *Stats // nil where the plugin does not count
 
+	// Keep says which results of each device stay there: what [Remote.Run] returns of
+	// them has no data until [Remote.Fetch]. A run whose context ends goes on, for
+	// what it takes the place of is used up; [Remote.Finish] waits for it.
+	Keep []bool
+
 	worker  *Worker
 	devices int
 }
@@ -186,7 +216,10 @@ func (r *Remote) Devices() int { return r.devices }
 // their devices.
 func (r *Remote) Run(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) {
 	w := r.worker
-	q := &runRequest{Args: make([][]int, len(args))}
+	if w.broken != nil {
+		return nil, w.broken
+	}
+	q := &runRequest{Args: make([][]int, len(args)), Keep: r.Keep}
 	known := make(map[*ir.Literal]int)
 	for d, list := range args {
 		q.Args[d] = make([]int, len(list))
@@ -205,10 +238,15 @@ func (r *Remote) Run(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal
 			q.Args[d][i] = n
 		}
 	}
-	reply, err := w.ask(ctx, &request{Run: q})
+	reply, err := w.await(ctx, w.begin(&request{Run: q}), r.Keep != nil)
 	if err != nil {
 		return nil, err
 	}
+	return w.ran(reply), nil
+}
+
+// ran is the results of a run, which the next one may take.
+func (w *Worker) ran(reply *reply) [][]*ir.Literal {
 	out := make([][]*ir.Literal, len(reply.Results))
 	w.last = make(map[*ir.Literal]int)
 	for d, list := range reply.Results {
@@ -218,7 +256,42 @@ func (r *Remote) Run(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal
 			w.last[out[d][i]] = d*w.results + i
 		}
 	}
-	return out, nil
+	return out
+}
+
+// Finish waits for the run that was at work when its context ended, and returns its
+// results; nil where there is none.
+func (r *Remote) Finish(ctx context.Context) ([][]*ir.Literal, error) {
+	w := r.worker
+	x := w.left
+	if x == nil {
+		return nil, nil
+	}
+	w.left = nil
+	reply, err := w.await(ctx, x, false)
+	if err != nil {
+		return nil, err
+	}
+	return w.ran(reply), nil
+}
+
+// Fetch sets the data of those results of the last run that stayed on their devices.
+func (r *Remote) Fetch(ctx context.Context, out [][]*ir.Literal) error {
+	if r.Keep == nil {
+		return nil
+	}
+	reply, err := r.worker.ask(ctx, &request{Fetch: &fetchRequest{r.Keep}})
+	if err != nil {
+		return err
+	}
+	for d, list := range reply.Results {
+		for i, a := range list {
+			if r.Keep[i] {
+				out[d][i].Data = a.Data
+			}
+		}
+	}
+	return nil
 }
 
 // tail keeps the end of what is written to it.

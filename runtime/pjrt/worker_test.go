@@ -80,6 +80,53 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Results that stay on their devices are arguments of the next run there, and come to the
+// host when they are asked for, also after a run that nobody waited for.
+func TestKeep(t *testing.T) {
+	w := start(t, 4)
+	exe, err := w.Compile(t.Context(), sums, 4, CompileOptions{Replicas: 4, Partitions: 1}, sumTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe.Keep = []bool{true, false}
+	one := ir.SplatOf(sumTypes[0], 1)
+	args := make([][]*ir.Literal, 4)
+	for d := range args {
+		args[d] = []*ir.Literal{ir.Floats64(ir.Tensor(ir.F32, 2), float64(d), 10), one}
+	}
+	var out [][]*ir.Literal
+	for run := range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		if run == 2 {
+			cancel()
+		}
+		var err error
+		if out, err = exe.Run(ctx, args); err != nil {
+			if run < 2 {
+				t.Fatal(err)
+			}
+			if out, err = exe.Finish(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cancel()
+		for d := range out {
+			if out[d][0].Data != nil || out[d][1].Int(0) != 1 {
+				t.Errorf("run %d, device %d: %d bytes came to the host", run, d, len(out[d][0].Data))
+			}
+			args[d][0] = out[d][0]
+		}
+	}
+	if err := exe.Fetch(t.Context(), out); err != nil {
+		t.Fatal(err)
+	}
+	for d := range out {
+		if got := [2]float64{out[d][0].Float(0), out[d][0].Float(1)}; got != [2]float64{117, 661} {
+			t.Errorf("device %d: %v, want 117 and 661", d, got)
+		}
+	}
+}
+
 // An error is in the plugin's own words, and the worker goes on.
 func TestRefused(t *testing.T) {
 	w := start(t, 4)

@@ -108,7 +108,7 @@ var SettingTable = []SettingRow{
 	{Block: "train", Key: "steps", Kind: Count, Min: 0, Def: 1, Doc: "how many updates; with 0 the program computes the loss alone",
 		Acts: []string{"optimizer"}},
 	{Block: "train", Key: "seed", Kind: Count, Min: 0, Def: 0, Doc: "of initial values, inputs and random numbers"},
-	{Block: "train", Key: "data", Kind: FileName, Words: []string{"synthetic"}, Def: "synthetic", Doc: "synthetic, or an npz file with batches on a leading axis",
+	{Block: "train", Key: "data", Kind: FileName, Words: []string{"synthetic"}, Def: "synthetic", Doc: "synthetic, or a file: batches on a leading axis, or a stream of tokens",
 		Acts: []string{"optimizer"}},
 	{Block: "train", Key: "dtype", Kind: Word, Words: []string{"f32", "f64", "bf16"}, Def: "f32", Doc: "in which gradients accumulate",
 		Acts: []string{"optimizer", "narrower sums"}},
