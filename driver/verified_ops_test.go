@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ppc/internal/optest"
 	"ppc/ir"
 )
 
@@ -39,7 +40,7 @@ func fillMakers() bool {
 		ir.TopK: makeTopK, ir.Constant: makeConstant, ir.Iota: makeIota, ir.PartitionID: makeSource, ir.ReplicaID: makeSource, ir.RngBitGenerator: makeRng,
 		ir.BroadcastInDim: makeBroadcast, ir.Concatenate: makeConcatenate, ir.DynamicSlice: makeDynamicSlice, ir.DynamicUpdateSlice: makeUpdate, ir.Gather: makeGather,
 		ir.Pad: makePad, ir.Reshape: makeReshape, ir.Reverse: makeReverse, ir.Scatter: makeScatter, ir.Slice: makeSlice, ir.Transpose: makeTranspose,
-		ir.DotGeneral: makeDot, ir.Convolution: makeConvolution, ir.Reduce: makeReduce, ir.ReduceWindow: makeReduceWindow, ir.SelectAndScatter: makeSelectAndScatter, ir.Sort: makeSort,
+		ir.DotGeneral: makeDot, ir.RaggedDot: makeRagged, ir.Convolution: makeConvolution, ir.Reduce: makeReduce, ir.ReduceWindow: makeReduceWindow, ir.SelectAndScatter: makeSelectAndScatter, ir.Sort: makeSort,
 		ir.Cholesky: makeCholesky, ir.TriangularSolve: makeTriangular, ir.FFT: makeFFT,
 		ir.While: makeWhile, ir.Case: makeBranches, ir.If: makeBranches, ir.Call: makeCall, ir.CompositeCall: makeCall, ir.OptimizationBarrier: makeBarrier, ir.CustomCall: makeCustom,
 		ir.TupleOp: makeTuple, ir.GetTupleElement: makeElement,
@@ -374,6 +375,24 @@ func makeTranspose(g *verifiedMaker, k ir.Kind) *ir.Op {
 		perm = slices.Insert(perm, g.n(d+1), d)
 	}
 	return opOf(k, []*ir.Value{x}, attrOf("permutation", perm))
+}
+
+func makeRagged(g *verifiedMaker, k ir.Kind) *ir.Op {
+	dot := makeDot(g, ir.DotGeneral)
+	if dot == nil || dot.Operands[0].Type.Rank() == 0 {
+		return nil
+	}
+	x, y := dot.Operands[0], dot.Operands[1]
+	groups := g.n(4)
+	d, right := optest.Ragged(dot.Attrs.Get("dot_dimension_numbers").(ir.Dot), g.n(x.Type.Rank()), groups, g.n(y.Type.Rank()+1), y.Type.Shape)
+	var shape []int
+	if g.coin() {
+		for _, i := range d.Outer() {
+			shape = append(shape, x.Type.Shape[i])
+		}
+	}
+	sizes := g.of(ir.Tensor(of(g, ir.I32, ir.I64, ir.UI8), append(shape, groups)...))
+	return opOf(k, []*ir.Value{x, g.of(y.Type.WithShape(right...)), sizes}, attrOf("ragged_dot_dimension_numbers", d))
 }
 
 func makeDot(g *verifiedMaker, k ir.Kind) *ir.Op {

@@ -151,7 +151,7 @@ func (g *verifiedMaker) elem() ir.DType {
 	if g.n(3) > 0 {
 		return of(g, ir.F32, ir.F32, ir.I32, ir.F64, ir.I1, ir.UI32, ir.BF16, ir.C64)
 	}
-	all := optest.DTypes()
+	all := ir.DTypes()
 	return all[g.n(len(all))]
 }
 

@@ -12,6 +12,7 @@ var kindNames = [...]string{
 	EnumAttr:      "a word of a set",
 	DenseAttr:     "a literal",
 	DotAttr:       "dimension numbers of a dot",
+	RaggedAttr:    "dimension numbers of a ragged dot",
 	GatherAttr:    "dimension numbers of a gather",
 	ScatterAttr:   "dimension numbers of a scatter",
 	ConvAttr:      "dimension numbers of a convolution",
@@ -55,6 +56,8 @@ func (k AttrKind) accepts(a Attr) bool {
 		return Is[*Literal](a)
 	case DotAttr:
 		return Is[Dot](a)
+	case RaggedAttr:
+		return Is[RaggedDims](a)
 	case GatherAttr:
 		return Is[GatherDims](a)
 	case ScatterAttr:

@@ -149,3 +149,12 @@ func (t DType) Part() DType {
 	}
 	return t
 }
+
+// DTypes returns every element type, in table order.
+func DTypes() []DType {
+	var ts []DType
+	for t := InvalidDType + 1; t < NumDTypes; t++ {
+		ts = append(ts, t)
+	}
+	return ts
+}

@@ -103,6 +103,7 @@ const (
 
 	// Contractions and reductions.
 	DotGeneral
+	RaggedDot
 	Convolution
 	Reduce
 	ReduceWindow

@@ -89,6 +89,7 @@ const (
 	EnumAttr
 	DenseAttr
 	DotAttr
+	RaggedAttr
 	GatherAttr
 	ScatterAttr
 	ConvAttr

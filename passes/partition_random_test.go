@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"ppc/internal/optest"
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/facts"
@@ -165,7 +166,7 @@ func randomOps() []func(g *programMaker) *ir.Value {
 // worked on its shardings.
 func frontEndOps() []func(g *programMaker) *ir.Value {
 	return []func(g *programMaker) *ir.Value{
-		(*programMaker).unary, (*programMaker).binary, (*programMaker).binary, (*programMaker).dot, (*programMaker).dot,
+		(*programMaker).unary, (*programMaker).binary, (*programMaker).binary, (*programMaker).dot, (*programMaker).dot, (*programMaker).ragged,
 		(*programMaker).reduce, (*programMaker).transpose, (*programMaker).reshape, (*programMaker).broadcast,
 		(*programMaker).constrain, (*programMaker).iota, (*programMaker).slice, (*programMaker).pad, (*programMaker).concat,
 		(*programMaker).rotate, (*programMaker).reverse, (*programMaker).dynamicSlice, (*programMaker).update,
@@ -210,6 +211,39 @@ func (g *programMaker) dot() *ir.Value {
 			continue
 		}
 		return g.small(g.b.Dot(x, y, d))
+	}
+	return nil
+}
+
+// ragged is a dot by groups of two values with a size in common, or of one and new
+// matrices, one for each group.
+func (g *programMaker) ragged() *ir.Value {
+	x := g.pick()
+	ragged, groups := g.r.IntN(x.Type.Rank()), 1+g.r.IntN(4)
+	for range 8 {
+		y := g.pick()
+		i, j := g.r.IntN(x.Type.Rank()), g.r.IntN(y.Type.Rank())
+		if x.Type.Shape[i] != y.Type.Shape[j] || x.Type.Rank()+y.Type.Rank() > 6 {
+			continue
+		}
+		dot := ir.Dot{LhsContract: []int{i}, RhsContract: []int{j}}
+		if k, l := g.r.IntN(x.Type.Rank()), g.r.IntN(y.Type.Rank()); k != i && l != j && x.Type.Shape[k] == y.Type.Shape[l] {
+			dot.LhsBatch, dot.RhsBatch = []int{k}, []int{l}
+		}
+		at := g.r.IntN(y.Type.Rank() + 1)
+		d, shape := optest.Ragged(dot, ragged, groups, at, y.Type.Shape)
+		if d.Mode() == ir.RaggedFree {
+			dims := slices.Delete(facts.UpTo(len(shape)), at, at+1)
+			y = g.b.Add(g.b.Broadcast(y, shape, dims...), g.b.Iota(y.Type.WithShape(shape...), at))
+		}
+		var outer []int
+		if g.r.IntN(2) == 0 {
+			for _, k := range d.Outer() {
+				outer = append(outer, x.Type.Shape[k])
+			}
+		}
+		sizes := g.b.Const(optest.GroupSizes(g.r.IntN, x.Type.Shape[ragged], append(outer, groups)...))
+		return g.small(g.b.Emit(ir.RaggedDot, []*ir.Value{x, y, sizes}, ir.AttrsOf(ir.NamedAttr{Name: "ragged_dot_dimension_numbers", Attr: d}), nil, nil).Result())
 	}
 	return nil
 }

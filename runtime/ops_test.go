@@ -21,7 +21,7 @@ import (
 // computed are the element types that have kernels.
 func computed() []ir.DType {
 	var ts []ir.DType
-	for _, t := range optest.DTypes() {
+	for _, t := range ir.DTypes() {
 		if kernel.Check(ir.Tensor(t)) == nil {
 			ts = append(ts, t)
 		}

@@ -98,6 +98,17 @@ func dotCase(name string, l, r []int, d ir.Dot) structureCase {
 	return structureCase{name, ir.DotGeneral, nil, shapes(l, r), func(b *ir.Builder, in values) values { return values{b.Dot(in[0], in[1], d)} }}
 }
 
+// raggedCase is a dot by groups, of each sizes in turn.
+func raggedCase(name string, l, r []int, d ir.RaggedDims, shape []int, all ...[]int) structureCase {
+	return structureCase{name, ir.RaggedDot, nil, shapes(l, r), func(b *ir.Builder, in values) (out values) {
+		for _, sizes := range all {
+			n := b.Const(ir.Ints64(ir.Tensor(ir.I32, shape...), sizes...))
+			out = append(out, b.Emit(ir.RaggedDot, values{in[0], in[1], n}, ir.AttrsOf(attr("ragged_dot_dimension_numbers", d)), nil, nil).Result())
+		}
+		return out
+	}}
+}
+
 // convCase is convolutions of the same operands, each with other attributes.
 func convCase(name string, l, r []int, dims ir.ConvDims, all ...[]ir.NamedAttr) structureCase {
 	return structureCase{name, ir.Convolution, nil, shapes(l, r), func(b *ir.Builder, in values) (out values) {
@@ -220,6 +231,22 @@ var structureCases = []structureCase{
 		out := ir.Tensor(map[ir.DType]ir.DType{ir.BF16: ir.F32, ir.F16: ir.F32, ir.I8: ir.I32}[in[0].Type.Elem], 5, 6)
 		return b.Emit(ir.DotGeneral, in, ir.AttrsOf(attr("dot_dimension_numbers", ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}})), nil, []*ir.Type{out}).Results
 	}},
+	raggedCase("ragged rows", []int{11, 5}, []int{3, 5, 7}, ir.RaggedDims{Dot: ir.Dot{LhsContract: []int{1}, RhsContract: []int{1}}, LhsRagged: []int{0}, RhsGroup: []int{0}},
+		[]int{3}, []int{4, 4, 3}, []int{0, 2, 5}, []int{0, 0, 0}, []int{-1, 20, 3}),
+	raggedCase("ragged rows of batches", []int{2, 11, 5}, []int{3, 2, 5, 7}, ir.RaggedDims{Dot: ir.Dot{LhsBatch: []int{0}, RhsBatch: []int{1}, LhsContract: []int{2}, RhsContract: []int{2}}, LhsRagged: []int{1}, RhsGroup: []int{0}},
+		[]int{2, 3}, []int{4, 4, 3, 0, 9, 1}),
+	raggedCase("ragged rows in any order", []int{5, 2, 6, 3, 2}, []int{7, 2, 5, 3}, ir.RaggedDims{Dot: ir.Dot{LhsBatch: []int{4}, RhsBatch: []int{1}, LhsContract: []int{0}, RhsContract: []int{2}}, LhsRagged: []int{2}, RhsGroup: []int{3}},
+		[]int{2, 2, 3}, []int{1, 2, 3, 0, 2, 1, 6, 0, 0, 1, 1, 1}),
+	raggedCase("ragged sums", []int{4, 11}, []int{11, 7}, ir.RaggedDims{Dot: ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}, LhsRagged: []int{1}},
+		[]int{3}, []int{4, 4, 3}, []int{0, 2, 5}, []int{-1, 20, 3}),
+	raggedCase("ragged sums of several dimensions", []int{3, 6, 4, 2, 2}, []int{2, 2, 3, 6, 7}, ir.RaggedDims{Dot: ir.Dot{LhsBatch: []int{4}, RhsBatch: []int{0}, LhsContract: []int{0, 1, 3}, RhsContract: []int{2, 3, 1}}, LhsRagged: []int{1}},
+		[]int{2, 3, 2}, []int{1, 2, 3, 3, 0, 6, 4, 2, 0, 0, 1, 1}),
+	raggedCase("ragged batches", []int{6, 4, 3}, []int{6, 3, 5}, ir.RaggedDims{Dot: ir.Dot{LhsBatch: []int{0}, RhsBatch: []int{0}, LhsContract: []int{2}, RhsContract: []int{1}}, LhsRagged: []int{0}},
+		[]int{2}, []int{4, 1}),
+	raggedCase("ragged nothing", []int{0, 5}, []int{3, 5, 7}, ir.RaggedDims{Dot: ir.Dot{LhsContract: []int{1}, RhsContract: []int{1}}, LhsRagged: []int{0}, RhsGroup: []int{0}},
+		[]int{3}, []int{0, 1, 0}),
+	raggedCase("ragged rows of nothing", []int{4, 0}, []int{3, 0, 7}, ir.RaggedDims{Dot: ir.Dot{LhsContract: []int{1}, RhsContract: []int{1}}, LhsRagged: []int{0}, RhsGroup: []int{0}},
+		[]int{3}, []int{1, 1, 1}),
 	reduceCase("reduce rows", []int{5, 4}, 1),
 	reduceCase("reduce columns", []int{4, 5}, 0),
 	reduceCase("reduce middle", []int{3, 4, 5}, 1),

@@ -53,7 +53,7 @@ func OpsOf(name string) []ir.Kind {
 
 // Cases has a case for every op that has a gradient or can be mapped, and more
 // where their rules distinguish.
-var Cases = slices.Concat(elementwiseCases, moveCases, indexCases, reduceCases, windowCases, algebraCases, controlCases, deviceCases)
+var Cases = slices.Concat(elementwiseCases, moveCases, indexCases, reduceCases, raggedCases, windowCases, algebraCases, controlCases, deviceCases)
 
 // Of are the cases of k.
 func Of(k ir.Kind) []Case {

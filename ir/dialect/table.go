@@ -195,6 +195,11 @@ var rows = [ir.NumKinds]ir.OpInfo{
 	ir.DotGeneral: {Name: "stablehlo.dot_general", Doc: "sums of products over the contracting dimensions", Traits: ir.Pure | ir.Costly, Operands: ir.Exactly(2), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("dot_dimension_numbers", ir.DotAttr), precision, opt("algorithm", ir.AnyAttr)}, Infer: inferDot, Factors: dotFactors,
 		Example: `%r = stablehlo.dot_general %a, %w, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>`},
+	ir.RaggedDot: {Name: "chlo.ragged_dot", Doc: "a dot whose left side has a dimension that falls into groups of given sizes, each with a matrix or a result of its own", Traits: ir.Pure | ir.Costly,
+		Operands: ir.Exactly(3), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("ragged_dot_dimension_numbers", ir.RaggedAttr), precision}, Infer: inferRagged, Factors: raggedFactors,
+		Example: `%groups = stablehlo.constant dense<[1, 0, 2]> : tensor<3xi32>
+%experts = stablehlo.iota dim = 0 : tensor<3x8x5xf32>
+%r = "chlo.ragged_dot"(%a, %experts, %groups) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>}> : (tensor<4x8xf32>, tensor<3x8x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>`},
 	ir.Convolution: {Name: "stablehlo.convolution", Doc: "sums of products of the kernel with windows of the input", Traits: ir.Pure | ir.Costly, Operands: ir.Exactly(2), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("dimension_numbers", ir.ConvAttr), req("feature_group_count", ir.IntAttr), req("batch_group_count", ir.IntAttr), opt("window_strides", ir.IntsAttr), opt("padding", ir.DenseAttr),
 			opt("lhs_dilation", ir.IntsAttr), opt("rhs_dilation", ir.IntsAttr), opt("window_reversal", ir.BoolsAttr), precision},

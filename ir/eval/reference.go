@@ -50,7 +50,6 @@ func init() { // the functions evaluate regions, which may have any op
 		"chlo.bessel_i1e": one(eachOf(unaryOp{f: elementary.BesselI1e}.each)),
 		"chlo.mulhi":      one(eachOf(binaryOp{i: mulhi}.each)),
 		"chlo.scan":       scanOp,
-		"chlo.ragged_dot": one(raggedDot),
 	}
 }
 
@@ -156,101 +155,6 @@ func scanOp(e *exec) ([]*tensor, error) {
 		out = append(out, concat(dim, p))
 	}
 	return append(out, state...), nil
-}
-
-// A raggedDims is the dimension numbers of ragged_dot.
-type raggedDims struct {
-	dot                  ir.Dot
-	lhsRagged, rhsGroups []int
-}
-
-func raggedDimsOf(op *ir.Op) raggedDims {
-	a, _ := op.Attrs.Get("ragged_dot_dimension_numbers").(ir.Verbatim)
-	f := a.Fields()
-	list := func(name string) []int {
-		l, _ := ir.ListOf(f[name])
-		return l
-	}
-	return raggedDims{ir.Dot{LhsBatch: list("lhs_batching_dimensions"), RhsBatch: list("rhs_batching_dimensions"),
-		LhsContract: list("lhs_contracting_dimensions"), RhsContract: list("rhs_contracting_dimensions")}, list("lhs_ragged_dimensions"), list("rhs_group_dimensions")}
-}
-
-// raggedDot: the ragged dimension of the left side falls into groups of the given
-// sizes, one after the other. Where it is neither contracted nor batched, each
-// group is multiplied by a right side of its own, and what is in no group is zero;
-// where it is contracted, each group makes a result of its own; where it is
-// batched, the groups do not matter.
-func raggedDot(e *exec) (*tensor, error) {
-	d := raggedDimsOf(e.op)
-	if len(d.lhsRagged) != 1 || len(e.in[2].shape) != 1 {
-		return nil, errors.New("groups of several dimensions are not evaluated")
-	}
-	l, r, ragged := e.in[0], e.in[1], d.lhsRagged[0]
-	dot := func(x, y *tensor, dims ir.Dot) (*tensor, error) {
-		shape := dotShapeOf(dims, x.shape, y.shape)
-		return e.do(ir.DotGeneral, ir.Tensor(e.p.elem(e.op.Results[0].Type.Elem), shape...), ir.AttrsOf(ir.NamedAttr{Name: "dot_dimension_numbers", Attr: dims}), x, y)
-	}
-	if slices.Contains(d.dot.LhsBatch, ragged) {
-		return dot(l, r, d.dot)
-	}
-	at := slices.Index(d.dot.LhsContract, ragged)
-	var parts []*tensor
-	start := 0
-	for g, size := range intsOf(e.in[2]) {
-		if size < 0 || start+size > l.shape[ragged] {
-			return nil, fmt.Errorf("group %d ends at %d of dimension %d of %s", g, start+size, ragged, l)
-		}
-		x, y, dims := l.part(ragged, start, size), r, d.dot
-		if at >= 0 {
-			y = r.part(d.dot.RhsContract[at], start, size)
-		} else {
-			if len(d.rhsGroups) != 1 {
-				return nil, errors.New("the right side has no dimension of groups")
-			}
-			y, dims = ofGroup(r, d, g)
-		}
-		part, err := dot(x, y, dims)
-		if err != nil {
-			return nil, err
-		}
-		if at >= 0 {
-			part = part.reshaped(slices.Insert(slices.Clone(part.shape), 0, 1))
-		}
-		parts, start = append(parts, part), start+size
-	}
-	if at >= 0 {
-		return concat(0, parts), nil
-	}
-	dim := len(d.dot.LhsBatch) + slices.Index(others(len(l.shape), d.dot.LhsBatch, d.dot.LhsContract), ragged)
-	if rest := l.shape[ragged] - start; rest > 0 {
-		shape := slices.Clone(parts[0].shape)
-		shape[dim] = rest
-		parts = append(parts, parts[0].like(shape))
-	}
-	return concat(dim, parts), nil
-}
-
-// ofGroup is the right side of group g, without the dimension of groups, and the
-// dimension numbers for it.
-func ofGroup(r *tensor, d raggedDims, g int) (*tensor, ir.Dot) {
-	dim := d.rhsGroups[0]
-	without := func(ds []int) []int {
-		out := slices.Clone(ds)
-		for i, k := range out {
-			if k > dim {
-				out[i]--
-			}
-		}
-		return out
-	}
-	dims := d.dot
-	dims.RhsBatch, dims.RhsContract = without(dims.RhsBatch), without(dims.RhsContract)
-	return r.part(dim, g, 1).reshaped(slices.Delete(slices.Clone(r.shape), dim, dim+1)), dims
-}
-
-// dotShapeOf is the shape of a dot: batch, left and right dimensions.
-func dotShapeOf(d ir.Dot, l, r []int) []int {
-	return slices.Concat(pick(l, d.LhsBatch), pick(l, others(len(l), d.LhsBatch, d.LhsContract)), pick(r, others(len(r), d.RhsBatch, d.RhsContract)))
 }
 
 // features are the elements of x along dimension dim, each with a number of

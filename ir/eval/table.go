@@ -107,6 +107,7 @@ var table = map[ir.Kind]row{
 	ir.Transpose:          {one: transpose},
 
 	ir.DotGeneral:       {run: dotGeneral},
+	ir.RaggedDot:        {run: one(raggedDot)},
 	ir.Convolution:      {run: convolution},
 	ir.Reduce:           {run: reduce},
 	ir.ReduceWindow:     {run: reduceWindow},

@@ -292,6 +292,12 @@ func (s *parser) hashAttr() ir.Attr {
 		s.fields(field{"lhs_batching_dimensions", &d.LhsBatch}, field{"rhs_batching_dimensions", &d.RhsBatch},
 			field{"lhs_contracting_dimensions", &d.LhsContract}, field{"rhs_contracting_dimensions", &d.RhsContract})
 		return d
+	case "#chlo.ragged_dot":
+		var d ir.RaggedDims
+		s.fields(field{"lhs_batching_dimensions", &d.LhsBatch}, field{"rhs_batching_dimensions", &d.RhsBatch},
+			field{"lhs_contracting_dimensions", &d.LhsContract}, field{"rhs_contracting_dimensions", &d.RhsContract},
+			field{"lhs_ragged_dimensions", &d.LhsRagged}, field{"rhs_group_dimensions", &d.RhsGroup})
+		return d
 	case "#stablehlo.gather":
 		var d ir.GatherDims
 		s.fields(field{"offset_dims", &d.OffsetDims}, field{"collapsed_slice_dims", &d.CollapsedSliceDims},

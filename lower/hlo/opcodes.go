@@ -27,7 +27,7 @@ var otherOpcodes = map[string]int{
 	"batch-norm-grad": 5, "batch-norm-inference": 5, "batch-norm-training": 3, "bitcast": 1,
 	"collective-permute-done": 1, "collective-permute-start": 1, "copy": 1, "copy-done": 1, "copy-start": 1,
 	"domain": 1, "dynamic-reshape": 1, "fusion": 0, "get-dimension-size": 1, "infeed": 1, "map": 1, "mulhi": 2, "outfeed": 1,
-	"ragged-all-to-all": 6, "ragged-dot": 3, "recv": 1, "recv-done": 1, "rng": 1, "rng-get-and-update-state": 0,
+	"ragged-all-to-all": 6, "recv": 1, "recv-done": 1, "rng": 1, "rng-get-and-update-state": 0,
 	"scaled-dot": 2, "scan": 1, "send": 2, "send-done": 1, "set-dimension-size": 2, "stochastic-convert": 2, "topk": 1,
 }
 

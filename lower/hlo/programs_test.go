@@ -19,6 +19,7 @@ var programs = []struct {
 	{"control", nil, controlProgram},
 	{"constants", nil, constantsProgram},
 	{"nested_loops", nil, nestedLoops},
+	{"ragged", nil, raggedProgram},
 	{"algebra", nil, algebraProgram},
 	{"collectives", []ir.MeshAxis{{Name: "stage", Size: 2}, {Name: "data", Size: 4}}, collectivesProgram},
 	{"broadcast", []ir.MeshAxis{{Name: "stage", Size: 2}, {Name: "data", Size: 4}}, broadcastProgram},
@@ -199,6 +200,17 @@ func constantsProgram(b *ir.Builder) {
 		c(ir.Ints64(ir.Tensor(ir.I8, 2, 2), 1, -2, 3, -4)), c(ir.Ints64(ir.Tensor(ir.UI64), -1)), c(ir.Ints64(ir.Tensor(ir.I1, 2), 1, 0)), c(nan),
 		c(ir.Floats64(ir.Tensor(ir.C64, 2), 1, 2)), c(&ir.Literal{Type: ir.Tensor(ir.F32, 0, 2)}), c(&ir.Literal{Type: ir.Tensor(ir.F32, 2, 0)}), b.Splat(ir.Tensor(ir.F16, 3, 4), 1.5),
 		b.Convert(c(&ir.Literal{Type: ir.Tensor(ir.F8E4M3FN, 3), Data: []byte{0x38, 0x7f, 0x01}}), ir.F32), b.Splat(ir.Tensor(ir.F32, 1), 2))
+}
+
+// raggedProgram is on its own because XLA:CPU does not run it.
+func raggedProgram(b *ir.Builder) {
+	x, w, y, sizes := param(b, "x", ir.F32, 2, 6, 4), param(b, "w", ir.F32, 3, 4, 5), param(b, "y", ir.F32, 2, 6, 5), param(b, "sizes", ir.I32, 2, 3)
+	dot := func(x, y *ir.Value, d ir.RaggedDims) *ir.Value {
+		return b.Emit(ir.RaggedDot, []*ir.Value{x, y, sizes}, ir.AttrsOf(ir.NamedAttr{Name: "ragged_dot_dimension_numbers", Attr: d}), nil, nil).Result()
+	}
+	rows := dot(x, w, ir.RaggedDims{Dot: ir.Dot{LhsContract: []int{2}, RhsContract: []int{1}}, LhsRagged: []int{1}, RhsGroup: []int{0}}).Named("rows")
+	sums := dot(x, y, ir.RaggedDims{Dot: ir.Dot{LhsBatch: []int{0}, RhsBatch: []int{0}, LhsContract: []int{1}, RhsContract: []int{1}}, LhsRagged: []int{1}}).Named("sums")
+	b.Return(rows, sums)
 }
 
 // algebraProgram has linear algebra, complex numbers and random bits.

@@ -98,6 +98,7 @@ func tensorRules() map[ir.Kind]gradRule {
 		ir.Transpose:          byOperand(gradTranspose),
 
 		ir.DotGeneral:       byOperand(gradDotLeft, gradDotRight),
+		ir.RaggedDot:        byOperand(gradRaggedLeft, gradRaggedRight),
 		ir.Convolution:      byOperand(gradConvolutionInput, gradConvolutionKernel),
 		ir.Reduce:           gradReduce,
 		ir.ReduceWindow:     gradReduceWindow,

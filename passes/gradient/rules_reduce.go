@@ -49,7 +49,13 @@ func paired(dims, other []int) []int {
 // dot contracts x with y; dimension i of that is dimension dims[i] of the
 // result, which has type typ. It is as precise as op.
 func (t *tape) dot(op *ir.Op, x, y *ir.Value, d ir.Dot, typ *ir.Type, dims []int) *ir.Value {
-	attrs := rewrite.AttrsWith(op, facts.Named("dot_dimension_numbers", d))
+	return t.product(op, []*ir.Value{x, y}, rewrite.AttrsWith(op, facts.Named("dot_dimension_numbers", d)), typ, dims)
+}
+
+// product emits an op of op's kind, a product of in[0] and in[1], and brings it to the
+// type of [tape.dot].
+func (t *tape) product(op *ir.Op, in []*ir.Value, attrs ir.Attrs, typ *ir.Type, dims []int) *ir.Value {
+	x, y := in[0], in[1]
 	elem := x.Type.Elem
 	if y.Type.Elem.Bits() > elem.Bits() {
 		elem = y.Type.Elem
@@ -58,7 +64,7 @@ func (t *tape) dot(op *ir.Op, x, y *ir.Value, d ir.Dot, typ *ir.Type, dims []int
 	for i, k := range dims {
 		shape[i], perm[k] = typ.Shape[k], i
 	}
-	v := t.b.Emit(op.Kind, []*ir.Value{x, y}, attrs, nil, []*ir.Type{ir.Tensor(elem, shape...)}).Result()
+	v := t.b.Emit(op.Kind, in, attrs, nil, []*ir.Type{ir.Tensor(elem, shape...)}).Result()
 	return t.b.Convert(t.b.Transpose(v, perm...), typ.Elem)
 }
 

@@ -42,6 +42,7 @@ func init() {
 		ir.DynamicUpdateSlice: {emit: (*localizer).emitUpdate},
 		ir.Gather:             {more: windowsReduced, emit: (*localizer).emitGather},
 		ir.Scatter:            {more: windowsSharded, either: windowOfUpdates, emit: (*localizer).emitScatter},
+		ir.RaggedDot:          {emit: (*localizer).emitRagged},
 		ir.Reduce:             {emit: (*localizer).emitReduce},
 		ir.SelectAndScatter:   {may: mayShardScatter, place: (*chooser).placeScatter, halos: scatterHalos, emit: (*localizer).emitSelectAndScatter},
 		ir.Reverse:            {emit: (*localizer).emitReverse},

@@ -246,6 +246,7 @@ func vmapRules() map[ir.Kind]vmapRule {
 		ir.TopK:                vmapReshape,
 		ir.Transpose:           vmapTranspose,
 		ir.DotGeneral:          vmapDot,
+		ir.RaggedDot:           vmapRagged,
 		ir.Reduce:              vmapReduce,
 		ir.Convolution:         vmapConvolution,
 		ir.ReduceWindow:        vmapReduceWindow,

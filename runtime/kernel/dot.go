@@ -121,8 +121,12 @@ func sizes(t *ir.Type, dims []int) int {
 }
 
 func buildDot(op *ir.Op) (Func, error) {
+	return buildProduct(op, op.Attrs.Get("dot_dimension_numbers").(ir.Dot))
+}
+
+// buildProduct is the dot of op's first two operands.
+func buildProduct(op *ir.Op, d ir.Dot) (Func, error) {
 	l, r, out := op.Operands[0].Type, op.Operands[1].Type, op.Results[0].Type
-	d := op.Attrs.Get("dot_dimension_numbers").(ir.Dot)
 	lf, rf := free(l.Rank(), d.LhsBatch, d.LhsContract), free(r.Rank(), d.RhsBatch, d.RhsContract)
 	as := arithmetic(out.Elem)
 	mul := gemms[as]
@@ -135,25 +139,32 @@ func buildDot(op *ir.Op) (Func, error) {
 		return func(_ *Work, dst, _ []Mem) { clear(dst[0]) }, nil
 	}
 	size := as.Size()
-	var narrow Func
-	if as != out.Elem {
-		narrow = converter(as, out.Elem)
-	}
-	return func(w *Work, dst, src []Mem) {
-		depth := w.depth
+	return narrowed(as, out, func(w *Work, c Mem, src []Mem) {
 		a, b := left.ready(w, src[0]), right.ready(w, src[1])
-		c := dst[0]
-		if narrow != nil {
-			c = w.temp(batch * m * n * size)
-		}
 		for i := range batch {
 			mul(w, c[i*m*n*size:(i+1)*m*n*size], left.of(a, i), right.of(b, i), m, n, k)
 		}
-		if narrow != nil {
-			w.apply(narrow, dst[0], c)
+	}), nil
+}
+
+// narrowed computes a result of type out in the element type as. What compute
+// leaves of scratch in use is free afterwards.
+func narrowed(as ir.DType, out *ir.Type, compute func(w *Work, c Mem, src []Mem)) Func {
+	if as == out.Elem {
+		return func(w *Work, dst, src []Mem) {
+			depth := w.depth
+			compute(w, dst[0], src)
+			w.depth = depth
 		}
+	}
+	narrow, bytes := converter(as, out.Elem), out.NumElements()*as.Size()
+	return func(w *Work, dst, src []Mem) {
+		depth := w.depth
+		c := w.temp(bytes)
+		compute(w, c, src)
+		w.apply(narrow, dst[0], c)
 		w.depth = depth
-	}, nil
+	}
 }
 
 func gemmPlain[T number](_ *Work, c, a, b []T, m, n, k int) {

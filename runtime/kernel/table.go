@@ -45,6 +45,7 @@ func makeTable() map[ir.Kind]row {
 		ir.Scatter:            {region: buildScatter, inPlace: []int{0}},
 
 		ir.DotGeneral:       {build: buildDot},
+		ir.RaggedDot:        {build: buildRagged},
 		ir.Convolution:      {build: buildConvolution},
 		ir.Reduce:           {region: buildReduce},
 		ir.ReduceWindow:     {region: buildReduceWindow},
