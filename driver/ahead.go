@@ -95,18 +95,19 @@ func Ahead(ctx context.Context, src *Source, opts AheadOptions) (*AheadResult, e
 
 // ahead compiles m, a program for one device, for the topology t.
 func (p *plugin) ahead(ctx context.Context, m *ir.Module, file string, t topology, opts AheadOptions) (*AheadResult, error) {
-	text, err := lower.Replicas(m)
-	if err != nil {
-		return nil, err
-	}
 	fail := func(err error) error { return fmt.Errorf("--engine=%s, --topology %s: %w", p.name, t.name, err) }
 	for k, v := range map[string]string{"TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "TPU_WORKER_HOSTNAMES": "localhost", "TPU_ACCELERATOR_TYPE": t.name} {
 		if t.platform == "tpu" && os.Getenv(k) == "" {
 			os.Setenv(k, v) // libtpu asks the machine otherwise, which need not be one with TPUs
 		}
 	}
+	var err error
 	if p.worker, err = pjrt.Start(ctx, p.path, t.spec, nil); err != nil {
 		return nil, fail(err)
+	}
+	text, err := lower.Replicas(forPlatform(m, p.worker.Info.Platform))
+	if err != nil {
+		return nil, err
 	}
 	n := max(binding.NumDevices(m), 1)
 	begin := time.Now()

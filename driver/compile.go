@@ -18,6 +18,7 @@ import (
 	"ppc/lower/hlo"
 	"ppc/lower/stats"
 	"ppc/passes"
+	"ppc/passes/expand"
 	"ppc/passes/pass"
 	"ppc/runtime"
 )
@@ -91,6 +92,10 @@ type LowerOptions struct {
 	After  string // the last pass; "" for all
 	DumpTo string // a folder for the program after each pass; "" for none
 	Out    string // the file that the text is for; "" where it is for none
+
+	// Platform is whose compiler StableHLO or HLO is for: "" where it takes all of it,
+	// cpu for XLA's for CPUs, which has no dots by groups.
+	Platform string
 }
 
 // Lower compiles the program and returns it as text.
@@ -262,6 +267,14 @@ func measured(m *ir.Module) (*stats.Stats, error) {
 	return stats.Of(u)
 }
 
+// forPlatform is m as the compiler of a platform takes it.
+func forPlatform(m *ir.Module, platform string) *ir.Module {
+	if platform == cpu {
+		return expand.Masked(m)
+	}
+	return m
+}
+
 // text prints the program in the reading that opts asks for.
 func (p *program) text(ctx context.Context, opts LowerOptions) (string, error) {
 	reading := readings[opts.Emit]
@@ -275,6 +288,6 @@ func (p *program) text(ctx context.Context, opts LowerOptions) (string, error) {
 				return "", err
 			}
 		}
-		return reading.print(p.m)
+		return reading.print(forPlatform(p.m, opts.Platform))
 	})
 }

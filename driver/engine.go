@@ -107,15 +107,16 @@ func (p *plugin) load(ctx context.Context, m *ir.Module) (executable, error) {
 		}
 		results = append(results, r.Type)
 	}
-	text, err := lower.Replicas(m)
-	if err != nil {
-		return nil, fmt.Errorf("--engine=%s: %w", p.name, err)
-	}
 	n := max(binding.NumDevices(m), 1)
+	var err error
 	if p.worker == nil {
 		if p.worker, err = startDevices(ctx, p.path, n); err != nil {
 			return nil, fmt.Errorf("--engine=%s: %w", p.name, err)
 		}
+	}
+	text, err := lower.Replicas(forPlatform(m, p.worker.Info.Platform))
+	if err != nil {
+		return nil, fmt.Errorf("--engine=%s: %w", p.name, err)
 	}
 	exe, err := p.worker.Compile(ctx, text, n, pjrt.CompileOptions{Replicas: n, Partitions: 1}, results)
 	if err != nil {

@@ -159,14 +159,15 @@ const fileHelp = "A .pp, .mlir or .hlo file; - is standard input."
 
 type lowerCmd struct {
 	settings
-	File    string `arg:"" help:"${file}"`
-	DumpHLO bool   `name:"dump-hlo" help:"Print HLO text: --emit=hlo."`
-	Emit    string `enum:",ir,stablehlo,hlo" default:"" help:"What to print: ir (MLIR text of any form, the default), stablehlo or hlo."`
-	Stats   bool   `help:"Print what the per-device program does in a step: loops, collectives, residuals, memory at the peak."`
-	JSON    bool   `name:"json" help:"With --stats: one JSON object per line."`
-	After   string `placeholder:"PASS" help:"Stop after this pass."`
-	DumpTo  string `placeholder:"DIR" help:"Write one numbered file per pass that changed something."`
-	Out     string `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output."`
+	File     string `arg:"" help:"${file}"`
+	DumpHLO  bool   `name:"dump-hlo" help:"Print HLO text: --emit=hlo."`
+	Emit     string `enum:",ir,stablehlo,hlo" default:"" help:"What to print: ir (MLIR text of any form, the default), stablehlo or hlo."`
+	Platform string `enum:",cpu" default:"" help:"With StableHLO or HLO: whose compiler it is for. cpu: XLA's for CPUs, which has no ragged-dot; they become masked dots."`
+	Stats    bool   `help:"Print what the per-device program does in a step: loops, collectives, residuals, memory at the peak."`
+	JSON     bool   `name:"json" help:"With --stats: one JSON object per line."`
+	After    string `placeholder:"PASS" help:"Stop after this pass."`
+	DumpTo   string `placeholder:"DIR" help:"Write one numbered file per pass that changed something."`
+	Out      string `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output."`
 }
 
 // Validate makes the flags for one kind of text the general one.
@@ -186,11 +187,14 @@ func (c *lowerCmd) Validate() error {
 		}
 		c.Emit = f.emit
 	}
+	if c.Platform != "" && c.Emit != "hlo" && c.Emit != "stablehlo" {
+		return errors.New("--platform says whose compiler text is for: it goes with --emit=stablehlo or --emit=hlo")
+	}
 	return nil
 }
 
 func (c *lowerCmd) Run(std *streams) error {
-	text, err := driver.Lower(std.ctx, c.source(c.File, std), driver.LowerOptions{Emit: c.Emit, After: c.After, DumpTo: c.DumpTo, Out: c.Out})
+	text, err := driver.Lower(std.ctx, c.source(c.File, std), driver.LowerOptions{Emit: c.Emit, After: c.After, DumpTo: c.DumpTo, Out: c.Out, Platform: c.Platform})
 	if err != nil {
 		return err
 	}

@@ -68,29 +68,18 @@ func (g *groupRange) last() int { return g.starts.Type.Rank() - 1 }
 func (g *groupRange) groups() int { return g.starts.Type.Shape[g.last()] }
 
 // groupsOf are the ranges of groups of a dimension of the given length that is sharded
-// along axes. A size below 0 counts as 0, and groups end where the dimension does.
+// along axes.
 func (p *localizer) groupsOf(sizes *ir.Value, length int, axes []ir.AxisRef, shard int) *groupRange {
 	b := &p.build
-	if sizes.Type.Elem.Bits() < 32 { // it may not hold the length
-		sizes = b.Convert(sizes, ir.I32)
-	}
-	scalar := ir.Tensor(sizes.Type.Elem)
-	each := b.Emit(ir.Clamp, []*ir.Value{b.Splat(scalar, 0), sizes, b.Splat(scalar, float64(length))}, nil, nil, nil).Result()
-	each = b.Convert(each, ir.I32)
-	last := each.Type.Rank() - 1
-	n := each.Type.Shape[last]
-	window, low := slices.Repeat([]int{1}, last+1), make([]int, last+1)
-	window[last], low[last] = n, n-1
-	attrs := ir.AttrsOf(facts.Named("window_dimensions", ir.Ints(window)), facts.Named("padding", facts.PaddingAttr(low, make([]int, last+1))))
-	ends := b.Emit(ir.ReduceWindow, []*ir.Value{each, b.I32(0)}, attrs, []*ir.Block{b.Combiner(ir.Add, ir.I32)}, nil).Result()
 	here := func(v *ir.Value) *ir.Value {
-		v = b.Binary(ir.Minimum, v, b.Splat(v.Type, float64(length)))
-		if len(axes) > 0 {
-			v = b.Sub(v, b.Broadcast(p.offset(axes, shard), v.Type.Shape))
+		if len(axes) == 0 {
+			return v
 		}
+		v = b.Sub(v, b.Broadcast(p.offset(axes, shard), v.Type.Shape))
 		return b.Emit(ir.Clamp, []*ir.Value{b.I32(0), v, b.I32(shard)}, nil, nil, nil).Result()
 	}
-	return &groupRange{here(b.Sub(ends, each)), here(ends), shard}
+	starts, ends := facts.GroupRanges(b, sizes, length)
+	return &groupRange{here(starts), here(ends), shard}
 }
 
 // toFront moves the rows of x along dim so that the first of the groups begins at 0.
