@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -105,7 +106,7 @@ func (p *plugin) ahead(ctx context.Context, m *ir.Module, file string, t topolog
 	if p.worker, err = pjrt.Start(ctx, p.path, t.spec, nil); err != nil {
 		return nil, fail(err)
 	}
-	text, err := lower.Replicas(forPlatform(m, p.worker.Info.Platform))
+	text, err := lower.Replicas(forPlatform(m, cmp.Or(p.worker.Info.Platform, t.platform)))
 	if err != nil {
 		return nil, err
 	}

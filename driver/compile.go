@@ -93,8 +93,8 @@ type LowerOptions struct {
 	DumpTo string // a folder for the program after each pass; "" for none
 	Out    string // the file that the text is for; "" where it is for none
 
-	// Platform is whose compiler StableHLO or HLO is for: "" where it takes all of it,
-	// cpu for XLA's for CPUs, which has no dots by groups.
+	// Platform is whose compiler StableHLO or HLO is for. "" is one that takes dots by
+	// groups as they are; XLA's for CPUs has none, that for TPUs those of two dimensions.
 	Platform string
 }
 
@@ -269,10 +269,13 @@ func measured(m *ir.Module) (*stats.Stats, error) {
 
 // forPlatform is m as the compiler of a platform takes it.
 func forPlatform(m *ir.Module, platform string) *ir.Module {
-	if platform == cpu {
+	switch platform {
+	case "":
+		return m
+	case cpu:
 		return expand.Masked(m)
 	}
-	return m
+	return expand.Flat(m)
 }
 
 // text prints the program in the reading that opts asks for.

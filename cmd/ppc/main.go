@@ -162,7 +162,7 @@ type lowerCmd struct {
 	File     string `arg:"" help:"${file}"`
 	DumpHLO  bool   `name:"dump-hlo" help:"Print HLO text: --emit=hlo."`
 	Emit     string `enum:",ir,stablehlo,hlo" default:"" help:"What to print: ir (MLIR text of any form, the default), stablehlo or hlo."`
-	Platform string `enum:",cpu" default:"" help:"With StableHLO or HLO: whose compiler it is for. cpu: XLA's for CPUs, which has no ragged-dot; they become masked dots."`
+	Platform string `enum:",cpu,cuda,tpu" default:"" help:"With StableHLO or HLO: whose compiler it is for. XLA's for cpu takes no ragged-dot, which becomes a masked dot; that for tpu takes those of two dimensions."`
 	Stats    bool   `help:"Print what the per-device program does in a step: loops, collectives, residuals, memory at the peak."`
 	JSON     bool   `name:"json" help:"With --stats: one JSON object per line."`
 	After    string `placeholder:"PASS" help:"Stop after this pass."`

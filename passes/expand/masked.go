@@ -12,7 +12,10 @@ import (
 // with m that it changes. A masked dot multiplies all rows with the matrices of all
 // groups, those of other groups as zeros; so what is not finite in one group is not in
 // the others either.
-func Masked(m *ir.Module) *ir.Module {
+func Masked(m *ir.Module) *ir.Module { return withoutRagged(m, maskedDot) }
+
+// withoutRagged is m with the value that with makes in place of every dot by groups.
+func withoutRagged(m *ir.Module, with func(b *ir.Builder, op *ir.Op) *ir.Value) *ir.Module {
 	if !slices.ContainsFunc(m.Funcs, hasRagged) {
 		return m
 	}
@@ -21,7 +24,7 @@ func Masked(m *ir.Module) *ir.Module {
 		if f.Body == nil {
 			continue
 		}
-		k := masker{f: f, sub: f.NewSubst()}
+		k := replacer{f: f, sub: f.NewSubst(), with: with}
 		k.block(f.Body)
 	}
 	return m
@@ -35,12 +38,13 @@ func hasRagged(f *ir.Func) bool {
 	return found
 }
 
-type masker struct {
-	f   *ir.Func
-	sub ir.Subst
+type replacer struct {
+	f    *ir.Func
+	sub  ir.Subst
+	with func(b *ir.Builder, op *ir.Op) *ir.Value
 }
 
-func (k *masker) block(block *ir.Block) {
+func (k *replacer) block(block *ir.Block) {
 	ops := block.Ops
 	block.Ops = nil
 	for _, op := range ops {
@@ -52,7 +56,7 @@ func (k *masker) block(block *ir.Block) {
 			block.Ops = append(block.Ops, op)
 			continue
 		}
-		v := maskedDot(&ir.Builder{Func: k.f, Block: block, Origin: op.Origin}, op)
+		v := k.with(&ir.Builder{Func: k.f, Block: block, Origin: op.Origin}, op)
 		v.Name, v.Sharding = op.Result().Name, op.Result().Sharding
 		k.sub[op.Result().ID] = v
 	}

@@ -1,6 +1,7 @@
 package expand
 
 import (
+	"fmt"
 	"testing"
 
 	"ppc/internal/optest"
@@ -8,46 +9,56 @@ import (
 	"ppc/ir/eval"
 )
 
-// A masked dot computes what the dot by groups does, of every mode, and nothing else of
-// a program changes.
-func TestMasked(t *testing.T) {
-	modes := make(map[ir.RaggedMode]bool)
-	for _, c := range optest.Of(ir.RaggedDot) {
-		for seed := range uint64(60) {
-			p := optest.New(seed)
-			vs := c.Build(p)
-			p.B.Return(vs...)
-			modes[vs[0].Def.Attrs.Get("ragged_dot_dimension_numbers").(ir.RaggedDims).Mode()] = true
-			masked := Masked(p.M)
-			if masked == p.M || hasRagged(masked.Main()) {
-				t.Fatalf("%s, seed %d: there is a dot by groups left", c.Name, seed)
-			}
-			if err := ir.Verify(masked); err != nil {
-				t.Fatalf("%s, seed %d: %v", c.Name, seed, err)
-			}
-			want, err := eval.Run(p.M, p.M.Main(), p.Args, eval.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := eval.Run(masked, masked.Main(), p.Args, eval.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range want {
-				for k := range want[i].Type.NumElements() {
-					if a, b := got[i].Float(k), want[i].Float(k); a-b > 1e-12 || b-a > 1e-12 {
-						t.Fatalf("%s, seed %d: element %d is %v, want %v", c.Name, seed, k, a, b)
-					}
+// A masked dot and flat dots compute what the dot by groups does, of every mode.
+func TestWithoutRagged(t *testing.T) {
+	for name, with := range map[string]func(*ir.Module) *ir.Module{"masked": Masked, "flat": Flat} {
+		t.Run(name, func(t *testing.T) {
+			modes := make(map[ir.RaggedMode]bool)
+			for _, c := range optest.Of(ir.RaggedDot) {
+				for seed := range uint64(60) {
+					p := optest.New(seed)
+					vs := c.Build(p)
+					p.B.Return(vs...)
+					modes[vs[0].Def.Attrs.Get("ragged_dot_dimension_numbers").(ir.RaggedDims).Mode()] = true
+					sameWithout(t, p, with(p.M), fmt.Sprintf("%s, seed %d", c.Name, seed))
 				}
 			}
+			if len(modes) != 3 {
+				t.Errorf("%d of 3 modes are tested", len(modes))
+			}
+			plain := optest.New(0)
+			plain.B.Return(plain.B.Splat(ir.Tensor(ir.F32), 1))
+			if with(plain.M) != plain.M {
+				t.Error("a program without dots by groups is copied")
+			}
+		})
+	}
+}
+
+// sameWithout holds m against p, and that it has plain dots by groups alone.
+func sameWithout(t *testing.T, p *optest.Program, m *ir.Module, what string) {
+	t.Helper()
+	if err := ir.Verify(m); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	m.Main().Body.Walk(func(op *ir.Op) {
+		if op.Kind == ir.RaggedDot && (op.Operands[0].Type.Rank() != 2 || op.Operands[2].Type.Rank() != 1) {
+			t.Fatalf("%s: there is a dot of %s by groups %s", what, op.Operands[0].Type, op.Operands[2].Type)
 		}
+	})
+	want, err := eval.Run(p.M, p.M.Main(), p.Args, eval.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(modes) != 3 {
-		t.Errorf("%d of 3 modes are tested", len(modes))
+	got, err := eval.Run(m, m.Main(), p.Args, eval.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	plain := optest.New(0)
-	plain.B.Return(plain.B.Splat(ir.Tensor(ir.F32), 1))
-	if Masked(plain.M) != plain.M {
-		t.Error("a program without dots by groups is copied")
+	for i := range want {
+		for k := range want[i].Type.NumElements() {
+			if a, b := got[i].Float(k), want[i].Float(k); a-b > 1e-12 || b-a > 1e-12 {
+				t.Fatalf("%s: element %d is %v, want %v", what, k, a, b)
+			}
+		}
 	}
 }
