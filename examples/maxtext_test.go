@@ -168,8 +168,10 @@ func program(layer string) string {
 	switch layer {
 	case "gemma3_local":
 		layer = "gemma3"
-	case "mixtral_dense", "mixtral_sparse", "mixtral_aux":
+	case "mixtral_dense", "mixtral_aux":
 		layer = "mixtral"
+	case "mixtral_sparse":
+		layer = "mixtral_sorted"
 	}
 	return filepath.Join("maxtext", layer+".pp")
 }
@@ -243,18 +245,18 @@ var experts = []struct {
 	{"deepseek_moe", "deepseek_moe", "", 2}, {"deepseek_v3_moe", "deepseek_v3_moe", "", 4},
 }
 
-// withCapacity is a pipeline of one of them whose experts have so many places,
-// with experts along the mesh as the layer's file has them.
-func withCapacity(t *testing.T, i, capacity int) *setup {
+// withExperts is a pipeline of one of them with further arguments, with experts
+// along the mesh as the layer's file has them.
+func withExperts(t *testing.T, i int, args string) *setup {
 	t.Helper()
 	layer := experts[i].layer
 	text := fmt.Sprintf(`include "%s_layer.pp"
 
 model m(x: act[batch, seq, embed], dout: act[batch, seq, embed], positions: i32[batch, seq], segment_ids: i32[batch, seq]) {
-  out, balance = pipeline(%[1]s, layers: layers%s, capacity: %d)(x, positions, segment_ids)
+  out, balance = pipeline(%[1]s, layers: layers%s, %s)(x, positions, segment_ids)
   return loss: sum(out * dout), out, balance: balance
 }
-`, layer, experts[i].args, capacity)
+`, layer, experts[i].args, args)
 	s := &setup{program: filepath.Join(t.TempDir(), "m.pp"), include: []string{"maxtext"}}
 	if err := os.WriteFile(s.program, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
@@ -263,24 +265,44 @@ model m(x: act[batch, seq, embed], dout: act[batch, seq, embed], positions: i32[
 }
 
 // With as many places as tokens nobody is dropped, so layers with a capacity
-// give what is recorded without one.
+// give what is recorded without one; so do those that sort tokens by expert, in one
+// group of experts and in several, on one device and on two.
 func TestMaxTextPlaces(t *testing.T) {
 	for i, e := range experts {
 		r := record(t, "layer_"+e.recording)
-		s := withCapacity(t, i, e.spare)
-		s.set = []string{fmt.Sprintf("axes.batch=%d", r.read("x").Shape[0]), "mesh.expert=1", "pipeline.microbatches=4"}
-		s.args = r.inputs(e.layer)
-		const at = 2
-		for _, name := range r.names {
-			w := *r.read("w/" + name)
-			s.args = append(s.args, tensorfile.Named{Name: name, Array: stack(w, neutral(name, w), at)})
+		batch := fmt.Sprintf("axes.batch=%d", r.read("x").Shape[0])
+		for _, form := range []struct {
+			args string
+			set  []string
+		}{
+			{fmt.Sprintf("capacity: %d", e.spare), []string{"mesh.expert=1", "pipeline.microbatches=4"}},
+			{"groups: 1", []string{"axes.expert_group=1", "mesh.expert=1", "pipeline.microbatches=4"}},
+			{"groups: 2", []string{"mesh.expert=2", "pipeline.microbatches=2"}},
+			{"groups: 4, room: 4", []string{"axes.expert_group=4", "mesh.expert=2", "pipeline.microbatches=2"}},
+		} {
+			t.Run(e.layer+" "+form.args, func(t *testing.T) {
+				s := withExperts(t, i, form.args)
+				s.set = append(form.set, batch)
+				recordedExperts(t, e.layer, r, s)
+			})
 		}
-		got, paths := s.run(t, "f64", driver.RunOptions{Grad: true}), s.paths(t)
-		near(t, e.layer+": out", got["out"], r.read("out"), 1e-12)
-		near(t, e.layer+": the gradient of x", got["grad.x"], r.read("gx"), 1e-10)
-		for _, name := range r.names {
-			near(t, e.layer+": the gradient of "+name, row(got["grad."+paths[name]], at), r.read("gw/"+name), 1e-10)
-		}
+	}
+}
+
+// recordedExperts holds a program of a layer against what is recorded of it.
+func recordedExperts(t *testing.T, layer string, r *recording, s *setup) {
+	t.Helper()
+	s.args = r.inputs(layer)
+	const at = 2
+	for _, name := range r.names {
+		w := *r.read("w/" + name)
+		s.args = append(s.args, tensorfile.Named{Name: name, Array: stack(w, neutral(name, w), at)})
+	}
+	got, paths := s.run(t, "f64", driver.RunOptions{Grad: true}), s.paths(t)
+	near(t, "out", got["out"], r.read("out"), 1e-12)
+	near(t, "the gradient of x", got["grad.x"], r.read("gx"), 1e-10)
+	for _, name := range r.names {
+		near(t, "the gradient of "+name, row(got["grad."+paths[name]], at), r.read("gw/"+name), 1e-10)
 	}
 }
 
@@ -288,7 +310,7 @@ func TestMaxTextPlaces(t *testing.T) {
 // layers do in sequence: outputs, gradients and the load-balance loss.
 func TestMaxTextDrops(t *testing.T) {
 	for i, e := range experts {
-		s := withCapacity(t, i, 1)
+		s := withExperts(t, i, "capacity: 1")
 		src := &driver.Source{File: s.program, IncludeDirs: s.include, Set: []string{"types.act=f64", "types.weight=f64"}}
 		if _, err := driver.Run(t.Context(), src, driver.RunOptions{Check: true, Grad: true}); err != nil {
 			t.Errorf("%s: %v", e.layer, err)

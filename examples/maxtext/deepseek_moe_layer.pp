@@ -4,7 +4,7 @@
 include "experts.pp"
 include "latent.pp"
 
-layer deepseek_moe(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch, seq], capacity: number = 0) {
+layer deepseek_moe(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch, seq], capacity: number = 0, groups: number = 0, room: number = 0) {
   param attention_norm: weight[embed]                  = ones        as "pre_self_attention_layer_norm/scale"
   param mlp_norm:       weight[embed]                  = ones        as "post_self_attention_layer_norm/scale"
   param wq_a:           weight[embed, q_lora]          = normal(0.1) as "self_attention/wq_a/kernel"
@@ -27,6 +27,6 @@ layer deepseek_moe(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i3
   h = rmsnorm(a, mlp_norm, over: embed)
   scores = dot(h, gate, over: embed)
   picked = chosen(scores, k: 2, over: routes)
-  y = mixture(h, picked, where(picked > 0, scores, 0), wi_0, wi_1, wo, k: 2, capacity: capacity)
+  y = mixture(h, picked, where(picked > 0, scores, 0), wi_0, wi_1, wo, k: 2, capacity: capacity, groups: groups, room: room)
   return a + y + silu_mlp(h, shared_wi_0, shared_wi_1, shared_wo), load_balance(picked, softmax(scores, over: routes))
 }

@@ -6,7 +6,7 @@ include "latent.pp"
 
 axes { experts = 8 }
 
-layer deepseek_v3_moe(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch, seq], capacity: number = 0) {
+layer deepseek_v3_moe(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch, seq], capacity: number = 0, groups: number = 0, room: number = 0) {
   param attention_norm: weight[embed]                  = ones        as "pre_self_attention_layer_norm/scale"
   param mlp_norm:       weight[embed]                  = ones        as "post_self_attention_layer_norm/scale"
   param wq_a:           weight[embed, q_lora]          = normal(0.1) as "self_attention/wq_a/kernel"
@@ -32,6 +32,6 @@ layer deepseek_v3_moe(x: act[batch, seq, embed], pos: i32[batch, seq], segments:
   picked = chosen(limited(scores + gate_bias, groups: 2, keep: 1), k: 2, over: routes)
   weights = where(picked > 0, scores, 0)
   weights = 2.5 * weights / (sum(weights, over: routes) + 1e-20)
-  y = mixture(h, picked, weights, wi_0, wi_1, wo, k: 2, capacity: capacity)
+  y = mixture(h, picked, weights, wi_0, wi_1, wo, k: 2, capacity: capacity, groups: groups, room: room)
   return a + y + silu_mlp(h, shared_wi_0, shared_wi_1, shared_wo), load_balance(picked, softmax(scores + gate_bias, over: routes))
 }

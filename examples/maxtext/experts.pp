@@ -3,7 +3,7 @@
 
 include "common.pp"
 
-axes { experts = 4, routes = experts }
+axes { experts = 4, routes = experts, expert_group = 2 }
 
 mesh { stage = 4, expert = 2 }
 
@@ -15,8 +15,8 @@ shard weights {
   heads, kv_heads, mlp -> tensor
 }
 shard activations {
-  experts              -> expert
-  batch                -> data, fsdp, expert
-  batch                -> data, fsdp
-  heads, kv_heads, mlp -> tensor
+  experts, expert_group -> expert
+  batch                 -> data, fsdp, expert
+  batch                 -> data, fsdp
+  heads, kv_heads, mlp  -> tensor
 }

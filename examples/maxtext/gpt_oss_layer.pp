@@ -7,7 +7,7 @@ fn clipped_swiglu(gate, value) {
   return gate * sigmoid(1.702 * gate) * (clip(value, -7, 7) + 1)
 }
 
-layer gpt_oss(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch, seq], window: number = 0, capacity: number = 0) {
+layer gpt_oss(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch, seq], window: number = 0, capacity: number = 0, groups: number = 0, room: number = 0) {
   param attention_norm: weight[embed]                 = ones        as "pre_self_attention_layer_norm/scale"
   param mlp_norm:       weight[embed]                 = ones        as "post_self_attention_layer_norm/scale"
   param query:          weight[embed, heads, head]    = normal(0.1) as "GptOssAttention/query/kernel"
@@ -37,6 +37,6 @@ layer gpt_oss(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[bat
 
   h = rmsnorm(a, mlp_norm, over: embed)
   weights, picked, balance = routed(dot(h, gate, over: embed) + gate_bias, k: 2)
-  y = mixture(h, picked, weights, wi_0, wi_1, wo, k: 2, capacity: capacity, wi_0_bias: wi_0_bias, wi_1_bias: wi_1_bias, wo_bias: wo_bias, activation: clipped_swiglu)
+  y = mixture(h, picked, weights, wi_0, wi_1, wo, k: 2, capacity: capacity, groups: groups, room: room, wi_0_bias: wi_0_bias, wi_1_bias: wi_1_bias, wo_bias: wo_bias, activation: clipped_swiglu)
   return a + y, balance
 }

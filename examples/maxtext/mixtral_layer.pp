@@ -3,7 +3,7 @@
 
 include "experts.pp"
 
-layer mixtral(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch, seq], capacity: number = 0) {
+layer mixtral(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch, seq], capacity: number = 0, groups: number = 0, room: number = 0) {
   param attention_norm: weight[embed]                 = ones        as "pre_self_attention_layer_norm/scale"
   param mlp_norm:       weight[embed]                 = ones        as "post_self_attention_layer_norm/scale"
   param query:          weight[embed, heads, head]    = normal(0.1) as "self_attention/query/kernel"
@@ -17,6 +17,6 @@ layer mixtral(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[bat
 
   x = checkpoint(x, "decoder_layer_input")
   a = x + self_attention(rmsnorm(x, attention_norm, over: embed), query, key, value, out, pos, segments)
-  y, balance = moe(rmsnorm(a, mlp_norm, over: embed), gate, wi_0, wi_1, wo, k: 2, capacity: capacity)
+  y, balance = moe(rmsnorm(a, mlp_norm, over: embed), gate, wi_0, wi_1, wo, k: 2, capacity: capacity, groups: groups, room: room)
   return a + y, balance
 }

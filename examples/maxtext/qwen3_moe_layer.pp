@@ -2,7 +2,7 @@
 
 include "experts.pp"
 
-layer qwen3_moe(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch, seq], capacity: number = 0) {
+layer qwen3_moe(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[batch, seq], capacity: number = 0, groups: number = 0, room: number = 0) {
   param attention_norm: weight[embed]                 = ones        as "pre_self_attention_layer_norm/scale"
   param mlp_norm:       weight[embed]                 = ones        as "post_self_attention_layer_norm/scale"
   param query:          weight[embed, heads, head]    = normal(0.1) as "self_attention/query/kernel"
@@ -19,6 +19,6 @@ layer qwen3_moe(x: act[batch, seq, embed], pos: i32[batch, seq], segments: i32[b
   x = checkpoint(x, "decoder_layer_input")
   h = rmsnorm(x, attention_norm, over: embed, eps: 1e-6)
   a = x + normed_attention(h, query, key, value, out, query_norm, key_norm, pos, segments, eps: 1e-6)
-  y, balance = moe(rmsnorm(a, mlp_norm, over: embed, eps: 1e-6), gate, wi_0, wi_1, wo, k: 2, capacity: capacity)
+  y, balance = moe(rmsnorm(a, mlp_norm, over: embed, eps: 1e-6), gate, wi_0, wi_1, wo, k: 2, capacity: capacity, groups: groups, room: room)
   return a + y, balance
 }

@@ -115,6 +115,8 @@ func newBuiltins() map[string]*builtin {
 
 		"dot": {args: []argSpec{need("x", tensorArg), need("y", tensorArg), need("over", axesArg)}, run: dot,
 			doc: "sum of products over the named axes, for each element of the other axes; axes that both have are matched"},
+		"ragged_dot": {args: []argSpec{need("x", tensorArg), need("y", tensorArg), need("sizes", tensorArg), need("over", axesArg), need("along", axisArg)}, run: raggedDot,
+			doc: "dot by groups of x along an axis, one after the other and of the given sizes: each has a y of its own or, where the axis is contracted, a result of its own"},
 		"sum":       {args: reduceArgs, run: sum, doc: "sum over axes, over all without over"},
 		"mean":      {args: reduceArgs, run: mean, doc: "mean over axes, over all without over"},
 		"max":       {args: reduceArgs, run: extreme(ir.Maximum, math.Inf(-1)), doc: "largest element over axes"},
