@@ -82,7 +82,9 @@ func (s *setup) run(t *testing.T, dtype string, opts driver.RunOptions, set ...s
 		}
 	}
 	opts.Args, opts.Out = filepath.Join(dir, "in.npz"), filepath.Join(dir, "out.npz")
-	write(t, opts.Args, args)
+	if write(t, opts.Args, args); len(args) == 0 {
+		opts.Args = ""
+	}
 	src := &driver.Source{File: s.program, IncludeDirs: s.include, Set: slices.Concat([]string{"types.act=" + dtype, "types.weight=" + dtype}, s.set, set)}
 	if _, err := driver.Run(t.Context(), src, opts); err != nil {
 		t.Fatalf("%s %v: %v", src.File, src.Set, err)
@@ -317,6 +319,54 @@ func TestMaxTextDrops(t *testing.T) {
 		}
 	}
 }
+
+// Where a row has more choices for a group of experts than there is room for, they are
+// counted and the loss is no number, which ends a training; with room enough it is what
+// it is with room for all.
+func TestMaxTextOverflow(t *testing.T) {
+	const text = `include "mixtral_layer.pp"
+
+layer counted(x: act[batch, seq, embed], room: number) {
+  param gate:       weight[embed, routes]       = normal(0.1)
+  param wi_0, wi_1: weight[experts, embed, mlp] = normal(0.1)
+  param wo:         weight[experts, mlp, embed] = normal(0.1)
+  weights, picked, balance = routed(dot(x, gate, over: embed), k: 2)
+  y = mixture(x, picked, weights, wi_0, wi_1, wo, k: 2, groups: 2, room: room)
+  return x + y, mean(cast(overflow(picked, k: 2, groups: 2, room: room), x))
+}
+
+model m(x: act[batch, seq, embed]) {
+  out, over = pipeline(counted, layers: layers, room: %v)(x)
+  return loss: mean(out * out), overflow: over
+}
+
+train { optimizer = sgd(lr: 0.01) }
+`
+	loss := func(room float64) (*tensorfile.Array, float64) {
+		s := &setup{program: filepath.Join(t.TempDir(), "m.pp"), include: []string{"maxtext"}}
+		if err := os.WriteFile(s.program, fmt.Appendf(nil, text, room), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s.set = []string{"train.steps=0"}
+		got := s.run(t, "f64", driver.RunOptions{})
+		over := literal(*got["overflow"]).Float(0)
+		s.set = []string{"train.steps=1"}
+		src := &driver.Source{File: s.program, IncludeDirs: s.include, Set: s.set}
+		_, err := driver.Run(t.Context(), src, driver.RunOptions{})
+		var nan *driver.NaNError
+		if (over > 0) != errors.As(err, &nan) {
+			t.Errorf("with room for %v times as many, %v find none, and the training ends with %v", room, over, err)
+		}
+		return got["loss"], over
+	}
+	all, none := loss(0)
+	near(t, "the loss with room enough", first(loss(1.75)), all, 1e-14)
+	if _, over := loss(1); none != 0 || over == 0 {
+		t.Errorf("%v find no room where there is for all, and %v where there is for as many as are sent evenly", none, over)
+	}
+}
+
+func first[A, B any](a A, _ B) A { return a }
 
 // row is a[at].
 func row(a *tensorfile.Array, at int) *tensorfile.Array {

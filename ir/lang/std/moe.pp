@@ -62,7 +62,7 @@ fn load_balance(picked: [seq, routes], probability: [seq, routes], seq: axis = s
 //
 // Without a capacity every expert sees every token and those that were not
 // picked weigh nothing. With groups, tokens are sorted by expert, and each expert
-// sees those alone that picked it, as sorted says. With a capacity, an expert has
+// sees those alone that picked it, as sorted_mixture says. With a capacity, an expert has
 // max(ceil(seq * k / experts) * capacity, capacity) places for each row of the
 // batch, where k of them are picked, which the row's tokens take in order; who
 // finds none does without.
@@ -75,7 +75,7 @@ fn mixture(x: [seq, embed], picked: [routes], weights: [routes], wi_0: [experts,
     seq: axis = seq, embed: axis = embed, mlp: axis = mlp, experts: axis = experts, routes: axis = routes) {
   weights = cast(weights, x)
   if groups > 0 {
-    return sorted(x, picked, weights, wi_0, wi_1, wo, k: k, groups: groups, room: room, wi_0_bias: wi_0_bias, wi_1_bias: wi_1_bias, wo_bias: wo_bias, activation: activation, seq: seq, embed: embed, mlp: mlp, experts: experts, routes: routes)
+    return sorted_mixture(x, picked, weights, wi_0, wi_1, wo, k: k, groups: groups, room: room, wi_0_bias: wi_0_bias, wi_1_bias: wi_1_bias, wo_bias: wo_bias, activation: activation, seq: seq, embed: embed, mlp: mlp, experts: experts, routes: routes)
   }
   if capacity == 0 {
     h = hidden_of(x, wi_0, wi_1, wi_0_bias, wi_1_bias, activation: activation, embed: embed)
@@ -99,7 +99,7 @@ fn mixture(x: [seq, embed], picked: [routes], weights: [routes], wi_0: [experts,
   return dot(dispatch * weights, made, over: [routes, slot])
 }
 
-// sorted is mixture where each expert sees the tokens alone that picked it, however
+// sorted_mixture is mixture where each expert sees the tokens alone that picked it, however
 // many these are: the choices of a row, k for each token, are sorted by expert, and
 // the experts' products are by groups.
 //
@@ -108,13 +108,13 @@ fn mixture(x: [seq, embed], picked: [routes], weights: [routes], wi_0: [experts,
 // expert_group tokens change devices. A row has room for that many choices of each
 // group: with room = 1 for as many as there would be if all were used alike, with
 // room = groups, and without any, for all. A row that has more for a group than
-// there is room for becomes infinite or not a number, and with it whatever depends
-// on it, so that no token is dropped unseen; overflow counts them.
-fn sorted(x: [seq, embed], picked: [routes], weights: [routes], wi_0: [experts, embed, mlp], wi_1: [experts, embed, mlp], wo: [experts, mlp, embed], k: number, groups: number = 1, room: number = 0,
+// there is room for is not a number, nor is what depends on it, so that no token is
+// dropped unseen and training ends; overflow counts the choices.
+fn sorted_mixture(x: [seq, embed], picked: [routes], weights: [routes], wi_0: [experts, embed, mlp], wi_1: [experts, embed, mlp], wo: [experts, mlp, embed], k: number, groups: number = 1, room: number = 0,
     wi_0_bias: [experts, mlp] = none, wi_1_bias: [experts, mlp] = none, wo_bias: [experts, embed] = none, activation: function = swiglu,
     seq: axis = seq, embed: axis = embed, mlp: axis = mlp, experts: axis = experts, routes: axis = routes) {
   each = size(picked, routes) / groups
-  places = room_for(size(x, seq) * k, groups: groups, room: room)
+  places = group_places(size(x, seq) * k, groups: groups, room: room)
   some, which = top_k(picked, over: routes, into: choice, k: k)
   expert = merge(which, [seq, choice] -> sent)
   same, order = top_k(-expert, over: sent, into: sent, k: size(x, seq) * k)
@@ -128,19 +128,19 @@ fn sorted(x: [seq, embed], picked: [routes], weights: [routes], wi_0: [experts, 
   token = take(order, choice_at, axis: sent) / k
   sent_x = constrain(rename(constrain(take(x, token, axis: seq)), route_group -> expert_group))
   sizes = constrain(rename(constrain(sizes), route_group -> expert_group))
-  h0 = checkpoint(ragged_dot(sent_x, by_group(wi_0, groups, experts), sizes, over: embed, along: place), "mlpwi_0")
-  h1 = checkpoint(ragged_dot(sent_x, by_group(wi_1, groups, experts), sizes, over: embed, along: place), "mlpwi_1")
+  h0 = checkpoint(ragged_dot(sent_x, expert_groups(wi_0, groups, experts), sizes, over: embed, along: place), "mlpwi_0")
+  h1 = checkpoint(ragged_dot(sent_x, expert_groups(wi_1, groups, experts), sizes, over: embed, along: place), "mlpwi_1")
   ends = cumsum(sizes, over: member)
   of = minimum(sum(cast(iota(place, size: places) >= ends, i32), over: member), each - 1)
   if wi_0_bias != none {
-    h0 = h0 + take(by_group(wi_0_bias, groups, experts), of, axis: member)
+    h0 = h0 + take(expert_groups(wi_0_bias, groups, experts), of, axis: member)
   }
   if wi_1_bias != none {
-    h1 = h1 + take(by_group(wi_1_bias, groups, experts), of, axis: member)
+    h1 = h1 + take(expert_groups(wi_1_bias, groups, experts), of, axis: member)
   }
-  made = checkpoint(ragged_dot(activation(h0, h1), by_group(wo, groups, experts), sizes, over: mlp, along: place), "mlpwo")
+  made = checkpoint(ragged_dot(activation(h0, h1), expert_groups(wo, groups, experts), sizes, over: mlp, along: place), "mlpwo")
   if wo_bias != none {
-    made = made + take(by_group(wo_bias, groups, experts), of, axis: member)
+    made = made + take(expert_groups(wo_bias, groups, experts), of, axis: member)
   }
   made = constrain(rename(made, expert_group -> route_group))
 
@@ -150,7 +150,8 @@ fn sorted(x: [seq, embed], picked: [routes], weights: [routes], wi_0: [experts, 
   y = split(take(merge(made, [route_group, place] -> places), at, axis: places), sent -> [seq, choice: k])
   y = dot(y, take(weights, which, axis: routes), over: choice)
   if places < size(x, seq) * k {
-    y = y / cast(where(overflow(picked, k: k, groups: groups, room: room, seq: seq, routes: routes) > 0, 0, 1), y)
+    fits = cast(overflow(picked, k: k, groups: groups, room: room, seq: seq, routes: routes) == 0, y)
+    y = y * fits / fits
   }
   return y
 }
@@ -158,19 +159,19 @@ fn sorted(x: [seq, embed], picked: [routes], weights: [routes], wi_0: [experts, 
 // overflow is how many choices of each row find no room in their group, i32.
 fn overflow(picked: [seq, routes], k: number, groups: number = 1, room: number = 0, seq: axis = seq, routes: axis = routes) {
   used = sum(split(sum(picked, over: seq), routes -> [route_group: groups, member]), over: member)
-  return sum(maximum(used - room_for(size(picked, seq) * k, groups: groups, room: room), 0), over: route_group)
+  return sum(maximum(used - group_places(size(picked, seq) * k, groups: groups, room: room), 0), over: route_group)
 }
 
-// room_for is the places of a group for so many choices.
-fn room_for(choices: number, groups: number, room: number = 0) {
+// group_places is the places of a group for so many choices.
+fn group_places(choices: number, groups: number, room: number = 0) {
   if room == 0 {
     return choices
   }
   return minimum(ceil(choices / groups * room), choices)
 }
 
-// by_group is x with the experts of one group along an axis of their own.
-fn by_group(x: tensor, groups: number, experts: axis) {
+// expert_groups is x with the experts of one group along an axis of their own.
+fn expert_groups(x: tensor, groups: number, experts: axis) {
   return split(x, experts -> [expert_group: groups, member])
 }
 
