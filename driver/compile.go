@@ -18,7 +18,6 @@ import (
 	"ppc/lower/hlo"
 	"ppc/lower/stats"
 	"ppc/passes"
-	"ppc/passes/expand"
 	"ppc/passes/pass"
 	"ppc/runtime"
 )
@@ -273,9 +272,9 @@ func forPlatform(m *ir.Module, platform string) *ir.Module {
 	case "":
 		return m
 	case cpu:
-		return expand.Masked(m)
+		return lower.Masked(m)
 	}
-	return expand.Flat(m)
+	return lower.Flat(m)
 }
 
 // text prints the program in the reading that opts asks for.

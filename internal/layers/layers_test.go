@@ -52,7 +52,7 @@ var allowed = map[string][]string{
 		"ir", "ir/verify", "passes/pass", "passes/pipeline", "passes/gradient", "passes/optimizer", "passes/expand",
 		"passes/bubbles", "passes/combine", "passes/propagate", "passes/pad", "passes/partition", "passes/tidy",
 	},
-	"lower":            {"ir", "ir/verify", "ir/mlir"},
+	"lower":            {"ir", "ir/facts", "ir/verify", "ir/mlir"},
 	"lower/hlo":        {"ir", "ir/verify", "ir/dialect", "ir/mlir", "lower", "lower/hlo/syntax"},
 	"lower/hlo/syntax": {"ir"},
 	"lower/flow":       {"ir"},

@@ -1,4 +1,4 @@
-package expand
+package lower
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"ppc/internal/optest"
 	"ppc/ir"
 	"ppc/ir/eval"
+	"ppc/ir/verify"
 )
 
 // A masked dot and flat dots compute what the dot by groups does, of every mode.
@@ -38,7 +39,7 @@ func TestWithoutRagged(t *testing.T) {
 // sameWithout holds m against p, and that it has plain dots by groups alone.
 func sameWithout(t *testing.T, p *optest.Program, m *ir.Module, what string) {
 	t.Helper()
-	if err := ir.Verify(m); err != nil {
+	if err := verify.Verify(m); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	m.Main().Body.Walk(func(op *ir.Op) {
