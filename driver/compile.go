@@ -186,10 +186,17 @@ func (p *program) executable() error {
 		return nil
 	}
 	m, err := hlo.Runnable(p.m)
-	if err == nil {
-		p.m, err = m, verify.Verify(m)
+	if err != nil {
+		return err
 	}
-	return err
+	form := m.Form
+	m.Form = 0 // what XLA has and we make of other ops is expanded here
+	if err := passes.RunOne(passes.Named("expand"), m); err != nil {
+		return err
+	}
+	m.Form = form
+	p.m = m
+	return verify.Verify(m)
 }
 
 // loads compiles a program that has been read and reports everything for which

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"ppc/ir"
 	"ppc/ir/verify"
@@ -130,8 +131,15 @@ func done(p *pass.Pass, f ir.Form) bool {
 	return false
 }
 
-// runOne runs p over m and verifies the result. A [*Bug] that it returns has no
+// Named is the pass of the table called name.
+func Named(name string) *pass.Pass {
+	return &Table[slices.IndexFunc(Table, func(p pass.Pass) bool { return p.Name == name })]
+}
+
+// RunOne runs p over m and verifies the result. A [*Bug] that it returns has no
 // Before.
+func RunOne(p *pass.Pass, m *ir.Module) error { return runOne(p, m, nil) }
+
 func runOne(p *pass.Pass, m *ir.Module, warn func(*pass.Error)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -136,7 +136,7 @@ func (p *partitioner) partition(f *ir.Func) error {
 		one.Attrs.Set("mhlo.num_replicas", ir.Int{Value: p.replicas, Type: ir.I32})
 	}
 	for _, name := range p.passes {
-		if err := runPass(name, one); err != nil {
+		if err := passes.RunOne(passes.Named(name), one); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"ppc/ir/xla"
 	"ppc/lower/hlo"
 	"ppc/passes"
-	"ppc/passes/pass"
 	"ppc/runtime"
 )
 
@@ -303,17 +302,7 @@ func (c compiled) main(ctx context.Context, m *ir.Module, f *ir.Func, args []*ir
 // expand runs the pass that leaves only ops of StableHLO, without calls, as
 // programs have been before they are run.
 func expand(m *ir.Module) error {
-	return runPass("expand", m)
-}
-
-// runPass runs one pass over m, and verifies the result.
-func runPass(name string, m *ir.Module) error {
-	p := &passes.Table[slices.IndexFunc(passes.Table, func(p pass.Pass) bool { return p.Name == name })]
-	if err := p.Run(new(pass.Context), m); err != nil {
-		return err
-	}
-	m.Form = p.After(m.Form)
-	return verify.Verify(m)
+	return passes.RunOne(passes.Named("expand"), m)
 }
 
 func has(f *ir.Func, name string) bool {

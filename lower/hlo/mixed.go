@@ -2,6 +2,8 @@ package hlo
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"ppc/ir"
 )
@@ -94,4 +96,24 @@ func (u *unfuser) as(op *ir.Op, v *ir.Value, t *ir.Type) *ir.Value {
 		return v
 	}
 	return u.builder(op).Convert(v, t.Elem)
+}
+
+// customCall is op, which returns a tuple of type t, as a custom call of StableHLO.
+func (u *unfuser) customCall(op *ir.Op, t *ir.Type) []*ir.Value {
+	attrs := ir.AttrsOf(ir.NamedAttr{Name: "call_target_name", Attr: ir.Str(strings.Trim(op.Str("custom_call_target"), `"`))})
+	if config := op.Str("backend_config"); config != "" {
+		attrs.Set("mhlo.backend_config", ir.Str(config))
+	}
+	return u.builder(op).Emit(ir.CustomCall, op.Operands, attrs, nil, t.Elems).Results
+}
+
+// topK makes of an instruction that takes the largest elements the op of chlo.
+func (u *unfuser) topK(op *ir.Op, t *ir.Type) bool {
+	k, err := strconv.Atoi(op.Str("k"))
+	if err != nil || op.Str("largest") == "false" || len(op.Operands) != 1 || t.Kind != ir.TupleType || len(t.Elems) != 2 || !t.Elems[1].IsTensor() || t.Elems[1].Elem != ir.I32 {
+		return false
+	}
+	vs := u.builder(op).Emit(ir.TopK, op.Operands, ir.AttrsOf(ir.NamedAttr{Name: "k", Attr: ir.I64Attr(k)}), nil, t.Elems).Results
+	u.replace(op, u.tuple(t, vs, op))
+	return true
 }

@@ -295,6 +295,10 @@ func (u *unfuser) unknown(op *ir.Op) bool {
 		u.replace(op, u.bitcast(op))
 	case opcode == "constant" && u.exact:
 		u.fail(op, "the numbers of this constant were left out when the text was printed: print it with print_large_constants")
+	case opcode == "custom-call" && t.Kind == ir.TupleType:
+		u.replace(op, u.tuple(t, u.customCall(op, t), op))
+	case opcode == "topk":
+		return u.topK(op, t)
 	case opcode == "fusion":
 		return u.call(op, op.Sym("calls"))
 	case opcode == "all-to-all":

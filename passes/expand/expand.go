@@ -76,6 +76,8 @@ func (e *expander) op(b *ir.Builder, op *ir.Op) {
 	switch op.Kind {
 	case ir.Unknown:
 		e.unknown(b, op)
+	case ir.CustomCall:
+		e.customCall(b, op)
 	case ir.PPName:
 		e.replace(op, op.Operands)
 	case ir.PPGather:

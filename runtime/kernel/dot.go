@@ -136,7 +136,8 @@ func buildProduct(op *ir.Op, d ir.Dot) (Func, error) {
 	left, right := newFactor(l, as, d.LhsBatch, lf, d.LhsContract), newFactor(r, as, d.RhsBatch, d.RhsContract, rf)
 	batch, m, n, k := sizes(l, d.LhsBatch), sizes(l, lf), sizes(r, rf), sizes(l, d.LhsContract)
 	if m*n*k == 0 { // sums of no terms, if there are any: no matrix has a first element
-		return func(_ *Work, dst, _ []Mem) { clear(dst[0]) }, nil
+		zeros := Zeros(out)
+		return func(_ *Work, dst, _ []Mem) { copy(dst[0], zeros) }, nil
 	}
 	size := as.Size()
 	return narrowed(as, out, func(w *Work, c Mem, src []Mem) {

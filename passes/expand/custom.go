@@ -1,0 +1,39 @@
+package expand
+
+import (
+	"cmp"
+
+	"ppc/ir"
+	"ppc/ir/facts"
+)
+
+// targets has the compositions of custom calls, by target. A composition returns nil
+// where it leaves its op as it is.
+var targets = map[string]composition{
+	"TopK": (*composer).customTopK, // what XLA:CPU makes of top_k
+}
+
+func (e *expander) customCall(b *ir.Builder, op *ir.Op) {
+	c := &composer{b: b}
+	if f := targets[op.Str("call_target_name")]; f != nil {
+		if vs := f(c, op); vs != nil {
+			e.err = cmp.Or(e.err, c.err)
+			e.replace(op, vs)
+			return
+		}
+	}
+	for _, r := range op.Regions {
+		e.block(r)
+	}
+	b.Block.Ops = append(b.Block.Ops, op)
+}
+
+// customTopK takes the largest along the last dimension.
+func (c *composer) customTopK(op *ir.Op) []*ir.Value {
+	if len(op.Operands) != 1 || len(op.Results) != 2 || op.Operands[0].Type.Rank() == 0 || op.Results[1].Type.Elem != ir.I32 {
+		return nil
+	}
+	shape := op.Results[0].Type.Shape
+	top := &ir.Op{Kind: ir.TopK, Operands: op.Operands, Attrs: ir.AttrsOf(facts.Named("k", ir.I64Attr(shape[len(shape)-1])))}
+	return c.topK(top)
+}
