@@ -39,7 +39,14 @@ func SoundMesh(mesh *Mesh) *Rule {
 
 // Refs are all axes that s names.
 func (s *Sharding) Refs() []AxisRef {
-	var rs []AxisRef
+	n := len(s.Replicated) + len(s.Unreduced)
+	for _, d := range s.Dims {
+		n += len(d.Axes)
+	}
+	if n == 0 {
+		return nil
+	}
+	rs := make([]AxisRef, 0, n)
 	for _, d := range s.Dims {
 		rs = append(rs, d.Axes...)
 	}

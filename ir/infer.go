@@ -39,14 +39,13 @@ func InferOp(op *Op) ([]*Type, *Rule) {
 		return nil, NewRule("op-1", "no such op")
 	}
 	row := op.row()
-	for _, n := range []struct {
-		what  string
-		have  int
-		arity Arity
-	}{{"operand", len(op.Operands), row.Operands}, {"result", len(op.Results), row.Results}, {"region", len(op.Regions), row.Regions}} {
-		if !n.arity.Allows(n.have) {
-			return nil, NewRule("op-2", "has %s, want %s", Counted(n.have, n.what), n.arity)
-		}
+	switch no, nr, ng := len(op.Operands), len(op.Results), len(op.Regions); {
+	case !row.Operands.Allows(no):
+		return nil, NewRule("op-2", "has %s, want %s", Counted(no, "operand"), row.Operands)
+	case !row.Results.Allows(nr):
+		return nil, NewRule("op-2", "has %s, want %s", Counted(nr, "result"), row.Results)
+	case !row.Regions.Allows(ng):
+		return nil, NewRule("op-2", "has %s, want %s", Counted(ng, "region"), row.Regions)
 	}
 	for i := range row.Attrs {
 		if r := checkAttr(op, &row.Attrs[i]); r != nil {
@@ -95,6 +94,9 @@ func takesSizes(name string) bool {
 // indexed finds a tensor of the type index among the operands and results of op, one
 // of StableHLO or a function of chlo, where that says no size.
 func indexed(op *Op) *Rule {
+	if !op.hasType(func(t *Type) bool { return t.Elem == Index && t.IsTensor() }) {
+		return nil
+	}
 	name := op.Name()
 	if !strings.HasPrefix(name, "stablehlo.") && !(strings.HasPrefix(name, "chlo.") && op.Kind != Unknown) || op.Kind.Has(Terminator) {
 		return nil

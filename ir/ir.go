@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"ppc/internal/slab"
 )
 
 // IsZeroAt reports whether every element of v at index k along dimension dim is
@@ -105,8 +107,8 @@ func (o *Origin) Place() Pos {
 	switch {
 	case o == nil:
 		return Pos{}
-	case o.Text.Line > 0:
-		return o.Text
+	case o.Text != nil:
+		return *o.Text
 	}
 	return o.Pos
 }
@@ -120,7 +122,7 @@ func (p Pos) Compare(q Pos) int {
 // replace the op by. Origins are immutable and shared; nil is "nowhere".
 type Origin struct {
 	Pos   Pos
-	Text  Pos    // in the text that was read, where that was made from a source at Pos; else zero
+	Text  *Pos   // in the text that was read, where that was made from a source at Pos; else nil
 	Name  string // what the user called it: q, decoder.wq
 	Layer string // the layer function it stands in, "" outside of layers
 	Pass  string // the pass that made it, "" when the source did
@@ -196,6 +198,7 @@ type Func struct {
 	Origin  *Origin
 
 	lastID ID
+	values *slab.Of[Value] // where new ones come from
 }
 
 // A Result is the type, sharding and attributes of one result of a function.
@@ -229,8 +232,13 @@ func NewFunc(name string) *Func { return &Func{Name: name, Body: new(Block)} }
 
 // NewValue returns a value of f that nothing defines yet.
 func (f *Func) NewValue(t *Type, name string) *Value {
+	if f.values == nil {
+		f.values = new(slab.Of[Value])
+	}
 	f.lastID++
-	return &Value{ID: f.lastID, Type: t, Name: name}
+	v := f.values.New()
+	v.ID, v.Type, v.Name = f.lastID, t, name
+	return v
 }
 
 // NewArg appends an argument to b, a block of f.

@@ -2,9 +2,11 @@ package mlir
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ppc/internal/diag"
+	"ppc/internal/slab"
 	"ppc/ir"
 )
 
@@ -57,6 +59,12 @@ type parser struct {
 
 	fn     *ir.Func
 	scopes []scope
+	known  map[string]*ir.Type // types of tensors, by text
+
+	states  []*state // for the ops to come
+	opSlab  slab.Of[ir.Op]
+	origins slab.Of[ir.Origin]
+	values  slab.Of[*ir.Value]
 }
 
 type bailout struct{}
@@ -356,42 +364,56 @@ func hexDigit(c byte) byte {
 // A lineIndex finds lines. Asked for places in ascending order, as a parser
 // does, it passes over the source once.
 type lineIndex struct {
-	starts []int // of the lines found so far
+	starts     []int // of every stride-th line found so far: lines 1, 1+stride, …
+	last, from int   // the line found last, from 0, and where it starts
 }
 
-func (x *lineIndex) upTo(src string, at int) {
-	if x.starts == nil {
-		x.starts = []int{0}
+const stride = 64
+
+// next is where the line after the one that starts at from does, which is before
+// offset at or there; -1 where there is none.
+func (*lineIndex) next(src string, from, at int) int {
+	if from >= len(src) {
+		return -1
 	}
-	for {
-		last := x.starts[len(x.starts)-1]
-		n := -1
-		if last < len(src) {
-			n = strings.IndexByte(src[last:], '\n')
-		}
-		if n < 0 || last+n >= at {
-			return
-		}
-		x.starts = append(x.starts, last+n+1)
+	n := strings.IndexByte(src[from:], '\n')
+	if n < 0 || from+n >= at {
+		return -1
 	}
+	return from + n + 1
 }
 
 // find returns line and column, from 1, of offset at.
 func (x *lineIndex) find(src string, at int) (line, col int) {
-	x.upTo(src, at)
-	lo, hi := 0, len(x.starts)
-	for hi-lo > 1 {
-		if mid := (lo + hi) / 2; x.starts[mid] <= at {
-			lo = mid
-		} else {
-			hi = mid
+	if x.starts == nil {
+		x.starts = []int{0}
+	}
+	if at < x.from {
+		k, ok := slices.BinarySearch(x.starts, at)
+		if !ok {
+			k--
+		}
+		line, from := k*stride, x.starts[k]
+		for n := x.next(src, from, at); n >= 0; n = x.next(src, from, at) {
+			line, from = line+1, n
+		}
+		return line + 1, at - from + 1
+	}
+	for n := x.next(src, x.from, at); n >= 0; n = x.next(src, x.from, at) {
+		x.last, x.from = x.last+1, n
+		if x.last%stride == 0 {
+			x.starts = append(x.starts, n)
 		}
 	}
-	return lo + 1, at - x.starts[lo] + 1
+	return x.last + 1, at - x.from + 1
 }
 
+// text is a line that find has returned.
 func (x *lineIndex) text(src string, line int) string {
-	start := x.starts[line-1]
+	start := x.starts[(line-1)/stride]
+	for range (line - 1) % stride {
+		start += strings.IndexByte(src[start:], '\n') + 1
+	}
 	if n := strings.IndexByte(src[start:], '\n'); n >= 0 {
 		return src[start : start+n]
 	}

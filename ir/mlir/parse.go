@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"ppc/ir"
 )
@@ -13,9 +14,10 @@ import (
 // the type that they have, and fills in what the text leaves to default, but
 // does not verify. The error is a [diag.List].
 //
-// The text is one module, or the functions and meshes of one.
+// The text is one module, or the functions and meshes of one. src must not change
+// while it is read; the module keeps nothing of it.
 func Parse(file string, src []byte) (*ir.Module, error) {
-	s := &parser{file: file, src: string(src), m: new(ir.Module), aliases: make(map[string]*alias)}
+	s := &parser{file: file, src: unsafe.String(unsafe.SliceData(src), len(src)), m: new(ir.Module), aliases: make(map[string]*alias)}
 	if !utf8.Valid(src) {
 		s.tryTo(func() { s.fail(firstInvalid(s.src), "the text is not UTF-8") })
 		return nil, s.errs.Err()
@@ -237,7 +239,7 @@ func (s *parser) params(f *ir.Func) []param {
 		}
 		at, name := s.tok.start, s.take()
 		s.expect(":")
-		v := f.NewArg(f.Body, s.typ(), name[1:])
+		v := f.NewArg(f.Body, s.typ(), strings.Clone(name[1:]))
 		if s.at("{") {
 			v.Sharding, v.Attrs = takeSharding(s.dict())
 		}
@@ -314,73 +316,6 @@ func (s *parser) declaration(f *ir.Func, params []param) {
 	}
 }
 
-// A scope is the values that a region defines, by name. A name may stand for
-// several results of one op.
-type scope struct {
-	values   map[string][]*ir.Value
-	isolated bool // it does not see the scopes around it
-}
-
-// lookup returns the values called name, or nil.
-func (s *parser) lookup(name string) []*ir.Value {
-	for i := len(s.scopes) - 1; i >= 0; i-- {
-		if vs := s.scopes[i].values[name]; vs != nil {
-			return vs
-		}
-		if s.scopes[i].isolated {
-			return nil
-		}
-	}
-	return nil
-}
-
-// define makes name, at offset at, stand for vs.
-func (s *parser) define(at int, name string, vs ...*ir.Value) {
-	if s.lookup(name) != nil {
-		s.report(at, "%%%s is defined twice", name)
-		return
-	}
-	top := &s.scopes[len(s.scopes)-1]
-	if top.values == nil {
-		top.values = make(map[string][]*ir.Value)
-	}
-	top.values[name] = vs
-}
-
-// operand reads a use of a value: %a or %a#1.
-func (s *parser) operand() *ir.Value {
-	if s.tok.kind != valueToken {
-		s.wanted("a value")
-	}
-	at := s.tok.start
-	name := s.take()[1:]
-	i := 0
-	if s.tok.kind == hashToken && isNumber(s.text()[1:]) && s.tok.start == at+1+len(name) {
-		i = s.smallInt(s.take()[1:])
-	}
-	vs := s.lookup(name)
-	if vs == nil {
-		s.report(at, "%%%s is not defined", name)
-		return new(ir.Value)
-	}
-	if i >= len(vs) {
-		s.report(at, "%%%s#%d does not exist: %%%s stands for %s", name, i, name, counted(len(vs), "result"))
-		return new(ir.Value)
-	}
-	return vs[i]
-}
-
-func (s *parser) operands() []*ir.Value {
-	var vs []*ir.Value
-	for s.tok.kind == valueToken {
-		vs = append(vs, s.operand())
-		if !s.accept(",") {
-			break
-		}
-	}
-	return vs
-}
-
 // ops reads the ops of b up to the closing brace, which it leaves.
 func (s *parser) ops(b *ir.Block) {
 	for !s.at("}") {
@@ -449,6 +384,26 @@ type state struct {
 	regions  []*ir.Block
 	results  []*ir.Type
 	wanted   int // how many results the text names
+
+	defs  []definition
+	types []*ir.Type // while types are read
+}
+
+// state is the state of an op of which nothing has been read.
+func (s *parser) state() *state {
+	n := len(s.states)
+	if n == 0 {
+		return new(state)
+	}
+	st := s.states[n-1]
+	s.states = s.states[:n-1]
+	return st
+}
+
+// clear makes st that of an op of which nothing has been read. An op has copies of
+// its slices.
+func (st *state) clear() {
+	*st = state{operands: st.operands[:0], attrs: st.attrs[:0], regions: st.regions[:0], results: st.results[:0], defs: st.defs[:0], types: st.types[:0]}
 }
 
 func (st *state) set(name string, a ir.Attr) {
@@ -459,9 +414,10 @@ func (st *state) set(name string, a ir.Attr) {
 func (s *parser) op() *ir.Op {
 	s.enter()
 	defer s.leave()
-	defs := s.definitions()
-	st := &state{at: s.tok.start}
-	for _, d := range defs {
+	st := s.state()
+	s.definitions(st)
+	st.at = s.tok.start
+	for _, d := range st.defs {
 		st.wanted += d.n
 	}
 	switch s.tok.kind {
@@ -476,18 +432,23 @@ func (s *parser) op() *ir.Op {
 	}
 	op := s.finish(st)
 	if o, ok := s.optionalLoc(); ok {
-		at := ir.Origin{Text: op.Origin.Pos}
+		at := ir.Origin{Text: &op.Origin.Pos}
 		if o != nil {
 			at.Pos, at.Name, at.Layer, at.Pass = o.Pos, o.Name, o.Layer, o.Pass
 		}
 		op.Origin = &at
 	}
-	s.defineResults(defs, op)
+	s.defineResults(st.defs, op)
+	st.clear()
+	s.states = append(s.states, st)
 	return op
 }
 
 func (s *parser) setName(st *state, name string) {
 	st.name, st.kind = name, ir.KindByName(name)
+	if st.kind == ir.Unknown {
+		st.name = strings.Clone(name) // which the op keeps
+	}
 }
 
 // customName reads the name of an op without quotes; the dialect func may be left out.
@@ -496,7 +457,7 @@ func (s *parser) customName() string {
 	if strings.IndexByte(name, '.') < 0 && ir.KindByName("func."+name) != ir.Unknown {
 		return "func." + name
 	}
-	return strings.Clone(name)
+	return name
 }
 
 // custom reads what follows the name of an op that is not written generically.
@@ -520,7 +481,7 @@ func (s *parser) guess(st *state) {
 	if s.at("(") || s.at("<") {
 		s.fail(st.at, "the form of %s is not known; write it generically: \"%s\"(…) : (…) -> …", st.name, st.name)
 	}
-	st.operands = s.operands()
+	st.operands = s.operands(st.operands)
 	dict{}.read(s, st)
 	if s.at(":") {
 		typing(guessTypes).read(s, st)
@@ -529,16 +490,24 @@ func (s *parser) guess(st *state) {
 
 // finish makes the op of st.
 func (s *parser) finish(st *state) *ir.Op {
-	op := &ir.Op{Kind: st.kind, Operands: st.operands, Regions: st.regions, Origin: s.place(st.at)}
+	op := s.opSlab.New()
+	op.Kind, op.Regions, op.Origin = st.kind, slices.Clone(st.regions), s.place(st.at)
+	if n := len(st.operands); n > 0 {
+		op.Operands = s.values.Slice(n)
+		copy(op.Operands, st.operands)
+	}
 	if op.Kind == ir.Unknown {
 		op.Spelling = st.name
 	}
-	op.Attrs = s.sorted(st.at, st.attrs)
+	op.Attrs = s.sorted(st.at, slices.Clone(st.attrs))
 	s.normalize(st.at, op)
+	if n := len(st.results); n > 0 {
+		op.Results = s.values.Slice(n)
+	}
 	for i, t := range st.results {
 		v := s.fn.NewValue(t, "")
 		v.Def, v.Index = op, i
-		op.Results = append(op.Results, v)
+		op.Results[i] = v
 	}
 	if shardings, ok := op.Attrs.Get(shardingName).(ir.PerValue); ok && len(op.Results) > 0 {
 		if len(shardings) != len(op.Results) {
@@ -570,16 +539,16 @@ func (s *parser) sorted(at int, attrs []ir.NamedAttr) ir.Attrs {
 	return attrs
 }
 
-func (s *parser) definitions() []definition {
-	var defs []definition
+// definitions reads the left side of an op, if it has one.
+func (s *parser) definitions(st *state) {
 	if s.tok.kind != valueToken {
-		return nil
+		return
 	}
 	for {
 		if s.tok.kind != valueToken {
 			s.wanted("a result's name")
 		}
-		d := definition{s.tok.start, strings.Clone(s.take()[1:]), 1}
+		d := definition{s.tok.start, s.take()[1:], 1}
 		if s.accept(":") {
 			if s.tok.kind != intToken {
 				s.wanted("the number of results")
@@ -589,13 +558,12 @@ func (s *parser) definitions() []definition {
 				s.fail(d.at, "%%%s:0 names no result", d.name)
 			}
 		}
-		defs = append(defs, d)
+		st.defs = append(st.defs, d)
 		if !s.accept(",") {
 			break
 		}
 	}
 	s.expect("=")
-	return defs
 }
 
 func (s *parser) defineResults(defs []definition, op *ir.Op) {
@@ -608,16 +576,25 @@ func (s *parser) defineResults(defs []definition, op *ir.Op) {
 	}
 	i := 0
 	for _, d := range defs {
-		op.Results[i].Name = d.name
+		op.Results[i].Name = s.nameOf(d.name)
 		s.define(d.at, d.name, op.Results[i:i+d.n]...)
 		i += d.n
 	}
 }
 
+// nameOf is the name of a value that the text calls name. Numbers are those that
+// the printer gives to values without one.
+func (s *parser) nameOf(name string) string {
+	if isNumber(name) {
+		return ""
+	}
+	return strings.Clone(name)
+}
+
 // genericRest reads an op in its generic form after the name.
 func (s *parser) genericRest(st *state) {
 	s.expect("(")
-	st.operands = s.operands()
+	st.operands = s.operands(st.operands)
 	s.expect(")")
 	if s.accept("[") {
 		s.fail(s.tok.start, "%s branches to other blocks; a region has one", st.name)
@@ -642,7 +619,7 @@ func (s *parser) functionType(st *state) {
 	s.list("(", ")", func() { in = append(in, s.typ()) })
 	s.checkTypes(at, st.operands, in)
 	s.expect("->")
-	st.results = s.typeOrList()
+	st.results = append(st.results, s.typeOrList()...)
 }
 
 // typeOrList reads one type, or several in parentheses.
@@ -665,11 +642,16 @@ func (s *parser) checkTypes(at int, operands []*ir.Value, ts []*ir.Type) {
 		s.fail(at, "%s, but %s", counted(len(operands), "operand"), counted(len(ts), "type"))
 	}
 	for i, v := range operands {
-		if v.Type != nil && !v.Type.Equal(ts[i]) {
-			if have, said := v.Type.String(), ts[i].String(); have != said { // the same text is of one that could not be read
-				s.report(at, "operand %d is %s, the type here says %s", i, have, said)
-			}
-		}
+		s.checkType(at, i, v, ts[i])
+	}
+}
+
+func (s *parser) checkType(at, i int, v *ir.Value, t *ir.Type) {
+	if v.Type == nil || v.Type.Equal(t) {
+		return
+	}
+	if have, said := v.Type.String(), t.String(); have != said { // the same text is of one that could not be read
+		s.report(at, "operand %d is %s, the type here says %s", i, have, said)
 	}
 }
 
@@ -684,5 +666,7 @@ func counted(n int, what string) string {
 // place is the origin of what stands at offset at and says no other.
 func (s *parser) place(at int) *ir.Origin {
 	line, col := s.lines.find(s.src, at)
-	return &ir.Origin{Pos: ir.Pos{File: s.file, Line: line, Col: col}}
+	o := s.origins.New()
+	o.Pos = ir.Pos{File: s.file, Line: line, Col: col}
+	return o
 }

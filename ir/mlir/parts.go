@@ -26,7 +26,13 @@ func (text) fits(*ir.Op) bool                         { return true }
 func (t text) print(p *printer, op *ir.Op, f *syntax) { p.print(string(t)) }
 
 func (t text) read(s *parser, st *state) {
-	s.expectWords(string(t))
+	switch t {
+	case sp:
+	case comma:
+		s.expect(",")
+	default:
+		s.expectWords(string(t))
+	}
 }
 
 // expectWords moves past the words of t, each a token.
@@ -385,28 +391,29 @@ func (t typing) read(s *parser, st *state) {
 		return
 	}
 	at := s.tok.start
-	ts := []*ir.Type{s.typ()}
+	ts := append(st.types[:0], s.typ())
 	for s.accept(",") {
 		ts = append(ts, s.typ())
 	}
+	st.types = ts
 	switch {
 	case t == arrowTypes || t == guessTypes && s.at("->"):
 		s.expect("->")
-		st.results = s.typeOrList()
+		st.results = append(st.results, s.typeOrList()...)
 		s.checkTypes(at, st.operands, ts)
 	case t == castTypes:
 		s.checkTypes(at, st.operands, ts)
 		s.expect("to")
-		st.results = []*ir.Type{s.typ()}
+		st.results = append(st.results, s.typ())
 	case t == listTypes && len(ts) > 1:
 		s.checkTypes(at, st.operands, ts)
 	case t == selectTypes && len(ts) == 2 && len(st.operands) == 3:
 		s.checkTypes(at, st.operands, []*ir.Type{ts[0], ts[1], ts[1]})
-		st.results = ts[1:]
+		st.results = append(st.results, ts[1:]...)
 	case t == guessTypes && len(ts) == len(st.operands) && len(ts) > 1:
 		s.checkTypes(at, st.operands, ts)
 		if st.wanted > 0 {
-			st.results = ts
+			st.results = append(st.results, ts...)
 		}
 	case len(ts) > 1:
 		s.fail(at, "%s for %s, want one or a function type", counted(len(ts), "type"), st.name)
@@ -417,14 +424,20 @@ func (t typing) read(s *parser, st *state) {
 
 // readOne is read where the text has one type.
 func (t typing) readOne(s *parser, st *state, at int, one *ir.Type) {
-	n := len(st.operands)
-	want := t.operands(one, n)
-	if len(want) != n || want == nil {
-		s.fail(at, "%s of %s cannot have the result type %s", st.name, counted(n, "operand"), one)
+	if t == complexType || t == tupleType {
+		n := len(st.operands)
+		want := t.operands(one, n)
+		if len(want) != n || want == nil {
+			s.fail(at, "%s of %s cannot have the result type %s", st.name, counted(n, "operand"), one)
+		}
+		s.checkTypes(at, st.operands, want)
+	} else {
+		for i, v := range st.operands {
+			s.checkType(at, i, v, one)
+		}
 	}
-	s.checkTypes(at, st.operands, want)
 	if t != listTypes && (t != guessTypes || st.wanted > 0) {
-		st.results = []*ir.Type{one}
+		st.results = append(st.results, one)
 	}
 }
 

@@ -246,7 +246,7 @@ func (manualComputation) print(p *printer, op *ir.Op, f *syntax) {
 
 func (manualComputation) read(s *parser, st *state) {
 	s.expect("(")
-	st.operands = s.operands()
+	st.operands = s.operands(st.operands)
 	s.expect(")")
 	for _, name := range []string{"in_shardings", "out_shardings"} {
 		s.expect(name)
@@ -309,7 +309,7 @@ func (named) read(s *parser, st *state) {
 	st.set("name", ir.Str(s.stringText()))
 	s.expect(">")
 	s.expect("(")
-	st.operands = s.operands()
+	st.operands = s.operands(st.operands)
 	s.expect(")")
 	for _, name := range []string{"in_shardings", "out_shardings"} {
 		if s.accept(name) {
@@ -331,10 +331,10 @@ func (scan) fits(*ir.Op) bool                       { return false }
 func (scan) print(p *printer, op *ir.Op, f *syntax) {}
 func (scan) read(s *parser, st *state) {
 	s.expect("(")
-	st.operands = s.operands()
+	st.operands = s.operands(st.operands)
 	inputs := len(st.operands)
 	s.expectWords(") inits (")
-	st.operands = append(st.operands, s.operands()...)
+	st.operands = s.operands(st.operands)
 	inits := len(st.operands) - inputs
 	s.expectWords(") dimension =")
 	number("dimension").read(s, st)

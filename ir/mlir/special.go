@@ -419,7 +419,7 @@ func (returned) print(p *printer, op *ir.Op, f *syntax) {
 }
 func (returned) read(s *parser, st *state) {
 	dict{}.read(s, st)
-	st.operands = s.operands()
+	st.operands = s.operands(st.operands)
 	dict{}.read(s, st)
 	if len(st.operands) > 0 {
 		at, ts := s.types()
@@ -461,7 +461,7 @@ func (barrier) read(s *parser, st *state) {
 		s.expect(")")
 		return
 	}
-	st.operands = s.operands()
+	st.operands = s.operands(st.operands)
 	dict{}.read(s, st)
 	var at int
 	at, st.results = s.types()

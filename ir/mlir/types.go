@@ -117,6 +117,12 @@ const maxElements = 1 << 58
 // carried through unread.
 func (s *parser) tensor() *ir.Type {
 	start := s.tok.start
+	if end := strings.IndexByte(s.src[start:], '>'); end >= 0 {
+		if t := s.known[s.src[start:start+end+1]]; t != nil {
+			s.seek(start + end + 1)
+			return t
+		}
+	}
 	s.next()
 	if !s.at("<") {
 		s.wanted(`"<"`)
@@ -140,8 +146,22 @@ func (s *parser) tensor() *ir.Type {
 	if s.accept(",") {
 		t.Text = newEncoding(s.encoding())
 	}
+	if text := s.src[start:min(s.tok.end, len(s.src))]; quant == nil && t.Text == "" && s.at(">") && strings.IndexByte(text, '>') == len(text)-1 {
+		s.keep(text, t)
+	}
 	s.expect(">")
 	return t
+}
+
+// keep has t, which the text may write in so many bytes again, shared by all that
+// are written so.
+func (s *parser) keep(text string, t *ir.Type) {
+	if s.known == nil {
+		s.known = make(map[string]*ir.Type)
+	}
+	if len(text) < 128 && len(s.known) < 1<<12 {
+		s.known[text] = t
+	}
 }
 
 // quantized reads a quantized element type, or an alias of one. It is nil where

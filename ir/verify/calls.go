@@ -6,10 +6,13 @@ import (
 
 // callees are the functions that op runs.
 func callees(op *ir.Op) []string {
+	if len(op.Attrs) == 0 {
+		return nil
+	}
 	var names []string
-	for _, a := range []ir.Attr{ir.Sym(op.Callee()), op.Attrs.Get("layer"), ir.ConfigOf(op).Get("outside")} {
-		if s, ok := a.(ir.Sym); ok && s != "" {
-			names = append(names, string(s))
+	for _, name := range [...]string{op.Callee(), op.Sym("layer"), ir.ConfigOf(op).Sym("outside")} {
+		if name != "" {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -36,9 +39,13 @@ func (c *callGraph) visit(f *ir.Func) {
 		return
 	}
 	c.state[f] = 1
-	var ops []*ir.Op
-	c.errs.calls(f, func(op *ir.Op) { ops = append(ops, op) })
-	for _, op := range ops {
+	var calls []*ir.Op
+	c.errs.calls(f, func(op *ir.Op) {
+		if callees(op) != nil {
+			calls = append(calls, op)
+		}
+	})
+	for _, op := range calls {
 		for _, name := range callees(op) {
 			g := c.m.Func(name)
 			if g != nil && c.state[g] == 1 {

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"fmt"
 	"strings"
 
 	"ppc/ir"
@@ -139,13 +138,14 @@ func checkSharded(m *ir.Module, errs *Errors) {
 
 // checkPadded finds shardings whose axes do not divide the sizes that they shard.
 func checkPadded(m *ir.Module, errs *Errors) {
-	divides := func(op *ir.Op, what string, t *ir.Type, s *ir.Sharding) {
-		if s == nil || !t.IsTensor() || m.Mesh(s.Mesh) == nil {
+	divides := func(op *ir.Op, what string, i int, v *ir.Value) {
+		s := v.Sharding
+		if s == nil || !v.Type.IsTensor() || m.Mesh(s.Mesh) == nil {
 			return
 		}
-		for d, size := range t.Shape {
+		for d, size := range v.Type.Shape {
 			if n := m.Mesh(s.Mesh).RefsSize(s.Axes(d)); size%n != 0 {
-				errs.add(op, ir.NewRule("padded", "%s: dimension %d has size %d, which %d devices do not divide: %s", what, d, size, n, s))
+				errs.add(op, ir.NewRule("padded", what+": dimension %d has size %d, which %d devices do not divide: %s", i, d, size, n, s))
 			}
 		}
 	}
@@ -155,35 +155,35 @@ func checkPadded(m *ir.Module, errs *Errors) {
 			continue
 		}
 		for i, v := range f.Params() {
-			divides(nil, fmt.Sprintf("parameter %d", i), v.Type, v.Sharding)
+			divides(nil, "parameter %d", i, v)
 		}
 	}
 	eachOp(m, errs, func(op *ir.Op) {
 		for i, v := range op.Results {
-			divides(op, fmt.Sprintf("result %d", i), v.Type, v.Sharding)
+			divides(op, "result %d", i, v)
 		}
 		for _, r := range op.Regions {
 			for i, v := range r.Args {
-				divides(op, fmt.Sprintf("argument %d of a region", i), v.Type, v.Sharding)
+				divides(op, "argument %d of a region", i, v)
 			}
 		}
 	})
 }
 
 func checkLocal(m *ir.Module, errs *Errors) {
-	unsharded := func(op *ir.Op, what string, s *ir.Sharding) {
+	unsharded := func(op *ir.Op, what string, i int, s *ir.Sharding) {
 		if s != nil {
-			errs.add(op, ir.NewRule("local", "%s still has the sharding %s", what, s))
+			errs.add(op, ir.NewRule("local", what+" still has the sharding %s", i, s))
 		}
 	}
 	for _, f := range m.Funcs {
 		errs.fn = f
 		for i, r := range f.Results {
-			unsharded(nil, fmt.Sprintf("result %d", i), r.Sharding)
+			unsharded(nil, "result %d", i, r.Sharding)
 		}
 		if f.Body != nil {
 			for i, v := range f.Params() {
-				unsharded(nil, fmt.Sprintf("parameter %d", i), v.Sharding)
+				unsharded(nil, "parameter %d", i, v.Sharding)
 			}
 		}
 	}
@@ -192,11 +192,11 @@ func checkLocal(m *ir.Module, errs *Errors) {
 			errs.add(op, ir.NewRule("local", "%s is left over", op.Name()))
 		}
 		for i, v := range op.Results {
-			unsharded(op, fmt.Sprintf("result %d", i), v.Sharding)
+			unsharded(op, "result %d", i, v.Sharding)
 		}
 		for _, r := range op.Regions {
 			for i, v := range r.Args {
-				unsharded(op, fmt.Sprintf("argument %d of a region", i), v.Sharding)
+				unsharded(op, "argument %d of a region", i, v.Sharding)
 			}
 		}
 	})

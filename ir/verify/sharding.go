@@ -47,7 +47,12 @@ func deviceIDs(mesh *ir.Mesh) *ir.Rule {
 // attributes.
 func (v *verifier) shardings(op *ir.Op) {
 	for i, x := range op.Results {
-		v.sharding(op, fmt.Sprintf("result %d", i), x.Sharding, x.Type)
+		if x.Sharding != nil {
+			v.sharding(op, fmt.Sprintf("result %d", i), x.Sharding, x.Type)
+		}
+	}
+	if len(op.Attrs) == 0 {
+		return
 	}
 	if len(op.Results) == 1 {
 		v.shardingAttrs(op, "", op.Attrs, op.Results[0].Type)

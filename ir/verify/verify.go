@@ -346,16 +346,24 @@ func (v *verifier) op(op *ir.Op) bool {
 	if !v.regions(op) {
 		return false
 	}
-	inner := slices.Clone(v.errs.List[at:])
-	v.errs.List = v.errs.List[:at]
-	if ok {
-		v.rules(op)
+	if !ok {
+		return true
 	}
+	if at == len(v.errs.List) {
+		v.rules(op)
+		return true
+	}
+	inner := slices.Clone(v.errs.List[at:]) // what is wrong with op comes before what is in its regions
+	v.errs.List = v.errs.List[:at]
+	v.rules(op)
 	v.errs.List = append(v.errs.List, inner...)
 	return true
 }
 
 func (v *verifier) regions(op *ir.Op) bool {
+	if len(op.Regions) == 0 {
+		return true
+	}
 	visible, manual := v.visible, v.manual
 	if op.Kind < ir.NumKinds && op.Kind.Has(ir.Isolated) {
 		v.visible = make([]*ir.Value, len(visible))

@@ -100,8 +100,8 @@ func place(o *ir.Origin) ir.Pos {
 	switch {
 	case o == nil:
 		return ir.Pos{}
-	case o.Text.Line > 0:
-		return o.Text
+	case o.Text != nil:
+		return *o.Text
 	}
 	return o.Pos
 }

@@ -133,9 +133,9 @@ func (p *parser) origin(in *syntax.Instruction) *ir.Origin {
 	return o
 }
 
-func (p *parser) pos(at int) ir.Pos {
+func (p *parser) pos(at int) *ir.Pos {
 	line, col := p.Place(at)
-	return ir.Pos{File: p.File, Line: line, Col: col}
+	return &ir.Pos{File: p.File, Line: line, Col: col}
 }
 
 func (p *parser) setOrigin(o *ir.Origin, name, value string) {

@@ -137,7 +137,7 @@ func (p *program) report(op *ir.Op, v *ir.Value, s Severity, format string, args
 		Executions: 1, Msg: fmt.Sprintf(format, args...)}
 	if o := op.Origin; o != nil {
 		f.Pos, f.Layer = o.Place(), o.Layer
-		if o.Text.Line > 0 {
+		if o.Text != nil {
 			f.Source = o.Pos
 		}
 	}
