@@ -155,19 +155,23 @@ func (s *Source) readAll(r io.Reader) ([]byte, error) {
 		limit, kind = syntax.MaxSource, "a .pp file"
 	}
 	tooLong := fmt.Errorf("it has more than %d bytes, the most that is read of %s", limit, kind)
+	var data bytes.Buffer
 	if f, ok := r.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > int64(limit) {
-			return nil, tooLong
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			if info.Size() > int64(limit) {
+				return nil, tooLong
+			}
+			data.Grow(int(info.Size()) + bytes.MinRead) // so that it need not grow
 		}
 	}
 	if !s.inPP() {
 		r = text{r}
 	}
-	data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
-	if err == nil && len(data) > limit {
+	_, err := data.ReadFrom(io.LimitReader(r, int64(limit)+1))
+	if err == nil && data.Len() > limit {
 		return nil, tooLong
 	}
-	return data, err
+	return data.Bytes(), err
 }
 
 // A text is read up to the first byte that no text has: what is none, such as

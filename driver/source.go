@@ -180,9 +180,9 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 		return nil, err
 	}
 	warnings, local, err := importer(m, s.Strict)
-	inText(warnings, name, string(src))
+	inText(warnings, name, src)
 	if err != nil {
-		return nil, inText(err, name, string(src))
+		return nil, inText(err, name, src)
 	}
 	if local {
 		m.Form |= ir.Expanded | ir.Local
@@ -191,8 +191,12 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 }
 
 // inText gives diagnostics the lines of the text that they are about.
-func inText(err error, name, src string) error {
+func inText(err error, name string, text []byte) error {
 	list, _ := err.(diag.List)
+	if len(list) == 0 {
+		return err
+	}
+	src := string(text)
 	for _, d := range list {
 		if d.File == "" {
 			d.File = name

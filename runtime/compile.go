@@ -123,7 +123,7 @@ func (c *compiler) block(b *ir.Block, ownArgs bool) *block {
 	}
 	nodes := c.plan(b)
 	last := c.lastUses(b, nodes)
-	out := new(block)
+	out := &block{steps: make([]step, 0, len(nodes))}
 	if ownArgs {
 		for _, a := range b.Args {
 			if _, used := last[a]; !used {

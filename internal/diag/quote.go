@@ -62,8 +62,12 @@ func firstCell(s, keep string) (cell string, n int) {
 
 // cells are the characters of a line, each as it is shown.
 func cells(s string) []string {
-	var out []string
+	out := make([]string, 0, len(s)) // no more than bytes
 	for len(s) > 0 {
+		if ' ' <= s[0] && s[0] <= '~' {
+			out, s = append(out, s[:1]), s[1:]
+			continue
+		}
 		cell, n := firstCell(s, "\t")
 		out = append(out, cell)
 		s = s[n:]

@@ -3,7 +3,6 @@ package combine
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"ppc/ir"
 	"ppc/ir/facts"
@@ -315,7 +314,7 @@ func alikeKey(op *ir.Op, but []string) string {
 			return ""
 		}
 	}
-	var b strings.Builder
+	var b facts.Key
 	b.WriteString(op.Name() + " " + t.Elem.String())
 	if channelled(op) {
 		b.WriteString(" channel")
@@ -326,7 +325,7 @@ func alikeKey(op *ir.Op, but []string) string {
 		}
 	}
 	for _, r := range op.Regions {
-		facts.WriteRegion(&b, r, func(*ir.Value) string { return "?" })
+		facts.WriteRegion(&b, r, func(k *facts.Key, _ *ir.Value) { k.WriteString("?") })
 	}
 	return b.String()
 }

@@ -71,6 +71,9 @@ type summand struct {
 
 func (j *joiner) sumsIn(b *ir.Block) *addends {
 	s := &addends{key: make(map[*ir.Op]string), turned: make(map[*ir.Op]*ir.Op), adds: make(map[*ir.Op]*ir.Op), of: make(map[*ir.Value]partialSum)}
+	if !slices.ContainsFunc(b.Ops, func(op *ir.Op) bool { return op.Kind.Has(ir.Collective) }) {
+		return s // no value of a block around b is added up here
+	}
 	here := make(map[*ir.Op]bool, len(b.Ops))
 	for _, op := range b.Ops {
 		here[op] = true

@@ -1,8 +1,6 @@
 package gradient
 
 import (
-	"strings"
-
 	"ppc/ir"
 	"ppc/ir/facts"
 )
@@ -153,8 +151,8 @@ func (t *tape) sameAt(x, y *ir.Value, n int) bool {
 	if x.Def == nil || y.Def == nil || !t.local[y] || x.Index != y.Index || len(y.Def.Regions) > 0 {
 		return false
 	}
-	any := func(*ir.Value) string { return "" }
-	var a, b strings.Builder
+	any := func(*facts.Key, *ir.Value) {}
+	var a, b facts.Key
 	facts.WriteKey(&a, x.Def, any)
 	facts.WriteKey(&b, y.Def, any)
 	if a.String() != b.String() {

@@ -1,8 +1,8 @@
 package tidy
 
 import (
-	"strconv"
-	"strings"
+	"bytes"
+	"hash/maphash"
 
 	"ppc/ir"
 	"ppc/ir/facts"
@@ -29,25 +29,42 @@ func Cse(_ *pass.Context, m *ir.Module) error {
 
 type merger struct {
 	sub ir.Subst
+	key facts.Key // of the op at hand
 }
 
-// A scope holds the ops seen in one block and those around it, by key.
+// A scope holds the ops seen in one block and those around it, by the hash of their
+// keys. Ops of other keys that have the same hash are under the hashes that follow.
 type scope struct {
 	outer *scope
-	ops   map[string]*ir.Op
+	ops   map[uint64]*ir.Op
 }
 
-func (s *scope) find(key string) *ir.Op {
-	for ; s != nil; s = s.outer {
-		if op := s.ops[key]; op != nil {
-			return op
+// find returns the op that has the key of op, which becomes c.key; nil if there is
+// none. Then op would stand under the given hash in s.
+func (c *merger) find(s *scope, op *ir.Op) (found *ir.Op, hash uint64) {
+	c.key.Reset()
+	keyOf(&c.key, op)
+	var other facts.Key
+	at := maphash.Bytes(seed, c.key.Bytes())
+	for here := s; s != nil; s = s.outer {
+		k := at
+		for ; s.ops[k] != nil; k++ {
+			other.Reset()
+			if keyOf(&other, s.ops[k]); bytes.Equal(other.Bytes(), c.key.Bytes()) {
+				return s.ops[k], 0
+			}
+		}
+		if s == here {
+			hash = k
 		}
 	}
-	return nil
+	return nil, hash
 }
 
+var seed = maphash.MakeSeed()
+
 func (c *merger) block(b *ir.Block, outer *scope) {
-	here := &scope{outer, make(map[string]*ir.Op)}
+	here := &scope{outer, make(map[uint64]*ir.Op)}
 	kept := b.Ops[:0]
 	for _, op := range b.Ops {
 		c.sub.Apply(op.Operands)
@@ -65,8 +82,8 @@ func (c *merger) block(b *ir.Block, outer *scope) {
 		if op.Kind.Has(ir.Commutative) && op.Operands[0].ID > op.Operands[1].ID {
 			op.Operands[0], op.Operands[1] = op.Operands[1], op.Operands[0]
 		}
-		key := opKey(op)
-		if first := here.find(key); first != nil {
+		first, hash := c.find(here, op)
+		if first != nil {
 			for i, v := range op.Results {
 				c.sub[v.ID] = first.Results[i]
 				if first.Results[i].Name == "" {
@@ -75,7 +92,7 @@ func (c *merger) block(b *ir.Block, outer *scope) {
 			}
 			continue
 		}
-		here.ops[key] = op
+		here.ops[hash] = op
 		kept = append(kept, op)
 	}
 	b.Ops = kept
@@ -90,10 +107,8 @@ func mergeable(op *ir.Op) bool {
 	return len(op.Regions) == 0 || facts.Reducer(op)
 }
 
-// opKey is a text of what op computes: two pure ops with one key are
+// keyOf writes a text of what op computes: two pure ops with one key are
 // interchangeable.
-func opKey(op *ir.Op) string {
-	var b strings.Builder
-	facts.WriteKey(&b, op, func(v *ir.Value) string { return strconv.Itoa(int(v.ID)) })
-	return b.String()
-}
+func keyOf(k *facts.Key, op *ir.Op) { facts.WriteKey(k, op, writeID) }
+
+func writeID(k *facts.Key, v *ir.Value) { k.WriteInt(int(v.ID)) }

@@ -65,13 +65,14 @@ type simplifier struct {
 }
 
 func (s *simplifier) block(b *ir.Block) {
-	out := &ir.Block{}
+	out := &ir.Block{Ops: make([]*ir.Op, 0, len(b.Ops))}
+	build := &ir.Builder{Func: s.f, Block: out}
 	for _, op := range b.Ops {
 		s.sub.Apply(op.Operands)
 		for _, r := range op.Regions {
 			s.block(r)
 		}
-		build := &ir.Builder{Func: s.f, Block: out, Origin: op.Origin}
+		build.Origin = op.Origin
 		if vs := onceOrNever(build, op); vs != nil {
 			for i, v := range op.Results {
 				s.sub[v.ID], s.changed = vs[i], true

@@ -1,8 +1,6 @@
 package tidy
 
 import (
-	"slices"
-
 	"ppc/ir"
 	"ppc/ir/facts"
 )
@@ -22,8 +20,8 @@ func sums(uses []int, home []*ir.Block) []identity {
 	}
 	ofTerm := func(r func(b *ir.Builder, term *ir.Op, rest *ir.Value) *ir.Value) identity {
 		return func(b *ir.Builder, op *ir.Op) *ir.Value {
-			for i, v := range slices.Backward(op.Operands) {
-				if owned(v, op) {
+			for i := len(op.Operands) - 1; i >= 0; i-- {
+				if v := op.Operands[i]; owned(v, op) {
 					if sum := r(b, v.Def, op.Operands[1-i]); sum != nil {
 						return sum
 					}
