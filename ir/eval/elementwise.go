@@ -26,6 +26,10 @@ type binaryOp struct {
 	f func(x, y float64) float64
 	i func(t ir.DType, x, y int64) int64
 	c func(x, y complex128) complex128
+
+	// bulk is f of many numbers, without a call for each: of element k&mx of x and
+	// element k&my of y. It is nil where a call is little of what f takes.
+	bulk func(out, x, y []float64, mx, my int)
 }
 
 func (u unaryOp) each(op *ir.Op, out *tensor, in []*tensor) error {
@@ -54,6 +58,8 @@ func (b binaryOp) each(op *ir.Op, out *tensor, in []*tensor) error {
 	x, y := in[0], in[1]
 	mx, my := spread(x), spread(y)
 	switch {
+	case x.f != nil && b.bulk != nil:
+		b.bulk(out.f, x.f, y.f, mx, my)
 	case x.f != nil && b.f != nil:
 		for k := range out.f {
 			out.f[k] = b.f(x.f[k&mx], y.f[k&my])
@@ -120,14 +126,25 @@ func truth(b bool) int64 {
 // selectEach: element of the second operand where the first is true, of the third elsewhere.
 func selectEach(op *ir.Op, out *tensor, in []*tensor) error {
 	p, x, y := in[0], in[1], in[2]
-	for k := range out.len() {
-		if p.i[k&spread(p)] != 0 {
-			out.set(k, x, k&spread(x))
-		} else {
-			out.set(k, y, k&spread(y))
-		}
+	switch mp, mx, my := spread(p), spread(x), spread(y); {
+	case out.f != nil:
+		selectAll(out.f, p.i, x.f, y.f, mp, mx, my)
+	case out.i != nil:
+		selectAll(out.i, p.i, x.i, y.i, mp, mx, my)
+	case out.c != nil:
+		selectAll(out.c, p.i, x.c, y.c, mp, mx, my)
 	}
 	return nil
+}
+
+func selectAll[T any](out []T, p []int64, x, y []T, mp, mx, my int) {
+	for k := range out {
+		if p[k&mp] != 0 {
+			out[k] = x[k&mx]
+		} else {
+			out[k] = y[k&my]
+		}
+	}
 }
 
 // clamp is minimum(maximum(operand, min), max).
@@ -144,39 +161,59 @@ func compare(op *ir.Op, out *tensor, in []*tensor) error {
 	direction, total := op.Word("comparison_direction"), op.Word("compare_type") == "TOTALORDER"
 	x, y := in[0], in[1]
 	mx, my := spread(x), spread(y)
-	for k := range out.i {
-		var r bool
-		switch {
-		case x.f != nil && total:
-			r = holds(direction, totalOrder(x.f[k&mx]), totalOrder(y.f[k&my]))
-		case x.f != nil:
-			r = holds(direction, x.f[k&mx], y.f[k&my])
-		case x.i != nil && x.elem == ir.UI64:
-			r = holds(direction, uint64(x.i[k&mx]), uint64(y.i[k&my]))
-		case x.i != nil:
-			r = holds(direction, x.i[k&mx], y.i[k&my])
-		case x.c != nil:
-			r = (x.c[k&mx] == y.c[k&my]) == (direction == "EQ")
+	switch h := holds[direction]; {
+	case x.f != nil && total:
+		compareAll(h, out.i, mapped(x.f, totalOrder), mapped(y.f, totalOrder), mx, my)
+	case x.f != nil:
+		compareAll(h, out.i, x.f, y.f, mx, my)
+	case x.i != nil && x.elem == ir.UI64:
+		compareAll(h, out.i, mapped(x.i, unsigned), mapped(y.i, unsigned), mx, my)
+	case x.i != nil:
+		compareAll(h, out.i, x.i, y.i, mx, my)
+	case x.c != nil:
+		for k := range out.i {
+			out.i[k] = truth((x.c[k&mx] == y.c[k&my]) == (direction == "EQ"))
 		}
-		out.i[k] = truth(r)
 	}
 	return nil
 }
 
-func holds[T float64 | int64 | uint64](direction string, x, y T) bool {
-	switch direction {
-	case "EQ":
-		return x == y
-	case "NE":
-		return x != y
-	case "LT":
-		return x < y
-	case "LE":
-		return x <= y
-	case "GT":
-		return x > y
+// An outcome says whether a comparison holds, by how its operands compare; they
+// are unordered where one is NaN.
+type outcome struct{ less, equal, greater, unordered int64 }
+
+var holds = map[string]outcome{
+	"EQ": {equal: 1},
+	"NE": {less: 1, greater: 1, unordered: 1},
+	"LT": {less: 1},
+	"LE": {less: 1, equal: 1},
+	"GT": {greater: 1},
+	"GE": {equal: 1, greater: 1},
+}
+
+func compareAll[T float64 | int64 | uint64](h outcome, out []int64, x, y []T, mx, my int) {
+	for k := range out {
+		switch a, b := x[k&mx], y[k&my]; {
+		case a < b:
+			out[k] = h.less
+		case a == b:
+			out[k] = h.equal
+		case a > b:
+			out[k] = h.greater
+		default:
+			out[k] = h.unordered
+		}
 	}
-	return x >= y
+}
+
+func unsigned(x int64) uint64 { return uint64(x) }
+
+func mapped[T, U any](xs []T, f func(T) U) []U {
+	out := make([]U, len(xs))
+	for k, x := range xs {
+		out[k] = f(x)
+	}
+	return out
 }
 
 // totalOrder maps floats to integers in the total order of IEEE 754.
@@ -192,6 +229,11 @@ func totalOrder(x float64) int64 {
 // a boolean whether it differs from 0; from complex the real part.
 func convert(op *ir.Op, out *tensor, in []*tensor) error {
 	x := in[0]
+	if out.f != nil && len(x.f) == len(out.f) {
+		copy(out.f, x.f)
+		out.round()
+		return nil
+	}
 	for k := range out.len() {
 		j := k & spread(x)
 		switch {

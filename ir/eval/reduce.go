@@ -174,6 +174,15 @@ func reduce(e *exec) ([]*tensor, error) {
 		return nil, err
 	}
 	outer, inner := place(kept), place(reduced)
+	if f := b.fold(); f != nil && len(inner) > 0 {
+		for k, o := range outer {
+			if k%1024 == 0 && e.p.w.ctx.Err() != nil {
+				return nil, context.Cause(e.p.w.ctx)
+			}
+			out[0].f[k] = foldAt(f, out[0].f[k], xs[0].f[o:], inner)
+		}
+		inner = nil
+	}
 	at := make([]int, b.width)
 	for lo := 0; lo < len(outer); lo += b.width {
 		hi := min(lo+b.width, len(outer))
@@ -200,6 +209,30 @@ func reduce(e *exec) ([]*tensor, error) {
 		x.round()
 	}
 	return out, nil
+}
+
+// folds are the functions of numbers that most reducers apply.
+var folds = map[ir.Kind]func(x, y float64) float64{ir.Add: add.f, ir.Multiply: multiply.f, ir.Maximum: maximum.f, ir.Minimum: minimum.f}
+
+// fold is what b does where that is one of the folds, of float64 and with the
+// accumulator first, so that nothing is rounded; else nil.
+func (b *body) fold() func(x, y float64) float64 {
+	if len(b.steps) != 1 || len(b.args) != 2 || len(b.out) != 1 {
+		return nil
+	}
+	s := &b.steps[0]
+	if s.out.elem != ir.F64 || b.out[0] != s.out || len(s.in) != 2 || s.in[0] != b.args[0] || s.in[1] != b.args[1] {
+		return nil
+	}
+	return folds[s.op.Kind]
+}
+
+// foldAt combines v with the elements of x at the given places, one after the other.
+func foldAt(f func(x, y float64) float64, v float64, x []float64, at []int) float64 {
+	for _, k := range at {
+		v = f(v, x[k])
+	}
+	return v
 }
 
 // unrounded returns e on a process that keeps floating-point values as wide as

@@ -21,24 +21,44 @@ var (
 			return x + y
 		},
 		func(x, y complex128) complex128 { return x + y },
+		func(out, x, y []float64, mx, my int) {
+			for k := range out {
+				out[k] = x[k&mx] + y[k&my]
+			}
+		},
 	}
 	subtract = binaryOp{
 		func(x, y float64) float64 { return x - y },
 		func(_ ir.DType, x, y int64) int64 { return x - y },
 		func(x, y complex128) complex128 { return x - y },
+		func(out, x, y []float64, mx, my int) {
+			for k := range out {
+				out[k] = x[k&mx] - y[k&my]
+			}
+		},
 	}
 	multiply = binaryOp{
 		func(x, y float64) float64 { return x * y },
 		func(_ ir.DType, x, y int64) int64 { return x * y },
 		func(x, y complex128) complex128 { return x * y },
+		func(out, x, y []float64, mx, my int) {
+			for k := range out {
+				out[k] = x[k&mx] * y[k&my]
+			}
+		},
 	}
 	divide = binaryOp{
 		func(x, y float64) float64 { return x / y },
 		divideInt,
 		func(x, y complex128) complex128 { return x / y },
+		func(out, x, y []float64, mx, my int) {
+			for k := range out {
+				out[k] = x[k&mx] / y[k&my]
+			}
+		},
 	}
 	remainder = binaryOp{f: math.Mod, i: remainderInt}
-	power     = binaryOp{elementary.PowReal, powerInt, elementary.Pow}
+	power     = binaryOp{f: elementary.PowReal, i: powerInt, c: elementary.Pow}
 	atan2     = binaryOp{f: elementary.Atan2, c: elementary.Atan2C}
 	maximum   = binaryOp{
 		func(x, y float64) float64 { return max(x, y) },
@@ -54,6 +74,11 @@ var (
 			}
 			return x
 		},
+		func(out, x, y []float64, mx, my int) {
+			for k := range out {
+				out[k] = max(x[k&mx], y[k&my])
+			}
+		},
 	}
 	minimum = binaryOp{
 		func(x, y float64) float64 { return min(x, y) },
@@ -68,6 +93,11 @@ var (
 				return y
 			}
 			return x
+		},
+		func(out, x, y []float64, mx, my int) {
+			for k := range out {
+				out[k] = min(x[k&mx], y[k&my])
+			}
 		},
 	}
 
