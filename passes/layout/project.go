@@ -20,7 +20,7 @@ type FactorAxes struct {
 // first: each takes axes, and sub-axes, until it has an element per device; the
 // last takes what is left.
 func ProjectDim(mesh *ir.Mesh, axes []ir.AxisRef, ks, sizes []int, factors []FactorAxes) {
-	rest := slices.Clone(axes)
+	rest := slices.Clip(axes)
 	for i, k := range ks {
 		f := &factors[k]
 		*f = FactorAxes{Present: true, Last: i == len(ks)-1}
@@ -42,6 +42,7 @@ func ProjectDim(mesh *ir.Mesh, axes []ir.AxisRef, ks, sizes []int, factors []Fac
 			f.Axes = append(f.Axes, mesh.SubAxis(rest[0].Name, pre, common))
 			left /= common
 			if common < size {
+				rest = slices.Clone(rest)
 				rest[0] = mesh.SubAxis(rest[0].Name, pre*common, size/common)
 			} else {
 				rest = rest[1:]

@@ -51,7 +51,7 @@ const computeWeight = 512
 // divides the work as well and takes less memory: the result is larger than the
 // operands.
 func (p *chooser) choose(op *ir.Op, want []layout.Layout) *assignment {
-	rule := shardRule(op)
+	rule := p.shardRule(op)
 	single := slices.ContainsFunc(op.Results, func(v *ir.Value) bool { _, ok := p.onOneDevice(v); return ok })
 	if rule == nil || single {
 		return p.replicatedAssignment(op)
@@ -216,7 +216,13 @@ func (p *chooser) candidates(op *ir.Op, want []layout.Layout, rule *ir.Factors) 
 // project is the axes that a tensor of the given layout and dimensions has for
 // each factor.
 func (p *program) project(at layout.Layout, dims [][]int, rule *ir.Factors) [][]ir.AxisRef {
-	factors := make([]layout.FactorAxes, len(rule.Sizes))
+	var few [16]layout.FactorAxes
+	factors := few[:]
+	if n := len(rule.Sizes); n <= len(few) {
+		factors = few[:n]
+	} else {
+		factors = make([]layout.FactorAxes, n)
+	}
 	for d, ks := range dims {
 		layout.ProjectDim(p.mesh, at[d], ks, rule.Sizes, factors)
 	}
@@ -395,32 +401,43 @@ func shardedSize(op *ir.Op, rule *ir.Factors, k int) int {
 // it in a dimension have one element per device.
 func (p *chooser) assign(op *ir.Op, rule *ir.Factors, factors [][]ir.AxisRef) *assignment {
 	windowsOrKernel(op, rule, factors)
-	sides := slices.Concat(rule.Operands, rule.Results)
-	for again := true; again; {
-		again = false
-		for _, dims := range sides {
-			for _, ks := range dims {
-				complete := true
-				for _, k := range ks {
-					if !complete && len(factors[k]) > 0 {
-						factors[k], again = nil, true
-					}
-					complete = complete && p.mesh.RefsSize(factors[k]) == rule.Sizes[k]
-				}
-			}
-		}
+	for p.unshardStrided(rule, factors, rule.Operands) || p.unshardStrided(rule, factors, rule.Results) {
 	}
-	a := &assignment{rule: rule, factors: factors}
+	n := len(rule.Operands)
+	layouts := make([]layout.Layout, 0, n+len(rule.Results))
 	for _, dims := range rule.Operands {
-		a.operands = append(a.operands, p.layoutBy(factors, dims))
+		layouts = append(layouts, p.layoutBy(factors, dims))
 	}
 	for _, dims := range rule.Results {
-		a.results = append(a.results, p.layoutBy(factors, dims))
+		layouts = append(layouts, p.layoutBy(factors, dims))
 	}
+	a := &assignment{rule: rule, factors: factors, operands: layouts[:n:n], results: layouts[n:]}
 	if place := shardRowOf(op.Kind).place; place != nil {
 		place(p, op, a)
 	}
 	return a
+}
+
+// unshardStrided takes the axes from factors that are minor, in a dimension of one
+// of the tensors, to some that are not sharded completely; it reports whether there
+// were any.
+func (p *program) unshardStrided(rule *ir.Factors, factors [][]ir.AxisRef, tensors [][][]int) bool {
+	some := false
+	for _, dims := range tensors {
+		for _, ks := range dims {
+			if len(ks) == 1 {
+				continue
+			}
+			complete := true
+			for _, k := range ks {
+				if !complete && len(factors[k]) > 0 {
+					factors[k], some = nil, true
+				}
+				complete = complete && p.mesh.RefsSize(factors[k]) == rule.Sizes[k]
+			}
+		}
+	}
+	return some
 }
 
 // layoutBy is the layout of a tensor with the given dimensions, whose factors are
@@ -428,6 +445,10 @@ func (p *chooser) assign(op *ir.Op, rule *ir.Factors, factors [][]ir.AxisRef) *a
 func (p *program) layoutBy(factors [][]ir.AxisRef, dims [][]int) layout.Layout {
 	at := make(layout.Layout, len(dims))
 	for d, ks := range dims {
+		if len(ks) == 1 && len(factors[ks[0]]) <= 1 { // nothing to merge
+			at[d] = slices.Clip(factors[ks[0]])
+			continue
+		}
 		for _, k := range ks {
 			at[d] = p.mesh.JoinAxes(at[d], factors[k])
 		}

@@ -82,6 +82,7 @@ type given struct {
 	moves    []int                // by ID: see [program.movesOf]
 	layouts  []layout.Layout      // by ID: that its sharding states
 	rules    map[*ir.Op]*ir.Factors
+	sharded  map[*ir.Op]*ir.Factors // see shardRule
 	plans    map[string]*layout.ReshardPlan
 }
 
@@ -89,7 +90,7 @@ func newGiven(p *program) *given {
 	f := p.f
 	g := &given{
 		program: p, values: f.NumIDs(), free: layout.FreeValues(f, true), combined: layout.CombiningsOf(f), deferred: deferredAxes(f), moves: p.movesOf(),
-		layouts: make([]layout.Layout, f.NumIDs()), rules: make(map[*ir.Op]*ir.Factors), plans: make(map[string]*layout.ReshardPlan),
+		layouts: make([]layout.Layout, f.NumIDs()), rules: make(map[*ir.Op]*ir.Factors), sharded: make(map[*ir.Op]*ir.Factors), plans: make(map[string]*layout.ReshardPlan),
 	}
 	g.merged = g.mergedAxes(f)
 	return g
@@ -111,6 +112,16 @@ func (g *given) factorsOf(op *ir.Op) *ir.Factors {
 	if !ok {
 		rule = ir.FactorsOf(op)
 		g.rules[op] = rule
+	}
+	return rule
+}
+
+// shardRule is the rule by which op, of the given program, is computed on shards.
+func (g *given) shardRule(op *ir.Op) *ir.Factors {
+	rule, ok := g.sharded[op]
+	if !ok {
+		rule = shardRule(op)
+		g.sharded[op] = rule
 	}
 	return rule
 }

@@ -24,7 +24,7 @@ type projected struct {
 }
 
 func (p *propagator) project(n *propNode) *projection {
-	pr := &projection{mesh: p.mesh, sizes: n.rule.Sizes, inputs: len(n.operands)}
+	pr := &projection{mesh: p.mesh, sizes: n.rule.Sizes, inputs: len(n.operands), tensors: make([]projected, 0, len(n.operands)+len(n.results))}
 	for i, r := range n.operands {
 		pr.tensors = append(pr.tensors, p.projectTensor(r, n.rule.Operands[i], n.rule.Sizes))
 	}
