@@ -1,0 +1,14 @@
+package eval
+
+import (
+	"os"
+	"testing"
+
+	"ppc/internal/heap"
+)
+
+// The tests compile or evaluate many programs: garbage is collected less often.
+func TestMain(m *testing.M) {
+	heap.CollectFrom(256 << 20)
+	os.Exit(m.Run())
+}
