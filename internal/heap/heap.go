@@ -8,7 +8,7 @@ import (
 )
 
 // CollectFrom has garbage collected when the heap has n bytes, or, where more than
-// half of that is in use, when it has twice what is in use. By default it is collected
+// two thirds of that are in use, when it has half as much again. By default it is collected
 // from 4 MB on, again and again, while a program of which every pass makes a new one
 // is compiled: a third of the time.
 func CollectFrom(n int) {
@@ -24,13 +24,13 @@ func CollectFrom(n int) {
 // the default of 100 percent.
 const minHeap = 4 << 20
 
-// defaultPercent lets the heap grow to twice what is in use.
-const defaultPercent = 100
+// defaultPercent is how much a large heap may grow by: half of what is in use.
+const defaultPercent = 50
 
 // percent is how much a heap with so many bytes in use may grow for n in all.
 func percent(n, live uint64) int {
 	live = max(live, minHeap)
-	if n <= 2*live {
+	if n <= live+live/2 {
 		return defaultPercent
 	}
 	return int((n - live) * 100 / live)

@@ -17,7 +17,7 @@ func TestPercent(t *testing.T) {
 		{64 << 20, 4 << 20, 1500},
 		{64 << 20, 16 << 20, 300},
 		{64 << 20, 32 << 20, 100},
-		{64 << 20, 1 << 40, 100},
+		{64 << 20, 1 << 40, 50},
 	} {
 		if got := percent(c.n, c.live); got != c.want {
 			t.Errorf("percent(%d, %d) = %d, want %d", c.n, c.live, got, c.want)
