@@ -93,8 +93,10 @@ func newJob(p *program, m *ir.Module) (*job.Job, error) {
 
 func newJobPort(p *binding.Port) *job.Port {
 	q := &job.Port{Name: p.Name, Kind: p.Kind, Init: p.Init, Max: p.Max, Batches: p.Batches, Alias: p.Alias}
+	q.Held = p.Global.NumElements()
 	if p.Rows != nil {
-		q.First = p.Rows[0] * (p.InFile.NumElements() / p.InFile.Shape[0])
+		row := p.InFile.NumElements() / p.InFile.Shape[0]
+		q.First, q.Held = p.Rows[0]*row, (p.Rows[1]-p.Rows[0])*row
 	}
 	return q
 }

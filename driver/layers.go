@@ -124,7 +124,7 @@ func (t *trail) run(ctx context.Context) (*ir.Literal, error) {
 			vs := make([]float64, p.Type.NumElements())
 			if len(args) > 0 {
 				for i := range vs {
-					vs[i] = float64(1 + i/(len(vs)/t.layers))
+					vs[i] = float64(1 + i/(len(vs)/(t.config.S*t.config.R*t.config.L)))
 				}
 			}
 			args = append(args, ir.Floats64(p.Type, vs...))

@@ -321,6 +321,10 @@ func Types(vs []*Value) []*Type { return TypesOf(vs) }
 // Int is the integer attribute called name, 0 if there is none.
 func (op *Op) Int(name string) int { return op.Attrs.Int(name) }
 
+// Activations is how many of the first operands and results of a pp.stack or a
+// pp.pipeline are what a layer hands to the next one.
+func (op *Op) Activations() int { return max(1, op.Int("activations")) }
+
 // Bool is whether the boolean attribute called name is true.
 func (op *Op) Bool(name string) bool { return op.Attrs.Bool(name) }
 

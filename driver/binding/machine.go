@@ -167,7 +167,7 @@ func (m *Machine) Values() []*Named {
 			out = append(out, n)
 		}
 		row := n.Literal.Type.Bytes() / n.Literal.Type.Shape[0]
-		copy(n.Literal.Data[p.Rows[0]*row:], l.Expand())
+		copy(n.Literal.Data[p.Rows[0]*row:p.Rows[1]*row], l.Expand())
 	}
 	return out
 }

@@ -27,7 +27,7 @@ type Port struct {
 	InFile  *ir.Type // the type in files: a layer's parameter has all layers in front
 	Axes    []string // names of the axes of inFile, nil where the program does not have them
 	numbers []int    // of the layers in names of arrays; nil where they count from 0
-	Rows    []int    // lo, hi: global is these rows of inFile, one after the other; nil for all
+	Rows    []int    // lo, hi: global is these rows of inFile, one after the other, then zeros; nil for all
 
 	Global   *ir.Type     // of all devices together
 	local    *ir.Type     // of one device
@@ -190,6 +190,9 @@ func (p *Port) Value(full *ir.Literal) *ir.Literal {
 	case p.Rows != nil:
 		row := len(full.Data) / full.Type.Shape[0]
 		v.Data = full.Data[p.Rows[0]*row : p.Rows[1]*row]
+		if n := v.Type.Bytes(); n > len(v.Data) {
+			v.Data = append(slices.Clone(v.Data), make([]byte, n-len(v.Data))...)
+		}
 	}
 	return v
 }

@@ -44,6 +44,7 @@ type Port struct {
 	Init    string     `json:"init"`    // initialiser, or ""
 	File    string     `json:"file"`    // the elements of its first value, in the folder of the job, or ""
 	First   int        `json:"first"`   // the place of its first element in the value that has the name
+	Held    int        `json:"held"`    // of how many elements that has values; the others are zero
 	Max     int        `json:"max"`     // of integers that are made up; 0 where the program does not say
 	Batches int        `json:"batches"` // that an input has on a leading axis
 	Alias   int        `json:"alias"`   // of a result: the parameter that it is in the next step, or -1

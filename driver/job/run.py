@@ -177,7 +177,9 @@ def begin(p):
     if p["file"]:
         whole = np.memmap(os.path.join(here, p["file"]), dtype(p), "r")
         return make(p, lambda i: whole[i.astype(np.int64)])
-    return make(p, lambda i: initial(p["init"] or "zeros", p["name"], i + np.uint64(p["first"])))
+    first, held = np.uint64(p["first"]), np.uint64(p["held"])
+    of = lambda i: initial(p["init"] or "zeros", p["name"], i + first)
+    return make(p, lambda i: np.where(i < held, of(np.minimum(i, held - np.uint64(1))), 0))
 
 
 # Data. Arrays are mapped into memory: what is read is the rows that are looked at.

@@ -9,27 +9,31 @@ import (
 
 // Constraints and result types of the pp ops and of Shardy's.
 
-// inferStack: C1 operand 0 is the activation, then `sides` side inputs, then
-// weights, each with a leading dimension of size layers; results are the activation
-// and scalars. That they fit the layer function is checked by InModule.
+// inferStack: C1 the first operands are the `activations`, one where the attribute is
+// not there, then `sides` side inputs, then weights, each with a leading dimension of
+// size layers; results are the activations and scalars. That they fit the layer function is checked by InModule.
 func inferStack(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	sides, layers := op.Int("sides"), op.Int("layers")
 	if layers < 1 {
 		return nil, ir.Broken(1, "%d layers, want at least 1", layers)
 	}
-	if sides < 0 || sides >= len(op.Operands) {
+	acts := op.Activations()
+	if op.Attrs.Has("activations") && op.Int("activations") < 1 || acts > len(op.Operands) || acts > len(op.Results) {
+		return nil, ir.Broken(1, "%s, but %s and %s", ir.Counted(op.Int("activations"), "activation"), ir.Counted(len(op.Operands), "operand"), ir.Counted(len(op.Results), "result"))
+	}
+	if sides < 0 || sides > len(op.Operands)-acts {
 		return nil, ir.Broken(1, "%s, but %s", ir.Counted(sides, "side input"), ir.Counted(len(op.Operands), "operand"))
 	}
-	for i, v := range op.Operands[1+sides:] {
+	for i, v := range op.Operands[acts+sides:] {
 		if !v.Type.IsTensor() || v.Type.Rank() == 0 || v.Type.Shape[0] != layers {
 			return nil, ir.Broken(1, "weight %d is %s, want a leading dimension of %d layers", i, v.Type, layers)
 		}
 	}
 	ts := ir.TypesOf(op.Results)
-	ts[0] = op.Operands[0].Type
-	for i, t := range ts[1:] {
+	copy(ts, ir.TypesOf(op.Operands[:acts]))
+	for i, t := range ts[acts:] {
 		if !t.IsTensor() || t.Rank() != 0 {
-			return nil, ir.Broken(1, "result %d is %s, want a scalar after the activation", i+1, t)
+			return nil, ir.Broken(1, "result %d is %s, want a scalar after the activation", acts+i, t)
 		}
 	}
 	return ts, nil

@@ -73,7 +73,7 @@ func layerOf(m *ir.Module, what, name string) (*ir.Func, *ir.Rule) {
 func layerTypes(op *ir.Op) []*ir.Type {
 	ts := ir.TypesOf(op.Operands)
 	for i, t := range ts {
-		if i > op.Int("sides") {
+		if i >= op.Activations()+op.Int("sides") {
 			ts[i] = t.WithShape(t.Shape[1:]...)
 		}
 	}
@@ -104,7 +104,8 @@ func pipelineFits(m *ir.Module, op *ir.Op) *ir.Rule {
 		}
 	}
 	inside := number("pipelined", layers)
-	if n := s * number("repeats", 1) * number("layers_per_stage", 1); n != inside || inside > layers {
+	turn := s * number("layers_per_stage", 1)
+	if n := turn * number("repeats", 1); n < inside || n-inside >= turn || inside > layers { // the last repeat may lack layers
 		return ir.Broken(4, "%d stages x %d repeats x %d layers per stage are %d layers, %d of %d are in the pipeline",
 			s, number("repeats", 1), number("layers_per_stage", 1), n, inside, layers)
 	}
@@ -127,9 +128,10 @@ func pipelineFits(m *ir.Module, op *ir.Op) *ir.Rule {
 // microbatchFits checks f, the layer of op, with the batch split into n.
 func microbatchFits(f *ir.Func, op *ir.Op, n int) *ir.Rule {
 	in, out := layerTypes(op), ir.TypesOf(op.Results)
-	for i := range min(1+op.Int("sides"), len(f.Params())) {
+	acts := op.Activations()
+	for i := range min(acts+op.Int("sides"), len(f.Params())) {
 		global, micro := in[i], f.Params()[i].Type
-		if i > 0 && ir.Compatible(global, micro) {
+		if i >= acts && ir.Compatible(global, micro) {
 			continue // shared by all microbatches
 		}
 		if !global.IsTensor() || global.Rank() == 0 || global.Shape[0]%n != 0 {
@@ -138,7 +140,7 @@ func microbatchFits(f *ir.Func, op *ir.Op, n int) *ir.Rule {
 		shape := append([]int{global.Shape[0] / n}, global.Shape[1:]...)
 		in[i] = global.WithShape(shape...)
 	}
-	out[0] = in[0]
+	copy(out, in[:acts])
 	return signatureFits(3, f, in, out)
 }
 

@@ -361,10 +361,10 @@ cond {
 	ir.ShardedToUnreduced:    explicit("sharded_to_unreduced", "the operand, unreduced along the axes: each device has its shard, zero elsewhere", `[{"x"}, {}] %s out_sharding=<@mesh, [{}, {}], unreduced={"x"}>`, perDimension("axes", true, (*explicitSide).taken, (*explicitSide).unreduces)).With(req("axes", ir.AnyAttr)).Like(ir.Unreduced),
 
 	ir.PPPipeline: {Name: "pp.pipeline", Doc: "a layer function applied layers times to each microbatch, by the schedule in its attributes", Traits: ir.Pure | ir.Pipeline, Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
-		Attrs: []ir.AttrSpec{req("layer", ir.SymAttr), req("layers", ir.IntAttr), req("sides", ir.IntAttr), req("config", ir.DictAttr)}, Infer: inferStack, InModule: pipelineFits,
+		Attrs: []ir.AttrSpec{req("layer", ir.SymAttr), req("layers", ir.IntAttr), req("sides", ir.IntAttr), opt("activations", ir.IntAttr), req("config", ir.DictAttr)}, Infer: inferStack, InModule: pipelineFits,
 		Example: `%r = "pp.pipeline"(%a, %stack) <{config = {layers_per_stage = 1 : i64, microbatches = 2 : i64, repeats = 1 : i64, stages = 2 : i64}, layer = @layer, layers = 2 : i64, sides = 0 : i64}> : (tensor<4x8xf32>, tensor<2x8x8xf32>) -> tensor<4x8xf32>`},
 	ir.PPStack: {Name: "pp.stack", Doc: "a layer function applied layers times", Traits: ir.Pure | ir.Pipeline, Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
-		Attrs: []ir.AttrSpec{req("layer", ir.SymAttr), req("layers", ir.IntAttr), req("sides", ir.IntAttr), req("config", ir.DictAttr)}, Infer: inferStack, InModule: stackFits,
+		Attrs: []ir.AttrSpec{req("layer", ir.SymAttr), req("layers", ir.IntAttr), req("sides", ir.IntAttr), opt("activations", ir.IntAttr), req("config", ir.DictAttr)}, Infer: inferStack, InModule: stackFits,
 		Example: `%r = "pp.stack"(%a, %stack) <{config = {scan_layers = true}, layer = @full_batch, layers = 2 : i64, sides = 0 : i64}> : (tensor<4x8xf32>, tensor<2x8x8xf32>) -> tensor<4x8xf32>`},
 	ir.PPScan: {Name: "pp.scan", Doc: "the region repeated trip_count times over carries, with per-iteration inputs and outputs; in reverse, from the last iteration to the first", Traits: ir.Pure | ir.Pipeline | ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("trip_count", ir.IntAttr), req("carries", ir.IntAttr), opt("reverse", ir.BoolAttr)}, Infer: inferScan,

@@ -16,20 +16,21 @@ type layerStack struct {
 }
 
 func layersOf(e *exec) *layerStack {
-	n := e.op.Int("sides")
-	ls := &layerStack{e: e, sides: e.in[1 : 1+n], weights: e.in[1+n:]}
-	for i := range e.op.Results[1:] {
-		ls.aux = append(ls.aux, e.result(1+i))
+	acts := e.op.Activations()
+	first := acts + e.op.Int("sides")
+	ls := &layerStack{e: e, sides: e.in[acts:first], weights: e.in[first:]}
+	for i := range e.op.Results[acts:] {
+		ls.aux = append(ls.aux, e.result(acts+i))
 	}
 	return ls
 }
 
-// apply runs layers lo to hi of fn on x, each with its row of the weights, and
+// apply runs layers lo to hi of fn on the activations xs, each with its row of the weights, and
 // adds their auxiliary scalars to aux.
-func (ls *layerStack) apply(fn string, lo, hi int, x *tensor, sides, aux []*tensor) (*tensor, error) {
+func (ls *layerStack) apply(fn string, lo, hi int, xs, sides, aux []*tensor) ([]*tensor, error) {
 	f := ls.e.p.w.m.Func(fn)
 	for l := lo; l < hi; l++ {
-		args := append([]*tensor{x}, sides...)
+		args := slices.Concat(xs, sides)
 		for _, w := range ls.weights {
 			args = append(args, w.row(l))
 		}
@@ -37,24 +38,25 @@ func (ls *layerStack) apply(fn string, lo, hi int, x *tensor, sides, aux []*tens
 		if err != nil {
 			return nil, err
 		}
-		x = out[0]
-		for i, a := range out[1:] {
+		n := len(xs)
+		xs = out[:n]
+		for i, a := range out[n:] {
 			if err := add.each(nil, aux[i], []*tensor{aux[i], a}); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return x, nil
+	return xs, nil
 }
 
 // stack applies every layer to the full batch.
 func stack(e *exec) ([]*tensor, error) {
 	ls := layersOf(e)
-	x, err := ls.apply(e.op.Sym("layer"), 0, e.op.Int("layers"), e.in[0], ls.sides, ls.aux)
+	xs, err := ls.apply(e.op.Sym("layer"), 0, e.op.Int("layers"), e.in[:e.op.Activations()], ls.sides, ls.aux)
 	if err != nil {
 		return nil, err
 	}
-	return append([]*tensor{x}, ls.aux...), nil
+	return slices.Concat(xs, ls.aux), nil
 }
 
 // pipeline is what every schedule must compute: each microbatch goes through the
@@ -72,14 +74,19 @@ func pipeline(e *exec) ([]*tensor, error) {
 	for i, a := range ls.aux {
 		sums[i] = a.like(a.shape)
 	}
-	ys := make([]*tensor, n)
+	xs := make([]*tensor, e.op.Activations())
+	ys := make([][]*tensor, len(xs))
 	for j := range n {
 		x, sides, err := e.microbatch(j, n)
 		if err != nil {
 			return nil, err
 		}
-		if ys[j], err = ls.apply(e.op.Sym("layer"), 0, inside, x, sides, sums); err != nil {
+		out, err := ls.apply(e.op.Sym("layer"), 0, inside, x, sides, sums)
+		if err != nil {
 			return nil, err
+		}
+		for k, y := range out {
+			ys[k] = append(ys[k], y)
 		}
 	}
 	for i, s := range sums {
@@ -87,30 +94,38 @@ func pipeline(e *exec) ([]*tensor, error) {
 			return nil, err
 		}
 	}
-	x, err := concat(0, ys), error(nil)
-	if inside < layers {
-		x, err = ls.apply(c.Sym("outside"), inside, layers, x, ls.sides, ls.aux)
+	for k := range xs {
+		xs[k] = concat(0, ys[k])
 	}
-	return append([]*tensor{x}, ls.aux...), err
+	var err error
+	if inside < layers {
+		xs, err = ls.apply(c.Sym("outside"), inside, layers, xs, ls.sides, ls.aux)
+	}
+	return slices.Concat(xs, ls.aux), err
 }
 
-// microbatch returns slice j of n of the activation and of each side input. A side
+// microbatch returns slice j of n of the activations and of each side input. A side
 // input that already has the type of the layer function's parameter is shared by
 // all microbatches.
-func (e *exec) microbatch(j, n int) (x *tensor, sides []*tensor, err error) {
-	if x, err = sliceOf(e.in[0], 0, j, n); err != nil {
-		return nil, nil, err
+func (e *exec) microbatch(j, n int) (xs, sides []*tensor, err error) {
+	acts := e.op.Activations()
+	for _, v := range e.in[:acts] {
+		x, err := sliceOf(v, 0, j, n)
+		if err != nil {
+			return nil, nil, err
+		}
+		xs = append(xs, x)
 	}
 	params := e.p.w.m.Func(e.op.Sym("layer")).Params()
-	for i, s := range e.in[1 : 1+e.op.Int("sides")] {
-		if !e.p.is(s, params[1+i].Type) {
+	for i, s := range e.in[acts : acts+e.op.Int("sides")] {
+		if !e.p.is(s, params[acts+i].Type) {
 			if s, err = sliceOf(s, 0, j, n); err != nil {
 				return nil, nil, err
 			}
 		}
 		sides = append(sides, s)
 	}
-	return x, sides, nil
+	return xs, sides, nil
 }
 
 // mean sets out to sum / n.

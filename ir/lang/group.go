@@ -38,7 +38,7 @@ func (p *builder) buildGroup(pattern []*stackCall, batch int, rows bool) *layerF
 	if !ok {
 		return l
 	}
-	var tensors []value.Value // the activation and the side inputs
+	var tensors []value.Value // the activations and the side inputs
 	for _, q := range l.decl.Params {
 		if !q.Static() {
 			tensors = append(tensors, e.scope.vars[q.Name])
@@ -69,7 +69,10 @@ func (p *builder) buildGroup(pattern []*stackCall, batch int, rows bool) *layerF
 			return l
 		}
 		tensors[0] = &value.Tensor{V: out[0], Axes: l.x}
-		for j, a := range out[1:] {
+		for j, a := range out[1:l.numActs()] {
+			tensors[j+1] = &value.Tensor{V: a, Axes: l.sides[j].axes}
+		}
+		for j, a := range out[l.numActs():] {
 			if j < len(sums) {
 				sums[j] = e.b.Add(sums[j], a)
 			} else {
@@ -81,7 +84,11 @@ func (p *builder) buildGroup(pattern []*stackCall, batch int, rows bool) *layerF
 		e.random = keys
 		e.layerPlace(l)
 	}
-	e.layerReturn(l, append([]*ir.Value{tensors[0].(*value.Tensor).V}, sums...))
+	var out []*ir.Value
+	for _, t := range tensors[:l.numActs()] {
+		out = append(out, t.(*value.Tensor).V)
+	}
+	e.layerReturn(l, append(out, sums...))
 	l.rows = l.rows || random
 	return l
 }

@@ -18,7 +18,8 @@ type layerFunc struct {
 	batch   value.Axis // of the function
 	x       []value.Axis
 	elem    ir.DType
-	sides   []side
+	sides   []side // the other tensors that it takes
+	carried int    // how many of them are activations too: it returns their next values
 	weights []weight
 	aux     int                    // scalars after the activation
 	rows    bool                   // takes, as its last side input, the rows' numbers, and, as its last weight, the layer's and the step's
@@ -38,6 +39,9 @@ func (l *layerFunc) elems() []ir.DType {
 	}
 	return out
 }
+
+// numActs is how many activations a layer hands to the next one.
+func (l *layerFunc) numActs() int { return 1 + l.carried }
 
 // A side is one per-example argument of a layer.
 type side struct {
@@ -231,7 +235,9 @@ func (l *layerFunc) weightArg(e *elab, w weight) *ir.Value {
 }
 
 // layerResults checks what a layer d returns: a value of its first argument's
-// type, then scalars. It returns them, or nil where something is wrong.
+// type, values of the types of the arguments that follow, if it is these that the
+// next layer gets too, then scalars. It returns them, or nil where something is
+// wrong.
 func (e *elab) layerResults(l *layerFunc, d *syntax.FuncDecl, v value.Value) []*ir.Value {
 	vs, ok := v.(value.Tuple)
 	if !ok {
@@ -247,36 +253,64 @@ func (e *elab) layerResults(l *layerFunc, d *syntax.FuncDecl, v value.Value) []*
 		}
 		return d.Span
 	}
-	x := d.Params[0].Name
-	t, ok := vs[0].(*value.Tensor)
-	if !ok || t.Elem() != l.elem || len(t.Axes) != len(l.x) || !allIn(t.Axes, l.x) {
-		to := value.Describe(vs[0])
-		if ok {
-			to = e.sized(t, l.x)
-		}
-		e.fail(at(0), "", syntax.ErrLayerType, d.Name, x, value.TypeText(l.elem, l.x), to)
-		return nil
-	}
-	out := []*ir.Value{e.constrained(e.align(t, l.x)).V}
-	if s := e.act.Sharding(l.x, nil); e.p.Explicit() && s != nil { // the result has the sharding of the argument, also without rules
-		out[0] = e.b.Constrain(out[0], s)
-	}
-	for i, r := range vs[1:] {
-		s, ok := r.(*value.Tensor)
-		if !ok || len(s.Axes) > 0 || !s.Elem().IsFloat() {
-			e.fail(at(i+1), "mean(…) makes it one", syntax.ErrLayerAux, d.Name, i+2, value.Describe(r))
+	l.carried = 0
+	var out []*ir.Value
+	for i, r := range vs {
+		t, ok := r.(*value.Tensor)
+		switch {
+		case i == 0 || ok && len(t.Axes) > 0 && i == l.numActs() && i <= len(l.sides):
+			v := e.layerActivation(l, d, i, r, at(i))
+			if v == nil {
+				return nil
+			}
+			l.carried = i
+			out = append(out, v)
+		case !ok || len(t.Axes) > 0 || !t.Elem().IsFloat():
+			e.fail(at(i), "mean(…) makes it one", syntax.ErrLayerAux, d.Name, i+1, value.Describe(r))
 			return nil
+		default:
+			out = append(out, t.V)
 		}
-		out = append(out, s.V)
 	}
 	return out
 }
 
+// layerActivation is r, result i of a layer, which has to be of the type of
+// argument i.
+func (e *elab) layerActivation(l *layerFunc, d *syntax.FuncDecl, i int, r value.Value, at syntax.Span) *ir.Value {
+	elem, axes, name := l.elem, l.x, d.Params[0].Name
+	if i > 0 {
+		s := l.sides[i-1]
+		elem, axes, name = s.elem, s.axes, s.param.Name
+	}
+	t, ok := r.(*value.Tensor)
+	if !ok || t.Elem() != elem || len(t.Axes) != len(axes) || !allIn(t.Axes, axes) {
+		to := value.Describe(r)
+		if ok {
+			to = e.sized(t, axes)
+		}
+		e.fail(at, "", syntax.ErrLayerType, d.Name, name, value.TypeText(elem, axes), to)
+		return nil
+	}
+	if len(axes) == 0 || axes[0].Name != l.batch.Name {
+		e.fail(at, "", syntax.ErrLayerCarried, d.Name, name, value.TypeText(elem, axes), l.batch.Name)
+		return nil
+	}
+	v := e.constrained(e.align(t, axes)).V
+	if s := e.act.Sharding(axes, nil); e.p.Explicit() && s != nil { // the result has the sharding of the argument, also without rules
+		v = e.b.Constrain(v, s)
+	}
+	return v
+}
+
 // layerReturn makes out the results of l.
 func (e *elab) layerReturn(l *layerFunc, out []*ir.Value) {
-	l.aux = len(out) - 1
+	l.aux = len(out) - l.numActs()
 	e.b.Return(out...)
 	l.fn.Results[0].Sharding = e.act.Sharding(l.x, nil)
+	for i, s := range l.sides[:l.carried] {
+		l.fn.Results[i+1].Sharding = e.act.Sharding(s.axes, nil)
+	}
 }
 
 func allIn(as, bs []value.Axis) bool {

@@ -136,7 +136,11 @@ func (e *elab) listBuilt(l *layerList) *listLayers {
 			e.fail(s.at, "", syntax.ErrListArgs, l.kinds[0].decl.Name, a, s.decl.Name, b)
 			return nil
 		}
-		for j := 1; j < min(len(first.fn.Results), len(f.fn.Results)); j++ {
+		if first.carried != f.carried {
+			e.fail(s.at, "", syntax.ErrListCarried, l.kinds[0].decl.Name, ir.Counted(first.numActs(), "activation"), s.decl.Name, ir.Counted(f.numActs(), "activation"))
+			return nil
+		}
+		for j := first.numActs(); j < min(len(first.fn.Results), len(f.fn.Results)); j++ {
 			if a, b := first.fn.Results[j].Type, f.fn.Results[j].Type; !a.Equal(b) {
 				e.fail(s.at, "", syntax.ErrListAux, j+1, l.kinds[0].decl.Name, a.Elem, s.decl.Name, b.Elem)
 				return nil
@@ -284,7 +288,7 @@ func (e *elab) listOf(s *stackCall, ops []*value.Tensor, piped bool) value.Value
 	if l == nil {
 		return value.Poison{}
 	}
-	sum := &listSum{e: e, ops: slices.Clone(ops)}
+	sum := &listSum{e: e, ops: slices.Clone(ops), acts: l.fns[0].numActs()}
 	lo, hi := len(l.seq), len(l.seq)
 	var w window
 	if piped {
@@ -311,12 +315,15 @@ func (e *elab) listOf(s *stackCall, ops []*value.Tensor, piped bool) value.Value
 	if !sum.stacks(l, hi, len(l.seq)) {
 		return value.Poison{}
 	}
-	if len(sum.aux) == 0 {
-		return sum.ops[0]
+	var out value.Tuple
+	for _, x := range sum.ops[:sum.acts] {
+		out = append(out, x)
 	}
-	out := value.Tuple{sum.ops[0]}
 	for _, a := range sum.aux {
 		out = append(out, &value.Tensor{V: a})
+	}
+	if len(out) == 1 {
+		return out[0]
 	}
 	return out
 }
@@ -341,11 +348,12 @@ func (e *elab) noWindow(l *listLayers, stages, perStage int) value.Value {
 	return e.fail(l.Span, cure, syntax.ErrNoPattern, ir.Counted(stages, "stage"), what)
 }
 
-// A listSum is the activation and the sums of scalars on the way through a list.
+// A listSum is the activations and the sums of scalars on the way through a list.
 type listSum struct {
-	e   *elab
-	ops []*value.Tensor // the activation, then the side inputs
-	aux []*ir.Value
+	e    *elab
+	ops  []*value.Tensor // the activations, then the side inputs
+	acts int
+	aux  []*ir.Value
 }
 
 // then takes the results of some of the layers.
@@ -357,8 +365,10 @@ func (s *listSum) then(v value.Value) bool {
 	if value.IsPoison(vs...) {
 		return false
 	}
-	s.ops[0] = vs[0].(*value.Tensor)
-	for i, a := range vs[1:] {
+	for k := range s.acts {
+		s.ops[k] = vs[k].(*value.Tensor)
+	}
+	for i, a := range vs[s.acts:] {
 		if t := a.(*value.Tensor); i < len(s.aux) {
 			s.aux[i] = s.e.b.Add(s.aux[i], t.V)
 		} else {

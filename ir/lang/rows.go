@@ -140,23 +140,24 @@ func (f *rowFlow) scan(op *ir.Op) {
 // layers follows the rows through the first two layers of a stack. The others
 // are like the second, which gets what a layer returns.
 func (f *rowFlow) layers(op *ir.Op) {
-	f.layer(op, f.of(op.Operands[0]))
-	if first := f.of(op.Results[0]); first.stat != nil {
-		f.layer(op, first)
+	n := op.Activations()
+	f.layer(op, f.all(op.Operands[:n]))
+	if xs := f.all(op.Results[:n]); slices.ContainsFunc(xs, func(s *rowState) bool { return s.stat != nil }) {
+		f.layer(op, xs)
 	}
 }
 
-// layer follows the rows through one layer of a stack, called on first.
-func (f *rowFlow) layer(op *ir.Op, first *rowState) {
+// layer follows the rows through one layer of a stack, called on the activations xs.
+func (f *rowFlow) layer(op *ir.Op, xs []*rowState) {
 	layer := f.m.Func(op.Sym("layer"))
 	for i, v := range layer.Params() {
 		x := f.of(op.Operands[i])
-		if i == 0 {
-			x = first
+		if i < len(xs) {
+			x = xs[i]
 		}
 		s := &rowState{varies: slices.Repeat([]bool{true}, rankOf(v)), stat: x.stat, bent: x.bent, unscaled: x.unscaled}
 		for _, p := range x.pieces {
-			if i <= op.Int("sides") && p.of == 1 && p.minor == 1 && v.Type.Shape[p.dim] > 1 { // the rows of a microbatch
+			if i < len(xs)+op.Int("sides") && p.of == 1 && p.minor == 1 && v.Type.Shape[p.dim] > 1 { // the rows of a microbatch
 				s.pieces = append(s.pieces, piece{p.dim, v.Type.Shape[p.dim], 1, 1})
 			}
 		}
@@ -166,8 +167,8 @@ func (f *rowFlow) layer(op *ir.Op, first *rowState) {
 	for i, s := range out {
 		t := *s
 		t.varies, t.pieces = slices.Repeat([]bool{true}, rankOf(op.Results[i])), nil
-		if i == 0 {
-			t.pieces = f.of(op.Operands[0]).pieces
+		if i < len(xs) {
+			t.pieces = f.of(op.Operands[i]).pieces
 		}
 		out[i] = &t
 	}
@@ -400,12 +401,12 @@ func (p *builder) checkRows(l *layerFunc, microbatches int) {
 	}
 	for i, s := range f.block(l.fn.Body) {
 		switch {
-		case i == 0 && s.stat != nil:
+		case i < l.numActs() && s.stat != nil:
 			p.warnRows(l.decl.Span, s.stat, config.MicrobatchStatistics, "reduce over other axes, or say microbatches = 1", syntax.WarnStatistics, l.batch.Name, microbatches, l.decl.Name)
-		case i > 0 && s.bent != nil:
-			p.warnRows(l.decl.Span, s.bent, config.AuxiliaryMean, "return mean(…) of what each row gives", syntax.WarnAuxiliary, i, l.decl.Name, l.batch.Name, microbatches)
-		case i > 0 && s.unscaled != nil:
-			p.warnRows(l.decl.Span, s.unscaled, config.AuxiliaryMean, "mean(…) does not depend on the size of a microbatch", syntax.WarnAuxiliarySum, i, l.decl.Name, l.batch.Name, microbatches)
+		case i >= l.numActs() && s.bent != nil:
+			p.warnRows(l.decl.Span, s.bent, config.AuxiliaryMean, "return mean(…) of what each row gives", syntax.WarnAuxiliary, i-l.numActs()+1, l.decl.Name, l.batch.Name, microbatches)
+		case i >= l.numActs() && s.unscaled != nil:
+			p.warnRows(l.decl.Span, s.unscaled, config.AuxiliaryMean, "mean(…) does not depend on the size of a microbatch", syntax.WarnAuxiliarySum, i-l.numActs()+1, l.decl.Name, l.batch.Name, microbatches)
 		}
 	}
 }

@@ -60,17 +60,19 @@ func (e *elab) layersFit(at syntax.Span, of layerCount, s *config.Schedule) bool
 		}
 	}
 	repeats, given := p.Num("pipeline", "repeats")
+	pad := p.Flag("pipeline", "pad_layers")
 	if given {
 		s.Repeats = repeats
-		if total, text := config.Product(slot, repeats); total != s.Pipelined {
+		if total, text := config.Product(slot, repeats); total != s.Pipelined && !(pad && total > s.Pipelined && total-s.Pipelined < slot) {
 			e.fail(p.Place("repeats", at), e.layersCure(s.Pipelined, of, slot, total), syntax.ErrLayers,
 				ir.Counted(s.Pipelined, "layer"), ir.Counted(s.Stages, "stage"), ir.Counted(repeats, "repeat"), ir.Counted(s.LayersPerStage, "layer"), text)
 			return false
 		}
 		return true
 	}
-	s.Repeats = s.Pipelined / slot
-	if s.Repeats*slot != s.Pipelined {
+	if s.Repeats = s.Pipelined / slot; pad {
+		s.Repeats = (s.Pipelined + slot - 1) / slot
+	} else if s.Repeats*slot != s.Pipelined {
 		where := at
 		if subset > 0 {
 			where = p.Place("layers", at)
@@ -99,6 +101,9 @@ func (e *elab) layersCure(pipelined int, of layerCount, slot, total int) string 
 		down = total
 	} else {
 		cures = append(cures, fmt.Sprintf("%s%s", config.Fits(ir.Counted(up, "layer"), up), repeats(up)))
+	}
+	if !e.p.Flag("pipeline", "pad_layers") && (total == 0 || up == total) && up > pipelined {
+		cures = append(cures, "pad_layers = true")
 	}
 	if 0 < down && down < of.n {
 		cures = append(cures, fmt.Sprintf("layers = %d%s leaves %d outside", down, repeats(down), of.n+of.others-down))

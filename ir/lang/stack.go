@@ -46,9 +46,9 @@ func (e *elab) stackOf(l *layerFunc, ops []*value.Tensor, of slab) value.Value {
 
 func (l *layerFunc) numSides() int {
 	if l.rows {
-		return len(l.sides) + 1
+		return len(l.sides) - l.carried + 1
 	}
-	return len(l.sides)
+	return len(l.sides) - l.carried
 }
 
 // pipeline applies a layer by the schedule of the pipeline block.
@@ -91,7 +91,7 @@ func (e *elab) pipelineOf(l *layerFunc, ops []*value.Tensor, sidesOf *layerFunc,
 	return e.stackResults(ir.PPPipeline, l, e.operands(l, ops, sidesOf, of), of.layers, sched.Attr(e.p.Program, outside))
 }
 
-// operands are the activation, the side inputs, and the stacked weights, which
+// operands are the activations, the side inputs, and the stacked weights, which
 // become parameters of main. A side input that has no batch axis is shared: it
 // gets the batch of shared, the function whose batch is the largest.
 func (e *elab) operands(l *layerFunc, ops []*value.Tensor, shared *layerFunc, of slab) []*ir.Value {
@@ -102,13 +102,18 @@ func (e *elab) operands(l *layerFunc, ops []*value.Tensor, shared *layerFunc, of
 		axes := slices.Clone(sd.axes)
 		for k := range axes {
 			if axes[k].Name == l.batch.Name {
-				axes[k].Size = shared.batch.Size
+				if axes[k].Size = shared.batch.Size; i < l.carried {
+					axes[k].Size = want[0].Size
+				}
 				if d := t.Axis(l.batch.Name); d >= 0 {
 					axes[k].Size = t.Axes[d].Size
 				}
 			}
 		}
-		values = append(values, e.align(t, axes).V)
+		if t = e.align(t, axes); i < l.carried {
+			t = e.constrained(t)
+		}
+		values = append(values, t.V)
 	}
 	if l.rows {
 		values = append(values, e.b.Iota(ir.Tensor(ir.I32, want[0].Size), 0))
@@ -126,15 +131,27 @@ func (e *elab) operands(l *layerFunc, ops []*value.Tensor, shared *layerFunc, of
 func (e *elab) stackResults(kind ir.Kind, l *layerFunc, values []*ir.Value, layers int, settings ir.Dict) value.Value {
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "layer", Attr: ir.Sym(l.fn.Name)}, ir.NamedAttr{Name: "layers", Attr: ir.I64Attr(layers)},
 		ir.NamedAttr{Name: "sides", Attr: ir.I64Attr(l.numSides())}, ir.NamedAttr{Name: "config", Attr: settings})
-	types := []*ir.Type{values[0].Type}
-	for _, r := range l.fn.Results[1:] {
+	acts := l.numActs()
+	if acts > 1 {
+		attrs.Set("activations", ir.I64Attr(acts))
+	}
+	types := ir.TypesOf(values[:acts])
+	for _, r := range l.fn.Results[acts:] {
 		types = append(types, r.Type)
 	}
-	_, want, _ := e.typ(l.decl.Params[0].Typ)
 	rs := e.b.Emit(kind, values, attrs, nil, types).Results
-	out := value.Tuple{e.constrained(&value.Tensor{V: rs[0], Axes: want})}
-	for _, r := range rs[1:] {
-		out = append(out, &value.Tensor{V: r})
+	var out value.Tuple
+	for i, r := range rs {
+		if i >= acts {
+			out = append(out, &value.Tensor{V: r})
+			continue
+		}
+		q := l.decl.Params[0]
+		if i > 0 {
+			q = l.sides[i-1].param
+		}
+		_, axes, _ := e.typ(q.Typ)
+		out = append(out, e.constrained(&value.Tensor{V: r, Axes: axes}))
 	}
 	if len(out) == 1 {
 		return out[0]

@@ -184,7 +184,7 @@ func (d dependence) loop(op *ir.Op, args []*ir.Value, n int, need map[*ir.Value]
 }
 
 // layers is block for a layer that is applied again and again: its operands are
-// those of the layer's function, of which the first is the result of the layer
+// those of the layer's function, of which the activations are results of the layer
 // before.
 func (d dependence) layers(op *ir.Op, need map[*ir.Value]bool) {
 	f := d.module.Func(op.Sym("layer"))
@@ -196,9 +196,16 @@ func (d dependence) layers(op *ir.Op, need map[*ir.Value]bool) {
 		}
 	}
 	d.block(f.Body, inside)
-	if inside[params[0]] && !inside[results[0]] {
-		inside[results[0]] = true
-		d.block(f.Body, inside)
+	for again := true; again; {
+		again = false
+		for i := range op.Activations() {
+			if inside[params[i]] && !inside[results[i]] {
+				inside[results[i]], again = true, true
+			}
+		}
+		if again {
+			d.block(f.Body, inside)
+		}
 	}
 	for i, v := range params {
 		if inside[v] {

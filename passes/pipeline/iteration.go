@@ -27,9 +27,12 @@ func (it *iteration) build(aux []*ir.Value) (map[string]*ir.Value, []*ir.Value) 
 	skip := it.SkipBubbles && it.S > 1
 	it.progress(len(aux) > 0 || it.trains() || skip)
 	slot := it.mod(it.t, it.Held()).Named("slot")
-	io := it.b.Index(it.in["state_io"], 1, slot).Named("io")
-	x := it.inputs(io)
-	args := []*ir.Value{it.real(x)}
+	var args, ios []*ir.Value
+	for k := range it.acts {
+		io := it.b.Index(it.in[it.named("state_io", k)], 1, slot).Named(it.named("io", k))
+		ios = append(ios, io)
+		args = append(args, it.real(it.inputs(k, io)))
+	}
 	for _, s := range it.sides {
 		v := it.side(s)
 		if it.staged(s) {
@@ -38,11 +41,14 @@ func (it *iteration) build(aux []*ir.Value) (map[string]*ir.Value, []*ir.Value) 
 		args = append(args, v)
 	}
 	out := slices.Clone(it.compute(args))
-	if skip {
-		out[0] = it.skipped(out[0])
+	next := make(map[string]*ir.Value)
+	for k, io := range ios {
+		if skip {
+			out[k] = it.skipped(k, out[k])
+		}
+		it.rotate(next, k, out[k].Named(it.named("out", k)), io, slot)
 	}
-	next := it.rotate(out[0].Named("out"), io, slot)
-	return next, it.sum(aux, out[1:])
+	return next, it.sum(aux, out[it.acts:])
 }
 
 // mod is v mod n, for v >= 0.
@@ -103,49 +109,52 @@ func (l *loop) staged(s side) bool { return s.split || l.trains() && s.v.Type.El
 // that are not in a bubble; for the others the value passes through stop_gradient.
 // So no infinity or NaN that a bubble computes from don't-care inputs reaches the
 // cotangent of a weight or another stage.
-func (it *iteration) real(v *ir.Value) *ir.Value {
+func (it *iteration) real(v *ir.Value) *ir.Value { return it.cotangentWhere(it.valid, v) }
+
+// cotangentWhere is v with a cotangent only from the stages at which [S] pred holds.
+func (it *iteration) cotangentWhere(pred, v *ir.Value) *ir.Value {
 	if !it.trains() || !v.Type.Elem.IsFloat() {
 		return v
 	}
 	stopped := it.b.Emit(ir.PPName, []*ir.Value{v}, ir.AttrsOf(facts.Named("name", ir.Str("")), facts.Named(ir.KeyStopGradient, ir.Unit{})), nil, nil).Results[0]
 	stopped.Sharding = v.Sharding
-	out := it.where(it.valid, v, stopped).Named(v.Name)
+	out := it.where(pred, v, stopped).Named(v.Name)
 	out.Sharding = v.Sharding
 	return out
 }
 
-// skipped is v, a result of all stages, with zeros for the stages in a bubble.
-func (it *iteration) skipped(v *ir.Value) *ir.Value {
+// skipped is v, activation k as all stages return it, with zeros for the stages in a bubble.
+func (it *iteration) skipped(k int, v *ir.Value) *ir.Value {
 	none := it.b.Broadcast(it.b.Splat(ir.Tensor(v.Type.Elem), 0), v.Type.Shape)
 	none.Def.Attrs.Set(ir.KeyDontCare, ir.Unit{})
 	out := it.where(it.valid, v, none)
-	if s := it.layer.Params()[0].Sharding; s != nil {
+	if s := it.layer.Params()[k].Sharding; s != nil {
 		out.Sharding = s.Prepend(it.stageAxes()...)
 	}
 	return out
 }
 
-// inputs is the activations that the stages work on: stage 0 takes the next input
+// inputs is activation k as the stages work on it: stage 0 takes the next input
 // microbatch while there is one, then the output of the last stage for the next
 // repeat; every other stage takes the output of the stage before.
-func (it *iteration) inputs(io *ir.Value) *ir.Value {
+func (it *iteration) inputs(k int, io *ir.Value) *ir.Value {
 	b := it.b
 	first := io
 	if it.R > 1 {
-		back := it.in["shift"]
+		back := it.in[it.named("shift", k)]
 		if it.Storage() {
-			back = b.Index(it.in["circ_storage"], 1, it.mod(it.t, it.M)).Named("circ")
+			back = b.Index(it.in[it.named("circ_storage", k)], 1, it.mod(it.t, it.M)).Named("circ")
 		}
 		fresh := b.Compare("LT", it.t, b.I32(it.M))
 		first = b.Select(fresh, io, back)
 	}
 	isFirst := b.Compare("EQ", it.stage, b.Splat(it.stage.Type, 0))
-	x := it.where(isFirst, first, it.in["shift"]).Named("stages_in")
-	if s := it.layer.Params()[0].Sharding; s != nil {
+	x := it.where(isFirst, first, it.in[it.named("shift", k)]).Named(it.named("stages_in", k))
+	if s := it.layer.Params()[k].Sharding; s != nil {
 		x = b.Constrain(x, s.Prepend(it.loop.stageAxes()...))
 	}
 	name := b.Emit(ir.PPName, []*ir.Value{x}, ir.AttrsOf(facts.Named("name", ir.Str("iteration_input"))), nil, nil).Results[0]
-	return name.Named("stages_in")
+	return name.Named(it.named("stages_in", k))
 }
 
 func (l *loop) stageAxes() []ir.AxisRef { return l.schedule.stage }
@@ -210,7 +219,7 @@ func gatherRows(b *ir.Builder, v, index *ir.Value, g ir.GatherDims) *ir.Value {
 // results but the weights' cotangents, so that it can be skipped.
 func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 	if it.L == 1 {
-		return slices.Clone(it.b.Call(it.stages, append(args, it.chosen(it.used, it.ofRepeat)...)...))
+		return it.call(args, it.chosen(it.used, it.ofRepeat), nil)
 	}
 	body := new(ir.Block)
 	in := *it
@@ -225,16 +234,23 @@ func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 			ws = append(ws, in.b.Index(w, 1, pos).Named(w.Name))
 		}
 	}
-	init := []*ir.Value{args[0]}
-	inner := append([]*ir.Value{it.f.NewArg(body, args[0].Type, "x")}, args[1:]...)
-	var sums []*ir.Value
-	for _, r := range it.stages.Results[1:] {
+	init := slices.Clone(args[:it.acts])
+	var inner, sums []*ir.Value
+	for k, x := range init {
+		name := "x"
+		if k > 0 {
+			name = it.layer.Params()[k].Name
+		}
+		inner = append(inner, it.f.NewArg(body, x.Type, name))
+	}
+	inner = append(inner, args[it.acts:]...)
+	for _, r := range it.stages.Results[it.acts:] {
 		init = append(init, it.b.Splat(r.Type, 0))
 		sums = append(sums, it.f.NewArg(body, r.Type, "aux"))
 	}
-	out := slices.Clone(in.b.Call(it.stages, append(inner, ws...)...))
+	out := in.call(inner, ws, pos)
 	for i := range sums {
-		out[i+1] = in.b.Add(sums[i], out[i+1])
+		out[it.acts+i] = in.b.Add(sums[i], out[it.acts+i])
 	}
 	in.b.Emit(ir.PPYield, out, nil, nil, nil)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(it.L)),
@@ -242,12 +258,48 @@ func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 	return it.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil).Results
 }
 
+// call runs the layer at position pos of every stage, nil where there is one. A place
+// that lacks its layer hands on the activations, adds nothing to the scalars, and
+// no cotangent goes into it.
+func (it *iteration) call(args, weights []*ir.Value, pos *ir.Value) []*ir.Value {
+	if it.lacking() == 0 {
+		return slices.Clone(it.b.Call(it.stages, slices.Concat(args, weights)...))
+	}
+	b := it.b
+	place := it.stage
+	if it.R > 1 {
+		place = b.Add(b.Mul(it.rep, b.Splat(it.rep.Type, float64(it.S))), place)
+	}
+	if pos != nil {
+		place = b.Add(b.Mul(place, b.Splat(place.Type, float64(it.L))), b.Broadcast(pos, []int{it.S}))
+	}
+	there := b.Compare("LT", place, b.Splat(place.Type, float64(it.Pipelined))).Named("there")
+	var in []*ir.Value
+	for i, v := range slices.Concat(args, weights) {
+		if i < it.acts || i >= len(args) || it.staged(it.sides[i-it.acts]) {
+			v = it.cotangentWhere(there, v)
+		}
+		in = append(in, v)
+	}
+	out := slices.Clone(b.Call(it.stages, in...))
+	for k := range out {
+		if k < it.acts {
+			s := out[k].Sharding
+			out[k] = it.where(there, out[k], args[k])
+			out[k].Sharding = s
+		} else {
+			out[k] = b.Select(there, out[k], b.Splat(out[k].Type, 0))
+		}
+	}
+	return out
+}
+
 // chosen is the weights of this iteration, which choose slices from those of all
 // repeats, all-gathered where their storage is sharded. lift turns a sharding of a
 // layer's weight into one of the slice.
 func (it *iteration) chosen(lift func(*ir.Sharding) *ir.Sharding, choose func(w *ir.Value) *ir.Value) []*ir.Value {
 	var ws []*ir.Value
-	first := 1 + len(it.sides)
+	first := it.acts + len(it.sides)
 	for i, w := range it.weights {
 		leaf := it.layer.Params()[first+i]
 		v := choose(w)
@@ -282,39 +334,38 @@ func (it *iteration) ofLayer(w, pos *ir.Value) *ir.Value {
 // used is the sharding of a layer's weight at its use by all stages: [S, …w].
 func (it *iteration) used(leaf *ir.Sharding) *ir.Sharding { return leaf.Prepend(it.stageAxes()...) }
 
-// rotate moves the results of the stages: to the next stage, into the circular
-// storage for the next repeat, and out.
-func (it *iteration) rotate(out, io, slot *ir.Value) map[string]*ir.Value {
+// rotate moves activation k, which the stages have computed as out: to the next
+// stage, into the circular storage for the next repeat, and out of the pipeline.
+func (it *iteration) rotate(next map[string]*ir.Value, k int, out, io, slot *ir.Value) {
 	b := it.b
-	next := make(map[string]*ir.Value)
+	of := func(buffer string) string { return it.named(buffer, k) }
 	send := out
 	if it.D == 2 {
-		send = it.in["prev_outputs"]
-		next["prev_outputs"] = out
+		send = it.in[of("prev_outputs")]
+		next[of("prev_outputs")] = out
 	}
 	edge := "zero"
 	if it.R > 1 && !it.Storage() {
 		edge = "wrap"
 	}
-	next["shift"] = it.move(edge, 1, send).Named("shift")
+	next[of("shift")] = it.move(k, edge, 1, send).Named(of("shift"))
 	if it.Storage() {
 		// The mover lags by one iteration, so that its transfer overlaps with
 		// compute.
-		arrived := it.move("wrap", 1, it.in["circ_storage_mover"])
+		arrived := it.move(k, "wrap", 1, it.in[of("circ_storage_mover")])
 		lag := it.D*(it.S-1) + 1
 		at := it.mod(b.Add(it.t, b.I32((it.M-lag%it.M)%it.M)), it.M)
-		next["circ_storage"] = b.SetIndex(it.in["circ_storage"], 1, at, arrived)
-		next["circ_storage_mover"] = out
+		next[of("circ_storage")] = b.SetIndex(it.in[of("circ_storage")], 1, at, arrived)
+		next[of("circ_storage_mover")] = out
 	}
-	stream := it.move("fill", -1, io, out)
-	next["state_io"] = b.SetIndex(it.in["state_io"], 1, slot, stream)
-	return next
+	stream := it.move(k, "fill", -1, io, out)
+	next[of("state_io")] = b.SetIndex(it.in[of("state_io")], 1, slot, stream)
 }
 
-func (it *iteration) move(edge string, shift int, vs ...*ir.Value) *ir.Value {
+func (it *iteration) move(k int, edge string, shift int, vs ...*ir.Value) *ir.Value {
 	attrs := ir.AttrsOf(facts.Named("shift", ir.I64Attr(shift)), facts.Named("edge", ir.Str(edge)), facts.Named("lowering", ir.Str(it.Rotate)))
 	v := it.b.Emit(ir.PPRotate, vs, attrs, nil, nil).Results[0]
-	if s := it.layer.Params()[0].Sharding; s != nil {
+	if s := it.layer.Params()[k].Sharding; s != nil {
 		v.Sharding = s.Prepend(it.stageAxes()...)
 	}
 	return v

@@ -119,7 +119,7 @@ func (s *stager) schedule(op *ir.Op) (schedule, error) {
 	switch pipelined := c.Pipelined; {
 	case c.S < 1 || c.M < 1 || c.R < 1 || c.L < 1 || c.D < 1 || c.D > 2:
 		return c, pass.Errorf(op, "pipeline: stages = %d, microbatches = %d, repeats = %d, layers_per_stage = %d, delay = %d: all at least 1, the delay 1 or 2", c.S, c.M, c.R, c.L, c.D)
-	case c.S*c.R*c.L != pipelined || pipelined > op.Int("layers"):
+	case c.S*c.R*c.L < pipelined || c.S*c.R*c.L-pipelined >= c.S*c.L || pipelined > op.Int("layers"):
 		return c, pass.Errorf(op, "pipeline: %d stages x %d repeats x %d layers per stage do not make the %d layers in the pipeline (of %d)", c.S, c.R, c.L, pipelined, op.Int("layers"))
 	}
 	if len(s.m.Meshes) > 0 && s.m.Meshes[0].AxisSize(facts.StageAxis) > 1 {
@@ -146,24 +146,27 @@ func (s *stager) pipeline(op *ir.Op) ([]*ir.Value, error) {
 	if layer == nil {
 		return nil, pass.Errorf(op, "there is no layer function @%s", op.Sym("layer"))
 	}
-	l := &loop{stager: s, schedule: c, op: op, layer: layer}
+	l := &loop{stager: s, schedule: c, op: op, layer: layer, acts: op.Activations()}
 	out, err := l.lower()
 	if err != nil {
 		return nil, err
 	}
-	if rest := op.Int("layers") - c.S*c.R*c.L; rest > 0 {
+	if rest := op.Int("layers") - c.Pipelined; rest > 0 {
 		outside := s.m.Func(c.Outside)
 		if outside == nil {
 			return nil, pass.Errorf(op, "there is no layer function @%s for the %d layers after the pipeline", c.Outside, rest)
 		}
-		sides := op.Operands[1 : 1+op.Int("sides")]
-		after, err := s.stack(op, outside, out[0], sides, l.rest, rest)
+		acts := op.Activations()
+		sides := op.Operands[acts : acts+op.Int("sides")]
+		after, err := s.stack(op, outside, out[:acts], sides, l.rest, rest)
 		if err != nil {
 			return nil, err
 		}
-		out[0] = after[0]
-		for i := range out[1:] {
-			out[i+1] = s.b.Add(out[i+1], after[i+1])
+		for i, v := range after {
+			if i >= acts {
+				v = s.b.Add(out[i], v)
+			}
+			out[i] = v
 		}
 	}
 	return out, nil
@@ -175,6 +178,7 @@ type loop struct {
 	schedule
 	op    *ir.Op
 	layer *ir.Func
+	acts  int // activations: the first operands and results
 
 	weights []*ir.Value // [R, S, (L,) …w], R and L only where more than 1
 	rest    []*ir.Value // rows for the layers after the pipeline
@@ -196,26 +200,29 @@ func (l *loop) lower() ([]*ir.Value, error) {
 	if err := l.mapLayer(); err != nil {
 		return nil, err
 	}
-	x := l.op.Operands[0]
-	micro := l.layer.Params()[0]
-	b := micro.Type.Shape[0]
-	if x.Type.Shape[0] != l.M*b {
-		return nil, pass.Errorf(l.op, "pipeline: a batch of %d does not make %d microbatches of %d", x.Type.Shape[0], l.M, b)
-	}
-	state := l.initial(x, micro)
-	scan := l.scan(state)
-	var out *ir.Value
-	for i, c := range state {
-		if c.name == "state_io" {
-			out = l.realign(scan.Results[i], x.Type)
+	var state []carry
+	for k, x := range l.op.Operands[:l.acts] {
+		if b := l.layer.Params()[k].Type.Shape[0]; x.Type.Shape[0] != l.M*b {
+			return nil, pass.Errorf(l.op, "pipeline: a batch of %d does not make %d microbatches of %d", x.Type.Shape[0], l.M, b)
 		}
+		state = append(state, l.initial(k)...)
 	}
-	if out.Sharding = l.op.Results[0].Sharding; out.Sharding != nil {
-		out = l.b.Constrain(out, out.Sharding)
+	aux := l.op.Results[l.acts:]
+	for i, r := range aux {
+		state = append(state, carry{"aux", l.b.Splat(l.layer.Results[l.acts+i].Type.WithElem(r.Type.Elem), 0)})
 	}
-	results := []*ir.Value{out}
-	for i := range l.op.Results[1:] {
-		sum := scan.Results[len(state)-len(l.op.Results[1:])+i]
+	scan := l.scan(state)
+	var results []*ir.Value
+	for k, x := range l.op.Operands[:l.acts] {
+		at := slices.IndexFunc(state, func(c carry) bool { return c.name == l.named("state_io", k) })
+		out := l.realign(scan.Results[at], x)
+		if out.Sharding = l.op.Results[k].Sharding; out.Sharding != nil {
+			out = l.b.Constrain(out, out.Sharding)
+		}
+		results = append(results, out)
+	}
+	for i := range aux {
+		sum := scan.Results[len(state)-len(aux)+i]
 		if len(l.m.Meshes) > 0 { // one all-reduce after the loop
 			sum = l.b.Constrain(sum, layout.UnreducedElsewhere(l.m.Meshes[0], ir.Replicated(l.m.Meshes[0].Name, 0)))
 		}
@@ -228,8 +235,8 @@ func (l *loop) lower() ([]*ir.Value, error) {
 // parameter used only here becomes one parameter for the pipeline and one for the
 // layers after it, so that each can have the sharding of its use.
 func (l *loop) splitWeights() {
-	first := 1 + l.op.Int("sides")
-	piped, total := l.S*l.R*l.L, l.op.Int("layers")
+	first := l.acts + l.op.Int("sides")
+	piped, total := l.Pipelined, l.op.Int("layers")
 	uses := l.f.Uses()
 	for i, w := range l.op.Operands[first:] {
 		leaf := l.layer.Params()[first+i]
@@ -251,8 +258,14 @@ func (l *loop) splitWeights() {
 		if piped < total {
 			l.rest = append(l.rest, l.b.SliceDim(w, 0, piped, total))
 		}
-		v := l.b.Reshape(l.b.SliceDim(w, 0, 0, piped), shape...).Named(w.Name)
-		l.weights = append(l.weights, l.b.Constrain(v, sharding))
+		v := l.b.SliceDim(w, 0, 0, piped)
+		if more := l.lacking(); more > 0 {
+			none := make([]int, v.Type.Rank())
+			high := slices.Clone(none)
+			high[0] = more
+			v = l.b.Pad(v, l.b.Splat(ir.Tensor(v.Type.Elem), 0), none, high, none)
+		}
+		l.weights = append(l.weights, l.b.Constrain(l.b.Reshape(v, shape...).Named(w.Name), sharding))
 	}
 }
 
@@ -268,6 +281,10 @@ func (l *loop) param(w *ir.Value, t *ir.Type, s *ir.Sharding, lo, hi int) *ir.Va
 	v.Attrs.Set(ir.KeyRows, ir.Ints{first + lo*layers, first + hi*layers})
 	return v
 }
+
+// lacking is how many layers the last stages of the last repeat lack: their places
+// have weights that are zero, and hand on what they get.
+func (c schedule) lacking() int { return c.S*c.R*c.L - c.Pipelined }
 
 // stacked is the pipelined shape of a weight: [R, S, (L,) …w].
 func (c schedule) stacked(w []int) []int {
@@ -310,7 +327,7 @@ func (l *loop) unstaged(s *ir.Sharding) *ir.Sharding {
 // microbatches.
 func (l *loop) splitSides() error {
 	for i := range l.op.Int("sides") {
-		v, want := l.op.Operands[1+i], l.layer.Params()[1+i]
+		v, want := l.op.Operands[l.acts+i], l.layer.Params()[l.acts+i]
 		switch {
 		case v.Type.Equal(want.Type):
 			if l.M == 1 && l.S > 1 { // of one microbatch, either with the batch dimension or shared
@@ -335,7 +352,7 @@ func (l *loop) splitSides() error {
 func (l *loop) mapLayer() error {
 	batched := make([]bool, len(l.layer.Params()))
 	for i := range batched {
-		side := i - 1
+		side := i - l.acts
 		batched[i] = side < 0 || side >= len(l.sides) || l.staged(l.sides[side])
 	}
 	name := l.layer.Name + ".stages"
@@ -363,16 +380,26 @@ type carry struct {
 	init *ir.Value
 }
 
-// initial makes the loop state: see the buffers and their shapes in the order of
-// the mathematics. All but state_io start with elements that are never read.
-func (l *loop) initial(x, micro *ir.Value) []carry {
-	b := l.b
+// named is the name of a buffer of activation k: those after the first have their
+// own in it.
+func (l *loop) named(buffer string, k int) string {
+	if k == 0 {
+		return buffer
+	}
+	return buffer + "_" + l.layer.Params()[k].Name
+}
+
+// initial makes the loop state of activation k: see the buffers and their shapes in
+// the order of the mathematics. All but state_io start with elements that are never
+// read.
+func (l *loop) initial(k int) []carry {
+	b, x, micro := l.b, l.op.Operands[k], l.layer.Params()[k]
 	inner := micro.Type.Shape
-	state := []carry{{"state_io", l.stream(x, micro)}}
+	state := []carry{{l.named("state_io", k), l.stream(x, micro)}}
 	buffer := func(name string, shape ...int) {
 		v := b.Broadcast(b.Splat(ir.Tensor(x.Type.Elem), 0), append(shape, inner...))
 		v.Def.Attrs.Set(ir.KeyDontCare, ir.Unit{})
-		state = append(state, carry{name, l.lay(v, micro.Sharding, len(shape)-1)})
+		state = append(state, carry{l.named(name, k), l.lay(v, micro.Sharding, len(shape)-1)})
 	}
 	buffer("shift", l.S)
 	if l.D == 2 {
@@ -381,9 +408,6 @@ func (l *loop) initial(x, micro *ir.Value) []carry {
 	if l.Storage() {
 		buffer("circ_storage", l.S, l.M)
 		buffer("circ_storage_mover", l.S)
-	}
-	for i, r := range l.op.Results[1:] {
-		state = append(state, carry{"aux", b.Splat(l.layer.Results[i+1].Type.WithElem(r.Type.Elem), 0)})
 	}
 	return state
 }
@@ -480,8 +504,8 @@ func (l *loop) scan(state []carry) *ir.Op {
 // realign undoes the rotation of the output: iteration t puts the output of the
 // last stage in slot t mod m, and the last S*m iterations fill the buffer. Those of
 // the microbatches are the last M of them.
-func (l *loop) realign(io *ir.Value, t *ir.Type) *ir.Value {
-	m := l.Held()
+func (l *loop) realign(io, x *ir.Value) *ir.Value {
+	m, t := l.Held(), x.Type
 	more := l.S*m - l.M
 	k := (l.Before() - more%m + m) % m
 	if k > 0 {
@@ -489,7 +513,7 @@ func (l *loop) realign(io *ir.Value, t *ir.Type) *ir.Value {
 	}
 	if more > 0 {
 		b, rest := io.Type.Shape[2], io.Type.Shape[3:]
-		rows := l.op.Operands[0].Stated()
+		rows := x.Stated()
 		local := l.across(t, rows)
 		io = l.b.Reshape(io, append([]int{l.S * m * b}, rest...)...)
 		if local != nil {
@@ -506,45 +530,50 @@ func (s *stager) stackOp(op *ir.Op) ([]*ir.Value, error) {
 	if layer == nil {
 		return nil, pass.Errorf(op, "there is no layer function @%s", op.Sym("layer"))
 	}
-	k := 1 + op.Int("sides")
-	return s.stack(op, layer, op.Operands[0], op.Operands[1:k], op.Operands[k:], op.Int("layers"))
+	acts := op.Activations()
+	k := acts + op.Int("sides")
+	return s.stack(op, layer, op.Operands[:acts], op.Operands[acts:k], op.Operands[k:], op.Int("layers"))
 }
 
 // stack applies the layer function n times: a loop over layers that carries the
 // activation and the sums of the scalars, with the weights as per-iteration inputs.
 // With gather = per_repeat it is lowered as a pipeline of one stage, so that a
 // window of gathered weights slides over the layers.
-func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []*ir.Value, n int) ([]*ir.Value, error) {
+func (s *stager) stack(op *ir.Op, layer *ir.Func, xs, sides, weights []*ir.Value, n int) ([]*ir.Value, error) {
 	config := facts.ConfigOf(op)
 	config.Unrolled = facts.LoopLayers
 	policy := config.Gather
 	switch {
-	case policy == "per_repeat" && n > 1 && slices.ContainsFunc(layer.Params()[1+len(sides):], func(leaf *ir.Value) bool { return isGathered(leaf, roundedTo(leaf, config)) }):
-		return s.windowedStack(op, layer, x, sides, weights, n)
+	case policy == "per_repeat" && n > 1 && slices.ContainsFunc(layer.Params()[len(xs)+len(sides):], func(leaf *ir.Value) bool { return isGathered(leaf, roundedTo(leaf, config)) }):
+		return s.windowedStack(op, layer, xs, sides, weights, n)
 	case policy != "once":
 		policy = "per_iteration"
 	}
 	body := new(ir.Block)
 	b := s.b.In(body)
 	s.f.NewArg(body, ir.Tensor(ir.I32), "layer")
-	if facts.ExplicitMode(s.m) {
-		x = s.b.Constrain(x, layer.Params()[0].Sharding)
+	init := s.asTaken(layer, xs)
+	var args, sums []*ir.Value
+	for k, x := range init {
+		name := "x"
+		if k > 0 {
+			name = layer.Params()[k].Name
+		}
+		args = append(args, s.f.NewArg(body, x.Type, name))
 	}
-	init := []*ir.Value{x}
-	args := append([]*ir.Value{s.f.NewArg(body, x.Type, "x")}, sides...)
-	var sums []*ir.Value
-	for _, r := range layer.Results[1:] {
+	args = append(args, sides...)
+	for _, r := range layer.Results[len(xs):] {
 		init = append(init, s.b.Splat(r.Type, 0))
 		sums = append(sums, s.f.NewArg(body, r.Type, "aux"))
 	}
 	for i := range weights {
-		leaf := layer.Params()[1+len(sides)+i]
+		leaf := layer.Params()[len(xs)+len(sides)+i]
 		v := s.f.NewArg(body, leaf.Type, leaf.Attrs.Str(ir.KeyName))
 		args = append(args, gathered(b, v, leaf, nil, policy, config))
 	}
 	out := slices.Clone(b.Call(layer, args...))
 	for i := range sums {
-		out[i+1] = b.Add(sums[i], out[i+1])
+		out[len(xs)+i] = b.Add(sums[i], out[len(xs)+i])
 	}
 	b.Emit(ir.PPYield, out, nil, nil, nil)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(n)),
@@ -552,16 +581,26 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []
 	return s.b.Emit(ir.PPScan, append(init, weights...), attrs, []*ir.Block{body}, nil).Results, nil
 }
 
+// asTaken is the activations xs with the shardings with which the layer takes them,
+// where nothing may be chosen.
+func (s *stager) asTaken(layer *ir.Func, xs []*ir.Value) []*ir.Value {
+	xs = slices.Clone(xs)
+	if facts.ExplicitMode(s.m) {
+		for k, x := range xs {
+			xs[k] = s.b.Constrain(x, layer.Params()[k].Sharding)
+		}
+	}
+	return xs
+}
+
 // windowedStack is a stack as a pipeline of one stage: one microbatch, which is
 // the batch, goes through a layer in each repeat.
-func (s *stager) windowedStack(op *ir.Op, layer *ir.Func, x *ir.Value, sides, weights []*ir.Value, n int) ([]*ir.Value, error) {
-	if facts.ExplicitMode(s.m) {
-		x = s.b.Constrain(x, layer.Params()[0].Sharding)
-	}
+func (s *stager) windowedStack(op *ir.Op, layer *ir.Func, xs, sides, weights []*ir.Value, n int) ([]*ir.Value, error) {
+	xs = s.asTaken(layer, xs)
 	attrs := rewrite.AttrsWith(op, facts.Named("layers", ir.I64Attr(n)))
-	one := &ir.Op{Kind: ir.PPPipeline, Attrs: attrs, Operands: slices.Concat([]*ir.Value{x}, sides, weights), Results: op.Results, Origin: op.Origin}
+	one := &ir.Op{Kind: ir.PPPipeline, Attrs: attrs, Operands: slices.Concat(xs, sides, weights), Results: op.Results, Origin: op.Origin}
 	c := facts.ConfigOf(op).OneStage(n)
-	return (&loop{stager: s, schedule: schedule{Config: c}, op: one, layer: layer}).lower()
+	return (&loop{stager: s, schedule: schedule{Config: c}, op: one, layer: layer, acts: op.Activations()}).lower()
 }
 
 // gathered is weight v with a pp.gather where leaf, the layer's parameter, is

@@ -118,6 +118,11 @@ var Conditions = sync.OnceValue(func() map[string]*condition {
 			},
 			cure: "leave it out",
 		},
+		"uneven": {
+			holds: func(p *Program, _ *syntax.Setting) bool { return p.Use.anyStage((*Schedule).Padded) },
+			why:   because("the layers divide"),
+			cure:  "leave it out",
+		},
 		"stages": {
 			holds: func(p *Program, _ *syntax.Setting) bool {
 				return p.Use.anyStage(func(s *Schedule) bool { return s.Stages > 1 })
@@ -146,7 +151,7 @@ var Conditions = sync.OnceValue(func() map[string]*condition {
 		},
 		"loop to unroll": {
 			holds: func(p *Program, _ *syntax.Setting) bool {
-				return p.flag("pipeline", "scan_iterations") && len(p.Use.Schedules) > 0 || p.flag("pipeline", "scan_layers") && len(p.Use.Stacks) > 0
+				return p.Flag("pipeline", "scan_iterations") && len(p.Use.Schedules) > 0 || p.Flag("pipeline", "scan_layers") && len(p.Use.Stacks) > 0
 			},
 			why: func(p *Program, _ *syntax.Setting) string {
 				if len(p.Use.Schedules) == 0 {
@@ -216,7 +221,7 @@ var Conditions = sync.OnceValue(func() map[string]*condition {
 			refused: true,
 		},
 		"sharded state": {
-			holds:   func(p *Program, _ *syntax.Setting) bool { return p.flag("train", "shard_optimizer_over_data") },
+			holds:   func(p *Program, _ *syntax.Setting) bool { return p.Flag("train", "shard_optimizer_over_data") },
 			why:     because("it goes with shard_optimizer_over_data = true"),
 			cure:    "leave it out",
 			refused: true,
@@ -351,7 +356,7 @@ func (p *Program) isDefault(row *SettingRow) bool {
 		v, _ := p.Num(row.Block, row.Key)
 		return row.Def != nil && v == row.Def
 	case Flag:
-		return p.flag(row.Block, row.Key) == row.Def
+		return p.Flag(row.Block, row.Key) == row.Def
 	case Word, call:
 		return p.Word(row.Block, row.Key) == row.Def
 	case Names:

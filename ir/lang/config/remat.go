@@ -81,7 +81,7 @@ func (p *Program) keeps(name string) bool {
 		how, ok := e.Value.(*syntax.NameRef)
 		return ok && e.Key == name && how.Name == "remat"
 	})
-	return !recomputed && (name != layerInput || p.flag("pipeline", "save_decoder_layer_input"))
+	return !recomputed && (name != layerInput || p.Flag("pipeline", "save_decoder_layer_input"))
 }
 
 // The checkpoint names that a region is rematerialised from.

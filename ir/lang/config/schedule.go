@@ -13,8 +13,11 @@ import (
 // A Schedule is the numbers of one pipeline: SEMANTICS' S, M, R, L, D.
 type Schedule struct {
 	Stages, Microbatches, Repeats, LayersPerStage, Delay int
-	Pipelined                                            int // layers inside: stages x repeats x layersPerStage
+	Pipelined                                            int // layers inside: stages x repeats x layersPerStage, or fewer where the last repeat lacks some
 }
+
+// Padded reports whether stages of the last repeat lack layers.
+func (s *Schedule) Padded() bool { return s.Stages*s.Repeats*s.LayersPerStage > s.Pipelined }
 
 // Place is the place of a setting of the pipeline block, or at.
 func (p *Program) Place(key string, at syntax.Span) syntax.Span {
@@ -92,7 +95,7 @@ func (s *Schedule) Attr(p *Program, outside string) ir.Dict {
 		return ir.NamedAttr{Name: name, Attr: ir.Str(p.Word("pipeline", name))}
 	}
 	f := func(name string) ir.NamedAttr {
-		return ir.NamedAttr{Name: name, Attr: ir.Bool(p.flag("pipeline", name))}
+		return ir.NamedAttr{Name: name, Attr: ir.Bool(p.Flag("pipeline", name))}
 	}
 	unroll, _ := p.Num("pipeline", "unroll")
 	as := []ir.NamedAttr{n("stages", s.Stages), n("microbatches", s.Microbatches), n("repeats", s.Repeats), n("layers_per_stage", s.LayersPerStage),
@@ -130,7 +133,7 @@ func StringArray(ns []string) ir.Array {
 // that runs a layer in each iteration: those that are not given are left out. In
 // the reference weights are gathered where they are used.
 func (p *Program) StackAttr() ir.Dict {
-	as := ir.AttrsOf(ir.NamedAttr{Name: "scan_layers", Attr: ir.Bool(p.flag("pipeline", "scan_layers"))},
+	as := ir.AttrsOf(ir.NamedAttr{Name: "scan_layers", Attr: ir.Bool(p.Flag("pipeline", "scan_layers"))},
 		ir.NamedAttr{Name: "checkpoint", Attr: ir.Str(p.Boundary())}, ir.NamedAttr{Name: "remat", Attr: ir.Str(p.Word("pipeline", "remat"))},
 		ir.NamedAttr{Name: "save_decoder_layer_input", Attr: ir.Bool(p.keeps(layerInput))}, ir.NamedAttr{Name: "save", Attr: StringArray(p.saved())},
 		ir.NamedAttr{Name: "offload", Attr: StringArray(p.hosted())}, ir.NamedAttr{Name: "checkpoint_place", Attr: ir.Str(p.Word("pipeline", "checkpoint_place"))})
@@ -149,7 +152,7 @@ func (p *Program) StackAttr() ir.Dict {
 		as.Set("gather", ir.Str(gather))
 		if gather == "per_repeat" {
 			as.Set("prefetch", ir.Str(p.Word("pipeline", "prefetch")))
-			as.Set("save_gathered", ir.Bool(p.flag("pipeline", "save_gathered")))
+			as.Set("save_gathered", ir.Bool(p.Flag("pipeline", "save_gathered")))
 		}
 	}
 	if k, _ := p.Num("pipeline", "unroll"); k > 1 {

@@ -53,6 +53,8 @@ var SettingTable = []SettingRow{
 		Acts: []string{"pipeline"}},
 	{Block: "pipeline", Key: "layers", Kind: Count, Min: 1, Max: MaxLayers, Doc: "layers inside the pipeline, without it all; the others run after it",
 		Acts: []string{"pipeline"}},
+	{Block: "pipeline", Key: "pad_layers", Kind: Flag, Def: false, Doc: "whether the last stages may have fewer layers than the others, where these do not divide; they hand on what they get",
+		Acts: []string{"pipeline", "uneven"}},
 	{Block: "pipeline", Key: "delay", Kind: Count, Min: 1, Max: 2, Def: 1, Doc: "iterations from one stage to the next; 2 hides the transfer",
 		Acts: []string{"pipeline", "stages"}},
 	{Block: "pipeline", Key: "gather", Kind: Word, Words: []string{"per_iteration", "once", "per_repeat"}, Def: "per_iteration",
@@ -371,7 +373,7 @@ func (p *Program) Word(block, key string) string {
 	return d
 }
 
-func (p *Program) flag(block, key string) bool {
+func (p *Program) Flag(block, key string) bool {
 	if s := p.Values[block][key]; s != nil {
 		if n, ok := s.Value.(*syntax.NameRef); ok {
 			return n.Name == "true"

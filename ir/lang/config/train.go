@@ -247,7 +247,7 @@ func (p *Program) TrainAttr() ir.Dict {
 		as.Set("reduce_gradients", ir.Str("per_batch"))
 	}
 	as.Set("accumulate_dtype", ir.Str(p.Elem(ir.DTypeByName(p.Word("train", "dtype"))).String()))
-	as.Set("shard_optimizer_over_data", ir.Bool(p.flag("train", "shard_optimizer_over_data")))
+	as.Set("shard_optimizer_over_data", ir.Bool(p.Flag("train", "shard_optimizer_over_data")))
 	as.Set("seed", ir.I64Attr(p.Seed()))
 	as.Set("steps", ir.I64Attr(p.trainSteps()))
 	return ir.Dict(as)

@@ -117,6 +117,8 @@ const (
 	ErrLayerArgs    Message = "layer %s has no argument"
 	ErrLayerType    Message = "layer %s maps %s, which is %s, to %s"
 	ErrLayerAux     Message = "layer %s: result %d is %s, want a float without axes"
+	ErrLayerCarried Message = "layer %s returns a next value of %s, which is %s: want the batch axis %s first"
+	ErrListCarried  Message = "the layers of a list hand on the same: %s has %s, %s has %s"
 	ErrWeightBatch  Message = "param %s has the batch axis %s"
 	ErrPathTwice    Message = "parameter %s is there twice, first on line %d"
 )
