@@ -120,9 +120,31 @@ func (c lawCase) iterations() int {
 	return max(M, D*S)*(R-1) + M + D*(S-1)
 }
 
-// layers is the number of layers, those outside of the pipeline among them.
-func (c lawCase) layers() int {
-	return c.number("stages")*c.number("repeats")*c.number("layers_per_stage") + c.number("outside")
+// layers is the number of layers, those outside of the pipeline among them, but not
+// those that are of a kind of their own.
+func (c lawCase) layers() int { return c.inside() + c.number("outside") }
+
+// perStage is how many layers a stage has: full patterns of two.
+func (c lawCase) perStage() int {
+	if c.has("layers", "pattern") {
+		return 2 * c.number("layers_per_stage")
+	}
+	return c.number("layers_per_stage")
+}
+
+// inside is the number of layers in the pipeline. Where the last stage lacks one, it
+// is one pattern fewer than stages and repeats have.
+func (c lawCase) inside() int {
+	n := c.number("stages") * c.number("repeats") * c.perStage()
+	if c.padded() {
+		n -= c.perStage() / c.number("layers_per_stage")
+	}
+	return n
+}
+
+// padded reports whether a stage lacks a layer.
+func (c lawCase) padded() bool {
+	return c.has("layers", "padded") && c.is("form") == "pipeline" && c.number("stages")*c.number("layers_per_stage") > 1
 }
 
 // axes are those of the mesh besides stage, each of size 2. With sequence,
@@ -164,6 +186,9 @@ func (c lawCase) cost() float64 {
 	if c.has("mesh", "expert") {
 		copies *= 3
 	}
+	if c.has("layers", "pattern") || c.has("layers", "pair") {
+		copies *= 2
+	}
 	return 20 + 10*float64(copies) + float64(T*c.number("layers_per_stage")*c.devices())/20
 }
 
@@ -171,7 +196,8 @@ func (c lawCase) cost() float64 {
 // compiler treats differently. Each layer has a weight whose storage is sharded and
 // one whose is not, a side input that depends on a parameter, checkpoint names, and
 // an auxiliary scalar; attention where the sequence is sharded, experts where
-// experts are.
+// experts are; another activation beside the first, a layer of another kind before
+// the others, or two kinds of layers in turn.
 func (c lawCase) text() string {
 	return c.model() + c.lowering()
 }
@@ -215,16 +241,44 @@ func (c lawCase) model() string {
 		}
 		train += " }\n"
 	}
+	carries, start, result, after := "", "", "", "y"
+	if c.has("layers", "pair") {
+		carries, start, result, after = ", r: f64[batch, seq, mlp]", ", full(0.5, f64)", ", r", "y, r"
+		body += `
+  h = h + 0.1 * mean(r, over: mlp)
+  r = 0.5 * r + tanh(rename(h, embed -> mlp))`
+	}
+	what, other := fmt.Sprintf("block, layers: %d", c.layers()), ""
+	switch {
+	case c.has("layers", "kinds"):
+		what = fmt.Sprintf("layers: [other, block * %d]", c.layers())
+	case c.has("layers", "pattern"):
+		what = fmt.Sprintf("layers: [[block, other] * %d]", c.layers()/2)
+	}
+	if strings.Contains(what, "other") {
+		other = fmt.Sprintf(`
+layer other(x: f64[batch, seq, embed]%s, gain: f64[batch, seq]) {
+  param wi: f64[embed, mlp] = normal(0.5)
+  x = checkpoint(x, "decoder_layer_input")
+  h = checkpoint(dot(x * gain, wi, over: embed), "mlpwi")
+  return 0.5 * x + rename(tanh(h), mlp -> embed)%s
+}
+`, carries, result)
+	}
 	frozen, side, loss := "", "", "mean(y * y * scale)"
 	if c.has("step", "frozen") {
 		frozen = " frozen"
 	}
+	if result != "" {
+		loss = "mean(y * y * scale) + mean(r * r)"
+	}
 	if c.has("step", "normalized") {
 		side, loss = ", weight: f64[batch, seq]", "normalized(sum(y * y * scale * weight), by: sum(weight * weight))"
 	}
-	return fmt.Sprintf(`axes { batch = %d, seq = 2, kv_seq = seq, embed = 4, mlp = 4, experts = 4, routes = experts }
+	embed := max(4, 1<<min(3, len(c.axes())))
+	return fmt.Sprintf(`axes { batch = %d, seq = 2, kv_seq = seq, embed = %d, mlp = embed, experts = 4, routes = experts }
 
-layer block(x: f64[batch, seq, embed], gain: f64[batch, seq]) {
+layer block(x: f64[batch, seq, embed]%s, gain: f64[batch, seq]) {
   param norm: f64[embed]      = ones%s
   param wi:   f64[embed, mlp] = normal(0.5)
   param wo:   f64[mlp, embed] = normal(0.5)%s
@@ -233,15 +287,15 @@ layer block(x: f64[batch, seq, embed], gain: f64[batch, seq]) {
   h = checkpoint(rmsnorm(x, norm, over: embed) * gain, "query_proj")%s
   h = tanh(checkpoint(dot(h, wi, over: embed), "mlpwi"))
   y = checkpoint(dot(h, wo, over: mlp), "mlpwo")
-  return checkpoint(x + y, "out_proj"), %s
+  return checkpoint(x + y, "out_proj")%s, %s
 }
-
+%s
 model law(x: f64[batch, seq, embed]%s) {
   param scale: f64[embed] = normal(1)
-  y, aux = %s(block, layers: %d)(x, mean(x * scale, over: embed))
+  %s, aux = %s(%s)(x%s, mean(x * scale, over: embed))
   return %s + 0.1 * aux
 }
-%s`, c.batch(), frozen, params, body, aux, side, c.is("form"), c.layers(), loss, train)
+%s`, c.batch(), embed, carries, frozen, params, body, result, aux, other, side, after, c.is("form"), what, start, loss, train)
 }
 
 // lowering is how it is computed.
@@ -280,9 +334,13 @@ pipeline {
 `, mesh, sequence, words(c.is("gather"))[0])
 	set := func(key, value string) { fmt.Fprintf(&b, "  %-16s = %s\n", key, value) }
 	if c.is("form") == "pipeline" {
-		set("layers", fmt.Sprint(c.layers()-c.number("outside")))
+		set("layers", fmt.Sprint(c.inside()))
+		set("layers_per_stage", fmt.Sprint(c.perStage()))
+		if c.padded() {
+			set("pad_layers", "true")
+		}
 		set("microbatches", fmt.Sprint(c.microbatches()))
-		for _, name := range words("repeats layers_per_stage delay rotate scan_iterations scan_repeats skip_bubbles") {
+		for _, name := range words("repeats delay rotate scan_iterations scan_repeats skip_bubbles") {
 			set(name, c.is(name))
 		}
 	}

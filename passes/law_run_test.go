@@ -80,11 +80,9 @@ func lawArgs(m *ir.Module) []*ir.Literal {
 		if p.Attrs.Str("pp.kind") != "state" {
 			h := fnv.New32a()
 			h.Write([]byte(name))
-			at, first := float64(h.Sum32()%1000), 0
-			if rows := p.Attrs.Ints("pp.rows"); rows != nil {
-				first = rows[0] * len(vs) / (rows[1] - rows[0])
-			}
-			for k := range vs {
+			at := float64(h.Sum32() % 1000)
+			first, held := lawRows(t, p.Attrs)
+			for k := range vs[:held] {
 				vs[k] = math.Sin(at + 1.7*float64(first+k))
 				if p.Attrs.Str("pp.kind") == "param" {
 					vs[k] *= 0.5
@@ -94,6 +92,20 @@ func lawArgs(m *ir.Module) []*ir.Literal {
 		args = append(args, literalOf(t, vs))
 	}
 	return args
+}
+
+// lawRows is where the elements of a value of type t begin in the one that has its
+// name, and how many there are: after them come those of layers that are not there.
+func lawRows(t *ir.Type, attrs ir.Attrs) (first, held int) {
+	rows, n := attrs.Ints("pp.rows"), t.NumElements()
+	if rows == nil {
+		return 0, n
+	}
+	row := 1
+	for _, size := range t.Shape[t.Rank()-len(attrs.Get("pp.logical").(ir.Array)):] {
+		row *= size
+	}
+	return rows[0] * row, (rows[1] - rows[0]) * row
 }
 
 // literalOf is a tensor of type t with the given numbers.
@@ -113,7 +125,12 @@ func byResult(m *ir.Module, out []*ir.Literal) map[string][]float64 {
 		if r.Attrs.Has("pp.alias") {
 			name = "new " + m.Main().Params()[r.Attrs.Int("pp.alias")].Attrs.Str("pp.name")
 		}
-		all[name] = append(all[name], numbersOf(out[i])...)
+		first, held := lawRows(out[i].Type, r.Attrs)
+		if all[name] = append(all[name], make([]float64, max(0, first+held-len(all[name])))...); r.Attrs.Has("pp.rows") {
+			copy(all[name][first:], numbersOf(out[i])[:held])
+		} else {
+			all[name] = numbersOf(out[i])
+		}
 	}
 	return all
 }

@@ -204,29 +204,35 @@ func paramsText(f *layerFunc) string {
 type window struct{ lo, n, period int }
 
 // window is the layers that a pipeline of so many stages can hold: the longest that
-// repeat a pattern, in full slots. perStage is how many layers a slot has, 0 for as
-// many as the pattern. It is empty where no pattern fills the stages once.
-func (l *layerList) window(stages, perStage int) window {
+// repeat a pattern, in full slots, or with pad in any. perStage is how many layers a
+// slot has, 0 for as many as the pattern. It is empty where no pattern fills the
+// stages once.
+func (l *layerList) window(stages, perStage int, pad bool) window {
 	var best window
 	most := 0
-	for p := 1; p == 1 || 2*p <= len(l.seq); p++ {
+	once := perStage > 0 && (stages == 1 || pad) // one slot is enough
+	for p := 1; p == 1 || 2*p <= len(l.seq) || once && p <= perStage && p <= len(l.seq); p++ {
 		if perStage > 0 && perStage%p != 0 {
 			continue
 		}
-		w := l.longest(p)
-		slot := stages * max(perStage, p)
-		if full := w.n / slot * slot; full > most {
+		w := l.longest(p, once)
+		slot, full := stages*max(perStage, p), w.n
+		if !pad {
+			full -= full % slot
+		}
+		if full > most {
 			best, most = w, full
 		}
 	}
 	return best
 }
 
-// longest is the longest layers that repeat a pattern of p, in full periods.
-func (l *layerList) longest(p int) window {
+// longest is the longest layers that repeat a pattern of p, in full periods: at least
+// two, or where once is enough one.
+func (l *layerList) longest(p int, once bool) window {
 	best, run := window{0, 0, p}, 0
 	note := func(end, run int) {
-		if n := run + p; (p == 1 || run >= p) && n > best.n {
+		if n := run + p; (once || p == 1 || run >= p) && n > best.n {
 			best.lo, best.n = end-n, n
 		}
 	}
@@ -297,7 +303,7 @@ func (e *elab) listOf(s *stackCall, ops []*value.Tensor, piped bool) value.Value
 		if e.p.Values["pipeline"]["layers_per_stage"] != nil {
 			perStage, _ = e.p.Num("pipeline", "layers_per_stage")
 		}
-		if w = l.window(stages, perStage); w.n == 0 {
+		if w = l.window(stages, perStage, e.p.Flag("pipeline", "pad_layers")); w.n == 0 {
 			return e.noWindow(l, stages, perStage)
 		}
 		batch, rows := e.inside(l.kinds[0])
@@ -330,13 +336,13 @@ func (e *elab) listOf(s *stackCall, ops []*value.Tensor, piped bool) value.Value
 
 // noWindow refuses layers of which no pattern fills the stages.
 func (e *elab) noWindow(l *listLayers, stages, perStage int) value.Value {
-	what := l.text(l.window(1, 0))
+	what := l.text(l.window(1, 0, false))
 	cure := "stack(layers: …)"
-	if w := l.window(stages, 0); perStage > 0 && w.n > 0 {
+	if w := l.window(stages, 0, false); perStage > 0 && w.n > 0 {
 		cure = fmt.Sprintf("layers_per_stage = %d fits %s", w.period, l.text(window{w.lo, w.n - w.n%(stages*w.period), w.period}))
 	} else {
 		for n := stages - 1; n > 1; n-- {
-			if w := l.window(n, perStage); w.n > 0 {
+			if w := l.window(n, perStage, false); w.n > 0 {
 				cure = fmt.Sprintf("stage = %d fits", n)
 				break
 			}
