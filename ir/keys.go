@@ -49,6 +49,7 @@ const (
 	KeyAxes         = "pp.axes"          // array of strings: the axes of the result as the language names them; leading dimensions that a pass added have no name
 	KeyDontCare     = "pp.dont_care"     // unit: no result of the program depends on the elements
 	KeyResidual     = "pp.residual"      // dict: the name of the residual that the op writes a row of, and why it is saved
+	KeyBubble       = "pp.bubble"        // unit: the op selects what a stage computes where it is not in a bubble
 	KeyIteration    = "pp.iteration"     // unit: the op writes the row of one iteration of a pipeline
 	KeySave         = "pp.save"          // unit, on pp.gather: the gathered weight is saved for the backward pass
 	KeyStopGradient = "pp.stop_gradient" // unit, on pp.name: no cotangent flows through

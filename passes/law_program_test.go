@@ -26,7 +26,7 @@ var lawFactors = []lawFactor{
 	{"delay", words("1 2")},
 	{"layers_per_stage", words("1 2")},
 	{"outside", words("0 2")}, // layers after the pipeline
-	{"layers", []string{"alike", "padded", "pair", "kinds", "pattern", "pair pattern padded"}},
+	{"layers", []string{"alike", "pair padded", "kinds", "pair pattern padded"}},
 	{"form", words("pipeline stack")},
 	{"mesh", []string{"", "data", "fsdp", "fsdp_transpose", "tensor", "context", "expert", "data fsdp", "fsdp fsdp_transpose", "fsdp tensor", "fsdp context", "fsdp expert", "context expert", "fsdp context expert", "data tensor", "data fsdp tensor", "fsdp tensor sequence", "data fsdp slices"}},
 	{"gather", []string{"per_iteration", "once", "per_repeat", "per_repeat save_gathered"}},

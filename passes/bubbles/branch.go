@@ -17,12 +17,16 @@ type branch struct {
 	pred   *ir.Value
 	leaves []*member // the ops outside of the branch that read its results, as operand 1
 	work   []*member // what is in the branch, in order
+	bubble bool      // a residual is not read where pred is false
 	stays  []*member // ops that only the branch reads and that cannot be moved into it
 }
 
 // skip moves the ops whose results are used only where p holds into ifs.
 func (q *sequence) skip(p predicate) error {
-	w := &branch{sequence: q, pred: p.truth, leaves: slices.Concat(p.selects, q.rows)}
+	w := &branch{sequence: q, pred: p.truth, leaves: slices.Clone(p.selects), bubble: p.bubble}
+	if p.bubble {
+		w.leaves = append(w.leaves, q.rows...)
+	}
 	w.leaves = slices.DeleteFunc(w.leaves, func(l *member) bool { return q.members[l.at] != l })
 	slices.SortFunc(w.leaves, inOrder)
 	w.choose()
@@ -59,11 +63,11 @@ func (w *branch) choose() {
 }
 
 // leaf reports whether operand 1 of x may be any value where the predicate is
-// false: x selects it by the predicate, or writes it as the row of a residual. A
-// row of several iterations, as an unrolled loop or a loop over repeats writes,
-// does not qualify, since the predicate of one iteration does not hold for the
-// others.
-func (w *branch) leaf(x *member) bool { return x.truth == w.pred || x.row }
+// false: x selects it by the predicate, or, where false is a bubble, writes it as the
+// row of a residual. A row of several iterations, as an unrolled loop or a loop over
+// repeats writes, does not qualify, since the predicate of one iteration does not
+// hold for the others.
+func (w *branch) leaf(x *member) bool { return x.truth == w.pred || x.row && w.bubble }
 
 // read records that a leaf or an op of the branch reads v.
 func (w *branch) read(v *ir.Value) {

@@ -37,6 +37,7 @@ type member struct {
 type predicate struct {
 	truth   *ir.Value
 	selects []*member
+	bubble  bool // false is a bubble: nothing that is computed in the iteration counts
 }
 
 // predicates is the predicates of b that may differ along the mesh axis stage, and
@@ -69,6 +70,7 @@ func (s *skipper) sequenceOf(b *ir.Block, preds []*predicate) *sequence {
 		}
 		if p := by[x.truth]; p != nil {
 			p.selects = append(p.selects, x)
+			p.bubble = p.bubble || op.Attrs.Has(ir.KeyBubble)
 		}
 		for _, v := range x.reads {
 			if y := q.maker(v); y != nil {

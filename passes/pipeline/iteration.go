@@ -128,6 +128,7 @@ func (it *iteration) skipped(k int, v *ir.Value) *ir.Value {
 	none := it.b.Broadcast(it.b.Splat(ir.Tensor(v.Type.Elem), 0), v.Type.Shape)
 	none.Def.Attrs.Set(ir.KeyDontCare, ir.Unit{})
 	out := it.where(it.valid, v, none)
+	out.Def.Attrs.Set(ir.KeyBubble, ir.Unit{})
 	if s := it.layer.Params()[k].Sharding; s != nil {
 		out.Sharding = s.Prepend(it.stageAxes()...)
 	}
