@@ -195,7 +195,9 @@ func (l *lawReferences) holds(c lawCase) error {
 			return err
 		}
 		problems = append(problems, differences(other, want)...)
-		problems = append(problems, otherBits(other, got, c, twin))
+		if !c.has("layers", "pair") || !c.padded() { // a place that lacks its layer lets the layout of one activation depend on the loop
+			problems = append(problems, otherBits(other, got, c, twin))
+		}
 	}
 	return errors.Join(problems...)
 }

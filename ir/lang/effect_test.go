@@ -49,6 +49,7 @@ var besides = map[string][]string{
 	"pipeline":                  {"microbatches = 6", "repeats = 2", "layers_per_stage = 2", "layers = 12"},
 	"train":                     {"optimizer = sgd(lr: 0.1)"},
 	"train.reduce_gradients":    {"gradient_accumulation = 2", "shard_optimizer_over_data = true"},
+	"pipeline.pad_layers":       {"layers = 11"},
 	"pipeline.prefetch":         {"gather = per_repeat"},
 	"pipeline.save_gathered":    {"gather = per_repeat"},
 	"pipeline.compat":           {"gather = per_repeat"},
@@ -121,6 +122,10 @@ func saidOf(t *testing.T, text string) (bool, string) {
 
 // programWith is text with the setting of row, and with the settings of others.
 func programWith(row *config.SettingRow, text string, others ...string) string {
-	others = slices.DeleteFunc(slices.Clone(others), func(s string) bool { return strings.HasPrefix(s, row.Key+" =") })
-	return fmt.Sprintf("%s\n%s { %s }\n", text, row.Block, strings.Join(append(others, row.Key+" = "+other(row)), ", "))
+	var kept []string // of several settings of one key the last
+	for _, s := range append(slices.Clone(others), row.Key+" = "+other(row)) {
+		key, _, _ := strings.Cut(s, " =")
+		kept = append(slices.DeleteFunc(kept, func(o string) bool { return strings.HasPrefix(o, key+" =") }), s)
+	}
+	return fmt.Sprintf("%s\n%s { %s }\n", text, row.Block, strings.Join(kept, ", "))
 }

@@ -285,9 +285,10 @@ func (it *iteration) call(args, weights []*ir.Value, pos *ir.Value) []*ir.Value 
 	out := slices.Clone(b.Call(it.stages, in...))
 	for k := range out {
 		if k < it.acts {
-			s := out[k].Sharding
 			out[k] = it.where(there, out[k], args[k])
-			out[k].Sharding = s
+			if s := it.layer.Params()[k].Sharding; s != nil {
+				out[k].Sharding = s.Prepend(it.stageAxes()...)
+			}
 		} else {
 			out[k] = b.Select(there, out[k], b.Splat(out[k].Type, 0))
 		}
