@@ -6,9 +6,11 @@ import (
 )
 
 // logits is the expression of the logits of x.
-func (p *plan) logits() string {
+func (p *plan) logits() string { return p.logitsOf("x") }
+
+func (p *plan) logitsOf(x string) string {
 	c := p.c
-	x, w := "x", "kernel"
+	w := "kernel"
 	if c.flag("logits_via_embedding") {
 		w = "table"
 	}
@@ -83,6 +85,7 @@ func (p *plan) model() string {
 		}
 		lines = append(lines, `param kernel: weight[`+axes+`] = `+p.kernel("embed")+` as "`+p.own("decoder/logits_dense/kernel", "lm_head.weight")+`"`)
 	}
+	lines = append(lines, p.laterParams()...)
 	lines = append(lines, "")
 	lookup := "x = cast(take(table, inputs, axis: vocab), act)"
 	if c.typeOf("dtype") == c.typeOf("weight_dtype") {
@@ -96,6 +99,8 @@ func (p *plan) model() string {
 		lines = append(lines, "x = x * sqrt(embed)")
 	}
 	balances := p.applyStacks(&lines)
+	later := p.later(&lines, lookup)
+	balances = append(balances, later...)
 	lines = append(lines, norm)
 	if p.size.tokens > 0 {
 		w := "kernel"
@@ -112,7 +117,10 @@ func (p *plan) model() string {
 		if len(balances) > 1 {
 			sum = "(" + sum + ")"
 		}
-		loss += fmt.Sprintf(" + %s * %s / %d", fraction(weight), sum, p.expertLayers())
+		loss += fmt.Sprintf(" + %s * %s / %d", fraction(weight), sum, p.expertLayers()+len(later))
+	}
+	if p.c.whole("mtp_num_layers") > 0 {
+		loss += fmt.Sprintf(" + %s * mtp_loss", fraction(c.number("mtp_loss_scaling_factor")))
 	}
 	lines = append(lines, "real = targets_segmentation != 0", "return loss: "+loss)
 	return fmt.Sprintf(`model %s(
@@ -123,9 +131,27 @@ func (p *plan) model() string {
 `, p.name, indent(lines))
 }
 
+// listed reports whether the stacks are one list of layers, of which those of the
+// last kind are pipelined.
+func (p *plan) listed() bool {
+	return p.mesh.stages > 1 && len(p.stacks) == 2 && !p.stacks[0].grouped() && !p.stacks[1].grouped()
+}
+
 // applyStacks applies the stacks, the last in the pipeline if there is one, and
 // returns the names of their load-balance losses.
 func (p *plan) applyStacks(lines *[]string) []string {
+	if p.listed() {
+		var kinds []string
+		to, balances := "x", []string(nil)
+		for _, s := range p.stacks {
+			kinds = append(kinds, fmt.Sprintf("%s * %d", s.name, s.layers))
+			if s.aux {
+				to, balances = "x, balance", []string{"balance"}
+			}
+		}
+		*lines = append(*lines, fmt.Sprintf("%s = pipeline(layers: [%s])(x, inputs_position, inputs_segmentation)", to, strings.Join(kinds, ", ")))
+		return balances
+	}
 	var balances []string
 	for i := range p.stacks {
 		s := &p.stacks[i]

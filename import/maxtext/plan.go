@@ -41,6 +41,7 @@ func (c *config) plan() *plan {
 	if len(p.stacks) == 0 { // refused
 		return p
 	}
+	p.checkLater()
 	p.run = p.schedule()
 	p.checkBatch()
 	p.checkHeads()

@@ -129,6 +129,9 @@ func (p *plan) axisLists() [][]axisSize {
 			rest = append(rest, a)
 		}
 	}
+	if c.whole("mtp_num_layers") > 0 {
+		rest = append(rest, axisSize{"pair", "2 * embed"})
+	}
 	if s.positions > 0 {
 		rest = append(rest, n("positions", s.positions))
 	}
@@ -217,6 +220,9 @@ func (p *plan) helpers() []string {
 	if p.c.text("decoder_block") == "deepseek" {
 		out = append(out, p.latentFn())
 	}
+	if p.c.whole("mtp_num_layers") > 0 {
+		out = append(out, laterFns()...)
+	}
 	if p.size.tokens > 0 {
 		out = append(out, p.tokenLoss())
 	}
@@ -253,6 +259,9 @@ func (p *plan) layer(s *stack) string {
 		known = ", window: number = 0, base: number = 10000, factor: number = 1"
 	}
 	if !s.grouped() {
+		if p.pathed(s) {
+			known += fmt.Sprintf(", path: text = %q", s.path)
+		}
 		return p.declare(s, s.name, sides+known)
 	}
 	var b strings.Builder
@@ -296,8 +305,14 @@ func (p *plan) declare(s *stack, name, sides string) string {
 // pathOf is the name of a parameter in files. In a group it depends on the part.
 func (p *plan) pathOf(s *stack, leaf string) string {
 	switch {
+	case p.hf() && p.listed(): // which numbers layers itself
+		one := *s
+		one.first = 0
+		return hfPath(&one, leaf)
 	case p.hf():
 		return hfPath(s, leaf)
+	case p.pathed(s):
+		return "{path}" + leaf
 	case !s.grouped():
 		return s.path + leaf
 	case s.suffixed:
@@ -306,6 +321,9 @@ func (p *plan) pathOf(s *stack, leaf string) string {
 	}
 	return "decoder/{stack}/layers_{at}/" + leaf
 }
+
+// pathed reports whether layers of the stack stand in other places of the model too.
+func (p *plan) pathed(s *stack) bool { return p.c.whole("mtp_num_layers") > 0 && s == p.last() }
 
 // atParam declares the arguments on which the names of a part's parameters in
 // files depend, and atArgs gives them.
