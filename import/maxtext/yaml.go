@@ -2,6 +2,7 @@ package maxtext
 
 import (
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -75,8 +76,21 @@ func (d *document) read() []entry {
 // parse returns the value that text is; nil where there is none or text is not
 // YAML.
 func (d *document) parse(text string) *yaml.Node {
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+	var doc, more yaml.Node
+	in := yaml.NewDecoder(strings.NewReader(text))
+	err := in.Decode(&doc)
+	if err == nil {
+		switch err = in.Decode(&more); {
+		case err == io.EOF:
+			err = nil
+		case err == nil && len(more.Content) > 0:
+			d.fail(&more, "keep one", "the text has a second document")
+			return nil
+		}
+	} else if err == io.EOF {
+		return nil
+	}
+	if err != nil {
 		d.list = append(d.list, d.syntax(text, err))
 		return nil
 	}
@@ -175,11 +189,20 @@ func (d *document) value(n *yaml.Node, depth int) (any, bool) {
 	case yaml.MappingNode:
 		out := make(map[string]any)
 		for i := 0; i+1 < len(n.Content); i += 2 {
+			k := n.Content[i]
+			if _, twice := out[k.Value]; twice || k.Kind != yaml.ScalarNode {
+				if twice {
+					d.fail(k, "keep one", "key %s is there twice", k.Value)
+				} else {
+					d.fail(k, "", "a key is %s, want a name", nodeKind(k))
+				}
+				return nil, false
+			}
 			v, ok := d.value(n.Content[i+1], depth+1)
 			if !ok {
 				return nil, false
 			}
-			out[n.Content[i].Value] = v
+			out[k.Value] = v
 		}
 		return out, true
 	}
