@@ -131,10 +131,13 @@ func (c *Comparison) worse(d *Comparison) bool {
 	return c.Rel*d.Tolerance > d.Rel*c.Tolerance || c.Rel > 0 && c.Tolerance == 0
 }
 
-// compareParts holds got against want, where rounding moves each part as
+// theReference is whose results others are held to.
+const theReference = "the reference"
+
+// compareParts holds got against want, which is whose, where rounding moves each part as
 // measured. Of a part without a size, all of which is zero, the distance is
 // relative to what is allowed.
-func (y *yardstick) compareParts(v *binding.Named, want, own *ir.Literal, parts []extent) *Comparison {
+func (y *yardstick) compareParts(v *binding.Named, whose string, want, own *ir.Literal, parts []extent) *Comparison {
 	c := &Comparison{Name: v.Name, OK: true}
 	for i := range parts {
 		p := &parts[i]
@@ -160,7 +163,7 @@ func (y *yardstick) compareParts(v *binding.Named, want, own *ir.Literal, parts 
 		}
 		one := &Comparison{MaxAbs: far, Rel: distance / scale, Tolerance: allowed / scale, OK: distance <= allowed}
 		if far > 0 {
-			one.Worst = fmt.Sprintf("%s: %s, the reference has %s", elementName(v.Name, v.Literal.Type.Shape, at), binding.ElementText(v.Literal, at), binding.ElementText(want, at))
+			one.Worst = fmt.Sprintf("%s: %s, %s has %s", elementName(v.Name, v.Literal.Type.Shape, at), binding.ElementText(v.Literal, at), whose, binding.ElementText(want, at))
 		}
 		c.merge(i, one)
 	}

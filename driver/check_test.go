@@ -35,14 +35,14 @@ func TestCompare(t *testing.T) {
 		got := &binding.Named{Name: "x", Literal: ir.Floats64(typ, c.got...)}
 		want, own := ir.Floats64(typ.WithElem(ir.F64), c.want...), ir.Floats64(typ.WithElem(ir.F64), c.own...)
 		y := &yardstick{scale: 1, unit: unitOf(ir.F32), sums: unitOf(ir.F32)}
-		r := y.compareParts(got, want, own, y.measures(want, own, nil, 0))
+		r := y.compareParts(got, theReference, want, own, y.measures(want, own, nil, 0))
 		if r.OK != c.ok || !strings.Contains(r.Worst, c.worst) {
 			t.Errorf("%s: ok %t, worst %q", c.name, r.OK, r.Worst)
 		}
 	}
 	one, two := ir.Ints64(ir.Tensor(ir.I32, 1), 1<<30), ir.Ints64(ir.Tensor(ir.I32, 1), 1<<30+1)
 	y := new(yardstick)
-	if y.compareParts(&binding.Named{Name: "n", Literal: one}, two, two, y.measures(two, two, nil, 0)).OK {
+	if y.compareParts(&binding.Named{Name: "n", Literal: one}, theReference, two, two, y.measures(two, two, nil, 0)).OK {
 		t.Error("unequal integers are taken for equal")
 	}
 }

@@ -41,6 +41,8 @@ func openEngine(name string, processes int) (engine, error) {
 		return goroutines{}, nil
 	case JAX:
 		return openJAX(processes)
+	case Evaluator:
+		return evaluator{}, nil
 	}
 	if path, ok := strings.CutPrefix(name, "pjrt:"); ok {
 		if path == "" {
@@ -50,7 +52,7 @@ func openEngine(name string, processes int) (engine, error) {
 	}
 	platform := pjrt.PlatformOf(name)
 	if platform == nil {
-		return nil, usage("--engine=%s: want %s, %s, %s or pjrt:PATH", name, Goroutines, strings.Join(pjrt.PlatformNames(), ", "), JAX)
+		return nil, usage("--engine=%s: want %s, %s, %s, %s or pjrt:PATH", name, Goroutines, strings.Join(pjrt.PlatformNames(), ", "), JAX, Evaluator)
 	}
 	found := platform.Find()
 	if len(found) == 0 {

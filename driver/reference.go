@@ -368,7 +368,7 @@ func (ref *reference) learn() {
 func (ref *reference) compare(v *binding.Named) *Comparison {
 	o := ref.last()
 	want := o.want[v.Name]
-	return ref.yardstick.compareParts(v, want.Literal, o.literal(v.Name), ref.parts(want))
+	return ref.yardstick.compareParts(v, theReference, want.Literal, o.literal(v.Name), ref.parts(want))
 }
 
 // step holds a scalar of step i against the reference.
@@ -377,7 +377,7 @@ func (ref *reference) step(i int, v *binding.Named) *Comparison {
 		return nil
 	}
 	o := ref.steps[i]
-	c := ref.yardstick.compareParts(v, o.want[v.Name].Literal, o.literal(v.Name), []extent{*o.scalars[v.Name]})
+	c := ref.yardstick.compareParts(v, theReference, o.want[v.Name].Literal, o.literal(v.Name), []extent{*o.scalars[v.Name]})
 	if c.Worst != "" {
 		c.Worst = fmt.Sprintf("step %d: %s", ref.r.first+i+1, c.Worst)
 	}

@@ -27,6 +27,7 @@ type RunOptions struct {
 	Check     bool    // against the reference
 	Memory    int     // bytes that it may take; 0 for what the system has
 	Engine    string  // what the devices are; "" for goroutines
+	Against   string  // with Check: another engine that has to give the same; "" for none
 	Processes int     // of the engine JAX; 0 for one
 	Trace     string  // a file for what each device did when; "" for none
 
@@ -65,7 +66,10 @@ func (o *RunOptions) validate() error {
 	if o.Trace != "" && o.Engine != "" && o.Engine != Goroutines {
 		return usage("--trace %s: what devices do is seen where they are %s, not with --engine=%s", o.Trace, Goroutines, o.Engine)
 	}
-	if o.Processes != 0 && o.Engine != JAX {
+	if o.Against != "" && !o.Check {
+		return usage("--against=%s: goes with --check", o.Against)
+	}
+	if o.Processes != 0 && o.Engine != JAX && o.Against != JAX {
 		return usage("--processes %d: goes with --engine=%s", o.Processes, JAX)
 	}
 	for _, file := range []string{o.Args, o.Out} {
@@ -98,12 +102,13 @@ type runner struct {
 	machine   *binding.Machine
 	args      *binding.Arguments
 	feed      *feed
-	first     int                // steps that were done before
-	steps     int                // runs of the machine
-	done      int                // of them
-	history   [][]*binding.Named // the scalars of each step, for a check
-	job       *job.Job           // of the engine JAX
-	unsettled error              // why the results of the last step are not on the host
+	first     int                               // steps that were done before
+	steps     int                               // runs of the machine
+	done      int                               // of them
+	history   [][]*binding.Named                // the scalars of each step, for a check
+	job       *job.Job                          // of the engine JAX
+	engines   func(name string) (engine, error) // opens engines; nil for openEngine
+	unsettled error                             // why the results of the last step are not on the host
 	trace     *trace.Recording
 }
 
@@ -117,7 +122,36 @@ func (r *runner) run(ctx context.Context) (*RunResult, error) {
 
 // compute compiles and runs what was loaded.
 func (r *runner) compute(ctx context.Context) (*RunResult, error) {
-	engine, err := openEngine(r.opts.Engine, r.opts.Processes)
+	defer r.close()
+	values, err := r.values(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result := new(RunResult)
+	for _, v := range values {
+		if !v.State {
+			result.Outputs = append(result.Outputs, newOutput(v.Name, v.Literal))
+		}
+	}
+	if r.opts.Check {
+		result.Checks, err = r.check(ctx, values)
+	}
+	if r.opts.Against != "" && err == nil {
+		var more []*Comparison
+		more, err = r.holdAgainst(ctx, values)
+		result.Checks = append(result.Checks, more...)
+	}
+	var stop *StopError
+	if errors.As(err, &stop) {
+		stop.Left = "before the check was done"
+	}
+	return result, err
+}
+
+// values compiles and runs what was loaded, and saves and returns the results of the
+// last step.
+func (r *runner) values(ctx context.Context) ([]*binding.Named, error) {
+	engine, err := r.engine(r.opts.Engine)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +172,6 @@ func (r *runner) compute(ctx context.Context) (*RunResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.args.Close()
-	defer r.feed.close()
 	if ofJAX {
 		err = r.follow(ctx, jax)
 	} else {
@@ -158,20 +190,25 @@ func (r *runner) compute(ctx context.Context) (*RunResult, error) {
 	if ctx.Err() != nil { // while the last step was saved
 		return nil, r.saved(stopped(ctx))
 	}
-	result := new(RunResult)
-	for _, v := range values {
-		if !v.State {
-			result.Outputs = append(result.Outputs, newOutput(v.Name, v.Literal))
-		}
+	return values, nil
+}
+
+// engine is the engine called name.
+func (r *runner) engine(name string) (engine, error) {
+	if r.engines != nil {
+		return r.engines(name)
 	}
-	if r.opts.Check {
-		result.Checks, err = r.check(ctx, values)
+	return openEngine(name, r.opts.Processes)
+}
+
+// close closes the files that the run reads.
+func (r *runner) close() {
+	if r.args != nil {
+		r.args.Close()
 	}
-	var stop *StopError
-	if errors.As(err, &stop) {
-		stop.Left = "before the check was done"
+	if r.feed != nil {
+		r.feed.close()
 	}
-	return result, err
 }
 
 // prepare opens and checks all that the run reads and writes, and compiles the
@@ -188,12 +225,7 @@ func (r *runner) prepare(ctx context.Context, e engine) (executable, error) {
 	if err := r.start(); err != nil {
 		return nil, err
 	}
-	if err := r.claim(); err != nil {
-		r.args.Close()
-		r.feed.close()
-		return nil, err
-	}
-	return exe, nil
+	return exe, r.claim()
 }
 
 // reading is how the program is read: as a step of training unless the steps

@@ -212,6 +212,7 @@ type runCmd struct {
 	Engine    string  `default:"goroutines" placeholder:"ENGINE" help:"What the devices are: goroutines (the default), cpu, cuda or tpu by a PJRT plugin that is found, pjrt:PATH, or jax."`
 	Processes int     `placeholder:"N" help:"Processes of --engine=jax, which share the devices (1)."`
 	Check     bool    `help:"Compare with the layers in sequence, in float64, on the reference evaluator."`
+	Against   string  `placeholder:"ENGINE" help:"With --check: run on another engine, too, or on the evaluator, and compare; name the first value that differs."`
 	Trace     string  `placeholder:"FILE" help:"Write what each device did when, and what it waited for: a trace in JSON that Perfetto opens."`
 	Shards    string  `placeholder:"DIR" help:"Write each device's arguments and results: args.npz, results.npz."`
 	JSON      bool    `name:"json" help:"One JSON object per line, nothing else on standard output."`
@@ -219,7 +220,7 @@ type runCmd struct {
 }
 
 func (c *runCmd) Run(std *streams) error {
-	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Trace: c.Trace, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check, Engine: c.Engine, Processes: c.Processes, Saving: std.saving}
+	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Trace: c.Trace, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check, Engine: c.Engine, Against: c.Against, Processes: c.Processes, Saving: std.saving}
 	if !c.Quiet {
 		opts.Note, opts.Step = std.note, std.step
 	}
