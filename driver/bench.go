@@ -22,11 +22,15 @@ type BenchOptions struct {
 	Steps      int // steps that are timed, after one that warms up
 	Seed       *uint64
 	CPUProfile string // a file for a profile of the timed steps; "" for none
+	Engine     string // what the devices are; "" for goroutines
+	Processes  int    // of the engine JAX; 0 for one
 }
 
 // A BenchResult is what a program takes. Times are in seconds.
 type BenchResult struct {
-	CompileSec float64 `json:"compile_s"` // from the text to the executable
+	Engine     string  `json:"engine,omitempty"`           // "" for goroutines, of which alone there are operations, flops and bytes
+	CompileSec float64 `json:"compile_s"`                  // from the text to the executable
+	EngineSec  float64 `json:"engine_compile_s,omitempty"` // of another engine, from the program per device to its executable
 	StepMin    float64 `json:"step_min_s"`
 	StepMedian float64 `json:"step_median_s"`
 	CPUSec     float64 `json:"cpu_s"`  // of all cores, per step
@@ -64,7 +68,11 @@ func Bench(ctx context.Context, src *Source, opts BenchOptions) (*BenchResult, e
 	if opts.Steps < 1 {
 		return nil, usage("--steps %d: want 1 or more", opts.Steps)
 	}
-	b := &bench{runner: runner{src: src, opts: RunOptions{Seed: opts.Seed}}, opts: opts, result: new(BenchResult)}
+	b := &bench{runner: runner{src: src, opts: RunOptions{Seed: opts.Seed, Engine: opts.Engine, Processes: opts.Processes}}, opts: opts, result: new(BenchResult)}
+	if opts.Engine != "" && opts.Engine != Goroutines {
+		defer b.close()
+		return b.result, b.onEngine(ctx)
+	}
 	exe, err := b.compile(ctx)
 	if err != nil {
 		return nil, err

@@ -146,6 +146,9 @@ func (r *runner) listen(ctx context.Context, run *job.Running, begin time.Time) 
 			begin = now
 			r.done++
 			r.advance(ctx)
+			if r.heard != nil {
+				r.heard(l)
+			}
 			if r.p.training == nil {
 				continue
 			}

@@ -108,6 +108,7 @@ type runner struct {
 	history   [][]*binding.Named                // the scalars of each step, for a check
 	job       *job.Job                          // of the engine JAX
 	engines   func(name string) (engine, error) // opens engines; nil for openEngine
+	heard     func(job.Line)                    // gets the steps of a job; may be nil
 	unsettled error                             // why the results of the last step are not on the host
 	trace     *trace.Recording
 }

@@ -255,11 +255,13 @@ type benchCmd struct {
 	Steps      int     `default:"5" placeholder:"N" help:"Steps to time, after one that warms up (${default})."`
 	Seed       *uint64 `placeholder:"N" help:"Seed of arguments; the program's own by default."`
 	JSON       bool    `name:"json" help:"One JSON object, nothing else on standard output."`
+	Engine     string  `default:"goroutines" placeholder:"ENGINE" help:"What the devices are, as for run."`
+	Processes  int     `placeholder:"N" help:"Processes of --engine=jax, which share the devices (1)."`
 	CPUProfile string  `name:"cpuprofile" placeholder:"FILE" help:"Write a profile of the timed steps, for go tool pprof."`
 }
 
 func (c *benchCmd) Run(std *streams) error {
-	result, err := driver.Bench(std.ctx, c.source(c.File, std), driver.BenchOptions{Steps: c.Steps, Seed: c.Seed, CPUProfile: c.CPUProfile})
+	result, err := driver.Bench(std.ctx, c.source(c.File, std), driver.BenchOptions{Steps: c.Steps, Seed: c.Seed, CPUProfile: c.CPUProfile, Engine: c.Engine, Processes: c.Processes})
 	if err != nil {
 		return err
 	}

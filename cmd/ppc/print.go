@@ -118,6 +118,13 @@ func paint(text string, colour bool) string {
 func (s *streams) benchText(r *driver.BenchResult) {
 	w := tabwriter.NewWriter(s.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "compile\t%.3f s\n", r.CompileSec)
+	if r.Engine != "" {
+		fmt.Fprintf(w, "engine's own\t%.3f s\n", r.EngineSec)
+		fmt.Fprintf(w, "step\t%.4f s min\t%.4f s median\n", r.StepMin, r.StepMedian)
+		fmt.Fprintf(w, "memory\t%.1f MiB per device beside arguments\n", mib(float64(r.TempBytes)))
+		w.Flush()
+		return
+	}
 	fmt.Fprintf(w, "step\t%.4f s min\t%.4f s median\t%.4f s of all cores\n", r.StepMin, r.StepMedian, r.CPUSec)
 	fmt.Fprintf(w, "speed\t%.1f GFLOP/s\t%.1f at most\t%.0f %%\n", r.GFlops, r.PeakGFlops, 100*r.GFlops/r.PeakGFlops)
 	fmt.Fprintf(w, "memory\t%.1f MiB per device beside arguments\t%.1f planned\t%.1f moved\n", mib(float64(r.TempBytes)), mib(float64(r.PlanBytes)), mib(r.BytesMoved))
