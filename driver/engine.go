@@ -1,10 +1,12 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"ppc/driver/binding"
 	"ppc/driver/job"
@@ -152,6 +154,26 @@ func (r *runner) keep(exe executable) {
 	for _, p := range r.machine.Results {
 		remote.Keep = append(remote.Keep, p.Alias >= 0 || p.Global.Rank() > 0)
 	}
+}
+
+// keepSafe brings what stays on a plugin's devices to the host from time to time, for a
+// run whose results are saved: where the plugin fails, that is what is left.
+func (r *runner) keepSafe(ctx context.Context, exe executable) error {
+	remote, ok := exe.(*pjrt.Remote)
+	if !ok || remote.Keep == nil || r.opts.Out == "" {
+		return nil
+	}
+	if r.safeAt.IsZero() {
+		r.safeAt = time.Now()
+	}
+	if time.Since(r.safeAt) < cmp.Or(r.safeEvery, time.Minute) {
+		return nil
+	}
+	if err := remote.Fetch(ctx, r.machine.Out); err != nil {
+		return err
+	}
+	r.safe, r.safeDone, r.safeAt = r.machine.Values(), r.done, time.Now()
+	return nil
 }
 
 // settle brings what stayed on a plugin's devices to the host, after the step that is

@@ -5,12 +5,16 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"ppc/driver/binding"
 	"ppc/internal/shared"
 )
 
@@ -132,6 +136,43 @@ func TestStopped(t *testing.T) {
 	}
 	if len(losses) != heard {
 		t.Errorf("steps %v, want none after 6", losses)
+	}
+}
+
+// TestPluginLost: a training that loses its plugin saves the state that it had last, and says
+// of which step that is.
+func TestPluginLost(t *testing.T) {
+	one, state := 6, filepath.Join(t.TempDir(), "state.npz")
+	r := &runner{src: &Source{File: "../examples/train_bytes.pp", Set: []string{"axes.seq=16"}}, safeEvery: time.Nanosecond,
+		opts: RunOptions{Engine: "pjrt:" + shared.CPUPlugin(t), Steps: &one, Out: state}}
+	r.opts.Step = func(s *Step) {
+		if s.Number == 3 {
+			killChildren(t)
+		}
+	}
+	_, err := r.run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "ended its process") || !strings.Contains(err.Error(), "has the parameters and state of step 3") {
+		t.Fatalf("%v, want what was saved", err)
+	}
+	if step := binding.LiteralOf(arraysOf(t, state)["opt.step"]).Int(0); step != 3 {
+		t.Errorf("the file is of step %d, want 3", step)
+	}
+}
+
+// killChildren kills the processes that this one has started.
+func killChildren(t *testing.T) {
+	t.Helper()
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil || len(lists) == 0 {
+		t.Skip("this system does not list the children of a process")
+	}
+	for _, list := range lists {
+		text, _ := os.ReadFile(list) // a thread may have ended
+		for _, field := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"ppc/driver/binding"
 	"ppc/driver/job"
@@ -109,6 +110,10 @@ type runner struct {
 	job       *job.Job                          // of the engine JAX
 	engines   func(name string) (engine, error) // opens engines; nil for openEngine
 	heard     func(job.Line)                    // gets the steps of a job; may be nil
+	safeEvery time.Duration                     // how often state comes from a plugin's devices to the host; 0 for a minute
+	safeAt    time.Time                         // when it did last
+	safe      []*binding.Named                  // what came
+	safeDone  int                               // after so many steps
 	unsettled error                             // why the results of the last step are not on the host
 	trace     *trace.Recording
 }

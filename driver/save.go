@@ -107,11 +107,16 @@ func (r *runner) save(ctx context.Context) ([]*binding.Named, error) {
 	if err != nil || r.opts.Out == "" {
 		return values, err
 	}
+	return values, r.write(ctx, values)
+}
+
+// write writes values to the file of the results.
+func (r *runner) write(ctx context.Context, values []*binding.Named) error {
 	arrays := make([]tensorfile.Named, len(values))
 	for i, v := range values {
 		arrays[i] = tensorfile.Named{Name: v.Name, Array: binding.ArrayOf(v.Literal)}
 	}
-	return values, writeArrays(ctx, r.opts.Out, arrays)
+	return writeArrays(ctx, r.opts.Out, arrays)
 }
 
 // leave ends a run that failed. If it was stopped, the last complete training step
@@ -119,7 +124,7 @@ func (r *runner) save(ctx context.Context) ([]*binding.Named, error) {
 func (r *runner) leave(ctx context.Context, err error) error {
 	var stop *StopError
 	if !errors.As(err, &stop) {
-		return err
+		return r.rescue(ctx, err)
 	}
 	switch {
 	case r.p.training == nil && r.opts.Out != "":
@@ -141,6 +146,20 @@ func (r *runner) leave(ctx context.Context, err error) error {
 		return r.saved(stop)
 	}
 	return stop
+}
+
+// rescue saves, of a run whose plugin has failed, the last state that was brought to the
+// host.
+func (r *runner) rescue(ctx context.Context, err error) error {
+	var bug *Bug
+	var nan *NaNError
+	if r.safe == nil || errors.As(err, &bug) || errors.As(err, &nan) {
+		return err
+	}
+	if lost := r.write(r.saving(ctx), r.safe); lost != nil {
+		return fmt.Errorf("%w; nothing was saved: %w", err, lost)
+	}
+	return fmt.Errorf("%w; %s has the parameters and state of step %d", err, r.opts.Out, r.first+r.safeDone)
 }
 
 // saved says that what was done before the run was stopped is saved.

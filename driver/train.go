@@ -64,6 +64,9 @@ func (r *runner) loop(ctx context.Context, exe executable, rep reproducer) error
 			l.Recycle(old)
 		}
 		r.done++
+		if err := r.keepSafe(ctx, exe); err != nil {
+			return orStopped(ctx, err)
+		}
 		if args != nil {
 			if err := writeShards(ctx, r.opts.Shards, args, r.machine.Out); err != nil {
 				return err
