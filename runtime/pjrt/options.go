@@ -57,5 +57,17 @@ type Error struct {
 	Message  string // the plugin's own words
 }
 
+// outOfMemory is the code of what needs more than there is.
+const outOfMemory = 8
+
+// OutOfMemory reports whether the devices do not have the memory that is asked for.
+func (e *Error) OutOfMemory() bool { return e.Code == outOfMemory }
+
 // Error is the plugin's own words, after who says them.
-func (e *Error) Error() string { return fmt.Sprintf("%s: %s: %s", e.Plugin, e.Function, e.Message) }
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%s: %s: %s", e.Plugin, e.Function, e.Message)
+	if e.OutOfMemory() {
+		return "the devices do not have the memory that the program takes: " + text
+	}
+	return text
+}

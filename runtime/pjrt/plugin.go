@@ -3,6 +3,7 @@
 package pjrt
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
 	"runtime"
@@ -38,6 +39,9 @@ func Open(path string) (*Plugin, error) {
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a file", path)
 	}
+	if err := checkMachine(path); err != nil {
+		return nil, err
+	}
 	lib, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot be loaded: %w", path, err)
@@ -53,6 +57,9 @@ func Open(path string) (*Plugin, error) {
 	p := &Plugin{Path: path, api: (*apiHead)(pointer(at))}
 	p.Major, p.Minor = int(p.api.version.major), int(p.api.version.minor)
 	p.has = (int(p.api.size) - int(unsafe.Offsetof(p.api.functions))) / int(unsafe.Sizeof(uintptr(0)))
+	if head := int(unsafe.Offsetof(p.api.functions)); int(p.api.size) < head {
+		return nil, fmt.Errorf("%s: not a PJRT plugin: its table of functions has %d bytes, want more than %d", path, p.api.size, head)
+	}
 	if p.Major != Major || p.Minor < oldest {
 		return nil, fmt.Errorf("%s: a plugin of PJRT %d.%d; versions %d.%d and later of %d are known: install a newer one", path, p.Major, p.Minor, Major, oldest, Major)
 	}
@@ -61,6 +68,25 @@ func Open(path string) (*Plugin, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// checkMachine refuses a library for another kind of machine, of which the system only
+// says that it cannot be loaded. What is no such library is left to the system.
+func checkMachine(path string) error {
+	f, err := elf.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	machines := map[elf.Machine]string{elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64"}
+	name := machines[f.Machine]
+	if name == "" {
+		name = f.Machine.String()
+	}
+	if name != runtime.GOARCH {
+		return fmt.Errorf("%s: a library for %s, this machine is %s: install the package for it", path, name, runtime.GOARCH)
+	}
+	return nil
 }
 
 // call calls f with the struct at args, which has size bytes and begins with a base.

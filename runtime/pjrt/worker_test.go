@@ -5,11 +5,14 @@ package pjrt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"ppc/internal/shared"
 	"ppc/ir"
@@ -206,5 +209,92 @@ func TestNoPlugin(t *testing.T) {
 		if _, err := Start(t.Context(), path, "", nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
+	}
+}
+
+// apiHead in C, and a plugin that returns one.
+const fakePlugin = `#include <stddef.h>
+#include <stdint.h>
+struct version { size_t size; void *ext; int major, minor; };
+struct api { size_t size; void *ext; struct version v; void *functions[200]; };
+static struct api table = { SIZE, 0, { sizeof(struct version), 0, MAJOR, MINOR } };
+void *NAME(void) { return RESULT; }
+`
+
+// TestStrangePlugins: libraries that are no plugin, or one of another version, or without
+// what is called, are refused with the reason.
+func TestStrangePlugins(t *testing.T) {
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler")
+	}
+	dir := t.TempDir()
+	head := int(unsafe.Offsetof(apiHead{}.functions))
+	for name, fake := range map[string]struct {
+		flags map[string]string
+		want  string
+	}{
+		"older":   {map[string]string{"MINOR": "40"}, "a plugin of PJRT 0.40; versions 0.54 and later of 0 are known: install a newer one"},
+		"next":    {map[string]string{"MAJOR": "1"}, "a plugin of PJRT 1.81;"},
+		"nothing": {map[string]string{"RESULT": "0"}, "GetPjrtApi returns nothing"},
+		"named":   {map[string]string{"NAME": "GetOtherApi"}, "it has no function GetPjrtApi"},
+		"short":   {map[string]string{"SIZE": "8"}, "its table of functions has 8 bytes"},
+		"empty":   {map[string]string{"SIZE": fmt.Sprint(head)}, "the plugin, of PJRT 0.81, has no such function"},
+		"null":    {nil, "the plugin, of PJRT 0.81, has no such function"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source, path := filepath.Join(dir, name+".c"), filepath.Join(dir, name+".so")
+			if err := os.WriteFile(source, []byte(fakePlugin), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			args := []string{"-shared", "-fPIC", "-o", path, source}
+			for macro, value := range map[string]string{"NAME": "GetPjrtApi", "SIZE": "sizeof(struct api)", "MAJOR": "0", "MINOR": "81", "RESULT": "&table"} {
+				if v, ok := fake.flags[macro]; ok {
+					value = v
+				}
+				args = append(args, "-D"+macro+"="+value)
+			}
+			if out, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if _, err := Start(t.Context(), path, "", nil); err == nil || !strings.Contains(err.Error(), fake.want) {
+				t.Errorf("%v, want %q", err, fake.want)
+			}
+		})
+	}
+}
+
+// A library of another architecture is said to be that.
+func TestOtherMachine(t *testing.T) {
+	header := make([]byte, 64)
+	copy(header, "\x7fELF\x02\x01\x01")
+	header[16], header[18], header[20], header[52], header[58] = 3, 0xF3, 1, 64, 64 // a shared library for RISC-V
+	path := filepath.Join(t.TempDir(), "other.so")
+	if err := os.WriteFile(path, header, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(t.Context(), path, "", nil); err == nil || !strings.Contains(err.Error(), "a library for EM_RISCV, this machine is ") {
+		t.Errorf("%v, want both machines", err)
+	}
+}
+
+// A program that does not fit the memory of the devices ends with the plugin's words: its
+// result has more bytes than addresses.
+func TestMemory(t *testing.T) {
+	const huge = `module @huge {
+  func.func @main(%a: tensor<f32>) -> tensor<8388608x8388608xf32> {
+    %0 = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> tensor<8388608x8388608xf32>
+    return %0 : tensor<8388608x8388608xf32>
+  }
+}`
+	w := start(t, 1)
+	scalar := ir.Tensor(ir.F32)
+	exe, err := w.Compile(t.Context(), huge, 1, CompileOptions{Replicas: 1, Partitions: 1}, []*ir.Type{ir.Tensor(ir.F32, 8388608, 8388608)})
+	if err == nil {
+		_, err = exe.Run(t.Context(), [][]*ir.Literal{{ir.SplatOf(scalar, 1)}})
+	}
+	var e *Error
+	if !errors.As(err, &e) || !e.OutOfMemory() || !strings.HasPrefix(err.Error(), "the devices do not have the memory that the program takes: ") {
+		t.Errorf("%v, want that memory is exhausted", err)
 	}
 }
