@@ -14,6 +14,7 @@ import (
 // LaunchOptions says what job is written.
 type LaunchOptions struct {
 	Dir   string // for the files
+	Hosts int    // that the templates ask for
 	Seed  *uint64
 	Steps *int // of training; nil for the program's own
 }
@@ -42,6 +43,10 @@ func Launch(ctx context.Context, src *Source, opts LaunchOptions) error {
 	if err != nil {
 		return err
 	}
+	if opts.Hosts < 0 || opts.Hosts > 0 && j.Devices%opts.Hosts != 0 {
+		return usage("--hosts %d: the program's %d devices do not divide among them", opts.Hosts, j.Devices)
+	}
+	j.Hosts = opts.Hosts
 	if opts.Seed != nil {
 		j.Seed = *opts.Seed
 	}

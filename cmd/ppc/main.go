@@ -300,12 +300,13 @@ type launchCmd struct {
 	settings
 	File  string  `arg:"" help:"${file}"`
 	Out   string  `short:"o" required:"" placeholder:"DIR" help:"The folder of the job."`
+	Hosts int     `placeholder:"N" help:"Hosts that the templates for clusters ask for (1)."`
 	Steps *int    `placeholder:"N" help:"Steps of training, in place of the program's own number; 0 computes the loss alone."`
 	Seed  *uint64 `placeholder:"N" help:"Seed of what is made up; the program's own by default."`
 }
 
 func (c *launchCmd) Run(std *streams) error {
-	return driver.Launch(std.ctx, c.source(c.File, std), driver.LaunchOptions{Dir: c.Out, Seed: c.Seed, Steps: c.Steps})
+	return driver.Launch(std.ctx, c.source(c.File, std), driver.LaunchOptions{Dir: c.Out, Hosts: c.Hosts, Seed: c.Seed, Steps: c.Steps})
 }
 
 type enginesCmd struct {

@@ -32,6 +32,8 @@ type Job struct {
 	Data    string   `json:"data"` // the file that the program is trained on, or ""
 	Params  []*Port  `json:"params"`
 	Results []*Port  `json:"results"`
+
+	Hosts int `json:"-"` // that the templates ask for
 }
 
 // A Port is a parameter or a result.
@@ -105,24 +107,25 @@ type file struct {
 
 // templates are scripts that start run.py on a cluster, to be adapted.
 func (j *Job) templates() []file {
+	hosts := max(j.Hosts, 1)
 	name := strings.ToLower(strings.ReplaceAll(j.Name, "_", "-"))
 	return []file{
-		{"slurm.sh", []byte(fmt.Sprintf(slurmTemplate, name))},
-		{"gke.yaml", []byte(fmt.Sprintf(gkeTemplate, name))},
+		{"slurm.sh", []byte(fmt.Sprintf(slurmTemplate, name, hosts, j.Devices/hosts))},
+		{"gke.yaml", []byte(fmt.Sprintf(gkeTemplate, name, hosts, hosts))},
 		{"ssh.sh", []byte(sshTemplate)},
 	}
 }
 
 const slurmTemplate = `#!/bin/sh
 #SBATCH --job-name=%s
-#SBATCH --nodes=1
+#SBATCH --nodes=%d
 #SBATCH --ntasks-per-node=1
 #SBATCH --signal=TERM@120
-# sbatch --nodes=N slurm.sh: one process per node, with all of its devices.
-exec srun python3 "$(dirname "$0")/run.py" --checkpoints "${CHECKPOINTS:-checkpoints}" --every "${EVERY:-100}" "$@"
+# sbatch slurm.sh [FLAGS of run.py]: one process per node, with %d devices.
+cd "${SLURM_SUBMIT_DIR:-.}" && exec srun python3 "${JOB:-job}/run.py" --checkpoints "${CHECKPOINTS:-checkpoints}" --every "${EVERY:-100}" "$@"
 `
 
-const gkeTemplate = `# kubectl apply -f gke.yaml: one pod per host; image has jax, and the job at /job.
+const gkeTemplate = `# kubectl apply -f gke.yaml: one pod per host; IMAGE has jax, numpy and orbax-checkpoint, and the job at /job.
 apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
 metadata:
@@ -132,8 +135,8 @@ spec:
   - name: worker
     template:
       spec:
-        parallelism: 1   # hosts
-        completions: 1
+        parallelism: %d
+        completions: %d
         backoffLimit: 0
         template:
           spec:

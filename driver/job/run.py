@@ -77,6 +77,10 @@ def connect():
             known["local_device_ids"] = list(range(args.process * args.devices, (args.process + 1) * args.devices))
         jax.distributed.initialize(args.coordinator, args.processes, args.process, **known)
     elif args.processes != 1 and any(v in os.environ for v in ("SLURM_JOB_ID", "OMPI_COMM_WORLD_SIZE", "JOB_COMPLETION_INDEX", "TPU_WORKER_HOSTNAMES", "MEGASCALE_COORDINATOR_ADDRESS")):
+        n, local = (os.environ.get("SLURM_NTASKS"), os.environ.get("SLURM_LOCALID")) if "SLURM_JOB_ID" in os.environ else (os.environ.get("OMPI_COMM_WORLD_SIZE"), os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK"))
+        if n and local and int(n) <= job["devices"]:  # JAX would give each process one device
+            each = job["devices"] // int(n)
+            known["local_device_ids"] = list(range(int(local) * each, (int(local) + 1) * each))
         jax.distributed.initialize(**known)
 
 

@@ -1,0 +1,70 @@
+package driver
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ppc/internal/shared"
+	"ppc/runtime/pjrt"
+)
+
+// aheadRows are the rows of the table of bytes in docs/rationale.md, and the settings that they are
+// of.
+var aheadRows = map[string][]string{
+	"`per_iteration`":       nil,
+	"`once`":                {"pipeline.gather=once"},
+	"`per_repeat`, `head`":  {"pipeline.gather=per_repeat"},
+	"`per_repeat`, `ahead`": {"pipeline.gather=per_repeat", "pipeline.prefetch=ahead"},
+	"`per_iteration`, 4 layers per stage, 4 repeats":              {"pipeline.repeats=4", "pipeline.layers_per_stage=4"},
+	"`per_iteration`, 16 layers per stage, no repeats":            {"pipeline.repeats=1", "pipeline.layers_per_stage=16"},
+	"`once`, data = 2 in place of fsdp, state sharded along data": nil, // is another program
+}
+
+// TestAhead: a step of Llama 2 7B takes the bytes that the documents say, as the compiler for TPUs
+// counts them; collectives and loops are found in what it made, and the saved program is there.
+func TestAhead(t *testing.T) {
+	if os.Getenv("PPC_ENGINES") != "all" || len(pjrt.PlatformOf("tpu").Find()) == 0 {
+		t.Skip("PPC_ENGINES is not all, or there is no libtpu")
+	}
+	text, err := os.ReadFile(filepath.Join(shared.Root(t), "docs", "rationale.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| (.*per_iteration.*|.*per_repeat.*|.*once.*) \| ([\d.]+) \| ([\d.]+) \| [\d.]+ \|$`).FindAllStringSubmatch(string(text), -1)
+	if len(rows) < 4 {
+		t.Fatalf("docs/rationale.md has %d rows of bytes", len(rows))
+	}
+	for i, row := range rows {
+		set, known := aheadRows[row[1]]
+		if !known {
+			t.Errorf("docs/rationale.md has bytes of %s, which has no settings here", row[1])
+		}
+		if set == nil && i > 0 {
+			continue
+		}
+		t.Run(row[1], func(t *testing.T) {
+			saved := ""
+			if i == 0 {
+				saved = filepath.Join(t.TempDir(), "saved")
+			}
+			r, err := Ahead(t.Context(), &Source{File: "../examples/llama2_7b.pp", Set: set}, AheadOptions{Topology: "v5p-8", Train: true, Save: saved})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := fmt.Sprintf("%.2f %.2f", float64(r.Arguments)/1e9, float64(r.Temporaries)/1e9)
+			if want := strings.Join(row[2:4], " "); got != want {
+				t.Errorf("arguments and temporaries are %s GB, the document says %s", got, want)
+			}
+			if r.Devices != 4 || r.Whiles == 0 || r.Collectives["all-gather"] == 0 || r.Collectives["collective-permute"] == 0 || r.Flops == 0 {
+				t.Errorf("%+v, want 4 devices, loops, collectives and operations", r)
+			}
+			if info, err := os.Stat(saved); saved != "" && (err != nil || info.Size() == 0) {
+				t.Errorf("the saved program: %v", err)
+			}
+		})
+	}
+}
