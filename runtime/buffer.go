@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -103,7 +104,7 @@ func (d *device) alloc(class int) *buffer {
 	}
 	b := d.run.pool.take(class)
 	if b == nil {
-		b = &buffer{mem: kernel.NewMem(d.run.exe.classes.sizes[class]), class: class}
+		b = &buffer{mem: d.run.exe.slab.mem(d.run.exe.classes.sizes[class]), class: class}
 	}
 	b.refs.Store(1)
 	return b
@@ -146,6 +147,65 @@ func (d *device) release(b *buffer) {
 	} else {
 		d.run.pool.give(b)
 	}
+}
+
+// A slab is memory of which buffers are pieces: many share a huge page where the system
+// has such, and they do not all begin at the same place of a page, where lines would be
+// in each other's way in the caches.
+type slab struct {
+	mu   sync.Mutex
+	rest kernel.Mem
+	made int // bytes, rest included
+}
+
+const (
+	slabSize  = 8 << 20 // at most; the first ones are as large as what there is already
+	slabFirst = 1 << 16
+	slabLine  = 64
+	slabShift = 5 * slabLine // between buffers
+)
+
+// mem returns n bytes.
+func (s *slab) mem(n int) kernel.Mem {
+	if n > slabSize/4 {
+		return kernel.NewMem(n)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	size := (n+slabLine-1)&^(slabLine-1) + slabShift
+	if len(s.rest) < size {
+		n := min(max(s.made, size, slabFirst), slabSize)
+		s.rest, s.made = kernel.NewMem(n), s.made+n
+	}
+	m := s.rest[:n:n]
+	s.rest = s.rest[size:]
+	return m
+}
+
+// works are the memory that kernels compute in, between runs.
+type works struct {
+	mu   sync.Mutex
+	free []*kernel.Work
+}
+
+// take returns at most n, for a run that stop ends.
+func (w *works) take(n int, stop *atomic.Bool) []*kernel.Work {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rest := max(0, len(w.free)-n)
+	out := slices.Clone(w.free[rest:])
+	clear(w.free[rest:])
+	w.free = w.free[:rest]
+	for _, x := range out {
+		x.Stop = stop
+	}
+	return out
+}
+
+func (w *works) give(ws []*kernel.Work) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.free = append(w.free, ws...)
 }
 
 // A gauge is a number that many change, and the largest it has been.

@@ -341,7 +341,7 @@ func execFused(d *device, s *step) error {
 		}
 		d.dst, d.made = append(d.dst, b.mem), append(d.made, b)
 	}
-	s.fused.Run(&d.work, d.dst, d.src)
+	s.fused.Run(d.work, d.dst, d.src)
 	for k, b := range d.made {
 		d.put(s, k, b)
 	}

@@ -79,7 +79,7 @@ func execKernel(d *device, s *step) error {
 	}
 	if b := d.takeOver(s); b != nil {
 		d.dst = append(d.dst, b.mem)
-		s.kernel(&d.work, d.dst, d.src)
+		s.kernel(d.work, d.dst, d.src)
 		d.put(s, 0, b)
 		return nil
 	}
@@ -91,7 +91,7 @@ func execKernel(d *device, s *step) error {
 		d.dst = append(d.dst, b.mem)
 		slots[s.out[k]] = b
 	}
-	s.kernel(&d.work, d.dst, d.src)
+	s.kernel(d.work, d.dst, d.src)
 	return nil
 }
 

@@ -28,7 +28,9 @@ type Executable struct {
 	made      sync.Once // the constants
 	told      func() *told
 
-	spare pool // free buffers between runs
+	spare pool  // free buffers between runs
+	works works // of runs that have ended
+	slab  slab  // of which buffers are made
 }
 
 // Load compiles the main function of m. It reports every op that cannot run.

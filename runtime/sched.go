@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"ppc/internal/ticks"
+	"ppc/runtime/kernel"
 )
 
 // A run is one execution of a program. At most workers devices compute at a
@@ -24,9 +25,10 @@ type run struct {
 	failed  atomic.Bool // err is set
 
 	mu      sync.Mutex
-	permits int       // free ones
-	line    []*device // may go on as soon as there is a permit
-	live    int       // devices that have not returned
+	permits int            // free ones
+	works   []*kernel.Work // of free permits, but for those that nobody has needed yet
+	line    []*device      // may go on as soon as there is a permit
+	live    int            // devices that have not returned
 	rng     *rand.Rand
 	err     error
 	boxes   [][]box     // by permute and receiving device
@@ -56,9 +58,9 @@ func newRun(exe *Executable, opts []Option) *run {
 	n := len(exe.classes.sizes)
 	r.pool.free = make([][]*buffer, n)
 	r.pool.takeAll(&exe.spare)
+	r.works = exe.works.take(r.workers, &r.failed)
 	for id := range exe.devices {
 		d := &device{id: id, run: r, parked: true, wake: make(chan struct{}, 1), free: make([][]*buffer, n)}
-		d.work.Stop = &r.failed
 		for _, k := range r.kills {
 			if k.device == id {
 				d.killAt = k.n
@@ -117,6 +119,7 @@ func (r *run) do(ctx context.Context, inputs [][]*buffer) ([][]*buffer, error) {
 		for _, d := range r.devices {
 			r.exe.spare.giveAll(d.free)
 		}
+		r.exe.works.give(r.works)
 	}
 	return results, r.err
 }
@@ -146,7 +149,7 @@ func (r *run) park(d *device, w waiter) error {
 		begin = ticks.Now()
 	}
 	d.waits, d.parked = w, true
-	r.permits++
+	r.giveBack(d)
 	r.dispatch()
 	r.mu.Unlock()
 	<-d.wake
@@ -180,7 +183,7 @@ func (r *run) dispatch() {
 		}
 		d := r.line[i]
 		r.line = slices.Delete(r.line, i, i+1)
-		r.permits--
+		r.permit(d)
 		d.parked = false
 		d.wake <- struct{}{}
 	}
@@ -216,8 +219,28 @@ func (r *run) finish(d *device) {
 	defer r.mu.Unlock()
 	d.returned = true
 	r.live--
-	r.permits++
+	r.giveBack(d)
 	r.dispatch()
+}
+
+// permit lets d compute, in the memory of the device that gave a permit back last: it is
+// in a cache. r.mu is held.
+func (r *run) permit(d *device) {
+	r.permits--
+	if n := len(r.works); n > 0 {
+		d.work, r.works = r.works[n-1], r.works[:n-1]
+		return
+	}
+	d.work = &kernel.Work{Stop: &r.failed}
+}
+
+// giveBack ends what permit began. r.mu is held.
+func (r *run) giveBack(d *device) {
+	r.permits++
+	if d.work != nil { // else it was let go to find that the run has failed
+		r.works = append(r.works, d.work)
+		d.work = nil
+	}
 }
 
 // deadlock follows who waits for whom from the first device that waits, until

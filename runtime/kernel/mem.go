@@ -16,8 +16,15 @@ type Mem []byte
 // NewMem returns n zero bytes, aligned.
 func NewMem(n int) Mem {
 	words := make([]uint64, (n+7)/8)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
+	m := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
+	if n >= hugePage {
+		useHugePages(m)
+	}
+	return m
 }
+
+// hugePage is the size of the larger pages that a system may have.
+const hugePage = 2 << 20
 
 // Aligned reports whether b may be a Mem.
 func Aligned(b []byte) bool {
