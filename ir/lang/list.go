@@ -399,6 +399,6 @@ func (s *listSum) stacks(l *listLayers, lo, hi int) bool {
 
 // pipeline applies the layers of w by the schedule.
 func (s *listSum) pipeline(l *listLayers, w window, batch int, sched *config.Schedule) bool {
-	f := s.e.layersFor(l, w, batch/sched.Microbatches)
+	f := s.e.microbatchLayer(l.kinds[l.seq[w.lo]], sched.Microbatches, func(n int) *layerFunc { return s.e.layersFor(l, w, n) })
 	return !f.bad && s.then(s.e.pipelineOf(f, s.ops, f, s.e.listSlab(l, w), sched, ""))
 }

@@ -58,7 +58,7 @@ func (e *elab) pipeline(s *stackCall, ops []*value.Tensor) value.Value {
 	if !ok {
 		return value.Poison{}
 	}
-	l := e.layerFor(s.decl, batch.Size/sched.Microbatches, nil, s.known)
+	l := e.microbatchLayer(s, sched.Microbatches, func(n int) *layerFunc { return e.layerFor(s.decl, n, nil, s.known) })
 	if l.bad {
 		return value.Poison{}
 	}

@@ -57,6 +57,8 @@ var SettingTable = []SettingRow{
 		Acts: []string{"pipeline", "uneven"}},
 	{Block: "pipeline", Key: "delay", Kind: Count, Min: 1, Max: 2, Def: 1, Doc: "iterations from one stage to the next; 2 hides the transfer",
 		Acts: []string{"pipeline", "stages"}},
+	{Block: "pipeline", Key: "batch_split", Kind: Count, Min: 1, Def: 1, Doc: "parts of a microbatch that a layer computes side by side, so that the collectives of one overlap with the products of another",
+		Acts: []string{"pipeline"}},
 	{Block: "pipeline", Key: "gather", Kind: Word, Words: []string{"per_iteration", "once", "per_repeat"}, Def: "per_iteration",
 		Doc:  "where sharded weights are all-gathered",
 		Acts: []string{"layers", "gathered", "several rows"}},

@@ -102,6 +102,7 @@ const (
 	ErrOneRepeat    Message = "pipeline: checkpoint = repeat with repeats = 1: there is one repeat, the full loop"
 	ErrWindow       Message = "pipeline: gather = per_repeat with repeats = %d, but a window slides over 2 repeats or more"
 	ErrBatch        Message = "pipeline: %s = %d does not divide into %s"
+	ErrBatchSplit   Message = "pipeline: a microbatch of %s of %s does not divide into batch_split = %d parts on %d devices (%s)"
 	ErrRows         Message = "pipeline: a microbatch of %s (%s %d / %s) does not divide along %s (%d)"
 	ErrStackForm    Message = "%s takes a layer and their number, then the activation"
 	ErrApplyForm    Message = "apply takes a layer, then the activation"
