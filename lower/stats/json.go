@@ -17,7 +17,7 @@ func (s *Stats) JSON() string {
 		rows = append(rows, loopRow{l.Name, countJSON(l.Trips), jsonArrays(l.Carries), jsonArrays(l.Invariants)})
 	}
 	for _, c := range s.Collectives {
-		rows = append(rows, collectiveRow{c.Kind, c.Name, c.Loop, c.Axes, c.Group, several(c.Slices), c.Bytes, c.Moved, countJSON(c.Executions)})
+		rows = append(rows, collectiveRow{c.Kind, c.Name, c.Loop, c.Axes, c.Group, several(c.Slices), c.Bytes, c.Moved, countJSON(c.Executions), c.Beside})
 	}
 	for _, r := range s.Residuals {
 		rows = append(rows, residualRow{r.Name, r.Loop, TypeText(r.Type), r.Bytes, r.Why})
@@ -90,6 +90,7 @@ type collectiveRow struct {
 	Bytes      int    `json:"bytes"`
 	Moved      int    `json:"moved"`
 	Executions *int   `json:"executions"`
+	Beside     int    `json:"products_beside,omitempty"`
 }
 
 type residualRow struct {

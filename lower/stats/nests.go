@@ -35,10 +35,16 @@ func (n *nests) function(f *ir.Func) {
 
 func (n *nests) block(b *ir.Block, path string, times Count) {
 	n.at[b] = path
+	var products map[*ir.Op]int
+	if path != "" {
+		products = beside(b)
+	}
 	for _, op := range b.Ops {
 		switch {
 		case op.Kind.Has(ir.Collective):
-			n.s.Collectives = append(n.s.Collectives, collectiveOf(n.m, op, path, times))
+			c := collectiveOf(n.m, op, path, times)
+			c.Beside = products[op]
+			n.s.Collectives = append(n.s.Collectives, c)
 		case op.Kind == ir.While:
 			n.loop(op, path, times)
 		case op.Kind == ir.Case, op.Kind == ir.If:

@@ -62,6 +62,7 @@ type Collective struct {
 	Bytes      int    // of the gathered value: the larger of operands and results
 	Moved      int    // bytes that one device gets from others in one execution, in a ring
 	Executions Count  // per step; in a branch, as if that were taken
+	Beside     int    // of an all_to_all in a loop: the products of its block that do not depend on it, nor it on them
 }
 
 // A Residual is a stack of which a loop writes one row in each iteration, for a

@@ -100,6 +100,9 @@ func (s *Stats) collectivesText() *table {
 		t.row("  "+outermost(loop), "", "", "")
 		for _, l := range lines {
 			t.row("    "+l.title, strconv.Itoa(l.ops), SizeText(l.bytes), fmt.Sprintf("%s, %s", l.executions.String(), strings.TrimSpace(countSize(l.moved))))
+			if l.beside > 0 {
+				t.row("      beside "+plural(l.beside, "product")+" or more each", "", "", "")
+			}
 		}
 	}
 	return t
@@ -132,6 +135,7 @@ type collectiveLine struct {
 	ops, bytes int
 	executions Count
 	moved      Count
+	beside     int // products beside each, at least
 }
 
 func count(lines []*collectiveLine, c *Collective) []*collectiveLine {
@@ -139,11 +143,12 @@ func count(lines []*collectiveLine, c *Collective) []*collectiveLine {
 	i := slices.IndexFunc(lines, func(l *collectiveLine) bool { return l.title == title })
 	if i < 0 {
 		i = len(lines)
-		lines = append(lines, &collectiveLine{title: title})
+		lines = append(lines, &collectiveLine{title: title, beside: c.Beside})
 	}
 	l := lines[i]
 	l.ops++
 	l.bytes += c.Bytes
+	l.beside = min(l.beside, c.Beside)
 	l.executions = l.executions.Plus(c.Executions)
 	l.moved = l.moved.Plus(Count(c.Moved).Times(c.Executions))
 	return lines
