@@ -24,6 +24,7 @@ var lawFactors = []lawFactor{
 	{"repeats", words("1 2 3 4")},
 	{"microbatches", words("S 2S 4S 1 2 S-1 S+1 S+2 2S-1 2S+1")}, // S stages
 	{"delay", words("1 2")},
+	{"batch_split", words("1 2")},
 	{"layers_per_stage", words("1 2")},
 	{"outside", words("0 2")}, // layers after the pipeline
 	{"layers", []string{"alike", "pair padded", "kinds", "pair pattern padded"}},
@@ -158,7 +159,7 @@ func (c lawCase) devices() int { return c.number("stages") << len(c.axes()) }
 
 // batch is a row of each microbatch for each device that has rows of its own.
 func (c lawCase) batch() int {
-	n := c.microbatches()
+	n := c.microbatches() * c.number("batch_split")
 	for _, axis := range words("data fsdp fsdp_transpose expert") {
 		if c.has("mesh", axis) {
 			n *= 2
@@ -343,7 +344,7 @@ pipeline {
 			set("pad_layers", "true")
 		}
 		set("microbatches", fmt.Sprint(c.microbatches()))
-		for _, name := range words("repeats delay rotate scan_iterations scan_repeats skip_bubbles") {
+		for _, name := range words("repeats delay batch_split rotate scan_iterations scan_repeats skip_bubbles") {
 			set(name, c.is(name))
 		}
 	}
