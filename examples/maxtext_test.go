@@ -281,6 +281,8 @@ func TestMaxTextPlaces(t *testing.T) {
 			{"groups: 1", []string{"axes.expert_group=1", "mesh.expert=1", "pipeline.microbatches=4"}},
 			{"groups: 2", []string{"mesh.expert=2", "pipeline.microbatches=2"}},
 			{"groups: 4, room: 4", []string{"axes.expert_group=4", "mesh.expert=2", "pipeline.microbatches=2"}},
+			{"groups: 1, room: 1", []string{"axes.expert_group=1", "mesh.expert=1", "pipeline.microbatches=2", "pipeline.batch_split=2"}},
+			{"groups: 2, room: 2", []string{"mesh.expert=2", "pipeline.microbatches=1", "pipeline.batch_split=2"}},
 		} {
 			t.Run(e.layer+" "+form.args, func(t *testing.T) {
 				s := withExperts(t, i, form.args)

@@ -76,6 +76,7 @@ func (p *plan) pipeline(s *schedule) {
 	}
 	p.microbatches(microbatches)
 	s.set("microbatches", fmt.Sprint(microbatches), "")
+	p.batchSplit(s, microbatches)
 	s.set("repeats", fmt.Sprint(repeats), "")
 	if perStage > 1 {
 		s.set("layers_per_stage", fmt.Sprint(perStage), "")
@@ -141,6 +142,21 @@ func (p *plan) microbatches(n int) {
 		return
 	}
 	p.rows(b/n, fmt.Sprintf("a microbatch of %d / %d", b, n))
+}
+
+// batchSplit sets into how many parts a microbatch is split.
+func (p *plan) batchSplit(s *schedule, microbatches int) {
+	c, n := p.c, p.c.whole("batch_split_factor")
+	if !c.flag("use_batch_split_schedule") || n == 1 {
+		return
+	}
+	rows := p.size.batch / microbatches
+	if n < 1 || rows%n != 0 {
+		c.fail("batch_split_factor", "", "%s: want a whole number from 1 that divides a microbatch of %s", c.is("batch_split_factor"), counted(rows, "row"))
+		return
+	}
+	p.rows(rows/n, fmt.Sprintf("a part of a microbatch of %d / %d", rows, n))
+	s.set("batch_split", fmt.Sprint(n), "")
 }
 
 // checkBatch does the same for a batch that no pipeline divides.
