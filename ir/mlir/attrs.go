@@ -331,8 +331,10 @@ func (s *parser) hashAttr() ir.Attr {
 		out := s.shardings()
 		s.expect(">")
 		return out
-	case "#stablehlo":
+	case "#stablehlo", "#chlo":
+		dialect := strings.Clone(name[1:])
 		if e, ok := s.enumAttr(); ok {
+			e.Dialect = dialect
 			return e
 		}
 		s.seek(start)
