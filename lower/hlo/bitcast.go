@@ -1,6 +1,7 @@
 package hlo
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,13 +10,17 @@ import (
 )
 
 // The attributes of a bitcast that say how its operand and its result are laid
-// out, the minor dimension first, where one is not in the default order; and
-// whether one is in tiles. They are no attributes in HLO.
+// out: the order of the dimensions, the minor one first, where it is not the default,
+// and the tiles, where there are some. They are no attributes in HLO.
 const (
 	operandOrder = "operand_minor_to_major"
 	resultOrder  = "result_minor_to_major"
-	tiledAttr    = "tiled"
+	operandTiles = "operand_tiles"
+	resultTiles  = "result_tiles"
 )
+
+// tilesPattern finds the tiles of a layout: T(8,128)(2,1).
+var tilesPattern = regexp.MustCompile(`T((?:\([^()]*\))+)`)
 
 func (b *body) bitcastLayouts(in *syntax.Instruction, attrs *ir.Attrs) {
 	from, to := "", in.Shape.Layout()
@@ -24,8 +29,11 @@ func (b *body) bitcastLayouts(in *syntax.Instruction, attrs *ir.Attrs) {
 	} else if len(o.Path) == 0 {
 		from = b.layouts[o.Name]
 	}
-	if strings.Contains(from+to, ":T(") {
-		attrs.Set(tiledAttr, ir.Unit{})
+	for name, l := range map[string]string{operandTiles: from, resultTiles: to} {
+		_, rest, _ := strings.Cut(l, ":")
+		if m := tilesPattern.FindStringSubmatch(rest); m != nil {
+			attrs.Set(name, ir.Str(m[1]))
+		}
 	}
 	for name, l := range map[string]string{operandOrder: from, resultOrder: to} {
 		order, _, _ := strings.Cut(strings.Trim(l, "{}"), ":")
@@ -35,10 +43,12 @@ func (b *body) bitcastLayouts(in *syntax.Instruction, attrs *ir.Attrs) {
 	}
 }
 
-// resizes reports whether a bitcast has elements of one width before and after.
+// resizes reports whether a bitcast has elements of one width before and after, and
+// as many, unless they are in tiles, of which it may be a part.
 func resizes(op *ir.Op) bool {
 	from, to := op.Operands[0].Type, op.Result().Type
-	return from.IsTensor() && to.IsTensor() && from.IsStatic() && to.IsStatic() && from.Elem.Bits() == to.Elem.Bits() && from.NumElements() == to.NumElements() &&
+	return from.IsTensor() && to.IsTensor() && from.IsStatic() && to.IsStatic() && from.Elem.Bits() == to.Elem.Bits() &&
+		(from.NumElements() == to.NumElements() || op.Attrs.Has(operandTiles) && op.Attrs.Has(resultTiles)) &&
 		from.Elem.IsComplex() == to.Elem.IsComplex()
 }
 
@@ -49,19 +59,140 @@ func (u *unfuser) bitcast(op *ir.Op) *ir.Value {
 	if x.Type.Elem != t.Elem {
 		x = b.Emit(ir.BitcastConvert, []*ir.Value{x}, nil, nil, []*ir.Type{x.Type.WithElem(t.Elem)}).Result()
 	}
-	if !u.exact {
+	if !u.exact && x.Type.NumElements() == t.NumElements() {
 		return b.Reshape(x, t.Shape...)
 	}
-	if op.Attrs.Has(tiledAttr) {
-		u.fail(op, "bitcast between layouts with tiles, whose order of elements is that of a device")
+	from := layout{dims: majorFirst(op.Ints(operandOrder), x.Type.Rank()), tiles: op.Str(operandTiles)}
+	to := layout{dims: majorFirst(op.Ints(resultOrder), t.Rank()), tiles: op.Str(resultTiles)}
+	laid := pick(t.Shape, to.dims)
+	x = b.Transpose(x, from.dims...)
+	if from.tiles != to.tiles || !sameEnd(x.Type.Shape, laid, mostDims(from.tiles)) {
+		x = u.retiled(op, x, from.tiles, laid, to.tiles)
 	}
-	from, to := majorFirst(op.Ints(operandOrder), x.Type.Rank()), majorFirst(op.Ints(resultOrder), t.Rank())
-	laid := make([]int, t.Rank())
 	back := make([]int, t.Rank())
-	for i, d := range to {
-		laid[i], back[d] = t.Shape[d], i
+	for i, d := range to.dims {
+		back[d] = i
 	}
-	return b.Transpose(b.Reshape(b.Transpose(x, from...), laid...), back...)
+	return b.Transpose(b.Reshape(x, laid...), back...)
+}
+
+// A layout is the order of the dimensions, the major one first, and the tiles as text.
+type layout struct {
+	dims  []int
+	tiles string
+}
+
+func pick(xs, at []int) []int {
+	out := make([]int, len(at))
+	for i, k := range at {
+		out[i] = xs[k]
+	}
+	return out
+}
+
+// tilesOf are the sizes of tiles; nil where one is no list of numbers.
+func tilesOf(text string) (tiles [][]int) {
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == '(' || r == ')' }) {
+		sizes, err := syntax.ParseInts("{" + part + "}")
+		if err != nil || slices.ContainsFunc(sizes, func(n int) bool { return n < 1 }) {
+			return nil
+		}
+		tiles = append(tiles, sizes)
+	}
+	return tiles
+}
+
+// mostDims is how many dimensions tiles are of.
+func mostDims(tiles string) int {
+	n := 0
+	for _, t := range tilesOf(tiles) {
+		n = max(n, len(t))
+	}
+	return n
+}
+
+// sameEnd reports whether two shapes have the same last n sizes.
+func sameEnd(a, b []int, n int) bool {
+	if len(a) < n || len(b) < n {
+		return slices.Equal(a, b)
+	}
+	return slices.Equal(a[len(a)-n:], b[len(b)-n:])
+}
+
+// A tiling is the cutting of the last dimensions of a shape into tiles: padded to
+// multiples, split into tiles and places in them, the latter last.
+type tiling struct {
+	shape, padded, split, perm, cut []int
+}
+
+func newTiling(shape, tile []int) tiling {
+	for len(shape) < len(tile) {
+		shape = append([]int{1}, shape...)
+	}
+	t := tiling{shape: shape, padded: slices.Clone(shape)}
+	lead := len(shape) - len(tile)
+	var places []int
+	for d, n := range shape {
+		t.perm = append(t.perm, len(t.split))
+		if d < lead {
+			t.split = append(t.split, n)
+			continue
+		}
+		size := tile[d-lead]
+		count := (n + size - 1) / size
+		t.padded[d] = count * size
+		places = append(places, len(t.split)+1)
+		t.split = append(t.split, count, size)
+	}
+	t.perm = append(t.perm, places...)
+	t.cut = pick(t.split, t.perm)
+	return t
+}
+
+// retiled reads x, whose dimensions are in the order of memory, as memory has it in
+// tiles, as a value of the shape laid in other tiles. What fills up tiles is zeros.
+func (u *unfuser) retiled(op *ir.Op, x *ir.Value, from string, laid []int, to string) *ir.Value {
+	b := u.builder(op)
+	zero := func() *ir.Value { return b.Splat(ir.Tensor(x.Type.Elem), 0) }
+	for _, text := range []string{from, to} {
+		if text != "" && tilesOf(text) == nil {
+			u.fail(op, "bitcast between layouts with the tiles %s, which are not numbers", text)
+			return b.Reshape(x, laid...)
+		}
+	}
+	for _, tile := range tilesOf(from) {
+		t := newTiling(x.Type.Shape, tile)
+		high := make([]int, len(t.shape))
+		for d := range high {
+			high[d] = t.padded[d] - t.shape[d]
+		}
+		x = b.Pad(b.Reshape(x, t.shape...), zero(), make([]int, len(high)), high, make([]int, len(high)))
+		x = b.Transpose(b.Reshape(x, t.split...), t.perm...)
+	}
+	var tilings []tiling
+	shape := laid
+	for _, tile := range tilesOf(to) {
+		t := newTiling(shape, tile)
+		tilings, shape = append(tilings, t), t.cut
+	}
+	have, want := x.Type.NumElements(), ir.Product(shape)
+	x = b.Reshape(x, have)
+	switch { // by less than a tile
+	case have < want:
+		x = b.Pad(x, zero(), []int{0}, []int{want - have}, []int{0})
+	case have > want:
+		x = b.Slice(x, []int{0}, []int{want})
+	}
+	x = b.Reshape(x, shape...)
+	for _, t := range slices.Backward(tilings) {
+		back := make([]int, len(t.perm))
+		for i, d := range t.perm {
+			back[d] = i
+		}
+		x = b.Reshape(b.Transpose(x, back...), t.padded...)
+		x = b.Slice(x, make([]int, len(t.shape)), t.shape)
+	}
+	return x
 }
 
 // majorFirst is the order of dimensions whose reverse is given, or the default.

@@ -104,7 +104,27 @@ func (u *unfuser) customCall(op *ir.Op, t *ir.Type) []*ir.Value {
 	if config := op.Str("backend_config"); config != "" {
 		attrs.Set("mhlo.backend_config", ir.Str(config))
 	}
-	return u.builder(op).Emit(ir.CustomCall, op.Operands, attrs, nil, t.Elems).Results
+	types := []*ir.Type{t}
+	if t.Kind == ir.TupleType {
+		types = t.Elems
+	}
+	return u.builder(op).Emit(ir.CustomCall, op.Operands, attrs, nil, types).Results
+}
+
+// named is the result of the op without a Kind called name on the operands of op.
+func (u *unfuser) named(op *ir.Op, name string, t *ir.Type) *ir.Value {
+	o := u.builder(op).Emit(ir.Unknown, op.Operands, nil, nil, []*ir.Type{t})
+	o.Spelling = name
+	return o.Result()
+}
+
+// converts is v as a value of type t, as a copy gives it, which may be to another
+// type of elements.
+func (u *unfuser) converts(op *ir.Op, v *ir.Value, t *ir.Type) *ir.Value {
+	if !t.IsTensor() || !v.Type.IsTensor() || v.Type.Elem == t.Elem {
+		return v
+	}
+	return u.builder(op).Convert(v, t.Elem)
 }
 
 // topK makes of an instruction that takes the largest elements the op of chlo.

@@ -290,13 +290,15 @@ func (u *unfuser) unknown(op *ir.Op) bool {
 	t := op.Result().Type
 	switch {
 	case len(op.Operands) > 0 && slices.Contains(passed, opcode):
-		u.replace(op, op.Operands[0])
+		u.replace(op, u.converts(op, op.Operands[0], t))
 	case opcode == "bitcast" && resizes(op):
 		u.replace(op, u.bitcast(op))
 	case opcode == "constant" && u.exact:
 		u.fail(op, "the numbers of this constant were left out when the text was printed: print it with print_large_constants")
-	case opcode == "custom-call" && t.Kind == ir.TupleType:
-		u.replace(op, u.tuple(t, u.customCall(op, t), op))
+	case opcode == "custom-call":
+		u.replace(op, u.one(t, u.customCall(op, t), op))
+	case opcode == "mulhi":
+		u.replace(op, u.named(op, "chlo.mulhi", t))
 	case opcode == "topk":
 		return u.topK(op, t)
 	case opcode == "fusion":
@@ -382,7 +384,7 @@ func (u *unfuser) started(op *ir.Op, base string, t *ir.Type) []*ir.Value {
 		}
 	}
 	if base == "copy" {
-		return op.Operands[:1]
+		return []*ir.Value{u.converts(op, op.Operands[0], t)}
 	}
 	types := []*ir.Type{t}
 	if t.Kind == ir.TupleType {

@@ -10,6 +10,10 @@ import (
 // targets has the compositions of custom calls, by target. A composition returns nil
 // where it leaves its op as it is.
 var targets = map[string]composition{
+	"AssumeGatherIndicesInBound": func(_ *composer, op *ir.Op) []*ir.Value { return op.Operands }, // what XLA:TPU knows
+	"AllocateBuffer": func(c *composer, op *ir.Op) []*ir.Value { // whose elements nobody reads before they are written
+		return []*ir.Value{c.b.Broadcast(c.b.Splat(ir.Tensor(op.Result().Type.Elem), 0), op.Result().Type.Shape)}
+	},
 	"TopK": (*composer).customTopK, // what XLA:CPU makes of top_k
 }
 
