@@ -32,7 +32,7 @@ func (b *body) bitcastLayouts(in *syntax.Instruction, attrs *ir.Attrs) {
 	for name, l := range map[string]string{operandTiles: from, resultTiles: to} {
 		_, rest, _ := strings.Cut(l, ":")
 		if m := tilesPattern.FindStringSubmatch(rest); m != nil {
-			attrs.Set(name, ir.Str(m[1]))
+			attrs.Set(name, tilesAttr(m[1]))
 		}
 	}
 	for name, l := range map[string]string{operandOrder: from, resultOrder: to} {
@@ -62,12 +62,12 @@ func (u *unfuser) bitcast(op *ir.Op) *ir.Value {
 	if !u.exact && x.Type.NumElements() == t.NumElements() {
 		return b.Reshape(x, t.Shape...)
 	}
-	from := layout{dims: majorFirst(op.Ints(operandOrder), x.Type.Rank()), tiles: op.Str(operandTiles)}
-	to := layout{dims: majorFirst(op.Ints(resultOrder), t.Rank()), tiles: op.Str(resultTiles)}
+	from := layout{majorFirst(op.Ints(operandOrder), x.Type.Rank()), u.tilesOf(op, operandTiles)}
+	to := layout{majorFirst(op.Ints(resultOrder), t.Rank()), u.tilesOf(op, resultTiles)}
 	laid := pick(t.Shape, to.dims)
 	x = b.Transpose(x, from.dims...)
-	if from.tiles != to.tiles || !sameEnd(x.Type.Shape, laid, mostDims(from.tiles)) {
-		x = u.retiled(op, x, from.tiles, laid, to.tiles)
+	if !slices.EqualFunc(from.tiles, to.tiles, slices.Equal) || !sameEnd(x.Type.Shape, laid, mostDims(from.tiles)) {
+		x = retiled(b, x, from.tiles, laid, to.tiles)
 	}
 	back := make([]int, t.Rank())
 	for i, d := range to.dims {
@@ -76,10 +76,10 @@ func (u *unfuser) bitcast(op *ir.Op) *ir.Value {
 	return b.Transpose(b.Reshape(x, laid...), back...)
 }
 
-// A layout is the order of the dimensions, the major one first, and the tiles as text.
+// A layout is the order of the dimensions, the major one first, and the tiles.
 type layout struct {
 	dims  []int
-	tiles string
+	tiles [][]int
 }
 
 func pick(xs, at []int) []int {
@@ -90,22 +90,41 @@ func pick(xs, at []int) []int {
 	return out
 }
 
-// tilesOf are the sizes of tiles; nil where one is no list of numbers.
-func tilesOf(text string) (tiles [][]int) {
+// tilesAttr are the sizes of the tiles (8,128)(2,1) one after the other, with a zero
+// behind each tile; -1 where one is no list of numbers.
+func tilesAttr(text string) ir.Ints {
+	var tiles ir.Ints
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == '(' || r == ')' }) {
 		sizes, err := syntax.ParseInts("{" + part + "}")
 		if err != nil || slices.ContainsFunc(sizes, func(n int) bool { return n < 1 }) {
-			return nil
+			return ir.Ints{-1}
 		}
-		tiles = append(tiles, sizes)
+		tiles = append(append(tiles, sizes...), 0)
+	}
+	return tiles
+}
+
+// tilesOf are the tiles that the attribute of op called name has; it fails where they
+// are no numbers.
+func (u *unfuser) tilesOf(op *ir.Op, name string) (tiles [][]int) {
+	var tile []int
+	for _, n := range op.Ints(name) {
+		switch {
+		case n < 0:
+			u.fail(op, "bitcast between layouts with tiles whose sizes are no numbers")
+		case n == 0:
+			tiles, tile = append(tiles, tile), nil
+		default:
+			tile = append(tile, n)
+		}
 	}
 	return tiles
 }
 
 // mostDims is how many dimensions tiles are of.
-func mostDims(tiles string) int {
+func mostDims(tiles [][]int) int {
 	n := 0
-	for _, t := range tilesOf(tiles) {
+	for _, t := range tiles {
 		n = max(n, len(t))
 	}
 	return n
@@ -151,16 +170,9 @@ func newTiling(shape, tile []int) tiling {
 
 // retiled reads x, whose dimensions are in the order of memory, as memory has it in
 // tiles, as a value of the shape laid in other tiles. What fills up tiles is zeros.
-func (u *unfuser) retiled(op *ir.Op, x *ir.Value, from string, laid []int, to string) *ir.Value {
-	b := u.builder(op)
+func retiled(b *ir.Builder, x *ir.Value, from [][]int, laid []int, to [][]int) *ir.Value {
 	zero := func() *ir.Value { return b.Splat(ir.Tensor(x.Type.Elem), 0) }
-	for _, text := range []string{from, to} {
-		if text != "" && tilesOf(text) == nil {
-			u.fail(op, "bitcast between layouts with the tiles %s, which are not numbers", text)
-			return b.Reshape(x, laid...)
-		}
-	}
-	for _, tile := range tilesOf(from) {
+	for _, tile := range from {
 		t := newTiling(x.Type.Shape, tile)
 		high := make([]int, len(t.shape))
 		for d := range high {
@@ -171,7 +183,7 @@ func (u *unfuser) retiled(op *ir.Op, x *ir.Value, from string, laid []int, to st
 	}
 	var tilings []tiling
 	shape := laid
-	for _, tile := range tilesOf(to) {
+	for _, tile := range to {
 		t := newTiling(shape, tile)
 		tilings, shape = append(tilings, t), t.cut
 	}
