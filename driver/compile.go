@@ -191,7 +191,7 @@ func (p *program) executable() error {
 	}
 	form := m.Form
 	m.Form = 0 // what XLA has and we make of other ops is expanded here
-	if err := passes.RunOne(passes.Named("expand"), m); err != nil {
+	if err := passes.RunNamed("expand", m); err != nil {
 		return err
 	}
 	m.Form = form

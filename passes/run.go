@@ -131,15 +131,13 @@ func done(p *pass.Pass, f ir.Form) bool {
 	return false
 }
 
-// Named is the pass of the table called name.
-func Named(name string) *pass.Pass {
-	return &Table[slices.IndexFunc(Table, func(p pass.Pass) bool { return p.Name == name })]
+// RunNamed runs the pass of the table called name over m, and verifies the result.
+func RunNamed(name string, m *ir.Module) error {
+	return runOne(&Table[slices.IndexFunc(Table, func(p pass.Pass) bool { return p.Name == name })], m, nil)
 }
 
-// RunOne runs p over m and verifies the result. A [*Bug] that it returns has no
+// runOne runs p over m and verifies the result. A [*Bug] that it returns has no
 // Before.
-func RunOne(p *pass.Pass, m *ir.Module) error { return runOne(p, m, nil) }
-
 func runOne(p *pass.Pass, m *ir.Module, warn func(*pass.Error)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

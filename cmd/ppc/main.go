@@ -5,6 +5,7 @@
 //	ppc bench FILE     measure a program
 //	ppc check FILE...  check programs
 //	ppc lint  FILE...  find transfers and memory that programs need not pay for
+//	ppc test  FILE...  run StableHLO programs that hold their own results
 //	ppc import maxtext make a .pp program of a configuration of MaxText
 //	ppc report FILE    print what a program does: schedule, memory, collectives
 //	ppc view   FILE    write what each pass changed as a page
@@ -129,6 +130,7 @@ type commands struct {
 	Bench   benchCmd   `cmd:"" help:"Measure a program: time to compile and per step, operations per second, memory."`
 	Check   checkCmd   `cmd:"" help:"Parse, type-check and validate every setting; find what would not run."`
 	Lint    lintCmd    `cmd:"" help:"Find transfers and memory that programs need not pay for; exit 1 if there are findings."`
+	Test    testCmd    `cmd:"" help:"Run StableHLO programs that hold their own results by check.expect_*, or expect errors; exit 1 if one does not hold."`
 	Import  importCmd  `cmd:"" help:"Make a .pp program of another system's configuration."`
 	Report  reportCmd  `cmd:"" help:"Show what a program does before it runs: schedule, gathers, memory, collectives, residuals, findings."`
 	View    viewCmd    `cmd:"" help:"Write a page of the IR through the passes: what each changed, with links to the source."`

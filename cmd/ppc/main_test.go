@@ -113,7 +113,7 @@ func TestScriptsAreComplete(t *testing.T) {
 		}
 		all.Write(text)
 	}
-	for _, want := range []string{"ppc lower", "ppc run", "ppc check", "ppc lint", "ppc report", "ppc diff", "ppc view", "ppc fmt", "ppc passes", "ppc version", "exits 1 ", "exits 2 "} {
+	for _, want := range []string{"ppc lower", "ppc run", "ppc check", "ppc lint", "ppc test", "ppc report", "ppc diff", "ppc view", "ppc fmt", "ppc passes", "ppc version", "exits 1 ", "exits 2 "} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("no script has %q", want)
 		}

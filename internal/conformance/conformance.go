@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"ppc/internal/directives"
 	"ppc/internal/shared"
 )
 
@@ -110,7 +110,7 @@ func (f *files) segment(path string, i int) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s cannot be read", path)
 		}
-		segments = split(string(data))
+		segments = directives.Split(string(data))
 		f.segments[path] = segments
 	}
 	if i >= len(segments) {
@@ -119,27 +119,11 @@ func (f *files) segment(path string, i int) (string, error) {
 	return segments[i], nil
 }
 
-// split cuts a file at its lines "// -----". Every segment but the first begins
-// with an empty line in place of that one.
-func split(text string) []string {
-	segments := []string{}
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if strings.TrimRight(line, "\r\n") == "// -----" {
-			segments = append(segments, b.String())
-			b.Reset()
-			line = "\n"
-		}
-		b.WriteString(line)
-	}
-	return append(segments, b.String())
-}
-
 // Source is the text of the unit, with the ops of upstream's test dialects in
 // generic form; lines stay where they are.
 func (u Unit) Source() (string, error) {
 	text, err := u.files.segment(u.Path, u.Segment)
-	return genericChecks(text), err
+	return directives.Generic(text), err
 }
 
 // Parts are the texts of the files that the unit puts together, by name: those
@@ -191,70 +175,4 @@ func (u Unit) Case() (Case, error) {
 		return c, errors.New(file + ": nothing is expected")
 	}
 	return c, nil
-}
-
-// An ExpectedError is an error that a unit says it has.
-type ExpectedError struct {
-	Line int // of the segment
-	Text string
-}
-
-func (e ExpectedError) String() string { return fmt.Sprintf("line %d: %s", e.Line, e.Text) }
-
-var expectedError = regexp.MustCompile(`//\s*expected-error(?:-re)?\s*(@(?:[+-]\d+|above|below))?\s*(?:\d+\s*)?\{\{(.*)\}\}`)
-
-// ExpectedErrors are the errors that the comments expected-error of a source
-// speak of.
-func ExpectedErrors(source string) []ExpectedError {
-	var es []ExpectedError
-	n := 0
-	for line := range strings.Lines(source) {
-		n++
-		for _, m := range expectedError.FindAllStringSubmatch(line, -1) {
-			at := n
-			switch m[1] {
-			case "":
-			case "@above":
-				at--
-			case "@below":
-				at++
-			default:
-				offset, _ := strconv.Atoi(m[1][1:])
-				at += offset
-			}
-			es = append(es, ExpectedError{at, m[2]})
-		}
-	}
-	return es
-}
-
-const (
-	valuePattern = `(%[\w.$-]+(?:#\d+)?)`
-	typePattern  = `(tensor<(?:[^<>]|<[^<>]*>)*>)`
-)
-
-var (
-	constCheck = regexp.MustCompile(`check\.(expect_\w+_const) ` + valuePattern + `,\s*(dense<[^>]*>)\s*:\s*` + typePattern + `(?:\s*\{([^}]*)\})?`)
-	pairCheck  = regexp.MustCompile(`check\.(expect_\w+) ` + valuePattern + `,\s*` + valuePattern + `((?:,\s*\w+ = [\w.]+)*)\s*:\s*` + typePattern + `(?:,\s*` + typePattern + `)?`)
-	probe      = regexp.MustCompile(`interpreter\.probe ` + valuePattern + `,\s*(probe_id = "[^"]*")\s*:\s*` + typePattern)
-	probeCheck = regexp.MustCompile(`check\.expect_serialized_eq ` + valuePattern + `,\s*(probe_id = "[^"]*"(?:,\s*iter = \d+)?)\s*:\s*` + typePattern)
-)
-
-// genericChecks rewrites the pretty form of the check ops, whose dialect is
-// upstream's own for tests, to the generic one.
-func genericChecks(src string) string {
-	src = constCheck.ReplaceAllStringFunc(src, func(s string) string {
-		m := constCheck.FindStringSubmatch(s)
-		attrs := "value = " + m[3] + " : " + m[4]
-		if strings.TrimSpace(m[5]) != "" {
-			attrs += ", " + m[5]
-		}
-		return fmt.Sprintf("\"check.%s\"(%s) {%s} : (%s) -> ()", m[1], m[2], attrs, m[4])
-	})
-	src = pairCheck.ReplaceAllStringFunc(src, func(s string) string {
-		m := pairCheck.FindStringSubmatch(s)
-		return fmt.Sprintf("\"check.%s\"(%s, %s) {%s} : (%s, %s) -> ()", m[1], m[2], m[3], strings.TrimPrefix(m[4], ","), m[5], m[5])
-	})
-	src = probe.ReplaceAllString(src, `"interpreter.probe"($1) {$2} : ($3) -> $3`)
-	return probeCheck.ReplaceAllString(src, `"check.expect_serialized_eq"($1) {$2} : ($3) -> ()`)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ppc/driver/suite"
 	"ppc/internal/golden"
 	"ppc/internal/shared"
 )
@@ -21,8 +22,8 @@ func runners(places *places) []*Runner {
 		{Name: "hlo", Limit: limit, Kinds: []Kind{
 			{"hlo-parse", acceptHLO}, {"hlo-parse-error", refuseHLO}, {"hlo-pipeline", acceptHLO}, {"hlo-collective", acceptHLO},
 		}},
-		{Name: "eval", Limit: limit, Kinds: evaluator{}.kinds()},
-		{Name: "runtime", Limit: limit, Kinds: compiled{}.kinds()},
+		{Name: "eval", Limit: limit, Kinds: kindsOf(suite.Evaluator{})},
+		{Name: "runtime", Limit: limit, Kinds: kindsOf(suite.Compiled{})},
 	}
 }
 

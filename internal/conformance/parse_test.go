@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
+	"ppc/driver/suite"
+	"ppc/internal/directives"
 	"ppc/ir"
 	"ppc/ir/mlir"
 	"ppc/ir/verify"
@@ -121,7 +121,7 @@ func (p *places) refuseMLIR(_ context.Context, u Unit) error {
 	if err != nil {
 		return err
 	}
-	expected := ExpectedErrors(source)
+	expected := directives.ExpectedErrors(source)
 	m, err := mlir.Parse(u.Path, []byte(source))
 	if err == nil {
 		err = verify.Verify(m)
@@ -134,11 +134,7 @@ func (p *places) refuseMLIR(_ context.Context, u Unit) error {
 		return errors.New(said)
 	}
 	p.refused.Add(1)
-	lines := make(map[int]bool)
-	for _, at := range regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(u.Path)+`:(\d+):\d+: `).FindAllStringSubmatch(err.Error(), -1) {
-		line, _ := strconv.Atoi(at[1])
-		lines[line] = true
-	}
+	lines := suite.Lines(u.Path, err)
 	for _, e := range expected {
 		if lines[e.Line] {
 			p.right.Add(1)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ppc/driver/suite"
 	"ppc/ir"
 	"ppc/ir/mlir"
 	"ppc/ir/verify"
@@ -14,7 +15,7 @@ import (
 // runParts partitions the functions of the first part of a unit, puts them
 // beside the second part, and runs its @main. Where the unit is about
 // collectives, every value has a sharding already.
-func runParts(ctx context.Context, on machine, u Unit, collective bool) error {
+func runParts(ctx context.Context, on suite.Machine, u Unit, collective bool) error {
 	parts, err := u.Parts()
 	if err != nil {
 		return err
@@ -60,10 +61,10 @@ func runParts(ctx context.Context, on machine, u Unit, collective bool) error {
 	if joined.Main() == nil {
 		return errors.New("there is no @main")
 	}
-	if _, ok := on.(evaluator); ok {
-		on = evaluator{wide: true}
+	if _, ok := on.(suite.Evaluator); ok {
+		on = suite.Evaluator{Wide: true}
 	}
-	return on.main(ctx, joined, joined.Main(), nil)
+	return on.Main(ctx, joined, joined.Main(), nil)
 }
 
 // renames reads from the RUN lines, which rename functions with sed, under
@@ -135,7 +136,7 @@ func (p *partitioner) partition(f *ir.Func) error {
 		one.Attrs.Set("mhlo.num_replicas", ir.Int{Value: p.replicas, Type: ir.I32})
 	}
 	for _, name := range p.passes {
-		if err := passes.RunOne(passes.Named(name), one); err != nil {
+		if err := passes.RunNamed(name, one); err != nil {
 			return err
 		}
 	}
