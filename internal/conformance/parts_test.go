@@ -10,6 +10,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/mlir"
 	"ppc/ir/verify"
+	"ppc/passes"
 )
 
 // runParts partitions the functions of the first part of a unit, puts them
