@@ -184,17 +184,23 @@ func NumDevices(m *ir.Module) int {
 func (p *Port) Value(full *ir.Literal) *ir.Literal {
 	v := &ir.Literal{Type: p.Global.WithElem(full.Type.Elem), Data: full.Data}
 	switch {
+	case p.Rows != nil && (!full.IsSplat() || p.lacks()):
+		data := full.Expand()
+		row := len(data) / full.Type.Shape[0]
+		v.Data = data[p.Rows[0]*row : p.Rows[1]*row]
+		if p.lacks() {
+			v.Data = append(slices.Clone(v.Data), make([]byte, v.Type.Bytes()-len(v.Data))...)
+		}
 	case full.IsSplat():
 	case p.Batches > 1:
 		v.Data = bytes.Repeat(full.Data, p.Batches)
-	case p.Rows != nil:
-		row := len(full.Data) / full.Type.Shape[0]
-		v.Data = full.Data[p.Rows[0]*row : p.Rows[1]*row]
-		if n := v.Type.Bytes(); n > len(v.Data) {
-			v.Data = append(slices.Clone(v.Data), make([]byte, n-len(v.Data))...)
-		}
 	}
 	return v
+}
+
+// lacks reports whether the port has places for more rows than a file has for it.
+func (p *Port) lacks() bool {
+	return p.Rows != nil && p.Global.NumElements() > (p.Rows[1]-p.Rows[0])*(p.InFile.NumElements()/p.InFile.Shape[0])
 }
 
 // Shards returns the shard of a global value for each device. Replicated shards
