@@ -51,14 +51,10 @@ func (e *Mismatch) Error() string {
 // compares: those of the last run, and the scalars of every step.
 func (r *runner) check(ctx context.Context, values []*binding.Named) ([]*Comparison, error) {
 	if r.ref == nil {
-		ref, err := r.newReference(ctx)
-		if err == nil {
-			err = ref.run(ctx, r.steps)
-		}
-		if err != nil {
+		if err := r.prepared.run(ctx, r.steps); err != nil {
 			return nil, orStopped(ctx, err)
 		}
-		r.ref = ref
+		r.ref = r.prepared
 	}
 	ref := r.ref
 	var checks []*Comparison

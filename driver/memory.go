@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"math"
@@ -114,12 +115,12 @@ func largest(m *ir.Module) int {
 // uncountable is a size from which on sums of sizes may be more than an int has.
 const uncountable = 1 << 50
 
+// memory is how many bytes a run may take.
+func (r *runner) memory() int { return cmp.Or(r.opts.Memory, availableMemory(os.DirFS("/"))) }
+
 // fits refuses to run what takes more memory than there is.
 func (r *runner) fits() error {
-	have := r.opts.Memory
-	if have == 0 {
-		have = availableMemory(os.DirFS("/"))
-	}
+	have := r.memory()
 	n := &need{devices: largest(r.p.m)}
 	if n.devices < uncountable {
 		var err error

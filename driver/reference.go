@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -103,7 +104,7 @@ func (r *runner) evaluation(ctx context.Context, opts eval.Options) (*evaluation
 	mc := binding.NewMachine(e.m, r.p.named)
 	mc.Exec = func(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) {
 		opts := opts
-		opts.Context = ctx
+		opts.Context, opts.Memory = ctx, r.referenceMemory()
 		if !mc.Global {
 			return eval.RunDevices(e.m, e.m.Main(), args, opts)
 		}
@@ -111,8 +112,14 @@ func (r *runner) evaluation(ctx context.Context, opts eval.Options) (*evaluation
 		return [][]*ir.Literal{out}, err
 	}
 	e.Machine = mc
-	return e, nil
+	opts.Memory = r.referenceMemory()
+	return e, stage(ctx, e.m, "preparing", func() error { return eval.Fits(e.m, opts) })
 }
+
+// referenceMemory bounds what the values of a reference take: it needs more than a run, whose
+// microbatches come one after the other and whose numbers are not all of 8 bytes. What is
+// left is for its results and the garbage.
+func (r *runner) referenceMemory() int64 { return max(4<<30, int64(r.memory())/4*3) }
 
 // exposeTerms makes the terms of the sums that scalar results of main are made
 // of results too, so that their rounding can be looked at one by one: that of
@@ -204,7 +211,11 @@ func (ref *reference) evaluations() []*evaluation {
 // stage runs f, a stage of the evaluation of reference m.
 func stage(ctx context.Context, m *ir.Module, what string, f func() error) error {
 	_, err := guard(ctx, what+" the reference", moduleReproducer(m, "", "check", "ppc run --check %s"), func() (any, error) { return nil, f() })
-	if err != nil {
+	var large *eval.TooLarge
+	switch {
+	case errors.As(err, &large):
+		return fmt.Errorf("reference: %w: it computes every layer for the whole batch at once; a smaller batch or shorter sequences (--set axes.NAME=…) check the same program", err)
+	case err != nil:
 		return fmt.Errorf("reference: %w", err)
 	}
 	return nil

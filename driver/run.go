@@ -116,6 +116,7 @@ type runner struct {
 	safeDone  int                               // after so many steps
 	unsettled error                             // why the results of the last step are not on the host
 	trace     *trace.Recording
+	prepared  *reference // what --check evaluates after the run
 }
 
 func (r *runner) run(ctx context.Context) (*RunResult, error) {
@@ -177,6 +178,11 @@ func (r *runner) values(ctx context.Context) ([]*binding.Named, error) {
 	exe, err := guard(ctx, "preparing the run", rep, func() (executable, error) { return r.prepare(ctx, engine) })
 	if err != nil {
 		return nil, err
+	}
+	if r.opts.Check && r.ref == nil { // before the run, which may take long
+		if r.prepared, err = r.newReference(ctx); err != nil {
+			return nil, orStopped(ctx, err)
+		}
 	}
 	if ofJAX {
 		err = r.follow(ctx, jax)

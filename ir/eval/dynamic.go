@@ -56,13 +56,13 @@ func (e *exec) concrete() (*exec, error) {
 		}
 		results[i] = t
 	}
-	return &exec{e.p, e.fr, e.op.Retyped(types, results), e.in}, fitting(results)
+	return &exec{e.p, e.fr, e.op.Retyped(types, results), e.in}, e.p.w.fitting(results)
 }
 
 // fitting checks that there is memory for values of the types.
-func fitting(ts []*ir.Type) error {
+func (w *world) fitting(ts []*ir.Type) error {
 	for _, t := range ts {
-		if _, err := bytes(t); err != nil {
+		if _, err := w.size(t); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func (e *exec) do(k ir.Kind, t *ir.Type, attrs ir.Attrs, in ...*tensor) (*tensor
 	if r != nil {
 		return nil, errors.New(r.Msg)
 	}
-	if err := fitting(results); err != nil {
+	if err := e.p.w.fitting(results); err != nil {
 		return nil, err
 	}
 	out, err := (&exec{e.p, e.fr, op.Retyped(types, results), in}).row()
@@ -126,7 +126,7 @@ func (e *exec) sized(sizes []int) (*ir.Type, error) {
 		}
 	}
 	u := t.WithShape(sizes...)
-	return u, fitting([]*ir.Type{u})
+	return u, e.p.w.fitting([]*ir.Type{u})
 }
 
 // one makes the only result of an op.

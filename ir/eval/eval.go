@@ -25,11 +25,13 @@ type Options struct {
 	// NaN ends the evaluation with an error at the first op that makes a NaN of
 	// operands that have none.
 	NaN bool
+	// Memory bounds the bytes of the values that are held at one time, 8 for each number:
+	// an evaluation that would take more ends with a TooLarge. 0 is 4 GiB.
+	Memory int64
 	// Context ends the evaluation when it is done; nil never does.
 	Context context.Context
 
 	foreign map[string]func(*exec) ([]*tensor, error) // rows for ops and custom calls that the table lacks
-	limit   int64                                     // in place of maxBytes, if not 0
 }
 
 // An Error is an error of evaluation, and the op that failed.
@@ -125,7 +127,7 @@ func (w *world) bind(fn *ir.Func, args []*ir.Literal) ([]*tensor, error) {
 		if l != nil && isOpen(params[i]) && l.Type.IsTensor() && slices.EqualFunc(l.Type.Shape, t.Shape, ir.Fits) {
 			t = t.WithShape(l.Type.Shape...)
 		}
-		n, err := bytes(t)
+		n, err := w.size(t)
 		if err == nil {
 			err = w.take(n)
 		}

@@ -231,8 +231,8 @@ func TestErrors(t *testing.T) {
 		{"bytes", id, []*ir.Literal{{Type: x, Data: make([]byte, 7)}}, Options{}, "7 bytes of data, want 8"},
 		{"unknown", strange, []*ir.Literal{two}, Options{}, "in @main: chlo.sinh: an op that the evaluator does not know"},
 		{"huge", huge, []*ir.Literal{two}, Options{}, "takes more than 4 GiB"},
-		{"many", many, []*ir.Literal{two}, Options{limit: 4000}, "held at one time take more than 4000 bytes"},
-		{"dead values do not count", chain, []*ir.Literal{two}, Options{limit: 4000}, ""},
+		{"many", many, []*ir.Literal{two}, Options{Memory: 4000}, "held at one time take more than 4000 bytes"},
+		{"dead values do not count", chain, []*ir.Literal{two}, Options{Memory: 4000}, ""},
 		{"forever", forever, []*ir.Literal{two}, Options{Context: done}, "context canceled"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func evaluates(t *testing.T, name string, m *ir.Module, f *ir.Func) bool {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := Run(m, f, args, Options{Context: ctx, limit: 1 << 20})
+	_, err := Run(m, f, args, Options{Context: ctx, Memory: 1 << 20})
 	return err == nil
 }
 

@@ -88,7 +88,7 @@ func (b *body) prepare() error {
 			continue
 		}
 		v := op.Results[0]
-		if _, err := bytes(v.Type); err != nil {
+		if _, err := b.p.w.size(v.Type); err != nil {
 			return b.p.located(op, err)
 		}
 		s := step{r.each, op, newTensor(b.p.elem(v.Type.Elem), []int{b.width}), b.fr.of(op.Operands)}

@@ -99,7 +99,7 @@ func (w *world) reserve(op *ir.Op) (int64, error) {
 		if v.Type.IsTensor() && !v.Type.IsStatic() {
 			continue // has a size when it is made
 		}
-		n, err := bytes(v.Type)
+		n, err := w.size(v.Type)
 		if err != nil {
 			return 0, err
 		}
@@ -110,11 +110,61 @@ func (w *world) reserve(op *ir.Op) (int64, error) {
 
 // take counts n bytes as taken, also where they are too many.
 func (w *world) take(n int64) error {
-	limit := cmp.Or(w.opts.limit, maxBytes)
-	if w.used.Add(n) > limit {
-		return fmt.Errorf("the values held at one time take more than %d bytes", limit)
+	if limit := w.limit(); w.used.Add(n) > limit {
+		return &TooLarge{Limit: limit}
 	}
 	return nil
+}
+
+func (w *world) limit() int64 { return cmp.Or(w.opts.Memory, maxBytes) }
+
+// size is bytes of a value that may be held.
+func (w *world) size(t *ir.Type) (int64, error) {
+	n, err := bytes(t)
+	if limit := w.limit(); err == nil && n > limit {
+		return 0, &TooLarge{t, limit}
+	}
+	return n, err
+}
+
+// Fits finds the first op of m, if there is one, with a result that alone takes more memory
+// than opts allow: an evaluation that gets there ends with this error.
+func Fits(m *ir.Module, opts Options) error {
+	w := &world{opts: opts}
+	var err error
+	for _, f := range m.Funcs {
+		if f.Body == nil {
+			continue
+		}
+		f.Body.Walk(func(op *ir.Op) {
+			for _, v := range op.Results {
+				if err != nil || !v.Type.IsTensor() || !v.Type.IsStatic() {
+					continue
+				}
+				if _, large := w.size(v.Type); large != nil {
+					err = &Error{f.Name, op, large}
+				}
+			}
+		})
+	}
+	return err
+}
+
+// A TooLarge says that an evaluation takes more memory than it may.
+type TooLarge struct {
+	Type  *ir.Type // of a value that alone is too large; nil where all that are held are
+	Limit int64    // bytes
+}
+
+func (e *TooLarge) Error() string {
+	limit := fmt.Sprintf("%d bytes", e.Limit)
+	if n := e.Limit >> 30; n > 0 {
+		limit = fmt.Sprintf("%d GiB", n)
+	}
+	if e.Type == nil {
+		return "the values held at one time take more than " + limit
+	}
+	return fmt.Sprintf("%s takes more than %s", e.Type, limit)
 }
 
 // release subtracts the bytes that reserve counted for v.
