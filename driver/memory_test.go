@@ -55,6 +55,19 @@ func TestRunHuge(t *testing.T) {
 	}
 }
 
+// A reference that needs more than a run, which takes microbatches one after the other, is
+// refused before the run.
+func TestReferenceFits(t *testing.T) {
+	src := &Source{File: "../examples/llama.pp", Set: []string{"axes.seq=4096", "axes.batch=64", "pipeline.microbatches=32"}}
+	steps := 0
+	_, err := Run(t.Context(), src, RunOptions{Memory: 20 << 30, Steps: &steps, Check: true})
+	for _, want := range []string{"tensor<64x4x4096x4096xf64> takes more than 15 GiB", "(--set axes.NAME=…)"} {
+		if err == nil || !strings.Contains(err.Error(), want) || ExitCode(err) != ExitInput {
+			t.Errorf("%v, want a refusal with %q", err, want)
+		}
+	}
+}
+
 // What is available is the least of what the machine and the control groups
 // around the process leave.
 func TestAvailableMemory(t *testing.T) {
