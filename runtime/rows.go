@@ -195,13 +195,15 @@ func compileElement(_ *compiler, s *step) error {
 }
 
 // compileCustomCall: to place a value in another memory is to copy it; there
-// is no memory but the host's.
+// is no memory but the host's. Other calls have a kernel.
 func compileCustomCall(_ *compiler, s *step) error {
 	if s.op.Str("call_target_name") == "annotate_device_placement" && len(s.in) == 1 && len(s.out) == 1 {
 		s.kernel, s.exec = copyBytes, execKernel
 		return nil
 	}
-	return fmt.Errorf("there is no implementation of the target %q", s.op.Str("call_target_name"))
+	f, err := kernel.CustomCall(s.op)
+	s.kernel, s.exec = f, execKernel
+	return err
 }
 
 func compileCall(c *compiler, s *step) error {

@@ -3,7 +3,9 @@ package eval
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"ppc/internal/lapack"
 	"ppc/ir"
 )
 
@@ -52,10 +54,55 @@ func getTupleElement(e *exec) *tensor { return e.in[0].parts[e.op.Int("index")] 
 var transparent = map[string]bool{"Sharding": true, "annotate_device_placement": true}
 
 func customCall(e *exec) ([]*tensor, error) {
-	if target := e.op.Str("call_target_name"); !transparent[target] {
+	target := e.op.Str("call_target_name")
+	if r := lapack.Find(target); r != nil {
+		return e.lapack(r)
+	}
+	if !transparent[target] {
 		return nil, fmt.Errorf("the custom call %s is not evaluated", ir.SymbolText(target))
 	}
 	return identity(e)
+}
+
+// lapack calls r for each matrix of the batch.
+func (e *exec) lapack(r *lapack.Routine) ([]*tensor, error) {
+	option := ir.LAPACKOption(e.op, lapack.Option)
+	if err := ir.LAPACK(e.op, r.Operands, r.Results); err != nil {
+		return nil, err
+	}
+	if err := r.Check(option, ir.ShapesBehind(e.op.Operands, r.Operands), ir.ShapesBehind(e.op.Results, r.Results)); err != nil {
+		return nil, err
+	}
+	rank := len(e.in[0].shape) - r.Operands[0]
+	out := make([]*tensor, len(e.op.Results))
+	for i := range out {
+		out[i] = e.result(i)
+	}
+	for i := range ir.Product(e.in[0].shape[:rank]) {
+		var in, results []lapack.Array
+		for _, x := range e.in {
+			n := ir.Product(x.shape[rank:])
+			in = append(in, lapack.Array{Shape: x.shape[rank:], Data: slices.Clone(x.f[i*n : (i+1)*n])})
+		}
+		for _, x := range out {
+			results = append(results, lapack.Array{Shape: x.shape[rank:], Data: make([]float64, ir.Product(x.shape[rank:]))})
+		}
+		r.Run(option, in, results)
+		for k, x := range out {
+			for j, v := range results[k].Data {
+				at := i*len(results[k].Data) + j
+				if x.f != nil {
+					x.f[at] = v
+				} else {
+					x.i[at] = int64(v)
+				}
+			}
+		}
+	}
+	for _, x := range out {
+		x.round()
+	}
+	return out, nil
 }
 
 func unknown(e *exec) ([]*tensor, error) {

@@ -1,0 +1,53 @@
+package kernel
+
+import (
+	"fmt"
+
+	"ppc/internal/lapack"
+	"ppc/ir"
+)
+
+// CustomCall returns the Func of a custom call, if its target is a routine of LAPACK.
+func CustomCall(op *ir.Op) (Func, error) {
+	target := op.Str("call_target_name")
+	r := lapack.Find(target)
+	if r == nil {
+		return nil, fmt.Errorf("there is no implementation of the target %q", target)
+	}
+	if err := ir.LAPACK(op, r.Operands, r.Results); err != nil {
+		return nil, err
+	}
+	option := ir.LAPACKOption(op, lapack.Option)
+	if err := r.Check(option, ir.ShapesBehind(op.Operands, r.Operands), ir.ShapesBehind(op.Results, r.Results)); err != nil {
+		return nil, err
+	}
+	batch := ir.Product(op.Operands[0].Type.Shape[:op.Operands[0].Type.Rank()-r.Operands[0]])
+	arrays := func(vs []*ir.Value, ranks []int, ms []Mem, i int) []lapack.Array {
+		out := make([]lapack.Array, len(vs))
+		for k, v := range vs {
+			shape := v.Type.Shape[v.Type.Rank()-ranks[k]:]
+			n := ir.Product(shape)
+			out[k] = lapack.Array{Shape: shape, Data: View[float64](ms[k])[i*n : (i+1)*n]}
+		}
+		return out
+	}
+	return func(w *Work, dst, src []Mem) {
+		depth := w.depth
+		in, out := make([]Mem, len(src)), make([]Mem, len(dst))
+		for k, v := range op.Operands {
+			in[k] = w.temp(8 * v.Type.NumElements())
+			w.apply(converter(v.Type.Elem, ir.F64), in[k], src[k])
+		}
+		for k, v := range op.Results {
+			out[k] = w.temp(8 * v.Type.NumElements())
+			clear(out[k])
+		}
+		for i := range batch {
+			r.Run(option, arrays(op.Operands, r.Operands, in, i), arrays(op.Results, r.Results, out, i))
+		}
+		for k, v := range op.Results {
+			w.apply(converter(ir.F64, v.Type.Elem), dst[k], out[k])
+		}
+		w.depth = depth
+	}, nil
+}
