@@ -96,6 +96,9 @@ func (w waitsForSend) on(d *device) int { return d.exchange.by }
 func token() *buffer { return pinned(nil) }
 
 func compileToken(_ *compiler, s *step) error {
+	if len(s.op.Results) != 1 || s.op.Results[0].Type.Kind != ir.TokenType {
+		return errors.New("the result is not one token")
+	}
 	s.exec = func(d *device, s *step) error {
 		d.put(s, 0, token())
 		return nil
@@ -130,8 +133,24 @@ func sources(to []int) []int {
 	return from
 }
 
+// endsInToken checks that the last of vs is a token, and all before are tensors.
+func endsInToken(what string, vs []*ir.Value) error {
+	for i, v := range vs {
+		if want := map[bool]ir.TypeKind{true: ir.TokenType, false: ir.TensorType}[i == len(vs)-1]; v.Type.Kind != want {
+			return fmt.Errorf("%s %d is %s, want tensors and a token", what, i, v.Type)
+		}
+	}
+	if len(vs) == 0 {
+		return fmt.Errorf("there is no %s, want tensors and a token", what)
+	}
+	return nil
+}
+
 // compileSend is for stablehlo.send, whose last operand is a token.
 func compileSend(c *compiler, s *step) error {
+	if err := errors.Join(endsInToken("operand", s.op.Operands), endsInToken("result", s.op.Results)); err != nil {
+		return err
+	}
 	to, _, err := c.neighbours(s.op)
 	channel := channelOf(s.op)
 	s.exec = func(d *device, s *step) error {
@@ -155,6 +174,9 @@ func compileSend(c *compiler, s *step) error {
 // compileReceive is for stablehlo.recv, whose last result is a token. A device that
 // nobody sends to gets zeros.
 func compileReceive(c *compiler, s *step) error {
+	if err := endsInToken("result", s.op.Results); err != nil {
+		return err
+	}
 	_, from, err := c.neighbours(s.op)
 	channel, n := channelOf(s.op), len(s.out)-1
 	zeros := make([]*buffer, n)
@@ -228,6 +250,12 @@ func tupleOf(elems ...*buffer) *buffer {
 // it starts, which is its context, and waits when it is done.
 
 func compileHLOSend(c *compiler, s *step) error {
+	if len(s.op.Operands) == 0 || len(s.op.Results) != 1 {
+		return errors.New("want the data and a token, and one result")
+	}
+	if err := checkTuple(s.op.Results[0].Type); err != nil {
+		return err
+	}
 	to, _, err := c.hloNeighbours(s.op)
 	s.exec = func(d *device, s *step) error {
 		data := d.slots[s.in[0]]
@@ -272,6 +300,9 @@ func compileHLOSent(_ *compiler, s *step) error {
 }
 
 func compileHLOReceived(_ *compiler, s *step) error {
+	if len(s.op.Operands) != 1 {
+		return errors.New("want the result of a recv")
+	}
 	if err := checkTuple(s.op.Operands[0].Type); err != nil {
 		return err
 	}
@@ -300,6 +331,9 @@ func Infeed(values ...[]*ir.Literal) Option {
 }
 
 func compileInfeed(_ *compiler, s *step) error {
+	if err := endsInToken("result", s.op.Results); err != nil {
+		return err
+	}
 	s.exec = func(d *device, s *step) error {
 		r := d.run
 		r.mu.Lock()
@@ -334,6 +368,9 @@ func Probe(f func(id string, value *ir.Literal)) Option {
 }
 
 func compileProbe(_ *compiler, s *step) error {
+	if len(s.op.Operands) != 1 || len(s.op.Results) != 1 || !s.op.Operands[0].Type.IsTensor() {
+		return errors.New("a probe looks at one tensor")
+	}
 	id, t := s.op.Str("probe_id"), s.op.Operands[0].Type
 	s.exec = func(d *device, s *step) error {
 		if r := d.run; r.probe != nil {

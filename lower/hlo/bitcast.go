@@ -90,13 +90,16 @@ func pick(xs, at []int) []int {
 	return out
 }
 
+// largestTile bounds what a text may ask for: no device has larger tiles.
+const largestTile = 1 << 16
+
 // tilesAttr are the sizes of the tiles (8,128)(2,1) one after the other, with a zero
-// behind each tile; -1 where one is no list of numbers.
+// behind each tile; -1 where one is no list of such.
 func tilesAttr(text string) ir.Ints {
 	var tiles ir.Ints
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == '(' || r == ')' }) {
 		sizes, err := syntax.ParseInts("{" + part + "}")
-		if err != nil || slices.ContainsFunc(sizes, func(n int) bool { return n < 1 }) {
+		if err != nil || slices.ContainsFunc(sizes, func(n int) bool { return n < 1 || n > largestTile }) {
 			return ir.Ints{-1}
 		}
 		tiles = append(append(tiles, sizes...), 0)
@@ -111,7 +114,7 @@ func (u *unfuser) tilesOf(op *ir.Op, name string) (tiles [][]int) {
 	for _, n := range op.Ints(name) {
 		switch {
 		case n < 0:
-			u.fail(op, "bitcast between layouts with tiles whose sizes are no numbers")
+			u.fail(op, "bitcast between layouts with tiles whose sizes are not numbers from 1 to %d", largestTile)
 		case n == 0:
 			tiles, tile = append(tiles, tile), nil
 		default:
