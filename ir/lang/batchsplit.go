@@ -84,8 +84,11 @@ func (e *elab) batchSplit(part *layerFunc, n int) *layerFunc {
 			results[i] = append(results[i], v)
 		}
 	}
-	out := []*ir.Value{b.Constrain(interleaved(b, results[0], args[0].Type), args[0].Sharding)}
-	for _, vs := range results[1:] {
+	var out []*ir.Value
+	for i, vs := range results[:l.numActs()] {
+		out = append(out, b.Constrain(interleaved(b, vs, rows[i], args[i].Type), args[i].Sharding))
+	}
+	for _, vs := range results[l.numActs():] {
 		sum := vs[0]
 		for _, v := range vs[1:] {
 			sum = b.Add(sum, v)
@@ -93,7 +96,9 @@ func (e *elab) batchSplit(part *layerFunc, n int) *layerFunc {
 		out = append(out, b.Mul(sum, b.Splat(sum.Type, 1/float64(n))))
 	}
 	b.Return(out...)
-	l.fn.Results[0].Sharding = part.fn.Results[0].Sharding
+	for i := range l.numActs() {
+		l.fn.Results[i].Sharding = part.fn.Results[i].Sharding
+	}
 	e.model.layers[key] = l
 	fs := e.model.module.Funcs
 	fs[slices.Index(fs, part.fn)] = l.fn
@@ -133,13 +138,13 @@ func everyNth(b *ir.Builder, x *ir.Value, d, k, n int) *ir.Value {
 	return b.Reshape(b.SliceDim(v, d+1, k, k+1), shape...)
 }
 
-// interleaved is the tensor of type t of which vs are every n-th row.
-func interleaved(b *ir.Builder, vs []*ir.Value, t *ir.Type) *ir.Value {
+// interleaved is the tensor of type t of which vs are every n-th row along d.
+func interleaved(b *ir.Builder, vs []*ir.Value, d int, t *ir.Type) *ir.Value {
 	parts := make([]*ir.Value, len(vs))
 	for i, v := range vs {
-		parts[i] = b.Reshape(v, slices.Insert(slices.Clone(v.Type.Shape), 1, 1)...)
+		parts[i] = b.Reshape(v, slices.Insert(slices.Clone(v.Type.Shape), d+1, 1)...)
 	}
-	return b.Reshape(b.Concat(1, parts...), t.Shape...)
+	return b.Reshape(b.Concat(d+1, parts...), t.Shape...)
 }
 
 // batchSplitFits settles into how many parts a layer computes a microbatch of so many
