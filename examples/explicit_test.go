@@ -50,7 +50,11 @@ func TestExplicitMode(t *testing.T) {
 				return
 			}
 			src := &driver.Source{File: file, Set: []string{"pipeline.mode=explicit"}}
-			if _, err := driver.Run(t.Context(), src, driver.RunOptions{Check: true, Grad: !trains}); err != nil {
+			opts := driver.RunOptions{Check: true, Grad: !trains}
+			if trains {
+				opts.Steps = new(3)
+			}
+			if _, err := driver.Run(t.Context(), src, opts); err != nil {
 				t.Error(err)
 			}
 		})

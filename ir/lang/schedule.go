@@ -102,11 +102,11 @@ func (e *elab) layersCure(pipelined int, of layerCount, slot, total int) string 
 	} else {
 		cures = append(cures, fmt.Sprintf("%s%s", config.Fits(ir.Counted(up, "layer"), up), repeats(up)))
 	}
-	if !e.p.Flag("pipeline", "pad_layers") && (total == 0 || up == total) && up > pipelined {
-		cures = append(cures, "pad_layers = true")
-	}
 	if 0 < down && down < of.n {
 		cures = append(cures, fmt.Sprintf("layers = %d%s leaves %d outside", down, repeats(down), of.n+of.others-down))
+	}
+	if !e.p.Flag("pipeline", "pad_layers") && (total == 0 || up == total) && up > pipelined {
+		cures = append(cures, "pad_layers = true")
 	}
 	return strings.Join(cures, "; or ")
 }

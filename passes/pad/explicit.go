@@ -51,15 +51,14 @@ func (d *padder) explicitScatter(op *ir.Op, in, s *ir.Sharding) {
 		ir.ShardingConstraint, ir.AttrsOf(ir.NamedAttr{Name: "sharding", Attr: s}), s)
 }
 
-// explicitUnreduced: along an axis that does not divide the operand no device has a
-// shard, so that one device has it all.
+// explicitUnreduced: along an axis that does not divide the operand it is replicated,
+// and the value of one device is the term that counts.
 func (d *padder) explicitUnreduced(op *ir.Op, in, s *ir.Sharding) {
 	lists := op.AxisLists("axes")
 	var lost []ir.AxisRef
 	for e, axes := range lists {
-		if !slices.Equal(d.mesh.JoinAxes(slices.Clone(s.Axes(e)), axes), in.Axes(e)) {
-			lost, lists[e] = append(lost, axes...), nil
-		}
+		kept, gone := d.keptAxes(s.Axes(e), axes, in.Axes(e))
+		lost, lists[e] = append(lost, gone...), kept
 	}
 	lost = d.mesh.JoinAxes(nil, layout.SortedAxes(d.mesh, lost))
 	replicated := ir.AttrsOf(ir.NamedAttr{Name: "axes", Attr: layout.AxesAttr(lost)}, ir.NamedAttr{Name: "out_sharding", Attr: s})
@@ -74,6 +73,27 @@ func (d *padder) explicitUnreduced(op *ir.Op, in, s *ir.Sharding) {
 		attrs := ir.AttrsOf(ir.NamedAttr{Name: "axes", Attr: layout.ListsAttr(lists)}, ir.NamedAttr{Name: "out_sharding", Attr: first})
 		d.splitExplicit(op, ir.ShardedToUnreduced, attrs, first, ir.ReplicatedToUnreduced, replicated, s)
 	}
+}
+
+// keptAxes splits axes, which sharded a dimension after those of major, into the ones
+// that still do where the dimension is sharded along has, and the rest.
+func (d *padder) keptAxes(major, axes, has []ir.AxisRef) (kept, gone []ir.AxisRef) {
+	left := max(1, d.mesh.RefsSize(has)/d.mesh.RefsSize(major))
+	for _, a := range axes {
+		pre, size := d.mesh.Span(a)
+		n := min(left, size)
+		if n > 1 {
+			kept = append(kept, d.mesh.SubAxis(a.Name, pre, n))
+		}
+		if n < size {
+			gone = append(gone, d.mesh.SubAxis(a.Name, pre*n, size/n))
+		}
+		left /= n
+	}
+	if !slices.Equal(d.mesh.JoinAxes(slices.Clone(major), kept), has) {
+		return nil, axes
+	}
+	return kept, gone
 }
 
 // splitExplicit makes op one of another kind, and emits a second one after it,

@@ -280,7 +280,8 @@ func (d *padder) isSummed(op *ir.Op) bool {
 // touchesPadded reports whether a result of op, or an operand that nothing but
 // padding keeps sharded, has axes that do not divide.
 func (d *padder) touchesPadded(op *ir.Op) bool {
-	if slices.ContainsFunc(op.Operands, func(v *ir.Value) bool { return d.padded[v] != nil }) {
+	if op.Kind != ir.ShardingConstraint && // which says itself how its result is sharded
+		slices.ContainsFunc(op.Operands, func(v *ir.Value) bool { return d.padded[v] != nil }) {
 		return true
 	}
 	return slices.ContainsFunc(op.Results, func(v *ir.Value) bool {

@@ -351,7 +351,7 @@ func (p *chooser) emitOp(op *ir.Op, a *assignment, in []*ir.Value, k ir.Kind) []
 		r.Def, r.Index = n, i
 		_, single := p.onOneDevice(v)
 		switch {
-		case single:
+		case single && a.results[i].IsReplicated(): // a free value may have another layout, on all devices
 			r.Sharding = v.Sharding
 		case v.Type.IsTensor():
 			r.Sharding = p.sharding(a.results[i], axes, k)
