@@ -295,15 +295,15 @@ func (e *elab) listOf(s *stackCall, ops []*value.Tensor, piped bool) value.Value
 		return value.Poison{}
 	}
 	sum := &listSum{e: e, ops: slices.Clone(ops), acts: l.fns[0].numActs()}
-	lo, hi := len(l.seq), len(l.seq)
-	var w window
+	after := 0 // the first layer after the pipeline
 	if piped {
 		stages := e.p.MeshAxisSize("stage")
 		perStage := 0
 		if e.p.Values["pipeline"]["layers_per_stage"] != nil {
 			perStage, _ = e.p.Num("pipeline", "layers_per_stage")
 		}
-		if w = l.window(stages, perStage, e.p.Flag("pipeline", "pad_layers")); w.n == 0 {
+		w := l.window(stages, perStage, e.p.Flag("pipeline", "pad_layers"))
+		if w.n == 0 {
 			return e.noWindow(l, stages, perStage)
 		}
 		batch, rows := e.inside(l.kinds[0])
@@ -311,14 +311,13 @@ func (e *elab) listOf(s *stackCall, ops []*value.Tensor, piped bool) value.Value
 		if !ok {
 			return value.Poison{}
 		}
-		lo, hi = w.lo, w.lo+sched.Pipelined*w.period
-		if !sum.stacks(l, 0, lo) || !sum.pipeline(l, window{lo, hi - lo, w.period}, batch.Size, sched) {
+		n := sched.Pipelined * w.period
+		if !sum.stacks(l, 0, w.lo) || !sum.pipeline(l, window{w.lo, n, w.period}, batch.Size, sched) {
 			return value.Poison{}
 		}
-	} else {
-		hi = 0
+		after = w.lo + n
 	}
-	if !sum.stacks(l, hi, len(l.seq)) {
+	if !sum.stacks(l, after, len(l.seq)) {
 		return value.Poison{}
 	}
 	var out value.Tuple

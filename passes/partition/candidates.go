@@ -217,12 +217,7 @@ func (p *chooser) candidates(op *ir.Op, want []layout.Layout, rule *ir.Factors) 
 // each factor.
 func (p *program) project(at layout.Layout, dims [][]int, rule *ir.Factors) [][]ir.AxisRef {
 	var few [16]layout.FactorAxes
-	factors := few[:]
-	if n := len(rule.Sizes); n <= len(few) {
-		factors = few[:n]
-	} else {
-		factors = make([]layout.FactorAxes, n)
-	}
+	factors := append(few[:0], make([]layout.FactorAxes, len(rule.Sizes))...) // on the stack where they are few
 	for d, ks := range dims {
 		layout.ProjectDim(p.mesh, at[d], ks, rule.Sizes, factors)
 	}
