@@ -93,6 +93,7 @@ func (r *runner) launch(ctx context.Context, j *jaxEngine) error {
 
 // writeJob writes the job, with the arguments that its script does not make itself.
 func (r *runner) writeJob(ctx context.Context, j *jaxEngine, dir string) error {
+	order := placeDevices(j.global)
 	text, err := lower.StableHLO(j.global)
 	if err != nil {
 		return err
@@ -100,6 +101,7 @@ func (r *runner) writeJob(ctx context.Context, j *jaxEngine, dir string) error {
 	if r.job, err = newJob(r.p, j.global); err != nil {
 		return fmt.Errorf("--engine=%s: %w", JAX, err)
 	}
+	r.job.Order = order
 	r.job.Seed, r.job.First, r.job.Steps = r.args.Seed, r.first, r.steps
 	for i, p := range r.machine.Params {
 		q := r.job.Params[i]

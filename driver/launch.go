@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"path/filepath"
+	"slices"
 
 	"ppc/driver/binding"
 	"ppc/driver/job"
@@ -35,6 +36,7 @@ func Launch(ctx context.Context, src *Source, opts LaunchOptions) error {
 	if err := p.compile(ctx, globalAfter, ""); err != nil {
 		return err
 	}
+	order := placeDevices(p.m)
 	text, err := lower.StableHLO(p.m)
 	if err != nil {
 		return err
@@ -43,6 +45,7 @@ func Launch(ctx context.Context, src *Source, opts LaunchOptions) error {
 	if err != nil {
 		return err
 	}
+	j.Order = order
 	if opts.Hosts < 0 || opts.Hosts > 0 && j.Devices%opts.Hosts != 0 {
 		return usage("--hosts %d: the program's %d devices do not divide among them", opts.Hosts, j.Devices)
 	}
@@ -56,6 +59,37 @@ func Launch(ctx context.Context, src *Source, opts LaunchOptions) error {
 // globalAfter is the pass after which a program is the one for all devices that JAX
 // gets: every value has its sharding.
 const globalAfter = "propagate"
+
+// placeDevices gives the devices of m the numbers of their places in the mesh, and
+// returns the numbers that the devices at these places had; nil where that changes
+// none. In a program that JAX calls, a device's number is its place in the mesh of the
+// arguments, so a mesh over slices is one whose devices come in another order.
+func placeDevices(m *ir.Module) []int {
+	if len(m.Meshes) == 0 {
+		return nil
+	}
+	first := m.Meshes[0]
+	order := make([]int, first.Size())
+	moved := false
+	for place := range order {
+		order[place] = first.Device(place)
+		moved = moved || order[place] != place
+	}
+	if !moved {
+		return nil
+	}
+	m.Meshes = slices.Clone(m.Meshes)
+	for i, mesh := range m.Meshes {
+		c := *mesh
+		if c.DeviceIDs = nil; len(c.Axes) == 0 {
+			c.DeviceIDs = []int{first.Place(mesh.Device(0))}
+		}
+		c.Attrs = slices.Clone(mesh.Attrs)
+		c.Attrs.Delete(ir.DCN)
+		m.Meshes[i] = &c
+	}
+	return order
+}
 
 // newJob is the job of p, whose program for all devices is m.
 func newJob(p *program, m *ir.Module) (*job.Job, error) {

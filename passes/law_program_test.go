@@ -190,8 +190,15 @@ func (c lawCase) cost() float64 {
 	if c.has("layers", "pattern") || c.has("layers", "pair") {
 		copies *= 2
 	}
-	if c.layers() > 64 {
+	deepest := 64
+	if c.has("layers", "pair") {
+		deepest = 24
+	}
+	if c.layers() > deepest {
 		copies *= 100 // so deep that rounding alone breaks the tolerance
+	}
+	if c.is("mode") == "explicit" && c.number("batch_split") > 1 && c.microbatches()%c.number("stages") != 0 {
+		copies *= 100 // explicit mode may refuse to merge the rows of split microbatches with those that pad the batch
 	}
 	return 20 + 10*float64(copies) + float64(T*c.number("layers_per_stage")*c.devices())/20
 }

@@ -25,7 +25,8 @@ var script []byte
 type Job struct {
 	Name    string   `json:"name"`
 	Devices int      `json:"devices"`
-	Mesh    [][2]any `json:"mesh"` // axes and sizes, major first
+	Mesh    [][2]any `json:"mesh"`  // axes and sizes, major first
+	Order   []int    `json:"order"` // the devices at the places of the mesh; null where they count on
 	Seed    uint64   `json:"seed"`
 	First   int      `json:"first"` // steps that were done before
 	Steps   int      `json:"steps"`

@@ -428,7 +428,8 @@ def main():
     sizes = [n for _, n in job["mesh"]]
     if jax.device_count() != job["devices"]:
         sys.exit(f"run.py: the program is for {job['devices']} devices, {jax.process_count()} processes have {jax.device_count()}")
-    mesh = Mesh(np.array(jax.devices()).reshape(sizes), [name for name, _ in job["mesh"]])
+    devices = np.array(jax.devices())[job["order"] or slice(None)]  # over slices, in the order that the mesh says
+    mesh = Mesh(devices.reshape(sizes), [name for name, _ in job["mesh"]])
     signal.signal(signal.SIGTERM, stop)
     run, get, checkpoints = program(), batches(), Checkpoints(args.checkpoints)
     params = job["params"]
