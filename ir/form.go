@@ -79,17 +79,8 @@ next:
 	return f, true
 }
 
-// InHLO reports whether k, which is [Composite], has an opcode in HLO.
-func (k Kind) InHLO() bool {
-	switch k {
-	case Acos, Acosh, Asin, Asinh, Atanh, Cosh, Erf, Sinh:
-		return true
-	}
-	return false
-}
-
 // Decomposes reports whether the pass expand makes StableHLO ops of op: whether it is
 // of the dialect chlo and no function of complex numbers that HLO has an opcode for.
 func (op *Op) Decomposes() bool {
-	return op.Kind.Has(Composite) && !(op.Kind.InHLO() && op.Kind != Erf && len(op.Operands) == 1 && op.Operands[0].Type.Elem.IsComplex())
+	return op.Kind.Has(Composite) && !(op.Kind.Has(InHLO) && len(op.Operands) == 1 && op.Operands[0].Type.Elem.IsComplex())
 }

@@ -51,6 +51,7 @@ const (
 	Pipeline                        // lowered by a pass before the program is done: a pp op, a call that has a decomposition
 	AllowsUnit                      // may have any number of results
 	Composite                       // a chlo op, which the pass expand decomposes into StableHLO ops
+	InHLO                           // a composite op that HLO has an opcode for
 	TensorRegions                   // its regions compute with tensors of the program; those of other ops combine single elements
 	Costly                          // takes more than a walk over its operands: a contraction, a window, a sort
 	View                            // its results are the bytes of its operands

@@ -91,6 +91,24 @@ func (t *Type) WithShape(shape ...int) *Type {
 	return u
 }
 
+// Stored is t with the element type that its elements are stored in: another than
+// its own where it is quantized.
+func (t *Type) Stored() *Type {
+	if t.Quant == nil {
+		return t
+	}
+	return Tensor(t.Quant.Storage, t.Shape...)
+}
+
+// Expressed is t with the element type of the numbers that its elements stand for:
+// another than its own where it is quantized.
+func (t *Type) Expressed() *Type {
+	if t.Quant == nil {
+		return t
+	}
+	return Tensor(t.Quant.Expressed, t.Shape...)
+}
+
 // WithQuant returns t with another quantized element type.
 func (t *Type) WithQuant(q *Quant) *Type {
 	u := *t

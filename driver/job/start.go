@@ -2,7 +2,6 @@ package job
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,10 +11,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
+	"ppc/internal/tail"
 	"ppc/ir"
 )
 
@@ -44,7 +43,7 @@ type Running struct {
 
 type process struct {
 	cmd  *exec.Cmd
-	said tail
+	said tail.Tail
 }
 
 // grace is how long the others may take to say why they cannot go on after one
@@ -68,6 +67,7 @@ func (j *Job) Start(ctx context.Context, dir string, o Options) (*Running, error
 			args = append(args, "--coordinator", address, "--process", strconv.Itoa(i))
 		}
 		p := &process{cmd: exec.CommandContext(ctx, o.Python, append(args, o.Flags...)...)}
+		p.said.Lines = 8
 		p.cmd.Stderr, p.cmd.WaitDelay = &p.said, time.Second
 		isolate(p.cmd)
 		r.procs = append(r.procs, p)
@@ -219,31 +219,4 @@ func (r *Running) Result(i int, t *ir.Type) (*ir.Literal, error) {
 	}
 	l.Data = data
 	return l, nil
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-const tailSize = 8 << 10
-
-// Write keeps the last bytes.
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, b...)
-	if n := len(t.b) - tailSize; n > 0 {
-		t.b = append(t.b[:0], t.b[n:]...)
-	}
-	return len(b), nil
-}
-
-// String is the last lines.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := strings.Split(string(bytes.TrimSpace(bytes.ToValidUTF8(t.b, []byte("?")))), "\n")
-	return strings.Join(lines[max(0, len(lines)-8):], "\n")
 }

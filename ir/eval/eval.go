@@ -123,7 +123,7 @@ func (w *world) bind(fn *ir.Func, args []*ir.Literal) ([]*tensor, error) {
 	}
 	in := make([]*tensor, len(args))
 	for i, l := range args {
-		t := stored(params[i].Type) // of a quantized parameter
+		t := params[i].Type.Stored() // of a quantized parameter
 		if l != nil && isOpen(params[i]) && l.Type.IsTensor() && slices.EqualFunc(l.Type.Shape, t.Shape, ir.Fits) {
 			t = t.WithShape(l.Type.Shape...)
 		}

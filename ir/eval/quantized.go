@@ -32,11 +32,11 @@ func (e *exec) quantized() ([]*tensor, error) {
 	case handsOn(e.op):
 		return e.row()
 	case movers[e.op.Kind]:
-		return e.retyped(stored).row()
+		return e.retyped((*ir.Type).Stored).row()
 	case len(e.op.Regions) > 0:
 		return nil, errors.New("a region of quantized values is not evaluated")
 	}
-	as := e.retyped(expressed)
+	as := e.retyped((*ir.Type).Expressed)
 	as.in = make([]*tensor, len(e.in))
 	for i, x := range e.in {
 		as.in[i] = dequantize(x, e.op.Operands[i].Type.Quant)
@@ -61,20 +61,6 @@ func (e *exec) retyped(of func(*ir.Type) *ir.Type) *exec {
 		return ts
 	}
 	return &exec{e.p, e.fr, e.op.Retyped(each(e.op.Operands), each(e.op.Results)), e.in}
-}
-
-func stored(t *ir.Type) *ir.Type {
-	if t.Quant == nil {
-		return t
-	}
-	return ir.Tensor(t.Quant.Storage, t.Shape...)
-}
-
-func expressed(t *ir.Type) *ir.Type {
-	if t.Quant == nil {
-		return t
-	}
-	return ir.Tensor(t.Quant.Expressed, t.Shape...)
 }
 
 // params are the scale and the zero point of element k of x.

@@ -86,7 +86,7 @@ func checkAlias(f *ir.Func, i, n int) *ir.Rule {
 
 func checkExpanded(m *ir.Module, errs *Errors) {
 	eachOp(m, errs, func(op *ir.Op) {
-		if op.Kind.Has(ir.Pipeline) || op.Kind.Has(ir.Composite) && !op.Kind.InHLO() {
+		if op.Kind.Has(ir.Pipeline) || op.Kind.Has(ir.Composite) && !op.Kind.Has(ir.InHLO) {
 			errs.add(op, ir.NewRule("expanded", "%s is left over", op.Name()))
 		}
 	})

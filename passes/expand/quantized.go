@@ -30,7 +30,7 @@ func dequantize(f *ir.Func) error {
 	q := &quantizer{f: f, of: make(map[ir.ID]*ir.Quant), sub: f.NewSubst()}
 	q.store(f.Params())
 	for i, r := range f.Results {
-		f.Results[i].Type = stored(r.Type)
+		f.Results[i].Type = r.Type.Stored()
 	}
 	q.block(f.Body)
 	return q.err
@@ -43,26 +43,12 @@ type quantizer struct {
 	err error
 }
 
-func stored(t *ir.Type) *ir.Type {
-	if t.Quant == nil {
-		return t
-	}
-	return ir.Tensor(t.Quant.Storage, t.Shape...)
-}
-
-func expressed(t *ir.Type) *ir.Type {
-	if t.Quant == nil {
-		return t
-	}
-	return ir.Tensor(t.Quant.Expressed, t.Shape...)
-}
-
 // store gives vs the types of what is stored.
 func (q *quantizer) store(vs []*ir.Value) {
 	for _, v := range vs {
 		if v.Type.Quant != nil {
 			q.of[v.ID] = v.Type.Quant
-			v.Type = stored(v.Type)
+			v.Type = v.Type.Stored()
 		}
 	}
 }
@@ -112,7 +98,7 @@ func (q *quantizer) express(b *ir.Builder, op *ir.Op) {
 	if op.Spelling != "stablehlo.uniform_quantize" && op.Spelling != "stablehlo.uniform_dequantize" {
 		types := ir.TypesOf(op.Results)
 		for i, t := range types {
-			types[i] = expressed(t)
+			types[i] = t.Expressed()
 		}
 		as := b.Emit(op.Kind, operands, op.Attrs, nil, types)
 		as.Spelling = op.Spelling

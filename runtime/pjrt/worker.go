@@ -1,7 +1,6 @@
 package pjrt
 
 import (
-	"bytes"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -9,10 +8,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
+	"ppc/internal/tail"
 	"ppc/ir"
 )
 
@@ -28,7 +27,7 @@ type Worker struct {
 	to     io.WriteCloser
 	send   *gob.Encoder
 	from   *gob.Decoder
-	said   *tail
+	said   *tail.Tail
 	once   sync.Once
 	ended  chan struct{}
 	waited error
@@ -53,7 +52,7 @@ func Start(ctx context.Context, path, topology string, o Options) (*Worker, erro
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{said: new(tail), ended: make(chan struct{})}
+	w := &Worker{said: &tail.Tail{Lines: 5}, ended: make(chan struct{})}
 	w.cmd = exec.Command(self)
 	w.cmd.Env = append(os.Environ(), workerEnv+"=1")
 	w.cmd.Stderr = w.said
@@ -292,31 +291,4 @@ func (r *Remote) Fetch(ctx context.Context, out [][]*ir.Literal) error {
 		}
 	}
 	return nil
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-const tailSize = 4 << 10
-
-// Write keeps the last bytes.
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, b...)
-	if n := len(t.b) - tailSize; n > 0 {
-		t.b = append(t.b[:0], t.b[n:]...)
-	}
-	return len(b), nil
-}
-
-// String is the last lines.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := strings.Split(string(bytes.TrimSpace(bytes.ToValidUTF8(t.b, []byte("?")))), "\n")
-	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
