@@ -52,6 +52,7 @@ func (d *device) main(args []*buffer) (results []*buffer) {
 	if d.run.failed.Load() {
 		return nil
 	}
+	growStack()
 	if d.recorder != nil {
 		d.recorder.began = ticks.Now()
 		d.recorder.last = d.recorder.began
@@ -108,7 +109,18 @@ func (d *device) steps(b *block) error {
 		if d.run.failed.Load() {
 			return errStopped
 		}
-		if err := d.exec(s); err != nil {
+		var err error
+		switch {
+		case d.recorder != nil:
+			x := d.recorder.begin(d, s)
+			err = s.exec(d, s)
+			d.recorder.end(x, s)
+		case d.spent != nil:
+			err = d.measure(s)
+		default:
+			err = s.exec(d, s)
+		}
+		if err != nil {
 			return err
 		}
 		if s.dontCare && d.run.poisonBubbles {
@@ -122,14 +134,8 @@ func (d *device) steps(b *block) error {
 	return nil
 }
 
-// exec runs one step, and measures it where that is asked for.
-func (d *device) exec(s *step) error {
-	switch {
-	case d.recorder != nil:
-		return d.record(s)
-	case d.spent == nil:
-		return s.exec(d, s)
-	}
+// measure runs one step and adds up its time.
+func (d *device) measure(s *step) error {
 	begin := time.Now()
 	err := s.exec(d, s)
 	t := &d.spent[s.id]
@@ -149,4 +155,15 @@ func (d *device) poison(s *step) {
 		d.release(d.slots[slot])
 		d.slots[slot] = b
 	}
+}
+
+// growStack makes the goroutine's stack as large as a device needs, before there is anything on it that growing would copy.
+//
+//go:noinline
+func growStack() (n byte) {
+	var room [12 << 10]byte
+	for i := 0; i < len(room); i += 4096 {
+		n += room[i]
+	}
+	return n
 }

@@ -101,13 +101,10 @@ type wait struct {
 	begin, ready, end int64
 }
 
-// record runs s and keeps when that was. Time is taken once, at the end of an op
-// that has no others in it: one clock reading for each op is most of what a
-// timeline costs.
-func (d *device) record(s *step) error {
-	r := d.recorder
+// begin opens the record of s; nil if no more are kept.
+func (r *recorder) begin(d *device, s *step) *record {
 	if r.used == len(r.page) && !r.turn() {
-		return s.exec(d, s)
+		return nil
 	}
 	x := &r.page[r.used]
 	r.used++
@@ -115,12 +112,19 @@ func (d *device) record(s *step) error {
 	if k := len(d.iterations); k > 0 {
 		x.iteration = int32(d.iterations[k-1])
 	}
-	err := s.exec(d, s)
+	return x
+}
+
+// end closes the record of s. Time is taken once, at the end of an op that has no
+// others in it: one clock reading for each op is most of what a timeline costs.
+func (r *recorder) end(x *record, s *step) {
+	if x == nil {
+		return
+	}
 	if len(s.blocks) == 0 && s.callee == nil {
 		r.last = max(ticks.Now(), r.last)
 	}
 	x.end = r.last
-	return err
 }
 
 // turn begins the next page, if records may still be kept.
