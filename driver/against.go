@@ -126,7 +126,6 @@ func (r *runner) firstDifference(ctx context.Context) (string, error) {
 	if slices.Contains(names[:], JAX) {
 		return "", nil // its program is that of all devices, which has other values on the way
 	}
-	probe, values := against.Probe(r.p.m)
 	machine := binding.NewMachine(r.p.m, r.p.named)
 	if err := machine.Bind(r.args); err != nil {
 		return "", err
@@ -134,26 +133,34 @@ func (r *runner) firstDifference(ctx context.Context) (string, error) {
 	if err := r.feed.fill(machine, r.first); err != nil {
 		return "", err
 	}
-	var results [2][][]*ir.Literal
+	var engines [2]engine
 	for i, name := range names {
 		e, err := r.engine(name)
 		if err != nil {
 			return "", err
 		}
 		defer e.close()
-		results[i], err = guard(ctx, "looking for the first difference", moduleReproducer(r.p.m, "", "run", "ppc run %s"), func() ([][]*ir.Literal, error) {
-			exe, err := e.load(ctx, probe)
-			if err != nil {
-				return nil, err
-			}
-			return exe.Run(ctx, machine.Args)
-		})
-		if err != nil {
-			return "", fmt.Errorf("--engine=%s: %w", name, err)
-		}
+		engines[i] = e
 	}
-	d := against.First(values, len(r.p.m.Main().Results), results[0], results[1])
-	if d == nil {
+	d, err := against.Find(r.p.m, func(m *ir.Module) (results [2][][]*ir.Literal, err error) {
+		for i, e := range engines {
+			results[i], err = guard(ctx, "looking for the first difference", moduleReproducer(m, "", "run", "ppc run %s"), func() ([][]*ir.Literal, error) {
+				exe, err := e.load(ctx, m)
+				if err != nil {
+					return nil, err
+				}
+				return exe.Run(ctx, machine.Args)
+			})
+			if err != nil {
+				return results, fmt.Errorf("--engine=%s: %w", names[i], err)
+			}
+		}
+		return results, nil
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case d == nil:
 		return fmt.Sprintf("in step %d no value outside of loops differs by more than rounding", r.first+1), nil
 	}
 	return d.Text(r.p.m, names), nil

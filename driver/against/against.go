@@ -4,58 +4,21 @@ package against
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"ppc/ir"
 )
 
-// Probe is m with the values that its main function computes outside of loops as further
-// results, in the order in which they are computed; the values are those of the
-// returned module. The results of m come first.
-func Probe(m *ir.Module) (*ir.Module, []*ir.Value) {
-	c := m.Clone()
-	f := c.Main()
-	ret := f.Return()
-	var values []*ir.Value
-	for _, op := range f.Body.Ops {
-		if op == ret || len(op.Operands) == 0 {
-			continue
-		}
-		for _, v := range op.Results {
-			if v.Type.IsTensor() && v.Type.IsStatic() && v.Type.NumElements() > 0 && (v.Type.Elem.IsFloat() || v.Type.Elem.IsInt()) {
-				values = append(values, v)
-			}
-		}
-	}
-	for _, v := range values {
-		ret.Operands = append(ret.Operands, v)
-		f.Results = append(f.Results, ir.Result{Type: v.Type})
-	}
-	return c, values
-}
-
 // A Difference is a value in which two runs differ by more than rounding.
 type Difference struct {
 	Value  *ir.Value
+	Loops  []Iteration // that it is in, the outermost first
 	Device int
 	Index  []int      // the element that is furthest off
 	Got    [2]float64 // in either run
 	Rel    float64    // the distance of the runs, as a part of the value's size
 	Limit  float64    // of Rel
-}
-
-// First is the first of values that differs, where results[device][i] are the results
-// of either run from the number first on; nil where none does.
-func First(values []*ir.Value, first int, a, b [][]*ir.Literal) *Difference {
-	for i, v := range values {
-		for d := range a {
-			if diff := compare(v, a[d][first+i], b[d][first+i]); diff != nil {
-				diff.Device = d
-				return diff
-			}
-		}
-	}
-	return nil
 }
 
 // Rounding is how far values of two engines may be from each other, as a part of their
@@ -114,12 +77,17 @@ func index(shape []int, i int) []int {
 func (d *Difference) Text(m *ir.Module, engines [2]string) string {
 	var b strings.Builder
 	op := d.Value.Def
-	fmt.Fprintf(&b, "the first value that differs is %s, by %s", d.Value.Name, op.Name())
-	if o := op.Origin; o.Pos.Line > 0 {
-		fmt.Fprintf(&b, " at %s", o.Pos)
+	b.WriteString("the first value that differs is ")
+	if d.Value.Name != "" {
+		fmt.Fprintf(&b, "%s, ", d.Value.Name)
 	}
-	if op.Origin.Layer != "" {
+	fmt.Fprintf(&b, "by %s", op.Name())
+	b.WriteString(source(op))
+	if op.Origin != nil && op.Origin.Layer != "" {
 		fmt.Fprintf(&b, " in layer %s", op.Origin.Layer)
+	}
+	for _, l := range slices.Backward(d.Loops) {
+		fmt.Fprintf(&b, ", in iteration %d of the loop%s", l.N, source(l.Loop))
 	}
 	fmt.Fprintf(&b, ", on %s: ", place(m, d.Device))
 	if len(d.Index) > 0 {
@@ -127,6 +95,14 @@ func (d *Difference) Text(m *ir.Module, engines [2]string) string {
 	}
 	fmt.Fprintf(&b, "is %.9g on %s, %.9g on %s; the runs are %.3g of its size apart, more than %.3g", d.Got[0], engines[0], d.Got[1], engines[1], d.Rel, d.Limit)
 	return b.String()
+}
+
+// source is where op comes from, "" where nobody knows.
+func source(op *ir.Op) string {
+	if op.Origin == nil || op.Origin.Pos.Line == 0 {
+		return ""
+	}
+	return " at " + op.Origin.Pos.String()
 }
 
 // place is a device and where it is in the mesh.
