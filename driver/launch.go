@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -25,6 +26,9 @@ type LaunchOptions struct {
 func Launch(ctx context.Context, src *Source, opts LaunchOptions) error {
 	read := lang.Options{Train: opts.Steps == nil || *opts.Steps > 0}
 	if opts.Steps != nil {
+		if *opts.Steps < 0 || *opts.Steps > math.MaxInt32 {
+			return usage("--steps %d: want a number from 0 to %d", *opts.Steps, math.MaxInt32)
+		}
 		read.Steps = *opts.Steps
 	}
 	p, err := src.load(ctx, read)
@@ -50,6 +54,9 @@ func Launch(ctx context.Context, src *Source, opts LaunchOptions) error {
 		return usage("--hosts %d: the program's %d devices do not divide among them", opts.Hosts, j.Devices)
 	}
 	j.Hosts = opts.Hosts
+	if opts.Steps != nil && *opts.Steps > 0 && p.training != nil {
+		j.Steps = *opts.Steps
+	}
 	if opts.Seed != nil {
 		j.Seed = *opts.Seed
 	}

@@ -7,7 +7,9 @@ import (
 	"math"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +30,8 @@ func jobPython(t *testing.T) string {
 // TestLaunch: the parameters of a job have the shapes and shardings of the program.
 func TestLaunch(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "job")
-	if err := Launch(t.Context(), &Source{File: "../examples/llama.pp"}, LaunchOptions{Dir: dir}); err != nil {
+	five := 5
+	if err := Launch(t.Context(), &Source{File: "../examples/llama.pp"}, LaunchOptions{Dir: dir, Steps: &five}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "job.json"))
@@ -39,8 +42,8 @@ func TestLaunch(t *testing.T) {
 	if err := json.Unmarshal(text, &j); err != nil {
 		t.Fatal(err)
 	}
-	if j.Devices != 8 || j.Steps != 3 || fmt.Sprint(j.Mesh) != "[[stage 4] [fsdp 2]]" {
-		t.Errorf("%d devices, %d steps, mesh %v, want 8, 3 and stage 4, fsdp 2", j.Devices, j.Steps, j.Mesh)
+	if j.Devices != 8 || j.Steps != five || fmt.Sprint(j.Mesh) != "[[stage 4] [fsdp 2]]" {
+		t.Errorf("%d devices, %d steps, mesh %v, want 8, 5 and stage 4, fsdp 2", j.Devices, j.Steps, j.Mesh)
 	}
 	for _, p := range j.Params {
 		if p.Name == "table" && (p.DType != "float32" || fmt.Sprint(p.Shape, p.Spec) != "[512 64] [[] [fsdp]]" || p.Init != "normal(0.02)") {
@@ -81,6 +84,59 @@ func TestJob(t *testing.T) {
 			if math.Abs(got[i]-want[i]) > 1e-4 {
 				t.Errorf("%d processes, step %d: loss %v, on goroutines %v", processes, i+1, got[i], want[i])
 			}
+		}
+	}
+}
+
+// TestJobExamples: examples by number are the same data as arrays of batches, on every process; those that do not fit are
+// named.
+func TestJobExamples(t *testing.T) {
+	python := jobPython(t)
+	if os.Getenv("PPC_ENGINES") != "all" {
+		t.Skip("PPC_ENGINES is not all")
+	}
+	folder := t.TempDir()
+	dir, two := filepath.Join(folder, "job"), 2
+	if err := Launch(t.Context(), &Source{File: "../examples/llama.pp"}, LaunchOptions{Dir: dir, Steps: &two}); err != nil {
+		t.Fatal(err)
+	}
+	source := `import numpy as np
+
+class Data:
+    def __getitem__(self, i):
+        if i >= %d:
+            raise IndexError(i)
+        at = np.arange(%d)
+        return {"tokens": (7 * i + 3 * at) %% 512, "targets": (7 * i + 3 * at + 3) %% 512}
+
+data = Data()
+`
+	file := func(name string, limit, length int) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, fmt.Appendf(nil, source, limit, length), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	whole, arrays := file("whole.py", 32, 64), filepath.Join(folder, "arrays.npz")
+	const save = `import runpy, sys, numpy as np
+data = runpy.run_path(sys.argv[1])["data"]
+np.savez(sys.argv[2], **{k: np.stack([np.stack([data[16 * n + r][k] for r in range(16)]) for n in range(2)]).astype(np.int32) for k in ("tokens", "targets")})
+`
+	if out, err := exec.Command(python, "-c", save, whole, arrays).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := runJob(t, python, dir, 1, 8, "--data", arrays)
+	if got := runJob(t, python, dir, 2, 4, "--data", whole); len(got) != 2 || !slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-5 }) {
+		t.Errorf("losses %v from examples, %v from arrays", got, want)
+	}
+	for path, want := range map[string]string{
+		file("few.py", 20, 64):   "few.py: example 20 has no tokens: IndexError: 20",
+		file("short.py", 32, 60): "short.py: tokens of example 0 is [60], want [64]",
+	} {
+		cmds, outs := startJob(t, python, dir, 1, 8, "--data", path)
+		if err := cmds[0].Wait(); err == nil || !strings.Contains(outs[0].String(), want) {
+			t.Errorf("%v: %s\nwant %s", err, outs[0].String(), want)
 		}
 	}
 }

@@ -22,10 +22,12 @@ jax.distributed finds the others by itself on SLURM, GKE, MPI and TPU pods, and 
 Needs jax and numpy; orbax-checkpoint with --checkpoints.
 """
 import argparse
+import functools
 import hashlib
 import json
 import math
 import os
+import runpy
 import signal
 import struct
 import sys
@@ -228,6 +230,12 @@ def batches():
     path = args.data or job["data"]
     if not path:
         return lambda p, n: lambda i: sample(p, p["name"] if n == 0 else f"{p['name']}@{n}", i)
+    if path.endswith(".py"):
+        data = runpy.run_path(path).get("data")
+        if not hasattr(data, "__getitem__"):
+            sys.exit(f"run.py: {path}: data is {type(data).__name__}, want examples by number: data[i] is a dict")
+        get = functools.lru_cache(maxsize=1 << 12)(data.__getitem__)  # an example is read once for all its inputs
+        return lambda p, n: examples(p, n, path, get)
     arrays = arrays_of(path)
     if "tokens" in arrays and arrays["tokens"].ndim == 1:
         return lambda p, n: windows(p, n, path, arrays["tokens"])
@@ -240,6 +248,30 @@ def batches():
         return lambda i: flat[i.astype(np.int64)]
 
     return batch
+
+
+def examples(p, n, path, get):
+    """Batch n of an input from examples by number, of which a process asks for its own rows only."""
+    rows, *row = p["shape"] if p["batches"] == 1 else p["shape"][1:]
+    size = math.prod(row)
+
+    def of(i):
+        out, of_row = np.zeros(i.shape, dtype(p)), (i // np.uint64(size)).astype(np.int64)
+        for k in np.unique(of_row):
+            number = n * rows + int(k)
+            try:
+                x = np.asarray(get(number)[p["name"]])
+            except (IndexError, KeyError) as e:
+                sys.exit(f"run.py: {path}: example {number} has no {p['name']}: {type(e).__name__}: {e}")
+            if x.shape != tuple(row):
+                sys.exit(f"run.py: {path}: {p['name']} of example {number} is {list(x.shape)}, want {row}")
+            here = of_row == k
+            out[here] = x.reshape(-1)[(i[here] % np.uint64(size)).astype(np.int64)]
+            if p["max"] and (out[here] >= p["max"]).any():
+                sys.exit(f"run.py: {path}: {p['name']} of example {number} has {out[here].max()}, the program takes 0 to {p['max'] - 1}")
+        return out
+
+    return of
 
 
 def windows(p, n, path, stream):
