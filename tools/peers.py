@@ -2,6 +2,7 @@
 """Measures ppc side by side with JAX on XLA:CPU: the same training step of the same Llama, in turn, in one go.
 
   peers.py [--size tiny,small,medium] [--program single,shardmap,auto] [--rounds 5] [--ppc PATH] [--json]
+  peers.py --engines cpu,jax [--size tiny,small,medium] [--rounds 5] [--ppc PATH] [--json]
 
 ppc runs examples/llama.pp (tiny), llama_small.pp or llama_medium.pp. Three JAX programs compute the same step of the same
 shapes, with embedding, cross entropy, full rematerialisation and AdamW in float32:
@@ -14,7 +15,11 @@ In every round each program takes one step (ppc one that warms up and one that i
 meets all of them alike. Printed are minimum and median of the steps, the seconds of all cores that a step took, which on a
 machine that others use as well says more than its time, and each time over ppc's.
 
-Needs: pip install jax numpy (JAX 0.11 or later). ppc is built with go build unless --ppc names it.
+With --engines what is compared is one program on several engines of ppc run: cpu is ppc's own program per device through the
+PJRT plugin, jax the program for all devices, which JAX compiles and calls. A round is one process for each engine, which compiles
+and takes five steps.
+
+Needs: pip install jax numpy, xla-cpu-pjrt for --engines cpu (JAX 0.11 or later). ppc is built with go build unless --ppc names it.
 """
 import argparse
 import json
@@ -286,10 +291,38 @@ def measure(size, programs, rounds, ppc, as_json):
               f" {w['gflops']:8.1f} {w['compile_s']:10.2f} {w['temp_bytes'] / 2**20:11.1f}", flush=True)
 
 
+def measure_engines(size, engines, rounds, ppc, as_json):
+    runs = {e: [] for e in engines}
+    environment = dict(os.environ, PPC_PYTHON=os.environ.get("PPC_PYTHON", sys.executable))
+    for _ in range(rounds):
+        for e in engines:
+            command = [ppc, "bench", "--json", "--steps=5", f"--engine={e}", str(ROOT / "examples" / FILES[size])]
+            run = subprocess.run(command, capture_output=True, text=True, env=environment)
+            if run.returncode != 0:
+                sys.exit(f"peers.py: {' '.join(command)}: {run.stderr}")
+            runs[e].append(json.loads(run.stdout))
+    rows = []
+    for e, rs in runs.items():
+        row = dict(size=size, engine=e, step_min_s=min(r["step_min_s"] for r in rs))
+        for key in ("step_median_s", "engine_compile_s"):
+            row[key] = statistics.median(r[key] for r in rs)
+        rows.append(row)
+    if as_json:
+        for row in rows:
+            say(row)
+        return
+    last = rows[-1]
+    print(f"{size}: {rounds} rounds; ratios to {last['engine']}")
+    print(f"{'engine':14} {'min s':>8} {'ratio':>6} {'median s':>9} {'ratio':>6} {'compile s':>10} {'ratio':>6}")
+    for w in rows:
+        print(f"{w['engine']:14}" + "".join(f" {w[k]:{width}.3f} {w[k] / last[k]:6.2f}" for k, width in (("step_min_s", 8), ("step_median_s", 9), ("engine_compile_s", 10))), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", default="tiny,small")
     parser.add_argument("--program", default="single,shardmap,auto")
+    parser.add_argument("--engines", help="engines of ppc run, separated by commas, in place of the programs")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ppc", help="the binary; built if it is not given")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
@@ -307,7 +340,10 @@ def main():
             ppc = os.path.join(folder, "ppc")
             subprocess.run(["go", "build", "-o", ppc, "./cmd/ppc"], cwd=ROOT, check=True)
         for size in args.size.split(","):
-            measure(size, args.program.split(","), args.rounds, ppc, args.json)
+            if args.engines:
+                measure_engines(size, args.engines.split(","), args.rounds, ppc, args.json)
+            else:
+                measure(size, args.program.split(","), args.rounds, ppc, args.json)
 
 
 if __name__ == "__main__":

@@ -73,10 +73,13 @@ func (p *Platform) Find() []string {
 	return out
 }
 
-// packageFolders are the folders of Python packages: of the active environment, of
+// packageFolders are the folders of Python packages: of the python that PPC_PYTHON names, of the active environment, of
 // the python that the shell finds, of the user and of the system.
 func packageFolders() []string {
 	var prefixes []string
+	if python := os.Getenv("PPC_PYTHON"); python != "" {
+		prefixes = append(prefixes, filepath.Dir(filepath.Dir(python)))
+	}
 	for _, v := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
 		if dir := os.Getenv(v); dir != "" {
 			prefixes = append(prefixes, dir)
