@@ -37,7 +37,7 @@ func TestOp(t *testing.T) {
 		case never && (has || reason == ""):
 			t.Errorf("%s is in neverRandom, passes/op_test.go, but in random programs", k)
 		case !never && !has && !k.Has(ir.Pipeline) && !k.Has(ir.Composite):
-			t.Errorf("%s is in no random program: it has no maker in randomOps, passes/partition_random_test.go, and in neverRandom, passes/op_test.go, no reason why not", k)
+			t.Errorf("%s is in no random program: it has no maker in frontEndOps, passes/partition_random_test.go, and in neverRandom, passes/op_test.go, no reason why not", k)
 		}
 		for _, seed := range seeds[k][max(0, len(seeds[k])-each):] {
 			m, args := program(seed)

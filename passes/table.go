@@ -1,8 +1,6 @@
 // Package passes turns a model into one program per device, one pass at a time.
 // [Table] is the one list of the passes and their order; [Run] runs them, with
-// the verifier between. Each pass is in the folder of its name or kind:
-// pipeline, gradient, optimizer, expand, propagate, partition, bubbles, combine,
-// tidy.
+// the verifier between. Each pass is in the folder of its name or kind.
 package passes
 
 import (

@@ -120,7 +120,7 @@ func testExample(t *testing.T, k ir.Kind) {
 	}
 	text := mlir.Print(m)
 	if !strings.Contains(text, indent(k.Example())+"\n") {
-		t.Errorf("the example\n%s\nis printed otherwise, in\n%s", indent(k.Example()), text)
+		t.Errorf("the example\n%s\nis printed otherwise: by its row in ir/mlir/syntax.go, or for want of one, in\n%s", indent(k.Example()), text)
 	}
 	for _, generic := range []bool{false, true} {
 		printed := mlir.PrintWith(m, mlir.Options{Generic: generic})

@@ -2,6 +2,8 @@ package mlir
 
 import (
 	"slices"
+	"strings"
+	"sync"
 
 	"ppc/ir"
 )
@@ -63,22 +65,53 @@ func arityOf(parts []part) count {
 	return n
 }
 
-func syntaxOf(name string) *syntax { return syntaxByName[name] }
+// syntaxOf returns how ops called name are written, nil where nothing is known of
+// them. Elementwise ops that syntaxTable does not have are written alike.
+func syntaxOf(name string) *syntax { return syntaxByName()[name] }
 
-var syntaxByName = func() map[string]*syntax {
-	m := make(map[string]*syntax, len(syntaxTable))
+var syntaxByName = sync.OnceValue(func() map[string]*syntax {
+	m := make(map[string]*syntax, len(syntaxTable)+int(ir.NumKinds))
+	for k := ir.Unknown + 1; k < ir.NumKinds; k++ {
+		if f := elementwiseOp(k); f != nil {
+			m[f.name] = f
+		}
+	}
 	for i := range syntaxTable {
-		f := &syntaxTable[i]
+		m[syntaxTable[i].name] = &syntaxTable[i]
+	}
+	for _, f := range m {
 		f.stands = make(map[string]bool)
 		for _, part := range f.parts {
 			for _, a := range part.attrs() {
 				f.stands[a] = true
 			}
 		}
-		m[f.name] = f
 	}
 	return m
-}()
+})
+
+// elementwiseOp is how StableHLO and chlo write elementwise ops that have no
+// attributes but how accurate they are; nil for all others.
+func elementwiseOp(k ir.Kind) *syntax {
+	accuracy := k.Spec("result_accuracy") != nil
+	if !k.Has(ir.Elementwise) || k.Has(ir.Collective) || k.Has(ir.Pipeline) || len(k.Specs()) > 1 || len(k.Specs()) == 1 && !accuracy {
+		return nil
+	}
+	f := &syntax{name: k.String(), parts: []part{sp, arg(0)}}
+	for i := 1; i < k.NumOperands().Max; i++ {
+		f.parts = append(f.parts, comma, arg(i))
+	}
+	f.parts = append(f.parts, dict{})
+	if strings.HasPrefix(f.name, "chlo.") {
+		f.parts = append(f.parts, arrowTypes)
+	} else {
+		f.parts = append(f.parts, sameTypes)
+	}
+	if accuracy {
+		f.defaults = map[string]string{"result_accuracy": "#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<DEFAULT>>"}
+	}
+	return f
+}
 
 // isInherent reports whether the attribute called name belongs to ops of op's
 // kind rather than having been put on this one.
@@ -95,9 +128,6 @@ func isInherent(op *ir.Op, name string) bool {
 func unaryOp(name string) syntax {
 	return syntax{name: name, parts: []part{sp, arg(0), dict{}, sameTypes}}
 }
-func binaryOp(name string) syntax {
-	return syntax{name: name, parts: []part{sp, arg(0), comma, arg(1), dict{}, sameTypes}}
-}
 func variadicOp(name string) syntax {
 	return syntax{name: name, parts: []part{sp, args{}, dict{}, functionalTypes}}
 }
@@ -107,14 +137,6 @@ func genericOp(name string, props ...string) syntax {
 }
 func constantOp(name string) syntax { return syntax{name: name, parts: []part{constant{}}} }
 func returnOp(name string) syntax   { return syntax{name: name, parts: []part{returned{}}} }
-
-// accurate is a unary op that takes a result accuracy.
-func accurateOp(name string) syntax {
-	f := unaryOp(name)
-	f.props = []string{"result_accuracy"}
-	f.defaults = map[string]string{"result_accuracy": "#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<DEFAULT>>"}
-	return f
-}
 
 // chlo is a unary op of the dialect chlo.
 func chloOp(name string) syntax {
@@ -135,19 +157,10 @@ func collective(name string, parts ...part) syntax {
 var reducers = []string{"", "max", "min"}
 
 var syntaxTable = []syntax{
-	unaryOp("stablehlo.abs"), accurateOp("stablehlo.cbrt"), unaryOp("stablehlo.ceil"), unaryOp("stablehlo.count_leading_zeros"), accurateOp("stablehlo.cosine"),
-	accurateOp("stablehlo.exponential"), accurateOp("stablehlo.exponential_minus_one"), unaryOp("stablehlo.floor"), variadicOp("stablehlo.is_finite"),
-	accurateOp("stablehlo.log"), accurateOp("stablehlo.log_plus_one"), accurateOp("stablehlo.logistic"), unaryOp("stablehlo.negate"), unaryOp("stablehlo.not"),
-	unaryOp("stablehlo.popcnt"), unaryOp("stablehlo.round_nearest_afz"), unaryOp("stablehlo.round_nearest_even"), accurateOp("stablehlo.rsqrt"), unaryOp("stablehlo.sign"),
-	accurateOp("stablehlo.sine"), accurateOp("stablehlo.sqrt"), accurateOp("stablehlo.tan"), accurateOp("stablehlo.tanh"), unaryOp("stablehlo.convert"), variadicOp("stablehlo.bitcast_convert"),
-	unaryOp("stablehlo.real"), unaryOp("stablehlo.imag"), unaryOp("stablehlo.uniform_quantize"), unaryOp("stablehlo.uniform_dequantize"),
-
+	variadicOp("stablehlo.is_finite"), variadicOp("stablehlo.bitcast_convert"),
+	unaryOp("stablehlo.uniform_quantize"), unaryOp("stablehlo.uniform_dequantize"),
 	{name: "stablehlo.reduce_precision", parts: []part{sp, arg(0), text(", format = "), precisionFormat{}, dict{}, sameTypes}},
 	{name: "stablehlo.complex", parts: []part{sp, arg(0), comma, arg(1), dict{}, complexType}},
-
-	binaryOp("stablehlo.add"), binaryOp("stablehlo.and"), binaryOp("stablehlo.atan2"), binaryOp("stablehlo.divide"), binaryOp("stablehlo.maximum"), binaryOp("stablehlo.minimum"),
-	binaryOp("stablehlo.multiply"), binaryOp("stablehlo.or"), binaryOp("stablehlo.power"), binaryOp("stablehlo.remainder"), binaryOp("stablehlo.shift_left"),
-	binaryOp("stablehlo.shift_right_arithmetic"), binaryOp("stablehlo.shift_right_logical"), binaryOp("stablehlo.subtract"), binaryOp("stablehlo.xor"),
 	{name: "stablehlo.compare", parts: []part{sp, word{"comparison_direction", "comparison_direction", ""}, comma, arg(0), comma, arg(1),
 		word{"compare_type", "comparison_type", ", "}, dict{}, functionalTypes}},
 	{name: "stablehlo.select", parts: []part{sp, arg(0), comma, arg(1), comma, arg(2), dict{}, selectTypes}},
@@ -236,8 +249,7 @@ var syntaxTable = []syntax{
 	collective("sdy.replicated_to_unreduced", sp, bracketed{"axes", "axis_ref_list"}),
 	collective("sdy.sharded_to_unreduced", sp, bracketed{"axes", "list_of_axis_ref_lists"}),
 
-	chloOp("acos"), chloOp("acosh"), chloOp("asin"), chloOp("asinh"), chloOp("atan"), chloOp("atanh"), chloOp("bessel_i1e"), chloOp("cosh"), chloOp("digamma"), chloOp("erf"),
-	chloOp("erf_inv"), chloOp("erfc"), chloOp("is_inf"), chloOp("is_neg_inf"), chloOp("is_pos_inf"), chloOp("lgamma"), chloOp("sinh"), chloOp("square"), chloOp("tan"),
+	chloOp("bessel_i1e"),
 	chloOp2("mulhi"), chloOp2("next_after"), chloOp2("polygamma"), chloOp2("zeta"),
 	{name: "chlo.scan", parts: []part{scan{}}, props: []string{"dimension", "is_reverse", "is_associative", "operandSegmentSizes", "resultSegmentSizes"}},
 	{name: "mhlo.scan", parts: []part{scan{}}, props: []string{"dimension", "is_reverse", "is_associative", "operandSegmentSizes", "resultSegmentSizes"}},
