@@ -58,6 +58,10 @@ const (
 	InPlace                         // result i may be written over operand i
 	Relayout                        // an op of Shardy whose result is its operand, on other devices
 	Unreduced                       // of these, the ones whose operand or result is what devices have that remains to be combined
+	Idempotent                      // f(a, a) = a
+	Source                          // a constant: its result follows from its attributes, on every device alike
+	Loop                            // its last region is a body that runs again and again, over values of which the last ones are the first results
+	Branches                        // one of its regions runs, and returns the results
 )
 
 // An Arity bounds a number of operands, results or regions.

@@ -29,8 +29,11 @@ func testRow(t *testing.T, k ir.Kind) {
 	}
 	if k.Combines() {
 		testNeutral(t, k)
+		testIdempotent(t, k)
 	}
 	op := exampleOp(t, k)
+	testSource(t, k, op)
+	testRegions(t, k, op)
 	if op == nil || k.Has(ir.Collective) || k.Has(ir.Terminator) {
 		return
 	}
@@ -71,6 +74,57 @@ func testNeutral(t *testing.T, k ir.Kind) {
 				t.Errorf("%s: combined with %s, %s is %s", elem, k.Neutral(elem), x, got)
 			}
 		}
+	}
+}
+
+// testIdempotent: k has the trait if and only if combining any number with itself
+// gives it back.
+func testIdempotent(t *testing.T, k ir.Kind) {
+	is := true
+	for _, elem := range []ir.DType{ir.F64, ir.BF16, ir.I32, ir.I8, ir.UI8, ir.I1} {
+		x := numbersOf(rand.New(rand.NewPCG(4, 1)), ir.Tensor(elem, 8))
+		f := ir.NewFunc("main")
+		v := f.NewArg(f.Body, x.Type, "")
+		if _, broken := ir.Infer(&ir.Op{Kind: k, Operands: []*ir.Value{v, v}}); broken != nil {
+			continue
+		}
+		b := ir.NewBuilder(f)
+		b.Return(b.Binary(k, v, v))
+		out, err := eval.Run(&ir.Module{Funcs: []*ir.Func{f}}, f, []*ir.Literal{x}, eval.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		is = is && bytes.Equal(out[0].Expand(), x.Expand())
+	}
+	if is != k.Has(ir.Idempotent) {
+		t.Errorf("combining a number with itself gives it back: %v, is idempotent: %v", is, k.Has(ir.Idempotent))
+	}
+}
+
+// testSource: k has the trait if and only if it has no operands, no effect, and a
+// sharding rule, by which any device computes any shard.
+func testSource(t *testing.T, k ir.Kind, op *ir.Op) {
+	is := k.Has(ir.Pure) && !k.Has(ir.Terminator) && k.NumOperands() == ir.Exactly(0) && op != nil && ir.FactorsOf(op) != nil
+	if is != k.Has(ir.Source) {
+		t.Errorf("has no operands, no effect and a sharding rule: %v, is a source: %v", is, k.Has(ir.Source))
+	}
+}
+
+// testRegions: the last region of a loop takes and returns its carries; the regions
+// of a branch take nothing and return its results, and there are several.
+func testRegions(t *testing.T, k ir.Kind, op *ir.Op) {
+	if k.Has(ir.Loop) {
+		if body := op.Regions[len(op.Regions)-1]; len(op.Results) != len(body.Terminator().Operands) || len(body.Args) == 0 {
+			t.Errorf("is a loop whose body has %d arguments and returns %d values, for %d results", len(body.Args), len(body.Terminator().Operands), len(op.Results))
+		}
+	}
+	branches := op != nil && k.Has(ir.TensorRegions) && len(op.Regions) > 1
+	for i := 0; branches && i < len(op.Regions); i++ {
+		r := op.Regions[i]
+		branches = len(r.Args) == 0 && len(r.Terminator().Operands) == len(op.Results)
+	}
+	if branches != k.Has(ir.Branches) {
+		t.Errorf("has regions of which one gives the results: %v, branches: %v", branches, k.Has(ir.Branches))
 	}
 }
 

@@ -91,14 +91,14 @@ var rows = [ir.NumKinds]ir.OpInfo{
 		Example: `%r = stablehlo.reduce_precision %a, format = e5m10 : tensor<4x8xf32>`},
 
 	ir.Add:                  elementwise2("add", "sum; logical or of booleans", ir.Commutative|ir.Associative, inferAdd).LinearIn(operands(0, 1)).NeutralAt(neutral(0)),
-	ir.And:                  elementwise2("and", "logical or bitwise and", ir.Commutative|ir.Associative, inferLogical).On("%p, %q", "tensor<4x8xi1>").NeutralAt(allOnes),
+	ir.And:                  elementwise2("and", "logical or bitwise and", ir.Commutative|ir.Associative|ir.Idempotent, inferLogical).On("%p, %q", "tensor<4x8xi1>").NeutralAt(allOnes),
 	ir.Atan2:                elementwise2("atan2", "angle of the point (y, x)", 0, inferFloat),
 	ir.ComplexOp:            elementwise2("complex", "complex number of a real and an imaginary part", 0, inferComplex).On("%a, %b", "tensor<4x8xcomplex<f32>>"),
 	ir.Divide:               elementwise2("divide", "quotient, truncated for integers", 0, inferNumber).LinearIn(ofFloats),
-	ir.Maximum:              elementwise2("maximum", "the larger; NaN if one is", ir.Commutative|ir.Associative, inferSame).NeutralAt(extreme(-1)),
-	ir.Minimum:              elementwise2("minimum", "the smaller; NaN if one is", ir.Commutative|ir.Associative, inferSame).NeutralAt(extreme(1)),
+	ir.Maximum:              elementwise2("maximum", "the larger; NaN if one is", ir.Commutative|ir.Associative|ir.Idempotent, inferSame).NeutralAt(extreme(-1)),
+	ir.Minimum:              elementwise2("minimum", "the smaller; NaN if one is", ir.Commutative|ir.Associative|ir.Idempotent, inferSame).NeutralAt(extreme(1)),
 	ir.Multiply:             elementwise2("multiply", "product; logical and of booleans", ir.Commutative|ir.Associative, inferSame).LinearIn(timesNumber).NeutralAt(neutral(1)),
-	ir.Or:                   elementwise2("or", "logical or bitwise or", ir.Commutative|ir.Associative, inferLogical).On("%p, %q", "tensor<4x8xi1>").NeutralAt(neutral(0)),
+	ir.Or:                   elementwise2("or", "logical or bitwise or", ir.Commutative|ir.Associative|ir.Idempotent, inferLogical).On("%p, %q", "tensor<4x8xi1>").NeutralAt(neutral(0)),
 	ir.Power:                elementwise2("power", "first to the power of the second", 0, inferNumber),
 	ir.Remainder:            elementwise2("remainder", "remainder with the dividend's sign", 0, inferNumber),
 	ir.ShiftLeft:            elementwise2("shift_left", "bits moved up", 0, inferInteger).On("%i, %j", "tensor<4x8xi32>"),
@@ -142,9 +142,9 @@ var rows = [ir.NumKinds]ir.OpInfo{
 		Attrs: []ir.AttrSpec{req("k", ir.IntAttr)}, Infer: inferTopK, Factors: topKFactors,
 		Example: "%r, %indices = chlo.top_k(%a, k = 3) : tensor<4x8xf32> -> (tensor<4x3xf32>, tensor<4x3xi32>)"},
 
-	ir.Constant: {Name: "stablehlo.constant", Doc: "a literal", Traits: ir.Pure, Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("value", ir.DenseAttr)}, Infer: inferConstant, Factors: sourceFactors,
+	ir.Constant: {Name: "stablehlo.constant", Doc: "a literal", Traits: ir.Pure | ir.Source, Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("value", ir.DenseAttr)}, Infer: inferConstant, Factors: sourceFactors,
 		Example: `%r = stablehlo.constant dense<[1, -2, 3]> : tensor<3xi32>`},
-	ir.Iota: {Name: "stablehlo.iota", Doc: "0, 1, 2, … along one dimension", Traits: ir.Pure, Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("iota_dimension", ir.IntAttr)}, Infer: inferIota, Factors: sourceFactors,
+	ir.Iota: {Name: "stablehlo.iota", Doc: "0, 1, 2, … along one dimension", Traits: ir.Pure | ir.Source, Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("iota_dimension", ir.IntAttr)}, Infer: inferIota, Factors: sourceFactors,
 		Example: `%r = stablehlo.iota dim = 1 : tensor<4x8xi32>`},
 	ir.PartitionID: {Name: "stablehlo.partition_id", Doc: "the rank of this device", Traits: ir.Pure, Results: ir.Exactly(1), Infer: inferDeviceID,
 		Example: `%r = stablehlo.partition_id : tensor<ui32>`},
@@ -248,7 +248,7 @@ var rows = [ir.NumKinds]ir.OpInfo{
 		Attrs: []ir.AttrSpec{enum("fft_type", "fft_type", "FFT", "IFFT", "RFFT", "IRFFT"), req("fft_length", ir.IntsAttr)}, Infer: inferFFT, Factors: fftFactors,
 		Example: `%r = stablehlo.fft %a, type = RFFT, length = [8] : (tensor<4x8xf32>) -> tensor<4x5xcomplex<f32>>`},
 
-	ir.While: {Name: "stablehlo.while", Doc: "the second region repeated while the first is true", Traits: ir.Pure | ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(2), Infer: inferWhile,
+	ir.While: {Name: "stablehlo.while", Doc: "the second region repeated while the first is true", Traits: ir.Pure | ir.TensorRegions | ir.Loop, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(2), Infer: inferWhile,
 		Example: `%r:2 = stablehlo.while(%iterArg = %n, %iterArg_0 = %a) : tensor<i32>, tensor<4x8xf32>
 cond {
   %0 = stablehlo.compare LT, %iterArg, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -257,13 +257,13 @@ cond {
   %0 = stablehlo.tanh %iterArg_0 : tensor<4x8xf32>
   stablehlo.return %iterArg, %0 : tensor<i32>, tensor<4x8xf32>
 }`},
-	ir.Case: {Name: "stablehlo.case", Doc: "the region chosen by the index; the last where it is out of range", Traits: ir.Pure | ir.TensorRegions, Operands: ir.Exactly(1), Results: ir.AtLeast(0), Regions: ir.AtLeast(1), Infer: inferCase,
+	ir.Case: {Name: "stablehlo.case", Doc: "the region chosen by the index; the last where it is out of range", Traits: ir.Pure | ir.TensorRegions | ir.Branches, Operands: ir.Exactly(1), Results: ir.AtLeast(0), Regions: ir.AtLeast(1), Infer: inferCase,
 		Example: `%r = "stablehlo.case"(%n) ({
   stablehlo.return %a : tensor<4x8xf32>
 }, {
   stablehlo.return %b : tensor<4x8xf32>
 }) : (tensor<i32>) -> tensor<4x8xf32>`},
-	ir.If: {Name: "stablehlo.if", Doc: "the first region if the operand is true, else the second", Traits: ir.Pure | ir.TensorRegions, Operands: ir.Exactly(1), Results: ir.AtLeast(0), Regions: ir.Exactly(2), Infer: inferIf,
+	ir.If: {Name: "stablehlo.if", Doc: "the first region if the operand is true, else the second", Traits: ir.Pure | ir.TensorRegions | ir.Branches, Operands: ir.Exactly(1), Results: ir.AtLeast(0), Regions: ir.Exactly(2), Infer: inferIf,
 		Example: `%r = "stablehlo.if"(%t) ({
   stablehlo.return %a : tensor<4x8xf32>
 }, {
@@ -340,7 +340,7 @@ cond {
   %0 = stablehlo.tanh %arg0 : tensor<4x8xf32>
   sdy.return %0 : tensor<4x8xf32>
 } : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
-	ir.SdyConstant: {Name: "sdy.constant", Doc: "a literal that has a sharding of its own for each use", Traits: ir.Pure, Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("value", ir.DenseAttr)}, Infer: inferConstant, Factors: sourceFactors,
+	ir.SdyConstant: {Name: "sdy.constant", Doc: "a literal that has a sharding of its own for each use", Traits: ir.Pure | ir.Source, Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("value", ir.DenseAttr)}, Infer: inferConstant, Factors: sourceFactors,
 		Example: `%r = sdy.constant dense<1.000000e+00> : tensor<4x8xf32>`},
 	ir.DataFlowEdge: {Name: "sdy.data_flow_edge", Doc: "the operand, in one sharding for all values that flow together there", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{opt("sharding", ir.ShardingAttr)}, Infer: inferIdentity, InModule: edgeFits, Factors: pointwise,
@@ -366,7 +366,7 @@ cond {
 	ir.PPStack: {Name: "pp.stack", Doc: "a layer function applied layers times", Traits: ir.Pure | ir.Pipeline, Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
 		Attrs: []ir.AttrSpec{req("layer", ir.SymAttr), req("layers", ir.IntAttr), req("sides", ir.IntAttr), opt("activations", ir.IntAttr), req("config", ir.DictAttr)}, Infer: inferStack, InModule: stackFits,
 		Example: `%r = "pp.stack"(%a, %stack) <{config = {scan_layers = true}, layer = @full_batch, layers = 2 : i64, sides = 0 : i64}> : (tensor<4x8xf32>, tensor<2x8x8xf32>) -> tensor<4x8xf32>`},
-	ir.PPScan: {Name: "pp.scan", Doc: "the region repeated trip_count times over carries, with per-iteration inputs and outputs; in reverse, from the last iteration to the first", Traits: ir.Pure | ir.Pipeline | ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
+	ir.PPScan: {Name: "pp.scan", Doc: "the region repeated trip_count times over carries, with per-iteration inputs and outputs; in reverse, from the last iteration to the first", Traits: ir.Pure | ir.Pipeline | ir.TensorRegions | ir.Loop, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("trip_count", ir.IntAttr), req("carries", ir.IntAttr), opt("reverse", ir.BoolAttr)}, Infer: inferScan,
 		Example: `%r:2 = "pp.scan"(%f, %stack) <{carries = 1 : i64, trip_count = 2 : i64}> ({
 ^bb0(%arg0: tensor<i32>, %arg1: tensor<f32>, %arg2: tensor<8x8xf32>):

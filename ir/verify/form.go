@@ -125,7 +125,7 @@ func checkSharded(m *ir.Module, errs *Errors) {
 				for _, v := range op.Results {
 					closed(op, v)
 				}
-				if op.Kind == ir.While || op.Kind == ir.Case || op.Kind == ir.If {
+				if op.Kind.Has(ir.Loop) || op.Kind.Has(ir.Branches) {
 					for _, r := range op.Regions {
 						walk(r)
 					}

@@ -172,7 +172,7 @@ func (w *branch) worthwhile(turn int, work []*member) bool {
 		return false
 	}
 	return slices.ContainsFunc(work, func(x *member) bool {
-		return x.op.Kind == ir.DotGeneral || x.op.Kind == ir.While || x.op.Kind.Has(ir.Collective)
+		return x.op.Kind.Has(ir.Costly) || x.op.Kind.Has(ir.Loop) || x.op.Kind.Has(ir.Collective)
 	})
 }
 

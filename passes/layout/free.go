@@ -15,7 +15,7 @@ func FreeValues(f *ir.Func, constrained bool) []bool {
 		if len(op.Results) != 1 || !op.Result().Type.IsTensor() {
 			return
 		}
-		constant := op.Kind == ir.Constant || op.Kind == ir.SdyConstant || op.Kind == ir.Iota
+		constant := op.Kind.Has(ir.Source)
 		if facts.IsLocal(op) || op.Kind == ir.Reshape || op.Kind == ir.Slice || constrained && op.Kind == ir.ShardingConstraint && len(UnreducedOf(op.Result().Sharding)) == 0 {
 			constant = true
 			for _, v := range op.Operands {

@@ -524,9 +524,13 @@ func (p *chooser) memory(op *ir.Op, a *assignment) int {
 	return bytes
 }
 
+// combinesByRegion reports whether what devices have of the result of op is
+// combined as the region of op says; that of any other op is added.
+func combinesByRegion(op *ir.Op) bool { return op.Kind == ir.Reduce || op.Kind == ir.Scatter }
+
 // combinerFor is the op that combines the partial results of op.
 func combinerFor(op *ir.Op) ir.Kind {
-	if op.Kind == ir.Reduce || op.Kind == ir.Scatter {
+	if combinesByRegion(op) {
 		return ir.CombinerOf(op.Regions[0])
 	}
 	return ir.Add

@@ -391,7 +391,7 @@ func (p *chooser) emitReduce(op *ir.Op, a *assignment, in []*ir.Value, axes []ir
 	if a.reduced {
 		return p.emitOp(op, a, in, ir.Invalid)
 	}
-	init, once := in[1], facts.IsNeutral(k, op.Operands[1]) || isIdempotent(k)
+	init, once := in[1], facts.IsNeutral(k, op.Operands[1]) || k.Has(ir.Idempotent)
 	if !once {
 		neutral := p.build.Const(facts.Neutral(k, op.Result().Type.Elem))
 		neutral.Sharding = p.sharding(layout.Layout{}, nil, k)

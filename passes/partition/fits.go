@@ -33,7 +33,7 @@ func (p *localizer) fits(op *ir.Op, a *assignment) error {
 // fitsReduction is an error where op leaves partial results, and its result is not
 // unreduced along their axes.
 func (p *localizer) fitsReduction(op *ir.Op, a *assignment) error {
-	if a.rule == nil || op.Kind == ir.Reduce || op.Kind == ir.Scatter || len(op.Results) == 0 {
+	if a.rule == nil || combinesByRegion(op) || len(op.Results) == 0 {
 		return nil
 	}
 	if axes := p.outside(a.partial(), layout.UnreducedOf(op.Result().Sharding)); len(axes) > 0 {

@@ -296,10 +296,13 @@ func floorDiv(a, b int) int {
 // isZero reports whether v is a constant all of whose bits are zero.
 func isZero(v *ir.Value) bool {
 	op := v.Def
-	if op != nil && (op.Kind == ir.Convert || op.Kind == ir.BroadcastInDim || op.Kind == ir.Reshape) {
-		return isZero(op.Operands[0])
+	if op == nil {
+		return false
 	}
-	if op == nil || op.Kind != ir.Constant {
+	if moved := op.Moves(); len(moved) > 0 {
+		return !slices.ContainsFunc(moved, func(i int) bool { return !isZero(op.Operands[i]) })
+	}
+	if op.Kind != ir.Constant {
 		return false
 	}
 	l := op.Literal("value")

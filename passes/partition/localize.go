@@ -228,7 +228,7 @@ func (p *program) statedFactors(a *assignment) [][]ir.AxisRef {
 // reducedHere are the axes along which op has partial results, and its result is
 // not unreduced. They are reduced at once, where op says how.
 func (p *localizer) reducedHere(op *ir.Op, a *assignment) []ir.AxisRef {
-	if op.Kind != ir.Reduce && op.Kind != ir.Scatter || ir.CombinerOf(op.Regions[0]) == ir.Invalid {
+	if !combinesByRegion(op) || ir.CombinerOf(op.Regions[0]) == ir.Invalid {
 		return nil
 	}
 	return p.outside(a.partial(), layout.UnreducedOf(op.Result().Sharding))

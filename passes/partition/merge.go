@@ -55,7 +55,7 @@ func (p *given) mergedAxes(f *ir.Func) [][]ir.AxisRef {
 // passesOn reports whether op may be between an unreduced value and its
 // addition to another: its result is unreduced as its operand is.
 func passesOn(op *ir.Op) bool {
-	return op.Kind == ir.Transpose || op.Kind == ir.Negate || op.Kind == ir.Convert && op.Operands[0].Type.Elem.IsFloat()
+	return len(op.Operands) == 1 && len(op.LinearIn()) == 1 && (op.Kind.Has(ir.Elementwise) || op.Kind == ir.Transpose)
 }
 
 // sumAxes are the axes along which the result of op is partial if it is computed

@@ -38,7 +38,7 @@ func (p *program) scans(op *ir.Op, w *windowDim) bool {
 		}
 	}
 	k := ir.CombinerOf(op.Regions[0])
-	return k == ir.Invalid || isIdempotent(k) || facts.IsNeutral(k, op.Operands[1])
+	return k == ir.Invalid || k.Has(ir.Idempotent) || facts.IsNeutral(k, op.Operands[1])
 }
 
 // placeScan gives the operands of op the axes of the result along w, if fewer

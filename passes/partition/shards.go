@@ -264,11 +264,6 @@ func (p *localizer) reduceGathered(op *ir.Op, a *assignment, in []*ir.Value, axe
 	return p.emitAs(op, a, again, with(op.Attrs, "dimensions", ir.Ints{0}))
 }
 
-// isIdempotent reports whether combining a value with itself by k gives it back.
-func isIdempotent(k ir.Kind) bool {
-	return k == ir.Maximum || k == ir.Minimum || k == ir.And || k == ir.Or
-}
-
 // emitConstant: a device's shard of a splat is a smaller one. Other constants are
 // replicated, and resharded.
 func (p *localizer) emitConstant(op *ir.Op, a *assignment, _ []*ir.Value) []*ir.Value {

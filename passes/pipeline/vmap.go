@@ -128,7 +128,7 @@ func (m *vmapper) block(b *ir.Block) ([]mapped, error) {
 		var out []mapped
 		var err error
 		switch rule := m.rules[op.Kind]; {
-		case !some && !regional(op.Kind):
+		case !some && !seesOutside(op):
 			out = m.copy(op, in)
 		case op.Kind.Has(ir.Elementwise):
 			out = m.elementwise(op, in)
@@ -155,10 +155,10 @@ func (m *vmapper) block(b *ir.Block) ([]mapped, error) {
 	return nil, fmt.Errorf("a block has no terminator")
 }
 
-// regional reports whether ops of kind k have regions that may see mapped
-// values although no operand is mapped.
-func regional(k ir.Kind) bool {
-	return k == ir.While || k == ir.Case || k == ir.If || k == ir.PPScan || k == ir.PPCheckpoint
+// seesOutside reports whether op has regions that may see mapped values although
+// no operand is mapped.
+func seesOutside(op *ir.Op) bool {
+	return len(op.Regions) > 0 && op.Kind.Has(ir.TensorRegions) && !op.Kind.Has(ir.Isolated)
 }
 
 // emit appends an op like op over mapped operands, whose results have the new

@@ -199,7 +199,7 @@ func (w *derivation) value(i int) *ir.Value {
 		return w.n.op.Operands[i]
 	case op == nil:
 		return nil
-	case op.Kind == ir.While || op.Kind == ir.PPScan:
+	case op.Kind.Has(ir.Loop):
 		for k, v := range op.Results {
 			if w.p.tensors[v.ID] == w.n.results[0].propTensor && i == 1 {
 				r := op.Regions[len(op.Regions)-1]
@@ -208,7 +208,7 @@ func (w *derivation) value(i int) *ir.Value {
 				return op.Operands[k]
 			}
 		}
-	case op.Kind == ir.Case || op.Kind == ir.If:
+	case op.Kind.Has(ir.Branches):
 		for k, v := range op.Results {
 			if w.p.tensors[v.ID] == w.n.results[0].propTensor {
 				return op.Regions[i].Terminator().Operands[k]

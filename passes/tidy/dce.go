@@ -164,7 +164,7 @@ func (l *liveness) sweep(b *ir.Block) {
 		return true
 	})
 	for _, op := range b.Ops {
-		if op.Kind == ir.While || op.Kind == ir.PPScan {
+		if op.Kind.Has(ir.Loop) {
 			l.dropCarries(op)
 		}
 		for _, r := range op.Regions {

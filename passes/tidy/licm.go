@@ -32,7 +32,7 @@ func (h *hoister) block(b *ir.Block) []*ir.Op {
 		for _, r := range op.Regions {
 			r.Ops = h.block(r)
 		}
-		if op.Kind == ir.While || op.Kind == ir.PPScan {
+		if op.Kind.Has(ir.Loop) {
 			for _, r := range op.Regions {
 				out = append(out, h.hoist(r)...)
 			}
@@ -72,7 +72,7 @@ func (h *hoister) hoist(b *ir.Block) []*ir.Op {
 }
 
 func (h *hoister) movable(op *ir.Op, inside map[*ir.Value]bool) bool {
-	if !op.Kind.Has(ir.Pure) || op.Kind.Has(ir.Collective) || op.Kind.Has(ir.Pipeline) || op.Kind == ir.Constant || op.Kind == ir.Iota || len(op.Regions) > 0 && !facts.Reducer(op) {
+	if !op.Kind.Has(ir.Pure) || op.Kind.Has(ir.Collective) || op.Kind.Has(ir.Pipeline) || op.Kind.Has(ir.Source) || len(op.Regions) > 0 && !facts.Reducer(op) {
 		return false
 	}
 	in, out := 0, 0
