@@ -126,7 +126,7 @@ func (r *runner) firstDifference(ctx context.Context) (string, error) {
 	if slices.Contains(names[:], JAX) {
 		return "", nil // its program is that of all devices, which has other values on the way
 	}
-	machine := binding.NewMachine(r.p.m, r.p.named)
+	machine := binding.NewMachine(r.p.m, r.p.naming)
 	if err := machine.Bind(r.args); err != nil {
 		return "", err
 	}

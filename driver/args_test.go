@@ -39,7 +39,7 @@ func localModule() *ir.Module {
 }
 
 func TestPorts(t *testing.T) {
-	params, _ := binding.Ports(localModule(), true)
+	params, _ := binding.Ports(localModule(), binding.ByName)
 	for i, want := range []struct{ name, full, global string }{
 		{"tokens", "i32[8, 3]", "i32[8, 3]"},
 		{"layer.w", "f32[layers=6, embed=4, mlp=5]", "f32[2, 2, 4, 5]"},
@@ -51,7 +51,7 @@ func TestPorts(t *testing.T) {
 			t.Errorf("parameter %d: %s %s of %s, want %s %s of %s", i, p.Name, binding.TypeText(p.Global, nil), p, want.name, want.global, want.full)
 		}
 	}
-	numbered, _ := binding.Ports(localModule(), false)
+	numbered, _ := binding.Ports(localModule(), binding.ByNumber)
 	if p := numbered[1]; p.Name != "in1" || p.String() != "f32[2, 2, 4, 5]" {
 		t.Errorf("by number, parameter 1 is %s %s", p.Name, p)
 	}
@@ -72,7 +72,7 @@ func writeArgs(t *testing.T, arrays ...tensorfile.Named) string {
 }
 
 func TestBind(t *testing.T) {
-	params, _ := binding.Ports(localModule(), true)
+	params, _ := binding.Ports(localModule(), binding.ByName)
 	path := writeArgs(t, tensorfile.Named{Name: "tokens", Array: iota(ir.I64, 8, 3)},
 		tensorfile.Named{Name: "layer.w", Array: iota(ir.BF16, 6, 4, 5)}, tensorfile.Named{Name: "scale", Array: iota(ir.F32)})
 	a, err := binding.Open(path, 0, params)
@@ -80,7 +80,7 @@ func TestBind(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	m := binding.NewMachine(localModule(), true)
+	m := binding.NewMachine(localModule(), binding.ByName)
 	if err := m.Bind(a); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestBind(t *testing.T) {
 
 // What is made up depends on name, place and seed only.
 func TestMadeUp(t *testing.T) {
-	params, _ := binding.Ports(localModule(), true)
+	params, _ := binding.Ports(localModule(), binding.ByName)
 	full := func(params []*binding.Port, seed uint64) []*ir.Literal {
 		a, err := binding.Open("", seed, nil)
 		if err != nil {
@@ -124,7 +124,7 @@ func TestMadeUp(t *testing.T) {
 		return out
 	}
 	named := full(params, 1)
-	numbered, _ := binding.Ports(localModule(), false)
+	numbered, _ := binding.Ports(localModule(), binding.ByNumber)
 	byNumber, other := full(numbered, 1), full(params, 2)
 	for i := range params {
 		if string(named[i].Data) != string(byNumber[i].Data) {
@@ -168,7 +168,7 @@ func TestLayerFiles(t *testing.T) {
 }
 
 func TestArgumentErrors(t *testing.T) {
-	params, _ := binding.Ports(localModule(), true)
+	params, _ := binding.Ports(localModule(), binding.ByName)
 	tokens, w, scale := iota(ir.I32, 8, 3), iota(ir.F32, 6, 4, 5), iota(ir.F32)
 	for _, c := range []struct {
 		name   string
@@ -224,7 +224,7 @@ func TestStackedPorts(t *testing.T) {
 	f.NewArg(f.Body, ir.Tensor(ir.F32, 3), "")
 	m := &ir.Module{Funcs: []*ir.Func{f}, Form: ir.Local}
 	m.Attrs.Set("mhlo.num_partitions", ir.Int{Value: 2, Type: ir.I32})
-	params, _ := binding.Ports(m, false)
+	params, _ := binding.Ports(m, binding.ByNumber)
 	p := params[0]
 	if got := p.String(); got != "f32[2, 3]" {
 		t.Fatalf("in a file the parameter is %s", got)

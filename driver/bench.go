@@ -121,7 +121,7 @@ func (b *bench) compile(ctx context.Context) (*runtime.Executable, error) {
 	}
 	b.result.CompileSec = time.Since(begin).Seconds()
 	_, err = guard(ctx, "preparing the run", rep, func() (any, error) {
-		b.machine = binding.NewMachine(b.p.m, b.p.named)
+		b.machine = binding.NewMachine(b.p.m, b.p.naming)
 		if err := b.fits(); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ppc/driver/binding"
 	"ppc/internal/diag"
 	"ppc/internal/spell"
 	"ppc/ir"
@@ -24,9 +25,9 @@ import (
 
 // A program is a program that has been read, and what its language says of it.
 type program struct {
-	m     *ir.Module
-	named bool // files have arguments and results by name, not by number
-	seed  uint64
+	m      *ir.Module
+	naming binding.Naming
+	seed   uint64
 
 	files    *claims                    // of the command
 	rebuild  func() (*ir.Module, error) // returns m built anew; nil if that is not possible

@@ -94,7 +94,7 @@ func TestBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params, _ := binding.Ports(p.m, true)
+	params, _ := binding.Ports(p.m, binding.ByName)
 	for _, p := range params {
 		want := 0
 		if p.Kind == "input" {

@@ -57,7 +57,7 @@ func Export(ctx context.Context, src *Source, opts ExportOptions) error {
 
 // inFiles are the arrays of all parameters of m, under their names in files.
 func inFiles(m *ir.Module, opts ExportOptions) ([]tensorfile.Named, error) {
-	all, _ := binding.Ports(m, true)
+	all, _ := binding.Ports(m, binding.ByName)
 	var params []*binding.Port
 	for _, p := range all {
 		if p.Kind == "param" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"ppc/driver/binding"
 	"ppc/ir"
 	"ppc/ir/lang"
 	"ppc/ir/lang/syntax"
@@ -26,7 +27,7 @@ func Check(ctx context.Context, srcs []*Source) error {
 			p.sayWarnings()
 			err = p.tryGradient(ctx)
 		}
-		if err == nil && !p.named { // of a .pp file, all has been checked
+		if err == nil && p.naming == binding.ByNumber { // of a .pp file, all has been checked
 			err = p.loads(ctx)
 		}
 		errs = append(errs, err)

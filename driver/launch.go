@@ -119,7 +119,7 @@ func newJob(p *program, m *ir.Module) (*job.Job, error) {
 		}
 	}
 	f := m.Main()
-	params, results := binding.Ports(m, p.named)
+	params, results := binding.Ports(m, p.naming)
 	for i, port := range params {
 		q := newJobPort(port)
 		if err := q.Describe(port.Global, f.Params()[i].Sharding, mesh); err != nil {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ppc/driver/binding"
 	"ppc/ir"
 	"ppc/lower/stats"
 )
@@ -132,7 +133,7 @@ func (r *runner) fits() error {
 		return nil
 	}
 	cure := "a smaller program fits"
-	if r.p.named {
+	if r.p.naming == binding.ByName {
 		cure = "smaller sizes fit (--set axes.NAME=…)"
 	}
 	constants := ""

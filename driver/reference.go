@@ -101,7 +101,7 @@ func (r *runner) evaluation(ctx context.Context, opts eval.Options) (*evaluation
 			e.terms[i] = res.Attrs.Str("pp.terms_of")
 		}
 	}
-	mc := binding.NewMachine(e.m, r.p.named)
+	mc := binding.NewMachine(e.m, r.p.naming)
 	mc.Exec = func(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) {
 		opts := opts
 		opts.Context, opts.Memory = ctx, r.referenceMemory()

@@ -230,7 +230,7 @@ func (r *runner) prepare(ctx context.Context, e engine) (executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.machine = binding.NewMachine(r.p.m, r.p.named)
+	r.machine = binding.NewMachine(r.p.m, r.p.naming)
 	if err := r.fits(); err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func (r *runner) load(ctx context.Context) error {
 	if r.p, err = r.src.load(ctx, r.reading()); err != nil {
 		return err
 	}
-	if r.opts.Grad && !r.p.named {
+	if r.opts.Grad && r.p.naming == binding.ByNumber {
 		return usage("--grad: %s asks for what it computes itself; gradients are taken of .pp programs", r.src.name())
 	}
 	if err := r.p.executable(); err != nil {
@@ -268,7 +268,7 @@ func (r *runner) load(ctx context.Context) error {
 	}
 	if r.opts.Check {
 		r.typed, r.roundings = r.p.m.Clone(), roundings(r.p.m)
-		if !r.p.named {
+		if r.p.naming == binding.ByNumber {
 			r.before = r.typed
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"ppc/driver/binding"
 	"ppc/internal/diag"
 	"ppc/ir"
 	"ppc/ir/lang"
@@ -147,12 +148,12 @@ func loadPP(_ *Source, name string, opts lang.Options) (*program, error) {
 	if p.Module != nil {
 		boundInputs(p.Module)
 	}
-	return &program{m: p.Module, named: true, seed: uint64(p.Seed), training: p.Training, warnings: p.Warnings, lang: p}, nil
+	return &program{m: p.Module, naming: binding.ByName, seed: uint64(p.Seed), training: p.Training, warnings: p.Warnings, lang: p}, nil
 }
 
 func loadMLIR(s *Source, name string, _ lang.Options) (*program, error) {
-	return s.parse(name, mlir.Parse, func(m *ir.Module, strict bool) (diag.List, bool, error) {
-		warnings, err := xla.Import(m, strict)
+	return s.parse(name, mlir.Parse, func(m *ir.Module, o xla.Options) (diag.List, bool, error) {
+		warnings, err := xla.Import(m, o)
 		return warnings, perDevice(m), err
 	})
 }
@@ -167,7 +168,7 @@ func loadHLO(s *Source, name string, _ lang.Options) (*program, error) {
 
 // parse reads a text, and by means of an importer what its front end says
 // beside the ops, and whether it is a program per device.
-func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, error), importer func(m *ir.Module, strict bool) (diag.List, bool, error)) (*program, error) {
+func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, error), importer func(m *ir.Module, o xla.Options) (diag.List, bool, error)) (*program, error) {
 	src, err := s.text(name)
 	if err != nil {
 		return nil, err
@@ -179,7 +180,7 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 	if err := verify.Verify(m); err != nil {
 		return nil, err
 	}
-	warnings, local, err := importer(m, s.Strict)
+	warnings, local, err := importer(m, xla.Options{Strict: s.Strict})
 	inText(warnings, name, src)
 	if err != nil {
 		return nil, inText(err, name, src)

@@ -65,7 +65,7 @@ func TestRunUneven(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			params, results := binding.Ports(m.m, false)
+			params, results := binding.Ports(m.m, binding.ByNumber)
 			a, err := binding.Open("", 7, params)
 			if err != nil {
 				t.Fatal(err)

@@ -158,7 +158,7 @@ func shardingDiffs(f, g *ir.Func) []string {
 	for i, r := range f.Results {
 		compare(fmt.Sprint("result ", i), r.Type, r.Sharding, g.Results[i].Sharding)
 	}
-	free, others := layout.FreeValues(f, false), tagged(g)
+	free, others := layout.FreeValues(f), tagged(g)
 	f.Body.Walk(func(op *ir.Op) {
 		o := others[op.Attrs.Int(tagName)]
 		for i, v := range op.Results {

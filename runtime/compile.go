@@ -93,7 +93,7 @@ func (c *compiler) function(f *ir.Func) (*function, error) {
 	for id := range c.slot {
 		c.slot[id] = id
 	}
-	fn.body = c.block(f.Body, true)
+	fn.body = c.owning(f.Body)
 	fn.params = c.slots(f.Params())
 	c.scope = outer
 	c.funcs[f.Name] = fn
@@ -113,22 +113,24 @@ func reads(op *ir.Op) []*ir.Value {
 	return append(slices.Clip(op.Operands), captures(op)...)
 }
 
-// block compiles b. It owns the values that its ops define, and its arguments
-// where ownArgs says so: it releases them after their last use.
-func (c *compiler) block(b *ir.Block, ownArgs bool) *block {
-	if ownArgs {
-		for _, a := range b.Args {
-			c.owner[a.ID] = b
-		}
+// owning compiles b, which owns its arguments: it releases them after their last
+// use.
+func (c *compiler) owning(b *ir.Block) *block {
+	for _, a := range b.Args {
+		c.owner[a.ID] = b
 	}
+	return c.block(b)
+}
+
+// block compiles b. It owns the values that its ops define, and releases what it
+// owns after its last use.
+func (c *compiler) block(b *ir.Block) *block {
 	nodes := c.plan(b)
 	last := c.lastUses(b, nodes)
 	out := &block{steps: make([]step, 0, len(nodes))}
-	if ownArgs {
-		for _, a := range b.Args {
-			if _, used := last[a]; !used {
-				out.unused = append(out.unused, c.slot[a.ID])
-			}
+	for _, a := range b.Args {
+		if _, used := last[a]; !used && c.owner[a.ID] == b {
+			out.unused = append(out.unused, c.slot[a.ID])
 		}
 	}
 	for i, n := range nodes {

@@ -240,7 +240,7 @@ func compileWhile(c *compiler, s *step) error {
 		c.slot[a.ID] = c.slot[body.Args[i].ID]
 	}
 	s.carry = c.slots(body.Args)
-	s.blocks = []*block{c.block(cond, false), c.block(body, true)}
+	s.blocks = []*block{c.block(cond), c.owning(body)}
 	s.exec = execWhile
 	return nil
 }
@@ -298,7 +298,7 @@ func (d *device) yield(b *block, to []int) {
 
 func compileBranches(c *compiler, s *step) error {
 	for _, r := range s.op.Regions {
-		s.blocks = append(s.blocks, c.block(r, true))
+		s.blocks = append(s.blocks, c.owning(r))
 	}
 	s.exec = execCase
 	if s.op.Kind == ir.If {

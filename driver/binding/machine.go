@@ -24,9 +24,9 @@ type Machine struct {
 
 // NewMachine is a machine for program m on so many devices, or, with one for
 // the program of all devices together, on global values.
-func NewMachine(m *ir.Module, named bool) *Machine {
+func NewMachine(m *ir.Module, by Naming) *Machine {
 	mc := &Machine{Global: !m.Form.Has(ir.Local)}
-	mc.Params, mc.Results = Ports(m, named)
+	mc.Params, mc.Results = Ports(m, by)
 	devices := 1
 	if !mc.Global {
 		devices = NumDevices(m)

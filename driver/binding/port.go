@@ -56,20 +56,27 @@ func TypeText(t *ir.Type, axes []string) string {
 	return fmt.Sprintf("%s[%s]", t.Elem, strings.Join(dims, ", "))
 }
 
+// A Naming is how files call the arguments and results of a program.
+type Naming uint8
+
+const (
+	ByNumber Naming = iota // in0, out0: the languages have no names
+	ByName                 // as the program does
+)
+
 // Ports describes the parameters and the results of the main function of m.
-// Files have them by name, or, in the languages without names, by number.
-func Ports(m *ir.Module, named bool) (params, results []*Port) {
+func Ports(m *ir.Module, by Naming) (params, results []*Port) {
 	f := m.Main()
 	for i, v := range f.Params() {
-		params = append(params, newPort(m, "in", i, v.Type, v.Attrs, named))
+		params = append(params, newPort(m, "in", i, v.Type, v.Attrs, by))
 	}
 	for i, r := range f.Results {
-		results = append(results, newPort(m, "out", i, r.Type, r.Attrs, named))
+		results = append(results, newPort(m, "out", i, r.Type, r.Attrs, by))
 	}
 	return params, results
 }
 
-func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, named bool) *Port {
+func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, by Naming) *Port {
 	number, name := fmt.Sprint(prefix, i), attrs.Str(ir.KeyName)
 	p := &Port{Name: name, Global: t, local: t, devices: NumDevices(m), Alias: -1, Batches: max(1, attrs.Int(ir.KeyBatches))}
 	if name == "" {
@@ -77,7 +84,7 @@ func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, nam
 	}
 	p.numbers = attrs.Ints(ir.KeyNumbers)
 	p.File, p.Kind, p.Init, p.Max = attrs.Str(ir.KeyFile), attrs.Str(ir.KeyKind), attrs.Str(ir.KeyInit), attrs.Int(ir.KeyMax)
-	if attrs.Has(ir.KeyAlias) && named {
+	if attrs.Has(ir.KeyAlias) && by == ByName {
 		p.Alias = attrs.Int(ir.KeyAlias)
 	}
 	p.lay(m, t, attrs)
@@ -85,7 +92,7 @@ func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, nam
 		p.InFile = p.Global.WithShape(p.Global.Shape[1:]...)
 	}
 	p.stack(attrs)
-	if named || name == "" {
+	if by == ByName || name == "" {
 		return p
 	}
 	q := *p

@@ -92,17 +92,24 @@ func horner(m machine, x val, c ...float64) val {
 	return y
 }
 
-// inverseFactorials are 1/last! down to 1/first!, every step-th, signs in turn
-// where alternate says so.
-func inverseFactorials(last, first, step int, alternate bool) []float64 {
+// alternating are the inverse factorials of every other number, signs in turn.
+func alternating(last, first int) []float64 {
+	c := inverseFactorials(last, first, 2)
+	for i := range c {
+		if k := last - 2*i; (k/2)%2 == 1 {
+			c[i] = -c[i]
+		}
+	}
+	return c
+}
+
+// inverseFactorials are 1/last! down to 1/first!, every step-th.
+func inverseFactorials(last, first, step int) []float64 {
 	var c []float64
 	for k := last; k >= first; k -= step {
 		f := 1.0
 		for i := 2; i <= k; i++ {
 			f *= float64(i)
-		}
-		if alternate && (k/2)%2 == 1 {
-			f = -f
 		}
 		c = append(c, 1/f)
 	}
@@ -119,7 +126,7 @@ func terms(m machine, f32, f64 int) int {
 
 // expLess1 is exp(r) - 1 for |r| up to ln2/2.
 func expLess1(m machine, r val) val {
-	q := horner(m, r, inverseFactorials(terms(m, 7, 13), 2, 1, false)...)
+	q := horner(m, r, inverseFactorials(terms(m, 7, 13), 2, 1)...)
 	return m.fma(m.mul(r, r), q, r)
 }
 
@@ -206,8 +213,8 @@ func circular(m machine, x val, turn uint64) val {
 	}
 	q := m.iadd(t, m.bits(turn))
 	z := m.mul(r, r)
-	sine := m.fma(m.mul(r, z), horner(m, z, inverseFactorials(terms(m, 9, 17), 3, 2, true)...), r)
-	cosine := m.fma(m.mul(z, z), horner(m, z, inverseFactorials(terms(m, 10, 16), 4, 2, true)...), m.fma(z, m.num(-0.5), m.num(1)))
+	sine := m.fma(m.mul(r, z), horner(m, z, alternating(terms(m, 9, 17), 3)...), r)
+	cosine := m.fma(m.mul(z, z), horner(m, z, alternating(terms(m, 10, 16), 4)...), m.fma(z, m.num(-0.5), m.num(1)))
 	v := m.pick(m.bit(q, 1), cosine, sine)
 	v = m.xor(v, m.shl(m.and(q, m.bits(2)), 8*m.elem().size-2))
 	if turn == 0 {

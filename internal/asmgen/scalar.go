@@ -26,11 +26,20 @@ func (s *scalars) elem() *elem { return s.e }
 func (s *scalars) float() string    { return fmt.Sprintf("float%d", 8*s.e.size) }
 func (s *scalars) unsigned() string { return fmt.Sprintf("uint%d", 8*s.e.size) }
 
-func (s *scalars) let(bits bool, format string, args ...any) word {
+// letFloat declares a variable that is a float, letBits one that is its bits.
+func (s *scalars) letFloat(format string, args ...any) word {
+	return word{s.let(fmt.Sprintf(format, args...)), false}
+}
+
+func (s *scalars) letBits(format string, args ...any) word {
+	return word{s.let(fmt.Sprintf(format, args...)), true}
+}
+
+func (s *scalars) let(value string) (name string) {
 	s.n++
-	w := word{fmt.Sprintf("v%d", s.n), bits}
-	fmt.Fprintf(&s.text, "\t%s := %s\n", w.name, fmt.Sprintf(format, args...))
-	return w
+	name = fmt.Sprintf("v%d", s.n)
+	fmt.Fprintf(&s.text, "\t%s := %s\n", name, value)
+	return name
 }
 
 // f is x as a float, u as bits.
@@ -70,7 +79,7 @@ func (s *scalars) num(x float64) val {
 }
 
 func (s *scalars) arithmetic(x val, op string, y val) val {
-	return s.let(false, "%s(%s %s %s)", s.float(), s.f(x), op, s.f(y))
+	return s.letFloat("%s(%s %s %s)", s.float(), s.f(x), op, s.f(y))
 }
 
 func (s *scalars) add(x, y val) val { return s.arithmetic(x, "+", y) }
@@ -83,11 +92,11 @@ func (s *scalars) fma(x, y, z val) val {
 	if s.e.size == 4 {
 		f = "fma32"
 	}
-	return s.let(false, "%s(%s, %s, %s)", f, s.f(x), s.f(y), s.f(z))
+	return s.letFloat("%s(%s, %s, %s)", f, s.f(x), s.f(y), s.f(z))
 }
 
 func (s *scalars) sqrt(x val) val {
-	return s.let(false, "%s(math.Sqrt(float64(%s)))", s.float(), s.f(x))
+	return s.letFloat("%s(math.Sqrt(float64(%s)))", s.float(), s.f(x))
 }
 
 func (s *scalars) lt(x, y val) mask { return fmt.Sprintf("%s < %s", s.f(x), s.f(y)) }
@@ -97,18 +106,18 @@ func (s *scalars) eq(x, y val) mask { return fmt.Sprintf("%s == %s", s.f(x), s.f
 func (s *scalars) bit(x val, b uint64) mask { return fmt.Sprintf("%s&%#x != 0", s.u(x), b) }
 
 func (s *scalars) pick(m mask, x, y val) val {
-	w := s.let(false, "%s", s.f(y))
+	w := s.letFloat("%s", s.f(y))
 	fmt.Fprintf(&s.text, "\tif %s {\n\t\t%s = %s\n\t}\n", m, w.name, s.f(x))
 	return w
 }
 
-func (s *scalars) and(x, y val) val  { return s.let(true, "%s & %s", s.u(x), s.u(y)) }
-func (s *scalars) or(x, y val) val   { return s.let(true, "%s | %s", s.u(x), s.u(y)) }
-func (s *scalars) xor(x, y val) val  { return s.let(true, "%s ^ %s", s.u(x), s.u(y)) }
-func (s *scalars) iadd(x, y val) val { return s.let(true, "%s + %s", s.u(x), s.u(y)) }
+func (s *scalars) and(x, y val) val  { return s.letBits("%s & %s", s.u(x), s.u(y)) }
+func (s *scalars) or(x, y val) val   { return s.letBits("%s | %s", s.u(x), s.u(y)) }
+func (s *scalars) xor(x, y val) val  { return s.letBits("%s ^ %s", s.u(x), s.u(y)) }
+func (s *scalars) iadd(x, y val) val { return s.letBits("%s + %s", s.u(x), s.u(y)) }
 
-func (s *scalars) shl(x val, n int) val { return s.let(true, "%s << %d", s.u(x), n) }
-func (s *scalars) shr(x val, n int) val { return s.let(true, "%s >> %d", s.u(x), n) }
+func (s *scalars) shl(x val, n int) val { return s.letBits("%s << %d", s.u(x), n) }
+func (s *scalars) shr(x val, n int) val { return s.letBits("%s >> %d", s.u(x), n) }
 
 func (s *scalars) scale(x, n val) val { return halves(s, x, n) }
 

@@ -89,7 +89,7 @@ func runText(ctx context.Context, on suite.Machine, u Unit) error {
 // runGlobal partitions m over the devices, each of which the case gives the
 // global arguments, and compares global results.
 func runGlobal(ctx context.Context, on suite.Machine, m *ir.Module, c Case, args [][]*ir.Literal) error {
-	if _, err := xla.Import(m, false); err != nil {
+	if _, err := xla.Import(m, xla.Options{}); err != nil {
 		return err
 	}
 	if err := passes.Run(m, passes.Config{}); err != nil {

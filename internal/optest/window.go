@@ -7,13 +7,20 @@ import (
 	"ppc/ir/facts"
 )
 
-// windowAttrs are random windows over a dimension of each size; plain ones have
-// no gaps.
-func (p *Program) windowAttrs(shape []int, plain bool) ir.Attrs {
+// gaps is whether windows have gaps between the elements of operand and window.
+type gaps bool
+
+const (
+	plain  gaps = false
+	gapped gaps = true
+)
+
+// windowAttrs are random windows over a dimension of each size.
+func (p *Program) windowAttrs(shape []int, of gaps) ir.Attrs {
 	var window, strides, base, dilation ir.Ints
 	var low, high []int
 	gap := func() int {
-		if plain {
+		if of == plain {
 			return 1
 		}
 		return 1 + p.IntN(3)
@@ -24,7 +31,7 @@ func (p *Program) windowAttrs(shape []int, plain bool) ir.Attrs {
 		low, high = append(low, p.IntN(5)), append(high, p.IntN(5))
 	}
 	attrs := ir.AttrsOf(facts.Named("window_dimensions", window), facts.Named("window_strides", strides), facts.Named("padding", facts.PaddingAttr(low, high)))
-	if !plain {
+	if of == gapped {
 		attrs.Set("base_dilations", base)
 		attrs.Set("window_dilations", dilation)
 	}
@@ -33,8 +40,8 @@ func (p *Program) windowAttrs(shape []int, plain bool) ir.Attrs {
 
 func (p *Program) number(v float64) *ir.Value { return p.B.Splat(ir.Tensor(ir.F64), v) }
 
-func (p *Program) windows(k ir.Kind, x, init *ir.Value, plain bool) []*ir.Value {
-	return p.B.Emit(ir.ReduceWindow, []*ir.Value{x, init}, p.windowAttrs(x.Type.Shape, plain), []*ir.Block{p.B.Combiner(k, ir.F64)}, nil).Results
+func (p *Program) windows(k ir.Kind, x, init *ir.Value, of gaps) []*ir.Value {
+	return p.B.Emit(ir.ReduceWindow, []*ir.Value{x, init}, p.windowAttrs(x.Type.Shape, of), []*ir.Block{p.B.Combiner(k, ir.F64)}, nil).Results
 }
 
 // convolve is a random convolution of a random number of spatial dimensions.
@@ -68,7 +75,7 @@ func (p *Program) convolve(features, batches int) []*ir.Value {
 // selectAndScatter scatters a source into the elements that are the largest of
 // their windows.
 func (p *Program) selectAndScatter(direction string, x, init *ir.Value, k ir.Kind) []*ir.Value {
-	attrs := p.windowAttrs(x.Type.Shape, true)
+	attrs := p.windowAttrs(x.Type.Shape, plain)
 	windows := (&ir.Op{Kind: ir.ReduceWindow, Operands: []*ir.Value{x}, Attrs: attrs}).Windows()
 	shape := make([]int, len(windows))
 	for d, w := range windows {
@@ -82,7 +89,7 @@ var windowCases = []Case{
 	{Name: "convolution of groups of features", Build: func(p *Program) []*ir.Value { return p.convolve(2, 1) }},
 	{Name: "convolution of groups of the batch", Build: func(p *Program) []*ir.Value { return p.convolve(1, 3) }},
 	{Name: "reduce_window", Linear: true, Build: func(p *Program) []*ir.Value {
-		return p.windows(ir.Add, p.Float(p.shape()...), p.number(0), false)
+		return p.windows(ir.Add, p.Float(p.shape()...), p.number(0), gapped)
 	}},
 	{Name: "reduce_window of a running sum", Linear: true, Build: func(p *Program) []*ir.Value {
 		n := 1 + p.IntN(6)
@@ -90,26 +97,26 @@ var windowCases = []Case{
 		return p.B.Emit(ir.ReduceWindow, []*ir.Value{p.Float(2, n), p.number(0)}, attrs, []*ir.Block{p.B.Combiner(ir.Add, ir.F64)}, nil).Results
 	}},
 	{Name: "reduce_window of a sum from something", Linear: true, Build: func(p *Program) []*ir.Value {
-		return p.windows(ir.Add, p.Float(p.shape()...), p.Float(), false)
+		return p.windows(ir.Add, p.Float(p.shape()...), p.Float(), gapped)
 	}},
 	{Name: "reduce_window of a maximum", Build: func(p *Program) []*ir.Value {
-		return p.windows(ir.Maximum, p.apart(p.shape()...), p.number(-100), true)
+		return p.windows(ir.Maximum, p.apart(p.shape()...), p.number(-100), plain)
 	}},
 	{Name: "reduce_window of a minimum", Build: func(p *Program) []*ir.Value {
-		return p.windows(ir.Minimum, p.apart(p.shape()...), p.number(0.03), true)
+		return p.windows(ir.Minimum, p.apart(p.shape()...), p.number(0.03), plain)
 	}},
 	{Name: "reduce_window of a maximum with gaps", Build: func(p *Program) []*ir.Value {
-		return p.windows(ir.Maximum, p.apart(p.shape()...), p.number(0.03), false)
+		return p.windows(ir.Maximum, p.apart(p.shape()...), p.number(0.03), gapped)
 	}},
 	{Name: "reduce_window of a minimum from something", Linear: true, Build: func(p *Program) []*ir.Value {
 		x := p.apart(append([]int{3}, p.Sizes(1)...)...)
-		return p.windows(ir.Minimum, p.B.SliceDim(x, 0, 0, 2), p.B.Reshape(p.B.Slice(x, []int{2, 0}, []int{3, 1})), false)
+		return p.windows(ir.Minimum, p.B.SliceDim(x, 0, 0, 2), p.B.Reshape(p.B.Slice(x, []int{2, 0}, []int{3, 1})), gapped)
 	}},
 	{Name: "reduce_window of the place of a maximum", Build: func(p *Program) []*ir.Value {
 		x := p.apart(p.Sizes(2)...)
 		place := p.B.Iota(x.Type.WithElem(ir.I32), 1)
 		op := p.Argmax(x, p.number(math.Inf(-1)), 0)[0].Def
-		attrs := p.windowAttrs(x.Type.Shape, false)
+		attrs := p.windowAttrs(x.Type.Shape, gapped)
 		region := p.B.Func.CopyBlock(op.Regions[0], make(map[*ir.Value]*ir.Value))
 		return p.B.Emit(ir.ReduceWindow, []*ir.Value{x, place, p.number(-100), p.B.I32(0)}, attrs, []*ir.Block{region}, nil).Results[:1]
 	}},

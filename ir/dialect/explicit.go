@@ -18,10 +18,18 @@ type explicitSide struct {
 	in, out *ir.Sharding
 }
 
+// shardedSides is explicitSides of an op whose operand must have a sharding.
+func shardedSides(m *ir.Module, op *ir.Op) (*explicitSide, *ir.Rule) {
+	s, r := explicitSides(m, op)
+	if s != nil && saidSharding(op.Operands[0]) == nil {
+		return nil, ir.Broken(1, "the operand has no sharding")
+	}
+	return s, r
+}
+
 // explicitSides is the shardings of op's operand and result; nil where that of the
-// result is wrong by itself, which is reported elsewhere. needed says that the
-// operand must have a sharding.
-func explicitSides(m *ir.Module, op *ir.Op, needed bool) (*explicitSide, *ir.Rule) {
+// result is wrong by itself, which is reported elsewhere.
+func explicitSides(m *ir.Module, op *ir.Op) (*explicitSide, *ir.Rule) {
 	v, out := op.Operands[0], op.Attrs.Get("out_sharding").(*ir.Sharding)
 	mesh := m.Mesh(out.Mesh)
 	if mesh == nil || ir.SoundMesh(mesh) != nil || ir.FitsMesh(m, out, v.Type) != nil || !v.Type.IsTensor() {
@@ -29,9 +37,6 @@ func explicitSides(m *ir.Module, op *ir.Op, needed bool) (*explicitSide, *ir.Rul
 	}
 	in := saidSharding(v)
 	if in == nil {
-		if needed {
-			return nil, ir.Broken(1, "the operand has no sharding")
-		}
 		in = ir.Replicated(out.Mesh, v.Type.Rank())
 	}
 	if ir.FitsMesh(m, in, v.Type) != nil || len(in.Dims) != len(out.Dims) {
@@ -115,10 +120,11 @@ func (s *explicitSide) given(d int, axes []ir.AxisRef) *ir.Rule {
 	return s.becomes(d, s.mesh.JoinAxes(slices.Clone(s.in.Axes(d)), axes))
 }
 
-// perDimension checks a collective with a list of axes for each dimension.
-func perDimension(name string, needed bool, check func(s *explicitSide, d int, axes []ir.AxisRef) *ir.Rule, more func(s *explicitSide, op *ir.Op, axes []ir.AxisRef) *ir.Rule) func(*ir.Module, *ir.Op) *ir.Rule {
+// perDimension checks a collective with a list of axes for each dimension, whose
+// shardings are what sides says.
+func perDimension(name string, sides func(*ir.Module, *ir.Op) (*explicitSide, *ir.Rule), check func(s *explicitSide, d int, axes []ir.AxisRef) *ir.Rule, more func(s *explicitSide, op *ir.Op, axes []ir.AxisRef) *ir.Rule) func(*ir.Module, *ir.Op) *ir.Rule {
 	return func(m *ir.Module, op *ir.Op) *ir.Rule {
-		s, r := explicitSides(m, op, needed)
+		s, r := sides(m, op)
 		if s == nil {
 			return r
 		}
@@ -154,7 +160,7 @@ func (s *explicitSide) reduces(op *ir.Op) *ir.Rule {
 func reduceScatterReduces(s *explicitSide, op *ir.Op, _ []ir.AxisRef) *ir.Rule { return s.reduces(op) }
 
 func allReduceAxesFit(m *ir.Module, op *ir.Op) *ir.Rule {
-	s, r := explicitSides(m, op, false)
+	s, r := explicitSides(m, op)
 	if s == nil {
 		return r
 	}
@@ -205,7 +211,7 @@ func (s *explicitSide) unreduces(_ *ir.Op, axes []ir.AxisRef) *ir.Rule {
 }
 
 func replicatedFits(m *ir.Module, op *ir.Op) *ir.Rule {
-	s, r := explicitSides(m, op, true)
+	s, r := shardedSides(m, op)
 	if s == nil {
 		return r
 	}
@@ -224,7 +230,7 @@ func replicatedFits(m *ir.Module, op *ir.Op) *ir.Rule {
 // permuteFits, for sdy.collective_permute: operand and result have shards of the
 // same size; the meshes may order the devices differently.
 func permuteFits(m *ir.Module, op *ir.Op) *ir.Rule {
-	s, r := explicitSides(m, op, true)
+	s, r := shardedSides(m, op)
 	if s == nil {
 		return r
 	}
@@ -250,7 +256,7 @@ func exchangeFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	if len(list) == 0 {
 		return ir.Broken(3, "nothing is exchanged")
 	}
-	s, r := explicitSides(m, op, true)
+	s, r := shardedSides(m, op)
 	if s == nil {
 		return r
 	}

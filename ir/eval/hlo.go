@@ -170,23 +170,23 @@ func hloAllToAll(e *exec) ([]*tensor, error) {
 	return []*tensor{{parts: parts}}, nil
 }
 
-// hloEdge is the device that this one sends to, or receives from; -1 for none.
-// The pairs are in an attribute of the frontend's.
-func (e *exec) hloEdge(send bool) int {
+// hloNeighbours are the devices that this one receives from and sends to; -1 for
+// none. The pairs are in an attribute of the frontend's.
+func (e *exec) hloNeighbours() (from, to int) {
 	_, text, _ := strings.Cut(e.op.Str("frontend_attributes"), "_xla_send_recv_source_target_pairs=")
 	if end := strings.Index(text, "}}"); end >= 0 {
 		text = text[:end+2]
 	}
-	for _, pair := range hloLists(text) {
-		switch {
-		case len(pair) != 2:
-		case send && pair[0] == e.p.rank:
-			return pair[1]
-		case !send && pair[1] == e.p.rank:
-			return pair[0]
+	from, to = -1, -1
+	for _, pair := range slices.Backward(hloLists(text)) { // the first one counts
+		if len(pair) == 2 && pair[0] == e.p.rank {
+			to = pair[1]
+		}
+		if len(pair) == 2 && pair[1] == e.p.rank {
+			from = pair[0]
 		}
 	}
-	return -1
+	return from, to
 }
 
 func hloRoute(from, to int) string { return fmt.Sprintf("send %d to %d", from, to) }
@@ -194,7 +194,7 @@ func hloRoute(from, to int) string { return fmt.Sprintf("send %d to %d", from, t
 // hloSend does not wait. The n-th send on an edge is for the n-th receive.
 func hloSend(e *exec) ([]*tensor, error) {
 	w, rank := e.p.w, e.p.rank
-	if to := e.hloEdge(true); to >= 0 {
+	if _, to := e.hloNeighbours(); to >= 0 {
 		route := hloRoute(rank, to)
 		w.put(address{route, rank, w.epoch(rank, route)}, 1, e.in[:1])
 	}
@@ -206,7 +206,7 @@ func hloSend(e *exec) ([]*tensor, error) {
 func hloReceive(e *exec) ([]*tensor, error) {
 	t := e.op.Results[0].Type.Elems[0]
 	context := newTensor(ir.UI32, nil)
-	if from := e.hloEdge(false); from >= 0 {
+	if from, _ := e.hloNeighbours(); from >= 0 {
 		context.i[0] = int64(from+1)<<32 | int64(e.p.w.epoch(e.p.rank, "received "+hloRoute(from, e.p.rank)))
 	}
 	return []*tensor{{parts: []*tensor{newTensor(e.p.elem(t.Elem), t.Shape), context, new(tensor)}}}, nil

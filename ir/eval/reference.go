@@ -294,17 +294,17 @@ func infeed(e *exec) ([]*tensor, error) {
 	return append(slices.Clone(values), new(tensor)), nil
 }
 
-// edge is the route of a send or a receive, and whether this device takes part:
-// the n-th send on it is for the n-th receive. Pairs of devices have routes of
+// edge is the route of a transfer in a direction, sends or receives, and whether
+// this device takes part: the n-th send on it is for the n-th receive. Pairs of devices have routes of
 // their own; without them the route is the channel.
-func (e *exec) edge(sends bool) (route string, takesPart bool, err error) {
+func (e *exec) edge(direction int) (route string, takesPart bool, err error) {
 	channel, _ := e.op.Attrs.Get("channel_handle").(ir.Channel)
 	l := e.op.Literal("source_target_pairs")
 	if l == nil || l.Type.NumElements() == 0 {
 		return fmt.Sprint("channel ", channel.Handle), true, nil
 	}
 	from, to, err := e.neighbours()
-	if sends {
+	if direction == sends {
 		return fmt.Sprint("channel ", channel.Handle, e.p.rank, to), to >= 0, err
 	}
 	return fmt.Sprint("channel ", channel.Handle, from, e.p.rank), from >= 0, err
@@ -318,7 +318,7 @@ const (
 
 // send does not wait.
 func send(e *exec) ([]*tensor, error) {
-	route, ok, err := e.edge(true)
+	route, ok, err := e.edge(sends)
 	if err == nil && ok {
 		w := e.p.w
 		w.put(address{route, sends, w.epoch(sends, route)}, 1, e.in[:len(e.in)-1])
@@ -328,7 +328,7 @@ func send(e *exec) ([]*tensor, error) {
 
 // receive waits; a device that nobody sends to has zeros.
 func receive(e *exec) ([]*tensor, error) {
-	route, ok, err := e.edge(false)
+	route, ok, err := e.edge(receives)
 	if err != nil {
 		return nil, err
 	}

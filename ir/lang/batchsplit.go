@@ -120,7 +120,7 @@ func (l *layerFunc) grown(axes []value.Axis) []value.Axis {
 func (l *layerFunc) rowsOf(i int) int {
 	axes := l.x
 	switch n := len(l.sides); {
-	case i == n+1 && l.rows:
+	case i == n+1 && l.rows == rowNumbers:
 		return 0
 	case i > n:
 		return -1

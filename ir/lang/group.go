@@ -26,14 +26,14 @@ func (e *elab) layersFor(l *listLayers, w window, batch int) *layerFunc {
 			names = append(names, s.name)
 		}
 	}
-	return e.built(key, strings.Join(names, "_"), func(rows bool) *layerFunc { return e.p.buildGroup(pattern, batch, rows) })
+	return e.built(key, strings.Join(names, "_"), func(takes numbers) *layerFunc { return e.p.buildGroup(pattern, batch, takes) })
 }
 
 // buildGroup builds the function of several layers, one after the other, for
 // batches of one size. A weight has those of all layers of its name on a leading
 // axis, in their order. The layers have been built by themselves, without errors.
-func (p *builder) buildGroup(pattern []*stackCall, batch int, rows bool) *layerFunc {
-	l := &layerFunc{fn: ir.NewFunc("layers"), decl: pattern[0].decl, rows: rows, group: pattern}
+func (p *builder) buildGroup(pattern []*stackCall, batch int, takes numbers) *layerFunc {
+	l := &layerFunc{fn: ir.NewFunc("layers"), decl: pattern[0].decl, rows: takes, group: pattern}
 	e, ok := p.startLayer(l, batch, nil)
 	if !ok {
 		return l
@@ -80,7 +80,7 @@ func (p *builder) buildGroup(pattern []*stackCall, batch int, rows bool) *layerF
 			}
 		}
 	}
-	if l.decl = pattern[0].decl; rows {
+	if l.decl = pattern[0].decl; takes == rowNumbers {
 		e.random = keys
 		e.layerPlace(l)
 	}
@@ -89,7 +89,9 @@ func (p *builder) buildGroup(pattern []*stackCall, batch int, rows bool) *layerF
 		out = append(out, t.(*value.Tensor).V)
 	}
 	e.layerReturn(l, append(out, sums...))
-	l.rows = l.rows || random
+	if random {
+		l.rows = rowNumbers
+	}
 	return l
 }
 

@@ -22,7 +22,7 @@ type layerFunc struct {
 	carried int    // how many of them are activations too: it returns their next values
 	weights []weight
 	aux     int                    // scalars after the activation
-	rows    bool                   // takes, as its last side input, the rows' numbers, and, as its last weight, the layer's and the step's
+	rows    numbers                // takes, as its last side input, the rows' numbers, and, as its last weight, the layer's and the step's
 	known   map[string]value.Value // arguments that were given when the layer was stacked
 	group   []*stackCall           // the layers that it applies one after the other; nil for one
 	at      int                    // which of the group is being built
@@ -70,7 +70,7 @@ func (p *builder) checkLayer(d *syntax.FuncDecl) bool {
 // with some of its parameters known.
 func (e *elab) layerFor(d *syntax.FuncDecl, batch int, lead []string, known map[string]value.Value) *layerFunc {
 	key := fmt.Sprint(d.Name, " ", batch, " ", lead, knownText(known))
-	return e.built(key, d.Name, func(rows bool) *layerFunc { return e.p.buildLayer(d, batch, lead, known, rows) })
+	return e.built(key, d.Name, func(takes numbers) *layerFunc { return e.p.buildLayer(d, batch, lead, known, takes) })
 }
 
 // knownText tells known arguments from others.
@@ -82,15 +82,24 @@ func knownText(known map[string]value.Value) string {
 	return text
 }
 
+// numbers is whether a layer's function takes the numbers that randomness is keyed
+// by: its rows', the layer's and the step's.
+type numbers bool
+
+const (
+	noNumbers  numbers = false
+	rowNumbers numbers = true
+)
+
 // built is the function that make makes, once for each key, as one of the module.
-func (e *elab) built(key, name string, make func(rows bool) *layerFunc) *layerFunc {
+func (e *elab) built(key, name string, make func(takes numbers) *layerFunc) *layerFunc {
 	if l := e.model.layers[key]; l != nil {
 		return l
 	}
 	errors := e.p.Count
-	l := make(false)
-	if l.rows && e.p.Count == errors { // now with the numbers that randomness is keyed by
-		l = make(true)
+	l := make(noNumbers)
+	if l.rows == rowNumbers && e.p.Count == errors { // now with the numbers that randomness is keyed by
+		l = make(rowNumbers)
 	}
 	l.bad = e.p.Count > errors || len(l.fn.Results) == 0
 	l.fn.Name = e.unique(name)
@@ -111,14 +120,14 @@ func (e *elab) unique(name string) string {
 
 // buildLayer builds d for batches of one size: parameters are the activation,
 // the side inputs, the weights.
-func (p *builder) buildLayer(d *syntax.FuncDecl, batch int, lead []string, known map[string]value.Value, rows bool) *layerFunc {
-	l := &layerFunc{fn: ir.NewFunc(d.Name), decl: d, rows: rows, known: known}
+func (p *builder) buildLayer(d *syntax.FuncDecl, batch int, lead []string, known map[string]value.Value, takes numbers) *layerFunc {
+	l := &layerFunc{fn: ir.NewFunc(d.Name), decl: d, rows: takes, known: known}
 	e, ok := p.startLayer(l, batch, lead)
 	if !ok {
 		return l
 	}
 	v, done := e.run(d.Body)
-	if rows {
+	if takes == rowNumbers {
 		e.layerPlace(l)
 	}
 	if !done {
@@ -128,7 +137,9 @@ func (p *builder) buildLayer(d *syntax.FuncDecl, batch int, lead []string, known
 	if out := e.layerResults(l, d, v); out != nil {
 		e.layerReturn(l, out)
 	}
-	l.rows = l.rows || e.random != nil
+	if e.random != nil {
+		l.rows = rowNumbers
+	}
 	return l
 }
 
@@ -144,7 +155,7 @@ func (p *builder) startLayer(l *layerFunc, batch int, lead []string) (*elab, boo
 	if !e.layerParams(l, l.known) {
 		return e, false
 	}
-	if l.rows {
+	if l.rows == rowNumbers {
 		e.layerRows(l)
 	}
 	return e, true
@@ -223,7 +234,7 @@ func (l *layerFunc) weightArg(e *elab, w weight) *ir.Value {
 	}
 	v := l.fn.NewArg(l.fn.Body, ir.Tensor(w.elem, shape...), w.under+w.name)
 	v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(w.under + w.name)})
-	if s := e.p.WeightLayout(true).Sharding(w.axes, nil); s != nil {
+	if s := e.p.LayerWeightLayout().Sharding(w.axes, nil); s != nil {
 		g := e.p.Gathered(s, w.axes)
 		if w.per > 0 {
 			s, g = s.Prepend(), g.Prepend()

@@ -120,7 +120,7 @@ func (e *elab) listBuilt(l *layerList) *listLayers {
 	out := &listLayers{layerList: l, numbers: make(map[string][]int)}
 	for _, s := range l.kinds {
 		errors := e.p.Count
-		f := e.p.buildLayer(s.decl, e.batchOf(s).Size, []string{"stage"}, s.known, false)
+		f := e.p.buildLayer(s.decl, e.batchOf(s).Size, []string{"stage"}, s.known, noNumbers)
 		if e.p.Count > errors || len(f.fn.Results) == 0 {
 			return nil
 		}
@@ -203,21 +203,27 @@ func paramsText(f *layerFunc) string {
 // each is of the kind of the one period before it.
 type window struct{ lo, n, period int }
 
-// window is the layers that a pipeline of so many stages can hold: the longest that
-// repeat a pattern, in full slots, or with pad in any. perStage is how many layers a
-// slot has, 0 for as many as the pattern. It is empty where no pattern fills the
-// stages once.
-func (l *layerList) window(stages, perStage int, pad bool) window {
+// slots are the places of a pipeline for layers: those of one repeat.
+type slots struct {
+	stages   int
+	perStage int  // layers in each; 0 for as many as the pattern has
+	pad      bool // some may have no layer
+}
+
+// window is the layers that a pipeline with these slots can hold: the longest that
+// repeat a pattern, in full repeats, or with pad in any number. It is empty where
+// no pattern fills the stages once.
+func (l *layerList) window(s slots) window {
 	var best window
 	most := 0
-	once := perStage > 0 && (stages == 1 || pad) // one slot is enough
-	for p := 1; p == 1 || 2*p <= len(l.seq) || once && p <= perStage && p <= len(l.seq); p++ {
-		if perStage > 0 && perStage%p != 0 {
+	once := s.perStage > 0 && (s.stages == 1 || s.pad) // one slot is enough
+	for p := 1; p == 1 || 2*p <= len(l.seq) || once && p <= s.perStage && p <= len(l.seq); p++ {
+		if s.perStage > 0 && s.perStage%p != 0 {
 			continue
 		}
 		w := l.longest(p, once)
-		slot, full := stages*max(perStage, p), w.n
-		if !pad {
+		slot, full := s.stages*max(s.perStage, p), w.n
+		if !s.pad {
 			full -= full % slot
 		}
 		if full > most {
@@ -302,7 +308,7 @@ func (e *elab) listOf(s *stackCall, ops []*value.Tensor, piped bool) value.Value
 		if e.p.Values["pipeline"]["layers_per_stage"] != nil {
 			perStage, _ = e.p.Num("pipeline", "layers_per_stage")
 		}
-		w := l.window(stages, perStage, e.p.Flag("pipeline", "pad_layers"))
+		w := l.window(slots{stages, perStage, e.p.Flag("pipeline", "pad_layers")})
 		if w.n == 0 {
 			return e.noWindow(l, stages, perStage)
 		}
@@ -335,13 +341,13 @@ func (e *elab) listOf(s *stackCall, ops []*value.Tensor, piped bool) value.Value
 
 // noWindow refuses layers of which no pattern fills the stages.
 func (e *elab) noWindow(l *listLayers, stages, perStage int) value.Value {
-	what := l.text(l.window(1, 0, false))
+	what := l.text(l.window(slots{stages: 1}))
 	cure := "stack(layers: …)"
-	if w := l.window(stages, 0, false); perStage > 0 && w.n > 0 {
+	if w := l.window(slots{stages: stages}); perStage > 0 && w.n > 0 {
 		cure = fmt.Sprintf("layers_per_stage = %d fits %s", w.period, l.text(window{w.lo, w.n - w.n%(stages*w.period), w.period}))
 	} else {
 		for n := stages - 1; n > 1; n-- {
-			if w := l.window(n, perStage, false); w.n > 0 {
+			if w := l.window(slots{stages: n, perStage: perStage}); w.n > 0 {
 				cure = fmt.Sprintf("stage = %d fits", n)
 				break
 			}

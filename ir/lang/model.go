@@ -133,7 +133,7 @@ func (p *builder) checkUnused(used map[string]*layerFunc) {
 			}
 		}
 		if batch := p.Axes.Of[d.Params[0].Typ.Axes[0].Name]; ok && batch != nil {
-			p.buildLayer(d, batch.Size, nil, known, false)
+			p.buildLayer(d, batch.Size, nil, known, noNumbers)
 		}
 	}
 }
@@ -364,7 +364,11 @@ type stackRows struct {
 // called path.
 func (e *elab) parameterRows(w weight, path string, r stackRows) *ir.Value {
 	shape := value.ShapeOf(w.axes)
-	s := e.laid(e.p.WeightLayout(r.layers > 0), w.Span, w.name, w.axes)
+	rules := e.p.WeightLayout()
+	if r.layers > 0 {
+		rules = e.p.LayerWeightLayout()
+	}
+	s := e.laid(rules, w.Span, w.name, w.axes)
 	for _, n := range []int{r.per, r.count} {
 		if n == 0 {
 			continue

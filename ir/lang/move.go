@@ -63,19 +63,17 @@ func oneHot(e *elab, c *builtinCall) value.Value {
 	return e.cast(&value.Tensor{V: e.b.Compare("EQ", e.align(t, axes).V, at), Axes: axes}, c.elem("to"))
 }
 
-// sorted sorts values, and with them their indices, along dimension d.
-func (e *elab) sorted(t *value.Tensor, d int, descending bool) (values, indices *ir.Value) {
+// sorted sorts values, and with them their indices, along dimension d: by LT the
+// smallest first, by GT the largest.
+func (e *elab) sorted(t *value.Tensor, d int, by string) (values, indices *ir.Value) {
 	at := e.b.Iota(ir.Tensor(ir.I32, value.ShapeOf(t.Axes)...), d)
 	region := new(ir.Block)
 	x := e.b.Func.NewArg(region, ir.Tensor(t.Elem()), "")
 	y := e.b.Func.NewArg(region, ir.Tensor(t.Elem()), "")
 	e.b.Func.NewArg(region, ir.Tensor(ir.I32), "")
 	e.b.Func.NewArg(region, ir.Tensor(ir.I32), "")
-	in, direction := e.b.In(region), "LT"
-	if descending {
-		direction = "GT"
-	}
-	in.Emit(ir.Return, []*ir.Value{in.Compare(direction, x, y)}, nil, nil, nil)
+	in := e.b.In(region)
+	in.Emit(ir.Return, []*ir.Value{in.Compare(by, x, y)}, nil, nil, nil)
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "dimension", Attr: ir.I64Attr(d)}, ir.NamedAttr{Name: "is_stable", Attr: ir.Bool(true)})
 	rs := e.b.Emit(ir.Sort, []*ir.Value{t.V, at}, attrs, []*ir.Block{region}, nil).Results
 	return rs[0], rs[1]
@@ -86,8 +84,11 @@ func sortAxis(e *elab, c *builtinCall) value.Value {
 	if !e.need(c, "x", t, name) {
 		return value.Poison{}
 	}
-	down, _ := c.args["descending"].(value.Boolean)
-	v, _ := e.sorted(t, t.Axis(name), bool(down))
+	by := "LT"
+	if down, _ := c.args["descending"].(value.Boolean); down {
+		by = "GT"
+	}
+	v, _ := e.sorted(t, t.Axis(name), by)
 	return t.With(v)
 }
 
@@ -111,7 +112,7 @@ func topK(e *elab, c *builtinCall) value.Value {
 	if k > t.Axes[d].Size || t.Axis(into) >= 0 && into != name {
 		return e.fail(c.Span, "", syntax.ErrTopK, k, into, t.Axes[d].Size, name)
 	}
-	values, indices := e.sorted(t, d, true)
+	values, indices := e.sorted(t, d, "GT")
 	axes := slices.Clone(t.Axes)
 	axes[d] = value.Axis{Name: into, Size: k}
 	return value.Tuple{&value.Tensor{V: e.b.SliceDim(values, d, 0, k), Axes: axes}, &value.Tensor{V: e.b.SliceDim(indices, d, 0, k), Axes: axes}}

@@ -390,7 +390,7 @@ func (p *builder) checkRows(l *layerFunc, microbatches int) {
 			axes = l.x
 		case i <= n:
 			axes = l.sides[i-1].axes
-		case i == n+1 && l.rows:
+		case i == n+1 && l.rows == rowNumbers:
 			axes = []value.Axis{l.batch}
 		}
 		for d, a := range axes {

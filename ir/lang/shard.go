@@ -39,7 +39,7 @@ func (e *elab) gatheredOnce(t *value.Tensor) *value.Tensor {
 	case e.model == nil: // who calls a layer has gathered its weights
 		return t
 	default:
-		stored := e.p.WeightLayout(false).Sharding(t.Axes, nil).Without("stage")
+		stored := e.p.WeightLayout().Sharding(t.Axes, nil).Without("stage")
 		if s = e.p.Gathered(stored, t.Axes); s.SameLayout(stored) {
 			return t
 		}

@@ -45,7 +45,7 @@ func (e *elab) stackOf(l *layerFunc, ops []*value.Tensor, of slab) value.Value {
 }
 
 func (l *layerFunc) numSides() int {
-	if l.rows {
+	if l.rows == rowNumbers {
 		return len(l.sides) - l.carried + 1
 	}
 	return len(l.sides) - l.carried
@@ -115,13 +115,13 @@ func (e *elab) operands(l *layerFunc, ops []*value.Tensor, shared *layerFunc, of
 		}
 		values = append(values, t.V)
 	}
-	if l.rows {
+	if l.rows == rowNumbers {
 		values = append(values, e.b.Iota(ir.Tensor(ir.I32, want[0].Size), 0))
 	}
 	for _, w := range l.weights {
 		values = append(values, of.weights(w))
 	}
-	if l.rows {
+	if l.rows == rowNumbers {
 		values = append(values, of.places())
 	}
 	return values

@@ -329,13 +329,13 @@ func (s *parser) ops(b *ir.Block) {
 	}
 }
 
-// region reads a region in braces. args, if not nil, are read before: the
-// arguments of its block.
-func (s *parser) region(isolated bool, args func(b *ir.Block)) *ir.Block {
+// region reads a region in braces, whose names are of the scope in. args, if not
+// nil, are read before: the arguments of its block.
+func (s *parser) region(in scope, args func(b *ir.Block)) *ir.Block {
 	s.enter()
 	defer s.leave()
 	b := new(ir.Block)
-	s.scopes = append(s.scopes, scope{isolated: isolated})
+	s.scopes = append(s.scopes, in)
 	if args != nil {
 		args(b)
 	}
@@ -605,7 +605,7 @@ func (s *parser) genericRest(st *state) {
 		s.expect(">")
 	}
 	if s.at("(") {
-		s.list("(", ")", func() { st.regions = append(st.regions, s.region(st.kind.Has(ir.Isolated), nil)) })
+		s.list("(", ")", func() { st.regions = append(st.regions, s.region(scope{isolated: st.kind.Has(ir.Isolated)}, nil)) })
 	}
 	dict{}.read(s, st)
 	s.expect(":")

@@ -383,7 +383,7 @@ func (p *printer) genericRest(op *ir.Op) {
 			if i > 0 {
 				p.print(", ")
 			}
-			p.region(r, true)
+			p.region(r)
 		}
 		p.print(")")
 	}
@@ -439,19 +439,28 @@ func perValue(vs []*ir.Value) ir.PerValue {
 	return out
 }
 
-// region writes b in braces. The head of a block is its arguments; forms that
-// write these elsewhere leave it out.
-func (p *printer) region(b *ir.Block, head bool) {
-	inFunc := p.inFunc
-	p.inFunc = false
-	p.print("{")
-	if b != nil {
-		if head && len(b.Args) > 0 {
+// region writes b in braces, with its arguments.
+func (p *printer) region(b *ir.Block) {
+	p.braced(b, func() {
+		if b != nil && len(b.Args) > 0 {
 			p.newline()
 			p.print("^bb0")
 			p.params(b.Args)
 			p.print(":")
 		}
+	})
+}
+
+// body writes the ops of b in braces, in a form that has its arguments elsewhere.
+func (p *printer) body(b *ir.Block) { p.braced(b, func() {}) }
+
+// braced writes the ops of b, after a head, in braces.
+func (p *printer) braced(b *ir.Block, head func()) {
+	inFunc := p.inFunc
+	p.inFunc = false
+	p.print("{")
+	head()
+	if b != nil {
 		p.indent += 2
 		p.opsOf(b)
 		p.indent -= 2

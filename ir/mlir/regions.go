@@ -35,9 +35,9 @@ func (loop) print(p *printer, op *ir.Op, f *syntax) {
 	}
 	p.newline()
 	p.print("cond ")
-	p.region(op.Regions[0], false)
+	p.body(op.Regions[0])
 	p.print(" do ")
-	p.region(op.Regions[1], false)
+	p.body(op.Regions[1])
 }
 func (loop) read(s *parser, st *state) {
 	var names []definition
@@ -64,7 +64,7 @@ func (loop) read(s *parser, st *state) {
 	}
 	for _, word := range []string{"cond", "do"} {
 		s.expect(word)
-		st.regions = append(st.regions, s.region(false, args))
+		st.regions = append(st.regions, s.region(scope{}, args))
 	}
 }
 
@@ -109,7 +109,7 @@ func (reduction) print(p *printer, op *ir.Op, f *syntax) {
 		p.params([]*ir.Value{args[i], args[n+i]})
 	}
 	p.print("  ")
-	p.region(op.Regions[0], false)
+	p.body(op.Regions[0])
 }
 func (reduction) read(s *parser, st *state) {
 	var inits []*ir.Value
@@ -145,7 +145,7 @@ func (reduction) read(s *parser, st *state) {
 		return
 	}
 	s.expect("reducer")
-	st.regions = []*ir.Block{s.region(false, s.reducerArgs)}
+	st.regions = []*ir.Block{s.region(scope{}, s.reducerArgs)}
 }
 
 // combiner is the region of a reduce that is named by its op alone.
@@ -238,7 +238,7 @@ func (manualComputation) print(p *printer, op *ir.Op, f *syntax) {
 	p.print("} ")
 	p.params(op.Regions[0].Args)
 	p.print(" ")
-	p.region(op.Regions[0], false)
+	p.body(op.Regions[0])
 	p.suffixDict(restAttrs(op, f))
 	p.print(" : ")
 	p.functional(op)
@@ -258,7 +258,7 @@ func (manualComputation) read(s *parser, st *state) {
 	axes := ir.Array{}
 	s.list("{", "}", func() { axes = append(axes, ir.Str(s.stringText())) })
 	st.set(manualAxes, axes)
-	st.regions = []*ir.Block{s.region(true, s.blockArgs)}
+	st.regions = []*ir.Block{s.region(scope{isolated: true}, s.blockArgs)}
 	dict{}.read(s, st)
 	s.expect(":")
 	s.functionType(st)
@@ -298,7 +298,7 @@ func (named) print(p *printer, op *ir.Op, f *syntax) {
 	p.print(" ")
 	p.params(op.Regions[0].Args)
 	p.print(" ")
-	p.region(op.Regions[0], false)
+	p.body(op.Regions[0])
 	p.suffixDict(restAttrs(op, f))
 	p.print(" : ")
 	p.functional(op)
@@ -317,7 +317,7 @@ func (named) read(s *parser, st *state) {
 			st.set(name, s.shardings())
 		}
 	}
-	st.regions = []*ir.Block{s.region(false, s.blockArgs)}
+	st.regions = []*ir.Block{s.region(scope{}, s.blockArgs)}
 	dict{}.read(s, st)
 	s.expect(":")
 	s.functionType(st)
@@ -341,7 +341,7 @@ func (scan) read(s *parser, st *state) {
 	if s.accept("attributes") {
 		s.dictInto(st)
 	}
-	st.regions = []*ir.Block{s.region(false, nil)}
+	st.regions = []*ir.Block{s.region(scope{}, nil)}
 	s.expect(":")
 	s.functionType(st)
 	st.set("operandSegmentSizes", ir.Verbatim(fmt.Sprintf("array<i32: %d, %d>", inputs, inits)))

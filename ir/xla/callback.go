@@ -74,7 +74,7 @@ func (c *callbacks) leftOut(op *ir.Op, name string) bool {
 			return false
 		}
 	}
-	if c.strict {
+	if c.Strict {
 		c.errorf(op.Origin, "%s calls the host, which is not there when the program runs; without --strict it is left out", name)
 		return false
 	}

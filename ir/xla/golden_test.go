@@ -20,10 +20,10 @@ import (
 func TestGolden(t *testing.T) {
 	golden.Run(t, "../../testdata/golden/xla", map[string]golden.Stage{
 		"out.mlir": imported(func(src string) (*ir.Module, error) { return mlir.Parse("in.mlir", []byte(src)) }, func(m *ir.Module) (diag.List, error) {
-			return xla.Import(m, false)
+			return xla.Import(m, xla.Options{})
 		}),
 		"hlo.mlir": imported(func(src string) (*ir.Module, error) { return hlo.Parse("in.hlo", []byte(src)) }, func(m *ir.Module) (diag.List, error) {
-			warnings, local, err := xla.ImportHLO(m, false)
+			warnings, local, err := xla.ImportHLO(m, xla.Options{})
 			if local && err == nil {
 				m.Form |= ir.Expanded | ir.Local
 			}
@@ -78,7 +78,7 @@ func FuzzImport(f *testing.F) {
 		if err != nil || verify.Verify(m) != nil {
 			return
 		}
-		if _, err := xla.Import(m, false); err != nil {
+		if _, err := xla.Import(m, xla.Options{}); err != nil {
 			return
 		}
 		if err := verify.Verify(m); err != nil {

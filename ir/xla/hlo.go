@@ -14,11 +14,11 @@ import (
 // been partitioned; the sharding of a parameter then only says what its shard is
 // of. A program that is neither and has both shardings over several devices and
 // collectives is an error.
-func ImportHLO(m *ir.Module, strict bool) (warnings diag.List, perDevice bool, err error) {
-	im := &importer{m: m, strict: strict}
+func ImportHLO(m *ir.Module, o Options) (warnings diag.List, perDevice bool, err error) {
+	im := &importer{m: m, Options: o}
 	if partitioned(m) || !im.distributed() {
 		dropShardings(m)
-		warnings, err = Import(m, strict)
+		warnings, err = Import(m, o)
 		return warnings, true, err
 	}
 	if op := collective(m.Main()); op != nil {
@@ -26,7 +26,7 @@ func ImportHLO(m *ir.Module, strict bool) (warnings diag.List, perDevice bool, e
 			"of one, XLA's has an entry whose name ends in _spmd, or is_scheduled=true", op.Name())
 		return nil, false, im.errs
 	}
-	warnings, err = Import(m, strict)
+	warnings, err = Import(m, o)
 	return warnings, false, err
 }
 

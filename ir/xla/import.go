@@ -39,14 +39,18 @@ call whose results nobody needs is left out: the numbers are the same, and nothi
 --strict every call is.`},
 }
 
+// Options are how much is refused.
+type Options struct {
+	Strict bool // warnings are errors
+}
+
 // Import converts m, a verified module, to one that consists of ops and shardings
 // of the IR alone, and returns its warnings. A module that has a mesh or a sharding
 // is the global program, and has a mesh afterwards if there are several devices,
 // even if only removed attributes named it. An attribute or call that changes the
-// meaning of m and cannot be read is an error, a [diag.List]; if strict, warnings
-// are errors too.
-func Import(m *ir.Module, strict bool) (warnings diag.List, err error) {
-	im := &importer{m: m, strict: strict}
+// meaning of m and cannot be read is an error, a [diag.List].
+func Import(m *ir.Module, o Options) (warnings diag.List, err error) {
+	im := &importer{m: m, Options: o}
 	global := len(m.Meshes) > 0 || im.saysShardings()
 	im.each(im.attributes)
 	im.targets()
@@ -69,8 +73,8 @@ func Import(m *ir.Module, strict bool) (warnings diag.List, err error) {
 }
 
 type importer struct {
-	m        *ir.Module
-	strict   bool
+	m *ir.Module
+	Options
 	warnings diag.List
 	errs     diag.List
 

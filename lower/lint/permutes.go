@@ -29,7 +29,7 @@ func permuteCycles(p *program) {
 		if zeros == "" {
 			return
 		}
-		if reader := p.reader(c.Op.Result(), masked[backward(c.Op)]); reader != nil {
+		if reader := p.reader(c.Op.Result(), func(op *ir.Op) bool { return masked[backward(c.Op)] && op.Kind == ir.Add }); reader != nil {
 			f := p.at(c, Warning, "%s is no closed ring: %s, which %s reads", over(c), zeros, p.place(reader))
 			p.cure(f, "", p.closed(c.Op)+", or select by device what stands in place of the zeros")
 		}
@@ -87,7 +87,7 @@ func (p *program) rings(op *ir.Op, all []ring) (split, zeros string) {
 func (p *program) maskedPermutes() map[string]bool {
 	masked := make(map[string]bool)
 	p.collectives(func(c *stats.Collective) {
-		if _, zeros := p.rings(c.Op, nil); zeros != "" && p.reader(c.Op.Result(), false) == nil {
+		if _, zeros := p.rings(c.Op, nil); zeros != "" && p.reader(c.Op.Result(), func(*ir.Op) bool { return false }) == nil {
 			masked[transfers(c.Op)] = true
 		}
 	}, ir.CollectivePermute)
@@ -327,14 +327,14 @@ func ringsText(rings []ring) string {
 
 // reader is the first op that computes with v, or with what is made of it by
 // moving elements, before a selection or a product by device has replaced what
-// v is where nothing came; nil if none does. Sums need not count.
-func (p *program) reader(v *ir.Value, sums bool) *ir.Op {
+// v is where nothing came; nil if none does. Ops that skip holds for do not count.
+func (p *program) reader(v *ir.Value, skip func(op *ir.Op) bool) *ir.Op {
 	seen := map[*ir.Value]bool{v: true}
 	for work := []*ir.Value{v}; len(work) > 0; work = work[1:] {
 		x := work[0]
 		for _, op := range p.u.Of[x] {
 			switch {
-			case p.masks(op, x), sums && op.Kind == ir.Add:
+			case p.masks(op, x), skip(op):
 				continue
 			case !hands(op, x):
 				return op

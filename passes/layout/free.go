@@ -7,16 +7,29 @@ import (
 
 // FreeValues finds, by ID, the values that any device can compute any shard of by
 // itself: constants, iota, what is computed from these alone, and broadcasts
-// of one number. With constrained, so is what a constraint makes of such a
-// value: nothing has to move for it, whatever the constraint says.
-func FreeValues(f *ir.Func, constrained bool) []bool {
+// of one number.
+func FreeValues(f *ir.Func) []bool {
+	return freeValues(f, func(op *ir.Op) bool { return false })
+}
+
+// FreeOrConstrained finds the free values and what constraints make of them: nothing
+// has to move for it, whatever the constraint says.
+func FreeOrConstrained(f *ir.Func) []bool {
+	return freeValues(f, func(op *ir.Op) bool {
+		return op.Kind == ir.ShardingConstraint && len(UnreducedOf(op.Result().Sharding)) == 0
+	})
+}
+
+// freeValues finds the free values; what op makes of them is free too where keeps
+// says so.
+func freeValues(f *ir.Func, keeps func(op *ir.Op) bool) []bool {
 	free := make([]bool, f.NumIDs())
 	f.Body.Walk(func(op *ir.Op) {
 		if len(op.Results) != 1 || !op.Result().Type.IsTensor() {
 			return
 		}
 		constant := op.Kind.Has(ir.Source)
-		if facts.IsLocal(op) || op.Kind == ir.Reshape || op.Kind == ir.Slice || constrained && op.Kind == ir.ShardingConstraint && len(UnreducedOf(op.Result().Sharding)) == 0 {
+		if facts.IsLocal(op) || op.Kind == ir.Reshape || op.Kind == ir.Slice || keeps(op) {
 			constant = true
 			for _, v := range op.Operands {
 				constant = constant && free[v.ID]

@@ -89,7 +89,7 @@ type given struct {
 func newGiven(p *program) *given {
 	f := p.f
 	g := &given{
-		program: p, values: f.NumIDs(), free: layout.FreeValues(f, true), combined: layout.CombiningsOf(f), deferred: deferredAxes(f), moves: p.movesOf(),
+		program: p, values: f.NumIDs(), free: layout.FreeOrConstrained(f), combined: layout.CombiningsOf(f), deferred: deferredAxes(f), moves: p.movesOf(),
 		layouts: make([]layout.Layout, f.NumIDs()), rules: make(map[*ir.Op]*ir.Factors), sharded: make(map[*ir.Op]*ir.Factors), plans: make(map[string]*layout.ReshardPlan),
 	}
 	g.merged = g.mergedAxes(f)

@@ -49,7 +49,7 @@ type moveDims struct {
 }
 
 func newMoves(p *program) *moveDims {
-	return &moveDims{p, layout.FreeValues(p.f, true), make([]int, p.f.NumIDs())}
+	return &moveDims{p, layout.FreeOrConstrained(p.f), make([]int, p.f.NumIDs())}
 }
 
 // see notes along which dimension op moves, and returns all along which it does,

@@ -38,26 +38,38 @@ func (p *localizer) emitRandom(op *ir.Op, a *assignment, in []*ir.Value) []*ir.V
 	b, t, algorithm := &p.build, op.Results[1].Type, op.Word("rng_algorithm")
 	part := p.local(t, a.results[1])
 	perPart := rng.Counters(algorithm, part.Shape, t.Elem.Bits())
-	state := p.counted(in[0], b.Mul(b.Convert(p.coord(axes), ir.UI64), counters(b, perPart)), algorithm == "PHILOX")
+	carry := dropCarry
+	if algorithm == "PHILOX" {
+		carry = keepCarry
+	}
+	state := p.counted(in[0], b.Mul(b.Convert(p.coord(axes), ir.UI64), counters(b, perPart)), carry)
 	bits := b.Emit(op.Kind, []*ir.Value{state}, op.Attrs, nil, []*ir.Type{state.Type, part}).Results[1]
-	after := p.counted(in[0], counters(b, rng.Counters(algorithm, t.Shape, t.Elem.Bits())), false)
+	after := p.counted(in[0], counters(b, rng.Counters(algorithm, t.Shape, t.Elem.Bits())), dropCarry)
 	return []*ir.Value{after.Named(op.Results[0].Name), bits.Named(op.Results[1].Name)}
 }
 
 // counters is a number of counters.
 func counters(b *ir.Builder, n int) *ir.Value { return b.Const(ir.Ints64(ir.Tensor(ir.UI64), n)) }
 
+// carry is what becomes of the carry of a counter whose upper half is the key.
+type carry bool
+
+const (
+	dropCarry carry = false
+	keepCarry carry = true
+)
+
 // counted is state, by counters further on: its second number, and its third by
 // what is carried from there. Of two numbers, the first is the key and the upper
-// half of the counter as well; the carry is lost then, unless a state with both
-// halves is wanted.
-func (p *localizer) counted(state, by *ir.Value, both bool) *ir.Value {
+// half of the counter as well: the carry is dropped then, or kept in a state of
+// three numbers.
+func (p *localizer) counted(state, by *ir.Value, c carry) *ir.Value {
 	b := &p.build
 	at := func(i int) *ir.Value { return b.SliceDim(state, 0, i, i+1) }
 	by = b.Reshape(by, 1)
 	low := b.Add(at(1), by)
 	n := state.Type.Shape[0]
-	if n == 2 && !both {
+	if n == 2 && c == dropCarry {
 		return b.Concat(0, at(0), low)
 	}
 	upper := at(n % 2 * 2)

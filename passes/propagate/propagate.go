@@ -200,7 +200,7 @@ func (p *propagator) enter() (l, outer *propLoop) {
 func newPropagator(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *propagator {
 	n := f.NumIDs()
 	p := &propagator{
-		m: m, mesh: mesh, f: f, uses: f.Uses(), free: layout.FreeValues(f, false), groups: groupsOf(f),
+		m: m, mesh: mesh, f: f, uses: f.Uses(), free: layout.FreeValues(f), groups: groupsOf(f),
 		tensors: make([]*propTensor, n), inUse: make([]*propTensor, n), wanted: make(map[*ir.Op][]propRef),
 		explicit: facts.ExplicitMode(m), loop: new(propLoop),
 	}

@@ -107,7 +107,7 @@ func (w *Worker) ask(ctx context.Context, q *request) (*reply, error) {
 	if w.broken != nil {
 		return nil, w.broken
 	}
-	return w.await(ctx, w.begin(q), false)
+	return w.await(ctx, w.begin(q))
 }
 
 // begin sends a request.
@@ -122,21 +122,33 @@ func (w *Worker) begin(q *request) *exchange {
 	return x
 }
 
-// await waits for the reply of x. The end of ctx ends the child, unless x may be left
-// to itself.
-func (w *Worker) await(ctx context.Context, x *exchange, leave bool) (*reply, error) {
+// await waits for the reply of x. The end of ctx ends the child.
+func (w *Worker) await(ctx context.Context, x *exchange) (*reply, error) {
 	select {
 	case <-x.done:
+		return w.replied(x)
 	case <-ctx.Done():
-		if leave {
-			w.left = x
-			return nil, context.Cause(ctx)
-		}
 		w.cmd.Process.Kill()
 		<-x.done
 		w.broken = context.Cause(ctx)
 		return nil, w.broken
 	}
+}
+
+// awaitOrLeave waits for the reply of x. The end of ctx leaves x to itself, for
+// [Remote.Finish].
+func (w *Worker) awaitOrLeave(ctx context.Context, x *exchange) (*reply, error) {
+	select {
+	case <-x.done:
+		return w.replied(x)
+	case <-ctx.Done():
+		w.left = x
+		return nil, context.Cause(ctx)
+	}
+}
+
+// replied is the reply of x, which is there, or the error that it is.
+func (w *Worker) replied(x *exchange) (*reply, error) {
 	switch r := &x.reply; {
 	case x.err != nil:
 		w.broken = w.crash(x.err)
@@ -237,7 +249,11 @@ func (r *Remote) Run(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal
 			q.Args[d][i] = n
 		}
 	}
-	reply, err := w.await(ctx, w.begin(&request{Run: q}), r.Keep != nil)
+	await := w.await
+	if r.Keep != nil {
+		await = w.awaitOrLeave
+	}
+	reply, err := await(ctx, w.begin(&request{Run: q}))
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +283,7 @@ func (r *Remote) Finish(ctx context.Context) ([][]*ir.Literal, error) {
 		return nil, nil
 	}
 	w.left = nil
-	reply, err := w.await(ctx, x, false)
+	reply, err := w.await(ctx, x)
 	if err != nil {
 		return nil, err
 	}

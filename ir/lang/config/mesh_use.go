@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ppc/ir"
 	"ppc/ir/lang/syntax"
 	"ppc/ir/lang/value"
 )
@@ -110,9 +111,9 @@ func (p *Program) CheckMeshUse() {
 		switch {
 		case u.activations || u.weights && !u.gathered:
 		case u.gathered:
-			p.Warn(at, unusedMeshAxis, p.ruleFor(a.Name, a.Size, true), syntax.WarnReplicas, a.Name, a.Size)
+			p.Warn(at, unusedMeshAxis, p.ruleFor(a), syntax.WarnReplicas, a.Name, a.Size)
 		default:
-			p.Warn(at, unusedMeshAxis, p.ruleFor(a.Name, a.Size, false), syntax.WarnMeshAxis, a.Name, a.Size)
+			p.Warn(at, unusedMeshAxis, p.ruleFor(a), syntax.WarnMeshAxis, a.Name, a.Size)
 		}
 	}
 	for _, of := range []string{"weights", "activations"} {
@@ -162,10 +163,10 @@ var usual = map[string][]string{
 	"expert": {"experts", "batch"},
 }
 
-// ruleFor is the rule that could use a mesh axis of the given size: for axes of
-// the model that it usually shards and that divide, or, of an axis that is not
-// known, for the batch. stored says that weights are stored along it.
-func (p *Program) ruleFor(mesh string, size int, stored bool) string {
+// ruleFor is the rule that could use mesh axis a: for axes of the model that it
+// usually shards and that divide, or, of an axis that is not known, for the batch.
+func (p *Program) ruleFor(a ir.MeshAxis) string {
+	mesh, size := a.Name, a.Size
 	if row := syntax.Theirs(syntax.MeshWord, mesh); row != nil && !slices.Contains(KnownMeshAxes, mesh) {
 		return fmt.Sprintf("%s is %s here: mesh { %s = %d }; or leave it out", mesh, row.Ours, row.Ours, size)
 	}
@@ -187,7 +188,7 @@ func (p *Program) ruleFor(mesh string, size int, stored bool) string {
 		}
 	}
 	switch {
-	case axes == nil && stored:
+	case axes == nil && p.axisUse(mesh).gathered: // weights are stored sharded along it
 		return "shard an axis of activations along it too, or leave it out"
 	case axes == nil:
 		return "name it in a shard rule, or leave it out"

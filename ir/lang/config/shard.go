@@ -119,13 +119,16 @@ func (l *Layout) Sharding(axes []value.Axis, bad func(a value.Axis, c DimRule, p
 // gathered for use.
 var gatheredAxes = []string{"fsdp", "fsdp_transpose", "context", "expert"}
 
-// WeightLayout is the layout of the weights of a layer, or of a model's own. Those
-// of a layer are on its stage; a model's own can be sharded along stage.
-func (p *Program) WeightLayout(layer bool) *Layout {
-	l := &Layout{P: p, Of: "weights", layer: layer, Rules: p.Rules["weights"]}
-	if layer {
-		l.used = []string{"stage"}
-	}
+// WeightLayout is the layout of a model's own weights, which can be sharded along
+// stage.
+func (p *Program) WeightLayout() *Layout {
+	return &Layout{P: p, Of: "weights", Rules: p.Rules["weights"]}
+}
+
+// LayerWeightLayout is the layout of the weights of a layer, which are on its stage.
+func (p *Program) LayerWeightLayout() *Layout {
+	l := p.WeightLayout()
+	l.layer, l.used = true, []string{"stage"}
 	return l
 }
 
