@@ -66,7 +66,7 @@ func (u *unfuser) bitcast(op *ir.Op) *ir.Value {
 	to := layout{majorFirst(op.Ints(resultOrder), t.Rank()), u.tilesOf(op, resultTiles)}
 	laid := pick(t.Shape, to.dims)
 	x = b.Transpose(x, from.dims...)
-	if !slices.EqualFunc(from.tiles, to.tiles, slices.Equal) || !sameEnd(x.Type.Shape, laid, mostDims(from.tiles)) {
+	if u.tilesWritten(op, from, to, x.Type.Shape, laid) && (!slices.EqualFunc(from.tiles, to.tiles, slices.Equal) || !sameEnd(x.Type.Shape, laid, mostDims(from.tiles))) {
 		x = retiled(b, x, from.tiles, laid, to.tiles)
 	}
 	back := make([]int, t.Rank())
@@ -75,6 +75,33 @@ func (u *unfuser) bitcast(op *ir.Op) *ir.Value {
 	}
 	return b.Transpose(b.Reshape(x, laid...), back...)
 }
+
+// tilesWritten reports whether both layouts of a bitcast have their tiles written, or need
+// none. XLA:TPU leaves the tiles of a layout out where a fusion decides them. The elements are
+// then in the same order before and after where every tile of the other layout is as many rows
+// of both shapes; else their places are unknown, and it fails.
+func (u *unfuser) tilesWritten(op *ir.Op, from, to layout, before, after []int) bool {
+	if (len(from.tiles) == 0) == (len(to.tiles) == 0) {
+		return true
+	}
+	tile := append(slices.Clone(from.tiles), to.tiles...)[0]
+	if !sameRows(before, after, tile) {
+		u.fail(op, "bitcast of %s to %s between a layout with tiles and one without: which tiles the latter has is not written", bareShape(op.Operands[0].Type), bareShape(op.Result().Type))
+	}
+	return false
+}
+
+// sameRows reports whether tiles hold the same elements of two shapes in the same order,
+// whatever is before them: the dimensions that the tile has are equal but for the first, and
+// that is equal or a multiple of the tile's.
+func sameRows(a, b, tile []int) bool {
+	n := len(tile)
+	a, b = append(ones(n), a...), append(ones(n), b...)
+	a, b = a[len(a)-n:], b[len(b)-n:]
+	return slices.Equal(a[1:], b[1:]) && (a[0] == b[0] || a[0]%tile[0] == 0 && b[0]%tile[0] == 0)
+}
+
+func ones(n int) []int { return slices.Repeat([]int{1}, n) }
 
 // A layout is the order of the dimensions, the major one first, and the tiles.
 type layout struct {
