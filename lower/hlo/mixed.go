@@ -12,13 +12,7 @@ import (
 // operands or of these and its results, in a way that XLA allows, as it does
 // once it has optimised a module, and StableHLO does not. [Unfuse] converts.
 func mixed(f *ir.Func, kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regions []*ir.Block, results []*ir.Type) bool {
-	floats := make(map[ir.DType]bool)
-	for _, t := range append(ir.Types(operands), results...) {
-		if t.IsTensor() && t.Elem.IsFloat() {
-			floats[t.Elem] = true
-		}
-	}
-	if len(floats) < 2 {
+	if !mixesFloats(append(ir.Types(operands), results...)) {
 		return false
 	}
 	op := &ir.Op{Kind: kind, Operands: operands, Attrs: attrs, Regions: regions}
@@ -29,49 +23,89 @@ func mixed(f *ir.Func, kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regio
 	return broken != nil || !slices.EqualFunc(types, results, (*ir.Type).Equal)
 }
 
+// mixesFloats reports whether types has two floating-point types.
+func mixesFloats(types []*ir.Type) bool {
+	first := ir.InvalidDType
+	for _, t := range types {
+		if !isFloat(t) {
+			continue
+		}
+		if first != ir.InvalidDType && t.Elem != first {
+			return true
+		}
+		first = t.Elem
+	}
+	return false
+}
+
 // converted puts an op that mixes floating-point types in the place of the one
-// that computes with the widest of them, of operands that are converted to it,
-// and converts its results. It reports false where that is no op.
+// that computes with the widest of them. It reports false where that is no op.
 func (u *unfuser) converted(op *ir.Op, opcode string) bool {
 	kind, ok := u.kinds[opcode]
 	t := op.Result().Type
-	if !ok || !t.IsTensor() {
+	types := flatTypes(t, nil)
+	if !ok || t.Kind == ir.TupleType && len(types) != len(t.Elems) {
 		return false
 	}
-	wide := ir.InvalidDType
-	for _, v := range append(slices.Clip(op.Operands), op.Result()) {
-		if e := v.Type.Elem; v.Type.IsTensor() && e.IsFloat() && e != wide {
-			wide = common(wide, e)
-		}
+	vs := u.inWidest(op, kind, types, t)
+	if vs == nil {
+		return false
 	}
+	u.replace(op, u.one(t, vs, op))
+	return true
+}
+
+// inWidest are the results, of these types, of the op of the given kind that computes with
+// the widest floating-point type of op's operands and results: its operands are converted to
+// it, and its results from it. They are nil where that is no op.
+func (u *unfuser) inWidest(op *ir.Op, kind ir.Kind, types []*ir.Type, t *ir.Type) []*ir.Value {
+	wide := widestFloat(append(ir.Types(op.Operands), types...))
 	if wide == ir.InvalidDType {
-		return false
+		return nil
 	}
 	b, outer, before := u.builder(op), *op, len(u.out.Ops)
 	outer.Operands = slices.Clone(op.Operands)
 	for i, v := range op.Operands {
-		if v.Type.IsTensor() && v.Type.Elem.IsFloat() {
+		if isFloat(v.Type) {
 			outer.Operands[i] = b.Convert(v, wide)
 		}
 	}
-	made := t
-	if t.Elem.IsFloat() {
-		made = t.WithElem(wide)
+	made := slices.Clone(types)
+	for i, t := range made {
+		if isFloat(t) {
+			made[i] = t.WithElem(wide)
+		}
 	}
-	full := u.synchronous(&outer, kind, []*ir.Type{made}, made)
+	full := u.synchronous(&outer, kind, made, t)
 	if full == nil || !infers(full, made) {
 		u.out.Ops = u.out.Ops[:before]
-		return false
+		return nil
 	}
 	u.out.Ops = append(u.out.Ops, full)
-	u.replace(op, b.Convert(full.Result(), t.Elem))
-	return true
+	results := make([]*ir.Value, len(types))
+	for i, v := range full.Results {
+		results[i] = u.converts(op, v, types[i])
+	}
+	return results
 }
 
-// infers reports whether op is sound and computes a value of type t.
-func infers(op *ir.Op, t *ir.Type) bool {
-	types, broken := ir.Infer(op)
-	return broken == nil && len(types) == 1 && types[0].Equal(t)
+// widestFloat is the narrowest type that has the numbers of all floating-point types among types.
+func widestFloat(types []*ir.Type) ir.DType {
+	wide := ir.InvalidDType
+	for _, t := range types {
+		if isFloat(t) {
+			wide = common(wide, t.Elem)
+		}
+	}
+	return wide
+}
+
+func isFloat(t *ir.Type) bool { return t.IsTensor() && t.Elem.IsFloat() }
+
+// infers reports whether op is sound and computes values of these types.
+func infers(op *ir.Op, types []*ir.Type) bool {
+	got, broken := ir.Infer(op)
+	return broken == nil && slices.EqualFunc(got, types, (*ir.Type).Equal)
 }
 
 // common is the narrowest type that has the numbers of both t and e.

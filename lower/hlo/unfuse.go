@@ -39,7 +39,7 @@ func unfuse(m *ir.Module, exact bool) (*ir.Module, error) {
 	if main == nil || main.Body == nil {
 		return c, nil
 	}
-	u := &unfuser{m: c, exact: exact, f: main, kinds: kindsByOpcode(), sub: make(map[*ir.Value]*ir.Value), tuples: make(map[*ir.Value][]*ir.Value)}
+	u := &unfuser{m: c, exact: exact, f: main, kinds: kindsByOpcode(), sub: make(map[*ir.Value]*ir.Value), tuples: make(map[*ir.Value][]*ir.Value), starts: make(map[*ir.Value]*ir.Op)}
 	for _, f := range c.Funcs {
 		if f.Body != nil {
 			f.Body.Walk(func(*ir.Op) { u.limit += 10 })
@@ -101,6 +101,7 @@ type unfuser struct {
 	out    *ir.Block
 	sub    map[*ir.Value]*ir.Value   // the value that replaces each
 	tuples map[*ir.Value][]*ir.Value // the elements of those that are known
+	starts map[*ir.Value]*ir.Op      // the op that starts without operands, by what takes its place
 	active []string                  // functions being inlined
 	ops    int
 	limit  int // of ops
@@ -326,6 +327,9 @@ func (u *unfuser) splitOp(op *ir.Op, base, part string) bool {
 	if base == "copy" {
 		at = 0
 	}
+	if full := u.brought(op); full != nil && part == "-update" {
+		op, part = full, "-start"
+	}
 	if part != "-start" {
 		if len(op.Operands) != 1 {
 			return false
@@ -347,6 +351,9 @@ func (u *unfuser) splitOp(op *ir.Op, base, part string) bool {
 			return u.err != nil
 		}
 		u.replace(op, u.one(t, vs, op))
+		return true
+	}
+	if u.deferred(op, t) {
 		return true
 	}
 	if t.Kind != ir.TupleType || len(t.Elems) < 2 {
@@ -378,6 +385,9 @@ func (u *unfuser) splitOp(op *ir.Op, base, part string) bool {
 // started are the results, of type t, of the operation that op starts; nil where it
 // has no form.
 func (u *unfuser) started(op *ir.Op, base string, t *ir.Type) []*ir.Value {
+	if name := u.offloaded(op, t); name != "" {
+		return u.fitting(op, u.inline(op, name), t)
+	}
 	for _, callee := range []string{"calls", "to_apply"} {
 		if name := op.Sym(callee); name != "" && (callee == "calls" || base == "call") {
 			return u.fitting(op, u.inline(op, name), t)
@@ -397,9 +407,13 @@ func (u *unfuser) started(op *ir.Op, base string, t *ir.Type) []*ir.Value {
 	}
 	kind, known := u.kinds[base]
 	if known {
-		if full := u.synchronous(op, kind, types, t); full != nil {
+		full := u.synchronous(op, kind, types, t)
+		if full != nil && (infers(full, types) || !mixesFloats(append(ir.Types(op.Operands), types...))) {
 			u.out.Ops = append(u.out.Ops, full)
 			return full.Results
+		}
+		if vs := u.inWidest(op, kind, types, t); vs != nil {
+			return vs
 		}
 	}
 	other := u.builder(op).Emit(ir.Unknown, op.Operands, op.Attrs, nil, []*ir.Type{t})

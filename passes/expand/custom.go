@@ -10,7 +10,8 @@ import (
 // targets has the compositions of custom calls, by target. A composition returns nil
 // where it leaves its op as it is.
 var targets = map[string]composition{
-	"AssumeGatherIndicesInBound": func(_ *composer, op *ir.Op) []*ir.Value { return op.Operands }, // what XLA:TPU knows
+	"AssumeGatherIndicesInBound":    known,
+	"GatherScatterIndicesBitpacked": known,
 	"AllocateBuffer": func(c *composer, op *ir.Op) []*ir.Value { // whose elements nobody reads before they are written
 		return []*ir.Value{c.b.Broadcast(c.b.Splat(ir.Tensor(op.Result().Type.Elem), 0), op.Result().Type.Shape)}
 	},
@@ -30,6 +31,15 @@ func (e *expander) customCall(b *ir.Builder, op *ir.Op) {
 		e.block(r)
 	}
 	b.Block.Ops = append(b.Block.Ops, op)
+}
+
+// known is the operand of a call by which XLA:TPU keeps what it knows of the indices of a
+// gather or scatter: that they are in bounds, or parts of the bits of one number.
+func known(_ *composer, op *ir.Op) []*ir.Value {
+	if len(op.Operands) != 1 || len(op.Results) != 1 || !op.Operands[0].Type.Equal(op.Result().Type) {
+		return nil
+	}
+	return op.Operands
 }
 
 // customTopK takes the largest along the last dimension.
