@@ -194,7 +194,7 @@ func (b *body) results(in *syntax.Instruction, kind ir.Kind, operands []*ir.Valu
 
 // elementCounts are the constraints on numbers of elements and operands that HLO's own
 // parser checks. What else an op must keep is for the verifier.
-var elementCounts = map[ir.Kind]string{ir.Reshape: "stablehlo.reshape-C2", ir.Reduce: "stablehlo.reduce-C3", ir.DynamicSlice: "stablehlo.dynamic_slice-C2",
+var elementCounts = map[ir.Kind]string{ir.Reduce: "stablehlo.reduce-C3", ir.DynamicSlice: "stablehlo.dynamic_slice-C2",
 	ir.DynamicUpdateSlice: "stablehlo.dynamic_update_slice-C4"}
 
 // emit appends an op and returns what it computes.
@@ -205,6 +205,9 @@ func (b *body) emit(in *syntax.Instruction, kind ir.Kind, operands []*ir.Value, 
 		}
 	}
 	op := b.builder().At(b.origin(in)).Emit(kind, operands, attrs, regions, results)
+	if kind == ir.Reshape {
+		b.sameCount(in, operands[0].Type, results[0])
+	}
 	if label := elementCounts[kind]; label != "" {
 		if _, r := ir.Infer(op); r != nil && r.Label == label {
 			b.FailAt(in.At, "%s: %s", in.Opcode, r.Msg)
@@ -216,12 +219,26 @@ func (b *body) emit(in *syntax.Instruction, kind ir.Kind, operands []*ir.Value, 
 	return tupleNode(leaves(op.Results))
 }
 
+// sameCount checks that a reshape keeps the number of elements.
+func (b *body) sameCount(in *syntax.Instruction, from, to *ir.Type) {
+	if !from.IsStatic() || !to.IsStatic() {
+		return
+	}
+	if n, m := to.NumElements(), from.NumElements(); n != m {
+		b.FailAt(in.At, "reshape: the result has %s, the operand %d", ir.Counted(n, "element"), m)
+	}
+}
+
 // unknown builds in as an op of its own name. Its attributes are text, but for
 // those that name computations.
 func (b *body) unknown(in *syntax.Instruction, operands []*node) *node {
 	if in.Shape == nil {
-		b.FailAt(in.At, "%s needs its shape written: it does not follow from the operands", in.Opcode)
-		return nil
+		t := b.follows(in, operands)
+		if t == nil {
+			b.FailAt(in.At, "%s needs its shape written: it does not follow from the operands", in.Opcode)
+			return nil
+		}
+		in.Shape = &syntax.Shape{Type: t}
 	}
 	var attrs ir.Attrs
 	if in.Argument != "" {
@@ -233,13 +250,15 @@ func (b *body) unknown(in *syntax.Instruction, operands []*node) *node {
 		case syntax.ComputationAttrs[a.Name]:
 			b.named(a, &attrs)
 		case !instructionAttrs[a.Name]:
-			b.FailAt(a.At, "%s is no attribute of an instruction%s", a.Name, hint(a.Name, instructionAttrNames()))
+			b.FailAt(a.At, "%s is no attribute of an instruction%s", a.Name, syntax.Hint(a.Name, instructionAttrNames()))
 		default:
 			b.check(in, a)
 			attrs.Set(a.Name, ir.Str(a.Text))
 		}
 	}
 	b.checkAsync(in, operands)
+	b.constraints(in, operands)
+	b.sameChannel(in, operands)
 	if in.Opcode == "bitcast" {
 		b.bitcastLayouts(in, &attrs)
 	}
@@ -253,6 +272,39 @@ func (b *body) unknown(in *syntax.Instruction, operands []*node) *node {
 	op := b.builder().At(b.origin(in)).Emit(ir.Unknown, values, attrs, nil, []*ir.Type{in.Shape.Type})
 	op.Spelling = "hlo." + in.Opcode
 	return leaf(op.Result().Named(in.Name))
+}
+
+// follows is the type of what in, an instruction without a row, computes; nil where its text
+// must say it.
+func (b *body) follows(in *syntax.Instruction, operands []*node) *ir.Type {
+	switch in.Opcode {
+	case "after-all":
+		return ir.Token()
+	case "add-dependency", "copy", "domain":
+		return operands[0].typ
+	case "call":
+		c := b.called(*b.find(in, "to_apply"))
+		if c == nil {
+			return nil
+		}
+		var results []*ir.Type
+		for _, r := range b.function(c).Results {
+			results = append(results, r.Type)
+		}
+		if len(results) == 1 {
+			return results[0]
+		}
+		return ir.Tuple(results...)
+	case "topk":
+		k, err := syntax.ParseInt(b.find(in, "k").Text)
+		t := operands[0].typ
+		if err != nil || !t.IsTensor() || t.Rank() == 0 {
+			return nil
+		}
+		top := t.WithShape(append(slices.Clone(t.Shape[:t.Rank()-1]), k)...)
+		return ir.Tuple(top, top.WithElem(ir.I32))
+	}
+	return nil
 }
 
 // named sets the attribute of a that names one computation, or several, as the
@@ -292,11 +344,12 @@ func (b *body) called(a syntax.Attr) *syntax.Computation {
 	return a.Comp
 }
 
-// lookup is the computation called name.
+// lookup is the computation called name, which stands before the place that names it.
 func (b *body) lookup(name string, at int) *syntax.Computation {
 	c := b.comps[strings.TrimPrefix(name, "%")]
-	if c == nil {
-		b.FailAt(at, "there is no computation %s", name)
+	if c == nil || c.End == 0 || c.End > at {
+		b.FailAt(at, "there is no computation %s before this one", name)
+		return nil
 	}
 	return c
 }

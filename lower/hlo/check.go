@@ -3,7 +3,6 @@ package hlo
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,11 +15,9 @@ import (
 
 // checks are the attributes whose text is looked into.
 var checks = map[string]func(in *syntax.Instruction, text string) error{
-	"window":                     checkWindow,
-	"result_accuracy":            checkAccuracy,
-	"sharding":                   checkSharding,
-	"dim_labels":                 checkLabels,
-	"operand_layout_constraints": checkConstraints,
+	"window":          checkWindow,
+	"result_accuracy": checkAccuracy,
+	"dim_labels":      checkLabels,
 }
 
 // check reports what is wrong with an attribute of in that is carried through.
@@ -38,45 +35,6 @@ func checkWindow(_ *syntax.Instruction, text string) error {
 
 func checkAccuracy(in *syntax.Instruction, _ string) error {
 	return fmt.Errorf("%s has no accuracy", in.Opcode)
-}
-
-// shardingWords are the words of shardings; names of axes are in quotes.
-var shardingWords = []string{"T", "device", "device_id", "device_ids", "devices", "last_tile_dim_replicate", "last_tile_dims", "manual", "max", "maximal", "maximal_mesh", "mesh",
-	"metadata", "min", "replicated", "shard_as", "shard_like", "unknown", "unreduced"}
-
-var (
-	shardingWord   = regexp.MustCompile(`[A-Za-z_]+`)
-	shardingValues = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'[^']*'|(?:op_type|op_name|source_file|source_line|stack_frame_id)=`)
-)
-
-// checkSharding looks at the words of a sharding, and counts the devices of {devices=[2,2]0,1,2,3}.
-func checkSharding(_ *syntax.Instruction, text string) error {
-	bare := shardingValues.ReplaceAllString(text, "")
-	for _, word := range shardingWord.FindAllString(bare, -1) {
-		if !slices.Contains(shardingWords, word) {
-			return fmt.Errorf("%s says nothing of a sharding%s", word, hint(word, shardingWords))
-		}
-	}
-	s := &syntax.Scanner{Src: text, Pos: 1, End: max(len(text)-1, 1)}
-	if !s.Keyword("devices") || !s.Accept("=") {
-		return nil
-	}
-	n := ir.ProductUpTo(s.Ints("[", "]"), syntax.MaxDevices)
-	if c := s.Peek(); c < '0' || c > '9' {
-		return nil // the iota form
-	}
-	listed := 0
-	for ok := true; ok && s.Err == nil; ok = s.Accept(",") {
-		if c := s.Peek(); c < '0' || c > '9' {
-			break
-		}
-		s.Integer()
-		listed++
-	}
-	if s.Err == nil && n >= 0 && n != listed {
-		return fmt.Errorf("%d devices are listed for %d parts", listed, n)
-	}
-	return nil
 }
 
 // checkLabels looks at the dimension numbers of a convolution, b01f_01io->b01f:
@@ -108,29 +66,52 @@ func checkLabels(_ *syntax.Instruction, text string) error {
 	return nil
 }
 
-// checkConstraints compares the shapes that a custom call wants its operands
-// in with those that it gets, where the text has both.
-func checkConstraints(in *syntax.Instruction, text string) error {
-	s := &syntax.Scanner{Src: text, End: len(text)}
+// constraints compares the shapes that a custom call wants its operands in with those that it
+// gets.
+func (b *body) constraints(in *syntax.Instruction, operands []*node) {
+	i := slices.IndexFunc(in.Attrs, func(a syntax.Attr) bool { return a.Name == "operand_layout_constraints" })
+	if i < 0 {
+		return
+	}
+	a := in.Attrs[i]
+	s := &syntax.Scanner{Src: a.Text, End: len(a.Text)}
 	s.Expect("{")
 	n := 0
-	for i := 0; !s.Accept("}") && s.Err == nil; i++ {
-		n++
-		if i > 0 {
+	for ; !s.Accept("}") && s.Err == nil; n++ {
+		if n > 0 {
 			s.Expect(",")
 		}
 		want := s.Shape()
-		if s.Err == nil && i < len(in.Operands) && in.Operands[i].Shape != nil && !shapesAgree(want.Type, in.Operands[i].Shape.Type) {
-			return fmt.Errorf("operand %d is %s, the constraint %s", i, bareShape(in.Operands[i].Shape.Type), bareShape(want.Type))
+		if s.Err == nil && n < len(operands) && !shapesAgree(want.Type, operands[n].typ) {
+			b.FailAt(a.At, "%s: operand %d is %s, the constraint %s", a.Name, n, bareShape(operands[n].typ), bareShape(want.Type))
 		}
 	}
 	if s.Err != nil {
-		return fmt.Errorf("%s", s.Err.Msg)
+		b.FailAt(a.At, "%s: %s", a.Name, s.Err.Msg)
 	}
-	if n != len(in.Operands) {
-		return fmt.Errorf("%s for %d operands", ir.Counted(n, "constraint"), len(in.Operands))
+	if n != len(operands) {
+		b.FailAt(a.At, "%s: %s for %d operands", a.Name, ir.Counted(n, "constraint"), len(operands))
 	}
-	return nil
+}
+
+// sameChannel checks that the end of a transfer has the channel of its beginning.
+func (b *body) sameChannel(in *syntax.Instruction, operands []*node) {
+	if in.Opcode != "send-done" && in.Opcode != "recv-done" || len(operands) == 0 || operands[0].value == nil || operands[0].value.Def == nil {
+		return
+	}
+	from := operands[0].value.Def
+	if from.Spelling != "hlo.send" && from.Spelling != "hlo.recv" {
+		return
+	}
+	have := ""
+	for _, a := range in.Attrs {
+		if a.Name == "channel_id" {
+			have = a.Text
+		}
+	}
+	if want := from.Str("channel_id"); have != want {
+		b.FailAt(in.OpAt, "%s has %s, its operand has %s", in.Opcode, cmp.Or(have, "no channel_id"), cmp.Or(want, "none"))
+	}
 }
 
 // checkAsync reports what is wrong with the update or done of an asynchronous

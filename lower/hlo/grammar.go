@@ -1,11 +1,10 @@
 package hlo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"ppc/ir"
@@ -44,7 +43,6 @@ var grammars = map[string]grammar{
 	"and":                      {2, ""},
 	"asin":                     {1, "result_accuracy"},
 	"asinh":                    {1, "result_accuracy"},
-	"async-done":               {1, "async_execution_thread calls"},
 	"atan2":                    {2, ""},
 	"atanh":                    {1, "result_accuracy"},
 	"batch-norm-grad":          {5, "epsilon! feature_index!"},
@@ -171,16 +169,16 @@ func (b *body) grammatical(in *syntax.Instruction) {
 		case seen[a.Name]:
 			b.FailAt(a.At, "attribute %s is given twice", a.Name)
 		case known && !instructionAttrs[a.Name]:
-			b.FailAt(a.At, "%s is no attribute of an instruction%s", a.Name, hint(a.Name, instructionAttrNames()))
+			b.FailAt(a.At, "%s is no attribute of an instruction%s", a.Name, syntax.Hint(a.Name, instructionAttrNames()))
 		case known && !slices.Contains(allowed, a.Name):
 			b.FailAt(a.At, "%s has no attribute %s; its own are %s", in.Opcode, a.Name, listed(g))
 		}
 		seen[a.Name] = true
-		if err := b.valueFits(a); err != nil {
+		if err := valueFits(in.Opcode, a); err != nil {
 			b.FailAt(a.At, "%s: %v", a.Name, err)
 		}
-		if a.Name == "sharding" {
-			b.check(in, a)
+		if a.Name == "control-predecessors" {
+			b.predecessors(a)
 		}
 	}
 	for _, name := range strings.Fields(g.attrs) {
@@ -193,8 +191,8 @@ func (b *body) grammatical(in *syntax.Instruction) {
 	}
 }
 
-// grammarOf is the grammar of an opcode. One that splits an operation in time has the
-// attributes of the operation, and those of the computation that it wraps.
+// grammarOf is the grammar of an opcode. One that starts an operation has the attributes of the
+// operation; what goes on with it has those of its start.
 func grammarOf(opcode string) (grammar, bool) {
 	if g, ok := grammars[opcode]; ok {
 		return g, true
@@ -203,15 +201,46 @@ func grammarOf(opcode string) (grammar, bool) {
 	if !split {
 		return grammar{}, false
 	}
-	g := grammars[op]
-	attrs := strings.ReplaceAll(g.attrs, "!", "") + " async_execution_thread calls"
-	if !strings.HasSuffix(opcode, "-done") {
-		attrs += " output_to_operand_aliasing"
+	switch attrs := "async_execution_thread output_to_operand_aliasing"; {
+	case op == "async" && !strings.HasSuffix(opcode, "-start"):
+		return grammar{anyNumber, attrs + " calls"}, true
+	case op == "async":
+		return grammar{anyNumber, attrs + " calls!"}, true
+	case strings.HasSuffix(opcode, "-start"):
+		return grammar{anyNumber, grammars[op].attrs + " " + strings.TrimPrefix(attrs, "async_execution_thread ") + " async_execution_thread"}, true
+	default:
+		return grammar{anyNumber, attrs}, true
 	}
-	if opcode == "async-start" {
-		attrs = strings.Replace(attrs, "calls", "calls!", 1)
+}
+
+// predecessors checks that the names of instructions in a are those of earlier ones.
+func (b *body) predecessors(a syntax.Attr) {
+	names, err := syntax.Elements(a.Text)
+	if err == nil && len(names) == 0 {
+		err = errors.New("want names of instructions, found none")
 	}
-	return grammar{anyNumber, attrs}, true
+	for _, name := range names {
+		if name = strings.TrimPrefix(name, "%"); err == nil && b.env[name] == nil {
+			err = fmt.Errorf("there is no instruction %s before this one%s", name, syntax.Hint(name, sortedKeys(b.env)))
+		}
+	}
+	if err != nil {
+		b.FailAt(a.At, "%s: %v", a.Name, err)
+	}
+}
+
+// replication checks that in says of each part of its value, of type t, whether it is
+// replicated, if it does of one.
+func (b *body) replication(in *syntax.Instruction, t *ir.Type) {
+	for _, a := range in.Attrs {
+		if a.Name != "parameter_replication" {
+			continue
+		}
+		said, _ := syntax.Elements(a.Text)
+		if n := len(flatTypes(t, nil)); n != len(said) {
+			b.FailAt(a.At, "%s has %s, the value has %s", a.Name, ir.Counted(len(said), "element"), ir.Counted(n, "part"))
+		}
+	}
 }
 
 func listed(g grammar) string {
@@ -221,11 +250,14 @@ func listed(g grammar) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(g.attrs, "!", "")), ", ")
 }
 
-// valueFits checks the value of an attribute that is carried through: by the row of
-// another op that has it, or by what kind of value it is.
-func (b *body) valueFits(a syntax.Attr) error {
-	if f := valueChecks[a.Name]; f != nil {
-		return f(a.Text)
+// valueFits checks the value of an attribute as far as its text says what it is. One that names
+// a computation names one, unless it is a list.
+func valueFits(opcode string, a syntax.Attr) error {
+	if err := cmp.Or(syntax.CheckValue(a.Name, a.Text), syntax.CheckValue(opcode+"."+a.Name, a.Text)); err != nil {
+		return err
+	}
+	if syntax.ComputationAttrs[a.Name] && a.Comp == nil && strings.HasPrefix(a.Text, "{") != strings.HasSuffix(a.Name, "_computations") {
+		return fmt.Errorf("%s is no name of a computation, nor a list where there may be several", a.Text)
 	}
 	for _, f := range devices {
 		if f.name == a.Name {
@@ -239,141 +271,3 @@ func (b *body) valueFits(a syntax.Attr) error {
 
 // devices are the fields that list devices, which are read of every opcode.
 var devices = []field{groups(), pairs()}
-
-func oneOf(words ...string) func(string) error {
-	return func(text string) error {
-		if !slices.Contains(words, text) {
-			return fmt.Errorf("want one of %s, found %s", strings.Join(words, ", "), text)
-		}
-		return nil
-	}
-}
-
-func integer(text string) error {
-	_, err := syntax.ParseInt(text)
-	return err
-}
-
-func float(text string) error {
-	if _, err := strconv.ParseFloat(text, 64); err != nil {
-		return fmt.Errorf("want a number, found %s", text)
-	}
-	return nil
-}
-
-func integers(text string) error {
-	_, err := syntax.ParseInts(text)
-	return err
-}
-
-// booleanList is {true, false}.
-func booleanList(text string) error {
-	parts, err := syntax.Elements(text)
-	for _, s := range parts {
-		if err == nil {
-			err = boolean(s)
-		}
-	}
-	return err
-}
-
-func oneShape(text string) error {
-	s := &syntax.Scanner{Src: text, End: len(text)}
-	s.Shape()
-	if s.Space(); s.Err == nil && s.Pos < s.End {
-		s.Fail("found %s after the shape", s.Src[s.Pos:])
-	}
-	if s.Err != nil {
-		return errors.New(s.Err.Msg)
-	}
-	return nil
-}
-
-// metadataNames are what metadata say of an instruction: text, or a number.
-var metadataNames = map[string]bool{"deduplicated_name": false, "metadata_payload": false, "op_name": false, "op_type": false, "profile_type": false, "scheduling_name": false,
-	"source_file": false, "source_column": true, "source_end_column": true, "source_end_line": true, "source_line": true, "stack_frame_id": true}
-
-func checkMetadata(text string) error {
-	s := &syntax.Scanner{Src: text, End: len(text)}
-	s.Expect("{")
-	for s.Err == nil && !s.Accept("}") {
-		s.Accept(",")
-		name := s.Word("a name")
-		isNumber, known := metadataNames[name]
-		if !known && s.Err == nil {
-			return fmt.Errorf("%s is none of its names%s", name, hint(name, slices.Sorted(maps.Keys(metadataNames))))
-		}
-		s.Expect("=")
-		value := s.Value()
-		if n, err := strconv.ParseInt(value, 10, 32); s.Err == nil && isNumber && (err != nil || n < 0) {
-			return fmt.Errorf("%s is %s, want a number of 31 bits", name, value)
-		}
-	}
-	if s.Err != nil {
-		return errors.New(s.Err.Msg)
-	}
-	return nil
-}
-
-func precisionWords(text string) error {
-	parts, err := syntax.Elements(text)
-	for _, s := range parts {
-		if err == nil {
-			err = oneOf("default", "high", "highest", "packed_nibble")(strings.ToLower(s))
-		}
-	}
-	return err
-}
-
-// outputAliases is {{0}: (1, {})}: which part of an operand each part of the result
-// shares its memory with.
-func outputAliases(text string) error {
-	_, err := parseAliases(text)
-	return err
-}
-
-var boolean = oneOf("true", "false")
-
-// valueChecks say what the values of attributes are that are carried through where
-// no row reads them.
-var valueChecks = map[string]func(text string) error{
-	"kind":                         oneOf("kLoop", "kInput", "kOutput", "kCustom"),
-	"distribution":                 oneOf("rng_uniform", "rng_normal"),
-	"is_composite":                 boolean,
-	"is_host_transfer":             boolean,
-	"constrain_layout":             boolean,
-	"custom_call_has_side_effect":  boolean,
-	"use_global_device_ids":        boolean,
-	"has_dynamic_root":             boolean,
-	"is_reverse":                   boolean,
-	"is_stable":                    boolean,
-	"largest":                      boolean,
-	"lower":                        boolean,
-	"left_side":                    boolean,
-	"unit_diagonal":                boolean,
-	"channel_id":                   integer,
-	"feature_index":                integer,
-	"delta":                        integer,
-	"k":                            integer,
-	"num_carries":                  integer,
-	"index":                        integer,
-	"index_vector_dim":             integer,
-	"feature_group_count":          integer,
-	"batch_group_count":            integer,
-	"inferred_dimension":           integer,
-	"cross_program_prefetch_index": integer,
-	"epsilon":                      float,
-	"parameter_replication":        booleanList,
-	"outfeed_shape":                oneShape,
-	"metadata":                     checkMetadata,
-	"operand_precision":            precisionWords,
-	"output_to_operand_aliasing":   outputAliases,
-	"dimensions":                   integers,
-	"fft_length":                   integers,
-	"lhs_batch_dims":               integers,
-	"lhs_contracting_dims":         integers,
-	"lhs_ragged_dims":              integers,
-	"rhs_batch_dims":               integers,
-	"rhs_contracting_dims":         integers,
-	"rhs_group_dims":               integers,
-}

@@ -15,13 +15,13 @@ func TestGrammar(t *testing.T) {
 		"negate(p), sharding={replicated}, sharding={replicated}":  "attribute sharding is given twice",
 		"negate(p), sharding={replicatd}":                          "replicatd says nothing of a sharding; did you mean replicated?",
 		"negate(p), metadata={op_nam=\"x\"}":                       "op_nam is none of its names; did you mean op_name?",
-		"negate(p), metadata={source_line=-1}":                     "source_line is -1, want a number of 31 bits",
+		"negate(p), metadata={source_line=3000000000}":             "want an integer of 32 bits, found \"3000000000\"",
 		"negate(p), parameter_replication={yes}":                   "want one of true, false, found yes",
 		"fusion(p), calls=f":                                       "fusion has no kind",
 		"fusion(p), kind=kSmall, calls=f":                          "want one of kLoop, kInput, kOutput, kCustom, found kSmall",
-		"batch-norm-training(p, p, p), epsilon=x, feature_index=0": "want a number, found x",
+		"batch-norm-training(p, p, p), epsilon=x, feature_index=0": "want a number, found \"x\"",
 		"all-reduce-start(p), replica_groups={{0,x}}, to_apply=f":  "replica_groups",
-		"reshape(q)": "3 elements",
+		"reshape(q)": "the result has 2 elements, the operand 3",
 		"custom-call(p), custom_call_target=\"x\", operand_layout_constraints={}": "0 constraints for 1 operands",
 		"convolution(p, p), dim_labels=b0f_0io->bf":                               "have 3, 3 and 2 dimensions, want as many",
 		"call-update(p)": "want ((operands), results, …)",
@@ -35,7 +35,7 @@ func TestGrammar(t *testing.T) {
 		"is_scheduled=maybe": "want one of true, false, found maybe",
 		"allow_spmd_sharding_propagation_to_output={true,1}": "want one of true, false, found 1",
 		"replica_count=2, replica_count=2":                   "attribute replica_count is given twice",
-		"input_output_alias={ {}: (0, {}, can-alias) }":      "want may-alias or must-alias, found can-alias",
+		"input_output_alias={ {}: (0, {}, can-alias) }":      "want one of may-alias, must-alias, found can-alias",
 	} {
 		text := "HloModule m, " + header + "\n\nENTRY e {\n  ROOT p = f32[2] parameter(0)\n}\n"
 		if _, err := Parse("in.hlo", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -3,12 +3,10 @@ package hlo
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ppc/internal/diag"
-	"ppc/internal/spell"
 	"ppc/ir"
 	"ppc/lower/hlo/syntax"
 )
@@ -47,6 +45,8 @@ type parser struct {
 	funcs map[string]*ir.Func // by computation
 	seen  map[*syntax.Computation]bool
 
+	entry  *syntax.Computation
+	root   *ir.Type // of what the entry computation returns
 	places *syntax.Places
 	instrs int // in the text
 	built  int // instructions made into ops; a computation may be built more than once
@@ -71,6 +71,7 @@ func (p *parser) module(text *syntax.Module) {
 		p.comps[c.Name] = c
 	}
 	p.header(text)
+	p.entry = text.Entry
 	main := p.function(text.Entry)
 	main.Private = false
 	p.resultSharding(text.Entry, main)
@@ -109,41 +110,6 @@ func (p *parser) unreached(c *syntax.Computation) {
 var headerAttrs = []string{"alias_passthrough_params", "allow_spmd_sharding_propagation_to_output", "allow_spmd_sharding_propagation_to_parameters", "buffer_donor",
 	"debug_attributes", "entry_computation_layout", "frontend_attributes", "input_output_alias", "is_scheduled", "num_partitions", "origin_recovery_table", "replica_count"}
 
-// headerChecks say what the values of those kept as text are.
-var headerChecks = map[string]func(text string) error{
-	"is_scheduled":                                  boolean,
-	"alias_passthrough_params":                      boolean,
-	"allow_spmd_sharding_propagation_to_output":     booleans,
-	"allow_spmd_sharding_propagation_to_parameters": booleans,
-	"debug_attributes":                              debugAttributes,
-}
-
-// booleans is true, false, or a list of them.
-func booleans(text string) error {
-	if text == "true" || text == "false" {
-		return nil
-	}
-	parts, err := syntax.Elements(text)
-	for _, s := range parts {
-		if err == nil {
-			err = boolean(s)
-		}
-	}
-	return err
-}
-
-var logMode = regexp.MustCompile(`log_mode=([^,})\s]*)`)
-
-// debugAttributes looks at the ways in which values are logged.
-func debugAttributes(text string) error {
-	for _, m := range logMode.FindAllStringSubmatch(text, -1) {
-		if err := oneOf("default")(m[1]); err != nil {
-			return fmt.Errorf("log_mode: %w", err)
-		}
-	}
-	return nil
-}
-
 func (p *parser) header(text *syntax.Module) {
 	seen := make(map[string]bool)
 	for _, a := range text.Attrs {
@@ -152,8 +118,8 @@ func (p *parser) header(text *syntax.Module) {
 			err = fmt.Errorf("attribute %s is given twice", a.Name)
 		}
 		seen[a.Name] = true
-		if check := headerChecks[a.Name]; check != nil && err == nil {
-			err = check(a.Text)
+		if err == nil {
+			err = syntax.CheckValue(a.Name, a.Text)
 		}
 		if err != nil {
 			p.FailAt(a.At, "%v", err)
@@ -172,11 +138,11 @@ func (p *parser) header(text *syntax.Module) {
 		case "entry_computation_layout":
 			err = p.entryLayout(a)
 		case "buffer_donor":
-			_, err = parseDonors(a.Text)
+			err = donorsFit(a.Text)
 			p.m.Attrs.Set("hlo."+a.Name, ir.Str(a.Text))
 		default:
 			if !slices.Contains(headerAttrs, a.Name) {
-				err = fmt.Errorf("%s is no attribute of a module%s", a.Name, hint(a.Name, headerAttrs))
+				err = fmt.Errorf("%s is no attribute of a module%s", a.Name, syntax.Hint(a.Name, headerAttrs))
 			}
 			p.m.Attrs.Set("hlo."+a.Name, ir.Str(a.Text))
 		}
@@ -184,13 +150,6 @@ func (p *parser) header(text *syntax.Module) {
 			p.FailAt(a.At, "%v", err)
 		}
 	}
-}
-
-func hint(word string, among []string) string {
-	if near := spell.Nearest(word, among); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
 }
 
 // entryLayout keeps the layouts of the entry computation if one is not the
@@ -227,7 +186,13 @@ func (p *parser) aliases(text *syntax.Module, main *ir.Func) {
 		p.FailAt(a.At, "input_output_alias: %v", err)
 		return
 	}
-	params := main.Params()
+	params, result := main.Params(), p.root
+	for _, al := range pairs {
+		if part := partOf(result, al.output); part == nil {
+			p.FailAt(a.At, "input_output_alias: the result is %s, which has no part %s", bareShape(result), braced(al.output))
+			return
+		}
+	}
 	for _, al := range pairs {
 		plain := len(al.output) == 1 || len(al.output) == 0 && len(main.Results) == 1
 		if !plain || len(al.paramIndex) > 0 || al.must || al.param < 0 || al.param >= len(params) {
@@ -241,6 +206,17 @@ func (p *parser) aliases(text *syntax.Module, main *ir.Func) {
 	}
 }
 
+// partOf is the part of a tuple at the end of path; nil where there is none.
+func partOf(t *ir.Type, path []int) *ir.Type {
+	for _, i := range path {
+		if t.Kind != ir.TupleType || i < 0 || i >= len(t.Elems) {
+			return nil
+		}
+		t = t.Elems[i]
+	}
+	return t
+}
+
 // An alias says that an output may take the memory of a parameter.
 type alias struct {
 	output     []int
@@ -249,28 +225,25 @@ type alias struct {
 	must       bool
 }
 
+// parseAliases reads { {0}: (1, {}, may-alias) }, whose grammar has been checked.
 func parseAliases(text string) ([]alias, error) {
 	s := &syntax.Scanner{Src: text, End: len(text)}
 	s.Expect("{")
 	var out []alias
 	for !s.Accept("}") && s.Err == nil {
-		if len(out) > 0 {
-			s.Expect(",")
-		}
-		a := alias{output: s.Ints("{", "}")}
+		a := alias{output: s.Index()}
 		s.Expect(":")
 		s.Expect("(")
 		a.param = s.Integer()
-		if s.Accept(",") {
-			a.paramIndex = s.Ints("{", "}")
-		}
-		if s.Accept(",") {
-			kind := s.Word("an alias kind")
-			if a.must = kind == "must-alias"; !a.must && kind != "may-alias" && s.Err == nil {
-				s.Fail("want may-alias or must-alias, found %s", kind)
-			}
+		s.Expect(",")
+		if a.paramIndex = s.Index(); s.Accept(",") {
+			a.must = s.Word("an alias kind") == "must-alias"
 		}
 		s.Expect(")")
+		s.Accept(",")
+		if s.Err == nil && a.param < 0 {
+			s.Fail("%d is no number of a parameter", a.param)
+		}
 		out = append(out, a)
 	}
 	if s.Err != nil {
@@ -279,27 +252,20 @@ func parseAliases(text string) ([]alias, error) {
 	return out, nil
 }
 
-// parseDonors reads { (2, {}) }.
-func parseDonors(text string) ([]alias, error) {
+// donorsFit checks the numbers of the parameters of { (2, {}) }.
+func donorsFit(text string) error {
 	s := &syntax.Scanner{Src: text, End: len(text)}
 	s.Expect("{")
-	var out []alias
-	for !s.Accept("}") && s.Err == nil {
-		if len(out) > 0 {
-			s.Expect(",")
+	for s.Accept("(") {
+		if n := s.Integer(); n < 0 && s.Err == nil {
+			return fmt.Errorf("%d is no number of a parameter", n)
 		}
-		s.Expect("(")
-		a := alias{param: s.Integer()}
-		if s.Accept(",") {
-			a.paramIndex = s.Ints("{", "}")
-		}
+		s.Expect(",")
+		s.Index()
 		s.Expect(")")
-		out = append(out, a)
+		s.Accept(",")
 	}
-	if s.Err != nil {
-		return nil, errors.New(s.Err.Msg)
-	}
-	return out, nil
+	return nil
 }
 
 // A node is what an instruction computes: a value, or the elements of a tuple
@@ -341,9 +307,6 @@ type body struct {
 // function is the function of computation c, which is built unless it has been.
 func (p *parser) function(c *syntax.Computation) *ir.Func {
 	if f := p.funcs[c.Name]; f != nil {
-		if f.Return() == nil {
-			p.FailAt(c.At, "computation %s calls itself", c.Name)
-		}
 		return f
 	}
 	f := ir.NewFunc(c.Name)
@@ -377,6 +340,9 @@ func (p *parser) function(c *syntax.Computation) *ir.Func {
 	root := b.computation(c)
 	if p.Err != nil {
 		return f
+	}
+	if c == p.entry {
+		p.root = root.typ
 	}
 	var results []*ir.Value
 	if root.elems != nil && len(root.elems) != 1 || root.value == nil && len(root.typ.Elems) == 0 {
@@ -427,6 +393,7 @@ func (b *body) computation(c *syntax.Computation) *node {
 		if b.Err != nil {
 			return none
 		}
+		b.replication(in, n.typ)
 		if b.env[in.Name] != nil {
 			b.FailAt(in.At, "there are two instructions called %s", in.Name)
 			return none
@@ -445,13 +412,15 @@ func (b *body) computation(c *syntax.Computation) *node {
 	return root
 }
 
-// shapesAgree reports whether t and u are equal where both are known.
+// shapesAgree reports whether t and u are equal where both are known: a size that is bounded
+// counts as its bound.
 func shapesAgree(t, u *ir.Type) bool {
 	if t.Kind != u.Kind || t.Elem != u.Elem || t.Rank() != u.Rank() || len(t.Elems) != len(u.Elems) {
 		return false
 	}
-	for i, n := range t.Shape {
-		if n != u.Shape[i] && n != ir.Dynamic && u.Shape[i] != ir.Dynamic {
+	ts, us := largest(t), largest(u)
+	for i, n := range ts {
+		if n != us[i] && n != ir.Dynamic && us[i] != ir.Dynamic {
 			return false
 		}
 	}
@@ -461,6 +430,21 @@ func shapesAgree(t, u *ir.Type) bool {
 		}
 	}
 	return true
+}
+
+// largest are the sizes of t, bounds where they are bounded.
+func largest(t *ir.Type) []int {
+	bounds, ok := t.Bounds()
+	if !ok || len(bounds) != t.Rank() {
+		return t.Shape
+	}
+	sizes := slices.Clone(t.Shape)
+	for i, n := range sizes {
+		if n == ir.Dynamic {
+			sizes[i] = bounds[i]
+		}
+	}
+	return sizes
 }
 
 // operand is the node that an operand names.
@@ -478,7 +462,7 @@ func (b *body) operandNode(o syntax.Operand) *node {
 	}
 	n := b.env[o.Name]
 	if n == nil {
-		b.FailAt(o.At, "there is no instruction %s before this one%s", o.Name, hint(o.Name, sortedKeys(b.env)))
+		b.FailAt(o.At, "there is no instruction %s before this one%s", o.Name, syntax.Hint(o.Name, sortedKeys(b.env)))
 		return leaf(b.f.NewValue(ir.Token(), ""))
 	}
 	for _, i := range o.Path {

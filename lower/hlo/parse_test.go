@@ -111,7 +111,7 @@ var broken = []struct{ name, src, want string }{
 	{"twice", "ENTRY e {\n  x = f32[] parameter(0)\n  x = f32[] parameter(1)\n}", "3:3: there are two instructions called x"},
 	{"parameter twice", "ENTRY e {\n  x = f32[] parameter(0)\n  ROOT y = f32[] parameter(0)\n}", "3:28: parameter number 0 of e, want 0 to 1, each once"},
 	{"parameter beyond", "ENTRY e {\n  ROOT x = f32[] parameter(9999999999)\n}", "2:28: parameter number 9999999999 of e, want 0 to 0, each once"},
-	{"itself", "e {\n  ROOT x = f32[] call(), to_apply=e\n}", "computation e calls itself"},
+	{"itself", "e {\n  ROOT x = f32[] call(), to_apply=e\n}", "there is no computation e before this one"},
 	{"comment", "ENTRY e { /* ", "1:11: the comment does not end"},
 	{"string", "ENTRY e { x = f32[] parameter(0), metadata={op_name=\"a }", "1:53: the string does not end"},
 	{"deep shape", "ENTRY e { x = " + strings.Repeat("(", 1000) + "f32[]", "tuples are nested more than 100 deep"},

@@ -76,3 +76,15 @@ func IsPermutation(xs []int, n int) bool {
 	}
 	return true
 }
+
+// Index reads the place of a value in nested tuples: {1,0}, or {1,0,}.
+func (s *Scanner) Index() []int {
+	var xs []int
+	for s.Expect("{"); s.Err == nil && !s.Accept("}"); {
+		if xs = append(xs, s.Integer()); !s.Accept(",") {
+			s.Expect("}")
+			return xs
+		}
+	}
+	return xs
+}

@@ -113,7 +113,9 @@ func nanText(t ir.DType, bits []byte) string {
 // ParseLiteral reads the argument of a constant of type t, or returns
 // [ErrBeyond] where the numbers were left out ({...}).
 func ParseLiteral(t *ir.Type, text string) (*ir.Literal, error) {
-	if strings.Contains(text, "...") || !t.IsStatic() {
+	if i := strings.Index(text, "..."); i >= 0 && (t.Rank() == 0 || strings.Count(text[:i], "{")-strings.Count(text[:i], "}") != 1) {
+		return nil, fmt.Errorf("constant of type %s: ... stands for the numbers of a tensor in its outer braces", t)
+	} else if i >= 0 || !t.IsStatic() {
 		return nil, ErrBeyond
 	}
 	s := &Scanner{Src: text, End: len(text)}
@@ -151,7 +153,9 @@ func (r *literalReader) read(shape []int) {
 		return
 	}
 	if shape[0] == 0 && r.Peek() == '{' { // any nesting of empty braces
-		r.group()
+		if text := r.group(); strings.Trim(text, "{}, \t\r\n") != "" {
+			r.Fail("want {}, which has no elements")
+		}
 		return
 	}
 	r.Expect("{")
@@ -171,17 +175,13 @@ func (r *literalReader) element() {
 	var err error
 	if r.t.IsComplex() {
 		p := r.t.Part()
-		if r.Accept("(") {
-			err = putNumber(p, r.elem, r.number())
-			r.Expect(",")
-			if e := putNumber(p, r.elem[p.Size():], r.number()); err == nil {
-				err = e
-			}
-			r.Expect(")")
-		} else {
-			clear(r.elem)
-			err = putNumber(p, r.elem, r.number())
+		r.Expect("(")
+		err = putNumber(p, r.elem, r.number())
+		r.Expect(",")
+		if e := putNumber(p, r.elem[p.Size():], r.number()); err == nil {
+			err = e
 		}
+		r.Expect(")")
 	} else {
 		err = putNumber(r.t, r.elem, r.number())
 	}
@@ -247,6 +247,9 @@ func putFloat(t ir.DType, b []byte, text string) error {
 	size := 64
 	if t == ir.F32 {
 		size = 32
+	}
+	if decimal.FindString(text) != text && text != "inf" && text != "-inf" {
+		return bad
 	}
 	v, err := strconv.ParseFloat(text, size)
 	if err != nil {

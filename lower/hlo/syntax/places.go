@@ -1,10 +1,6 @@
 package syntax
 
-import (
-	"slices"
-
-	"ppc/ir"
-)
+import "ppc/ir"
 
 // Places are the tables of a module that say where in the sources its
 // instructions come from: a stack frame is a location, which is a line of a
@@ -17,61 +13,54 @@ type Places struct {
 
 type sourceLocation struct{ file, line, column int }
 
-// sourceTables are the tables of source locations and what an entry of each,
-// a text or named numbers, adds.
+// sourceTables are the tables of source locations, in order, and what an entry of each, a text
+// or named numbers, adds.
 var sourceTables = []struct {
-	name string
-	add  func(p *Places, id int, text string, field func(name string) int)
+	name   string
+	fields []string // none if an entry is a text
+	add    func(p *Places, id int, text string, field map[string]int)
 }{
-	{"FileNames", func(p *Places, id int, text string, _ func(string) int) { p.files[id] = text }},
-	{"FunctionNames", func(*Places, int, string, func(string) int) {}},
-	{"FileLocations", func(p *Places, id int, _ string, field func(string) int) {
-		p.locations[id] = sourceLocation{field("file_name_id"), field("line"), field("column")}
+	{"FileNames", nil, func(p *Places, id int, text string, _ map[string]int) { p.files[id] = text }},
+	{"FunctionNames", nil, func(*Places, int, string, map[string]int) {}},
+	{"FileLocations", []string{"file_name_id", "function_name_id", "line", "end_line", "column", "end_column"}, func(p *Places, id int, _ string, field map[string]int) {
+		p.locations[id] = sourceLocation{field["file_name_id"], field["line"], field["column"]}
 	}},
-	{"StackFrames", func(p *Places, id int, _ string, field func(string) int) {
-		p.frames[id] = field("file_location_id")
+	{"StackFrames", []string{"file_location_id", "parent_frame_id"}, func(p *Places, id int, _ string, field map[string]int) {
+		p.frames[id] = field["file_location_id"]
 	}},
 }
 
-// Places reads the tables of source locations, those that are there.
+// sourcePlaces reads the tables of source locations: all of them, or none.
 func (s *Scanner) sourcePlaces() *Places {
 	p := &Places{make(map[int]string), make(map[int]sourceLocation), make(map[int]int)}
-	for _, t := range sourceTables {
+	for i, t := range sourceTables {
 		if !s.Keyword(t.name) {
-			continue
+			if i > 0 {
+				s.Fail("want %s, found %s", t.name, s.Next())
+			}
+			return p
 		}
 		for c := s.Peek(); '0' <= c && c <= '9' && s.Err == nil; c = s.Peek() {
-			id, text := s.Integer(), ""
-			var names []string
-			var numbers []int
-			if s.Peek() == '"' {
-				text = s.Quoted()
+			id := s.Integer()
+			if t.fields == nil {
+				t.add(p, id, s.Quoted(), nil)
 			} else {
-				names, numbers = s.namedNumbers()
+				t.add(p, id, "", s.namedNumbers(t.fields))
 			}
-			t.add(p, id, text, func(name string) int {
-				if i := slices.Index(names, name); i >= 0 {
-					return numbers[i]
-				}
-				return 0
-			})
 		}
 	}
 	return p
 }
 
-// namedNumbers reads {line=3 column=4}, as far as it has that form.
-func (s *Scanner) namedNumbers() (names []string, numbers []int) {
-	text := s.group()
-	in := &Scanner{Src: text, Pos: 1, End: max(len(text)-1, 1)}
-	for in.Peek() != 0 {
-		name := in.Word("a name")
-		in.Expect("=")
-		if n := in.Integer(); in.Err == nil {
-			names, numbers = append(names, name), append(numbers, n)
-		}
+// namedNumbers reads {line=3 column=4}, with all of these names.
+func (s *Scanner) namedNumbers(names []string) map[string]int {
+	numbers := make(map[string]int)
+	known := make(map[string]value)
+	for _, name := range names {
+		known[name+"!"] = func(s *Scanner) { numbers[name] = s.Integer() }
 	}
-	return names, numbers
+	fields(known)(s)
+	return numbers
 }
 
 // Frame is the place of stack frame id; none where the tables do not say it.

@@ -2,7 +2,7 @@ package syntax
 
 import (
 	"fmt"
-	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -49,7 +49,8 @@ type Scanner struct {
 	End  int // where the text ends
 	Err  *diag.Diagnostic
 
-	depth int // of computations in attributes
+	depth int  // of computations in attributes
+	lone  bool // the text is one instruction
 
 	lines []int // where the lines begin, as far as anybody asked
 }
@@ -189,10 +190,52 @@ func (s *Scanner) Keyword(text string) bool {
 	return true
 }
 
-// name skips the name of an instruction or a computation.
+// reserved are the words that are no names, unless % is before or : behind them.
+var reserved = []string{"ENTRY", "FileLocations", "FileNames", "FunctionNames", "HloModule", "ROOT", "StackFrames", "false", "inf", "last_tile_dim_replicate", "manual", "maximal", "nan",
+	"replicated", "shard_as", "shard_like", "true", "unknown", "unreduced"}
+
+// isType reports whether w names a type, which is no name of an instruction.
+func isType(w string) bool {
+	return w == "token" || w == "opaque" || w != "invalid" && ir.DTypeByHLO(w) != ir.InvalidDType
+}
+
+// name skips the name of an instruction or a computation: %add.1, add.1, or add.1:.
 func (s *Scanner) name() string {
-	s.Accept("%")
-	return s.Word("a name")
+	marked := s.Accept("%")
+	at := s.Pos
+	w := s.lookWord()
+	if marked && (w == "" || !strings.HasPrefix(s.Src[s.Pos:s.End], w)) || w != "" && !isLetter(w[0]) {
+		s.Fail("want a name, found %s", s.Next())
+		return ""
+	}
+	if w = s.Word("a name"); marked || s.Pos >= s.End {
+		return w
+	}
+	switch c := s.Src[s.Pos]; {
+	case c == ':':
+		s.Pos++
+	case c == '=':
+		s.FailAt(at, "want a name, found the attribute %s=: put white space before =", w)
+	case slices.Contains(reserved, w) || isType(w):
+		s.FailAt(at, "%s is no name: write %%%s", w, w)
+	}
+	return w
+}
+
+func isLetter(c byte) bool { return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+
+// attrName reads the name of an attribute and the = right behind it.
+func (s *Scanner) attrName() string {
+	at := s.Pos
+	w := s.Word("an attribute")
+	if s.Err == nil && !isLetter(w[0]) {
+		s.FailAt(at, "want an attribute, found %s", w)
+	}
+	if s.Err == nil && (s.Pos >= s.End || s.Src[s.Pos] != '=') {
+		s.Fail("want \"=\" right behind %s, found %s", w, s.Next())
+	}
+	s.Pos = min(s.Pos+1, s.End)
+	return w
 }
 
 // Integer skips a decimal number.
@@ -353,7 +396,7 @@ func (h *Shape) Layout() string {
 	return ""
 }
 
-// shapeNext reports whether a shape comes next: a tuple, a word before [, or a
+// shapeNext reports whether a shape comes next: a tuple, a type before [, or a
 // buffer b(.
 func (s *Scanner) shapeNext() bool {
 	if s.Peek() == '(' {
@@ -361,7 +404,7 @@ func (s *Scanner) shapeNext() bool {
 	}
 	w := s.lookWord()
 	rest := s.Src[s.Pos+len(w) : s.End]
-	return w != "" && strings.HasPrefix(rest, "[") || w == "b" && strings.HasPrefix(rest, "(")
+	return w != "" && strings.HasPrefix(rest, "[") || isType(w) && strings.HasPrefix(strings.TrimLeft(rest, " \t"), "[") || w == "b" && strings.HasPrefix(rest, "(")
 }
 
 func (s *Scanner) Shape() Shape {
@@ -379,9 +422,12 @@ func (s *Scanner) shapeInto(h *Shape, depth int) *ir.Type {
 	}
 	s.Space()
 	if start := s.Pos; strings.HasPrefix(s.Src[s.Pos:s.End], "b(") { // a buffer: carried through
-		s.Pos++
-		s.group()
-		h.layouts = append(h.layouts, "")
+		s.Pos += len("b(")
+		if in := s.shapeInto(h, depth+1); s.Err == nil && !in.IsTensor() {
+			s.FailAt(start, "want the buffer of a tensor")
+		}
+		s.Expect(")")
+		h.layouts[max(len(h.layouts)-1, 0)] = ""
 		return &ir.Type{Kind: ir.OpaqueType, Text: s.Src[start:s.Pos]}
 	}
 	if s.Accept("(") {
@@ -441,7 +487,11 @@ func (s *Scanner) dims(elem ir.DType) *ir.Type {
 		case s.Accept("?"):
 			t.Shape, bounds = append(t.Shape, ir.Dynamic), append(bounds, "?")
 		case s.Accept("<="):
-			t.Shape, bounds, bounded = append(t.Shape, ir.Dynamic), append(bounds, strconv.Itoa(s.Integer())), true
+			n := s.Integer()
+			if n < 0 {
+				s.Fail("want a bound from 0, found %d", n)
+			}
+			t.Shape, bounds, bounded = append(t.Shape, ir.Dynamic), append(bounds, strconv.Itoa(n)), true
 		default:
 			n := s.Integer()
 			if total *= max(n, 1); n < 0 || n > maxElements || total > maxElements {
@@ -459,26 +509,79 @@ func (s *Scanner) dims(elem ir.DType) *ir.Type {
 // layoutNext reports whether the brace that comes next, if one does, opens a
 // layout and not a computation.
 func (s *Scanner) layoutNext() bool {
-	if s.Err != nil || s.Pos >= s.End || s.Src[s.Pos] != '{' {
+	if s.Err != nil || s.Peek() != '{' {
 		return false
 	}
 	rest := strings.TrimLeft(s.Src[s.Pos+1:min(s.Pos+40, s.End)], " ")
 	return rest != "" && (rest[0] == ':' || '0' <= rest[0] && rest[0] <= '9')
 }
 
-// layoutTail is what a layout may say after the order of dimensions.
-var layoutTail = regexp.MustCompile(`^\s*(?:D\([^()]*\))?(?:T(?:\([-0-9*, ]+\))+)?(?:L\([0-9]+\))?(?:#\(\w+\))?(?:\*\(\w+\))?(?:E\([0-9]+\))?(?:S\([0-9]+\))?(?:SC(?:\([0-9:, ]*\))+)?(?:P\(.*\))?(?:M\([0-9]+\))?\s*$`)
+// layoutTail reads what a layout may say after the order of dimensions, in this order: how
+// dimensions are stored, tiles, what a size is a multiple of, the types of indices and pointers,
+// bits, a memory space, splits and bytes in front.
+func layoutTail(s *Scanner) {
+	number := func(s *Scanner) {
+		if n := s.Integer(); n < 0 {
+			s.Fail("want a number from 0, found %d", n)
+		}
+	}
+	one := func(word string) {
+		if s.Keyword(word) {
+			s.Expect("(")
+			number(s)
+			s.Expect(")")
+		}
+	}
+	if s.Keyword("D") {
+		list("(", func(s *Scanner) {
+			among("D", "C", "S", "H")(s)
+			s.Accept("+")
+			s.Accept("~")
+		}, ")")(s)
+	}
+	if s.Keyword("T") {
+		for first := true; first || s.Peek() == '('; first = false {
+			list("(", func(s *Scanner) {
+				if !s.Accept("*") {
+					number(s)
+				}
+			}, ")")(s)
+		}
+	}
+	one("L")
+	for _, mark := range []string{"#", "*"} {
+		if s.Accept(mark) {
+			s.Expect("(")
+			among("u2", "u4", "u8", "u16", "u32", "u64")(s)
+			s.Expect(")")
+		}
+	}
+	one("E")
+	one("S")
+	if s.Keyword("SC") {
+		for first := true; first || s.Peek() == '('; first = false {
+			s.Expect("(")
+			number(s)
+			list(":", number, ")")(s)
+		}
+	}
+	one("M")
+}
 
 // checkLayout returns text, or "" where it is the default layout of a tensor
 // of the given rank.
 func checkLayout(text string, rank int) (string, error) {
 	order, rest, _ := strings.Cut(text[1:len(text)-1], ":")
-	if !layoutTail.MatchString(rest) {
-		return "", fmt.Errorf("%s after the order of a layout, want tiles T(…), a tail L(…), types, bits E(…), a memory space S(…) and so on", rest)
+	tail := &Scanner{Src: rest, End: len(rest)}
+	if layoutTail(tail); tail.Err == nil && tail.Peek() != 0 {
+		tail.Fail("want tiles T(…), a tail L(…), types, bits E(…), a memory space S(…) and so on")
+	}
+	if tail.Err != nil {
+		return "", fmt.Errorf("%s after the order of a layout: %s", rest, tail.Err.Msg)
 	}
 	var dims []int
 	for _, f := range strings.Split(order, ",") {
-		if f = strings.TrimSpace(f); f == "" {
+		if f = strings.TrimSpace(f); f == "" && order == "" {
 			continue
 		}
 		n, err := strconv.Atoi(f)
@@ -487,7 +590,7 @@ func checkLayout(text string, rank int) (string, error) {
 		}
 		dims = append(dims, n)
 	}
-	if len(dims) != rank && len(dims) != 0 {
+	if len(dims) != rank {
 		return "", fmt.Errorf("layout %s has %d dimensions, the tensor has %d", text, len(dims), rank)
 	}
 	natural := rest == ""

@@ -22,14 +22,10 @@ type (
 	Computation struct {
 		Name   string
 		At     int
-		params []Param // of the signature
-		Result *Shape  // of the signature; nil if there is none
+		End    int    // behind it
+		Result *Shape // of the signature; nil if there is none
 		Instrs []*Instruction
 		Root   *Instruction
-	}
-	Param struct {
-		name  string
-		shape Shape
 	}
 	Instruction struct {
 		Name     string
@@ -88,24 +84,27 @@ func (c *Computation) Parameters() []*Instruction {
 	return out
 }
 
-// Module reads a module; the error is in s.Err.
+// Module reads a module, or one instruction; the error is in s.Err. A module without a header
+// begins with ENTRY, or with a computation that has no signature.
 func (s *Scanner) Module() *Module {
 	m := &Module{Name: "module"}
-	if s.Keyword("HloModule") {
+	switch {
+	case s.Keyword("HloModule"):
 		m.Name = s.name()
-		s.Accept(":") // in older texts
 		m.Attrs = s.attrs()
 		m.Places = s.sourcePlaces()
+	case s.lookWord() != "ENTRY" && s.Peek() != 0 && !s.braceSecond():
+		c := s.single()
+		m.Computations, m.Entry = append(m.Computations, c), c
+		return m
 	}
-	for s.Peek() != 0 && s.Err == nil {
-		if s.instructionNext() {
-			c := &Computation{Name: "main", At: s.Pos}
-			s.instructions(c)
-			m.Computations = append(m.Computations, c)
-			continue
-		}
+	for s.Err == nil && (s.Peek() != 0 || m.Computations == nil) {
 		at := s.Pos
 		entry := s.Keyword("ENTRY")
+		if s.Peek() == 0 && !entry {
+			s.Fail("there is no computation")
+			return m
+		}
 		c := s.computation()
 		m.Computations = append(m.Computations, c)
 		if !entry {
@@ -119,14 +118,61 @@ func (s *Scanner) Module() *Module {
 	if n := len(m.Computations); m.Entry == nil && n > 0 {
 		m.Entry = m.Computations[n-1]
 	}
-	if m.Entry == nil {
-		s.Fail("there is no computation")
-	}
 	return m
 }
 
+// braceSecond reports whether a brace is the second thing that comes, behind a name.
+func (s *Scanner) braceSecond() bool {
+	pos := s.Pos
+	defer func() { s.Pos = pos }()
+	s.Accept("%")
+	s.Pos += len(s.lookWord())
+	return s.Peek() == '{'
+}
+
+// single reads a text of one instruction as a computation. Operands that nothing defines are
+// its parameters, in order; they have a shape, and need no name.
+func (s *Scanner) single() *Computation {
+	c := &Computation{Name: "main", At: s.Pos}
+	s.lone = true
+	root := &Instruction{At: s.Pos, Name: "root"}
+	if s.shapeNext() {
+		s.rest(root)
+	} else {
+		s.Keyword("ROOT")
+		root = s.instruction()
+	}
+	if s.Err == nil && s.Peek() != 0 {
+		s.Fail("want the end behind one instruction, found %s: a module begins with HloModule", s.Next())
+	}
+	defined := make(map[string]bool)
+	var walk func(in *Instruction)
+	walk = func(in *Instruction) {
+		for i := range in.Operands {
+			o := &in.Operands[i]
+			if o.Nested != nil {
+				walk(o.Nested)
+				continue
+			}
+			if o.Name == "" {
+				o.Name = fmt.Sprintf("_%d", len(c.Instrs))
+			}
+			if o.Shape == nil && !defined[o.Name] {
+				s.FailAt(o.At, "there is no instruction %s, and its shape is not written", o.Name)
+			}
+			if !defined[o.Name] {
+				c.Instrs = append(c.Instrs, &Instruction{Name: o.Name, At: o.At, Shape: o.Shape, Opcode: "parameter", OpAt: o.At, Argument: fmt.Sprint(len(c.Instrs)), ArgAt: o.At})
+			}
+			defined[o.Name] = true
+		}
+	}
+	walk(root)
+	c.Instrs, c.Root, c.End = append(c.Instrs, root), root, s.Pos
+	return c
+}
+
 // instructionNext reports whether an instruction comes next, and not a
-// computation: ROOT, or a name before =.
+// list of names: ROOT, or a name before =.
 func (s *Scanner) instructionNext() bool {
 	pos := s.Pos
 	defer func() { s.Pos = pos }()
@@ -142,31 +188,31 @@ func (s *Scanner) instructionNext() bool {
 func (s *Scanner) computation() *Computation {
 	s.Space()
 	c := &Computation{At: s.Pos}
-	if s.Peek() != '{' {
-		c.Name = s.name()
-	}
+	c.Name = s.name()
 	if s.Accept("(") {
-		for !s.Accept(")") && s.Err == nil {
-			if len(c.params) > 0 {
+		for params := 0; !s.Accept(")") && s.Err == nil; params++ {
+			if params > 0 {
 				s.Expect(",")
 			}
-			name := s.name()
-			s.Expect(":")
-			c.params = append(c.params, Param{name, s.Shape()})
+			s.name()
+			s.Shape()
 		}
-	}
-	if s.Accept("->") {
+		s.Expect("->")
 		h := s.Shape()
 		c.Result = &h
 	}
 	s.Expect("{")
 	s.instructions(c)
 	s.Expect("}")
-	if s.Accept(",") { // execution_thread="..."
-		s.Word("an attribute")
-		s.Expect("=")
-		s.Value()
+	for i, a := range s.attrs() {
+		if !slices.Contains([]string{"backend_config", "execution_thread"}, a.Name) || i > 1 {
+			s.FailAt(a.At, "%s is no attribute of a computation: want execution_thread or backend_config", a.Name)
+		}
+		if err := CheckValue(a.Name, a.Text); err != nil {
+			s.FailAt(a.At, "%s: %v", a.Name, err)
+		}
 	}
+	c.End = s.Pos
 	return c
 }
 
@@ -197,14 +243,22 @@ func (s *Scanner) instruction() *Instruction {
 	s.Space()
 	in := &Instruction{At: s.Pos}
 	in.Name = s.name()
+	if isType(in.Name) || strings.HasPrefix(in.Name, "__") && !strings.HasPrefix(in.Name, "__xla_") {
+		s.FailAt(in.At, "%s is no name of an instruction: types and names with two underscores in front are taken", in.Name)
+	}
 	s.Expect("=")
+	s.rest(in)
+	return in
+}
+
+// rest reads in behind its name.
+func (s *Scanner) rest(in *Instruction) {
 	if s.shapeNext() {
 		h := s.Shape()
 		in.Shape = &h
 	}
 	s.opcode(in, 0)
 	in.Attrs = s.attrs()
-	return in
 }
 
 // opcode reads the opcode and the operands of in.
@@ -242,6 +296,9 @@ func (s *Scanner) operand(depth int) Operand {
 	}
 	s.Space()
 	o.At = s.Pos
+	if c := s.Peek(); s.lone && o.Shape != nil && (c == ',' || c == ')') {
+		return o
+	}
 	o.Name = s.name()
 	if s.Peek() == '(' && s.Err == nil {
 		s.Pos = o.At
@@ -260,8 +317,7 @@ func (s *Scanner) operand(depth int) Operand {
 func (s *Scanner) attrs() []Attr {
 	var as []Attr
 	for s.Err == nil && s.Accept(",") {
-		a := Attr{Name: s.Word("an attribute")}
-		s.Expect("=")
+		a := Attr{Name: s.attrName()}
 		s.Space()
 		a.At = s.Pos
 		switch {
