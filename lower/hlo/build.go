@@ -136,8 +136,8 @@ func (b *body) known(in *syntax.Instruction, operands []*node) *node {
 		values[i] = n.value
 	}
 	if n := kind.NumOperands(); !n.Allows(len(values)) {
-		if len(values) > n.Max && in.Shape != nil && in.Shape.Type.Kind == ir.TupleType {
-			return nil // several at once
+		if len(values) > n.Max && in.Shape != nil && (in.Shape.Type.Kind == ir.TupleType || kind == ir.Convolution || kind == ir.DotGeneral) {
+			return nil // several at once, or with sparsity or scales of the first two
 		}
 		b.FailAt(in.OpAt, "%s has %d operands, want %s", in.Opcode, len(values), n)
 		return nil
@@ -179,6 +179,9 @@ func (b *body) results(in *syntax.Instruction, kind ir.Kind, operands []*ir.Valu
 			return nil, false
 		}
 		return []*ir.Type{t}, t.Kind != ir.TupleType
+	}
+	if kind == ir.BroadcastInDim && len(attrs.Ints("broadcast_dimensions")) == 0 {
+		return []*ir.Type{operands[0].Type}, true
 	}
 	if rowOf(kind).shaped {
 		b.FailAt(in.At, "%s needs its shape written: it does not follow from the operands", in.Opcode)

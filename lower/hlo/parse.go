@@ -107,7 +107,7 @@ func (p *parser) unreached(c *syntax.Computation) {
 
 // headerAttrs are the attributes of a module. Those without a row here are
 // kept as text.
-var headerAttrs = []string{"alias_passthrough_params", "allow_spmd_sharding_propagation_to_output", "allow_spmd_sharding_propagation_to_parameters", "buffer_donor",
+var headerAttrs = []string{"alias_passthrough_params", "allow_spmd_sharding_propagation_to_output", "allow_spmd_sharding_propagation_to_parameters", "backend_config", "buffer_donor",
 	"debug_attributes", "entry_computation_layout", "frontend_attributes", "input_output_alias", "is_scheduled", "num_partitions", "origin_recovery_table", "replica_count"}
 
 func (p *parser) header(text *syntax.Module) {

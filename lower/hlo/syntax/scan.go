@@ -590,7 +590,7 @@ func checkLayout(text string, rank int) (string, error) {
 		}
 		dims = append(dims, n)
 	}
-	if len(dims) != rank {
+	if len(dims) != rank && len(dims) > 0 {
 		return "", fmt.Errorf("layout %s has %d dimensions, the tensor has %d", text, len(dims), rank)
 	}
 	natural := rest == ""
