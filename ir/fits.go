@@ -105,7 +105,7 @@ func fitsType(s *Sharding, mesh *Mesh, t *Type) *Rule {
 		}
 	case strings.HasPrefix(t.Text, "tensor<*"):
 		return NewRule("sharding-2", "%s is the sharding of %s, want a ranked tensor", s, t)
-	case t.Kind == OpaqueType:
+	case t.Kind == OpaqueType && !strings.HasPrefix(t.Text, "!"):
 	case !t.IsTensor():
 		if !bare {
 			return NewRule("sharding-2", "%s is the sharding of %s, which has no dimensions", s, t)

@@ -8,7 +8,7 @@ import (
 
 // InModule checks the references of op to the rest of m.
 func (op *Op) InModule(m *Module) *Rule {
-	if check := op.row().InModule; check != nil && !unread(op) {
+	if check := op.row().InModule; check != nil && (op.Kind == Call || !unread(op)) {
 		return check(m, op).of(op)
 	}
 	return nil
@@ -52,8 +52,11 @@ func InferOp(op *Op) ([]*Type, *Rule) {
 			return nil, r
 		}
 	}
+	if r := foreign(op); r != nil {
+		return nil, r
+	}
 	if row.Infer == nil || unread(op) {
-		return TypesOf(op.Results), oddTensor(op)
+		return TypesOf(op.Results), nil
 	}
 	if r := indexed(op); r != nil {
 		return nil, r
@@ -62,22 +65,56 @@ func InferOp(op *Op) ([]*Type, *Rule) {
 	return ts, r.of(op)
 }
 
-// oddTensor finds a tensor among the operands and results of op, one of StableHLO,
-// that has no rank, or elements of a type that StableHLO does not have. Calls,
-// loops and branches hand on whatever they are given.
-func oddTensor(op *Op) *Rule {
+// beyondTensors are the ops of StableHLO that hand on values beside tensors of known
+// rank and tokens, and the kinds of these. Ops with rules of their own for them,
+// such as get_tuple_element, are not among them.
+var beyondTensors = map[string]handsOn{
+	"stablehlo.custom_call": {tuples: true, futures: true, memory: true, unranked: true},
+	"stablehlo.composite":   {tuples: true}, "stablehlo.tuple": {tuples: true, memory: true},
+	"stablehlo.while": {memory: true}, "stablehlo.if": {}, "stablehlo.case": {}, "stablehlo.optimization_barrier": {},
+}
+
+type handsOn struct{ tuples, futures, memory, unranked bool }
+
+func (h handsOn) allows(t *Type) bool {
+	switch t.Kind {
+	case TensorType, TokenType:
+		return true
+	case TupleType:
+		return h.tuples && !slices.ContainsFunc(t.Elems, func(e *Type) bool { return !h.allows(e) })
+	case FutureType:
+		return h.futures
+	case OpaqueType:
+		return h.memory && strings.HasPrefix(t.Text, "memref<") || h.unranked && unrankedTensor(t)
+	}
+	return false
+}
+
+// unrankedTensor reports whether t is a tensor of unknown rank with elements of a
+// type of StableHLO.
+func unrankedTensor(t *Type) bool {
+	elem, ok := strings.CutPrefix(t.Text, "tensor<*x")
+	return ok && DTypeByName(strings.TrimSuffix(elem, ">")) != InvalidDType
+}
+
+// foreign finds an operand or a result of op, one of StableHLO or chlo, of a type that
+// these dialects do not have, or that op does not hand on.
+func foreign(op *Op) *Rule {
 	name := op.Name()
-	switch {
-	case op.Kind == CustomCall, op.Kind == While, op.Kind == If, op.Kind == Case, op.Kind.Has(Terminator), op.Kind == CompositeCall,
-		!strings.HasPrefix(name, "stablehlo.") && !strings.HasPrefix(name, "chlo."):
+	hlo, chlo := strings.HasPrefix(name, "stablehlo."), strings.HasPrefix(name, "chlo.")
+	if !hlo && !chlo || op.Kind.Has(Terminator) || !op.Known() {
 		return nil
 	}
+	hands, any := beyondTensors[name]
 	for _, side := range []struct {
 		what   string
 		values []*Value
 	}{{"operand", op.Operands}, {"result", op.Results}} {
 		for i, v := range side.values {
-			if t := v.Type; t.Kind == OpaqueType && strings.HasPrefix(t.Text, "tensor<") {
+			t := v.Type
+			switch {
+			case t.Kind == TensorType, !any && t.Kind != OpaqueType, any && hands.allows(t), chlo && unrankedTensor(t):
+			default:
 				return NewRule("op-7", "%s %d is %s, want a tensor of known rank and of an element type of StableHLO", side.what, i, t)
 			}
 		}

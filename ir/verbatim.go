@@ -145,17 +145,26 @@ func Settled(t *Type) *Rule {
 	return nil
 }
 
-// accuracyFits checks that a result accuracy that asks for the highest asks for
-// no tolerances as well.
+// accuracyModes are the modes of a result accuracy.
+var accuracyModes = []string{"DEFAULT", "HIGHEST", "TOLERANCE"}
+
+// accuracyFits checks that a result accuracy has one of the modes, that no tolerance
+// is negative, and that one that asks for the highest, or for nothing, has none.
 func accuracyFits(a Attr) *Rule {
 	v, _ := a.(Verbatim)
 	f := v.Fields()
-	if !strings.HasSuffix(f["mode"], "HIGHEST>") && f["mode"] != "HIGHEST" {
-		return nil
+	mode := strings.TrimSuffix(strings.TrimPrefix(f["mode"], "#stablehlo.result_accuracy_mode<"), ">")
+	if !slices.Contains(accuracyModes, mode) {
+		return NewRule("op-6", "result_accuracy has the mode %s, want one of %s", f["mode"], strings.Join(accuracyModes, ", "))
 	}
 	for _, name := range []string{"atol", "rtol", "ulps"} {
-		if x, err := strconv.ParseFloat(f[name], 64); f[name] != "" && (err != nil || x != 0) {
-			return NewRule("op-6", "result_accuracy HIGHEST with %s = %s, want no tolerances", name, f[name])
+		x, err := strconv.ParseFloat(f[name], 64)
+		switch {
+		case f[name] == "":
+		case err != nil || x < 0:
+			return NewRule("op-6", "result_accuracy has %s = %s, want a number that is not negative", name, f[name])
+		case x != 0 && mode != "TOLERANCE":
+			return NewRule("op-6", "result_accuracy %s with %s = %s, want no tolerances", mode, name, f[name])
 		}
 	}
 	return nil

@@ -304,8 +304,8 @@ func exchangeFits(m *ir.Module, op *ir.Op) *ir.Rule {
 // use; C3 it is no result of a Shardy op.
 func edgeFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	v := op.Operands[0]
-	if v.Type.IsTensor() && !v.Type.IsStatic() {
-		return ir.Broken(1, "sizes of %s are not known", v.Type)
+	if !v.Type.IsTensor() || !v.Type.IsStatic() {
+		return ir.Broken(1, "the operand is %s, want a tensor of known sizes", v.Type)
 	}
 	if v.Def != nil && ir.ShardingConstraint <= v.Def.Kind && v.Def.Kind <= ir.ShardedToUnreduced && len(v.Def.Regions) == 0 {
 		return ir.Broken(3, "the operand is the result of an op of Shardy's")
@@ -324,8 +324,8 @@ func edgeFits(m *ir.Module, op *ir.Op) *ir.Rule {
 // has no other use; C3 it is a parameter of a function, or C4 a result of a call.
 func funcEdgeFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	v := op.Operands[0]
-	if v.Type.IsTensor() && !v.Type.IsStatic() {
-		return ir.Broken(1, "sizes of %s are not known", v.Type)
+	if !v.Type.IsTensor() || !v.Type.IsStatic() {
+		return ir.Broken(1, "the operand is %s, want a tensor of known sizes", v.Type)
 	}
 	uses, seen, parameter := 0, make(map[*ir.Block]bool), false
 	for _, f := range m.Funcs {

@@ -14,6 +14,9 @@ import (
 // configuration has the form that api_version says; C4 a result that shares its
 // buffer with an operand has the operand's type.
 func inferCustomCall(op *ir.Op) ([]*ir.Type, *ir.Rule) {
+	if r := customAttrs(op); r != nil {
+		return nil, r
+	}
 	in, out := op.Attrs.Get("operand_layouts"), op.Attrs.Get("result_layouts")
 	if (in == nil) != (out == nil) {
 		return nil, ir.Broken(1, "layouts of operands or of results alone, want both or none")
@@ -34,6 +37,37 @@ func inferCustomCall(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		}
 	}
 	return ir.TypesOf(op.Results), nil
+}
+
+// customAttrs checks the kinds of the attributes that a custom call may have.
+func customAttrs(op *ir.Op) *ir.Rule {
+	isKind := func(name, want string, is func(ir.Attr) bool) *ir.Rule {
+		if a := op.Attrs.Get(name); a != nil && !is(a) {
+			return ir.Broken(0, "%s is %s, want %s", name, a, want)
+		}
+		return nil
+	}
+	all := func(is func(ir.Attr) bool) func(ir.Attr) bool {
+		return func(a ir.Attr) bool {
+			l, ok := a.(ir.Array)
+			return ok && !slices.ContainsFunc(l, func(e ir.Attr) bool { return !is(e) })
+		}
+	}
+	return first(
+		isKind("has_side_effect", "true or false", func(a ir.Attr) bool {
+			i, ok := a.(ir.Int)
+			return ir.Is[ir.Bool](a) || ok && i.Type == ir.I1
+		}),
+		isKind("api_version", "0 to 4 of type i32", func(a ir.Attr) bool {
+			i, ok := a.(ir.Int)
+			return ok && i.Type == ir.I32 && 0 <= i.Value && i.Value <= typedFFI
+		}),
+		isKind("backend_config", "a string or a dictionary", func(a ir.Attr) bool { return ir.Is[ir.Str](a) || ir.Is[ir.Dict](a) }),
+		isKind("called_computations", "a list of functions", all(ir.Is[ir.Sym])),
+		isKind("output_operand_aliases", "a list of aliases", all(func(a ir.Attr) bool {
+			v, ok := a.(ir.Verbatim)
+			return ok && strings.HasPrefix(string(v), "#stablehlo.output_operand_alias<")
+		})))
 }
 
 // inferComposite: the name is that of an op in a dialect (4).

@@ -178,6 +178,9 @@ func inferNamed(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 // inferBarrier, for sdy.propagation_barrier: C1 the direction is NONE, FORWARD or
 // BACKWARD, by number: one that lets both through is no barrier.
 func inferBarrier(op *ir.Op) ([]*ir.Type, *ir.Rule) {
+	if r := anyTensors(op); r != nil {
+		return nil, r
+	}
 	if n := op.Int("allowed_direction"); n < 0 || n > 2 {
 		return nil, ir.Broken(1, "allowed_direction is %d, want 0, 1 or 2: NONE, FORWARD or BACKWARD", n)
 	}

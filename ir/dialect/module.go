@@ -25,7 +25,25 @@ func callFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	if len(in) != len(op.Operands) || len(out) != len(op.Results) {
 		return ir.Broken(2, "%s takes %s and returns %d, not %d and %d", ir.SymbolText(f.Name), ir.Counted(len(in), "value"), len(out), len(op.Operands), len(op.Results))
 	}
+	if op.Kind == ir.Call { // a composite may know more of its types than its decomposition
+		return sameSignature(f, op, in, out)
+	}
 	return signatureFits(3, f, ir.TypesOf(op.Operands), ir.TypesOf(op.Results))
+}
+
+// sameSignature checks constraint 3 of calls: the types are those that f says.
+func sameSignature(f *ir.Func, op *ir.Op, in, out []*ir.Type) *ir.Rule {
+	for i, v := range op.Operands {
+		if !v.Type.Equal(in[i]) {
+			return ir.Broken(3, "operand %d is %s, %s takes %s", i, v.Type, ir.SymbolText(f.Name), in[i])
+		}
+	}
+	for i, v := range op.Results {
+		if !v.Type.Equal(out[i]) {
+			return ir.Broken(3, "result %d is %s, %s returns %s", i, v.Type, ir.SymbolText(f.Name), out[i])
+		}
+	}
+	return nil
 }
 
 // signatureFits checks that f takes and returns as many values as given, of

@@ -314,7 +314,7 @@ func (s *parser) hashAttr() ir.Attr {
 		return s.convAttr()
 	case "#stablehlo.channel_handle":
 		var c ir.Channel
-		s.fields(field{"handle", &c.Handle}, field{"type", &c.Type})
+		s.allFields(field{"handle", &c.Handle}, field{"type", &c.Type})
 		return c
 	case "#stablehlo.replica_group_mesh_axes":
 		return s.meshAxes()
@@ -343,6 +343,8 @@ func (s *parser) hashAttr() ir.Attr {
 		if strings.IndexByte(name, '.') < 0 {
 			s.fail(start, "there is no alias %s", name)
 		}
+	} else if strings.IndexByte(name, '.') > 0 {
+		s.checkMnemonic(start, name)
 	}
 	return ir.Verbatim(s.raw(start))
 }
@@ -353,7 +355,7 @@ func (s *parser) enumAttr() (ir.Enum, bool) {
 	if !s.accept("<") || s.tok.kind != nameToken {
 		return ir.Enum{}, false
 	}
-	set := strings.Clone(s.take())
+	at, set := s.tok.start, strings.Clone(s.take())
 	if s.tok.kind != nameToken {
 		return ir.Enum{}, false
 	}
@@ -361,6 +363,7 @@ func (s *parser) enumAttr() (ir.Enum, bool) {
 	if !s.at(">") {
 		return ir.Enum{}, false
 	}
+	s.checkEnum(at, set)
 	s.next()
 	return ir.HLOEnum(set, word), true
 }
@@ -378,9 +381,21 @@ func (s *parser) fields(fields ...field) {
 	s.fieldsAfter("<", fields...)
 }
 
-// fieldsAfter reads the entries between open and ">".
-func (s *parser) fieldsAfter(open string, fields ...field) {
-	seen := make(map[string]bool)
+// allFields is fields where none may be left out.
+func (s *parser) allFields(fields ...field) {
+	s.next()
+	at := s.tok.start
+	seen := s.fieldsAfter("<", fields...)
+	for _, f := range fields {
+		if !seen[f.name] {
+			s.fail(at, "%s is missing", f.name)
+		}
+	}
+}
+
+// fieldsAfter reads the entries between open and ">", and returns which there are.
+func (s *parser) fieldsAfter(open string, fields ...field) (seen map[string]bool) {
+	seen = make(map[string]bool)
 	s.list(open, ">", func() {
 		if len(seen) > 0 && s.at(">") {
 			return // StableHLO allows a comma after the last entry
@@ -404,6 +419,7 @@ func (s *parser) fieldsAfter(open string, fields ...field) {
 		}
 		s.wanted(strings.Join(names, ", "))
 	})
+	return seen
 }
 
 func (s *parser) readField(f field) {

@@ -39,10 +39,13 @@ func (s *parser) meshBody(m *ir.Mesh) {
 	if s.accept(",") {
 		s.expect("device_ids")
 		s.expect("=")
-		m.DeviceIDs = s.ints()
+		at := s.tok.start
+		if m.DeviceIDs = s.ints(); len(m.DeviceIDs) == 0 {
+			s.fail(at, "device_ids are empty, want one for each device")
+		}
 	}
 	s.expect(">")
-	inOrder := len(m.Axes) > 0
+	inOrder := len(m.Axes) > 0 && len(m.DeviceIDs) == m.Size()
 	for i, id := range m.DeviceIDs {
 		inOrder = inOrder && i == id
 	}
@@ -106,17 +109,20 @@ func (s *parser) sharding() *ir.Sharding {
 	s.list("[", "]", func() { sh.Dims = append(sh.Dims, s.dimSharding(place)) })
 	for s.accept(",") {
 		switch {
-		case s.accept("replicated"):
+		case sh.Replicated == nil && s.accept("replicated"):
 			s.expect("=")
 			sh.Replicated = s.axisRefs()
-		case s.accept("unreduced"):
+		case sh.Unreduced == nil && s.accept("unreduced"):
 			s.expect("=")
-			if s.at("max") || s.at("min") {
+			switch {
+			case s.at("max") || s.at("min"):
 				sh.ReducedBy = s.take()
+			case s.at("sum"): // which is what they are without
+				s.next()
 			}
 			sh.Unreduced = s.axisRefs()
 		default:
-			s.wanted("replicated or unreduced")
+			s.wanted("replicated or unreduced, each once")
 		}
 	}
 	s.expect(">")
@@ -146,10 +152,14 @@ func (s *parser) dimSharding(place *ir.Origin) ir.DimSharding {
 	return d
 }
 
-// axisRefs reads {"x", "y":(1)2}.
+// axisRefs reads {"x", "y":(1)2}, at least one.
 func (s *parser) axisRefs() []ir.AxisRef {
+	at := s.tok.start
 	refs := []ir.AxisRef{}
 	s.list("{", "}", func() { refs = append(refs, s.axisRef()) })
+	if len(refs) == 0 {
+		s.fail(at, "a list of no axes, want an axis, or no list")
+	}
 	return refs
 }
 

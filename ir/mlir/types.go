@@ -43,10 +43,15 @@ func isTypeName(t string) bool {
 	return ir.DTypeByName(t) != ir.InvalidDType || isOddInt(t) || t == "tf32" || t == "f80" || t == "f128"
 }
 
+// notElement are names of types that tensors have no elements of.
+var notElement = map[string]bool{"tensor": true, "tuple": true, "none": true, "memref": true}
+
 // isOddInt reports whether t is an integer type that tensors do not have: i7, si32.
 func isOddInt(t string) bool {
 	t = strings.TrimPrefix(strings.TrimPrefix(t, "s"), "u")
-	return len(t) > 1 && t[0] == 'i' && isNumber(t[1:])
+	bits, ok := strings.CutPrefix(t, "i")
+	n, err := strconv.Atoi(bits)
+	return ok && isNumber(bits) && err == nil && n < 1<<24 // MLIR has no wider ones
 }
 
 func (s *parser) namedType() *ir.Type {
@@ -60,10 +65,18 @@ func (s *parser) namedType() *ir.Type {
 	case t == "none":
 		s.next()
 		return &ir.Type{Kind: ir.NoneType}
-	case t == "complex", t == "vector", t == "memref":
+	case t == "complex":
 		if elem := s.elem(); elem != ir.InvalidDType {
 			return ir.Scalar(elem)
 		}
+		s.seek(start)
+		s.next()
+		s.expect("<")
+		if t := s.text(); !isTypeName(t) || notElement[t] || t == "complex" || t == "vector" {
+			s.wanted("an integer or floating-point type")
+		}
+		return s.opaque(start)
+	case t == "vector", t == "memref":
 		return s.opaque(start)
 	case ir.DTypeByName(t) != ir.InvalidDType:
 		s.next()
@@ -140,6 +153,10 @@ func (s *parser) tensor() *ir.Type {
 		elem = s.elem()
 	}
 	if elem == ir.InvalidDType && quant == nil {
+		s.seek(end)
+		if t := s.text(); s.tok.kind != bangToken && (!isTypeName(t) || notElement[t]) {
+			s.wanted("an element type")
+		}
 		return s.opaque(start)
 	}
 	t := &ir.Type{Kind: ir.TensorType, Elem: elem, Quant: quant, Shape: shape}
@@ -202,7 +219,7 @@ func (s *parser) dims(i int) ([]int, int) {
 		i = s.skipSpace(i)
 		end := s.scan(i, isDigit)
 		switch {
-		case i < len(s.src) && s.src[i] == '*':
+		case i < len(s.src) && s.src[i] == '*' && len(shape) == 0:
 			return nil, -1
 		case i < len(s.src) && s.src[i] == '?':
 			end = i + 1

@@ -3,6 +3,7 @@ package verify
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"ppc/ir"
 )
@@ -65,8 +66,11 @@ func soundType(t *ir.Type) *ir.Rule {
 			return ir.NewRule("type-5", "%d of %d types are inputs", t.NumIn, len(t.Elems))
 		}
 	case ir.FutureType:
+		if len(t.Elems) == 0 {
+			return ir.NewRule("type-6", "a future of nothing, want a tensor")
+		}
 		for _, e := range t.Elems {
-			if !e.IsTensor() && e.Kind != ir.TokenType && e.Kind != ir.OpaqueType {
+			if !e.IsTensor() && !strings.HasPrefix(e.Text, "tensor<") || strings.HasPrefix(e.Text, "tensor<*") {
 				return ir.NewRule("type-6", "a future of %s, want a tensor", e)
 			}
 		}

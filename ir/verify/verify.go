@@ -152,6 +152,7 @@ func verifySignatures(m *ir.Module, errs *Errors) bool {
 				errs.add(nil, ir.NewRule(bad.Label, "result %d of the function: %s", i, bad.Msg))
 				return false
 			}
+			errs.add(nil, dialectAttrs("result", i, r.Attrs))
 		}
 		if f.Body == nil {
 			continue
@@ -161,6 +162,7 @@ func verifySignatures(m *ir.Module, errs *Errors) bool {
 				errs.add(nil, ir.NewRule(bad.Label, "parameter %d: %s", i, bad.Msg))
 				return false
 			}
+			errs.add(nil, dialectAttrs("parameter", i, a.Attrs))
 		}
 	}
 	errs.fn = nil
@@ -379,7 +381,11 @@ func (v *verifier) regions(op *ir.Op) bool {
 
 // rules checks op against its row and against the module.
 func (v *verifier) rules(op *ir.Op) {
-	types, r := ir.InferOp(op)
+	r := missing(op)
+	var types []*ir.Type
+	if r == nil {
+		types, r = ir.InferOp(op)
+	}
 	if r != nil {
 		v.errs.add(op, r)
 		return
