@@ -259,8 +259,8 @@ func (l *Literal) writeDense(b *strings.Builder) {
 	b.WriteString("dense<")
 	n := l.Type.NumElements()
 	switch {
-	case n == 0:
-	case l.IsSplat() || allEqual(l.Data, l.Type.Elem.Size()):
+	case n == 0 && len(l.Data) == 0:
+	case n == 0, l.IsSplat() || allEqual(l.Data, l.Type.Elem.Size()):
 		l.writeElem(b, 0)
 	case n > blobThreshold:
 		b.WriteString(`"0x`)

@@ -52,7 +52,7 @@ func (s *parser) elementsEnd(i int) int {
 		case '"':
 			end := stringEnd(s.src, k)
 			if end < 0 {
-				s.fail(k, "a string without an end")
+				s.fail(k, "a string without an end, or with an escape that does not exist")
 			}
 			k = end - 1
 		case '/':
@@ -119,18 +119,20 @@ func (e *elements) fail(at int, format string, args ...any) {
 // type's shape.
 func (e *elements) list() []byte {
 	var data []byte
-	comma := false // one came last
+	comma, item := false, false // came last: a comma, an element or a list
 	for e.skip(); e.i < e.end && !e.bad; e.skip() {
 		switch c := e.s.src[e.i]; {
+		case c == ']' && !comma:
+			e.close()
+			item = true
+		case c == ',' && item && len(e.counts) > 0:
+			e.i++
+			comma, item = true, false
+		case item:
+			e.fail(e.i, "found %q, want a comma before it", string(c))
 		case c == '[':
 			e.open()
 			comma = false
-		case c == ']':
-			e.close()
-			comma = false
-		case c == ',' && !comma && len(e.counts) > 0:
-			e.i++
-			comma = true
 		default:
 			if len(e.counts) != len(e.sizes) && (len(e.counts) > 0 || data != nil) {
 				e.fail(e.i, "an element where the shape of %s has a list", e.t)
@@ -138,7 +140,7 @@ func (e *elements) list() []byte {
 			}
 			e.more()
 			data = e.element(data)
-			comma = false
+			comma, item = false, true
 		}
 	}
 	if len(e.counts) > 0 {

@@ -112,7 +112,7 @@ func (s *parser) found() string {
 	case s.tok.kind == endToken:
 		return "the end of the text"
 	case s.tok.kind == invalidToken && strings.HasPrefix(t, `"`):
-		return "a string without an end"
+		return "a string without an end, or with an escape that does not exist"
 	case len(t) > 40:
 		return fmt.Sprintf("%.40q…", t)
 	default:
@@ -314,12 +314,19 @@ func stringEnd(src string, quote int) int {
 		case '"':
 			return i + 1
 		case '\\':
-			i++
+			if i++; !isEscape(src[i:min(i+2, len(src))]) {
+				return -1
+			}
 		case '\n':
 			return -1
 		}
 	}
 	return -1
+}
+
+// isEscape reports whether t, at most two bytes, may stand after a backslash.
+func isEscape(t string) bool {
+	return t != "" && strings.IndexByte(`nt\"`, t[0]) >= 0 || len(t) == 2 && isHex(t[0]) && isHex(t[1])
 }
 
 // unquote is the value of a string token: \n, \t, \\, \" and \XX.

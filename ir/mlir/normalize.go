@@ -10,10 +10,8 @@ import (
 // ir's table names, where older text has others, and fills in the ones that
 // the text may leave out.
 func (s *parser) normalize(at int, op *ir.Op) {
-	for _, d := range defaults {
-		if d.kind == op.Kind && !op.Attrs.Has(d.name) {
-			op.Attrs.Set(d.name, d.value(op))
-		}
+	if op.Kind == ir.Sort && !op.Attrs.Has("dimension") {
+		op.Attrs.Set("dimension", ir.I64Attr(-1))
 	}
 	specs := op.Specs()
 	for i := range specs {
@@ -26,33 +24,28 @@ func (s *parser) normalize(at int, op *ir.Op) {
 			s.report(at, "attribute %s of %s has %d elements", spec.Name, op.Name(), l.Type.NumElements())
 			continue
 		}
+		if n, ok := a.(ir.Int); ok && spec.Kind == ir.IntAttr && n.Type != numberType(spec.Name) {
+			s.report(at, "attribute %s of %s is %s, want an %s", spec.Name, op.Name(), a, numberType(spec.Name))
+			continue
+		}
 		if n := converted(spec, a); n != nil {
 			op.Attrs.Set(spec.Name, n)
 		}
 	}
 }
 
+// numberType is the type of the attribute called name, an integer.
+func numberType(name string) ir.DType {
+	switch name {
+	case "exponent_bits", "mantissa_bits", "allowed_direction", "reduction_op", "version", "index":
+		return ir.I32
+	}
+	return ir.I64
+}
+
 // maxSplat bounds the lists of numbers that one element stands for, which
 // others will write out.
 const maxSplat = 1 << 12
-
-// defaults are the attributes that the text of an op may leave out but the op
-// has.
-var defaults = []struct {
-	kind  ir.Kind
-	name  string
-	value func(*ir.Op) ir.Attr
-}{
-	{ir.Slice, "strides", func(op *ir.Op) ir.Attr {
-		ones := make(ir.Ints, len(op.Ints("start_indices")))
-		for i := range ones {
-			ones[i] = 1
-		}
-		return ones
-	}},
-	{ir.BroadcastInDim, "broadcast_dimensions", func(*ir.Op) ir.Attr { return ir.Ints{} }},
-	{ir.Sort, "dimension", func(*ir.Op) ir.Attr { return ir.I64Attr(-1) }},
-}
 
 // converted is a as the kind of attribute that spec names, or nil where it is
 // one already or cannot become one.

@@ -600,9 +600,7 @@ func (s *parser) genericRest(st *state) {
 		s.fail(s.tok.start, "%s branches to other blocks; a region has one", st.name)
 	}
 	if s.at("<") {
-		s.next()
-		s.dictInto(st)
-		s.expect(">")
+		s.properties(st)
 	}
 	if s.at("(") {
 		s.list("(", ")", func() { st.regions = append(st.regions, s.region(scope{isolated: st.kind.Has(ir.Isolated)}, nil)) })
@@ -610,6 +608,18 @@ func (s *parser) genericRest(st *state) {
 	dict{}.read(s, st)
 	s.expect(":")
 	s.functionType(st)
+}
+
+// properties reads <{a = 1 : i64}>, the inherent attributes of an op, which must have
+// some.
+func (s *parser) properties(st *state) {
+	at := s.tok.start
+	s.next()
+	s.dictInto(st)
+	s.expect(">")
+	if op := (&ir.Op{Kind: st.kind, Spelling: st.name}); op.Known() && len(st.attrs) > 0 && !hasInherent(op) {
+		s.report(at, "%s has no properties", st.name)
+	}
 }
 
 // functionType reads the types of operands and results as a function type.

@@ -158,7 +158,7 @@ func (s *parser) combiner(at int, kind ir.Kind, st *state) *ir.Block {
 	if x == nil { // reported
 		return b
 	}
-	t := ir.Tensor(x.Elem)
+	t := x.WithShape()
 	l, r := s.fn.NewArg(b, t, ""), s.fn.NewArg(b, t, "")
 	in := &ir.Builder{Func: s.fn, Block: b, Origin: s.place(at)}
 	op := in.Emit(kind, []*ir.Value{l, r}, nil, nil, []*ir.Type{t})

@@ -123,6 +123,12 @@ func isInherent(op *ir.Op, name string) bool {
 	return f != nil && (slices.Contains(f.props, name) || op.Kind == ir.Unknown && f.stands[name])
 }
 
+// hasInherent reports whether ops of op's kind have attributes of their own.
+func hasInherent(op *ir.Op) bool {
+	f := syntaxOf(op.Name())
+	return len(op.Specs()) > 0 || f != nil && len(f.props)+len(f.stands) > 0
+}
+
 // Shapes that many ops share: operands, attributes, ": types".
 
 func unaryOp(name string) syntax {

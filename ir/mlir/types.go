@@ -303,7 +303,7 @@ func (s *parser) bracketsEnd(i int) int {
 		case c == '"':
 			end := stringEnd(s.src, i)
 			if end < 0 {
-				s.fail(i, "a string without an end")
+				s.fail(i, "a string without an end, or with an escape that does not exist")
 			}
 			i = end - 1
 		case closing(c) != 0:
