@@ -4,6 +4,7 @@ package ir
 var kindNames = [...]string{
 	AnyAttr:       "anything",
 	IntAttr:       "an integer",
+	FloatAttr:     "a number of type f32",
 	BoolAttr:      "a boolean",
 	IntsAttr:      "a list of integers",
 	BoolsAttr:     "a list of booleans",
@@ -38,6 +39,9 @@ func (k AttrKind) accepts(a Attr) bool {
 		return true
 	case IntAttr:
 		return Is[Int](a)
+	case FloatAttr:
+		f, ok := a.(Float)
+		return ok && f.Type == F32
 	case BoolAttr:
 		i, ok := a.(Int)
 		return Is[Bool](a) || Is[Unit](a) || ok && i.Type == I1

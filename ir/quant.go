@@ -157,7 +157,7 @@ func (q *Quant) String() string {
 	}
 	for i, s := range q.Scales {
 		if i > 0 {
-			b.WriteString(", ")
+			b.WriteByte(',')
 		}
 		b.WriteString(scaleText(s))
 		if q.Zeros[i] != 0 {

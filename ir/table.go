@@ -86,6 +86,7 @@ type AttrKind uint8
 const (
 	AnyAttr AttrKind = iota
 	IntAttr
+	FloatAttr
 	BoolAttr
 	IntsAttr
 	BoolsAttr

@@ -157,6 +157,9 @@ func accuracyFits(a Attr) *Rule {
 	if !slices.Contains(accuracyModes, mode) {
 		return NewRule("op-6", "result_accuracy has the mode %s, want one of %s", f["mode"], strings.Join(accuracyModes, ", "))
 	}
+	if len(f) != strings.Count(string(v), "=") {
+		return NewRule("op-6", "result_accuracy is %s, want each entry once, with a value", v)
+	}
 	for _, name := range []string{"atol", "rtol", "ulps"} {
 		x, err := strconv.ParseFloat(f[name], 64)
 		switch {
@@ -208,13 +211,20 @@ func (g algorithm) matches(f map[string]string) bool {
 		(g.impreciseAllowed || f["allow_imprecise_accumulation"] != "true")
 }
 
+// algorithmFields are the entries of a #stablehlo.dot_algorithm, all of them.
+var algorithmFields = []string{"lhs_precision_type", "rhs_precision_type", "accumulation_type", "lhs_component_count", "rhs_component_count",
+	"num_primitive_operations", "allow_imprecise_accumulation"}
+
 // AlgorithmFits checks that the algorithm of a dot_general exists.
 func AlgorithmFits(a Attr) *Rule {
 	v, ok := a.(Verbatim)
-	if !ok {
-		return nil
-	}
 	f := v.Fields()
+	if !ok || !strings.HasPrefix(string(v), "#stablehlo.dot_algorithm<") || len(f) != len(algorithmFields) || strings.Count(string(v), "=") != len(f) {
+		return Broken(0, "the algorithm is %s, want a #stablehlo.dot_algorithm with %s", a, strings.Join(algorithmFields, ", "))
+	}
+	if imprecise := f["allow_imprecise_accumulation"]; imprecise != "true" && imprecise != "false" {
+		return Broken(0, "allow_imprecise_accumulation is %s, want true or false", imprecise)
+	}
 	if slices.ContainsFunc(algorithms, func(g algorithm) bool { return g.matches(f) }) {
 		return nil
 	}

@@ -214,7 +214,7 @@ func inferCollectiveBroadcast(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	in := op.Operands
 	if op.Bool("has_dynamic_root") {
 		last := len(in) - 1
-		if root := in[last].Type; last < 1 || root.Rank() != 1 || root.Elem != ir.I32 || !ir.Fits(root.Shape[0], last) {
+		if root := in[last].Type; last < 1 || root.Rank() != 1 || root.Elem != ir.I32 || root.Shape[0] != last {
 			return nil, ir.Broken(4, "operand %d is %s, want the number of a root for each of %s before it", last, root, ir.Counted(last, "operand"))
 		}
 		in = in[:last]

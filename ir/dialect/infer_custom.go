@@ -175,8 +175,11 @@ func aliasFits(op *ir.Op, f map[string]string) *ir.Rule {
 	if err != nil || i < 0 || i >= len(op.Operands) {
 		return ir.Broken(4, "output_operand_aliases name operand %s of %d", f["operand_index"], len(op.Operands))
 	}
-	outPath, _ := ir.ListOf(f["output_tuple_indices"])
-	inPath, _ := ir.ListOf(f["operand_tuple_indices"])
+	outPath, ok := ir.ListOf(f["output_tuple_indices"])
+	inPath, ok2 := ir.ListOf(f["operand_tuple_indices"])
+	if !ok || !ok2 {
+		return ir.Broken(4, "output_operand_aliases have output_tuple_indices = %s and operand_tuple_indices = %s, want lists", f["output_tuple_indices"], f["operand_tuple_indices"])
+	}
 	results := ir.Tuple(ir.TypesOf(op.Results)...)
 	if len(op.Results) == 1 {
 		results = op.Results[0].Type

@@ -158,7 +158,7 @@ func inferManual(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 
 // inferNamed, for sdy.named_computation: C1 the region takes the operands; C2
 // its results are the op's; C3 where shardings are given, there is one for
-// each operand or result.
+// each operand or result; C4 in namedFits.
 func inferNamed(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	region := op.Regions[0]
 	if r := carried(1, "arguments of the region", ir.TypesOf(region.Args), ir.TypesOf(op.Operands)); r != nil {

@@ -22,7 +22,7 @@ func inferDot(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 			return nil, r
 		}
 	}
-	if r := ir.AlgorithmFits(op.Attrs.Get("algorithm")); r != nil {
+	if r := algorithmFits(op); r != nil {
 		return nil, r
 	}
 	if out, rule := quantizedProduct(op, dotRules); out != nil || rule != nil {
@@ -42,6 +42,23 @@ func inferDot(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		return nil, ir.Broken(13, "result elements are %s, the operands have %s", elem, l.Elem)
 	}
 	return []*ir.Type{ir.Tensor(elem, dotShape(d, l, r)...)}, nil
+}
+
+// algorithmFits checks that the algorithm of op, if it has one, exists (24), and that
+// it is not given a precision beside (11).
+func algorithmFits(op *ir.Op) *ir.Rule {
+	a := op.Attrs.Get("algorithm")
+	if a == nil {
+		return nil
+	}
+	if p, ok := op.Attrs.Get("precision_config").(ir.Array); ok {
+		for i, e := range p {
+			if w, ok := e.(ir.Enum); !ok || w.Value != "DEFAULT" {
+				return ir.Broken(11, "precision %d is %s beside an algorithm, want DEFAULT", i, e)
+			}
+		}
+	}
+	return ir.AlgorithmFits(a)
 }
 
 func dotDims(d ir.Dot, l, r *ir.Type) *ir.Rule {

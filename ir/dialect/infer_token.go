@@ -83,8 +83,8 @@ func received(op *ir.Op, n [3]int) ([]*ir.Type, *ir.Rule) {
 		return nil, ir.Broken(n[0], "there are no results, want a token at least")
 	}
 	for i, t := range ts[:last] {
-		if !t.IsTensor() {
-			return nil, ir.Broken(n[1], "result %d is %s, want a tensor before the token", i, t)
+		if !t.IsTensor() || !t.IsStatic() {
+			return nil, ir.Broken(n[1], "result %d is %s, want a tensor of known sizes before the token", i, t)
 		}
 	}
 	if !isToken(ts[last]) {

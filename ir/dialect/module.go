@@ -192,6 +192,23 @@ func manualFits(m *ir.Module, op *ir.Op) *ir.Rule {
 	return nil
 }
 
+// namedFits, for sdy.named_computation: C4 the shardings are such as the operands and
+// results can have.
+func namedFits(m *ir.Module, op *ir.Op) *ir.Rule {
+	for _, side := range []struct {
+		what, name string
+		values     []*ir.Value
+	}{{"operand", "in_shardings", op.Operands}, {"result", "out_shardings", op.Results}} {
+		per, _ := op.Attrs.Get(side.name).(ir.PerValue)
+		for i, s := range per {
+			if r := ir.FitsMesh(m, s, side.values[i].Type); r != nil {
+				return ir.Broken(4, "%s %d: %s", side.what, i, r.Msg)
+			}
+		}
+	}
+	return nil
+}
+
 // meshIsFull reports whether there is a mesh called name that has axes.
 func meshIsFull(m *ir.Module, name string) bool {
 	mesh := m.Mesh(name)

@@ -52,13 +52,13 @@ var references = []ir.OpInfo{
 		Example: `%r = "stablehlo.cross-replica-sum"(%a) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 
 	{Name: "stablehlo.batch_norm_training", Doc: "the operand, normalised over all dimensions but the features, with the mean and variance of these", Operands: ir.Exactly(3), Results: ir.Exactly(3),
-		Attrs: []ir.AttrSpec{req("epsilon", ir.AnyAttr), req("feature_index", ir.IntAttr)}, Infer: inferBatchNorm,
+		Attrs: []ir.AttrSpec{req("epsilon", ir.FloatAttr), req("feature_index", ir.IntAttr)}, Infer: inferBatchNorm,
 		Example: `%output, %batch_mean, %batch_var = "stablehlo.batch_norm_training"(%a, %e, %e) <{epsilon = 1.000000e-03 : f32, feature_index = 1 : i64}> : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>)`},
 	{Name: "stablehlo.batch_norm_inference", Doc: "the operand, normalised by a given mean and variance", Operands: ir.Exactly(5), Results: ir.Exactly(1),
-		Attrs: []ir.AttrSpec{req("epsilon", ir.AnyAttr), req("feature_index", ir.IntAttr)}, Infer: inferBatchNorm,
+		Attrs: []ir.AttrSpec{req("epsilon", ir.FloatAttr), req("feature_index", ir.IntAttr)}, Infer: inferBatchNorm,
 		Example: `%r = "stablehlo.batch_norm_inference"(%a, %e, %e, %e, %e) <{epsilon = 1.000000e-03 : f32, feature_index = 1 : i64}> : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<4x8xf32>`},
 	{Name: "stablehlo.batch_norm_grad", Doc: "the gradients of batch_norm_training", Operands: ir.Exactly(5), Results: ir.Exactly(3),
-		Attrs: []ir.AttrSpec{req("epsilon", ir.AnyAttr), req("feature_index", ir.IntAttr)}, Infer: inferBatchNorm,
+		Attrs: []ir.AttrSpec{req("epsilon", ir.FloatAttr), req("feature_index", ir.IntAttr)}, Infer: inferBatchNorm,
 		Example: `%grad_operand, %grad_scale, %grad_offset = "stablehlo.batch_norm_grad"(%a, %e, %e, %e, %b) <{epsilon = 1.000000e-03 : f32, feature_index = 1 : i64}> : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>)`},
 	{Name: "stablehlo.map", Doc: "the region of each element of the operands", Operands: ir.AtLeast(0), Results: ir.Exactly(1), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("dimensions", ir.IntsAttr)}, Infer: inferMap,
@@ -74,8 +74,8 @@ var references = []ir.OpInfo{
 	{Name: "stablehlo.uniform_quantize", Doc: "numbers as the nearest of a quantized type", Operands: ir.Exactly(1), Results: ir.Exactly(1), Infer: inferQuantize,
 		Example: `%r = stablehlo.uniform_quantize %a : (tensor<4x8xf32>) -> tensor<4x8x!quant.uniform<i8:f32, 5.000000e-01:3>>`},
 	{Name: "stablehlo.uniform_dequantize", Doc: "the numbers that quantized ones stand for", Operands: ir.Exactly(1), Results: ir.Exactly(1), Infer: inferDequantize,
-		Example: `%q8 = stablehlo.uniform_quantize %a : (tensor<4x8xf32>) -> tensor<4x8x!quant.uniform<i8:f32:1, {1.000000e+00, 2.000000e+00:3, 1.000000e+00, 1.000000e+00, 1.000000e+00, 1.000000e+00, 1.000000e+00, 1.000000e+00}>>
-%r = stablehlo.uniform_dequantize %q8 : (tensor<4x8x!quant.uniform<i8:f32:1, {1.000000e+00, 2.000000e+00:3, 1.000000e+00, 1.000000e+00, 1.000000e+00, 1.000000e+00, 1.000000e+00, 1.000000e+00}>>) -> tensor<4x8xf32>`},
+		Example: `%q8 = stablehlo.uniform_quantize %a : (tensor<4x8xf32>) -> tensor<4x8x!quant.uniform<i8:f32:1, {1.000000e+00,2.000000e+00:3,1.000000e+00,1.000000e+00,1.000000e+00,1.000000e+00,1.000000e+00,1.000000e+00}>>
+%r = stablehlo.uniform_dequantize %q8 : (tensor<4x8x!quant.uniform<i8:f32:1, {1.000000e+00,2.000000e+00:3,1.000000e+00,1.000000e+00,1.000000e+00,1.000000e+00,1.000000e+00,1.000000e+00}>>) -> tensor<4x8xf32>`},
 
 	{Name: "stablehlo.get_dimension_size", Doc: "the size of a dimension", Operands: ir.Exactly(1), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("dimension", ir.IntAttr)}, Infer: inferGetDimensionSize,
 		Example: `%r = stablehlo.get_dimension_size %a, dim = 1 : (tensor<4x8xf32>) -> tensor<i32>`},
@@ -112,9 +112,9 @@ var references = []ir.OpInfo{
 	{Name: "stablehlo.dot", Doc: "the product of vectors and matrices", Operands: ir.Exactly(2), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{precision}, Infer: inferOldDot,
 		Example: `%r = stablehlo.dot %a, %w : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>`},
 	{Name: "stablehlo.einsum", Doc: "sums of products as the string says", Operands: ir.Exactly(2), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("einsum_config", ir.StrAttr)}, Infer: inferEinsum,
-		Example: `%r = "stablehlo.einsum"(%a, %w) <{einsum_config = "ij,jk->ik"}> : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>`},
+		Example: `%r = stablehlo.einsum %a, %w, config = "ij,jk->ik" : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>`},
 	{Name: "stablehlo.unary_einsum", Doc: "sums as the string says", Operands: ir.Exactly(1), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("einsum_config", ir.StrAttr)}, Infer: inferEinsum,
-		Example: `%r = "stablehlo.unary_einsum"(%a) <{einsum_config = "ij->i"}> : (tensor<4x8xf32>) -> tensor<4xf32>`},
+		Example: `%r = stablehlo.unary_einsum %a, config = "ij->i" : (tensor<4x8xf32>) -> tensor<4xf32>`},
 	{Name: "stablehlo.torch_index_select", Doc: "the slices of a dimension at the indices", Operands: ir.Exactly(2), Results: ir.Exactly(1), Attrs: []ir.AttrSpec{req("dim", ir.IntAttr), req("batch_dims", ir.IntAttr)}, Infer: inferTorchIndexSelect,
 		Example: `%c = stablehlo.constant dense<[0, 2]> : tensor<2xi32>
 %r = "stablehlo.torch_index_select"(%a, %c) <{batch_dims = 0 : i64, dim = 0 : i64}> : (tensor<4x8xf32>, tensor<2xi32>) -> tensor<2x8xf32>`},
@@ -127,11 +127,11 @@ var references = []ir.OpInfo{
 		Example: `%r = chlo.polygamma %a, %b : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>`},
 	{Name: "chlo.scan", Doc: "the region of the slices along a dimension, one after the other, and of the carries that it returned before", Operands: ir.AtLeast(1), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("dimension", ir.IntAttr), opt("is_reverse", ir.BoolAttr), opt("is_associative", ir.BoolAttr), req("operandSegmentSizes", ir.AnyAttr)}, Infer: inferScanOp,
-		Example: `%r:2 = "chlo.scan"(%a, %e) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 1, 1>, resultSegmentSizes = array<i32: 1, 1>}> ({
-^bb0(%arg0: tensor<8xf32>, %arg1: tensor<8xf32>):
-  %0 = stablehlo.add %arg0, %arg1 : tensor<8xf32>
+		Example: `%r:2 = chlo.scan(%a) inits (%e) dimension=0  {
+^bb0(%input: tensor<8xf32>, %carry: tensor<8xf32>):
+  %0 = stablehlo.add %input, %carry : tensor<8xf32>
   stablehlo.return %0, %0 : tensor<8xf32>, tensor<8xf32>
-}) : (tensor<4x8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)`},
+} : (tensor<4x8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)`},
 	{Name: "chlo.zeta", Doc: "Hurwitz's zeta function", Operands: ir.Exactly(2), Results: ir.Exactly(1), Infer: inferReal,
 		Example: `%r = chlo.zeta %a, %b : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>`},
 	{Name: "sdy.func_data_flow_edge", Doc: "a parameter or the result of a call, with one sharding on both sides of the call", Operands: ir.Exactly(1), Results: ir.Exactly(1), Infer: inferIdentity, InModule: funcEdgeFits,

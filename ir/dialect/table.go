@@ -334,8 +334,8 @@ cond {
   sdy.return %arg0 : tensor<1x8xf32>
 } : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 
-	ir.NamedComputation: {Name: "sdy.named_computation", Doc: "the region, under a name", Traits: ir.Pure | ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
-		Attrs: []ir.AttrSpec{req("name", ir.StrAttr), opt("in_shardings", ir.ShardingsAttr), opt("out_shardings", ir.ShardingsAttr)}, Infer: inferNamed,
+	ir.NamedComputation: {Name: "sdy.named_computation", Doc: "the region, under a name", Traits: ir.Pure | ir.Isolated | ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
+		Attrs: []ir.AttrSpec{req("name", ir.StrAttr), opt("in_shardings", ir.ShardingsAttr), opt("out_shardings", ir.ShardingsAttr)}, Infer: inferNamed, InModule: namedFits,
 		Example: `%r = sdy.named_computation<"head">(%a) (%arg0: tensor<4x8xf32>) {
   %0 = stablehlo.tanh %arg0 : tensor<4x8xf32>
   sdy.return %0 : tensor<4x8xf32>

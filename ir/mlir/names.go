@@ -62,6 +62,10 @@ func (n *namer) region(parent *ir.Op, i int, b *ir.Block) {
 
 func (n *namer) arguments(parent *ir.Op, i int, b *ir.Block) {
 	loop := parent != nil && parent.Kind == ir.While
+	inputs, scanned := 0, false
+	if parent != nil && parent.Kind == ir.Unknown && parent.Spelling == "chlo.scan" {
+		inputs, _, scanned = parent.Segments()
+	}
 	for k, a := range b.Args {
 		if a == nil {
 			continue
@@ -71,10 +75,15 @@ func (n *namer) arguments(parent *ir.Op, i int, b *ir.Block) {
 			shareName(a, parent.Regions[0], k)
 		}
 		base := "arg" + strconv.Itoa(n.arg)
-		if loop {
+		switch {
+		case loop:
 			base = "iterArg"
+		case scanned && k < inputs:
+			base = "input"
+		case scanned:
+			base = "carry"
 		}
-		if n.set(a, base) && !loop {
+		if n.set(a, base) && !loop && !scanned {
 			n.arg++
 		}
 	}

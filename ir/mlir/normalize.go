@@ -10,8 +10,10 @@ import (
 // ir's table names, where older text has others, and fills in the ones that
 // the text may leave out.
 func (s *parser) normalize(at int, op *ir.Op) {
-	if op.Kind == ir.Sort && !op.Attrs.Has("dimension") {
-		op.Attrs.Set("dimension", ir.I64Attr(-1))
+	for _, d := range defaults {
+		if op.Name() == d.op && !op.Attrs.Has(d.name) {
+			op.Attrs.Set(d.name, d.value)
+		}
 	}
 	specs := op.Specs()
 	for i := range specs {
@@ -28,10 +30,24 @@ func (s *parser) normalize(at int, op *ir.Op) {
 			s.report(at, "attribute %s of %s is %s, want an %s", spec.Name, op.Name(), a, numberType(spec.Name))
 			continue
 		}
+		if spec.Kind == ir.BoolAttr && ir.Is[ir.Unit](a) != (spec.Name == "use_global_device_ids" || spec.Name == "has_dynamic_root") {
+			s.report(at, "attribute %s of %s is %s, want %s", spec.Name, op.Name(), a, map[bool]string{true: "true or false", false: "no value"}[ir.Is[ir.Unit](a)])
+			continue
+		}
 		if n := converted(spec, a); n != nil {
 			op.Attrs.Set(spec.Name, n)
 		}
 	}
+}
+
+// defaults are the attributes that the text of an op may leave out but the op has.
+var defaults = []struct {
+	op, name string
+	value    ir.Attr
+}{
+	{"stablehlo.sort", "dimension", ir.I64Attr(-1)},
+	{"stablehlo.infeed", "infeed_config", ir.Str("")},
+	{"stablehlo.outfeed", "outfeed_config", ir.Str("")},
 }
 
 // numberType is the type of the attribute called name, an integer.

@@ -323,12 +323,36 @@ func (named) read(s *parser, st *state) {
 	s.functionType(st)
 }
 
-// scan reads a chlo.scan, which has no other form here than the generic one.
-type scan struct{ noAttrs }
+// scan is the syntax of chlo.scan: inputs, carries, the dimension, and the other
+// attributes before the region.
+type scan struct{}
 
-func (scan) count(n *count)                         { n.variadic, n.regions = true, true }
-func (scan) fits(*ir.Op) bool                       { return false }
-func (scan) print(p *printer, op *ir.Op, f *syntax) {}
+func (scan) attrs() []string {
+	return []string{"dimension", "operandSegmentSizes", "resultSegmentSizes"}
+}
+func (scan) count(n *count) { n.variadic, n.regions = true, true }
+func (scan) fits(op *ir.Op) bool {
+	_, inits, ok := op.Segments()
+	sizes := fmt.Sprintf("array<i32: %d, %d>", len(op.Results)-inits, inits)
+	given := op.Attrs.Get("resultSegmentSizes")
+	return ok && number("dimension").fits(op) && len(op.Regions) == 1 && len(op.Results) >= inits && given != nil && given.String() == sizes
+}
+func (scan) print(p *printer, op *ir.Op, f *syntax) {
+	inputs, _, _ := op.Segments()
+	p.print("(")
+	p.uses(op.Operands[:inputs])
+	p.print(") inits (")
+	p.uses(op.Operands[inputs:])
+	p.print(") dimension=")
+	number("dimension").print(p, op, f)
+	p.print("  ")
+	if rest := restAttrs(op, f); len(rest) > 0 {
+		p.print("attributes ", rest.String(), " ")
+	}
+	p.region(op.Regions[0], true)
+	p.print(" : ")
+	p.functional(op)
+}
 func (scan) read(s *parser, st *state) {
 	s.expect("(")
 	st.operands = s.operands(st.operands)

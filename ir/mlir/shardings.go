@@ -196,7 +196,7 @@ func (s *parser) shardings() ir.PerValue {
 // meshAxes reads #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = […]>.
 func (s *parser) meshAxes() ir.Attr {
 	var a ir.MeshAxes
-	s.fields(
+	s.allFields(
 		field{"mesh", func() { a.Mesh = s.hloMesh() }},
 		field{"axes", func() { a.Axes = s.hloAxisRefs() }})
 	return a
@@ -245,7 +245,7 @@ func (s *parser) hloMeshAxis() ir.MeshAxis {
 	if s.text() != "#stablehlo.mesh_axis" {
 		s.wanted("#stablehlo.mesh_axis")
 	}
-	s.fields(field{"name", func() { a.Name = s.stringText() }}, field{"size", &a.Size})
+	s.allFields(field{"name", func() { a.Name = s.stringText() }}, field{"size", &a.Size})
 	return a
 }
 
@@ -263,6 +263,9 @@ func (s *parser) hloAxisRef() ir.AxisRef {
 			s.expect(")")
 			r.Size = s.integer()
 		}})
+	if r.Name == "" {
+		s.wanted("the name of an axis before it")
+	}
 	return r
 }
 

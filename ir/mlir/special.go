@@ -405,7 +405,7 @@ func (returned) print(p *printer, op *ir.Op, f *syntax) {
 	if before {
 		p.suffixDict(restAttrs(op, f))
 	}
-	if len(op.Operands) > 0 {
+	if len(op.Operands) > 0 || !before { // MLIR prints the blank also where nothing follows it
 		p.print(" ")
 		p.uses(op.Operands)
 	}

@@ -200,10 +200,11 @@ var syntaxTable = []syntax{
 	{name: "stablehlo.optimization_barrier", parts: []part{barrier{}}},
 	{name: "stablehlo.custom_call", parts: []part{sp, symbol("call_target_name"), text("("), args{}, text(")"), dict{}, functionalTypes},
 		props:    []string{"has_side_effect", "backend_config", "api_version", "called_computations", "operand_layouts", "result_layouts", "output_operand_aliases"},
-		defaults: map[string]string{"has_side_effect": "false", "api_version": "1 : i32", "called_computations": "[]"}},
+		defaults: map[string]string{"has_side_effect": "false", "api_version": "1 : i32", "called_computations": "[]", "output_operand_aliases": "[]"}},
 	{name: "stablehlo.tuple", parts: []part{sp, args{}, dict{}, tupleType}},
 	{name: "stablehlo.get_tuple_element", parts: []part{sp, arg(0), text("["), number("index"), text("]"), dict{}, functionalTypes}},
-	{name: "stablehlo.composite", parts: []part{sp, quoted("name"), args{lead: " "}, dict{}, functionalTypes}},
+	{name: "stablehlo.composite", parts: []part{sp, quoted("name"), args{lead: " "}, dict{}, functionalTypes},
+		defaults: map[string]string{"composite_attributes": "{}"}},
 
 	{name: "stablehlo.rng", parts: []part{sp, arg(0), comma, arg(1), comma, arg(2), text(", distribution = "), word{"rng_distribution", "rng_distribution", ""}, dict{}, functionalTypes}},
 	{name: "stablehlo.rng_bit_generator", parts: []part{sp, arg(0), text(", algorithm = "), word{"rng_algorithm", "rng_algorithm", ""}, dict{}, functionalTypes},
@@ -227,7 +228,8 @@ var syntaxTable = []syntax{
 	{name: "stablehlo.batch_norm_training", props: []string{"epsilon", "feature_index"}, results: []string{"output", "batch_mean", "batch_var"}},
 	{name: "stablehlo.batch_norm_grad", props: []string{"epsilon", "feature_index"}, results: []string{"grad_operand", "grad_scale", "grad_offset"}},
 	genericOp("stablehlo.torch_index_select", "dim", "batch_dims"),
-	genericOp("stablehlo.einsum", "einsum_config"), genericOp("stablehlo.unary_einsum", "einsum_config"),
+	{name: "stablehlo.einsum", parts: []part{sp, arg(0), comma, arg(1), text(", config = "), quoted("einsum_config"), dict{}, functionalTypes}},
+	{name: "stablehlo.unary_einsum", parts: []part{sp, arg(0), text(", config = "), quoted("einsum_config"), dict{}, functionalTypes}},
 	genericOp("stablehlo.cross-replica-sum", "replica_groups"),
 
 	genericOp("stablehlo.all_gather"), genericOp("stablehlo.all_reduce"), genericOp("stablehlo.all_to_all"), genericOp("stablehlo.collective_permute"),

@@ -201,6 +201,7 @@ func (v *verifier) function() {
 		}
 		v.sharding(nil, fmt.Sprintf("result %d", i), r.Sharding, r.Type)
 		v.shardingAttrs(nil, fmt.Sprintf("result %d", i), r.Attrs, r.Type)
+		v.oneSharding(fmt.Sprintf("result %d", i), r.Attrs)
 	}
 }
 
@@ -208,7 +209,13 @@ func (v *verifier) parameter(i int, a *ir.Value) {
 	what := fmt.Sprintf("parameter %d", i)
 	v.sharding(nil, what, a.Sharding, a.Type)
 	v.shardingAttrs(nil, what, a.Attrs, a.Type)
-	if s := a.Attrs.Get(shardingName); s != nil {
+	v.oneSharding(what, a.Attrs)
+}
+
+// oneSharding reports a sharding among the attributes of a parameter or a result that
+// is none: the reader takes those that are out.
+func (v *verifier) oneSharding(what string, as ir.Attrs) {
+	if s := as.Get(shardingName); s != nil {
 		v.errs.add(nil, ir.NewRule("sharding-9", "%s: %s is %s, want one sharding", what, shardingName, s))
 	}
 }
