@@ -6,11 +6,17 @@ import (
 	"strings"
 )
 
+// maxAxes is how many axes a mesh may have.
+const maxAxes = 256
+
 // SoundMesh checks that the axes have names of their own, and sizes whose
 // product is a number.
 func SoundMesh(mesh *Mesh) *Rule {
 	name := SymbolText(mesh.Name)
 	n := 1
+	if len(mesh.Axes) > maxAxes {
+		return NewRule("mesh-5", "mesh %s has %d axes, more than %d", name, len(mesh.Axes), maxAxes)
+	}
 	for i, a := range mesh.Axes {
 		switch {
 		case a.Size < 1:
@@ -63,8 +69,8 @@ func FitsMesh(m *Module, s *Sharding, t *Type) *Rule {
 	if r := fitsType(s, mesh, t); r != nil {
 		return r
 	}
-	if mesh == nil {
-		return nil // the text said neither mesh nor axes
+	if mesh == nil || len(mesh.Axes) > maxAxes {
+		return nil // the text said neither mesh nor axes, or SoundMesh has an error
 	}
 	if r := DistinctAxes(mesh, s.Refs()); r != nil {
 		return NewRule(r.Label, "%s: %s", s, r.Msg)

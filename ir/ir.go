@@ -135,16 +135,13 @@ type Module struct {
 	Meshes []*Mesh
 	Funcs  []*Func
 	Form   Form // the properties it has beyond being well formed
+
+	funcs, meshes index
 }
 
 // Func returns the function called name, or nil.
 func (m *Module) Func(name string) *Func {
-	for _, f := range m.Funcs {
-		if f.Name == name {
-			return f
-		}
-	}
-	return nil
+	return find(&m.funcs, m.Funcs, name, func(f *Func) string { return f.Name })
 }
 
 // Main returns the function called main, the only public one, or the only one.
@@ -166,12 +163,7 @@ func (m *Module) Main() *Func {
 
 // Mesh returns the mesh called name, or nil.
 func (m *Module) Mesh(name string) *Mesh {
-	for _, mesh := range m.Meshes {
-		if mesh.Name == name {
-			return mesh
-		}
-	}
-	return nil
+	return find(&m.meshes, m.Meshes, name, func(mesh *Mesh) string { return mesh.Name })
 }
 
 // NumDevices is the size of the largest mesh, or mhlo.num_partitions where the

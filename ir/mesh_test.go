@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"fmt"
 	"testing"
 )
 
@@ -74,5 +75,47 @@ func TestSharding(t *testing.T) {
 	}
 	if !none.SameLayout(Replicated("mesh", 2)) || none.SameLayout(s) || s.SameLayout(none) || !none.Equal(nil) || none.Equal(s) {
 		t.Error("a nil sharding is not compared as replicated")
+	}
+}
+
+// A mesh has so many axes and no more: what is done with axes may take time in
+// proportion to the square of their number.
+func TestSoundMeshCountsAxes(t *testing.T) {
+	mesh := &Mesh{Name: "m"}
+	for i := range 256 {
+		mesh.Axes = append(mesh.Axes, MeshAxis{Name: fmt.Sprint(i), Size: 1})
+	}
+	if r := SoundMesh(mesh); r != nil {
+		t.Errorf("256 axes: %s", r.Msg)
+	}
+	mesh.Axes = append(mesh.Axes, MeshAxis{Name: "more", Size: 1})
+	if r := SoundMesh(mesh); r == nil || r.Label != "mesh-5" {
+		t.Errorf("257 axes: %v, want mesh-5", r)
+	}
+}
+
+// Functions are found by their names, among few and among many, whatever has become
+// of the list since they were looked for.
+func TestFunc(t *testing.T) {
+	for _, n := range []int{3, 300} {
+		m := new(Module)
+		for i := range n {
+			m.Funcs = append(m.Funcs, NewFunc(fmt.Sprint("f", i)))
+		}
+		if f := m.Func("f2"); f != m.Funcs[2] {
+			t.Errorf("of %d functions f2 is %v", n, f)
+		}
+		m.Funcs[1].Name = "g"
+		m.Funcs = m.Funcs[1:]
+		for i, f := range m.Funcs {
+			if got := m.Func(f.Name); got != f {
+				t.Errorf("of %d functions, number %d, %s, is %v", n, i, f.Name, got)
+			}
+		}
+		for _, gone := range []string{"f0", "f1", "h"} {
+			if f := m.Func(gone); f != nil {
+				t.Errorf("of %d functions %s is %s", n, gone, f.Name)
+			}
+		}
 	}
 }

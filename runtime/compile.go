@@ -204,12 +204,24 @@ func outputs(g *fuse.Group) []*ir.Value {
 // dies, its last place.
 func moves(vs []*ir.Value, dies func(*ir.Value) bool) []bool {
 	move := make([]bool, len(vs))
+	var last map[*ir.Value]int // where there are many
+	if len(vs) > 8 {
+		last = make(map[*ir.Value]int, len(vs))
+	}
 	for i, v := range vs {
 		move[i] = dies(v)
-		for k := range i {
-			if vs[k] == v {
-				move[k] = false
+		switch k, ok := last[v]; {
+		case ok:
+			move[k] = false
+		case last == nil:
+			for k := range i {
+				if vs[k] == v {
+					move[k] = false
+				}
 			}
+		}
+		if last != nil {
+			last[v] = i
 		}
 	}
 	return move

@@ -3,6 +3,7 @@ package dialect
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"ppc/ir"
@@ -284,3 +285,16 @@ func TestVerifyNeverPanics(t *testing.T) {
 
 // References are the rows of the ops that have no Kind.
 func References() []ir.OpInfo { return references }
+
+// Of errors without end the first are said, and how many more there are.
+func TestManyErrors(t *testing.T) {
+	m := new(ir.Module)
+	for range 1500 {
+		m.Funcs = append(m.Funcs, ir.NewFunc("f"))
+	}
+	err := verify.Verify(m)
+	lines := strings.Split(err.Error(), "\n")
+	if want := "and 1999 more errors"; len(lines) != 1001 || lines[1000] != want {
+		t.Errorf("%d lines, the last of them %q, want 1001 and %q", len(lines), lines[len(lines)-1], want)
+	}
+}

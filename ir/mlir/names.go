@@ -97,27 +97,27 @@ func shareName(a *ir.Value, b *ir.Block, k int) {
 }
 
 func (n *namer) results(op *ir.Op) {
+	named := 0 // the last result before that has a name, or the first
 	for i, v := range op.Results {
 		if v == nil {
 			continue
 		}
 		base := resultName(op, i)
 		if i > 0 && base == "" && (v.Name == "" || isNumber(v.Name)) {
-			n.group(op, i)
+			n.group(op, named, i)
 			continue
 		}
 		n.set(v, base)
+		if v.Name != "" || base != "" {
+			named = i
+		}
 	}
 }
 
-// group names result i of op after the result before it, where i has no name.
-func (n *namer) group(op *ir.Op, i int) {
+// group names result i of op, which has no name, after result k.
+func (n *namer) group(op *ir.Op, k, i int) {
 	v := op.Results[i]
 	v.Name = ""
-	k := i - 1
-	for k > 0 && (op.Results[k] == nil || op.Results[k].Name == "" && resultName(op, k) == "") {
-		k--
-	}
 	first := op.Results[k]
 	if first == nil || first.ID <= 0 || int(first.ID) >= len(n.text) {
 		return

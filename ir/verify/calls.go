@@ -22,6 +22,9 @@ func callees(op *ir.Op) []string {
 // programs are evaluated by inlining.
 func verifyCalls(m *ir.Module, errs *Errors) {
 	c := callGraph{m: m, errs: errs, state: make(map[*ir.Func]int)}
+	for f := range errs.wrong {
+		c.state[f] = done
+	}
 	for _, f := range m.Funcs {
 		c.visit(f)
 	}
@@ -31,16 +34,23 @@ func verifyCalls(m *ir.Module, errs *Errors) {
 type callGraph struct {
 	m     *ir.Module
 	errs  *Errors
-	state map[*ir.Func]int // 0 not seen, 1 on the way, 2 done
+	state map[*ir.Func]int
 }
+
+// States of functions, beside that of not being seen. A function in which an error
+// has been found is done from the start: its blocks may be nil, or contain themselves.
+const (
+	underway = 1
+	done     = 2
+)
 
 func (c *callGraph) visit(f *ir.Func) {
 	if f == nil || f.Body == nil || c.state[f] != 0 {
 		return
 	}
-	c.state[f] = 1
+	c.state[f] = underway
 	var calls []*ir.Op
-	c.errs.calls(f, func(op *ir.Op) {
+	f.Body.Walk(func(op *ir.Op) {
 		if callees(op) != nil {
 			calls = append(calls, op)
 		}
@@ -48,7 +58,7 @@ func (c *callGraph) visit(f *ir.Func) {
 	for _, op := range calls {
 		for _, name := range callees(op) {
 			g := c.m.Func(name)
-			if g != nil && c.state[g] == 1 {
+			if g != nil && c.state[g] == underway {
 				c.errs.fn = f
 				c.errs.add(op, ir.NewRule("structure-10", "%s calls itself, by way of %s", ir.SymbolText(g.Name), ir.SymbolText(f.Name)))
 				continue
@@ -56,16 +66,5 @@ func (c *callGraph) visit(f *ir.Func) {
 			c.visit(g)
 		}
 	}
-	c.state[f] = 2
-}
-
-// calls visits the ops of f, unless an error has been found in it: its blocks may
-// then be nil, or contain themselves.
-func (e *Errors) calls(f *ir.Func, visit func(*ir.Op)) {
-	for _, err := range e.List {
-		if err.Func == f {
-			return
-		}
-	}
-	f.Body.Walk(visit)
+	c.state[f] = done
 }

@@ -47,21 +47,42 @@ func (e *Error) Pos() ir.Pos {
 	return ir.Pos{}
 }
 
-// Errors are the broken rules of a Module, in program order.
+// Errors are the broken rules of a Module, in program order: the first maxErrors, and
+// how many there are beyond.
 type Errors struct {
 	List []*Error
-	fn   *ir.Func
+	More int
+
+	fn    *ir.Func          // that is being checked
+	wrong map[*ir.Func]bool // those with errors
 }
+
+// maxErrors bounds the memory that a large program which is wrong throughout takes.
+const maxErrors = 1000
 
 func (e *Errors) add(op *ir.Op, r *ir.Rule) {
 	if r != nil {
-		e.List = append(e.List, &Error{Func: e.fn, Op: op, Rule: r})
+		e.append(&Error{Func: e.fn, Op: op, Rule: r})
 	}
 }
 
 func (e *Errors) addMesh(mesh *ir.Mesh, r *ir.Rule) {
 	if r != nil {
-		e.List = append(e.List, &Error{Mesh: mesh, Rule: r})
+		e.append(&Error{Mesh: mesh, Rule: r})
+	}
+}
+
+func (e *Errors) append(errs ...*Error) {
+	if e.wrong == nil {
+		e.wrong = make(map[*ir.Func]bool)
+	}
+	for _, err := range errs {
+		e.wrong[err.Func] = true
+		if len(e.List) == maxErrors {
+			e.More++
+			continue
+		}
+		e.List = append(e.List, err)
 	}
 }
 
@@ -69,6 +90,9 @@ func (e *Errors) Error() string {
 	lines := make([]string, len(e.List))
 	for i, err := range e.List {
 		lines[i] = err.Error()
+	}
+	if e.More > 0 {
+		lines = append(lines, fmt.Sprintf("and %s more", ir.Counted(e.More, "error")))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -365,7 +389,7 @@ func (v *verifier) op(op *ir.Op) bool {
 	inner := slices.Clone(v.errs.List[at:]) // what is wrong with op comes before what is in its regions
 	v.errs.List = v.errs.List[:at]
 	v.rules(op)
-	v.errs.List = append(v.errs.List, inner...)
+	v.errs.append(inner...)
 	return true
 }
 

@@ -28,13 +28,14 @@ func isHostCall(op *ir.Op) (string, bool) {
 // callbacks removes the callbacks to the host whose results are unused, such as
 // prints. A token that one returns is replaced by the one that it takes.
 func (im *importer) callbacks() {
+	main := im.m.Main()
 	for _, f := range im.m.Funcs {
 		if f.Body == nil {
 			continue
 		}
 		c := &callbacks{importer: im, uses: f.Uses(), sub: f.NewSubst()}
 		c.block(f.Body)
-		if f == im.m.Main() {
+		if f == main {
 			dropTokens(f)
 		}
 	}
