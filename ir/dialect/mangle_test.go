@@ -294,7 +294,7 @@ func TestManyErrors(t *testing.T) {
 	}
 	err := verify.Verify(m)
 	lines := strings.Split(err.Error(), "\n")
-	if want := "and 1999 more errors"; len(lines) != 1001 || lines[1000] != want {
+	if want := "and 1999 more"; len(lines) != 1001 || lines[1000] != want {
 		t.Errorf("%d lines, the last of them %q, want 1001 and %q", len(lines), lines[len(lines)-1], want)
 	}
 }

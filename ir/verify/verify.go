@@ -92,7 +92,7 @@ func (e *Errors) Error() string {
 		lines[i] = err.Error()
 	}
 	if e.More > 0 {
-		lines = append(lines, fmt.Sprintf("and %s more", ir.Counted(e.More, "error")))
+		lines = append(lines, fmt.Sprintf("and %d more", e.More))
 	}
 	return strings.Join(lines, "\n")
 }
