@@ -209,7 +209,7 @@ func (p *program) loads(ctx context.Context) error {
 	if err := p.compile(ctx, "", ""); err != nil {
 		return err
 	}
-	_, err := guard(ctx, "loading", moduleReproducer(p.m, "", "run", "ppc run %s"), func() (*runtime.Executable, error) { return runtime.Load(p.m) })
+	_, err := guard(ctx, "loading", moduleReproducer(p.m, "", "run", "ppc run %s"), func() (any, error) { return nil, runtime.Check(p.m) })
 	return err
 }
 

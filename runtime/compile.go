@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	slabs "ppc/internal/slab"
 	"ppc/internal/spell"
 	"ppc/ir"
 	"ppc/lower/fuse"
@@ -65,6 +66,13 @@ type compiler struct {
 	funcs map[string]*function // nil while it is being compiled
 	errs  []error
 	*scope
+
+	checks bool // whether ops can be compiled: no step is kept
+
+	numbers slabs.Of[int] // of which the lists of steps are made
+	flags   slabs.Of[bool]
+	elems   slabs.Of[ir.DType]
+	freed   []int // while they are found
 }
 
 // A scope is the function that is being compiled.
@@ -73,6 +81,8 @@ type scope struct {
 	fn    *function
 	slot  []int       // by value ID
 	owner []*ir.Block // by value ID: the block that releases it; nil for none
+	home  []*ir.Block // by value ID: the block that defines it
+	last  []int32     // by value ID: which node of that block reads it last, from 1; 0 for none
 }
 
 // function compiles f, once.
@@ -88,8 +98,11 @@ func (c *compiler) function(f *ir.Func) (*function, error) {
 	}
 	c.funcs[f.Name] = nil
 	outer, n := c.scope, f.NumIDs()
-	fn := &function{frame: make([]*buffer, n), bubbles: make([]*buffer, n)}
-	c.scope = &scope{name: f.Name, fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n)}
+	fn := new(function)
+	if !c.checks {
+		fn.frame, fn.bubbles = make([]*buffer, n), make([]*buffer, n)
+	}
+	c.scope = &scope{name: f.Name, fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n), home: make([]*ir.Block, n), last: make([]int32, n)}
 	for id := range c.slot {
 		c.slot[id] = id
 	}
@@ -101,7 +114,7 @@ func (c *compiler) function(f *ir.Func) (*function, error) {
 }
 
 func (c *compiler) slots(vs []*ir.Value) []int {
-	ss := make([]int, len(vs))
+	ss := c.numbers.Slice(len(vs))
 	for i, v := range vs {
 		ss[i] = c.slot[v.ID]
 	}
@@ -126,38 +139,39 @@ func (c *compiler) owning(b *ir.Block) *block {
 // owns after its last use.
 func (c *compiler) block(b *ir.Block) *block {
 	nodes := c.plan(b)
-	last := c.lastUses(b, nodes)
-	out := &block{steps: make([]step, 0, len(nodes))}
+	c.lastUses(b, nodes)
+	out := new(block)
+	if !c.checks {
+		out.steps = make([]step, 0, len(nodes))
+	}
 	for _, a := range b.Args {
-		if _, used := last[a]; !used && c.owner[a.ID] == b {
+		if !c.read(a) && c.owner[a.ID] == b {
 			out.unused = append(out.unused, c.slot[a.ID])
 		}
 	}
 	for i, n := range nodes {
-		dies := func(v *ir.Value) bool { return c.owner[v.ID] == b && last[v] == i }
-		if n.Group != nil {
-			out.steps = append(out.steps, c.fused(n.Group, dies, last))
-			continue
-		}
-		op := n.Op
-		if op.Kind == ir.Constant {
-			if _, used := last[op.Result()]; used { // other than as one number for all elements of a group
+		at := point{b, int32(i) + 1}
+		switch op := n.Op; {
+		case n.Group != nil:
+			out.steps = append(out.steps, c.fused(n.Group, at))
+		case op.Kind == ir.Constant:
+			if c.read(op.Result()) { // other than as one number for all elements of a group
 				c.constant(op)
 			}
-			continue
+		case op.Kind.Has(ir.Terminator):
+			out.results, out.move = c.slots(op.Operands), c.moves(op.Operands, nil, at)
+		case c.checks:
+			c.step(op, at)
+		default:
+			out.steps = append(out.steps, c.step(op, at))
 		}
-		if op.Kind.Has(ir.Terminator) {
-			out.results, out.move = c.slots(op.Operands), moves(op.Operands, dies)
-			continue
-		}
-		out.steps = append(out.steps, c.step(op, dies, last))
 	}
 	return out
 }
 
 // plan is what b computes, in order.
 func (c *compiler) plan(b *ir.Block) []fuse.Node {
-	if !c.exe.unfused {
+	if !c.exe.unfused && !c.checks {
 		return fuse.Plan(schedule.Order(b))
 	}
 	nodes := make([]fuse.Node, len(b.Ops))
@@ -167,9 +181,31 @@ func (c *compiler) plan(b *ir.Block) []fuse.Node {
 	return nodes
 }
 
-// lastUses says, for the values that b owns, which node of b reads each last.
-func (c *compiler) lastUses(b *ir.Block, nodes []fuse.Node) map[*ir.Value]int {
-	last := make(map[*ir.Value]int)
+// A point is a node of a block, counted from 1.
+type point struct {
+	b  *ir.Block
+	at int32
+}
+
+// dies reports whether the node at p is the last to read v, which its block releases.
+func (c *compiler) dies(v *ir.Value, p point) bool {
+	return c.owner[v.ID] == p.b && c.last[v.ID] == p.at
+}
+
+// read reports whether v, of a block of which the last uses are known, is read.
+func (c *compiler) read(v *ir.Value) bool { return c.last[v.ID] != 0 }
+
+// lastUses finds, for the values that b defines, which node of b reads each last, and
+// which of them b releases.
+func (c *compiler) lastUses(b *ir.Block, nodes []fuse.Node) {
+	for _, a := range b.Args {
+		c.home[a.ID] = b
+	}
+	for _, op := range b.Ops {
+		for _, v := range op.Results {
+			c.home[v.ID] = b
+		}
+	}
 	for i, n := range nodes {
 		var made []*ir.Value
 		read := []*ir.Value(nil)
@@ -182,13 +218,14 @@ func (c *compiler) lastUses(b *ir.Block, nodes []fuse.Node) map[*ir.Value]int {
 			}
 		}
 		for _, v := range read {
-			last[v] = i
+			if c.home[v.ID] == b {
+				c.last[v.ID] = int32(i) + 1
+			}
 		}
 		for _, v := range made {
 			c.owner[v.ID] = b
 		}
 	}
-	return last
 }
 
 // outputs are the values of g that others read.
@@ -200,28 +237,32 @@ func outputs(g *fuse.Group) []*ir.Value {
 	return vs
 }
 
-// moves says which of the operands hand their reference over: of a value that
-// dies, its last place.
-func moves(vs []*ir.Value, dies func(*ir.Value) bool) []bool {
-	move := make([]bool, len(vs))
-	var last map[*ir.Value]int // where there are many
+// moves says which of the operands of the node at p hand their reference over: of a
+// value that dies there and is not captured, its last place.
+func (c *compiler) moves(vs, captured []*ir.Value, p point) []bool {
+	move := c.flags.Slice(len(vs))
+	before := func(i int) int { // the place before i of the same value, -1 for none
+		k := i - 1
+		for k >= 0 && vs[k] != vs[i] {
+			k--
+		}
+		return k
+	}
 	if len(vs) > 8 {
-		last = make(map[*ir.Value]int, len(vs))
+		last := make(map[*ir.Value]int, len(vs))
+		before = func(i int) int {
+			k, ok := last[vs[i]]
+			last[vs[i]] = i
+			if !ok {
+				return -1
+			}
+			return k
+		}
 	}
 	for i, v := range vs {
-		move[i] = dies(v)
-		switch k, ok := last[v]; {
-		case ok:
+		move[i] = c.dies(v, p) && !slices.Contains(captured, v)
+		if k := before(i); k >= 0 {
 			move[k] = false
-		case last == nil:
-			for k := range i {
-				if vs[k] == v {
-					move[k] = false
-				}
-			}
-		}
-		if last != nil {
-			last[v] = i
 		}
 	}
 	return move
@@ -233,7 +274,9 @@ func (c *compiler) constant(op *ir.Op) {
 		c.fail(op, err)
 		return
 	}
-	c.exe.constants = append(c.exe.constants, constant{c.fn, op})
+	if !c.checks {
+		c.exe.constants = append(c.exe.constants, constant{c.fn, op})
+	}
 }
 
 // A constant is one of a function, to be put into its frames.
@@ -256,10 +299,8 @@ func (c constant) make() {
 
 func canPoison(t ir.DType) bool { return t.IsFloat() || t.IsComplex() }
 
-func (c *compiler) step(op *ir.Op, dies func(*ir.Value) bool, last map[*ir.Value]int) step {
-	captured := captures(op)
-	moved := func(v *ir.Value) bool { return dies(v) && !slices.Contains(captured, v) }
-	s := c.newStep(op, op.Operands, op.Results, moved)
+func (c *compiler) step(op *ir.Op, at point) step {
+	s := c.newStep(op, op.Operands, op.Results, captures(op), at)
 	compile := c.rows[op.Kind]
 	if op.Kind == ir.Unknown {
 		compile = named[op.Spelling]
@@ -281,46 +322,51 @@ func (c *compiler) step(op *ir.Op, dies func(*ir.Value) bool, last map[*ir.Value
 		c.fail(op, err)
 	}
 	c.exe.ops[s.id].holds = len(s.blocks) > 0 || s.callee != nil
-	s.frees(c, reads(op), op.Results, dies, last)
+	s.frees(c, reads(op), op.Results, at)
 	return s
 }
 
-// newStep is a step of op that reads and makes the given values.
-func (c *compiler) newStep(op *ir.Op, in, out []*ir.Value, dies func(*ir.Value) bool) step {
-	s := step{op: op, id: len(c.exe.ops), in: c.slots(in), out: c.slots(out), move: moves(in, dies), dontCare: op.Attrs.Has(ir.KeyDontCare)}
+// newStep is a step of op at a place, which reads and makes the given values, and
+// some more in its regions.
+func (c *compiler) newStep(op *ir.Op, in, out, captured []*ir.Value, at point) step {
+	if c.checks {
+		c.exe.ops = c.exe.ops[:0]
+	}
+	s := step{op: op, id: len(c.exe.ops), in: c.slots(in), out: c.slots(out), move: c.moves(in, captured, at), dontCare: op.Attrs.Has(ir.KeyDontCare)}
 	c.exe.ops = append(c.exe.ops, ran{op: op})
-	for _, v := range out {
-		class, elem := 0, ir.InvalidDType
+	s.classes, s.elems = c.numbers.Slice(len(out)), c.elems.Slice(len(out))
+	for i, v := range out {
 		if v.Type.IsTensor() {
-			class, elem = c.exe.classes.of(v.Type.Bytes()), v.Type.Elem
+			s.classes[i], s.elems[i] = c.exe.classes.of(v.Type.Bytes()), v.Type.Elem
 		}
-		s.classes, s.elems = append(s.classes, class), append(s.elems, elem)
 	}
 	return s
 }
 
 // frees finds what s releases: operands that it is the last to read, and results
 // that are never read.
-func (s *step) frees(c *compiler, in, out []*ir.Value, dies func(*ir.Value) bool, last map[*ir.Value]int) {
-	seen := make(map[*ir.Value]bool)
+func (s *step) frees(c *compiler, in, out []*ir.Value, at point) {
+	c.freed = c.freed[:0]
 	for _, v := range in {
-		if dies(v) && !seen[v] {
-			seen[v] = true
-			s.free = append(s.free, c.slot[v.ID])
+		if c.dies(v, at) {
+			c.freed = append(c.freed, c.slot[v.ID])
+			c.owner[v.ID] = nil // once
 		}
 	}
 	for _, v := range out {
-		if _, used := last[v]; !used {
-			s.free = append(s.free, c.slot[v.ID])
+		if !c.read(v) {
+			c.freed = append(c.freed, c.slot[v.ID])
 		}
 	}
+	s.free = c.numbers.Slice(len(c.freed))
+	copy(s.free, c.freed)
 }
 
 // fused compiles a group.
-func (c *compiler) fused(g *fuse.Group, dies func(*ir.Value) bool, last map[*ir.Value]int) step {
+func (c *compiler) fused(g *fuse.Group, at point) step {
 	root := g.Members[len(g.Members)-1].Op
 	out := outputs(g)
-	s := c.newStep(root, g.Inputs, out, dies)
+	s := c.newStep(root, g.Inputs, out, nil, at)
 	c.exe.ops[s.id].group = g
 	for i := range g.Members {
 		op := g.Members[i].Op
@@ -336,7 +382,7 @@ func (c *compiler) fused(g *fuse.Group, dies func(*ir.Value) bool, last map[*ir.
 		c.fail(root, err)
 	}
 	s.fused, s.exec = f, execFused
-	s.frees(c, g.Inputs, out, dies, last)
+	s.frees(c, g.Inputs, out, at)
 	return s
 }
 

@@ -137,6 +137,9 @@ func agreeOn(t *testing.T, what string, tol map[ir.DType]float64, m *ir.Module, 
 	}
 	want, err := eval.RunDevices(m, m.Main(), args, eval.Options{})
 	exe, loadErr := runtime.Load(m)
+	if checkErr := runtime.Check(m); fmt.Sprint(checkErr) != fmt.Sprint(loadErr) {
+		t.Errorf("%s: Check says %v, Load %v", what, checkErr, loadErr)
+	}
 	if err != nil && loadErr != nil { // atan2 of complex numbers, say
 		return
 	}

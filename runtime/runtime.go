@@ -34,7 +34,16 @@ type Executable struct {
 }
 
 // Load compiles the main function of m. It reports every op that cannot run.
-func Load(m *ir.Module, opts ...LoadOption) (*Executable, error) {
+func Load(m *ir.Module, opts ...LoadOption) (*Executable, error) { return load(m, false, opts) }
+
+// Check reports what Load would. It takes less time and memory, since it keeps nothing
+// of what it compiles.
+func Check(m *ir.Module) error {
+	_, err := load(m, true, nil)
+	return err
+}
+
+func load(m *ir.Module, checks bool, opts []LoadOption) (*Executable, error) {
 	if err := verify.Verify(m); err != nil {
 		return nil, err
 	}
@@ -61,7 +70,7 @@ func Load(m *ir.Module, opts ...LoadOption) (*Executable, error) {
 			return nil, signatureError(f, fmt.Errorf("result %d: %w", i, err))
 		}
 	}
-	c := &compiler{exe: exe, m: m, grid: g, rows: rows, funcs: make(map[string]*function)}
+	c := &compiler{exe: exe, m: m, grid: g, rows: rows, funcs: make(map[string]*function), checks: checks}
 	exe.main, err = c.function(f)
 	if err != nil {
 		return nil, err

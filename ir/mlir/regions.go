@@ -349,7 +349,7 @@ func (scan) print(p *printer, op *ir.Op, f *syntax) {
 	if rest := restAttrs(op, f); len(rest) > 0 {
 		p.print("attributes ", rest.String(), " ")
 	}
-	p.region(op.Regions[0], true)
+	p.region(op.Regions[0])
 	p.print(" : ")
 	p.functional(op)
 }
