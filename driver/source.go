@@ -37,6 +37,10 @@ type Source struct {
 	// and with what it probably does not mean.
 	Warn func(*Warning)
 
+	// Reading, if not nil, is called with the number of bytes of the text of a program in
+	// MLIR or HLO before that is parsed.
+	Reading func(bytes int)
+
 	stdin []byte // once read
 	files claims // that the program consists of, and that the command writes
 }
@@ -213,6 +217,9 @@ func (s *Source) text(name string) ([]byte, error) {
 	src, err := s.read(name)
 	if err != nil {
 		return nil, fileError(err)
+	}
+	if s.Reading != nil {
+		s.Reading(len(src))
 	}
 	if !utf8.Valid(src) {
 		line := 1 + bytes.Count(src[:invalidAt(src)], []byte("\n"))

@@ -43,9 +43,9 @@ import (
 
 func main() {
 	pjrt.Serve()
-	heap.CollectFrom(64 << 20)
+	limit := heap.CollectFrom(64 << 20)
 	ctx, saving := listen()
-	p := &process{ctx, saving, os.Stdin, os.Stdout, os.Stderr}
+	p := &process{ctx, saving, os.Stdin, os.Stdout, os.Stderr, limit}
 	os.Exit(p.run(os.Args[1:]))
 }
 
@@ -54,13 +54,14 @@ type process struct {
 	ctx, saving    context.Context // the end of the command, and of what it saves then
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	heap           *heap.Limit // may be nil
 }
 
 func (p *process) run(args []string) int {
 	started := time.Now()
 	out := &sink{ctx: p.ctx, w: p.stdout, name: "standard output", needed: true}
 	diagnostics := &sink{ctx: p.ctx, w: p.stderr, name: "standard error"}
-	std := &streams{ctx: p.ctx, saving: p.saving, stdin: p.stdin, out: out, stdout: bufio.NewWriter(out), stderr: diagnostics, args: args, end: func() {}}
+	std := &streams{ctx: p.ctx, saving: p.saving, stdin: p.stdin, out: out, stdout: bufio.NewWriter(out), stderr: diagnostics, args: args, heap: p.heap, end: func() {}}
 	if f, ok := p.stdout.(*os.File); ok {
 		std.stdoutFile, _ = f.Stat()
 	}
@@ -120,6 +121,7 @@ type streams struct {
 	stdoutFile  fs.FileInfo   // nil where it is no file
 	stderr      *sink
 	args        []string
+	heap        *heap.Limit // may be nil
 }
 
 type commands struct {
@@ -154,7 +156,7 @@ type settings struct {
 }
 
 func (s *settings) source(file string, std *streams) *driver.Source {
-	return &driver.Source{File: file, Lang: s.Lang, Set: s.Set, Devices: s.Devices, Strict: s.Strict, Stdin: std.stdin, Stdout: std.stdoutFile, Warn: std.warn, IncludeDirs: s.Include}
+	return &driver.Source{File: file, Lang: s.Lang, Set: s.Set, Devices: s.Devices, Strict: s.Strict, Stdin: std.stdin, Stdout: std.stdoutFile, Warn: std.warn, IncludeDirs: s.Include, Reading: std.heap.Read}
 }
 
 const fileHelp = "A .pp, .mlir or .hlo file; - is standard input."

@@ -192,6 +192,6 @@ func.func @main(%arg0: tensor<i32>) -> tensor<i32> {
 
 // run is the program without the process: it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &process{ctx, context.WithoutCancel(ctx), stdin, stdout, stderr}
+	p := &process{ctx, context.WithoutCancel(ctx), stdin, stdout, stderr, nil}
 	return p.run(args)
 }

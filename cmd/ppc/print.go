@@ -21,7 +21,7 @@ import (
 // print writes text to a file, or to standard output where none is named.
 func (s *streams) print(file, text string) error {
 	if file == "" {
-		_, err := fmt.Fprint(s.stdout, text)
+		_, err := s.stdout.WriteString(text)
 		return err
 	}
 	return driver.WriteFile(s.ctx, file, []byte(text))

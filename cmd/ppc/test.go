@@ -17,7 +17,7 @@ func (c *testCmd) Run(std *streams) error {
 	var failed failures
 	passed, units := 0, 0
 	for _, file := range c.Files {
-		src := &driver.Source{File: file, Lang: "mlir", Stdin: std.stdin, Stdout: std.stdoutFile, Warn: std.warn}
+		src := &driver.Source{File: file, Lang: "mlir", Stdin: std.stdin, Stdout: std.stdoutFile, Warn: std.warn, Reading: std.heap.Read}
 		err := driver.Test(std.ctx, src, driver.TestOptions{Evaluator: c.Engine == "evaluator"}, func(r driver.TestResult) {
 			units++
 			if r.Err == nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Up to its size a heap is not collected, and where much is in use, it grows to twice
+// Up to its size a heap is not collected, and where much is in use, it grows by half of
 // that.
 func TestPercent(t *testing.T) {
 	for _, c := range []struct {
@@ -19,8 +19,8 @@ func TestPercent(t *testing.T) {
 		{64 << 20, 32 << 20, 100},
 		{64 << 20, 1 << 40, 50},
 	} {
-		if got := percent(c.n, c.live); got != c.want {
-			t.Errorf("percent(%d, %d) = %d, want %d", c.n, c.live, got, c.want)
+		if got := percent(c.n, c.live, half); got != c.want {
+			t.Errorf("percent(%d, %d, half) = %d, want %d", c.n, c.live, got, c.want)
 		}
 	}
 }
@@ -44,4 +44,21 @@ func TestCollectFrom(t *testing.T) {
 	if n := cycles() - before; n == 0 || n > 16 {
 		t.Errorf("512 MB of garbage was collected %d times, want 8 or so", n)
 	}
+}
+
+// The limit follows from the largest input.
+func TestRead(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	l := CollectFrom(64 << 20)
+	for _, c := range []struct{ read, bytes, growth int }{
+		{1 << 20, 64 << 20, half},
+		{10 << 20, 90 << 20, quarter},
+		{9 << 20, 90 << 20, quarter},
+	} {
+		if l.Read(c.read); l.bytes != c.bytes || l.growth != c.growth {
+			t.Errorf("with %d bytes read the limit is %d, growth %d, want %d and %d", c.read, l.bytes, l.growth, c.bytes, c.growth)
+		}
+	}
+	var none *Limit
+	none.Read(1 << 30)
 }

@@ -18,7 +18,7 @@ import (
 // walk: the printer to name values, the parser to find, for each name in the
 // text, the name without suffix from which the printer makes it again.
 type namer struct {
-	text    []string // by ID: how a use is written
+	text    []string // by ID: how a use is written; nil where names are recovered
 	used    map[string]bool
 	log     []string // names in use, for the ends of regions
 	recover bool     // values have the names of the text; give them back their own
@@ -34,7 +34,10 @@ func nameValues(f *ir.Func) []string { return runNamer(f, false) }
 func recoverNames(f *ir.Func) { runNamer(f, true) }
 
 func runNamer(f *ir.Func, recover bool) []string {
-	n := &namer{text: make([]string, f.NumIDs()), used: make(map[string]bool), recover: recover}
+	n := &namer{used: make(map[string]bool), recover: recover}
+	if !recover {
+		n.text = make([]string, f.NumIDs())
+	}
 	n.region(nil, 0, f.Body)
 	return n.text
 }
@@ -140,7 +143,10 @@ func (n *namer) set(v *ir.Value, base string) bool {
 	case base != "":
 		n.write(v, "%"+n.unique(base))
 	default:
-		n.write(v, "%"+strconv.Itoa(n.value))
+		if !n.recover {
+			var b [20]byte
+			n.write(v, string(strconv.AppendInt(append(b[:0], '%'), int64(n.value), 10)))
+		}
 		n.value++
 	}
 	return true

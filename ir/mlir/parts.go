@@ -1,6 +1,7 @@
 package mlir
 
 import (
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,15 +112,15 @@ func (l list) fits(op *ir.Op) bool {
 func (l list) print(p *printer, op *ir.Op, f *syntax) { writeInts(&p.b, op.Ints(string(l))) }
 func (l list) read(s *parser, st *state)              { st.set(string(l), ir.Ints(s.ints())) }
 
-func writeInts(b *strings.Builder, xs []int) {
-	b.WriteByte('[')
+func writeInts(b io.StringWriter, xs []int) {
+	b.WriteString("[")
 	for i, x := range xs {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		b.WriteString(strconv.Itoa(x))
 	}
-	b.WriteByte(']')
+	b.WriteString("]")
 }
 
 // number is an attribute that is an integer of type i64 or i32, written without it.

@@ -64,7 +64,7 @@ func WithErrors(m *ir.Module, errs *verify.Errors) string {
 }
 
 type printer struct {
-	b      strings.Builder
+	b      buffer
 	opts   Options
 	indent int
 	names  []string // of the function at hand, by ID
@@ -262,7 +262,11 @@ func (p *printer) suffixDict(attrs ir.Attrs) {
 }
 
 func (p *printer) opsOf(b *ir.Block) {
-	for _, op := range b.Ops {
+	from := p.b.Len()
+	for i, op := range b.Ops {
+		if i >= 1<<12 && i&(i-1) == 0 {
+			p.b.expect(from, i, len(b.Ops))
+		}
 		p.newline()
 		p.op(op)
 	}
