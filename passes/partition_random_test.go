@@ -573,9 +573,8 @@ func partitionedProgram(m *ir.Module, args []*ir.Literal) (*ir.Module, error) {
 // partitionedBy is partitionedProgram by a partitioner after which spoil has
 // its way.
 func partitionedBy(m *ir.Module, args []*ir.Literal, spoil func(*ir.Module)) (*ir.Module, error) {
-	global := *m
-	global.Attrs = nil // what they say of devices
-	want, err := eval.Run(&global, m.Main(), args, eval.Options{Float64: true})
+	global := &ir.Module{Name: m.Name, Funcs: m.Funcs, Meshes: m.Meshes, Form: m.Form} // without attributes, that speak of devices
+	want, err := eval.Run(global, m.Main(), args, eval.Options{Float64: true})
 	if err != nil {
 		return nil, fmt.Errorf("global: %w", err)
 	}
@@ -636,13 +635,12 @@ func resumed(m *ir.Module, args, want []*ir.Literal) (*ir.Module, error) {
 	if err := verify.Verify(m); err != nil {
 		return nil, fmt.Errorf("read again: %w", err)
 	}
-	global, f := *m, m.Main()
-	global.Attrs = nil
+	global, f := &ir.Module{Name: m.Name, Funcs: m.Funcs, Meshes: m.Meshes, Form: m.Form}, m.Main()
 	given := make([]*ir.Literal, len(args))
 	for i, a := range args {
 		given[i] = padded(a, f.Params()[i].Type)
 	}
-	got, err := eval.Run(&global, f, given, eval.Options{Float64: true})
+	got, err := eval.Run(global, f, given, eval.Options{Float64: true})
 	if err != nil {
 		return nil, err
 	}

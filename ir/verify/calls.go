@@ -49,13 +49,7 @@ func (c *callGraph) visit(f *ir.Func) {
 		return
 	}
 	c.state[f] = underway
-	var calls []*ir.Op
-	f.Body.Walk(func(op *ir.Op) {
-		if callees(op) != nil {
-			calls = append(calls, op)
-		}
-	})
-	for _, op := range calls {
+	for _, op := range c.errs.calls[f] {
 		for _, name := range callees(op) {
 			g := c.m.Func(name)
 			if g != nil && c.state[g] == underway {

@@ -12,21 +12,38 @@ import (
 // op. Modules that pass can be printed, and their types and attributes read,
 // without further checks.
 
-func soundOp(op *ir.Op) *ir.Rule {
-	for i, v := range op.Operands {
-		if r := soundValue(v); r != nil {
+// soundOp looks at what op has. Values that it sees have been looked at where they are
+// defined.
+func (v *verifier) soundOp(op *ir.Op) *ir.Rule {
+	for i, x := range op.Operands {
+		if v.sees(x) {
+			continue
+		}
+		if r := soundValue(x); r != nil {
 			return ir.NewRule(r.Label, "operand %d: %s", i, r.Msg)
 		}
 	}
-	for i, v := range op.Results {
-		if r := soundValue(v); r != nil {
+	for i, x := range op.Results {
+		if r := v.soundResult(x); r != nil {
 			return ir.NewRule(r.Label, "result %d: %s", i, r.Msg)
 		}
-		if v.Def != op || v.Block != nil || v.Index != i {
+		if x.Def != op || x.Block != nil || x.Index != i {
 			return ir.NewRule("structure-8", "result %d does not say that it is", i)
 		}
 	}
 	return soundAttrs(op.Attrs)
+}
+
+// soundResult is soundValue, where many values have the same type one after the other.
+func (v *verifier) soundResult(x *ir.Value) *ir.Rule {
+	if x != nil && x.Type != nil && x.Type == v.sound && x.Sharding == nil && len(x.Attrs) == 0 {
+		return nil
+	}
+	r := soundValue(x)
+	if r == nil {
+		v.sound = x.Type
+	}
+	return r
 }
 
 func soundValue(v *ir.Value) *ir.Rule {

@@ -53,8 +53,9 @@ type Errors struct {
 	List []*Error
 	More int
 
-	fn    *ir.Func          // that is being checked
-	wrong map[*ir.Func]bool // those with errors
+	fn    *ir.Func              // that is being checked
+	wrong map[*ir.Func]bool     // those with errors
+	calls map[*ir.Func][]*ir.Op // the ops that run other functions
 }
 
 // maxErrors bounds the memory that a large program which is wrong throughout takes.
@@ -70,6 +71,14 @@ func (e *Errors) addMesh(mesh *ir.Mesh, r *ir.Rule) {
 	if r != nil {
 		e.append(&Error{Mesh: mesh, Rule: r})
 	}
+}
+
+// runs notes that op, of the function being checked, runs another one.
+func (e *Errors) runs(op *ir.Op) {
+	if e.calls == nil {
+		e.calls = make(map[*ir.Func][]*ir.Op)
+	}
+	e.calls[e.fn] = append(e.calls[e.fn], op)
 }
 
 func (e *Errors) append(errs ...*Error) {
@@ -113,11 +122,11 @@ func (e *Errors) Error() string {
 func Verify(m *ir.Module) error {
 	errs := new(Errors)
 	if verifyNames(m, errs) {
-		blocks := make(map[*ir.Block]bool)
+		v := &verifier{m: m, errs: errs, blocks: make(map[*ir.Block]bool)}
 		for _, f := range m.Funcs {
 			errs.fn = f
 			n := f.NumIDs()
-			v := &verifier{m: m, f: f, errs: errs, visible: make([]*ir.Value, n), defined: make([]bool, n), blocks: blocks}
+			v.f, v.visible, v.level, v.defined = f, make([]*ir.Value, n), make([]int32, n), make([]bool, n)
 			v.function()
 		}
 		errs.fn = nil
@@ -199,9 +208,14 @@ type verifier struct {
 	f       *ir.Func
 	errs    *Errors
 	visible []*ir.Value        // by ID
+	level   []int32            // by ID: in how many regions that see nothing from outside
+	inside  int32              // how many such regions are around the ops at hand
 	defined []bool             // by ID: visible now or earlier
 	blocks  map[*ir.Block]bool // met so far, in the module
 	manual  []ir.AxisRef       // axes along which the ops at hand are per device
+
+	sound   *ir.Type            // the last type that was found sound
+	obeying [ir.NumKinds]*ir.Op // by kind: the last elementwise op that keeps the rules of its row
 }
 
 func (v *verifier) function() {
@@ -282,7 +296,9 @@ func (v *verifier) block(b *ir.Block, parent *ir.Op) bool {
 	if len(b.Ops) == 0 {
 		v.errs.add(parent, ir.NewRule("structure-5", "a block must end with a terminator"))
 	}
-	v.leave(b)
+	if parent != nil {
+		v.leave(b)
+	}
 	return sound
 }
 
@@ -294,7 +310,7 @@ func (v *verifier) define(op *ir.Op, vs []*ir.Value) {
 		case v.defined[x.ID]:
 			v.errs.add(op, ir.NewRule("structure-3", "value %q has ID %d, as an earlier one has", x.Name, x.ID))
 		default:
-			v.defined[x.ID], v.visible[x.ID] = true, x
+			v.defined[x.ID], v.visible[x.ID], v.level[x.ID] = true, x, v.inside
 		}
 	}
 }
@@ -318,7 +334,7 @@ func (v *verifier) leave(b *ir.Block) {
 
 // sees reports whether x may be used here.
 func (v *verifier) sees(x *ir.Value) bool {
-	return x.ID > 0 && int(x.ID) < len(v.visible) && v.visible[x.ID] == x
+	return x != nil && x.ID > 0 && int(x.ID) < len(v.visible) && v.visible[x.ID] == x && v.level[x.ID] == v.inside
 }
 
 // position checks that terminators are at the ends of blocks, each in the regions
@@ -364,9 +380,12 @@ func terminatorOf(op *ir.Op) ir.Kind {
 
 // op checks op and its regions. It reports false where some part of it is nil.
 func (v *verifier) op(op *ir.Op) bool {
-	if r := soundOp(op); r != nil {
+	if r := v.soundOp(op); r != nil {
 		v.errs.add(op, r)
 		return false
+	}
+	if callees(op) != nil {
+		v.errs.runs(op)
 	}
 	ok := true
 	for i, x := range op.Operands {
@@ -397,39 +416,44 @@ func (v *verifier) regions(op *ir.Op) bool {
 	if len(op.Regions) == 0 {
 		return true
 	}
-	visible, manual := v.visible, v.manual
+	inside, manual := v.inside, v.manual
 	if op.Kind < ir.NumKinds && op.Kind.Has(ir.Isolated) {
-		v.visible = make([]*ir.Value, len(visible))
+		v.inside++
 	}
 	v.manual = append(slices.Clip(manual), ir.ManualAxes(op)...)
 	sound := true
 	for _, r := range op.Regions {
 		sound = v.block(r, op) && sound
 	}
-	v.visible, v.manual = visible, manual
+	v.inside, v.manual = inside, manual
 	return sound
 }
 
 // rules checks op against its row and against the module.
 func (v *verifier) rules(op *ir.Op) {
-	r := missing(op)
-	var types []*ir.Type
-	if r == nil {
-		types, r = ir.InferOp(op)
-	}
-	if r != nil {
+	if r := missing(op); r != nil {
 		v.errs.add(op, r)
 		return
 	}
-	if len(types) != len(op.Results) {
-		v.errs.add(op, ir.NewRule("type-1", "has %s, its operands make %d", ir.Counted(len(op.Results), "result"), len(types)))
-		return
-	}
 	ok := true
-	for i, t := range types {
-		if !ir.Compatible(t, op.Results[i].Type) {
-			v.errs.add(op, ir.NewRule("type-1", "result %d has type %s, its operands make %s", i, op.Results[i].Type, t))
-			ok = false
+	if !v.asBefore(op) {
+		types, r := ir.InferOp(op)
+		if r != nil {
+			v.errs.add(op, r)
+			return
+		}
+		if len(types) != len(op.Results) {
+			v.errs.add(op, ir.NewRule("type-1", "has %s, its operands make %d", ir.Counted(len(op.Results), "result"), len(types)))
+			return
+		}
+		for i, t := range types {
+			if !ir.Compatible(t, op.Results[i].Type) {
+				v.errs.add(op, ir.NewRule("type-1", "result %d has type %s, its operands make %s", i, op.Results[i].Type, t))
+				ok = false
+			}
+		}
+		if ok && byTypes(op) {
+			v.obeying[op.Kind] = op
 		}
 	}
 	v.shardings(op)
@@ -437,3 +461,21 @@ func (v *verifier) rules(op *ir.Op) {
 		v.errs.add(op, op.InModule(v.m))
 	}
 }
+
+// byTypes reports whether all that the row of op asks for are certain types: it is
+// elementwise, and has no attributes.
+func byTypes(op *ir.Op) bool {
+	return op.Kind.Has(ir.Elementwise) && len(op.Attrs) == 0 && len(op.Regions) == 0
+}
+
+// asBefore reports whether op keeps the rules of its row because an op of its kind and
+// of the same types does.
+func (v *verifier) asBefore(op *ir.Op) bool {
+	if op.Kind >= ir.NumKinds || !byTypes(op) {
+		return false
+	}
+	like := v.obeying[op.Kind]
+	return like != nil && slices.EqualFunc(op.Operands, like.Operands, sameType) && slices.EqualFunc(op.Results, like.Results, sameType)
+}
+
+func sameType(a, b *ir.Value) bool { return a.Type == b.Type }
