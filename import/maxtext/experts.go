@@ -5,19 +5,65 @@ import (
 	"strings"
 )
 
-// capacity is the argument of a mixture that drops tokens. MaxText drops none
-// where tokens are sorted.
-func (p *plan) capacity() string {
+// dispatch is the arguments of a mixture that say how tokens get to experts: sorted
+// and by groups, as many as there are devices that share the experts, where
+// MaxText's are sorted, and at places of a capacity where it drops tokens. Without
+// either every expert sees every token.
+func (p *plan) dispatch() string {
 	c := p.c
-	f := c.number("capacity_factor")
-	if f <= 0 {
-		return ""
+	capacity, buffer := c.number("capacity_factor"), c.number("ragged_buffer_factor")
+	if !c.flag("sparse_matmul") {
+		if capacity <= 0 {
+			return ""
+		}
+		return ", capacity: " + fraction(capacity)
 	}
-	if c.flag("sparse_matmul") {
+	if capacity > 0 {
 		c.warn("maxtext-capacity", "capacity_factor", "%s has no effect beside sparse_matmul=true, here as in MaxText: no token is dropped", c.is("capacity_factor"))
-		return ""
 	}
-	return ", capacity: " + fraction(f)
+	groups := p.expertGroups()
+	if groups == 1 {
+		return ", groups: 1"
+	}
+	if buffer <= 0 {
+		return ", groups: expert_group"
+	}
+	if c.flag("use_ring_of_experts") && !c.flag("use_ragged_sort") {
+		c.fail("ragged_buffer_factor", "use_ragged_sort=true", "%s: beside use_ring_of_experts=true MaxText has a buffer only with use_ragged_sort=true", c.is("ragged_buffer_factor"))
+	}
+	if buffer < float64(groups) {
+		c.warn("maxtext-buffer", "ragged_buffer_factor", "%s: MaxText drops the tokens for which a device's buffer has no room. Here each row of the batch has so much room, in parts of what it needs if all experts are used alike, and one that needs more is no number, with which training ends", c.is("ragged_buffer_factor"))
+	}
+	return ", groups: expert_group, room: " + fraction(buffer)
+}
+
+// expertGroups is how many devices share the experts of sorted tokens, each of which
+// has a group of them: those of the rule for activations, or of that for weights
+// where there is none. It is 1 where tokens are not sorted.
+func (p *plan) expertGroups() int {
+	n := 1
+	for _, name := range p.expertMesh() {
+		for _, a := range p.mesh.axes {
+			if a.name == name {
+				n *= a.size()
+			}
+		}
+	}
+	return n
+}
+
+func (p *plan) expertMesh() []string {
+	if p.size.experts < 2 || !p.c.flag("sparse_matmul") {
+		return nil
+	}
+	for _, of := range []string{"activation_exp", "exp"} {
+		for _, r := range p.c.rules {
+			if mesh := p.meshOf(r.mesh); r.name == of && len(mesh) > 0 {
+				return mesh
+			}
+		}
+	}
+	return nil
 }
 
 // expertWeights declares the experts.
@@ -33,7 +79,7 @@ const expertArgs = "cast(wi_0, h), cast(wi_1, h), cast(wo, h)"
 // experts writes y and balance of h.
 func (w *writer) experts(t *traits) {
 	p, c := w.p, w.p.c
-	k := fmt.Sprintf("k: %d%s", p.size.perToken, p.capacity())
+	k := fmt.Sprintf("k: %d%s", p.size.perToken, p.dispatch())
 	if p.hf() && c.text("decoder_block") == "qwen3_moe" && !c.flag("norm_topk_prob") {
 		k += `, among: "all"`
 	}
@@ -240,7 +286,7 @@ func (w *writer) deepseekExperts() {
 		w.line("weights = %s * weights", fraction(scale))
 	}
 	w.expertWeights(path)
-	w.line("y = mixture(h, picked, weights, %s, k: %d%s%s, mlp: moe_mlp)", expertArgs, k, p.capacity(), p.expertActivation())
+	w.line("y = mixture(h, picked, weights, %s, k: %d%s%s, mlp: moe_mlp)", expertArgs, k, p.dispatch(), p.expertActivation())
 	balance := fmt.Sprintf("load_balance(picked, softmax(%s, over: routes))", choice)
 	if n := c.whole("shared_experts"); n > 0 {
 		w.line("return a + y + %s, %s", w.mlp("h", "shared_", "DeepSeekMoeBlock_0/shared_experts"), balance)

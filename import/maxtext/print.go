@@ -111,6 +111,9 @@ func (p *plan) axisLists() [][]axisSize {
 	}
 	if p.uses("experts") {
 		experts := []axisSize{n("experts", s.experts), {"routes", "experts"}, n("moe_mlp", s.moeMLP)}
+		if groups := p.expertGroups(); groups > 1 {
+			experts = append(experts, n("expert_group", groups))
+		}
 		if p.uses("shared_mlp") {
 			shared := axisSize{"shared_mlp", "moe_mlp"}
 			if n := c.whole("shared_experts"); n > 1 {

@@ -133,6 +133,9 @@ func (p *plan) shardRules(weight bool) []string {
 			}
 			mesh := p.meshOf(r.mesh)
 			lines = appendNew(lines, ruleLine{row.ours, strings.Join(mesh, ", ")})
+			if row.ours == "experts" && !weight && p.expertGroups() > 1 {
+				lines = appendNew(lines, ruleLine{"expert_group", strings.Join(mesh, ", ")})
+			}
 		}
 	}
 	axes := p.axisNames()
@@ -206,7 +209,7 @@ func appendNew(lines []ruleLine, l ruleLine) []ruleLine {
 func withoutExperts(lines []ruleLine, together func(axis string) bool) []ruleLine {
 	var taken, out []string
 	for _, l := range lines {
-		if l.ours == "experts" {
+		if ofGroups(l.ours) {
 			taken = append(taken, strings.Split(l.mesh, ", ")...)
 		}
 	}
@@ -214,7 +217,7 @@ func withoutExperts(lines []ruleLine, together func(axis string) bool) []ruleLin
 	for i, l := range lines {
 		all = appendNew(all, l)
 		last := !slices.ContainsFunc(lines[i+1:], func(k ruleLine) bool { return k.ours == l.ours })
-		if l.ours == "experts" || !last || !together(l.ours) {
+		if ofGroups(l.ours) || !last || !together(l.ours) {
 			continue
 		}
 		for _, k := range lines {
@@ -227,6 +230,9 @@ func withoutExperts(lines []ruleLine, together func(axis string) bool) []ruleLin
 	}
 	return all
 }
+
+// ofGroups reports whether an axis is that of experts or of groups of them.
+func ofGroups(axis string) bool { return axis == "experts" || axis == "expert_group" }
 
 // meshOf leaves of a rule the axes of more than one device. Stages hold layers.
 func (p *plan) meshOf(names []string) []string {

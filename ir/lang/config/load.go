@@ -392,22 +392,20 @@ func (p *Program) declareShard(s syntax.ShardBlock, own map[string]bool) {
 }
 
 // BatchAxis is the axis that pipelines split into microbatches: the first axis of
-// the first argument of the layers that d stacks. pipelined says whether the first
-// of them is in a pipeline.
+// the first argument of the first layer that d names, wherever it stands in a list.
+// pipelined says whether d has a pipeline.
 func (p *Program) BatchAxis(d *syntax.FuncDecl) (name string, pipelined bool) {
 	var visit func(x syntax.Expr)
 	visit = func(x syntax.Expr) {
 		switch x := x.(type) {
+		case *syntax.NameRef:
+			pipelined = pipelined || x.Name == "pipeline"
+			if l := p.Fns[x.Name]; name == "" && l != nil && l.Kind == "layer" && len(l.Params) > 0 && l.Params[0].Typ != nil && len(l.Params[0].Typ.Axes) > 0 {
+				name = l.Params[0].Typ.Axes[0].Name
+			}
 		case *syntax.CallExpr:
 			visit(x.Fn)
 			for _, a := range x.Args {
-				if n, ok := a.Value.(*syntax.NameRef); ok && name == "" {
-					if l := p.Fns[n.Name]; l != nil && l.Kind == "layer" && len(l.Params) > 0 && l.Params[0].Typ != nil && len(l.Params[0].Typ.Axes) > 0 {
-						name = l.Params[0].Typ.Axes[0].Name
-						fn, _ := x.Fn.(*syntax.NameRef)
-						pipelined = fn != nil && fn.Name == "pipeline"
-					}
-				}
 				visit(a.Value)
 			}
 		case *syntax.BinaryExpr:

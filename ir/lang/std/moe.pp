@@ -107,14 +107,14 @@ fn mixture(x: [seq, embed], picked: [routes], weights: [routes], wi_0: [experts,
 // the axis expert_group as another one does the experts. Between route_group and
 // expert_group tokens change devices. A row has room for that many choices of each
 // group: with room = 1 for as many as there would be if all were used alike, with
-// room = groups, and without any, for all. A row that has more for a group than
+// room = groups, and without any, for all that there can be. A row that has more for a group than
 // there is room for is not a number, nor is what depends on it, so that no token is
 // dropped unseen and training ends; overflow counts the choices.
 fn sorted_mixture(x: [seq, embed], picked: [routes], weights: [routes], wi_0: [experts, embed, mlp], wi_1: [experts, embed, mlp], wo: [experts, mlp, embed], k: number, groups: number = 1, room: number = 0,
     wi_0_bias: [experts, mlp] = none, wi_1_bias: [experts, mlp] = none, wo_bias: [experts, embed] = none, activation: function = swiglu,
     seq: axis = seq, embed: axis = embed, mlp: axis = mlp, experts: axis = experts, routes: axis = routes) {
   each = size(picked, routes) / groups
-  places = group_places(size(x, seq) * k, groups: groups, room: room)
+  places = group_places(size(x, seq), k: k, each: each, groups: groups, room: room)
   some, which = top_k(picked, over: routes, into: choice, k: k)
   expert = merge(which, [seq, choice] -> sent)
   same, order = top_k(-expert, over: sent, into: sent, k: size(x, seq) * k)
@@ -149,7 +149,7 @@ fn sorted_mixture(x: [seq, embed], picked: [routes], weights: [routes], wi_0: [e
   at = group * places + minimum(back - take(start, group, axis: route_group), places - 1)
   y = split(take(merge(made, [route_group, place] -> places), at, axis: places), sent -> [seq, choice: k])
   y = dot(y, take(weights, which, axis: routes), over: choice)
-  if places < size(x, seq) * k {
+  if places < group_places(size(x, seq), k: k, each: each, groups: groups) {
     fits = cast(overflow(picked, k: k, groups: groups, room: room, seq: seq, routes: routes) == 0, y)
     y = y * fits / fits
   }
@@ -159,15 +159,18 @@ fn sorted_mixture(x: [seq, embed], picked: [routes], weights: [routes], wi_0: [e
 // overflow is how many choices of each row find no room in their group, i32.
 fn overflow(picked: [seq, routes], k: number, groups: number = 1, room: number = 0, seq: axis = seq, routes: axis = routes) {
   used = sum(split(sum(picked, over: seq), routes -> [route_group: groups, member]), over: member)
-  return sum(maximum(used - group_places(size(picked, seq) * k, groups: groups, room: room), 0), over: route_group)
+  return sum(maximum(used - group_places(size(picked, seq), k: k, each: size(picked, routes) / groups, groups: groups, room: room), 0), over: route_group)
 }
 
-// group_places is the places of a group for so many choices.
-fn group_places(choices: number, groups: number, room: number = 0) {
+// group_places is how many choices of a row there is room for in a group of each experts: of its tokens, each
+// of which chooses k experts, with room = 1 as many as there would be if all were
+// used alike, and never more than there can be.
+fn group_places(tokens: number, k: number, each: number, groups: number, room: number = 0) {
+  most = tokens * minimum(k, each)
   if room == 0 {
-    return choices
+    return most
   }
-  return minimum(ceil(choices / groups * room), choices)
+  return minimum(ceil(tokens * k / groups * room), most)
 }
 
 // expert_groups is x with the experts of one group along an axis of their own.
