@@ -86,8 +86,13 @@ model %s(x: act[batch, seq, embed], dout: act[batch, seq, embed]%s) {
 }
 
 // The layers that are imported from the configurations of the recordings, at one
-// of four stages, with layers that change nothing at the others.
+// of four stages, with layers that change nothing at the others. Experts are sharded
+// over devices too, with room for all tokens and with a buffer that no row overflows.
 func TestImportedLayers(t *testing.T) {
+	v3 := []string{"model_name=deepseek3-tiny", "override_model_config=true", "first_num_dense_layers=0", "rope_type=default", "normalization_layer_epsilon=1e-5", "mscale=1.0", "mlp_activations=[silu,linear]"}
+	sharded := func(set ...string) []string {
+		return append(set, "sparse_matmul=true", "ici_expert_parallelism=2", "per_device_batch_size=0.5", "num_pipeline_microbatches=2")
+	}
 	for _, c := range []struct {
 		layer, path string   // of the parameters in files
 		set         []string // besides what is recorded, and in place of it
@@ -97,10 +102,17 @@ func TestImportedLayers(t *testing.T) {
 		{"gemma3_local", "layers_1/", []string{"model_name=default"}}, {"gemma3_global", "layers_5/", []string{"model_name=default"}},
 		{"mixtral_dense", "", nil}, {"mixtral_sparse", "", nil}, {"mixtral_drop", "", nil}, {"mixtral_aux", "", nil}, {"qwen3_moe", "", nil},
 		{"deepseek_dense", "", []string{"first_num_dense_layers=4"}}, {"deepseek_yarn", "", []string{"first_num_dense_layers=4"}}, {"deepseek_moe", "", nil}, {"deepseek_moe_drop", "", nil},
-		{"deepseek_v3_moe", "", []string{"model_name=deepseek3-tiny", "override_model_config=true", "first_num_dense_layers=0", "rope_type=default", "normalization_layer_epsilon=1e-5", "mscale=1.0", "mlp_activations=[silu,linear]"}},
+		{"deepseek_v3_moe", "", v3},
+		{"mixtral_sparse", "", sharded()}, {"qwen3_moe", "", sharded("ragged_buffer_factor=2")}, {"gpt_oss", "", sharded()},
+		{"deepseek_moe", "", sharded("use_ring_of_experts=true")}, {"deepseek_v3_moe", "", sharded(append(v3, "ragged_buffer_factor=2")...)},
 	} {
 		t.Run(c.layer, func(t *testing.T) {
 			r := record(t, "layer_"+c.layer)
+			devices, set := 4, []string{"per_device_batch_size=1", "num_pipeline_microbatches=4"}
+			if slices.Contains(c.set, "ici_expert_parallelism=2") {
+				devices, set = 8, nil
+			}
+			set = append(set, c.set...)
 			skip := []string{"base_num_decoder_layers", "per_device_batch_size"}
 			for _, s := range c.set {
 				key, _, _ := strings.Cut(s, "=")
@@ -110,8 +122,8 @@ func TestImportedLayers(t *testing.T) {
 			if strings.HasPrefix(c.layer, "gemma3") {
 				layers = 24
 			}
-			set := slices.Concat(r.configured(t, skip...), c.set, []string{fmt.Sprintf("base_num_decoder_layers=%d", layers), "per_device_batch_size=1", "ici_pipeline_parallelism=4", "num_pipeline_microbatches=4"})
-			file := imported(t, 4, set...)
+			set = slices.Concat(r.configured(t, skip...), set, []string{fmt.Sprintf("base_num_decoder_layers=%d", layers), "ici_pipeline_parallelism=4"})
+			file := imported(t, devices, set...)
 			s := &setup{program: bare(t, file)}
 			paths := s.paths(t)
 			const at = 1

@@ -25,6 +25,9 @@ func (p *plan) dispatch() string {
 	if groups == 1 {
 		return ", groups: 1"
 	}
+	if p.size.experts%groups != 0 {
+		c.fail("num_experts", "", "%s do not divide over %s (%s)", c.is("num_experts"), counted(groups, "device"), strings.Join(p.expertMesh(), ", "))
+	}
 	if buffer <= 0 {
 		return ", groups: expert_group"
 	}

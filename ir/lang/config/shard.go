@@ -133,29 +133,30 @@ func (p *Program) LayerWeightLayout() *Layout {
 }
 
 // Gathered is the sharding, at its use, of a weight over axes that is stored with
-// the sharding s. The experts' own axis stays sharded along expert: the activations
-// are sharded so too, and each device computes with its experts.
+// the sharding s. An axis of experts stays sharded as far as activations with experts
+// are sharded along it: each device computes with its experts.
 func (p *Program) Gathered(s *ir.Sharding, axes []value.Axis) *ir.Sharding {
 	out := s.Clone()
 	if out == nil {
 		return nil
 	}
 	for i := range out.Dims {
-		cut := out.Dims[i].Axes
-		if len(cut) == 1 && cut[0].Name == "expert" && p.holdsExperts(axes[i].Name) {
-			continue
-		}
-		out.Dims[i].Axes = slices.DeleteFunc(cut, func(r ir.AxisRef) bool { return slices.Contains(gatheredAxes, r.Name) })
+		held := p.heldExperts(axes[i].Name)
+		out.Dims[i].Axes = slices.DeleteFunc(out.Dims[i].Axes, func(r ir.AxisRef) bool {
+			return slices.Contains(gatheredAxes, r.Name) && !slices.Contains(held, r.Name)
+		})
 	}
 	return out
 }
 
-// holdsExperts reports whether the activation rules shard the axis along expert
-// alone.
-func (p *Program) holdsExperts(ax string) bool {
+// heldExperts are the mesh axes along which the activation rules shard the axis ax,
+// if expert is one of them.
+func (p *Program) heldExperts(ax string) []string {
 	l := &Layout{P: p, Rules: p.Rules["activations"]}
-	c := l.Apply([]string{ax})[0]
-	return len(c.Mesh) == 1 && c.Mesh[0] == "expert"
+	if mesh := l.Apply([]string{ax})[0].Mesh; slices.Contains(mesh, "expert") {
+		return mesh
+	}
+	return nil
 }
 
 // An undivided is an axis whose size is not divisible by the mesh axes of its rule.
