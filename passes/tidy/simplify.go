@@ -26,7 +26,7 @@ func Simplify(_ *pass.Context, m *ir.Module) error {
 			continue
 		}
 		for round := 0; ; round++ {
-			s := &simplifier{f: f, sub: f.NewSubst(), rules: identities(f.Uses(), homes(f))}
+			s := &simplifier{f: f, sub: f.NewSubst(), rules: identities(f.Uses(), homes(f), m.Form.Has(ir.Local))}
 			s.block(f.Body)
 			if !s.changed {
 				break
@@ -142,9 +142,10 @@ func (s *simplifier) first(b *ir.Builder, op *ir.Op) *ir.Value {
 }
 
 // identities are the rules of each op, in the order in which they are tried. uses
-// counts by ID the uses of each value; home is the block in which it is computed.
-func identities(uses []int, home []*ir.Block) map[ir.Kind][]identity {
-	return map[ir.Kind][]identity{
+// counts by ID the uses of each value; home is the block in which it is computed;
+// local says that m is one program per device, whose values have no shardings.
+func identities(uses []int, home []*ir.Block, local bool) map[ir.Kind][]identity {
+	rules := map[ir.Kind][]identity{
 		ir.Add:                append([]identity{unit(0)}, sums(uses, home)...),
 		ir.Subtract:           {rightUnit(0)},
 		ir.Multiply:           {unit(1)},
@@ -167,6 +168,10 @@ func identities(uses []int, home []*ir.Block) map[ir.Kind][]identity {
 		ir.Negate:             {involution},
 		ir.Not:                {involution},
 	}
+	if local {
+		rules[ir.Transpose] = append(rules[ir.Transpose], transposeOfOnes)
+	}
+	return rules
 }
 
 // exact reports whether x op n is x for the bits of every x of v's type: a
@@ -276,6 +281,23 @@ func transposeOfTranspose(b *ir.Builder, op *ir.Op) *ir.Value {
 		r[i] = p[d]
 	}
 	return b.Transpose(inner.Operands[0], r...)
+}
+
+// transpose(x) that moves dimensions of one element = reshape(x), which takes no
+// memory. While dimensions have shardings it says more than the reshape.
+func transposeOfOnes(b *ir.Builder, op *ir.Op) *ir.Value {
+	x := op.Operands[0]
+	last := -1
+	for _, d := range op.Ints("permutation") {
+		if x.Type.Shape[d] == 1 {
+			continue
+		}
+		if d < last {
+			return nil
+		}
+		last = d
+	}
+	return b.Reshape(x, op.Result().Type.Shape...)
 }
 
 // pad(x) by nothing = x
