@@ -9,6 +9,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/verify"
+	"ppc/lower/strips"
 	"ppc/runtime/kernel"
 )
 
@@ -51,15 +52,20 @@ func load(m *ir.Module, checks bool, opts []LoadOption) (*Executable, error) {
 	if f == nil || f.Body == nil {
 		return nil, errors.New("the module has no function main")
 	}
+	exe := &Executable{classes: classes{index: make(map[int]int)}}
+	for _, opt := range opts {
+		opt(exe)
+	}
+	if !exe.unfused {
+		m = strips.Of(m)
+		f = m.Main()
+	}
 	g, err := newGrid(m)
 	if err != nil {
 		return nil, atFunc(f, err)
 	}
-	exe := &Executable{params: f.Params(), results: f.Results, devices: g.size(), classes: classes{index: make(map[int]int)}}
+	exe.params, exe.results, exe.devices = f.Params(), f.Results, g.size()
 	exe.told = sync.OnceValue(exe.tell)
-	for _, opt := range opts {
-		opt(exe)
-	}
 	for i, p := range exe.params {
 		if err := kernel.Check(p.Type); err != nil {
 			return nil, signatureError(f, fmt.Errorf("parameter %s: %w", paramName(p, i), err))

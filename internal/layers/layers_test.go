@@ -17,7 +17,7 @@ import (
 //
 //	ir <- ir/verify, ir/dialect <- ir/facts <- passes/pass, passes/rewrite, passes/layout <- the rooms of passes <- passes
 //	ir, ir/dialect <- ir/mlir, ir/lang, ir/eval, ir/xla <- passes <- lower, lower/hlo, lower/flow, lower/stats, lower/lint, lower/report <- driver <- cmd/ppc
-//	ir, lower/fuse, lower/schedule <- runtime/kernel, runtime <- driver
+//	ir, lower/fuse, lower/schedule, lower/strips <- runtime/kernel, runtime <- driver
 var allowed = map[string][]string{
 	"ir/verify":  {"ir"},
 	"ir/dialect": {"ir"},
@@ -58,13 +58,14 @@ var allowed = map[string][]string{
 	"lower/flow":       {"ir"},
 	"lower/fuse":       {"ir"},
 	"lower/schedule":   {"ir"},
+	"lower/strips":     {"ir"},
 	"lower/stats":      {"ir", "lower/flow"},
 	"lower/lint":       {"ir", "passes/pass", "passes/propagate", "lower", "lower/flow", "lower/hlo", "lower/stats"},
 
 	"lower/report": {"ir", "ir/facts", "lower/flow", "lower/hlo", "lower/lint", "lower/stats"},
 
 	"runtime/kernel": {"ir", "ir/dialect", "lower/fuse", "runtime/kernel/scalar"},
-	"runtime":        {"ir", "ir/verify", "lower/fuse", "lower/schedule", "runtime/kernel"},
+	"runtime":        {"ir", "ir/verify", "lower/fuse", "lower/schedule", "lower/strips", "runtime/kernel"},
 	"runtime/pjrt":   {"ir"},
 
 	"import/maxtext": {"ir/lang/syntax"},
