@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"ppc/driver/binding"
+	"ppc/internal/golden"
 	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
 	"ppc/ir/lang"
@@ -144,24 +145,7 @@ func runThree(t *testing.T, file, engine string) map[string]*tensorfile.Array {
 	if _, err := Run(t.Context(), &Source{File: file}, opts); err != nil {
 		t.Fatalf("%s: %v", engine, err)
 	}
-	return arraysOf(t, out)
-}
-
-// arraysOf reads all arrays of a file.
-func arraysOf(t *testing.T, path string) map[string]*tensorfile.Array {
-	t.Helper()
-	f, err := tensorfile.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	out := make(map[string]*tensorfile.Array)
-	for _, name := range f.Names() {
-		if out[name], err = f.Read(name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return out
+	return golden.Arrays(t, out)
 }
 
 // furthest is the largest difference of elements, relative to the largest element

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ppc/driver"
+	"ppc/internal/golden"
 	"ppc/internal/optest"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -66,28 +67,12 @@ func hfProgram(t *testing.T, i int) string {
 
 func hfFile(name string) string { return filepath.Join("..", "testdata", "huggingface", name) }
 
-func readArrays(t *testing.T, path string) map[string]*tensorfile.Array {
-	t.Helper()
-	f, err := tensorfile.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	out := make(map[string]*tensorfile.Array)
-	for _, name := range f.Names() {
-		if out[name], err = f.Read(name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return out
-}
-
 // With the weights that transformers wrote, programs give its logits.
 func TestHuggingFaceLogits(t *testing.T) {
 	for i, m := range hfModels {
 		t.Run(m.name, func(t *testing.T) {
 			dir := t.TempDir()
-			logits := readArrays(t, hfFile(m.name+".logits.npz"))
+			logits := golden.Arrays(t, hfFile(m.name+".logits.npz"))
 			args := []tensorfile.Named{{Name: "inputs", Array: *logits["tokens"]}}
 			ones := ir.Tensor(ir.I32, 2, 8)
 			positions := make([]float64, 16)
@@ -96,7 +81,7 @@ func TestHuggingFaceLogits(t *testing.T) {
 			}
 			args = append(args, tensorfile.Named{Name: "inputs_position", Array: tensorfile.Array{DType: "i32", Shape: ones.Shape, Data: ir.Floats64(ones, positions...).Data}},
 				tensorfile.Named{Name: "inputs_segmentation", Array: tensorfile.Array{DType: "i32", Shape: ones.Shape, Data: ir.SplatOf(ones, 1).Expand()}})
-			for name, a := range readArrays(t, hfFile(m.name+".safetensors")) {
+			for name, a := range golden.Arrays(t, hfFile(m.name+".safetensors")) {
 				args = append(args, tensorfile.Named{Name: name, Array: *a})
 			}
 			in, out := filepath.Join(dir, "in.safetensors"), filepath.Join(dir, "out.npz")
@@ -113,7 +98,7 @@ func TestHuggingFaceLogits(t *testing.T) {
 			if _, err := driver.Run(t.Context(), src, driver.RunOptions{Args: in, Out: out, Steps: &zero}); err != nil {
 				t.Fatal(err)
 			}
-			got, want := readArrays(t, out)["logits"], logits["logits"]
+			got, want := golden.Arrays(t, out)["logits"], logits["logits"]
 			if got == nil {
 				t.Fatal("there are no logits")
 			}
@@ -130,14 +115,14 @@ func TestHuggingFaceLogits(t *testing.T) {
 func TestHuggingFaceRoundTrip(t *testing.T) {
 	for i, m := range hfModels {
 		dir, file, program := t.TempDir(), hfFile(m.name+".safetensors"), hfProgram(t, i)
-		want := readArrays(t, file)
+		want := golden.Arrays(t, file)
 		from := file
 		for _, name := range []string{"one.safetensors", "many.safetensors.index.json", "state.npz", "last.safetensors"} {
 			to := filepath.Join(dir, name)
 			if err := driver.Export(t.Context(), &driver.Source{File: program}, driver.ExportOptions{Args: from, Out: to, Shard: 5000}); err != nil {
 				t.Fatalf("%s: %v", m.name, err)
 			}
-			got := readArrays(t, to)
+			got := golden.Arrays(t, to)
 			if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) {
 				t.Errorf("%s: %s has %v, want %v", m.name, name, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
 			}
@@ -156,7 +141,7 @@ func TestHuggingFaceRoundTrip(t *testing.T) {
 
 // What a checkpoint lacks, and what has another shape or type, is named, all at once.
 func TestHuggingFaceDamaged(t *testing.T) {
-	arrays := readArrays(t, hfFile("mixtral.safetensors"))
+	arrays := golden.Arrays(t, hfFile("mixtral.safetensors"))
 	delete(arrays, "model.layers.1.block_sparse_moe.experts.2.w1.weight")
 	delete(arrays, "model.norm.weight")
 	arrays["model.layers.0.self_attn.q_proj.weight"] = &tensorfile.Array{DType: "f32", Shape: []int{8, 32}, Data: make([]byte, 1024)}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ppc/driver"
+	"ppc/internal/golden"
 )
 
 // orbaxTool runs tools/orbax_params.py in dir and returns what it says, which is an
@@ -126,7 +127,7 @@ o.write("wrong.safetensors", y)`
 
 func sameArrays(t *testing.T, a, b string) {
 	t.Helper()
-	want, got := readArrays(t, a), readArrays(t, b)
+	want, got := golden.Arrays(t, a), golden.Arrays(t, b)
 	if len(got) != len(want) {
 		t.Errorf("%s has %d arrays, want %d", b, len(got), len(want))
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ppc/driver/binding"
+	"ppc/internal/golden"
 	"ppc/internal/shared"
 )
 
@@ -154,7 +155,7 @@ func TestPluginLost(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "ended its process") || !strings.Contains(err.Error(), "has the parameters and state of step 3") {
 		t.Fatalf("%v, want what was saved", err)
 	}
-	if step := binding.LiteralOf(arraysOf(t, state)["opt.step"]).Int(0); step != 3 {
+	if step := binding.LiteralOf(golden.Arrays(t, state)["opt.step"]).Int(0); step != 3 {
 		t.Errorf("the file is of step %d, want 3", step)
 	}
 }

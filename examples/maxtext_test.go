@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ppc/driver"
+	"ppc/internal/golden"
 	"ppc/internal/optest"
 	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
@@ -89,23 +90,7 @@ func (s *setup) run(t *testing.T, dtype string, opts driver.RunOptions, set ...s
 	if _, err := driver.Run(t.Context(), src, opts); err != nil {
 		t.Fatalf("%s %v: %v", src.File, src.Set, err)
 	}
-	return readAll(t, opts.Out)
-}
-
-func readAll(t *testing.T, path string) map[string]*tensorfile.Array {
-	t.Helper()
-	f, err := tensorfile.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	out := make(map[string]*tensorfile.Array)
-	for _, name := range f.Names() {
-		if out[name], err = f.Read(name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return out
+	return golden.Arrays(t, opts.Out)
 }
 
 // near fails unless got differs from want by at most tol of its largest magnitude.

@@ -1,10 +1,9 @@
 package runtime_test
 
 import (
-	"slices"
 	"testing"
-	"time"
 
+	"ppc/internal/paired"
 	"ppc/ir"
 	"ppc/runtime"
 )
@@ -58,27 +57,16 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkSmallTimeline is what a timeline costs on the same, run with and without
-// in turn: "cost" is what it adds to the fastest tenth of the runs.
+// BenchmarkSmallTimeline is what a timeline costs on the same.
 func BenchmarkSmallTimeline(b *testing.B) {
 	exe, err := runtime.Load(small(16))
 	if err != nil {
 		b.Fatal(err)
 	}
 	args := perDevice(16, ir.Tensor(ir.F64, 4, 4), func(d, i int) float64 { return float64(d+i) / 100 })
-	var off, on []time.Duration
-	run := func(opts ...runtime.Option) time.Duration {
-		begin := time.Now()
-		if _, err := exe.Run(b.Context(), args, opts...); err != nil {
-			b.Fatal(err)
-		}
-		return time.Since(begin)
+	run := func(opts ...runtime.Option) error {
+		_, err := exe.Run(b.Context(), args, opts...)
+		return err
 	}
-	for b.Loop() {
-		off = append(off, run())
-		on = append(on, run(runtime.WithTimeline(new(runtime.Timeline))))
-	}
-	slices.Sort(off)
-	slices.Sort(on)
-	b.ReportMetric(100*(float64(on[len(on)/10])/float64(off[len(off)/10])-1), "%cost")
+	paired.Cost(b, func() error { return run() }, func() error { return run(runtime.WithTimeline(new(runtime.Timeline))) })
 }

@@ -91,9 +91,6 @@ func openRaw(path string, elem ir.DType) (*Tokens, error) {
 // Close closes the file.
 func (t *Tokens) Close() error { return t.close() }
 
-// Len is the number of tokens.
-func (t *Tokens) Len() int { return t.n }
-
 // Later is how many tokens further on an input of a program reads the stream than
 // the input tokens; ok is false of inputs that a stream does not have.
 func Later(input string) (n int, ok bool) {

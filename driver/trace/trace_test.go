@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"ppc/driver/trace"
+	"ppc/internal/paired"
 	"ppc/internal/shared"
 	"ppc/ir"
 	"ppc/ir/facts"
@@ -320,27 +320,16 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// BenchmarkCost is what a trace adds to the time of a run, with and without in turn:
-// to that of the fastest tenth of the runs.
+// BenchmarkCost is what a trace adds to the time of a run.
 func BenchmarkCost(b *testing.B) {
 	for _, example := range []string{"llama", "simple"} {
 		b.Run(example, func(b *testing.B) {
 			_, exe, args, _ := program(b, example)
-			var off, on []time.Duration
-			run := func(opts ...runtime.Option) time.Duration {
-				begin := time.Now()
-				if _, err := exe.Run(b.Context(), args, opts...); err != nil {
-					b.Fatal(err)
-				}
-				return time.Since(begin)
+			run := func(opts ...runtime.Option) error {
+				_, err := exe.Run(b.Context(), args, opts...)
+				return err
 			}
-			for b.Loop() {
-				off = append(off, run())
-				on = append(on, run(runtime.WithTimeline(new(runtime.Timeline))))
-			}
-			slices.Sort(off)
-			slices.Sort(on)
-			b.ReportMetric(100*(float64(on[len(on)/10])/float64(off[len(off)/10])-1), "%cost")
+			paired.Cost(b, func() error { return run() }, func() error { return run(runtime.WithTimeline(new(runtime.Timeline))) })
 		})
 	}
 }

@@ -129,7 +129,7 @@ func (p *places) refuseMLIR(_ context.Context, u Unit) error {
 	if err == nil {
 		said := "is accepted" + unread(m)
 		for _, e := range expected {
-			said += "\nexpected at " + e.String()
+			said += fmt.Sprintf("\nexpected at line %d: %s", e.Line, e.Text)
 		}
 		return errors.New(said)
 	}

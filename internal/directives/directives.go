@@ -32,8 +32,6 @@ type ExpectedError struct {
 	Text string
 }
 
-func (e ExpectedError) String() string { return fmt.Sprintf("line %d: %s", e.Line, e.Text) }
-
 var expectedError = regexp.MustCompile(`//\s*expected-error(?:-re)?\s*(@(?:[+-]\d+|above|below))?\s*(?:\d+\s*)?\{\{(.*)\}\}`)
 
 // ExpectedErrors are the errors that the comments expected-error of a source

@@ -85,7 +85,7 @@ var allowed = map[string][]string{
 
 // testOnly are the internal packages that help tests: no other code imports
 // them, but for each other.
-var testOnly = []string{"internal/browser", "internal/conformance", "internal/golden", "internal/optest", "internal/shared"}
+var testOnly = []string{"internal/browser", "internal/conformance", "internal/golden", "internal/optest", "internal/paired", "internal/shared"}
 
 // root is the folder of the module.
 const root = "../.."

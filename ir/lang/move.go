@@ -118,8 +118,7 @@ func topK(e *elab, c *builtinCall) value.Value {
 	return value.Tuple{&value.Tensor{V: e.b.SliceDim(values, d, 0, k), Axes: axes}, &value.Tensor{V: e.b.SliceDim(indices, d, 0, k), Axes: axes}}
 }
 
-// renames reads the arrows of rename: one a -> b, or several in a call of
-// rename inside another.
+// arrow reads the two sides of the argument axes, a -> b.
 func (e *elab) arrow(c *builtinCall) (from, to syntax.Expr, ok bool) {
 	from, to = c.exprs["axes"], c.moves["axes"]
 	if to == nil {
@@ -129,14 +128,20 @@ func (e *elab) arrow(c *builtinCall) (from, to syntax.Expr, ok bool) {
 	return from, to, true
 }
 
-func rename(e *elab, c *builtinCall) value.Value {
-	x, y, ok := e.arrow(c)
+// axisArrow reads an arrow from one axis of the tensor x.
+func (e *elab) axisArrow(c *builtinCall) (t *value.Tensor, from string, to syntax.Expr, ok bool) {
+	x, to, ok := e.arrow(c)
 	if !ok {
-		return value.Poison{}
+		return nil, "", nil, false
 	}
-	t := c.tensor("x")
-	from, ok := e.axisOf(x)
-	if !ok || !e.need(c, "x", t, from) {
+	t = c.tensor("x")
+	from, ok = e.axisOf(x)
+	return t, from, to, ok && e.need(c, "x", t, from)
+}
+
+func rename(e *elab, c *builtinCall) value.Value {
+	t, from, y, ok := e.axisArrow(c)
+	if !ok {
 		return value.Poison{}
 	}
 	made, ok := e.newAxis(y)
@@ -158,13 +163,8 @@ func rename(e *elab, c *builtinCall) value.Value {
 // splitAxis makes one axis several, major first. One of them may have no size
 // yet; it gets what the others leave.
 func splitAxis(e *elab, c *builtinCall) value.Value {
-	x, y, ok := e.arrow(c)
+	t, from, y, ok := e.axisArrow(c)
 	if !ok {
-		return value.Poison{}
-	}
-	t := c.tensor("x")
-	from, ok := e.axisOf(x)
-	if !ok || !e.need(c, "x", t, from) {
 		return value.Poison{}
 	}
 	d := t.Axis(from)
@@ -237,8 +237,8 @@ func (e *elab) parts(y syntax.Expr, whole value.Axis) ([]value.Axis, bool) {
 	return out, true
 }
 
-// mergeAxes makes several axes one, the first one major. They are brought
-// together at the place of the first.
+// mergeAxes makes several axes one, the first one major, at the position of the
+// first.
 func mergeAxes(e *elab, c *builtinCall) value.Value {
 	x, y, ok := e.arrow(c)
 	if !ok {

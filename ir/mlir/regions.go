@@ -236,12 +236,26 @@ func (manualComputation) print(p *printer, op *ir.Op, f *syntax) {
 		p.print(a.String())
 	}
 	p.print("} ")
+	p.computation(op, f)
+}
+
+// computation writes the region of op, a function of its operands: parameters,
+// ops, attributes that are left, and the type.
+func (p *printer) computation(op *ir.Op, f *syntax) {
 	p.params(op.Regions[0].Args)
 	p.print(" ")
 	p.body(op.Regions[0])
 	p.suffixDict(restAttrs(op, f))
 	p.print(" : ")
 	p.functional(op)
+}
+
+// computation reads what the printer's writes.
+func (s *parser) computation(st *state, in scope) {
+	st.regions = []*ir.Block{s.region(in, s.blockArgs)}
+	dict{}.read(s, st)
+	s.expect(":")
+	s.functionType(st)
 }
 
 func (manualComputation) read(s *parser, st *state) {
@@ -258,10 +272,7 @@ func (manualComputation) read(s *parser, st *state) {
 	axes := ir.Array{}
 	s.list("{", "}", func() { axes = append(axes, ir.Str(s.stringText())) })
 	st.set(manualAxes, axes)
-	st.regions = []*ir.Block{s.region(scope{isolated: true}, s.blockArgs)}
-	dict{}.read(s, st)
-	s.expect(":")
-	s.functionType(st)
+	s.computation(st, scope{isolated: true})
 }
 
 const manualAxes = "manual_axes"
@@ -296,12 +307,7 @@ func (named) print(p *printer, op *ir.Op, f *syntax) {
 		}
 	}
 	p.print(" ")
-	p.params(op.Regions[0].Args)
-	p.print(" ")
-	p.body(op.Regions[0])
-	p.suffixDict(restAttrs(op, f))
-	p.print(" : ")
-	p.functional(op)
+	p.computation(op, f)
 }
 
 func (named) read(s *parser, st *state) {
@@ -317,10 +323,7 @@ func (named) read(s *parser, st *state) {
 			st.set(name, s.shardings())
 		}
 	}
-	st.regions = []*ir.Block{s.region(scope{}, s.blockArgs)}
-	dict{}.read(s, st)
-	s.expect(":")
-	s.functionType(st)
+	s.computation(st, scope{})
 }
 
 // scan is the syntax of chlo.scan: inputs, carries, the dimension, and the other
