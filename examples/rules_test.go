@@ -9,7 +9,7 @@ import (
 	"ppc/passes"
 )
 
-// Of every value of an example that a rule of the program cuts, messages can
+// Of every value of an example that a rule of the program shards, messages can
 // name the rule: it reaches all that is not computed from constants alone.
 func TestRulesReach(t *testing.T) {
 	for _, file := range files(t) {
@@ -30,7 +30,7 @@ func TestRulesReach(t *testing.T) {
 					for _, v := range op.Results {
 						if lacksRule(v) && missing < 5 {
 							missing++
-							t.Errorf("%s: %s: no rule is known by which it lies as %s", op.Origin.Place(), op.Name(), v.Sharding)
+							t.Errorf("%s: %s: no rule is known by which it is sharded as %s", op.Origin.Place(), op.Name(), v.Sharding)
 						}
 					}
 				})
@@ -39,8 +39,8 @@ func TestRulesReach(t *testing.T) {
 	}
 }
 
-// lacksRule reports whether v is cut along axes of the rules by none of them:
-// passes cut along stage.
+// lacksRule reports whether v is sharded along axes of the rules by none of them:
+// passes shard along stage.
 func lacksRule(v *ir.Value) bool {
 	if v.Sharding == nil || constant(v) {
 		return false

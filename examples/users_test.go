@@ -83,7 +83,7 @@ func TestEveryLayerOnce(t *testing.T) {
 }
 
 // Layers after the pipeline may be fewer than, and no multiple of, the stages:
-// their weights do not lie along the stages.
+// their weights are not sharded along the stages.
 func TestLayersLeft(t *testing.T) {
 	set := []string{"axes.layers=61", "mesh.stage=8", "pipeline.layers=56", "pipeline.microbatches=8"}
 	m := lower(t, counting, set...)
@@ -95,7 +95,7 @@ func TestLayersLeft(t *testing.T) {
 		}
 		found = true
 		if s, ok := v.Attrs.Get("pp.sharding").(*ir.Sharding); ok && strings.Contains(fmt.Sprint(s), "stage") {
-			t.Errorf("the weights of layers 56 to 60 lie along %s", s)
+			t.Errorf("the weights of layers 56 to 60 are sharded along %s", s)
 		}
 		if v.Type.Shape[0] != 5 {
 			t.Errorf("a device has %s of the weights of 5 layers", v.Type)
@@ -108,7 +108,7 @@ func TestLayersLeft(t *testing.T) {
 }
 
 // The stages need not be the first axis of the mesh, and tensors of different
-// sizes that are cut along one axis are joined.
+// sizes that are sharded along one axis are concatenated.
 func TestPlaces(t *testing.T) {
 	check(t, strings.Replace(counting, "mesh { stage = 4, data = 1, fsdp = 1 }", "mesh { fsdp = 2, stage = 4, data = 3 }", 1))
 	check(t, `

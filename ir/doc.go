@@ -1,4 +1,4 @@
-// Package ir is the program representation: StableHLO, a dozen pp ops for
+// Package ir is the program representation: StableHLO, eight pp ops for
 // pipelines, and Shardy shardings, as one graph of values.
 //
 // A [Module] holds meshes and functions. A [Func] holds a [Block]; a Block

@@ -75,8 +75,8 @@ func TestCombineArchives(t *testing.T) {
 	}
 }
 
-// Collectives along any dimensions of a tensor are one of each kind over each
-// axis, all-gathers one for each dimension, and move what they moved.
+// Collectives along any dimensions of a tensor become one of each kind over
+// each axis, all-gathers one for each dimension, and move the same bytes.
 func TestCombineDimensions(t *testing.T) {
 	mesh := &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "x", Size: 2}, {Name: "y", Size: 3}}}
 	f := ir.NewFunc("main")

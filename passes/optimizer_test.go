@@ -35,7 +35,7 @@ func rate(kind string, entries ...ir.NamedAttr) ir.Dict {
 
 // bowl is a differentiated program whose loss is c/2·|w - x|², summed over
 // parameters of ranks 0 to 2, one of them a stack of three layers: the gradient
-// of w is c·(w - x), with x an input that is spread over it.
+// of w is c·(w - x), with x an input that is broadcast to it.
 func bowl(elem ir.DType) *ir.Module {
 	f := ir.NewFunc("main")
 	x := f.NewArg(f.Body, ir.Tensor(elem), "x")

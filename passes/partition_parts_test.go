@@ -10,7 +10,7 @@ import (
 	"ppc/ir/facts"
 )
 
-// windowsAt says for a random tensor of indices how windows of x lie at them.
+// windowsAt says for a random tensor of indices at which windows of x they are.
 type windowsAt struct {
 	indices      *ir.Value
 	vector       int   // index_vector_dim
@@ -160,8 +160,8 @@ func (g *programMaker) kernelGradient() *ir.Value {
 	return g.convolution()
 }
 
-// Ops that read or write a part of a cut dimension compute on parts what they
-// compute on the whole, and mostly move no operand for it.
+// Ops that read or write a part of a sharded dimension compute on shards what they
+// compute on the global tensor, and mostly move no operand for it.
 func TestPartitionParts(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -159,20 +159,20 @@ func (g *programMaker) manually() *ir.Value {
 		g.b.Emit(ir.SdyReturn, []*ir.Value{out}, nil, nil, nil)
 	})
 	g.manual = outside
-	whole, t := ir.Replicated(g.mesh.Name, out.Type.Rank()), slices.Clone(out.Type.Shape)
+	toGlobal, t := ir.Replicated(g.mesh.Name, out.Type.Rank()), slices.Clone(out.Type.Shape)
 	for _, name := range names {
 		if g.wild && g.r.IntN(5) == 0 {
-			whole.Unreduced = g.ordered(append(whole.Unreduced, ir.Ax(name)))
+			toGlobal.Unreduced = g.ordered(append(toGlobal.Unreduced, ir.Ax(name)))
 			continue
 		}
 		d := g.r.IntN(len(t))
 		t[d] *= g.mesh.AxisSize(name)
-		whole.Dims[d].Axes = append(whole.Dims[d].Axes, ir.Ax(name))
+		toGlobal.Dims[d].Axes = append(toGlobal.Dims[d].Axes, ir.Ax(name))
 	}
-	if len(whole.Unreduced) > 0 {
-		whole.ReducedBy = []string{"", "max", "min"}[g.r.IntN(3)]
+	if len(toGlobal.Unreduced) > 0 {
+		toGlobal.ReducedBy = []string{"", "max", "min"}[g.r.IntN(3)]
 	}
-	return g.b.Emit(ir.ManualComputation, []*ir.Value{x}, ir.AttrsOf(facts.Named("in_shardings", ir.PerValue{s}), facts.Named("out_shardings", ir.PerValue{whole}), facts.Named("manual_axes", attr)),
+	return g.b.Emit(ir.ManualComputation, []*ir.Value{x}, ir.AttrsOf(facts.Named("in_shardings", ir.PerValue{s}), facts.Named("out_shardings", ir.PerValue{toGlobal}), facts.Named("manual_axes", attr)),
 		[]*ir.Block{body}, []*ir.Type{out.Type.WithShape(t...)}).Result()
 }
 
@@ -200,7 +200,7 @@ func (g *programMaker) barrier() *ir.Value {
 	return g.b.Emit(ir.PropagationBarrier, []*ir.Value{g.pick()}, attrs, nil, nil).Result()
 }
 
-// group says that two values lie alike.
+// group says that two values are sharded alike.
 func (g *programMaker) group() *ir.Value {
 	x := g.pick()
 	if y := g.pickLike(x); y != x && (g.wild || x.Sharding == nil && y.Sharding == nil) {

@@ -10,7 +10,7 @@ import (
 	"ppc/passes/layout"
 )
 
-// stated is a value that lies as s says, whatever the rest of the program says.
+// stated is a value that has the sharding s, whatever the rest of the program says.
 func (g *programMaker) stated(v *ir.Value, s *ir.Sharding) *ir.Value {
 	for d := range s.Dims {
 		s.Dims[d] = ir.DimSharding{Axes: s.Dims[d].Axes}
@@ -73,7 +73,7 @@ func (g *programMaker) gave(s *ir.Sharding) ([][]ir.AxisRef, bool) {
 	return gone, any
 }
 
-// got cuts dimensions of s along some of axes too; false where it can for none.
+// got shards dimensions of s along some of axes too; false where it can for none.
 func (g *programMaker) got(s *ir.Sharding, shape []int, axes []ir.AxisRef) ([][]ir.AxisRef, bool) {
 	more, any := make([][]ir.AxisRef, len(shape)), false
 	for _, r := range axes {
@@ -129,7 +129,7 @@ func (g *programMaker) moveExchange(x *ir.Value, s *ir.Sharding) *ir.Value {
 	return g.move(ir.SdyAllToAll, x, s, facts.Named("params", ir.Verbatim("#sdy<all_to_all_param_list["+strings.Join(parts, ", ")+"]>")))
 }
 
-// movePlaces cuts each dimension into as many parts as it has, along any axes.
+// movePlaces shards each dimension in as many parts as before, along any axes.
 func (g *programMaker) movePlaces(x *ir.Value, s *ir.Sharding) *ir.Value {
 	var primes layout.Layout
 	for _, a := range g.mesh.Axes {
@@ -151,8 +151,8 @@ func (g *programMaker) movePlaces(x *ir.Value, s *ir.Sharding) *ir.Value {
 	return g.move(ir.SdyCollectivePermute, x, out)
 }
 
-// unreduced makes a sum of a value, along axes that it lies along or that it
-// does not, and takes the sum, or some of it.
+// unreduced makes a sum of a value, along axes that it is sharded along or
+// that it is not, and takes the sum, or some of it.
 func (g *programMaker) unreduced() *ir.Value {
 	x := g.pick()
 	shape := x.Type.Shape
@@ -195,7 +195,7 @@ func (g *programMaker) unreduced() *ir.Value {
 	return v
 }
 
-// explicitSum sums a dimension that is cut along some axes, and combines what
+// explicitSum sums a dimension that is sharded along some axes, and combines what
 // the devices along them have.
 func (g *programMaker) explicitSum() *ir.Value {
 	x := g.pick()
@@ -210,7 +210,7 @@ func (g *programMaker) explicitSum() *ir.Value {
 	if len(axes) == 0 {
 		return nil
 	}
-	x = g.madeWhole(g.stated(x, s), s)
+	x = g.perhapsGathered(g.stated(x, s), s)
 	var v *ir.Value
 	switch g.r.IntN(3) {
 	case 0:
@@ -234,19 +234,19 @@ func (g *programMaker) explicitSum() *ir.Value {
 	return g.small(v)
 }
 
-// madeWhole is x, which lies as s says, or sometimes x gathered: nothing is left
+// perhapsGathered is x, which has the sharding s, or sometimes x gathered: nothing is left
 // to add up then.
-func (g *programMaker) madeWhole(x *ir.Value, s *ir.Sharding) *ir.Value {
-	whole := ir.Replicated(s.Mesh, len(s.Dims))
+func (g *programMaker) perhapsGathered(x *ir.Value, s *ir.Sharding) *ir.Value {
+	replicated := ir.Replicated(s.Mesh, len(s.Dims))
 	switch g.r.IntN(4) {
 	case 0:
 		axes := make([][]ir.AxisRef, len(s.Dims))
 		for d := range axes {
 			axes[d] = s.Axes(d)
 		}
-		return g.move(ir.SdyAllGather, x, whole, perDim("gathering_axes", axes))
+		return g.move(ir.SdyAllGather, x, replicated, perDim("gathering_axes", axes))
 	case 1:
-		return g.b.Emit(ir.Reshard, []*ir.Value{x}, ir.AttrsOf(facts.Named("sharding", whole)), nil, nil).Result()
+		return g.b.Emit(ir.Reshard, []*ir.Value{x}, ir.AttrsOf(facts.Named("sharding", replicated)), nil, nil).Result()
 	}
 	return x
 }

@@ -26,7 +26,7 @@ type programMaker struct {
 	mesh     *ir.Mesh
 	odd      bool // sizes need not divide
 	wild     bool // shardings are whatever a program may say
-	wide     bool // windows are about as large as what they lie in
+	wide     bool // windows are about as large as what they are windows of
 	clamped  bool // the indices of windows are clamped, so that some do not move along a dimension
 	groups   int  // given out
 	channels int  // given out
@@ -596,22 +596,22 @@ func partitionedBy(m *ir.Module, args []*ir.Literal, spoil func(*ir.Module)) (*i
 	}
 	spoil(local)
 	f, mesh := local.Main(), local.Meshes[0]
-	cut := make([][]*ir.Literal, mesh.Size())
-	for device := range cut {
+	shards := make([][]*ir.Literal, mesh.Size())
+	for device := range shards {
 		for i, a := range args {
 			s, _ := f.Params()[i].Attrs.Get("pp.sharding").(*ir.Sharding)
 			part := ir.ShardOf(padded(a, s.Global(f.Params()[i].Type, mesh)), reduced(s), mesh, device)
-			cut[device] = append(cut[device], share(mesh, s, part, device))
+			shards[device] = append(shards[device], share(mesh, s, part, device))
 		}
 	}
-	got, err := eval.RunDevices(local, f, cut, eval.Options{Float64: true})
+	got, err := eval.RunDevices(local, f, shards, eval.Options{Float64: true})
 	if err != nil {
 		return nil, fmt.Errorf("on devices: %w", err)
 	}
 	for i, r := range f.Results {
 		s, _ := r.Attrs.Get("pp.sharding").(*ir.Sharding)
-		whole := s.Global(r.Type, mesh)
-		want, looked := padded(want[i], whole), padded(ir.SplatOf(want[i].Type, 1), whole)
+		global := s.Global(r.Type, mesh)
+		want, looked := padded(want[i], global), padded(ir.SplatOf(want[i].Type, 1), global)
 		for device := range got {
 			part, looked := ir.ShardOf(want, reduced(s), mesh, device), ir.ShardOf(looked, reduced(s), mesh, device)
 			for k := range part.Type.NumElements() {

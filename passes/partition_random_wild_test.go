@@ -70,7 +70,7 @@ func (g *programMaker) ordered(axes []ir.AxisRef) []ir.AxisRef {
 	return g.mesh.JoinAxes(nil, layout.SortedAxes(g.mesh, axes))
 }
 
-// fits reports whether dimension d of shape can be cut along one more axis.
+// fits reports whether dimension d of shape can be sharded along one more axis.
 func (g *programMaker) fits(s *ir.Sharding, shape []int, d int, r ir.AxisRef) bool {
 	return g.odd || shape[d]%(g.mesh.RefsSize(s.Axes(d))*g.mesh.RefSize(r)) == 0
 }
@@ -111,7 +111,7 @@ func (g *programMaker) some(axes []ir.AxisRef) []ir.AxisRef {
 	return g.ordered(axes[:1+g.r.IntN(len(axes))])
 }
 
-// say says of the op that makes v how v lies, or that one device alone has it.
+// say says of the op that makes v how v is sharded, or that one device alone has it.
 func (g *programMaker) say(v *ir.Value) {
 	if v.Def == nil || v.Sharding != nil || ir.ShardingConstraint <= v.Def.Kind && v.Def.Kind <= ir.ShardedToUnreduced {
 		return
@@ -128,7 +128,7 @@ func (g *programMaker) say(v *ir.Value) {
 	v.Sharding = &ir.Sharding{Mesh: name}
 }
 
-// chain is one value that lies in one way after the other, and of which several
+// chain is one value that has one sharding after the other, and of which several
 // are wanted.
 func (g *programMaker) chain() *ir.Value {
 	x := g.pick()

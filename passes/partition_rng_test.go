@@ -26,8 +26,8 @@ func (g *programMaker) keyedBits() *ir.Value {
 	return g.b.Constrain(v, g.sharding(t.Shape, false))
 }
 
-// Random bits in parts are those of the whole, as is the state after them, and
-// are made in parts where counters allow that.
+// Random bits of shards are those of the global tensor, as is the state after them,
+// and are made shard by shard where counters allow that.
 func TestPartitionBits(t *testing.T) {
 	meshes, parts := randomMeshes(), 0
 	for seed := range uint64(350) {

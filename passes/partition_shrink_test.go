@@ -52,7 +52,7 @@ func (c failing) shrink(fails func(*ir.Module, []*ir.Literal) bool) failing {
 }
 
 // size is what an edit has to make less: first of all, the ops; then what is
-// handed in and out, and the axes that something is cut along.
+// handed in and out, and the axes that something is sharded along.
 func (c failing) size() int {
 	f := c.m.Main()
 	n := 100*c.ops() + 30*len(f.Results) + 10*len(f.Params())

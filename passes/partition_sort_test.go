@@ -9,8 +9,8 @@ import (
 	"ppc/ir/facts"
 )
 
-// A sort along the one dimension there is computes on parts what it does on the
-// whole, ties and what is sorted along included, and gathers nothing where
+// A sort along the one dimension there is computes on shards what it does on the
+// global tensor, ties and what is sorted along included, and gathers nothing where
 // exchanges move less.
 func TestPartitionSort(t *testing.T) {
 	mesh := func(sizes ...int) *ir.Mesh {

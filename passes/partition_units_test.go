@@ -110,9 +110,9 @@ var unitOps = []struct {
 	{"sort", (*programMaker).sortPairs}, {"reduce", (*programMaker).argmax},
 }
 
-// unitProgram is a program of one op, or of two: operands and results lie as
-// the program says, in parts of any axes that need not divide them, and the
-// last is wanted whole as well.
+// unitProgram is a program of one op, or of two: operands and results have
+// any shardings, along axes that need not divide them, and the last result is
+// wanted replicated as well.
 func unitProgram(seed uint64, mesh *ir.Mesh, ops ...func(*programMaker) *ir.Value) (*ir.Module, []*ir.Literal) {
 	f := ir.NewFunc("main")
 	g := &programMaker{r: rand.New(rand.NewPCG(seed, 21)), mesh: mesh, b: ir.NewBuilder(f), odd: seed%3 > 0, wild: true}
@@ -138,8 +138,8 @@ func unitProgram(seed uint64, mesh *ir.Mesh, ops ...func(*programMaker) *ir.Valu
 		if v.Sharding == nil && v.Def != nil {
 			v.Sharding = g.sharding(v.Type.Shape, false)
 		}
-		whole := g.b.Emit(ir.Reshard, []*ir.Value{v}, ir.AttrsOf(facts.Named("sharding", ir.Replicated(mesh.Name, v.Type.Rank()))), nil, nil).Result()
-		g.pool, results = []*ir.Value{v}, []*ir.Value{v, whole}
+		replicated := g.b.Emit(ir.Reshard, []*ir.Value{v}, ir.AttrsOf(facts.Named("sharding", ir.Replicated(mesh.Name, v.Type.Rank()))), nil, nil).Result()
+		g.pool, results = []*ir.Value{v}, []*ir.Value{v, replicated}
 	}
 	g.b.Return(results...)
 	m := &ir.Module{Name: "unit", Meshes: []*ir.Mesh{mesh}, Funcs: []*ir.Func{f}, Form: ir.Expanded}
@@ -149,7 +149,7 @@ func unitProgram(seed uint64, mesh *ir.Mesh, ops ...func(*programMaker) *ir.Valu
 	return m, args
 }
 
-// A program of one op or two, whose values lie as it says in every way, computes
+// A program of one op or two, whose values are sharded in every way, computes
 // the same numbers partitioned.
 func TestPartitionUnits(t *testing.T) {
 	from, to := seedsOf(t, 30)

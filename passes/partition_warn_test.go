@@ -10,7 +10,7 @@ import (
 	"ppc/passes/pass"
 )
 
-// sumOfWindows is a sum over windows of a, cut like it.
+// sumOfWindows is a sum over windows of a, sharded like it.
 func sumOfWindows(size, low, high int) string {
 	return fmt.Sprintf(`"stablehlo.reduce_window"(%%a, %%zero) <{padding = dense<[[%d, %d]]> : tensor<1x2xi64>, window_dimensions = array<i64: %d>}> ({
     ^bb0(%%x: tensor<f32>, %%y: tensor<f32>):

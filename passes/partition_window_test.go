@@ -158,7 +158,8 @@ func (g *programMaker) convolution() *ir.Value {
 		facts.Named("padding", facts.PaddingAttr(low, high)), facts.Named("window_reversal", reversed)), nil, nil).Result())
 }
 
-// Ops that move windows compute on parts what they compute on the whole, for
+// Ops that move windows compute on shards what they compute on the global
+// tensor, for
 // random windows on random shardings.
 func TestPartitionWindows(t *testing.T) {
 	meshes := []*ir.Mesh{

@@ -87,7 +87,7 @@ func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, by 
 	if attrs.Has(ir.KeyAlias) && by == ByName {
 		p.Alias = attrs.Int(ir.KeyAlias)
 	}
-	p.lay(m, t, attrs)
+	p.setGlobal(m, t, attrs)
 	if p.InFile = p.Global; p.Batches > 1 {
 		p.InFile = p.Global.WithShape(p.Global.Shape[1:]...)
 	}
@@ -100,10 +100,10 @@ func newPort(m *ir.Module, prefix string, i int, t *ir.Type, attrs ir.Attrs, by 
 	return &q
 }
 
-// lay finds out how the devices' parts make up the global value. A program
+// setGlobal sets the global type, and how the devices' shards make up its value. A program
 // for one device says it on the port, pp.sharding; one for all devices has
 // global types; what says nothing has its parts stacked.
-func (p *Port) lay(m *ir.Module, t *ir.Type, attrs ir.Attrs) {
+func (p *Port) setGlobal(m *ir.Module, t *ir.Type, attrs ir.Attrs) {
 	if s, ok := attrs.Get(ir.KeySharding).(*ir.Sharding); ok {
 		if mesh := m.Mesh(s.Mesh); mesh != nil {
 			p.sharding, p.Mesh, p.Global = s, mesh, globalType(t, s, mesh)

@@ -1,4 +1,4 @@
-// Package data reads streams of tokens and cuts them into the windows that training
+// Package data reads streams of tokens and splits them into the windows that training
 // takes, in an order that any step has without the ones before.
 package data
 

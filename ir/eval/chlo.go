@@ -47,7 +47,7 @@ func digamma(x float64) float64 {
 func isInfinite(sign int) each {
 	return func(op *ir.Op, out *tensor, in []*tensor) error {
 		for k := range out.i {
-			out.i[k] = truth(math.IsInf(in[0].f[k&spread(in[0])], sign))
+			out.i[k] = truth(math.IsInf(in[0].f[k&indexMask(in[0])], sign))
 		}
 		return nil
 	}
@@ -59,7 +59,7 @@ func nextAfter(op *ir.Op, out *tensor, in []*tensor) error {
 	x, y := in[0], in[1]
 	t := out.elem
 	for k := range out.f {
-		from, to := x.f[k&spread(x)], y.f[k&spread(y)]
+		from, to := x.f[k&indexMask(x)], y.f[k&indexMask(y)]
 		switch {
 		case math.IsNaN(from) || math.IsNaN(to):
 			out.f[k] = math.NaN()

@@ -37,15 +37,15 @@ func (u unaryOp) each(op *ir.Op, out *tensor, in []*tensor) error {
 	switch {
 	case x.f != nil && u.f != nil:
 		for k := range out.f {
-			out.f[k] = u.f(x.f[k&spread(x)])
+			out.f[k] = u.f(x.f[k&indexMask(x)])
 		}
 	case x.i != nil && u.i != nil:
 		for k := range out.i {
-			out.i[k] = u.i(x.elem, x.i[k&spread(x)])
+			out.i[k] = u.i(x.elem, x.i[k&indexMask(x)])
 		}
 	case x.c != nil && u.c != nil:
 		for k := range out.c {
-			out.c[k] = u.c(x.c[k&spread(x)])
+			out.c[k] = u.c(x.c[k&indexMask(x)])
 		}
 	default:
 		return undefined(x)
@@ -56,7 +56,7 @@ func (u unaryOp) each(op *ir.Op, out *tensor, in []*tensor) error {
 
 func (b binaryOp) each(op *ir.Op, out *tensor, in []*tensor) error {
 	x, y := in[0], in[1]
-	mx, my := spread(x), spread(y)
+	mx, my := indexMask(x), indexMask(y)
 	switch {
 	case x.f != nil && b.bulk != nil:
 		b.bulk(out.f, x.f, y.f, mx, my)
@@ -79,9 +79,9 @@ func (b binaryOp) each(op *ir.Op, out *tensor, in []*tensor) error {
 	return nil
 }
 
-// spread is the mask that takes an element's number to its place in x: a
+// indexMask is the mask that takes an element's number to its place in x: a
 // single element serves all.
-func spread(x *tensor) int {
+func indexMask(x *tensor) int {
 	if x.len() == 1 {
 		return 0
 	}
@@ -102,7 +102,7 @@ func absolute(op *ir.Op, out *tensor, in []*tensor) error {
 		return unaryOp{f: math.Abs, i: func(_ ir.DType, x int64) int64 { return max(x, -x) }}.each(op, out, in)
 	}
 	for k := range out.f {
-		out.f[k] = cmplx.Abs(x.c[k&spread(x)])
+		out.f[k] = cmplx.Abs(x.c[k&indexMask(x)])
 	}
 	out.round()
 	return nil
@@ -110,7 +110,7 @@ func absolute(op *ir.Op, out *tensor, in []*tensor) error {
 
 func isFinite(op *ir.Op, out *tensor, in []*tensor) error {
 	for k := range out.i {
-		v := in[0].f[k&spread(in[0])]
+		v := in[0].f[k&indexMask(in[0])]
 		out.i[k] = truth(!math.IsNaN(v) && !math.IsInf(v, 0))
 	}
 	return nil
@@ -126,7 +126,7 @@ func truth(b bool) int64 {
 // selectEach: element of the second operand where the first is true, of the third elsewhere.
 func selectEach(op *ir.Op, out *tensor, in []*tensor) error {
 	p, x, y := in[0], in[1], in[2]
-	switch mp, mx, my := spread(p), spread(x), spread(y); {
+	switch mp, mx, my := indexMask(p), indexMask(x), indexMask(y); {
 	case out.f != nil:
 		selectAll(out.f, p.i, x.f, y.f, mp, mx, my)
 	case out.i != nil:
@@ -160,7 +160,7 @@ func clamp(op *ir.Op, out *tensor, in []*tensor) error {
 func compare(op *ir.Op, out *tensor, in []*tensor) error {
 	direction, total := op.Word("comparison_direction"), op.Word("compare_type") == "TOTALORDER"
 	x, y := in[0], in[1]
-	mx, my := spread(x), spread(y)
+	mx, my := indexMask(x), indexMask(y)
 	switch h := holds[direction]; {
 	case x.f != nil && total:
 		compareAll(h, out.i, mapped(x.f, totalOrder), mapped(y.f, totalOrder), mx, my)
@@ -235,7 +235,7 @@ func convert(op *ir.Op, out *tensor, in []*tensor) error {
 		return nil
 	}
 	for k := range out.len() {
-		j := k & spread(x)
+		j := k & indexMask(x)
 		switch {
 		case out.f != nil:
 			out.f[k] = toFloat(out.elem, x, j)
@@ -363,9 +363,9 @@ func partOf(f func(float64) float64, c func(complex128) float64) each {
 		x := in[0]
 		for k := range out.f {
 			if x.c != nil {
-				out.f[k] = c(x.c[k&spread(x)])
+				out.f[k] = c(x.c[k&indexMask(x)])
 			} else {
-				out.f[k] = f(x.f[k&spread(x)])
+				out.f[k] = f(x.f[k&indexMask(x)])
 			}
 		}
 		return nil
@@ -375,7 +375,7 @@ func partOf(f func(float64) float64, c func(complex128) float64) each {
 func complexOf(_ *ir.Op, out *tensor, in []*tensor) error {
 	x, y := in[0], in[1]
 	for k := range out.c {
-		out.c[k] = complex(x.f[k&spread(x)], y.f[k&spread(y)])
+		out.c[k] = complex(x.f[k&indexMask(x)], y.f[k&indexMask(y)])
 	}
 	return nil
 }

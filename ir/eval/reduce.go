@@ -151,7 +151,7 @@ func (x *tensor) load(y *tensor) {
 // storeRange sets the elements lo:hi of x to y.
 func storeRange(x *tensor, lo, hi int, y *tensor) {
 	for k := lo; k < hi; k++ {
-		x.set(k, y, (k-lo)&spread(y))
+		x.set(k, y, (k-lo)&indexMask(y))
 	}
 }
 

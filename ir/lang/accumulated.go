@@ -33,9 +33,9 @@ func normalized(e *elab, c *builtinCall) value.Value {
 	none := e.b.Compare("EQ", total, e.b.Splat(total.Type, 0))
 	some := e.b.Select(none, e.b.Splat(total.Type, 1), total)
 	wideX := e.cast(x, elem)
-	spread := func(v *ir.Value) *ir.Value { return e.align(&value.Tensor{V: v, Axes: by.Axes}, x.Axes).V }
-	quotient := e.b.Div(wideX.V, spread(some))
-	return e.cast(wideX.With(e.b.Select(spread(none), e.b.Splat(quotient.Type, 0), quotient)), x.Elem())
+	broadcast := func(v *ir.Value) *ir.Value { return e.align(&value.Tensor{V: v, Axes: by.Axes}, x.Axes).V }
+	quotient := e.b.Div(wideX.V, broadcast(some))
+	return e.cast(wideX.With(e.b.Select(broadcast(none), e.b.Splat(quotient.Type, 0), quotient)), x.Elem())
 }
 
 // noteReduced notes a value of the main function that is made of all examples:

@@ -154,7 +154,7 @@ func newBuiltins() map[string]*builtin {
 		"has":    {args: []argSpec{need("x", tensorArg), need("axis", axisArg)}, run: hasAxis, doc: "whether x has an axis"},
 
 		"checkpoint":    {args: []argSpec{need("x", tensorArg), need("name", textArg)}, run: checkpoint, doc: "x under a checkpoint name"},
-		"constrain":     {args: []argSpec{need("x", tensorArg), may("rules", rulesArg), may("like", tensorArg)}, run: constrain, doc: "x lying as the rules say: constrain(x, {embed -> fsdp}); without rules, as the activation rules say, of x or of like"},
+		"constrain":     {args: []argSpec{need("x", tensorArg), may("rules", rulesArg), may("like", tensorArg)}, run: constrain, doc: "x with the sharding of the rules: constrain(x, {embed -> fsdp}); without rules, of the activation rules, for x or for like"},
 		"stop_gradient": {args: []argSpec{need("x", tensorArg)}, run: stopGradient, doc: "x, without a gradient"},
 		"dropout":       {args: []argSpec{need("x", tensorArg), need("rate", numberArg)}, run: dropout, doc: "x with a share of elements zero and the others scaled up; x itself in a run without training"},
 		"random_normal": {args: []argSpec{need("axes", axesArg), may("to", typeArg)}, run: randomNormal, doc: "independent normal numbers"},
@@ -396,10 +396,10 @@ func (e *elab) alike(t, like *value.Tensor) *value.Tensor {
 			s.Dims[d] = theirs.Dims[k]
 		}
 	}
-	return e.lay(t, s)
+	return e.constrainTo(t, s)
 }
 
-// constrained is t lying as the activation rules say, where they say anything.
+// constrained is t with the sharding of the activation rules, where these say anything.
 func (e *elab) constrained(t *value.Tensor) *value.Tensor {
 	if e.act == nil {
 		return t
@@ -410,12 +410,12 @@ func (e *elab) constrained(t *value.Tensor) *value.Tensor {
 			e.undivided(t, a, c, parts)
 		}
 	})
-	return e.lay(t, s)
+	return e.constrainTo(t, s)
 }
 
-// lay constrains t to s, the sharding by the rules. A replicated one is stated in
+// constrainTo constrains t to s, the sharding by the rules. A replicated one is stated in
 // explicit mode only, and only if there are rules.
-func (e *elab) lay(t *value.Tensor, s *ir.Sharding) *value.Tensor {
+func (e *elab) constrainTo(t *value.Tensor, s *ir.Sharding) *value.Tensor {
 	if d := t.V.Def; d != nil && d.Kind == ir.ShardingConstraint && d.Attrs.Get("sharding").(*ir.Sharding).Equal(s) {
 		return t
 	}

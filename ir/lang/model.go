@@ -156,7 +156,7 @@ func (e *elab) inputs(d *syntax.FuncDecl) {
 			continue
 		}
 		v := e.b.Func.NewArg(e.b.Func.Body, ir.Tensor(elem, value.ShapeOf(axes)...), q.Name)
-		v.Sharding = e.laid(e.act, q.Span, q.Name, axes)
+		v.Sharding = e.shardingOf(e.act, q.Span, q.Name, axes)
 		v.Attrs = ir.AttrsOf(ir.NamedAttr{Name: ir.KeyName, Attr: ir.Str(q.Name)}, ir.NamedAttr{Name: ir.KeyKind, Attr: ir.Str("input")},
 			ir.NamedAttr{Name: ir.KeyLogical, Attr: config.StringArray(value.NamesOf(axes))})
 		e.model.params[q.Name] = q.Span
@@ -164,9 +164,9 @@ func (e *elab) inputs(d *syntax.FuncDecl) {
 	}
 }
 
-// laid is the sharding of a declared tensor; its sizes must divide. Of the
-// batch of a pipeline the schedule says so better.
-func (e *elab) laid(l *config.Layout, at syntax.Span, name string, axes []value.Axis) *ir.Sharding {
+// shardingOf is the sharding of a declared tensor, whose sizes must divide; of the
+// batch of a pipeline the schedule says so.
+func (e *elab) shardingOf(l *config.Layout, at syntax.Span, name string, axes []value.Axis) *ir.Sharding {
 	p := e.p
 	return l.Sharding(axes, func(a value.Axis, c config.DimRule, parts int) {
 		if a.Name == l.Batch && p.Pipelined {
@@ -368,7 +368,7 @@ func (e *elab) parameterRows(w weight, path string, r stackRows) *ir.Value {
 	if r.layers > 0 {
 		rules = e.p.LayerWeightLayout()
 	}
-	s := e.laid(rules, w.Span, w.name, w.axes)
+	s := e.shardingOf(rules, w.Span, w.name, w.axes)
 	for _, n := range []int{r.per, r.count} {
 		if n == 0 {
 			continue

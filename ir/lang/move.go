@@ -182,7 +182,7 @@ func splitAxis(e *elab, c *builtinCall) value.Value {
 }
 
 // parts reads [a, b: 2], the axes that an axis is split into.
-func (e *elab) parts(y syntax.Expr, whole value.Axis) ([]value.Axis, bool) {
+func (e *elab) parts(y syntax.Expr, of value.Axis) ([]value.Axis, bool) {
 	l, ok := y.(*syntax.ListLit)
 	if !ok {
 		e.fail(y.At(), "split(x, a -> [b, c: 2])", syntax.ErrWant, "the right side of the arrow", "a list of axes", "one axis")
@@ -226,12 +226,12 @@ func (e *elab) parts(y syntax.Expr, whole value.Axis) ([]value.Axis, bool) {
 		}
 		out = append(out, a)
 	}
-	if rest >= 0 && whole.Size%product == 0 {
-		out[rest].Size = whole.Size / product
-		product = whole.Size
+	if rest >= 0 && of.Size%product == 0 {
+		out[rest].Size = of.Size / product
+		product = of.Size
 	}
-	if product != whole.Size {
-		e.fail(y.At(), "", syntax.ErrSplit, whole.Name, whole.Size, product)
+	if product != of.Size {
+		e.fail(y.At(), "", syntax.ErrSplit, of.Name, of.Size, product)
 		return nil, false
 	}
 	return out, true

@@ -69,8 +69,8 @@ func (e *elab) words(axes []value.Axis) (a, b *value.Tensor) {
 	seed, site := e.b.Splat(scalar, float64(uint32(e.p.Seed()))), e.b.Splat(scalar, float64(r.sites))
 	key0, key1 := e.threefry(seed, site, layer, step)
 	row, place := e.counters(axes)
-	spread := func(v *ir.Value) *ir.Value { return e.align(&value.Tensor{V: v}, axes).V }
-	x, y := e.threefry(spread(key0), spread(key1), row, place)
+	broadcast := func(v *ir.Value) *ir.Value { return e.align(&value.Tensor{V: v}, axes).V }
+	x, y := e.threefry(broadcast(key0), broadcast(key1), row, place)
 	return &value.Tensor{V: x, Axes: axes}, &value.Tensor{V: y, Axes: axes}
 }
 

@@ -178,7 +178,7 @@ func (f *rowFlow) layer(op *ir.Op, xs []*rowState) {
 // op follows the rows through an op by its factors.
 func (f *rowFlow) op(op *ir.Op) {
 	in := f.all(op.Operands)
-	u := &rowUse{op: op, in: in, rule: ir.FactorsOf(op), cut: f.m == nil}
+	u := &rowUse{op: op, in: in, rule: ir.FactorsOf(op), microbatch: f.m == nil}
 	for range op.Results {
 		u.out = append(u.out, new(rowState))
 	}
@@ -199,11 +199,11 @@ func (f *rowFlow) op(op *ir.Op) {
 
 // A rowUse is one op that rows go through.
 type rowUse struct {
-	op   *ir.Op
-	in   []*rowState
-	out  []*rowState
-	rule *ir.Factors
-	cut  bool // the batch is one of several microbatches: the number of a row in it means nothing
+	op         *ir.Op
+	in         []*rowState
+	out        []*rowState
+	rule       *ir.Factors
+	microbatch bool // the batch is one of several microbatches: the number of a row in it means nothing
 
 	mixed   bool // rows of a result depend on other rows, or on their position in the batch
 	reduced bool // rows are combined to fewer
@@ -243,7 +243,7 @@ func (u *rowUse) follow(i int, p piece) {
 func (u *rowUse) factor(i, k int, p piece) {
 	for j, s := range u.in {
 		for d, factors := range u.rule.Operands[j] {
-			if u.cut && j != i && slices.Contains(factors, k) && len(s.pieces) == 0 && s.varies[d] {
+			if u.microbatch && j != i && slices.Contains(factors, k) && len(s.pieces) == 0 && s.varies[d] {
 				u.mixed = true // the row depends on its number in the microbatch
 			}
 		}

@@ -64,11 +64,11 @@ func (e *elab) pipeline(s *stackCall, ops []*value.Tensor) value.Value {
 	}
 	outside, sidesOf := "", l
 	if sched.Pipelined < s.layers {
-		whole := e.layerFor(s.decl, batch.Size, []string{"stage"}, s.known)
-		if whole.bad {
+		fullBatch := e.layerFor(s.decl, batch.Size, []string{"stage"}, s.known)
+		if fullBatch.bad {
 			return value.Poison{}
 		}
-		outside, sidesOf = whole.fn.Name, whole
+		outside, sidesOf = fullBatch.fn.Name, fullBatch
 		e.p.Use.Stacks = append(e.p.Use.Stacks, s.layers-sched.Pipelined)
 	}
 	return e.pipelineOf(l, ops, sidesOf, e.slab(s), sched, outside)

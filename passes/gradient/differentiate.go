@@ -156,7 +156,7 @@ func (d *differentiator) activity(wrt []*ir.Value) {
 	for _, v := range wrt {
 		d.active[v] = true
 	}
-	for d.spread(d.f.Body) {
+	for d.markActive(d.f.Body) {
 	}
 }
 
@@ -173,9 +173,9 @@ func isComplex(op *ir.Op) bool {
 	})
 }
 
-// spread marks the results of ops of b that depend on active values as active; it
+// markActive marks the results of ops of b that depend on active values as active; it
 // reports whether any was not yet.
-func (d *differentiator) spread(b *ir.Block) bool {
+func (d *differentiator) markActive(b *ir.Block) bool {
 	changed := false
 	mark := func(v *ir.Value) {
 		if !d.active[v] && varies(v.Type) {
@@ -189,14 +189,14 @@ func (d *differentiator) spread(b *ir.Block) bool {
 		some := slices.ContainsFunc(op.Operands, func(v *ir.Value) bool { return d.active[v] })
 		switch {
 		case op.Kind == ir.PPScan:
-			changed = d.spreadScan(op, mark) || changed
+			changed = d.markScan(op, mark) || changed
 			continue
 		case op.Kind == ir.ManualComputation:
-			changed = d.spreadManual(op, mark) || changed
+			changed = d.markManual(op, mark) || changed
 			continue
 		case len(op.Regions) > 0 && !facts.Reducer(op):
 			for _, r := range op.Regions {
-				changed = d.spread(r) || changed
+				changed = d.markActive(r) || changed
 			}
 			for _, v := range op.Captures() {
 				some = some || d.active[v]
@@ -207,15 +207,15 @@ func (d *differentiator) spread(b *ir.Block) bool {
 				mark(v)
 			}
 		}
-		changed = d.spreadIndices(op, some) || changed
+		changed = d.markIndices(op, some) || changed
 	}
 	return changed
 }
 
-// spreadIndices marks the integers that op computes from active values, and the
+// markIndices marks the integers that op computes from active values, and the
 // numbers computed from such integers. Booleans are left out: the gradient of a
 // selection does not go through its predicate, as users expect.
-func (d *differentiator) spreadIndices(op *ir.Op, active bool) bool {
+func (d *differentiator) markIndices(op *ir.Op, active bool) bool {
 	index, float := false, false
 	for _, v := range op.Operands {
 		index = index || d.indices[v]
@@ -234,14 +234,14 @@ func (d *differentiator) spreadIndices(op *ir.Op, active bool) bool {
 	return changed
 }
 
-func (d *differentiator) spreadManual(op *ir.Op, mark func(*ir.Value)) bool {
+func (d *differentiator) markManual(op *ir.Op, mark func(*ir.Value)) bool {
 	body := op.Regions[0]
 	for i, v := range op.Operands {
 		if d.active[v] {
 			mark(body.Args[i])
 		}
 	}
-	changed := d.spread(body)
+	changed := d.markActive(body)
 	for i, v := range body.Terminator().Operands {
 		if d.active[v] {
 			mark(op.Results[i])
@@ -250,14 +250,14 @@ func (d *differentiator) spreadManual(op *ir.Op, mark func(*ir.Value)) bool {
 	return changed
 }
 
-func (d *differentiator) spreadScan(op *ir.Op, mark func(*ir.Value)) bool {
+func (d *differentiator) markScan(op *ir.Op, mark func(*ir.Value)) bool {
 	n, body := op.Int("carries"), op.Regions[0]
 	for i, v := range op.Operands {
 		if d.active[v] || i < n && d.active[op.Results[i]] {
 			mark(body.Args[1+i])
 		}
 	}
-	changed := d.spread(body)
+	changed := d.markActive(body)
 	for i, v := range body.Terminator().Operands {
 		if !d.active[v] {
 			continue

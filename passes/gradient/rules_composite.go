@@ -71,6 +71,6 @@ func gradTopK(t *tape, op *ir.Op, ct []*ir.Value) {
 	shape := append(append([]int{}, ct[0].Type.Shape...), x.Type.Shape[rank-1]) // [..., k, n]
 	full := x.Type.WithShape(shape...)
 	here := b.Compare("EQ", b.Iota(full.WithElem(ir.I32), rank), b.Broadcast(t.need(op.Results[1]), shape, facts.UpTo(rank)...))
-	spread := b.Select(here, b.Broadcast(ct[0], shape, facts.UpTo(rank)...), t.zeros(full))
-	t.add(x, t.sum(spread, rank-1))
+	placed := b.Select(here, b.Broadcast(ct[0], shape, facts.UpTo(rank)...), t.zeros(full))
+	t.add(x, t.sum(placed, rank-1))
 }

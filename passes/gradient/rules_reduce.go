@@ -121,9 +121,9 @@ func (r *reduction) give(elements, initial func() *ir.Value) {
 	}
 }
 
-// spread broadcasts v, which has the shape of the result, along the reduced
+// broadcast broadcasts v, which has the shape of the result, along the reduced
 // dimensions.
-func (r *reduction) spread(v *ir.Value) *ir.Value {
+func (r *reduction) broadcast(v *ir.Value) *ir.Value {
 	shape := r.x().Type.Shape
 	return r.b.Broadcast(v, shape, facts.Others(len(shape), r.dims)...)
 }
@@ -147,7 +147,7 @@ func (r *reduction) count(p *ir.Value) *ir.Value {
 func (r *reduction) sum() {
 	ct := r.ct
 	r.give(
-		func() *ir.Value { return r.spread(r.b.Convert(ct, r.x().Type.Elem)) },
+		func() *ir.Value { return r.broadcast(r.b.Convert(ct, r.x().Type.Elem)) },
 		func() *ir.Value { return ct })
 }
 
@@ -155,7 +155,7 @@ func (r *reduction) sum() {
 func (r *reduction) extreme() {
 	b := r.b
 	y := r.need(r.op.Results[r.i])
-	is := b.Compare("EQ", r.element(), r.spread(y))
+	is := b.Compare("EQ", r.element(), r.broadcast(y))
 	count := r.count(is)
 	var first *ir.Value
 	if r.wants(r.init()) {
@@ -165,7 +165,7 @@ func (r *reduction) extreme() {
 	share := b.Div(r.ct, b.Convert(count, r.ct.Type.Elem))
 	r.give(
 		func() *ir.Value {
-			v := r.spread(share)
+			v := r.broadcast(share)
 			return b.Select(is, v, r.zeros(v.Type))
 		},
 		func() *ir.Value { return b.Select(first, share, r.zeros(share.Type)) })
@@ -186,7 +186,7 @@ func (r *reduction) product() {
 			nonzero := b.Select(zero, r.fill(x.Type, 1), x)
 			rest := b.Mul(b.Mul(r.ct, r.first()), b.Reduce(ir.Multiply, nonzero, one, r.dims...))
 			with := func(n float64) *ir.Value { // the product where n elements are zero
-				return r.spread(b.Select(b.Compare("EQ", count, r.fill(count.Type, n)), rest, r.zeros(rest.Type)))
+				return r.broadcast(b.Select(b.Compare("EQ", count, r.fill(count.Type, n)), rest, r.zeros(rest.Type)))
 			}
 			return b.Select(zero, with(1), b.Div(with(0), nonzero))
 		},
@@ -223,8 +223,8 @@ func (r *reduction) choice(p *ir.Value, first bool) {
 	won := b.Emit(ir.Reduce, operands, r.op.Attrs, []*ir.Block{region}, nil).Results[n]
 	r.give(
 		func() *ir.Value {
-			v := r.spread(r.ct)
-			return b.Select(b.Compare("EQ", number, r.spread(won)), v, r.zeros(v.Type))
+			v := r.broadcast(r.ct)
+			return b.Select(b.Compare("EQ", number, r.broadcast(won)), v, r.zeros(v.Type))
 		},
 		func() *ir.Value {
 			return b.Select(b.Compare("EQ", won, r.fill(won.Type, -1)), r.ct, r.zeros(r.ct.Type))

@@ -14,7 +14,7 @@ import (
 // the copy.
 //
 // A value with unreduced axes is what the devices along them have, combined. On
-// a constraint they are a permission: where partial results come up along such
+// a constraint they are a permission: where unreduced results are computed along such
 // axes they are not combined until the value is needed. What flows in or out of
 // the program, and what an explicit collective combines, is unreduced in fact.
 

@@ -91,5 +91,5 @@ func (s *step) times(c float64, x *ir.Value) *ir.Value { return s.b.Mul(s.b.Spla
 func (s *step) unbiased(x *ir.Value, b float64, t *ir.Value) *ir.Value {
 	one := s.b.Splat(t.Type, 1)
 	rest := s.b.Sub(one, s.b.Binary(ir.Power, s.b.Splat(t.Type, b), t))
-	return s.b.Div(x, s.spread(rest, x.Type))
+	return s.b.Div(x, s.broadcast(rest, x.Type))
 }

@@ -383,10 +383,10 @@ func (s *step) clip(norm *ir.Value) {
 }
 
 // scale is x times a step-wide scalar.
-func (s *step) scale(x, by *ir.Value) *ir.Value { return s.b.Mul(x, s.spread(by, x.Type)) }
+func (s *step) scale(x, by *ir.Value) *ir.Value { return s.b.Mul(x, s.broadcast(by, x.Type)) }
 
-// spread is a step-wide scalar as a tensor of type t.
-func (s *step) spread(x *ir.Value, t *ir.Type) *ir.Value {
+// broadcast is a step-wide scalar as a tensor of type t.
+func (s *step) broadcast(x *ir.Value, t *ir.Type) *ir.Value {
 	x = s.b.Convert(x, t.Elem)
 	if t.Rank() == 0 {
 		return x

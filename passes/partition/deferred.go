@@ -11,9 +11,9 @@ import (
 // A sum over a loop's iterations of values that are partial along mesh axes may
 // stay unreduced itself: the devices reduce once, what they have added up, and
 // not in every iteration. Unreduced axes of a constraint permit that for its
-// operand. The permission spreads backward from there, through ops that are
+// operand. The permission propagates backward from there, through ops that are
 // linear and through the carries of loops, to the contractions and reductions
-// where partial results come up, and forward to sums of what has it.
+// where unreduced results are computed, and forward to sums of what has it.
 //
 // Nothing depends on it but where values are reduced: who needs the value gets
 // it reduced, and a term that is not partial counts on one device.

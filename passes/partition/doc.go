@@ -1,7 +1,8 @@
-// Package partition makes the sharded program, whose axes divide what they shard,
-// the program of one device, in passes with a printable program between them:
+// Package partition makes of the sharded global program, whose mesh axes divide the
+// dimensions that they shard, the program that each device runs, in three passes:
 // [Choose] gives every op its layouts and reshards between them, [Collectives]
-// does reshards by explicit collectives, and [Localize] makes shapes local. Choose
+// does reshards by explicit collectives, and [Localize] makes shapes local. Each
+// form between them prints and can be read again. Choose
 // decides, and writes down what it has decided as shardings and reshards; the
 // others follow.
 package partition

@@ -18,7 +18,7 @@ import (
 
 // lessons are what a walk has found, of ops and values of the given program.
 type lessons struct {
-	// unreduced are the axes along which terms of the sum come up partial that a
+	// unreduced are the axes along which terms of the sum are unreduced that a
 	// result of a loop is. It only grows from walk to walk: a carry is unreduced
 	// because a term is, never because it was taken to be.
 	unreduced map[*ir.Value][]ir.AxisRef

@@ -22,25 +22,25 @@ func (p *given) mergedAxes(f *ir.Func) [][]ir.AxisRef {
 			ops = append(ops, op)
 		}
 	})
-	merged, comesUp := make([][]ir.AxisRef, f.NumIDs()), make([][]ir.AxisRef, f.NumIDs())
+	merged, unreduced := make([][]ir.AxisRef, f.NumIDs()), make([][]ir.AxisRef, f.NumIDs())
 	for _, op := range ops {
-		axes := &comesUp[op.Result().ID]
+		axes := &unreduced[op.Result().ID]
 		switch {
 		case op.Kind == ir.DotGeneral:
 			*axes = p.sumAxes(op)
 		case op.Kind == ir.Scatter && ir.CombinerOf(op.Regions[0]) == ir.Add:
 			*axes = p.sumAxes(op)
-			if x := op.Operands[0].ID; slices.Equal(comesUp[x], *axes) && uses[x] == 1 {
+			if x := op.Operands[0].ID; slices.Equal(unreduced[x], *axes) && uses[x] == 1 {
 				merged[x] = *axes
 			}
 		case passesOn(op):
 			if x := op.Operands[0].ID; uses[x] == 1 {
-				*axes = comesUp[x]
+				*axes = unreduced[x]
 			}
 		case op.Kind == ir.Add || op.Kind == ir.Subtract:
 			x, y := op.Operands[0].ID, op.Operands[1].ID
-			if slices.Equal(comesUp[x], comesUp[y]) && uses[x] == 1 && uses[y] == 1 {
-				*axes, merged[x], merged[y] = comesUp[x], comesUp[x], comesUp[x]
+			if slices.Equal(unreduced[x], unreduced[y]) && uses[x] == 1 && uses[y] == 1 {
+				*axes, merged[x], merged[y] = unreduced[x], unreduced[x], unreduced[x]
 			}
 		}
 	}

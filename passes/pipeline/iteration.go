@@ -160,8 +160,8 @@ func (it *iteration) inputs(k int, io *ir.Value) *ir.Value {
 
 func (l *loop) stageAxes() []ir.AxisRef { return l.schedule.stage }
 
-// spread broadcasts v, which all stages share, along a stage dimension.
-func (it *iteration) spread(v *ir.Value) *ir.Value {
+// toStages broadcasts v, which all stages share, along a stage dimension.
+func (it *iteration) toStages(v *ir.Value) *ir.Value {
 	dims := make([]int, v.Type.Rank())
 	for d := range dims {
 		dims[d] = d + 1
@@ -179,7 +179,7 @@ func (it *iteration) side(s side) *ir.Value {
 	case !it.staged(s):
 		return s.v
 	case !s.split:
-		return it.spread(s.v)
+		return it.toStages(s.v)
 	}
 	return rowsOf(it.b, s.v, it.micro).Named(s.v.Name)
 }

@@ -399,7 +399,7 @@ func (l *loop) initial(k int) []carry {
 	buffer := func(name string, shape ...int) {
 		v := b.Broadcast(b.Splat(ir.Tensor(x.Type.Elem), 0), append(shape, inner...))
 		v.Def.Attrs.Set(ir.KeyDontCare, ir.Unit{})
-		state = append(state, carry{l.named(name, k), l.lay(v, micro.Sharding, len(shape)-1)})
+		state = append(state, carry{l.named(name, k), l.alongStages(v, micro.Sharding, len(shape)-1)})
 	}
 	buffer("shift", l.S)
 	if l.D == 2 {
@@ -430,7 +430,7 @@ func (l *loop) stream(x, micro *ir.Value) *ir.Value {
 			x = l.b.Constrain(x, rows)
 		}
 	}
-	return l.lay(l.b.Reshape(x, append([]int{l.S, m}, inner...)...), micro.Sharding, 1)
+	return l.alongStages(l.b.Reshape(x, append([]int{l.S, m}, inner...)...), micro.Sharding, 1)
 }
 
 // across is s, of a batch of type t, with the mesh axes of its rows on a later
@@ -453,9 +453,9 @@ func (l *loop) across(t *ir.Type, s *ir.Sharding) *ir.Sharding {
 	return nil
 }
 
-// lay constrains v to have its stage dimension sharded along the stage axis, then
+// alongStages constrains v to have its stage dimension sharded along the stage axis, then
 // extra unsharded dimensions, then the sharding of one microbatch.
-func (l *loop) lay(v *ir.Value, micro *ir.Sharding, extra int) *ir.Value {
+func (l *loop) alongStages(v *ir.Value, micro *ir.Sharding, extra int) *ir.Value {
 	if micro == nil {
 		return v
 	}

@@ -84,11 +84,11 @@ func (pr *projection) dimAxes(t *projected, ks []int) []ir.AxisRef {
 	return axes
 }
 
-// spread propagates axes along every factor in the given directions. Where two
+// along propagates axes along every factor in the given directions. Where two
 // factors want one axis of a tensor, the factor with the larger source tensor has
 // it; of elementwise ops, among equals, the one with more devices. It changes pr
 // only.
-func (pr *projection) spread(n *propNode, dir func(factor int) direction) {
+func (pr *projection) along(n *propNode, dir func(factor int) direction) {
 	axes := make([][]ir.AxisRef, len(pr.sizes))
 	found := false
 	for k := range axes {
@@ -133,7 +133,7 @@ func (pr *projection) noFurther(k int, axes []ir.AxisRef) []ir.AxisRef {
 }
 
 // compatible returns the longest list of axes for factor k that no tensor
-// contradicts; where axes spread in one direction only, one that a tensor on
+// contradicts; where axes propagate in one direction only, one that a tensor on
 // that side has.
 func (pr *projection) compatible(k int, dir direction) []ir.AxisRef {
 	if dir == 0 {

@@ -169,7 +169,7 @@ func (p *propagator) step(nodes []*propNode, dir func(*propNode, int) direction)
 			continue
 		}
 		pr := p.project(n)
-		pr.spread(n, func(k int) direction { return dir(n, k) &^ n.barred })
+		pr.along(n, func(k int) direction { return dir(n, k) &^ n.barred })
 		refs := n.refs()
 		before := make([][][]ir.AxisRef, len(refs)) // of a tensor that occurs later in refs once more
 		for i, r := range refs {

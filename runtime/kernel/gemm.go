@@ -154,7 +154,7 @@ func (g *blocked) packsB() bool {
 	return g.b.col != 1 || !g.masks && g.n%g.cols != 0 || g.m >= 4*len(g.tiles) && (g.k*g.n*g.elem > 1<<17 || stride%2048 == 0 && g.k > 16)
 }
 
-// packsA reports whether the rows of a are brought together.
+// packsA reports whether the rows of a are copied into contiguous panels.
 func (g *blocked) packsA() bool {
 	stride := max(g.a.row, g.a.col) * g.elem
 	return g.n > g.cols && (g.a.col != 1 && g.k > 16 || stride%2048 == 0 || g.m*g.k*g.elem > 1<<18)

@@ -203,7 +203,7 @@ func (w *Work) Fold(f Func, acc, x Mem) {
 	f(w, w.pair[:1], w.pair[:])
 }
 
-// foldChunk is how many bytes of short rows are brought together to be folded at once.
+// foldChunk is how many bytes of short rows are copied to contiguous memory to be folded at once.
 const foldChunk = 1 << 14
 
 // FoldRows is acc = f(acc, x), where x is rows of n bytes each, the first at byte at of
