@@ -54,14 +54,14 @@ func policyTable(t *testing.T, src string, _ []string) string {
 func zeroTable(t *testing.T, src string, _ []string) string {
 	kinds := []string{"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "collective_permute"}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-26s%-7s", "gather", "state")
+	fmt.Fprintf(&b, "%-26s%-12s", "gather", "state")
 	for _, kind := range kinds {
 		fmt.Fprintf(&b, "%20s", kind)
 	}
 	for _, p := range policies {
 		for state, zero := range []string{"train.shard_optimizer_over_data=false", "train.shard_optimizer_over_data=true"} {
 			counts := overData(measure(t, src, lang.Options{Set: slices.Concat(zeroMesh, p.set, []string{zero}), Train: true}))
-			fmt.Fprintf(&b, "\n%-26s%-7s", p.name, [2]string{"whole", "cut"}[state])
+			fmt.Fprintf(&b, "\n%-26s%-12s", p.name, [2]string{"replicated", "sharded"}[state])
 			for _, kind := range kinds {
 				fmt.Fprintf(&b, "%20s", counts[kind])
 			}
