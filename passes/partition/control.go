@@ -132,8 +132,8 @@ func constraint(p *chooser, op *ir.Op) {
 	p.defineUnreduced(r, p.handed(op.Operands[0], r))
 }
 
-// handed is x in the layout of r, which is to be the same value, unreduced along
-// those axes of x's that r may be unreduced along.
+// handed is x in the layout of r, which has the same value, unreduced along those
+// axes of x's that r may be unreduced along.
 func (p *chooser) handed(x, r *ir.Value) valueCopy {
 	at := p.layoutOf(r)
 	may := p.deferrable(r, at)

@@ -7,8 +7,8 @@ import (
 	"ppc/passes/layout"
 )
 
-// A pieceGroup is pieces that one shard of elements serves: they have the same
-// source and distance, or the same scalar. Of a rotation, where one piece's
+// A pieceGroup is pieces that a device takes from the same elements: they have the
+// same source and distance, or the same scalar. Of a rotation, where one piece's
 // distance is the other's less the length of the dimension, the permute wraps around.
 type pieceGroup struct {
 	pieces []piece
@@ -55,8 +55,8 @@ func (g *pieceGroup) section(axes []ir.AxisRef, shard int) section {
 	return s
 }
 
-// A patchwork is the making of one shard of a concatenation along a sharded
-// dimension: this device has elements c*shard to (c+1)*shard of it, c its
+// A patchwork computes one shard of a concatenation along a sharded dimension: this
+// device has elements c*shard to (c+1)*shard of it, c its
 // coordinate along axes.
 type patchwork struct {
 	p     *localizer
@@ -138,8 +138,9 @@ func (w *patchwork) all(g *pieceGroup) *ir.Value {
 	return p.section(s, p.statedHalo(s, g.src, w.d), p.value(g.src), w.d, nil)
 }
 
-// zeroFilled is the result where it is one source moved and zeros for all that
-// has moved out: permutes leave zeros where nobody sends. Otherwise nil.
+// zeroFilled is the result where it is one source, shifted, and zeros at the end that
+// it is shifted from: permutes leave zeros on devices that receive nothing. Otherwise
+// nil.
 func (w *patchwork) zeroFilled(groups []pieceGroup) *ir.Value {
 	if len(groups) != 2 || groups[0].src != nil || groups[1].wrap || !isZero(groups[0].pieces[0].pad) {
 		return nil

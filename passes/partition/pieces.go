@@ -8,14 +8,15 @@ import (
 )
 
 // A slice, pad or concatenation along a sharded dimension, or an update at a
-// known place, does not say by itself what must go from device to device:
-// concat(x[7:8], x[0:7]) is one permute, but neither slice can be sharded eight
-// ways. So such a value waits until one that depends on it is needed sharded;
-// then the whole chain is rewritten as one concatenation of pieces of its
-// sources, of which [Localize] finds the distances, and the permutes for them.
+// constant index, moves elements between devices, and which ones depends on its
+// uses: concat(x[7:8], x[0:7]) is one collective permute, but neither slice can be
+// sharded eight ways. So such an op is deferred until an op that depends on it needs
+// its result sharded; then the chain of deferred ops is rewritten as one
+// concatenation of pieces of its sources, for which [Localize] finds the distances
+// and the permutes.
 
-// defersMove reports whether the result of op waits to be moved. If it is itself
-// sharded along the dimension, it is computed now.
+// defersMove reports whether op is deferred. If its result is itself sharded along
+// the dimension, it is computed now.
 func (p *chooser) defersMove(op *ir.Op) bool {
 	if len(op.Results) != 1 || p.moves[op.Result().ID] == 0 {
 		return false
@@ -27,21 +28,21 @@ func (p *chooser) defersMove(op *ir.Op) bool {
 	return true
 }
 
-// movesOf is, by ID, one more than the dimension along which a value is moved by
-// an op that waits until it is used; 0 where there is none.
+// movesOf is, by ID, one more than the dimension along which a deferred op moves the
+// elements of a value; 0 where there is none.
 func (p *program) movesOf() []int {
 	m := newMoves(p)
 	p.f.Body.Walk(func(op *ir.Op) { m.see(op) })
 	return m.dims
 }
 
-// splitMoves makes of every op that waits and moves along several dimensions one
-// op for each.
+// splitMoves makes of every deferred op that moves elements along several dimensions
+// one op for each.
 func (p *program) splitMoves() {
 	newMoves(p).split(p.f.Body)
 }
 
-// A moveDims finds the ops that wait.
+// A moveDims finds the ops that are deferred.
 type moveDims struct {
 	p    *program
 	free []bool
@@ -52,8 +53,8 @@ func newMoves(p *program) *moveDims {
 	return &moveDims{p, layout.FreeOrConstrained(p.f), make([]int, p.f.NumIDs())}
 }
 
-// see notes along which dimension op moves, and returns all along which it does,
-// if it waits.
+// see notes along which dimension op moves elements, and returns all along which it
+// does, if it is deferred.
 func (m *moveDims) see(op *ir.Op) []int {
 	if len(op.Results) != 1 || m.free[op.Result().ID] {
 		return nil
@@ -67,8 +68,8 @@ func (m *moveDims) see(op *ir.Op) []int {
 }
 
 // sharded reports whether an operand or the result of op is sharded along d, or
-// waits to be moved along it. An update goes, unsharded, into any shard that it
-// falls into.
+// deferred along it. An update is unsharded, and written into each shard that it
+// overlaps.
 func (m *moveDims) sharded(op *ir.Op, d int) bool {
 	operands := op.Operands
 	if op.Kind == ir.DynamicUpdateSlice {
