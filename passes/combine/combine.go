@@ -12,13 +12,13 @@ import (
 // Combine replaces several collectives by one:
 //
 //   - those whose results are added up become one of the sum of their operands
-//     (combine_sums.go);
+//     (sums.go);
 //   - collectives of one block with the same kind, groups, element type and
 //     reducer, none of which depends on another, become one with as many operands:
 //     scalars always, others as long as operands or results together take no more
 //     bytes than the module's attribute pp.combine;
 //   - collective permutes whose source-target pairs have no source and no target in
-//     common become one with all of the pairs (combine_pairs.go).
+//     common become one with all of the pairs (pairs.go).
 //
 // The combined op takes the place of the last of the originals. Ops before it that
 // depend on an original move behind it; nothing leaves its block. Collectives are

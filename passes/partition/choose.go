@@ -19,7 +19,7 @@ import (
 // finds cheapest for its factors. A value keeps the copies resharded from it, so
 // that no reshard is done twice in one block. Constants and what is computed
 // from them are computed where they are used, with the layout of the use. A
-// slice, pad or concatenation along a sharded dimension waits until its result
+// slice, pad or concatenation along a sharded dimension is deferred until its result
 // is used, see [chooser.defersMove].
 //
 // It warns of every value that it gathers although the program wants it sharded

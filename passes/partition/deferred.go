@@ -104,7 +104,7 @@ func termsOf(op *ir.Op) []*ir.Value {
 	return terms
 }
 
-// A deferral is the state of spreading permissions to stay unreduced.
+// A deferral is the state of propagating permissions to stay unreduced.
 type deferral struct {
 	axes    [][]ir.AxisRef
 	changed bool
