@@ -2,8 +2,10 @@ package passes
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -51,10 +53,25 @@ var lawFactors = []lawFactor{
 
 func words(s string) []string { return strings.Fields(s) }
 
-// factorAt is the place of a factor in lawFactors.
-func factorAt(name string) int {
-	return slices.IndexFunc(lawFactors, func(f lawFactor) bool { return f.name == name })
+// What the names and the values of factors say, looked up often where cases are chosen.
+var (
+	lawPlaces  = make(map[string]int)
+	lawWords   = make([][][]string, len(lawFactors)) // of each value of each factor
+	lawNumbers = make([][]int, len(lawFactors))
+)
+
+func init() {
+	for i, f := range lawFactors {
+		lawPlaces[f.name] = i
+		for _, value := range f.values {
+			n, _ := strconv.Atoi(value)
+			lawWords[i], lawNumbers[i] = append(lawWords[i], words(value)), append(lawNumbers[i], n)
+		}
+	}
 }
+
+// factorAt is the place of a factor in lawFactors.
+func factorAt(name string) int { return lawPlaces[name] }
 
 // is is the value of the factor called name.
 func (c lawCase) is(name string) string {
@@ -63,12 +80,14 @@ func (c lawCase) is(name string) string {
 }
 
 func (c lawCase) number(name string) int {
-	var n int
-	fmt.Sscan(c.is(name), &n)
-	return n
+	i := factorAt(name)
+	return lawNumbers[i][c[i]]
 }
 
-func (c lawCase) has(name, word string) bool { return slices.Contains(words(c.is(name)), word) }
+func (c lawCase) has(name, word string) bool {
+	i := factorAt(name)
+	return slices.Contains(lawWords[i][c[i]], word)
+}
 
 // drawn is a random point of the full product of settings, not necessarily a legal
 // one.
@@ -104,12 +123,16 @@ func (c lawCase) refused() string {
 
 // microbatches is M: so many times the stages, and so many more or fewer.
 func (c lawCase) microbatches() int {
-	times, more := 0, 0
-	fmt.Sscan(c.is("microbatches"), &more)
-	if head, tail, ok := strings.Cut(c.is("microbatches"), "S"); ok {
-		times, more = 1, 0
-		fmt.Sscan(head, &times)
-		fmt.Sscan(tail, &more)
+	head, tail, ok := strings.Cut(c.is("microbatches"), "S")
+	if !ok {
+		return c.number("microbatches")
+	}
+	times, more := 1, 0
+	if head != "" {
+		times, _ = strconv.Atoi(head)
+	}
+	if tail != "" {
+		more, _ = strconv.Atoi(tail)
 	}
 	return max(times*c.number("stages")+more, 1)
 }
@@ -168,39 +191,57 @@ func (c lawCase) batch() int {
 	return n
 }
 
-// cost is about what it takes to compile and run c, in milliseconds.
-func (c lawCase) cost() float64 {
-	T, k := c.iterations(), c.number("unroll")
-	copies := k + T%k // of an iteration in the program
-	if c.has("gather", "per_repeat") {
-		copies *= 6 // in loops of their own, and once more with the other prefetch
-		if c.is("scan_repeats") == "false" {
-			copies *= c.number("repeats")
-		}
-	}
-	if c.is("scan_iterations") == "false" {
-		copies = 2 * T
-	}
-	if c.is("scan_layers") == "false" {
-		copies *= c.number("layers_per_stage")
-	}
-	if c.has("mesh", "expert") {
-		copies *= 3
-	}
-	if c.has("layers", "pattern") || c.has("layers", "pair") {
-		copies *= 2
-	}
+// legal reports whether c is to hold the law, in reasonable time.
+func (c lawCase) legal() bool { return c.refused() == "" && !c.inexact() && c.cost() < 1000 }
+
+// inexact reports whether c is so deep that rounding alone breaks the tolerance, or
+// is one of those that explicit mode may refuse: it does not always merge the rows of split microbatches with
+// those that pad the batch.
+func (c lawCase) inexact() bool {
 	deepest := 64
 	if c.has("layers", "pair") {
 		deepest = 24
 	}
-	if c.layers() > deepest {
-		copies *= 100 // so deep that rounding alone breaks the tolerance
+	return c.layers() > deepest ||
+		c.is("mode") == "explicit" && c.number("batch_split") > 1 && c.microbatches()%c.number("stages") != 0
+}
+
+// cost is about what it takes to compile and run c, in milliseconds.
+func (c lawCase) cost() float64 {
+	ms := 28.0
+	if c.is("form") == "pipeline" {
+		ms = 14
+		T, R := c.iterations(), float64(c.number("repeats"))
+		copies, slope := float64(c.number("unroll")+T%c.number("unroll")), 0.6 // of an iteration in the program
+		if c.is("scan_iterations") == "false" {
+			copies = float64(T)
+		}
+		if c.has("gather", "per_repeat") { // in loops of their own, and once more with the other prefetch
+			ms, slope = 3*ms, 0.2
+		}
+		ms *= math.Pow(copies, slope) * math.Sqrt(R)
+		if c.is("stages") != "1" {
+			ms *= 1.9
+		}
+		if c.is("batch_split") == "2" {
+			ms *= 1.5
+		}
 	}
-	if c.is("mode") == "explicit" && c.number("batch_split") > 1 && c.microbatches()%c.number("stages") != 0 {
-		copies *= 100 // explicit mode may refuse to merge the rows of split microbatches with those that pad the batch
+	if c.is("scan_layers") == "false" {
+		ms *= math.Sqrt(float64(c.number("layers_per_stage"))) * 1.2
 	}
-	return 20 + 10*float64(copies) + float64(T*c.number("layers_per_stage")*c.devices())/20
+	for _, more := range []struct {
+		name, word string
+		times      float64
+	}{{"mesh", "expert", 2.1}, {"mesh", "context", 1.6}, {"mesh", "fsdp", 1.2}, {"mesh", "tensor", 1.2}, {"layers", "pair", 1.2}, {"outside", "2", 1.3}} {
+		if c.has(more.name, more.word) {
+			ms *= more.times
+		}
+	}
+	if c.twins() != nil {
+		ms *= 2
+	}
+	return ms
 }
 
 // text is the program as a .pp file: a model with one of everything that the

@@ -6,7 +6,6 @@ import (
 	"os"
 	goruntime "runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,8 +19,9 @@ import (
 //
 // The configurations are a part of the product of all choices: every stages,
 // repeats and microbatches meet, and every two values of two choices that do
-// not have too many. With PPC_LAW=pairs every two values of two choices meet, with
-// PPC_LAW=triples every three of three, some thousand cases. PPC_LAW=3m draws
+// not have too many, in a pipeline where a choice acts in pipelines alone. With
+// PPC_LAW=pairs every two values of two choices meet, with PPC_LAW=triples
+// every three of three, some thousand cases. PPC_LAW=3m draws
 // from the product for that long, from the seed PPC_LAW_SEED; PPC_LAW=all goes
 // through stages, repeats, microbatches, meshes, gathers, rotates and remat
 // policies, with the other choices drawn.
@@ -105,7 +105,7 @@ func draws(t *testing.T, seed uint64, end time.Time) func(yield func(lawCase) bo
 		r := rand.New(rand.NewPCG(seed, 1))
 		for time.Now().Before(end) {
 			c := drawn(r)
-			if (c.refused() == "" && c.cost() < 2000 || r.IntN(20) == 0) && !yield(c) {
+			if (c.legal() || c.refused() != "" && r.IntN(20) == 0) && !yield(c) {
 				return
 			}
 		}
@@ -135,132 +135,4 @@ func fullProduct(seed uint64) func(yield func(lawCase) bool) {
 			}
 		}
 	}
-}
-
-// legal draws a legal case after set; nil where none is found.
-func legal(r *rand.Rand, set func(c lawCase)) lawCase {
-	for range 50 {
-		c := drawn(r)
-		set(c)
-		if c.refused() == "" && c.cost() < 400 {
-			return c
-		}
-	}
-	return nil
-}
-
-// A lawMeeting is a value each of three factors, or of two, the second one twice.
-type lawMeeting struct{ factors, values [3]int }
-
-// covering is legal cases in which, together, all meetings of two or of three
-// factors take place that can, of those that have at most so many, and for each reason to be
-// refused some cases. One at a time, the case is taken that has the most pairs
-// that were not there, of some that are drawn around one such pair.
-func covering(r *rand.Rand, strength, most int) func(yield func(lawCase) bool) {
-	return func(yield func(lawCase) bool) {
-		reasons := make(map[string]int)
-		for range 2000 {
-			c := drawn(r)
-			reason, _, _ := strings.Cut(c.refused(), " with ")
-			if reason = strings.TrimRight(reason, "0123456789 "); reason == "" || reasons[reason] == 4 {
-				continue
-			}
-			reasons[reason]++
-			if !yield(c) {
-				return
-			}
-		}
-		todo, order := meetings(strength, most)
-		for _, first := range order {
-			if !todo[first] {
-				continue
-			}
-			var best lawCase
-			gain := 0.0
-			for range 30 {
-				c := legal(r, func(c lawCase) {
-					for k, i := range first.factors {
-						c[i] = first.values[k]
-					}
-				})
-				if c == nil {
-					break
-				}
-				n := 0
-				for _, p := range c.meetings(strength) {
-					if todo[p] {
-						n++
-					}
-				}
-				if worth := float64(n) / c.cost(); worth > gain {
-					best, gain = c, worth
-				}
-			}
-			for _, p := range best.meetings(strength) {
-				delete(todo, p)
-			}
-			if best != nil && !yield(best) {
-				return
-			}
-		}
-	}
-}
-
-// meetings are those that are to be met by covering, also in order.
-func meetings(strength, most int) (map[lawMeeting]bool, []lawMeeting) {
-	todo := make(map[lawMeeting]bool)
-	var order []lawMeeting
-	for _, f := range factorGroups(strength) {
-		var sizes [3]int
-		for k, i := range f {
-			sizes[k] = len(lawFactors[i].values)
-		}
-		if f[1] == f[2] {
-			sizes[2] = 1
-		}
-		if sizes[0]*sizes[1]*sizes[2] > most && f != [3]int{0, 1, 2} {
-			continue
-		}
-		for n := range sizes[0] * sizes[1] * sizes[2] {
-			v := [3]int{n % sizes[0], n / sizes[0] % sizes[1], n / sizes[0] / sizes[1]}
-			if f[1] == f[2] {
-				v[2] = v[1]
-			}
-			todo[lawMeeting{f, v}] = true
-			order = append(order, lawMeeting{f, v})
-		}
-	}
-	return todo, order
-}
-
-// factorGroups are the first three factors, which are the size of a pipeline, and all
-// two or three of the others.
-func factorGroups(strength int) [][3]int {
-	out := [][3]int{{0, 1, 2}}
-	for k := range lawFactors {
-		for j := range k {
-			if strength == 2 {
-				out = append(out, [3]int{j, k, k})
-				continue
-			}
-			for i := range j {
-				if i+j+k > 3 {
-					out = append(out, [3]int{i, j, k})
-				}
-			}
-		}
-	}
-	return out
-}
-
-// meetings are those that c makes.
-func (c lawCase) meetings(strength int) []lawMeeting {
-	if c == nil {
-		return nil
-	}
-	var out []lawMeeting
-	for _, f := range factorGroups(strength) {
-		out = append(out, lawMeeting{f, [3]int{c[f[0]], c[f[1]], c[f[2]]}})
-	}
-	return out
 }
