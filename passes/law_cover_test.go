@@ -29,9 +29,10 @@ type lawGroup struct {
 // formAt is the place of the factor called form.
 var formAt = slices.IndexFunc(lawFactors, func(f lawFactor) bool { return f.name == "form" })
 
-// pipedFactors are the factors that say nothing of a stack of layers. In groups of up to mostPiped meetings their values
-// meet others in pipelines, in larger ones in pipelines or stacks: nearly each of their meetings needs a case of its own,
-// and a pipeline takes four times as long as a stack.
+// pipedFactors are the factors that say nothing of a stack of layers. In groups of
+// up to mostPiped meetings their values meet others in pipelines, in larger ones in
+// pipelines or stacks: nearly each of their meetings needs a case of its own, and a
+// pipeline takes four times as long as a stack.
 var pipedFactors = words("stages repeats microbatches delay batch_split rotate scan_iterations scan_repeats skip_bubbles")
 
 const mostPiped = 1500
@@ -119,8 +120,8 @@ func (v *lawCover) meet(c lawCase) {
 	}
 }
 
-// gain is how many meetings of the groups with these indices take place in c for the first time. A meeting of a
-// large group weighs more: it has fewer cases to take place in.
+// gain is how many meetings of the groups with these indices take place in c for the
+// first time. A meeting of a large group weighs more: fewer cases have it.
 func (v *lawCover) gain(c lawCase, groups []int) float64 {
 	n := 0.0
 	for _, i := range groups {
@@ -133,8 +134,9 @@ func (v *lawCover) gain(c lawCase, groups []int) float64 {
 }
 
 // climb changes c value by value, not those of the factors that keep has, as long as
-// that makes it worth more, which it returns: the gain for the root of the cost. For the cost itself cheap cases would
-// come first, and leave for each meeting of what is expensive a case of its own.
+// that makes it worth more: its gain divided by the root of its cost, which climb
+// returns. Divided by the cost itself, cheap cases would be taken first, and each
+// meeting of expensive values would need a case of its own.
 func (v *lawCover) climb(r *rand.Rand, c lawCase, keep []int) float64 {
 	gain, root := v.gain(c, v.all), math.Sqrt(c.cost())
 	for changed := true; changed; {

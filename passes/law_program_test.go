@@ -216,7 +216,7 @@ func (c lawCase) cost() float64 {
 		if c.is("scan_iterations") == "false" {
 			copies = float64(T)
 		}
-		if c.has("gather", "per_repeat") { // in loops of their own, and once more with the other prefetch
+		if c.has("gather", "per_repeat") { // in loops of their own
 			ms, slope = 3*ms, 0.2
 		}
 		ms *= math.Pow(copies, slope) * math.Sqrt(R)
