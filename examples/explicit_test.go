@@ -60,3 +60,33 @@ func TestExplicitMode(t *testing.T) {
 		})
 	}
 }
+
+// Where microbatches do not fill the stages, and activations have no dimension that all
+// devices of the batch divide, explicit mode gathers the rows that are added or dropped.
+func TestExplicitRows(t *testing.T) {
+	for _, split := range []string{"1", "2"} {
+		src := &driver.Source{File: text(t, `axes { batch = 24, embed = 2, mlp = 16 }
+
+layer block(x: f32[batch, embed]) {
+  param wi: f32[embed, mlp] = normal(0.2)
+  param wo: f32[mlp, embed] = normal(0.2)
+  return x + dot(tanh(dot(x, wi, over: embed)), wo, over: mlp)
+}
+
+model m(x: f32[batch, embed]) {
+  x = pipeline(block, layers: 4)(x)
+  return loss: mean(x * x)
+}
+
+mesh { stage = 2, fsdp = 4 }
+
+shard weights     { mlp -> fsdp }
+shard activations { batch -> fsdp }
+
+pipeline { microbatches = 3, repeats = 2, mode = explicit }
+`), Set: []string{"pipeline.batch_split=" + split}}
+		if _, err := driver.Run(t.Context(), src, driver.RunOptions{Check: true, Grad: true}); err != nil {
+			t.Errorf("batch_split = %s: %v", split, err)
+		}
+	}
+}

@@ -194,16 +194,13 @@ func (c lawCase) batch() int {
 // legal reports whether c is to hold the law, in reasonable time.
 func (c lawCase) legal() bool { return c.refused() == "" && !c.inexact() && c.cost() < 1000 }
 
-// inexact reports whether c is so deep that rounding alone breaks the tolerance, or
-// is one of those that explicit mode may refuse: it does not always merge the rows of split microbatches with
-// those that pad the batch.
+// inexact reports whether c is so deep that rounding alone breaks the tolerance.
 func (c lawCase) inexact() bool {
 	deepest := 64
 	if c.has("layers", "pair") {
 		deepest = 24
 	}
-	return c.layers() > deepest ||
-		c.is("mode") == "explicit" && c.number("batch_split") > 1 && c.microbatches()%c.number("stages") != 0
+	return c.layers() > deepest
 }
 
 // cost is about what it takes to compile and run c, in milliseconds.
