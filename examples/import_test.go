@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ppc/driver"
+	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
 )
 
@@ -212,3 +213,45 @@ func TestImportedTraining(t *testing.T) {
 }
 
 func abs(x float64) float64 { return max(x, -x) }
+
+// Heads for later tokens have the losses and gradients of a program in JAX that was
+// written from the text of MaxText's, testdata/mtp/later.py, with and without a pipeline.
+func TestImportedLater(t *testing.T) {
+	f, err := tensorfile.Open(filepath.Join(shared.Root(t), "testdata", "mtp", "later.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := &recording{t: t, file: f}
+	var config map[string]any
+	if err := json.Unmarshal(r.read("config").Data, &config); err != nil {
+		t.Fatal(err)
+	}
+	var set []string
+	for _, key := range slices.Sorted(maps.Keys(config)) {
+		set = append(set, fmt.Sprintf("%s=%v", key, config[key]))
+	}
+	layer := regexp.MustCompile(`\{layer \+ (\d)\}`)
+	for _, mesh := range [][]string{{"ici_fsdp_parallelism=4"}, {"ici_pipeline_parallelism=2", "ici_fsdp_parallelism=2", "num_pipeline_microbatches=2"}} {
+		s := &setup{program: imported(t, 4, slices.Concat(set, mesh, []string{"per_device_batch_size=1"})...)}
+		for _, name := range f.Names() {
+			path, weight := strings.CutPrefix(name, "w/")
+			if weight || strings.HasPrefix(name, "inputs") || strings.HasPrefix(name, "targets") {
+				s.args = append(s.args, tensorfile.Named{Name: path, Array: *r.read(name)})
+			}
+		}
+		got := s.run(t, "f64", driver.RunOptions{Grad: true})
+		near(t, "loss", got["loss"], r.read("loss"), 1e-12)
+		paths := s.paths(t)
+		for path, name := range paths {
+			grad, file := got["grad."+name], layer.ReplaceAllString(path, "$1")
+			if file != path { // one layer of its own
+				grad = row(grad, 0)
+			}
+			near(t, "the gradient of "+file, grad, r.read("g/"+file), 1e-10)
+		}
+		if len(paths) != 9*3+3+2*3 {
+			t.Errorf("%d parameters", len(paths))
+		}
+	}
+}
