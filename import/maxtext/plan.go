@@ -172,7 +172,10 @@ func (c *config) topology() (devices int, preset string) {
 	if name == "" {
 		return 0, ""
 	}
-	word, number, _ := strings.Cut(name, "-")
+	word, number, counts := strings.Cut(name, "-")
+	if word == "a3" && !counts { // a machine of eight
+		number = "8"
+	}
 	t, known := topologies[word]
 	n, err := strconv.Atoi(number)
 	if !known || err != nil || n < t.cores {
