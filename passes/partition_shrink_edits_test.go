@@ -191,13 +191,13 @@ func (c failing) withoutCarry(i int) (failing, bool) {
 		for _, r := range op.Regions {
 			if loop {
 				sub[r.Args[i].ID] = sub[op.Results[i].ID]
-				r.Args = tidy.Drop(r.Args, i)
+				r.Args = drop(r.Args, i)
 			}
 			if ret := r.Terminator(); !loop || r != op.Regions[0] {
 				ret.Operands = slices.Delete(slices.Clone(ret.Operands), i, i+1)
 			}
 		}
-		op.Results = tidy.Drop(op.Results, i)
+		op.Results = drop(op.Results, i)
 		sub.ApplyBlock(f.Body)
 		return c.cleaned(), true
 	}
@@ -254,7 +254,7 @@ func (c failing) withoutParameter(i int) (failing, bool) {
 	if f.Uses()[f.Params()[i].ID] > 0 {
 		return failing{}, true
 	}
-	f.Body.Args, c.args = tidy.Drop(f.Body.Args, i), slices.Delete(c.args, i, i+1)
+	f.Body.Args, c.args = drop(f.Body.Args, i), slices.Delete(c.args, i, i+1)
 	return c.cleaned(), true
 }
 
@@ -306,4 +306,13 @@ func (c failing) withoutSharding(i int) (failing, bool) {
 		}
 	}
 	return failing{}, false
+}
+
+// drop removes value i of results or arguments and renumbers the rest.
+func drop(vs []*ir.Value, i int) []*ir.Value {
+	vs = slices.Delete(slices.Clone(vs), i, i+1)
+	for k, v := range vs {
+		v.Index = k
+	}
+	return vs
 }

@@ -1,10 +1,6 @@
 package flow
 
-import (
-	"slices"
-
-	"ppc/ir"
-)
+import "ppc/ir"
 
 // Uses is the uses of the values of a function, and the blocks that its ops are in.
 type Uses struct {
@@ -23,9 +19,9 @@ func NewUses(f *ir.Func) *Uses {
 func (u *Uses) block(b *ir.Block) {
 	for _, op := range b.Ops {
 		u.In[op] = b
-		for i, v := range op.Operands {
-			if !slices.Contains(op.Operands[:i], v) {
-				u.Of[v] = append(u.Of[v], op)
+		for _, v := range op.Operands {
+			if of := u.Of[v]; len(of) == 0 || of[len(of)-1] != op {
+				u.Of[v] = append(of, op)
 			}
 		}
 		for _, r := range op.Regions {

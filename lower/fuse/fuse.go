@@ -69,6 +69,13 @@ const (
 // stand where their last op does; ops that nothing but groups reads through views are
 // left out.
 func Plan(ops []*ir.Op) []Node {
+	if !slices.ContainsFunc(ops, fusable) { // and so nothing is read through
+		nodes := make([]Node, len(ops))
+		for i, op := range ops {
+			nodes[i].Op = op
+		}
+		return nodes
+	}
 	p := newPlanner(ops)
 	for i, op := range ops {
 		p.visit(i, op)

@@ -11,7 +11,7 @@ import (
 	"ppc/lower/hlo/syntax"
 )
 
-// Unfuse returns a copy of m, for reading, as it was before XLA fused it and
+// Unfuse returns a copy of m, or m itself, for reading, as it was before XLA fused it and
 // split it in time. In its main function
 //
 //   - a fusion and a call are the ops of what they call;
@@ -26,7 +26,29 @@ import (
 //     where some collective of m names one.
 //
 // What calls itself, or would become longer than any program is, is an error.
-func Unfuse(m *ir.Module) (*ir.Module, error) { return unfuse(m, false) }
+func Unfuse(m *ir.Module) (*ir.Module, error) {
+	if unfused(m) {
+		return m, nil
+	}
+	return unfuse(m, false)
+}
+
+// unfused reports whether nothing of m is fused, called or split: it is one function
+// of ops that are known, on tensors, without groups.
+func unfused(m *ir.Module) bool {
+	if len(m.Funcs) != 1 || m.Funcs[0].Body == nil {
+		return false
+	}
+	f := m.Funcs[0]
+	is := !slices.ContainsFunc(f.Results, func(r ir.Result) bool { return !r.Type.IsTensor() })
+	f.Body.Walk(func(op *ir.Op) {
+		is = is && op.Kind != ir.Unknown && op.Kind != ir.Call && !op.Kind.Has(ir.Collective)
+		for _, v := range op.Results {
+			is = is && v.Type.IsTensor()
+		}
+	})
+	return is
+}
 
 // Runnable is Unfuse for running: a bitcast between layouts becomes the ops that
 // move elements to their places in the result's layout. Computations that are not

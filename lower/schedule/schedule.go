@@ -1,7 +1,11 @@
 // Package schedule says in which order the ops of a block are computed.
 package schedule
 
-import "ppc/ir"
+import (
+	"slices"
+
+	"ppc/ir"
+)
 
 // Order is the ops of b with every update of a part of a tensor behind the other reads
 // of that tensor, where none of them depends on the update. Whoever computes in this
@@ -9,6 +13,9 @@ import "ppc/ir"
 // Only updates move, to before the first op that reads what they give, so that every
 // value is defined before it is read.
 func Order(b *ir.Block) []*ir.Op {
+	if !slices.ContainsFunc(b.Ops, updates) {
+		return b.Ops
+	}
 	s := newScheduler(b)
 	behind := make(map[int][]*ir.Op) // by place of the op that they follow
 	moved := 0

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"strings"
+	"sync"
 
 	"ppc/ir"
 	"ppc/lower/flow"
@@ -33,11 +34,11 @@ func classesOf(m *ir.Module, n *nests, f *ir.Func) []Class {
 			class[v.ID] = GatheredWeights
 		}
 	}
-	u := flow.NewUses(f)
+	u := sync.OnceValue(func() *flow.Uses { return flow.NewUses(f) }) // where there are loops
 	f.Body.Walk(func(op *ir.Op) {
 		if op.Kind == ir.While {
 			carryClasses(class, op, func(k int) Class {
-				if residualOf(n, u, op, k) != nil {
+				if residualOf(n, u(), op, k) != nil {
 					return ResidualStacks
 				}
 				return numClasses

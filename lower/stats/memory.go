@@ -92,13 +92,13 @@ type liveness struct {
 	f     *ir.Func
 	calls map[*ir.Func]Memory
 
-	class   []Class     // by ID, of the buffers that are made for a value
-	onHost  []bool      // by ID: the value is in host memory
-	buffers [][]*buffer // by ID, one for each leaf of the type
-	owner   []*ir.Block // by ID: where the value dies; nil for never
-	last    []int       // by ID: the op of its owner that reads it last; -1 for none
-	donor   []*ir.Value // by ID, of a value that is returned: the parameter donated to it
-	heirs   [][]*buffer // by ID, of a donated parameter: who moves in when it dies
+	class   []Class             // by ID, of the buffers that are made for a value
+	onHost  []bool              // by ID: the value is in host memory
+	buffers [][]*buffer         // by ID, one for each leaf of the type
+	owner   []*ir.Block         // by ID: where the value dies; nil for never
+	last    []int               // by ID: the op of its owner that reads it last; -1 for none
+	donor   map[ir.ID]*ir.Value // of a value that is returned: the parameter donated to it
+	heirs   map[ir.ID][]*buffer // of a donated parameter: who moves in when it dies
 	live    [numClasses]int
 	host    int // live in host memory
 	peak    Memory
@@ -118,7 +118,7 @@ func (l *liveness) count(b *buffer, bytes int) {
 func newLiveness(m *ir.Module, n *nests, f *ir.Func, calls map[*ir.Func]Memory) *liveness {
 	ids := f.NumIDs()
 	l := &liveness{m: m, n: n, f: f, calls: calls, class: classesOf(m, n, f), onHost: hosted(f), buffers: make([][]*buffer, ids), owner: make([]*ir.Block, ids),
-		last: make([]int, ids), donor: make([]*ir.Value, ids), heirs: make([][]*buffer, ids)}
+		last: make([]int, ids), donor: make(map[ir.ID]*ir.Value), heirs: make(map[ir.ID][]*buffer)}
 	return l
 }
 
@@ -147,14 +147,19 @@ func (l *liveness) run() {
 // (pp.alias).
 func (l *liveness) donate() {
 	params, results := l.f.Params(), l.f.Return().Operands
+	aliases := make(map[int][]int) // by parameter: results, in order
+	for k, r := range l.f.Results {
+		if r.Attrs.Has(ir.KeyAlias) {
+			i := r.Attrs.Int(ir.KeyAlias)
+			aliases[i] = append(aliases[i], k)
+		}
+	}
 	for i, p := range params {
 		if p.Attrs.Has("tf.aliasing_output") {
 			l.give(p, results, p.Attrs.Int("tf.aliasing_output"))
 		}
-		for k, r := range l.f.Results {
-			if r.Attrs.Has(ir.KeyAlias) && r.Attrs.Int(ir.KeyAlias) == i {
-				l.give(p, results, k)
-			}
+		for _, k := range aliases[i] {
+			l.give(p, results, k)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package stats
 
 import (
+	"sync"
+
 	"ppc/ir"
 	"ppc/lower/flow"
 )
@@ -8,13 +10,13 @@ import (
 // residuals lists the stacks of rows that loops write and later loops read.
 func (s *Stats) residuals(n *nests, order []*ir.Func) {
 	for _, f := range order {
-		u := flow.NewUses(f)
+		u := sync.OnceValue(func() *flow.Uses { return flow.NewUses(f) }) // where there are loops
 		f.Body.Walk(func(op *ir.Op) {
 			if op.Kind != ir.While {
 				return
 			}
 			for k := range op.Operands {
-				if r := residualOf(n, u, op, k); r != nil {
+				if r := residualOf(n, u(), op, k); r != nil {
 					s.Residuals = append(s.Residuals, r)
 				}
 			}

@@ -64,7 +64,7 @@ func (c *merger) find(s *scope, op *ir.Op) (found *ir.Op, hash uint64) {
 var seed = maphash.MakeSeed()
 
 func (c *merger) block(b *ir.Block, outer *scope) {
-	here := &scope{outer, make(map[uint64]*ir.Op)}
+	here := &scope{outer, make(map[uint64]*ir.Op, len(b.Ops))}
 	kept := b.Ops[:0]
 	for _, op := range b.Ops {
 		c.sub.Apply(op.Operands)

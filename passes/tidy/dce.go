@@ -16,7 +16,7 @@ func Dce(_ *pass.Context, m *ir.Module) error {
 		if f.Body == nil {
 			continue
 		}
-		l := &liveness{live: make([]bool, f.NumIDs()), ops: make(map[*ir.Op]bool), owner: make(map[*ir.Block]*ir.Op)}
+		l := &liveness{live: make([]bool, f.NumIDs()), ops: make([]bool, f.NumIDs()), none: make(map[*ir.Op]bool), owner: make(map[*ir.Block]*ir.Op)}
 		f.Body.Walk(func(op *ir.Op) {
 			for _, r := range op.Regions {
 				l.owner[r] = op
@@ -34,8 +34,9 @@ func Dce(_ *pass.Context, m *ir.Module) error {
 
 // A liveness is the values and ops that are known to be needed.
 type liveness struct {
-	live  []bool // by ID
-	ops   map[*ir.Op]bool
+	live  []bool          // by ID
+	ops   []bool          // by ID of the first result
+	none  map[*ir.Op]bool // ops without results
 	owner map[*ir.Block]*ir.Op
 	work  []*ir.Value
 }
@@ -82,12 +83,24 @@ func seenOutside(b *ir.Block) bool {
 	return found
 }
 
+// needs reports whether op is known to be needed.
+func (l *liveness) needs(op *ir.Op) bool {
+	if len(op.Results) > 0 {
+		return l.ops[op.Results[0].ID]
+	}
+	return l.none[op]
+}
+
 // op marks what op needs whichever of its results is live.
 func (l *liveness) op(op *ir.Op) {
-	if l.ops[op] {
+	if l.needs(op) {
 		return
 	}
-	l.ops[op] = true
+	if len(op.Results) > 0 {
+		l.ops[op.Results[0].ID] = true
+	} else {
+		l.none[op] = true
+	}
 	for _, r := range op.Regions {
 		l.effects(r)
 	}
@@ -158,10 +171,7 @@ func (l *liveness) argument(op *ir.Op, b *ir.Block, i int) {
 // sweep drops what is not live from b.
 func (l *liveness) sweep(b *ir.Block) {
 	b.Ops = slices.DeleteFunc(b.Ops, func(op *ir.Op) bool {
-		if op.Kind.Has(ir.Terminator) || l.ops[op] {
-			return false
-		}
-		return true
+		return !op.Kind.Has(ir.Terminator) && !l.needs(op)
 	})
 	for _, op := range b.Ops {
 		if op.Kind.Has(ir.Loop) {
@@ -181,28 +191,43 @@ func (l *liveness) dropCarries(op *ir.Op) {
 	if op.Kind == ir.PPScan {
 		skip = 1
 	}
-	for i := c.n - 1; i >= 0; i-- {
-		if l.live[op.Results[i].ID] || l.live[body.Args[i+skip].ID] || l.live[op.Regions[0].Args[i+skip].ID] {
-			continue
+	dead, n := make([]bool, c.n), 0
+	for i := range c.n {
+		if !l.live[op.Results[i].ID] && !l.live[body.Args[i+skip].ID] && !l.live[op.Regions[0].Args[i+skip].ID] {
+			dead[i] = true
+			n++
 		}
-		op.Operands = slices.Delete(slices.Clone(op.Operands), i, i+1)
-		op.Results = Drop(op.Results, i)
-		for _, r := range op.Regions {
-			r.Args = Drop(r.Args, i+skip)
-		}
-		yield := body.Terminator()
-		yield.Operands = slices.Delete(slices.Clone(yield.Operands), i, i+1)
-		if op.Kind == ir.PPScan {
-			op.Attrs.Set("carries", ir.I64Attr(op.Int("carries")-1))
-		}
+	}
+	if n == 0 {
+		return
+	}
+	op.Operands = without(op.Operands, dead, 0)
+	op.Results = numbered(without(op.Results, dead, 0))
+	for _, r := range op.Regions {
+		r.Args = numbered(without(r.Args, dead, skip))
+	}
+	yield := body.Terminator()
+	yield.Operands = without(yield.Operands, dead, 0)
+	if op.Kind == ir.PPScan {
+		op.Attrs.Set("carries", ir.I64Attr(c.n-n))
 	}
 }
 
-// Drop removes value i of results or arguments and renumbers the rest.
-func Drop(vs []*ir.Value, i int) []*ir.Value {
-	vs = slices.Delete(slices.Clone(vs), i, i+1)
-	for k, v := range vs {
-		v.Index = k
+// without is vs but for those that are dead, of which the first is at skip.
+func without(vs []*ir.Value, dead []bool, skip int) []*ir.Value {
+	var out []*ir.Value
+	for i, v := range vs {
+		if k := i - skip; k < 0 || k >= len(dead) || !dead[k] {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// numbered is vs, results or arguments, each with its place.
+func numbered(vs []*ir.Value) []*ir.Value {
+	for i, v := range vs {
+		v.Index = i
 	}
 	return vs
 }
