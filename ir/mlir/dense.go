@@ -3,7 +3,6 @@ package mlir
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"strconv"
@@ -45,6 +44,9 @@ func (s *parser) dense() ir.Attr {
 
 // elementsEnd returns the offset of the > that ends the elements at i.
 func (s *parser) elementsEnd(i int) int {
+	if n := strings.IndexByte(s.src[i:], '>'); n >= 0 && strings.IndexByte(s.src[i:i+n], '"') < 0 && strings.IndexByte(s.src[i:i+n], '/') < 0 {
+		return i + n
+	}
 	for k := i; k < len(s.src); k++ {
 		switch s.src[k] {
 		case '>':
@@ -118,7 +120,8 @@ func (e *elements) fail(at int, format string, args ...any) {
 // list reads one element, which is a splat, or nested lists that have the
 // type's shape.
 func (e *elements) list() []byte {
-	var data []byte
+	most := (e.end-e.i)/2 + 1 // of a digit and a comma each
+	data := make([]byte, 0, min(most, e.t.NumElements())*e.t.Elem.Size())
 	comma, item := false, false // came last: a comma, an element or a list
 	for e.skip(); e.i < e.end && !e.bad; e.skip() {
 		switch c := e.s.src[e.i]; {
@@ -134,7 +137,7 @@ func (e *elements) list() []byte {
 			e.open()
 			comma = false
 		default:
-			if len(e.counts) != len(e.sizes) && (len(e.counts) > 0 || data != nil) {
+			if len(e.counts) != len(e.sizes) && (len(e.counts) > 0 || len(data) > 0) {
 				e.fail(e.i, "an element where the shape of %s has a list", e.t)
 				return nil
 			}
@@ -207,6 +210,15 @@ func (e *elements) complex(data []byte) []byte {
 // number reads one number of type t and appends its bytes to data.
 func (e *elements) number(data []byte, t ir.DType) []byte {
 	start := e.i
+	if d, n := decimalAt(e.s.src[start:e.end]); n > 0 {
+		size := t.Size()
+		data = append(data, zeros[:size]...)
+		if d.put(data[len(data)-size:], t) {
+			e.i += n
+			return data
+		}
+		data = data[:len(data)-size]
+	}
 	for e.i < e.end && isNumberByte(e.s.src[e.i]) {
 		e.i++
 	}
@@ -215,12 +227,15 @@ func (e *elements) number(data []byte, t ir.DType) []byte {
 		e.fail(start, "found %q, want an element", string(e.s.src[start]))
 		return data
 	}
-	data = append(data, make([]byte, t.Size())...)
+	data = append(data, zeros[:t.Size()]...)
 	if msg := putNumber(data[len(data)-t.Size():], t, text); msg != "" {
 		e.fail(start, "%s", msg)
 	}
 	return data
 }
+
+// zeros is what the largest element may be.
+var zeros [16]byte
 
 func isNumberByte(c byte) bool { return isDigit(c) || isLetter(c) || c == '-' || c == '+' || c == '.' }
 
@@ -326,15 +341,23 @@ func (e *elements) blob() []byte {
 		e.fail(e.i, `want ">" after the bytes`)
 		return nil
 	}
-	return e.bytes(at, unquote(e.s.src[at:end]))
+	return e.bytes(at, unquoted(e.s.src[at:end]))
 }
 
 // bytes are the bytes of a literal from hexadecimal digits.
 func (e *elements) bytes(at int, text string) []byte {
 	digits, ok := strings.CutPrefix(text, "0x")
-	data, err := hex.DecodeString(digits)
-	if !ok || err != nil {
+	if !ok {
 		e.fail(at, "%.40q is no string of hexadecimal bytes", text)
+		return nil
+	}
+	return e.hex(at, digits)
+}
+
+func (e *elements) hex(at int, digits string) []byte {
+	data, ok := fromHex(digits)
+	if !ok {
+		e.fail(at, "%q is no string of hexadecimal bytes", fmt.Sprintf("0x%.38s", digits))
 		return nil
 	}
 	n, size := e.t.NumElements(), e.t.Elem.Size()
@@ -384,8 +407,11 @@ func (s *parser) metadataEnd(i int) int {
 // readResources reads the blobs of the file metadata, which stands at the end:
 // {-# dialect_resources: { builtin: { key: "0x…" } } #-}.
 func (s *parser) readResources() {
+	if !strings.Contains(s.src, metadataOpen) {
+		return
+	}
 	at := strings.LastIndex(s.src, metadataOpen)
-	if at < 0 || strings.Contains(s.src[:at], "#-}") {
+	if strings.Contains(s.src[:at], "#-}") {
 		return
 	}
 	end := s.metadataEnd(at) - len("#-}")
@@ -430,12 +456,12 @@ func (s *parser) resource() ir.Attr {
 	if l := s.literals[id]; l != nil {
 		return l
 	}
-	digits := unquote(text)
+	digits := unquoted(text)
 	if len(digits) < len("0x")+8 {
 		s.fail(start, "resource %s has no alignment", key)
 	}
 	e := &elements{s: s, t: t}
-	data := e.bytes(start, "0x"+digits[len("0x")+8:])
+	data := e.hex(start, digits[len("0x")+8:])
 	if e.bad {
 		return ir.Verbatim("dense<> : " + t.String())
 	}

@@ -309,6 +309,9 @@ func (s *parser) lexString(i, quote int, kind tokenKind) token {
 // stringEnd returns the offset after the closing quote of the string at quote,
 // or -1. A string does not go beyond its line.
 func stringEnd(src string, quote int) int {
+	if n := strings.IndexByte(src[quote+1:], '"'); n >= 0 && strings.IndexByte(src[quote+1:quote+1+n], '\\') < 0 && strings.IndexByte(src[quote+1:quote+1+n], '\n') < 0 {
+		return quote + n + 2
+	}
 	for i := quote + 1; i < len(src); i++ {
 		switch src[i] {
 		case '"':
@@ -331,9 +334,17 @@ func isEscape(t string) bool {
 
 // unquote is the value of a string token: \n, \t, \\, \" and \XX.
 func unquote(t string) string {
+	if u := unquoted(t); u != t[1:len(t)-1] || strings.IndexByte(u, '\\') >= 0 {
+		return u
+	}
+	return strings.Clone(t[1 : len(t)-1])
+}
+
+// unquoted is unquote that may be a part of the text.
+func unquoted(t string) string {
 	t = t[1 : len(t)-1]
 	if strings.IndexByte(t, '\\') < 0 {
-		return strings.Clone(t)
+		return t
 	}
 	var b strings.Builder
 	for i := 0; i < len(t); i++ {

@@ -63,11 +63,16 @@ type inlinedMeshes struct {
 }
 
 func newInlinedMeshes(src string) *inlinedMeshes {
-	base := "inlined_mesh"
-	for strings.Contains(src, "@"+base) {
-		base += "_"
+	base, most := "inlined_mesh", -1 // how many _ follow that in the text
+	for rest := src; ; {
+		_, after, found := strings.Cut(rest, "@"+base)
+		if !found {
+			break
+		}
+		rest = strings.TrimLeft(after, "_")
+		most = max(most, len(after)-len(rest))
 	}
-	return &inlinedMeshes{base: base, byText: make(map[string]string)}
+	return &inlinedMeshes{base: base + strings.Repeat("_", most+1), byText: make(map[string]string)}
 }
 
 // name returns the name under which m stands in the module.
