@@ -235,8 +235,10 @@ func (a *Arguments) Unused(params []*Port) []string {
 // MadeUp returns the names of the parameters that the file does not have.
 func (a *Arguments) MadeUp(params []*Port) []string {
 	var out []string
+	seen := make(map[string]bool)
 	for _, p := range params {
-		if a.Keys(p) == nil && p.Kind != "state" && p.Kind != "step" && !slices.Contains(out, p.Name) {
+		if a.Keys(p) == nil && p.Kind != "state" && p.Kind != "step" && !seen[p.Name] {
+			seen[p.Name] = true
 			out = append(out, p.Name)
 		}
 	}

@@ -170,11 +170,22 @@ func (g *edges) block(b *ir.Block) {
 				g.block(r)
 			}
 		default:
-			for _, v := range op.Operands {
-				if len(op.Results) == 1 && Moves(op, v) {
-					g.add(v, op.Result(), same)
-				}
+			if len(op.Results) == 1 {
+				g.moved(op)
 			}
+		}
+	}
+}
+
+// moved adds the edges of an op that gives elements of its operands.
+func (g *edges) moved(op *ir.Op) {
+	moves := make(map[*ir.Value]bool)
+	for _, i := range op.Moves() {
+		moves[op.Operands[i]] = true
+	}
+	for _, v := range op.Operands {
+		if moves[v] {
+			g.add(v, op.Result(), same)
 		}
 	}
 }
