@@ -201,3 +201,50 @@ func F16ToFloat32(b uint16) float32 {
 	}
 	return math.Float32frombits(sign | (exp+112)<<23 | man<<13)
 }
+
+// ReducedPrecision is v, a number of type t, rounded to e exponent bits and m mantissa
+// bits: to nearest, ties to the even code of t. Too large for the exponent bits is
+// infinite, too small to be normal is zero; where t has no more of them its own range
+// counts, subnormal numbers included. Types of 8 bits and less are rounded as f16.
+func (t DType) ReducedPrecision(v float64, e, m int) float64 {
+	switch {
+	case v != v && m == 0: // has no room for a NaN
+		return math.Copysign(math.Inf(1), v)
+	case v == 0 || v != v || math.IsInf(v, 0):
+		return v
+	}
+	own := t.roundingFormat()
+	lowest := 2 - 1<<(own.exp-1) // exponent of the smallest normal number
+	_, exp := math.Frexp(v)
+	if exp = max(exp-1, lowest); m < int(own.man) {
+		x := math.Ldexp(v, m-exp)
+		q := math.RoundToEven(x)
+		if m == 0 && math.Abs(x) == 1.5 && (exp-lowest)%2 == 1 { // the code is the exponent, which is even
+			q = math.Trunc(x)
+		}
+		v = math.Ldexp(q, exp-m)
+	}
+	if e < int(own.exp) && v != 0 {
+		bias := 1<<(e-1) - 1
+		switch _, exp := math.Frexp(v); {
+		case exp-1 > bias:
+			return math.Copysign(math.Inf(1), v)
+		case exp-1 < 1-bias:
+			return math.Copysign(0, v)
+		}
+	}
+	return v
+}
+
+// roundingFormat is the format that numbers of type t are rounded in.
+func (t DType) roundingFormat() floatFormat {
+	switch {
+	case t == F64:
+		return floatFormat{exp: 11, man: 52}
+	case t == F32, t == F8E8M0FNU:
+		return floatFormat{exp: 8, man: 23}
+	case t == BF16:
+		return formatTable[BF16]
+	}
+	return formatTable[F16]
+}

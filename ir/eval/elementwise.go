@@ -326,34 +326,10 @@ func reducePrecision(e *exec) *tensor {
 	out := e.result(0)
 	eb, mb := e.op.Int("exponent_bits"), e.op.Int("mantissa_bits")
 	for k, v := range e.in[0].f {
-		out.f[k] = withPrecision(v, eb, mb)
+		out.f[k] = e.op.Operands[0].Type.Elem.ReducedPrecision(v, eb, mb)
 	}
 	out.round()
 	return out
-}
-
-func withPrecision(v float64, eb, mb int) float64 {
-	switch {
-	case math.IsNaN(v) && mb == 0: // has no room for a NaN
-		return math.Copysign(math.Inf(1), v)
-	case v == 0 || math.IsNaN(v) || math.IsInf(v, 0):
-		return v
-	}
-	frac, e := math.Frexp(v) // v = frac * 2^e, 0.5 <= |frac| < 1
-	if mb < 52 {
-		v = math.Ldexp(math.RoundToEven(math.Ldexp(frac, mb+1)), e-mb-1)
-		_, e = math.Frexp(v)
-	}
-	if eb < 11 {
-		bias := 1<<(eb-1) - 1
-		switch e--; { // v = 1.f * 2^e
-		case e > bias:
-			return math.Copysign(math.Inf(1), v)
-		case e < 1-bias:
-			return math.Copysign(0, v)
-		}
-	}
-	return v
 }
 
 // partOf is the real or imaginary part of a number: f for real elements, c for

@@ -320,7 +320,14 @@ func putFloat(b []byte, t ir.DType, text string) string {
 	if err != nil && !math.IsInf(v, 0) {
 		return fmt.Sprintf("%.40q is no number", text)
 	}
-	t.PutFloat(b, v)
+	switch {
+	case t == ir.F8E8M0FNU && math.Signbit(v):
+		return fmt.Sprintf("%.40s is negative, and %s has no sign", text, t)
+	case t == ir.F8E8M0FNU && v == 0:
+		b[0] = 0 // the smallest number there is
+	default:
+		t.PutFloat(b, v)
+	}
 	return ""
 }
 

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"math"
 
 	"ppc/ir"
 )
@@ -200,36 +199,10 @@ var clamps = byType{ir.I1: clamp[uint8], ir.F32: clamp[float32], ir.F64: clamp[f
 	ir.I8: clamp[int8], ir.I16: clamp[int16], ir.I32: clamp[int32], ir.I64: clamp[int64],
 	ir.UI8: clamp[uint8], ir.UI16: clamp[uint16], ir.UI32: clamp[uint32], ir.UI64: clamp[uint64]}
 
-// reducePrecision rounds to a format of e exponent and m mantissa bits and
-// back: too large is infinite, too small to be normal is zero. A format as
-// wide as float64 changes nothing.
-func reducePrecision(e, m int) func(float64) float64 {
-	return func(x float64) float64 {
-		switch {
-		case x != x && m == 0: // has no room for a NaN
-			return math.Copysign(math.Inf(1), x)
-		case x == 0 || x != x || math.IsInf(x, 0):
-			return x
-		}
-		if m < 52 {
-			_, exp := math.Frexp(x)
-			x = math.Ldexp(math.RoundToEven(math.Ldexp(x, m+1-exp)), exp-m-1)
-		}
-		if e < 11 {
-			bias := 1<<(e-1) - 1
-			switch _, exp := math.Frexp(x); {
-			case exp-1 > bias:
-				return math.Copysign(math.Inf(1), x)
-			case exp-1 < 1-bias:
-				return math.Copysign(0, x)
-			}
-		}
-		return x
-	}
-}
-
+// buildReducePrecision rounds to a format of fewer bits and back.
 func buildReducePrecision(op *ir.Op) (Func, error) {
 	t := op.Operands[0].Type.Elem
-	f := reducePrecision(op.Int("exponent_bits"), op.Int("mantissa_bits"))
+	e, m := op.Int("exponent_bits"), op.Int("mantissa_bits")
+	f := func(x float64) float64 { return t.ReducedPrecision(x, e, m) }
 	return orMissing(mapFloats(f).forType(t, t), op, t)
 }
