@@ -99,6 +99,9 @@ func (q *Quant) setParams(params string) bool {
 	for _, p := range strings.Split(list, ",") {
 		scale, zero, has := strings.Cut(p, ":")
 		s, err := strconv.ParseFloat(strings.TrimSpace(scale), 64)
+		if !strings.Contains(scale, ".") && !strings.Contains(scale, "x") {
+			return false // an integer
+		}
 		z := int64(0)
 		if has && err == nil {
 			z, err = strconv.ParseInt(strings.TrimSpace(zero), 10, 64)

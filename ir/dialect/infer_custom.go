@@ -125,8 +125,8 @@ func layoutsFit(what string, a ir.Attr, ts []*ir.Type) *ir.Rule {
 	}
 	for i, t := range ts {
 		l, ok := layouts[i].(*ir.Literal)
-		if !ok || l.Type.Rank() != 1 || l.Type.Shape[0] > ir.MaxList {
-			return ir.Broken(2, "layout of %s %d is %s, want a list of dimensions", what, i, layouts[i])
+		if !ok || l.Type.Rank() != 1 || l.Type.Elem != ir.Index || l.Type.Shape[0] > ir.MaxList {
+			return ir.Broken(2, "layout of %s %d is %s, want a list of dimensions of type index", what, i, layouts[i])
 		}
 		rank := 0
 		if t.IsTensor() {

@@ -1,6 +1,7 @@
 package mlir
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -553,8 +554,37 @@ func (b bracketed) print(p *printer, op *ir.Op, f *syntax) {
 	p.print(strings.TrimSuffix(strings.TrimPrefix(v, b.open()), ">"))
 }
 func (b bracketed) read(s *parser, st *state) {
-	if !s.at("[") && !s.at("{") {
-		s.wanted(`"[" or "{"`)
+	var text string
+	switch b.kind {
+	case "axis_ref_list":
+		text = s.axisList()
+	case "list_of_axis_ref_lists":
+		text = s.joined(s.axisList)
+	default:
+		text = s.joined(s.exchange)
 	}
-	st.set(b.name, ir.Verbatim(b.open()+s.raw(s.tok.start)+">"))
+	st.set(b.name, ir.Verbatim(b.open()+text+">"))
+}
+
+// axisList reads {"x", "y":(1)2}, and returns it as MLIR spells it.
+func (s *parser) axisList() string {
+	var refs []string
+	s.list("{", "}", func() { refs = append(refs, s.axisRef().String()) })
+	return "{" + strings.Join(refs, ", ") + "}"
+}
+
+// exchange reads {"x"}: 0->1, a part of an all-to-all.
+func (s *parser) exchange() string {
+	axes := s.axisList()
+	s.expect(":")
+	from := s.integer()
+	s.expect("->")
+	return fmt.Sprintf("%s: %d->%d", axes, from, s.integer())
+}
+
+// joined reads a list in square brackets of what item reads.
+func (s *parser) joined(item func() string) string {
+	var items []string
+	s.list("[", "]", func() { items = append(items, item()) })
+	return "[" + strings.Join(items, ", ") + "]"
 }

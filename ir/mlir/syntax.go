@@ -204,7 +204,7 @@ var syntaxTable = []syntax{
 	{name: "stablehlo.tuple", parts: []part{sp, args{}, dict{}, tupleType}},
 	{name: "stablehlo.get_tuple_element", parts: []part{sp, arg(0), text("["), number("index"), text("]"), dict{}, functionalTypes}},
 	{name: "stablehlo.composite", parts: []part{sp, quoted("name"), args{lead: " "}, dict{}, functionalTypes},
-		defaults: map[string]string{"composite_attributes": "{}"}},
+		defaults: map[string]string{"composite_attributes": "{}", "version": "0 : i32"}},
 
 	{name: "stablehlo.rng", parts: []part{sp, arg(0), comma, arg(1), comma, arg(2), text(", distribution = "), word{"rng_distribution", "rng_distribution", ""}, dict{}, functionalTypes}},
 	{name: "stablehlo.rng_bit_generator", parts: []part{sp, arg(0), text(", algorithm = "), word{"rng_algorithm", "rng_algorithm", ""}, dict{}, functionalTypes},

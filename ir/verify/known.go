@@ -41,12 +41,12 @@ func missing(op *ir.Op) *ir.Rule {
 	return nil
 }
 
-// dialectAttrs checks the attributes of a parameter or a result of a function: each
-// is one of a dialect, as its name says.
-func dialectAttrs(what string, i int, as ir.Attrs) *ir.Rule {
+// dialectAttrs checks the attributes of a module, or of a parameter or a result of a
+// function: each is one of a dialect, as its name says.
+func dialectAttrs(what string, as ir.Attrs) *ir.Rule {
 	for _, a := range as {
 		if !strings.Contains(a.Name, ".") {
-			return ir.NewRule("structure-11", "%s %d has the attribute %s, want those of dialects alone, such as jax.%s", what, i, a.Name, a.Name)
+			return ir.NewRule("structure-11", "%s has the attribute %s, want those of dialects alone, such as jax.%s", what, a.Name, a.Name)
 		}
 	}
 	return nil

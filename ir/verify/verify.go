@@ -149,6 +149,7 @@ func Verify(m *ir.Module) error {
 // reports false where part of them is nil, so that nothing more can be checked.
 func verifyNames(m *ir.Module, errs *Errors) bool {
 	errs.add(nil, soundAttrs(m.Attrs))
+	errs.add(nil, dialectAttrs("the module", m.Attrs))
 	seen := make(map[string]bool)
 	for _, mesh := range m.Meshes {
 		if mesh == nil {
@@ -185,7 +186,7 @@ func verifySignatures(m *ir.Module, errs *Errors) bool {
 				errs.add(nil, ir.NewRule(bad.Label, "result %d of the function: %s", i, bad.Msg))
 				return false
 			}
-			errs.add(nil, dialectAttrs("result", i, r.Attrs))
+			errs.add(nil, dialectAttrs(fmt.Sprintf("result %d", i), r.Attrs))
 		}
 		if f.Body == nil {
 			continue
@@ -195,7 +196,7 @@ func verifySignatures(m *ir.Module, errs *Errors) bool {
 				errs.add(nil, ir.NewRule(bad.Label, "parameter %d: %s", i, bad.Msg))
 				return false
 			}
-			errs.add(nil, dialectAttrs("parameter", i, a.Attrs))
+			errs.add(nil, dialectAttrs(fmt.Sprintf("parameter %d", i), a.Attrs))
 		}
 	}
 	errs.fn = nil
