@@ -161,3 +161,33 @@ func TestPutFloatInteger(t *testing.T) {
 		}
 	}
 }
+
+// The numbers are XLA's. Ties go to the even code, which is the exponent where no
+// mantissa is left; subnormal numbers survive where the type has no more exponent bits.
+func TestReducedPrecision(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		elem    DType
+		e, m    int
+		x, want []float64
+	}{
+		{F64, 8, 0, []float64{3, 1.5, 6, 0.75, 2.9, 12}, []float64{2, 2, 8, 0.5, 2, 8}},
+		{F64, 2, 1, []float64{1e10, inf, 5e-324, 0.5, 0.25, 3, 4, 2}, []float64{inf, inf, 0, 0, 0, 3, inf, 2}},
+		{F64, 1, 0, []float64{1e10, 1, 0.5, 2, 3}, []float64{inf, 0, 0, inf, inf}},
+		{BF16, 8, 7, []float64{0x1p-133, -0x1p-133}, []float64{0x1p-133, -0x1p-133}},
+		{BF16, 8, 23, []float64{0x1p-133}, []float64{0x1p-133}},
+		{F16, 5, 10, []float64{0x1p-24, -0x1p-23, 65504}, []float64{0x1p-24, -0x1p-23, 65504}},
+		{F16, 8, 7, []float64{0x1p-24, 0x1p-23}, []float64{0, 0}},
+		{F16, 8, 0, []float64{0x3p-24, 3}, []float64{0, 2}},
+		{F8E4M3FN, 4, 3, []float64{0x1p-9, 0x3p-9, 448, 3}, []float64{0, 0, inf, 3}},
+		{F8E4M3FN, 5, 2, []float64{0x1p-9, 0x3p-9, -448, 384}, []float64{0x1p-9, 0x3p-9, -448, 384}},
+		{F8E4M3FN, 8, 0, []float64{0x3p-9, 3}, []float64{0x1p-7, 2}},
+		{F32, 8, 0, []float64{math.NaN()}, []float64{inf}},
+	} {
+		for i, x := range c.x {
+			if got := c.elem.ReducedPrecision(x, c.e, c.m); got != c.want[i] {
+				t.Errorf("%s: %g in e%dm%d is %g, want %g", c.elem, x, c.e, c.m, got, c.want[i])
+			}
+		}
+	}
+}

@@ -128,6 +128,8 @@ func (e *elements) list() []byte {
 		case c == ']' && !comma:
 			e.close()
 			item = true
+		case c == ']':
+			e.fail(e.i, `found "]" after a comma, want an element`)
 		case c == ',' && item && len(e.counts) > 0:
 			e.i++
 			comma, item = true, false

@@ -198,7 +198,7 @@ func combinerOf(op *ir.Op) ir.Kind {
 	if !plain || !op.Operands[0].Type.IsTensor() {
 		return ir.Invalid
 	}
-	want := ir.Tensor(op.Operands[0].Type.Elem)
+	want := op.Operands[0].Type.WithShape()
 	for _, v := range []*ir.Value{r.Args[0], r.Args[1], body.Results[0]} {
 		if !v.Type.Equal(want) {
 			return ir.Invalid
