@@ -15,6 +15,13 @@ func (s *parser) normalize(at int, op *ir.Op) {
 			op.Attrs.Set(d.name, d.value)
 		}
 	}
+	if f := syntaxOf(op.Name()); f != nil && f.defaults != nil {
+		for _, name := range implied {
+			if a := op.Attrs.Get(name); a != nil && a.String() == f.defaults[name] {
+				op.Attrs.Delete(name)
+			}
+		}
+	}
 	specs := op.Specs()
 	for i := range specs {
 		spec := &specs[i]
@@ -39,6 +46,9 @@ func (s *parser) normalize(at int, op *ir.Op) {
 		}
 	}
 }
+
+// implied are the attributes that are dropped where they say what holds without them.
+var implied = []string{"composite_attributes", "output_operand_aliases", "result_accuracy", "version"}
 
 // defaults are the attributes that the text of an op may leave out but the op has.
 var defaults = []struct {
