@@ -34,6 +34,11 @@ var instructionAttrs = func() map[string]bool {
 			m[f.name] = true
 		}
 	}
+	for _, g := range grammars {
+		for _, name := range strings.Fields(g.attrs) {
+			m[strings.TrimSuffix(name, "!")] = true
+		}
+	}
 	return m
 }()
 

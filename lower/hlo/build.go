@@ -87,6 +87,8 @@ func (b *body) constant(in *syntax.Instruction) *node {
 	var l *ir.Literal
 	if in.Shape.Type.IsTensor() {
 		l, err = syntax.ParseLiteral(in.Shape.Type, in.Argument)
+	} else if e := syntax.CheckLiteral(in.Shape.Type, in.Argument); e != nil {
+		err = e
 	}
 	attrs, extra := b.attrs(in, nil)
 	if errors.Is(err, syntax.ErrBeyond) || extra {
@@ -142,6 +144,9 @@ func (b *body) known(in *syntax.Instruction, operands []*node) *node {
 		b.FailAt(in.OpAt, "%s has %d operands, want %s", in.Opcode, len(values), n)
 		return nil
 	}
+	if first := kind.NumOperands().Min; (kind == ir.DynamicSlice || kind == ir.DynamicUpdateSlice) && len(values) == first+1 && values[first].Type.Rank() == 1 {
+		return nil // one index with a number for each dimension
+	}
 	if row.form == stretched && values[0].Type.Rank() > 0 && b.find(in, "dimensions") == nil {
 		return nil
 	}
@@ -195,10 +200,32 @@ func (b *body) results(in *syntax.Instruction, kind ir.Kind, operands []*ir.Valu
 	return ts, true
 }
 
-// elementCounts are the constraints on numbers of elements and operands that HLO's own
-// parser checks. What else an op must keep is for the verifier.
-var elementCounts = map[ir.Kind]string{ir.Reduce: "stablehlo.reduce-C3", ir.DynamicSlice: "stablehlo.dynamic_slice-C2",
-	ir.DynamicUpdateSlice: "stablehlo.dynamic_update_slice-C4"}
+// emitted checks the numbers of elements and operands that HLO's own parser checks. What else
+// an op must keep is for the verifier.
+func (b *body) emitted(in *syntax.Instruction, op *ir.Op) {
+	switch op.Kind {
+	case ir.Reshape:
+		b.sameCount(in, op.Operands[0].Type, op.Result().Type)
+	case ir.DynamicSlice:
+		b.indices(in, op.Operands[0].Type, len(op.Operands)-1)
+	case ir.DynamicUpdateSlice:
+		b.indices(in, op.Operands[0].Type, len(op.Operands)-2)
+	}
+	label := map[ir.Kind]string{ir.Reduce: "stablehlo.reduce-C3", ir.DynamicSlice: "stablehlo.dynamic_slice-C2"}[op.Kind]
+	if label == "" {
+		return
+	}
+	if _, r := ir.Infer(op); r != nil && r.Label == label {
+		b.FailAt(in.At, "%s: %s", in.Opcode, r.Msg)
+	}
+}
+
+// indices checks that there are n dimensions of an operand that is sliced.
+func (b *body) indices(in *syntax.Instruction, t *ir.Type, n int) {
+	if t.Rank() != n {
+		b.FailAt(in.At, "%s: %s for an operand of rank %d", in.Opcode, ir.Counted(n, "index"), t.Rank())
+	}
+}
 
 // emit appends an op and returns what it computes.
 func (b *body) emit(in *syntax.Instruction, kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regions []*ir.Block, results []*ir.Type) *node {
@@ -208,14 +235,7 @@ func (b *body) emit(in *syntax.Instruction, kind ir.Kind, operands []*ir.Value, 
 		}
 	}
 	op := b.builder().At(b.origin(in)).Emit(kind, operands, attrs, regions, results)
-	if kind == ir.Reshape {
-		b.sameCount(in, operands[0].Type, results[0])
-	}
-	if label := elementCounts[kind]; label != "" {
-		if _, r := ir.Infer(op); r != nil && r.Label == label {
-			b.FailAt(in.At, "%s: %s", in.Opcode, r.Msg)
-		}
-	}
+	b.emitted(in, op)
 	if len(results) == 1 {
 		return leaf(op.Result().Named(in.Name))
 	}
@@ -261,6 +281,8 @@ func (b *body) unknown(in *syntax.Instruction, operands []*node) *node {
 	}
 	b.checkAsync(in, operands)
 	b.constraints(in, operands)
+	b.nonEmpty(in)
+	b.scanned(in)
 	b.sameChannel(in, operands)
 	if in.Opcode == "bitcast" {
 		b.bitcastLayouts(in, &attrs)
@@ -285,6 +307,16 @@ func (b *body) follows(in *syntax.Instruction, operands []*node) *ir.Type {
 		return ir.Token()
 	case "add-dependency", "copy", "domain":
 		return operands[0].typ
+	case "get-dimension-size":
+		return ir.Tensor(ir.I32)
+	case "map":
+		c := b.called(*b.find(in, "to_apply"))
+		if c == nil || !operands[0].typ.IsTensor() {
+			return nil
+		}
+		if r := b.function(c).Results; len(r) == 1 && r[0].Type.IsTensor() {
+			return operands[0].typ.WithElem(r[0].Type.Elem)
+		}
 	case "call":
 		c := b.called(*b.find(in, "to_apply"))
 		if c == nil {
@@ -301,7 +333,7 @@ func (b *body) follows(in *syntax.Instruction, operands []*node) *ir.Type {
 	case "topk":
 		k, err := syntax.ParseInt(b.find(in, "k").Text)
 		t := operands[0].typ
-		if err != nil || !t.IsTensor() || t.Rank() == 0 {
+		if err != nil || !t.IsTensor() || t.Rank() == 0 || k > t.Shape[t.Rank()-1] {
 			return nil
 		}
 		top := t.WithShape(append(slices.Clone(t.Shape[:t.Rank()-1]), k)...)
@@ -575,6 +607,9 @@ func (b *body) call(in *syntax.Instruction, operands []*node) *node {
 	values := make([]*ir.Value, len(operands))
 	for i, n := range operands {
 		values[i] = b.value(n)
+	}
+	if in.Shape == nil && !slices.EqualFunc(f.Params(), values, func(p, v *ir.Value) bool { return shapesAgree(p.Type, v.Type) }) {
+		b.FailAt(in.OpAt, "call: the operands are not what %s takes", f.Name)
 	}
 	ts := make([]*ir.Type, len(f.Results))
 	for i, r := range f.Results {

@@ -94,6 +94,29 @@ func (b *body) constraints(in *syntax.Instruction, operands []*node) {
 	}
 }
 
+// nonEmpty checks that what receives is a tuple with something in it.
+func (b *body) nonEmpty(in *syntax.Instruction) {
+	if t := in.Shape.Type; (in.Opcode == "infeed" || in.Opcode == "recv") && (t.Kind != ir.TupleType || len(t.Elems) == 0) {
+		b.FailAt(in.At, "%s is %s, want a tuple that is not empty", in.Opcode, bareShape(t))
+	}
+}
+
+// scanned checks the number of operands of a scan against what it applies, and its carries.
+func (b *body) scanned(in *syntax.Instruction) {
+	if in.Opcode != "scan" {
+		return
+	}
+	c := b.called(*b.find(in, "to_apply"))
+	carries, err := syntax.ParseInt(b.find(in, "num_carries").Text)
+	switch {
+	case b.Err != nil || err != nil:
+	case len(c.Parameters()) != len(in.Operands):
+		b.FailAt(in.OpAt, "scan has %d operands, %s takes %d", len(in.Operands), c.Name, len(c.Parameters()))
+	case carries > len(in.Operands):
+		b.FailAt(in.OpAt, "scan carries %d values and has %d operands", carries, len(in.Operands))
+	}
+}
+
 // sameChannel checks that the end of a transfer has the channel of its beginning.
 func (b *body) sameChannel(in *syntax.Instruction, operands []*node) {
 	if in.Opcode != "send-done" && in.Opcode != "recv-done" || len(operands) == 0 || operands[0].value == nil || operands[0].value.Def == nil {

@@ -127,7 +127,7 @@ var grammars = map[string]grammar{
 	"round-nearest-afz":        {1, ""},
 	"round-nearest-even":       {1, ""},
 	"rsqrt":                    {1, "result_accuracy"},
-	"scaled-dot":               {anyNumber, "algorithm lhs_batch_dims lhs_contracting_dims operand_precision rhs_batch_dims rhs_contracting_dims"},
+	"scaled-dot":               {4, "algorithm lhs_batch_dims lhs_contracting_dims operand_precision rhs_batch_dims rhs_contracting_dims"},
 	"scan":                     {anyNumber, "dimensions! is_associative is_reverse num_carries! to_apply!"},
 	"scatter":                  {anyNumber, "index_vector_dim! indices_are_sorted input_batching_dims inserted_window_dims! scatter_dims_to_operand_dims! scatter_indices_batching_dims to_apply! unique_indices update_window_dims!"},
 	"select":                   {3, ""},
@@ -186,8 +186,63 @@ func (b *body) grammatical(in *syntax.Instruction) {
 			b.FailAt(in.OpAt, "%s has no %s", in.Opcode, name)
 		}
 	}
+	if in.Shape == nil && known && !slices.Contains(unshaped, in.Opcode) && in.Opcode != "parameter" && in.Opcode != "constant" {
+		b.FailAt(in.At, "%s needs its shape written: it does not follow from the operands", in.Opcode)
+	}
+	b.counted(in)
 	if n := len(in.Operands); known && g.operands != anyNumber && n != g.operands {
 		b.FailAt(in.OpAt, "%s has %d operands, want %d", in.Opcode, n, g.operands)
+	}
+}
+
+// unshaped are the opcodes whose shape may be left out of the text, since it follows from the
+// operands, and those that an operation without a shape may be.
+var unshaped = strings.Fields(`abs acos acosh add add-dependency after-all and asin asinh atan2 atanh batch-norm-grad batch-norm-inference
+	batch-norm-training broadcast call cbrt ceil cholesky clamp compare complex concatenate conditional convolution copy cosh cosine count-leading-zeros divide domain dot erf
+	exponential exponential-minus-one fft floor gather get-dimension-size get-tuple-element imag is-finite log log-plus-one logistic map maximum minimum mulhi multiply negate
+	not or pad partition-id popcnt power ragged-dot real reduce reduce-window remainder replica-id reverse round-nearest-afz round-nearest-even rsqrt scaled-dot scan scatter
+	select select-and-scatter set-dimension-size shift-left shift-right-arithmetic shift-right-logical sign sine sinh sort sqrt subtract tan tanh topk transpose
+	triangular-solve tuple while xor`)
+
+// parity says of opcodes whether the number of operands is even or odd.
+var parity = map[string]int{"reduce": 0, "reduce-window": 0, "scatter": 1}
+
+// counted checks the number of operands of in where it depends on what else in says, and that of
+// the dimensions where it is one.
+func (b *body) counted(in *syntax.Instruction) {
+	n := len(in.Operands)
+	if want, ok := parity[in.Opcode]; ok && n%2 != want {
+		b.FailAt(in.OpAt, "%s has %d operands, want an %s number", in.Opcode, n, [...]string{"even", "odd"}[want])
+	}
+	for _, a := range in.Attrs {
+		switch {
+		case a.Name == "slice_sizes" && strings.HasPrefix(in.Opcode, "collective-permute") && n != 4:
+			b.FailAt(in.OpAt, "%s of slices has %d operands, want 4", in.Opcode, n)
+		case a.Name == "dimensions" && slices.Contains(oneDimension, in.Opcode):
+			if dims, err := syntax.ParseInts(a.Text); err == nil && len(dims) != 1 {
+				b.FailAt(a.At, "dimensions: want one dimension, found %s", a.Text)
+			}
+		}
+	}
+	if slices.Contains([]string{"all-reduce", "all-reduce-start", "reduce-scatter"}, in.Opcode) {
+		b.channelled(in)
+	}
+}
+
+// oneDimension are the opcodes whose dimensions are one, which no row reads.
+var oneDimension = []string{"get-dimension-size", "ragged-all-to-all", "scan", "set-dimension-size"}
+
+// channelled checks that a collective over global device ids has a channel.
+func (b *body) channelled(in *syntax.Instruction) {
+	global, channel := -1, false
+	for _, a := range in.Attrs {
+		if a.Name == "use_global_device_ids" && a.Text == "true" {
+			global = a.At
+		}
+		channel = channel || a.Name == "channel_id"
+	}
+	if global >= 0 && !channel {
+		b.FailAt(global, "use_global_device_ids: %s has no channel_id", in.Opcode)
 	}
 }
 

@@ -84,7 +84,7 @@ func floatText(t ir.DType, bits []byte) string {
 }
 
 // nanFields are the mantissa widths of the types whose NaNs have a payload.
-var nanFields = map[ir.DType]int{ir.F16: 10, ir.BF16: 7, ir.F32: 23, ir.F64: 52}
+var nanFields = map[ir.DType]int{ir.F8E5M2: 2, ir.F16: 10, ir.BF16: 7, ir.F32: 23, ir.F64: 52}
 
 func nanText(t ir.DType, bits []byte) string {
 	width, ok := nanFields[t]
@@ -93,6 +93,8 @@ func nanText(t ir.DType, bits []byte) string {
 	}
 	var u uint64
 	switch t.Size() {
+	case 1:
+		u = uint64(bits[0])
 	case 2:
 		u = uint64(binary.LittleEndian.Uint16(bits))
 	case 4:
@@ -108,6 +110,50 @@ func nanText(t ir.DType, bits []byte) string {
 		return fmt.Sprintf("%snan(0x%x)", sign, payload)
 	}
 	return sign + "nan"
+}
+
+// CheckLiteral reports what is wrong with the argument of a constant of a type that may be a
+// tuple.
+func CheckLiteral(t *ir.Type, text string) error {
+	s := &Scanner{Src: text, End: len(text)}
+	if s.literalOf(t); s.Err == nil && s.Peek() != 0 {
+		s.Fail("want the end, found %s", s.Next())
+	}
+	if s.Err != nil {
+		return errors.New(s.Err.Msg)
+	}
+	return nil
+}
+
+// literalOf reads the numbers of a constant of type t: (1, {2, 3}) of a tuple, which may say none.
+func (s *Scanner) literalOf(t *ir.Type) {
+	if t.Kind == ir.TupleType {
+		if s.Expect("("); s.Accept(")") {
+			return
+		}
+		for i, e := range t.Elems {
+			if i > 0 {
+				s.Expect(",")
+			}
+			s.literalOf(e)
+		}
+		s.Expect(")")
+		return
+	}
+	if !t.IsTensor() {
+		s.Fail("there are no constants of type %s", t)
+		return
+	}
+	s.Space()
+	start := s.Pos
+	if c := s.Peek(); c == '{' || c == '(' {
+		s.group()
+	} else {
+		s.numberOrWord()
+	}
+	if _, err := ParseLiteral(t, s.Src[start:s.Pos]); err != nil && !errors.Is(err, ErrBeyond) {
+		s.FailAt(start, "%v", err)
+	}
 }
 
 // ParseLiteral reads the argument of a constant of type t, or returns

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -402,9 +403,15 @@ func (s *Scanner) shapeNext() bool {
 	if s.Peek() == '(' {
 		return true
 	}
-	w := s.lookWord()
-	rest := s.Src[s.Pos+len(w) : s.End]
-	return w != "" && strings.HasPrefix(rest, "[") || isType(w) && strings.HasPrefix(strings.TrimLeft(rest, " \t"), "[") || w == "b" && strings.HasPrefix(rest, "(")
+	pos, w := s.Pos, s.lookWord()
+	defer func() { s.Pos = pos }()
+	switch s.Pos += len(w); {
+	case w == "b":
+		return strings.HasPrefix(s.Src[s.Pos:s.End], "(")
+	case isType(w):
+		return s.Peek() == '['
+	}
+	return w != "" && strings.HasPrefix(s.Src[s.Pos:s.End], "[")
 }
 
 func (s *Scanner) Shape() Shape {
@@ -512,8 +519,11 @@ func (s *Scanner) layoutNext() bool {
 	if s.Err != nil || s.Peek() != '{' {
 		return false
 	}
-	rest := strings.TrimLeft(s.Src[s.Pos+1:min(s.Pos+40, s.End)], " ")
-	return rest != "" && (rest[0] == ':' || '0' <= rest[0] && rest[0] <= '9')
+	pos := s.Pos
+	defer func() { s.Pos = pos }()
+	s.Pos++
+	c := s.Peek()
+	return c == ':' || '0' <= c && c <= '9'
 }
 
 // layoutTail reads what a layout may say after the order of dimensions, in this order: how
@@ -568,10 +578,13 @@ func layoutTail(s *Scanner) {
 	one("M")
 }
 
+// comments finds comments in a layout.
+var comments = regexp.MustCompile(`/\*.*?\*/`)
+
 // checkLayout returns text, or "" where it is the default layout of a tensor
 // of the given rank.
 func checkLayout(text string, rank int) (string, error) {
-	order, rest, _ := strings.Cut(text[1:len(text)-1], ":")
+	order, rest, _ := strings.Cut(comments.ReplaceAllString(text[1:len(text)-1], ""), ":")
 	tail := &Scanner{Src: rest, End: len(rest)}
 	if layoutTail(tail); tail.Err == nil && tail.Peek() != 0 {
 		tail.Fail("want tiles T(…), a tail L(…), types, bits E(…), a memory space S(…) and so on")

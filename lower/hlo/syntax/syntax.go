@@ -115,6 +115,9 @@ func (s *Scanner) Module() *Module {
 		}
 		m.Entry = c
 	}
+	if s.Pos < s.End {
+		s.Fail("found the byte 0")
+	}
 	if n := len(m.Computations); m.Entry == nil && n > 0 {
 		m.Entry = m.Computations[n-1]
 	}

@@ -38,8 +38,12 @@ var values map[string]value
 func init() {
 	number, flag, numbers, text := value((*Scanner).int64), value((*Scanner).boolean), value((*Scanner).int64s), value((*Scanner).text)
 	flags := list("{", flag, "}")
+	dotAlgorithm := among("unset", "dot_any_f8_any_f8_f32", "dot_any_f8_any_f8_f32_fast_accum", "dot_any_f8_any_f8_any", "dot_any_f8_any_f8_any_fast_accum", "dot_f16_f16_f16", "dot_f16_f16_f32",
+		"dot_bf16_bf16_bf16", "dot_bf16_bf16_f32", "dot_bf16_bf16_f32_x3", "dot_bf16_bf16_f32_x6", "dot_bf16_bf16_f32_x9", "dot_tf32_tf32_f32", "dot_tf32_tf32_f32_x3", "dot_f32_f32_f32", "dot_f64_f64_f64")
 	values = map[string]value{
-		"algorithm": word, "alias_passthrough_params": flag,
+		"convolution.algorithm": dotAlgorithm, "dot.algorithm": dotAlgorithm, "scaled-dot.algorithm": dotAlgorithm,
+		"rng-bit-generator.algorithm":                   among("rng_default", "rng_three_fry", "rng_philox"),
+		"alias_passthrough_params":                      flag,
 		"allow_spmd_sharding_propagation_to_output":     flagOrFlags(flags),
 		"allow_spmd_sharding_propagation_to_parameters": flagOrFlags(flags),
 		"api_version":                          among("API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"),
@@ -111,6 +115,7 @@ func init() {
 		"outfeed_config":                       text,
 		"outfeed_shape":                        shape,
 		"output_to_operand_aliasing":           trailing("{", alias, "}"),
+		"padding":                              padEdges,
 		"padding_type":                         among("PADDING_INVALID", "PADDING_VALID", "PADDING_SAME"),
 		"parameter_replication":                flags,
 		"replica_count":                        number,
@@ -468,15 +473,7 @@ func literal(s *Scanner) {
 		s.Fail("want the shape of a constant")
 		return
 	}
-	start := s.Pos
-	if s.Peek() == '{' || s.Peek() == '(' {
-		s.group()
-	} else {
-		s.numberOrWord()
-	}
-	if _, err := ParseLiteral(h.Type, s.Src[start:s.Pos]); err != nil && !errors.Is(err, ErrBeyond) {
-		s.FailAt(start, "%v", err)
-	}
+	s.literalOf(h.Type)
 }
 
 func (s *Scanner) numberOrWord() {
@@ -520,6 +517,18 @@ func pads(s *Scanner) {
 	w := padding.FindString(s.Src[s.Pos:s.End])
 	if w == "" {
 		s.Fail("want low_high of each dimension, such as 0_1x2_2, found %s", s.Next())
+	}
+	s.Pos += len(w)
+}
+
+// edges finds the padding of a pad, low_high_interior of each dimension.
+var edges = regexp.MustCompile(`^-?[0-9]+_-?[0-9]+(?:_[0-9]+)?(?:x-?[0-9]+_-?[0-9]+(?:_[0-9]+)?)*`)
+
+func padEdges(s *Scanner) {
+	s.Space()
+	w := edges.FindString(s.Src[s.Pos:s.End])
+	if w == "" {
+		s.Fail("want low_high or low_high_interior of each dimension, such as 0_1x2_2_1, found %s", s.Next())
 	}
 	s.Pos += len(w)
 }
