@@ -32,116 +32,70 @@ func CheckValue(name, text string) error {
 }
 
 // values are the grammars of the values of attributes, of modules, computations and
-// instructions; it is filled below, since shardings and origins refer to one another.
-var values map[string]value
+// instructions. One that means several things has its opcode in front.
+var values = make(map[string]value)
 
+// init fills values: modules have attributes, of which one holds modules.
 func init() {
-	number, flag, numbers, text := value((*Scanner).int64), value((*Scanner).boolean), value((*Scanner).int64s), value((*Scanner).text)
-	flags := list("{", flag, "}")
-	dotAlgorithm := among("unset", "dot_any_f8_any_f8_f32", "dot_any_f8_any_f8_f32_fast_accum", "dot_any_f8_any_f8_any", "dot_any_f8_any_f8_any_fast_accum", "dot_f16_f16_f16", "dot_f16_f16_f32",
-		"dot_bf16_bf16_bf16", "dot_bf16_bf16_f32", "dot_bf16_bf16_f32_x3", "dot_bf16_bf16_f32_x6", "dot_bf16_bf16_f32_x9", "dot_tf32_tf32_f32", "dot_tf32_tf32_f32_x3", "dot_f32_f32_f32", "dot_f64_f64_f64")
-	values = map[string]value{
-		"convolution.algorithm": dotAlgorithm, "dot.algorithm": dotAlgorithm, "scaled-dot.algorithm": dotAlgorithm,
-		"rng-bit-generator.algorithm":                   among("rng_default", "rng_three_fry", "rng_philox"),
-		"alias_passthrough_params":                      flag,
-		"allow_spmd_sharding_propagation_to_output":     flagOrFlags(flags),
-		"allow_spmd_sharding_propagation_to_parameters": flagOrFlags(flags),
-		"api_version":                          among("API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"),
-		"async_execution_thread":               text,
-		"backend_config":                       textOrJSON,
-		"batch_group_count":                    number,
-		"buffer_donor":                         trailing("{", donor, "}"),
-		"channel_id":                           number,
-		"collapsed_slice_dims":                 numbers,
-		"collective-permute.slice_sizes":       list("{", numbers, "}"),
-		"collective-permute-start.slice_sizes": list("{", numbers, "}"),
-		"constrain_layout":                     flag,
-		"convolution_kind":                     among("fprop", "wgrad", "dgrad", "unset"),
-		"cross_program_prefetch_index":         (*Scanner).int32,
-		"custom_call_has_side_effect":          flag,
-		"custom_call_target":                   text,
-		"debug_attributes":                     debugAttributes,
-		"delta":                                number,
-		"dimensions":                           numbers,
-		"direction":                            word,
-		"distribution":                         among("rng_uniform", "rng_normal"),
-		"domain":                               domain,
-		"dynamic_slice_sizes":                  numbers,
-		"entry_computation_layout":             entryLayout,
-		"epsilon":                              (*Scanner).float32,
-		"execution_thread":                     text,
-		"exponent_bits":                        number,
-		"feature_group_count":                  number,
-		"feature_index":                        number,
-		"fft_length":                           numbers,
-		"fft_type":                             word,
-		"frontend_attributes":                  frontend,
-		"has_dynamic_root":                     flag,
-		"index":                                number,
-		"index_vector_dim":                     number,
-		"indices_are_sorted":                   flag,
-		"infeed_config":                        text,
-		"inferred_dimension":                   number,
-		"input_batching_dims":                  numbers,
-		"input_output_alias":                   trailing("{", moduleAlias, "}"),
-		"inserted_window_dims":                 numbers,
-		"iota_dimension":                       number,
-		"is_associative":                       flag,
-		"is_composite":                         flag,
-		"is_host_transfer":                     flag,
-		"is_reverse":                           flag,
-		"is_scheduled":                         flag,
-		"is_stable":                            flag,
-		"k":                                    number,
-		"kind":                                 among("kLoop", "kInput", "kOutput", "kCustom"),
-		"largest":                              flag,
-		"left_side":                            flag,
-		"lhs_batch_dims":                       numbers,
-		"lhs_contracting_dims":                 numbers,
-		"lhs_ragged_dims":                      numbers,
-		"literal":                              literal,
-		"lower":                                flag,
-		"mantissa_bits":                        number,
-		"metadata":                             metadata,
-		"mode":                                 among("cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id"),
-		"num_carries":                          number,
-		"num_partitions":                       number,
-		"offset_dims":                          numbers,
-		"operand_batching_dims":                numbers,
-		"operand_precision":                    list("{", precision, "}"),
-		"order":                                word,
-		"origin":                               origin,
-		"origin_recovery_table":                recoveryTable,
-		"outfeed_config":                       text,
-		"outfeed_shape":                        shape,
-		"output_to_operand_aliasing":           trailing("{", alias, "}"),
-		"padding":                              padEdges,
-		"padding_type":                         among("PADDING_INVALID", "PADDING_VALID", "PADDING_SAME"),
-		"parameter_replication":                flags,
-		"replica_count":                        number,
-		"result_accuracy":                      accuracy,
-		"rhs_batch_dims":                       numbers,
-		"rhs_contracting_dims":                 numbers,
-		"rhs_group_dims":                       numbers,
-		"scatter_dims_to_operand_dims":         numbers,
-		"scatter_indices_batching_dims":        numbers,
-		"schedule":                             among("SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"),
-		"sharding":                             sharding,
-		"slice":                                sliceRanges,
-		"source_target_pairs":                  list("{", numbers, "}"),
-		"sparsity_config":                      sparsity,
-		"start_index_map":                      numbers,
-		"start_indices_batching_dims":          numbers,
-		"statistics":                           statistics,
-		"transpose_a":                          word,
-		"type":                                 word,
-		"unique_indices":                       flag,
-		"unit_diagonal":                        flag,
-		"update_window_dims":                   numbers,
-		"use_global_device_ids":                flag,
-		"window":                               window,
+	flags, numbers := list("{", (*Scanner).boolean, "}"), value((*Scanner).int64s)
+	for _, group := range []struct {
+		names string
+		v     value
+	}{
+		{"alias_passthrough_params constrain_layout custom_call_has_side_effect has_dynamic_root indices_are_sorted is_associative is_composite is_host_transfer is_reverse is_scheduled is_stable " +
+			"largest left_side lower unique_indices unit_diagonal use_global_device_ids", (*Scanner).boolean},
+		{"batch_group_count channel_id delta exponent_bits feature_group_count feature_index index index_vector_dim inferred_dimension iota_dimension k mantissa_bits num_carries num_partitions " +
+			"replica_count", (*Scanner).int64},
+		{"cross_program_prefetch_index", (*Scanner).int32},
+		{"epsilon", (*Scanner).float32},
+		{"collapsed_slice_dims dimensions dynamic_slice_sizes fft_length input_batching_dims inserted_window_dims lhs_batch_dims lhs_contracting_dims lhs_ragged_dims offset_dims " +
+			"operand_batching_dims rhs_batch_dims rhs_contracting_dims rhs_group_dims scatter_dims_to_operand_dims scatter_indices_batching_dims start_index_map start_indices_batching_dims " +
+			"update_window_dims", numbers},
+		{"collective-permute.slice_sizes collective-permute-start.slice_sizes source_target_pairs", list("{", numbers, "}")},
+		{"parameter_replication", flags},
+		{"allow_spmd_sharding_propagation_to_output allow_spmd_sharding_propagation_to_parameters", flagOrFlags(flags)},
+		{"async_execution_thread custom_call_target execution_thread infeed_config outfeed_config", (*Scanner).text},
+		{"direction fft_type order transpose_a type", word},
+		{"convolution.algorithm dot.algorithm scaled-dot.algorithm", among(dotAlgorithms...)},
+		{"rng-bit-generator.algorithm", among("rng_default", "rng_three_fry", "rng_philox")},
+		{"api_version", among("API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI")},
+		{"convolution_kind", among("fprop", "wgrad", "dgrad", "unset")},
+		{"distribution", among("rng_uniform", "rng_normal")},
+		{"kind", among("kLoop", "kInput", "kOutput", "kCustom")},
+		{"mode", among("cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id")},
+		{"padding_type", among("PADDING_INVALID", "PADDING_VALID", "PADDING_SAME")},
+		{"schedule", among("SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST")},
+		{"operand_precision", list("{", precision, "}")},
+		{"result_accuracy", accuracy},
+		{"backend_config", textOrJSON},
+		{"frontend_attributes", frontend},
+		{"statistics", statistics},
+		{"metadata", metadata},
+		{"origin", origin},
+		{"origin_recovery_table", recoveryTable},
+		{"debug_attributes", debugAttributes},
+		{"domain", domain},
+		{"sharding", sharding},
+		{"buffer_donor", trailing("{", donor, "}")},
+		{"input_output_alias", trailing("{", moduleAlias, "}")},
+		{"output_to_operand_aliasing", trailing("{", alias, "}")},
+		{"entry_computation_layout", entryLayout},
+		{"outfeed_shape", shape},
+		{"literal", literal},
+		{"padding", padEdges},
+		{"slice", sliceRanges},
+		{"sparsity_config", sparsity},
+		{"window", window},
+	} {
+		for _, name := range strings.Fields(group.names) {
+			values[name] = group.v
+		}
 	}
 }
+
+// dotAlgorithms are the ways in which contractions are computed.
+var dotAlgorithms = []string{"unset", "dot_any_f8_any_f8_f32", "dot_any_f8_any_f8_f32_fast_accum", "dot_any_f8_any_f8_any", "dot_any_f8_any_f8_any_fast_accum", "dot_f16_f16_f16", "dot_f16_f16_f32",
+	"dot_bf16_bf16_bf16", "dot_bf16_bf16_f32", "dot_bf16_bf16_f32_x3", "dot_bf16_bf16_f32_x6", "dot_bf16_bf16_f32_x9", "dot_tf32_tf32_f32", "dot_tf32_tf32_f32_x3", "dot_f32_f32_f32", "dot_f64_f64_f64"}
 
 // list is items with commas between them; it may have none.
 func list(open string, item value, end string) value {
@@ -231,40 +185,6 @@ func among(words ...string) value {
 
 func word(s *Scanner) { s.Word("a word") }
 
-// precision is a word, in upper or lower case.
-func precision(s *Scanner) {
-	s.Space()
-	at := s.Pos
-	words := []string{"default", "high", "highest"}
-	if w := s.Word("a precision"); s.Err == nil && !slices.Contains(words, strings.ToLower(w)) {
-		s.FailAt(at, "want one of %s, found %s", strings.Join(words, ", "), w)
-	}
-}
-
-// accuracy is {mode=highest} or {tolerance={rtol=0.5,ulps=2}}.
-func accuracy(s *Scanner) {
-	s.Expect("{")
-	s.Space()
-	at := s.Pos
-	switch name := s.attrName(); name {
-	case "mode":
-		precision(s)
-	case "tolerance":
-		list("{", func(s *Scanner) {
-			s.Space()
-			if at, name := s.Pos, s.attrName(); !slices.Contains([]string{"atol", "rtol", "ulps"}, name) {
-				s.FailAt(at, "%s is none of atol, rtol and ulps", name)
-			}
-			if at, text := s.Pos, s.numberText(); strings.HasPrefix(text, "-") {
-				s.FailAt(at, "%s is negative", text)
-			}
-		}, "}")(s)
-	default:
-		s.FailAt(at, "%s is neither mode=default, mode=highest nor tolerance={…}", name)
-	}
-	s.Expect("}")
-}
-
 func (s *Scanner) boolean() {
 	among("true", "false")(s)
 }
@@ -344,232 +264,3 @@ func (s *Scanner) text() {
 
 // badEscape finds a backslash before what C has no escape for.
 var badEscape = regexp.MustCompile(`^(?:[^\\]|\\[0-7abfnrtvxuU?'"\\])*\\[^0-7abfnrtvxuU?'"\\]`)
-
-// textOrJSON is a string, or a dictionary of JSON, of which only braces and strings count.
-func textOrJSON(s *Scanner) {
-	if s.Peek() != '{' {
-		s.text()
-		return
-	}
-	start, depth := s.Pos, 0
-	for s.Err == nil && s.Pos < s.End {
-		switch s.Src[s.Pos] {
-		case '"':
-			s.str()
-			continue
-		case '{':
-			depth++
-		case '}':
-			depth--
-		}
-		if s.Pos++; depth == 0 {
-			return
-		}
-	}
-	s.FailAt(start, "%q is not closed", "{")
-}
-
-// frontend is {name="text",other={"key":1}}.
-func frontend(s *Scanner) {
-	list("{", func(s *Scanner) {
-		s.attrName()
-		textOrJSON(s)
-	}, "}")(s)
-}
-
-// statistics is {visualizing_index=0,name=1.5}.
-func statistics(s *Scanner) {
-	first := true
-	list("{", func(s *Scanner) {
-		if s.attrName(); first {
-			s.int64()
-		} else {
-			s.numberText()
-		}
-		first = false
-	}, "}")(s)
-}
-
-// profileTypes is how many kinds of profile there are.
-const profileTypes = 4
-
-var metadataFields = map[string]value{
-	"deduplicated_name": (*Scanner).text, "metadata_payload": (*Scanner).text, "op_name": (*Scanner).text, "op_type": (*Scanner).text, "scheduling_name": (*Scanner).text, "source_file": (*Scanner).text,
-	"source_column": (*Scanner).int32, "source_end_column": (*Scanner).int32, "source_end_line": (*Scanner).int32, "source_line": (*Scanner).int32, "stack_frame_id": (*Scanner).int32,
-	"profile_type": func(s *Scanner) {
-		at := s.Pos
-		for _, n := range s.Ints("{", "}") {
-			if n < 0 || n >= profileTypes {
-				s.FailAt(at, "%d is no type of profile: want 0 to %d", n, profileTypes-1)
-			}
-		}
-	},
-}
-
-func metadata(s *Scanner) { fields(metadataFields)(s) }
-
-// metadataList is one metadata, or several: {{…} {…}} has a comma between them.
-func metadataList(s *Scanner) {
-	if rest := strings.TrimSpace(strings.TrimPrefix(s.Src[s.Pos:s.End], "{")); s.Peek() == '{' && strings.HasPrefix(rest, "{") {
-		list("{", metadata, "}")(s)
-		return
-	}
-	metadata(s)
-}
-
-// index is the place of a value in nested tuples: {1,0}.
-func index(s *Scanner) { trailing("{", (*Scanner).int64, "}")(s) }
-
-// alias is {0}: (1, {}), which part of an operand a part of a result shares memory with.
-func alias(s *Scanner) {
-	index(s)
-	s.Expect(":")
-	s.Expect("(")
-	s.int64()
-	s.Expect(",")
-	index(s)
-	s.Expect(")")
-}
-
-// moduleAlias is an alias of a module, which says of what kind it is.
-func moduleAlias(s *Scanner) {
-	index(s)
-	s.Expect(":")
-	s.Expect("(")
-	s.int64()
-	s.Expect(",")
-	if index(s); s.Accept(",") {
-		among("may-alias", "must-alias")(s)
-	}
-	s.Expect(")")
-}
-
-func donor(s *Scanner) {
-	s.Expect("(")
-	s.int64()
-	s.Expect(",")
-	index(s)
-	s.Expect(")")
-}
-
-func shape(s *Scanner) { s.Shape() }
-
-func entryLayout(s *Scanner) {
-	s.Expect("{")
-	trailing("(", shape, ")")(s)
-	s.Expect("->")
-	shape(s)
-	s.Expect("}")
-}
-
-// literal is a shape and the numbers of a constant of that shape, or a tuple of such.
-func literal(s *Scanner) {
-	if s.Peek() == '(' {
-		trailing("(", literal, ")")(s)
-		return
-	}
-	h := s.Shape()
-	if s.Err != nil || !h.Type.IsTensor() || !h.Type.IsStatic() {
-		s.Fail("want the shape of a constant")
-		return
-	}
-	s.literalOf(h.Type)
-}
-
-func (s *Scanner) numberOrWord() {
-	if s.lookWord() != "true" && s.lookWord() != "false" {
-		s.numberText()
-		return
-	}
-	s.boolean()
-}
-
-// sliceRanges is {[0:4], [1:5:2]}.
-func sliceRanges(s *Scanner) {
-	list("{", func(s *Scanner) {
-		s.Expect("[")
-		s.int64()
-		s.Expect(":")
-		if s.int64(); s.Accept(":") {
-			s.int64()
-		}
-		s.Expect("]")
-	}, "}")(s)
-}
-
-// byDims skips numbers with an x between them: 2x3.
-var byDims = regexp.MustCompile(`^-?[0-9]+(?:x[0-9]+)*`)
-
-func dims(s *Scanner) {
-	s.Space()
-	w := byDims.FindString(s.Src[s.Pos:s.End])
-	if w == "" {
-		s.Fail("want numbers such as 2x3, found %s", s.Next())
-	}
-	s.Pos += len(w)
-}
-
-// padding finds the padding of windows: 0_1x2_2.
-var padding = regexp.MustCompile(`^-?[0-9]+_-?[0-9]+(?:x-?[0-9]+_-?[0-9]+)*`)
-
-func pads(s *Scanner) {
-	s.Space()
-	w := padding.FindString(s.Src[s.Pos:s.End])
-	if w == "" {
-		s.Fail("want low_high of each dimension, such as 0_1x2_2, found %s", s.Next())
-	}
-	s.Pos += len(w)
-}
-
-// edges finds the padding of a pad, low_high_interior of each dimension.
-var edges = regexp.MustCompile(`^-?[0-9]+_-?[0-9]+(?:_[0-9]+)?(?:x-?[0-9]+_-?[0-9]+(?:_[0-9]+)?)*`)
-
-func padEdges(s *Scanner) {
-	s.Space()
-	w := edges.FindString(s.Src[s.Pos:s.End])
-	if w == "" {
-		s.Fail("want low_high or low_high_interior of each dimension, such as 0_1x2_2_1, found %s", s.Next())
-	}
-	s.Pos += len(w)
-}
-
-// window is {size=2x2 pad=0_0x1_1}: its parts have white space between them, and as many
-// numbers as the size.
-func window(s *Scanner) {
-	counts := make(map[string]int)
-	for s.Expect("{"); s.Err == nil && !s.Accept("}"); {
-		at := s.Pos
-		name, start := s.attrName(), s.Pos
-		switch name {
-		case "size", "stride", "lhs_dilate", "rhs_dilate", "rhs_reversal":
-			dims(s)
-		case "pad":
-			pads(s)
-		default:
-			s.FailAt(at, "%s is no part of a window", name)
-		}
-		if counts[name] > 0 {
-			s.FailAt(at, "%s is given twice", name)
-		}
-		counts[name] = strings.Count(s.Src[start:s.Pos], "x") + 1
-	}
-	for _, name := range []string{"stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"} {
-		if n := counts[name]; n > 0 && n != counts["size"] {
-			s.FailAt(0, "%s has %d dimensions, size has %d", name, n, counts["size"])
-		}
-	}
-}
-
-// sparsity is {lhs={sparsity=1x4 dimension=1 stride=1} rhs={…}}.
-func sparsity(s *Scanner) {
-	side := fields(map[string]value{"sparsity": dims, "dimension": (*Scanner).int64, "stride": (*Scanner).int64})
-	fields(map[string]value{"lhs": side, "rhs": side})(s)
-}
-
-func domain(s *Scanner) {
-	fields(map[string]value{"entry!": sharding, "exit!": sharding, "kind!": func(s *Scanner) {
-		if at := s.Pos; s.Quoted() != "sharding" {
-			s.FailAt(at, "want the kind \"sharding\"")
-		}
-	}})(s)
-}
