@@ -345,23 +345,28 @@ func (b *body) follows(in *syntax.Instruction, operands []*node) *ir.Type {
 // named sets the attribute of a that names one computation, or several, as the
 // functions that these become.
 func (b *body) named(a syntax.Attr, attrs *ir.Attrs) {
-	if a.Comp == nil && strings.HasPrefix(a.Text, "{") {
-		parts, err := syntax.Elements(a.Text)
-		if err != nil {
-			b.FailAt(a.At, "%v", err)
+	if strings.HasSuffix(a.Name, "_computations") {
+		names := ir.Array{}
+		for _, c := range b.calledAll(a) {
+			names = append(names, ir.Sym(b.function(c).Name))
 		}
-		list := ir.Array{}
-		for _, name := range parts {
-			if c := b.lookup(name, a.At); c != nil {
-				list = append(list, ir.Sym(b.function(c).Name))
-			}
-		}
-		attrs.Set(a.Name, list)
+		attrs.Set(a.Name, names)
 		return
 	}
 	if c := b.called(a); c != nil {
 		attrs.Set(a.Name, ir.Sym(b.function(c).Name))
 	}
+}
+
+// calledAll are the computations that a lists.
+func (b *body) calledAll(a syntax.Attr) []*syntax.Computation {
+	var comps []*syntax.Computation
+	for _, e := range a.List {
+		if c := b.called(e); c != nil {
+			comps = append(comps, c)
+		}
+	}
+	return comps
 }
 
 // called is the computation that a names or holds.

@@ -127,13 +127,7 @@ func (b *body) conditional(in *syntax.Instruction, operands []*node) *node {
 		}
 	case index.typ.Equal(ir.Tensor(ir.I32)):
 		if a := b.find(in, "branch_computations"); a != nil {
-			names, err := syntax.Elements(a.Text)
-			if err != nil {
-				b.FailAt(a.At, "%v", err)
-			}
-			for _, name := range names {
-				comps = append(comps, b.lookup(name, a.At))
-			}
+			comps = b.calledAll(*a)
 		}
 	default:
 		b.FailAt(in.OpAt, "the first operand of conditional is %s, want pred[] or s32[]", bareShape(index.typ))

@@ -183,15 +183,8 @@ func parseIota(m *ir.Module, text string) (ir.Attr, error) {
 	s := &syntax.Scanner{Src: text, End: len(text)}
 	shape := s.Ints("[", "]")
 	s.Expect("<=")
-	dims := s.Ints("[", "]")
-	perm := make([]int, len(dims))
-	for i := range perm {
-		perm[i] = i
-	}
-	if s.Accept("T") {
-		perm = s.Ints("(", ")")
-	}
-	if s.Err != nil || s.Peek() != 0 || len(shape) != 2 || !syntax.IsPermutation(perm, len(dims)) {
+	dims, perm := s.IotaGrid()
+	if s.Err != nil || s.Peek() != 0 || len(shape) != 2 {
 		return nil, fmt.Errorf("want [groups,size]<=[dims]T(perm), found %s", text)
 	}
 	n := ir.ProductUpTo(dims, syntax.MaxDevices)
@@ -262,39 +255,14 @@ func addMesh(m *ir.Module, mesh *ir.Mesh) {
 	}
 }
 
-// parseMeshGroups reads mesh['x'=2,'y'=4, device_ids=(...)] {'x'}.
+// parseMeshGroups reads mesh['x'=2,'y'=4], device_ids=(...) {'x'}.
 func parseMeshGroups(m *ir.Module, text string) (ir.Attr, error) {
 	s := &syntax.Scanner{Src: text, End: len(text)}
 	s.Expect("mesh")
-	s.Expect("[")
-	mesh := &ir.Mesh{Name: "mesh"}
-	for !s.Accept("]") && s.Err == nil {
-		if len(mesh.Axes) > 0 {
-			s.Expect(",")
-		}
-		if s.Keyword("device_ids") {
-			s.Expect("=")
-			mesh.DeviceIDs = s.DeviceIDs()
-			continue
-		}
-		name := s.Quoted()
-		s.Expect("=")
-		size := s.Integer()
-		mesh.Axes = append(mesh.Axes, ir.MeshAxis{Name: name, Size: size})
-		mesh.Name += fmt.Sprintf("_%s%d", name, size)
-		if size < 1 || mesh.Size() > syntax.MaxDevices {
-			s.Fail("a mesh of more than %d devices, or an empty one", syntax.MaxDevices)
-		}
-	}
-	if s.Accept(",") { // the other place for them
-		if !s.Keyword("device_ids") {
-			s.Fail("want device_ids, found %s", s.Next())
-		}
-		s.Expect("=")
-		mesh.DeviceIDs = s.DeviceIDs()
-	}
-	if s.Err == nil && mesh.DeviceIDs != nil && !syntax.IsPermutation(mesh.DeviceIDs, mesh.Size()) {
-		s.Fail("device_ids are not the %d devices of the mesh", mesh.Size())
+	mesh := s.Mesh()
+	mesh.Name = "mesh"
+	for _, a := range mesh.Axes {
+		mesh.Name += fmt.Sprintf("_%s%d", a.Name, a.Size)
 	}
 	s.Expect("{")
 	var axes []ir.AxisRef

@@ -8,10 +8,9 @@ import (
 	"ppc/lower/hlo/syntax"
 )
 
-// The order of a mesh's devices is read inside its brackets and, as XLA writes
-// it, behind them.
+// The order of a mesh's devices is read behind its axes, as a list or as a grid.
 func TestMeshGroups(t *testing.T) {
-	for _, text := range []string{"mesh['x'=2,'y'=2, device_ids=(0,2,1,3)] {'y'}", "mesh['x'=2,'y'=2], device_ids=(0,2,1,3) {'y'}"} {
+	for _, text := range []string{"mesh['x'=2,'y'=2], device_ids=([2,2]T(1,0)) {'y'}", "mesh['x'=2,'y'=2], device_ids=(0,2,1,3) {'y'}"} {
 		s := &syntax.Scanner{Src: text + ", dimensions={0}", End: len(text) + len(", dimensions={0}")}
 		if got := s.Value(); got != text {
 			t.Errorf("the value of %s is %s", text, got)

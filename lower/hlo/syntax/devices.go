@@ -27,18 +27,11 @@ func IotaLists(shape, dims, perm []int) [][]int {
 	return lists
 }
 
-// AxisRef reads 'x', 'x':(1)2 or the index of an axis.
+// AxisRef reads 'x', or a part of an axis, 'x':(1)2.
 func (s *Scanner) AxisRef(mesh *ir.Mesh) ir.AxisRef {
-	var r ir.AxisRef
-	if c := s.Peek(); c == '\'' || c == '"' {
-		r.Name = s.Quoted()
-		if mesh.Axis(r.Name) < 0 {
-			s.Fail("%q is no axis of the mesh", r.Name)
-		}
-	} else if i := s.Integer(); i >= 0 && i < len(mesh.Axes) {
-		r.Name = mesh.Axes[i].Name
-	} else {
-		s.Fail("axis %d is out of bounds for a mesh of %d axes", i, len(mesh.Axes))
+	r := ir.AxisRef{Name: s.Quoted()}
+	if s.Err == nil && mesh.Axis(r.Name) < 0 {
+		s.Fail("%q is no axis of the mesh", r.Name)
 	}
 	if s.Accept(":") {
 		s.Expect("(")
@@ -49,21 +42,68 @@ func (s *Scanner) AxisRef(mesh *ir.Mesh) ir.AxisRef {
 	return r
 }
 
-// DeviceIDs reads (3,1,2,0), or ([4,2]T(1,0)): a grid, permuted.
-func (s *Scanner) DeviceIDs() []int {
+// Mesh reads the axes of a mesh, and the order of its devices behind them: ['x'=2,'y'=4],
+// device_ids=(…). A comma that something else follows is left.
+func (s *Scanner) Mesh() *ir.Mesh {
+	mesh := new(ir.Mesh)
+	list("[", func(s *Scanner) {
+		at := s.Pos
+		name := s.Quoted()
+		s.Expect("=")
+		size := s.Integer()
+		if mesh.Axis(name) >= 0 {
+			s.FailAt(at, "there are two axes %s", name)
+		}
+		mesh.Axes = append(mesh.Axes, ir.MeshAxis{Name: name, Size: size})
+		if s.Err == nil && (size < 1 || mesh.Size() > MaxDevices) {
+			s.FailAt(at, "a mesh of more than %d devices, or an empty one", MaxDevices)
+		}
+	}, "]")(s)
+	at := s.Pos
+	if !s.Accept(",") {
+		return mesh
+	}
+	if !s.Keyword("device_ids") {
+		s.Pos = at
+		return mesh
+	}
+	s.Expect("=")
+	if mesh.DeviceIDs = s.deviceIDs(); s.Err == nil && !IsPermutation(mesh.DeviceIDs, mesh.Size()) {
+		s.FailAt(at, "device_ids are not the %d devices of the mesh", mesh.Size())
+	}
+	return mesh
+}
+
+// deviceIDs reads (3,1,2,0), or ([4,2]T(1,0)): a grid, permuted.
+func (s *Scanner) deviceIDs() []int {
 	s.Expect("(")
 	if s.Peek() != '[' {
 		s.Pos--
 		return s.Ints("(", ")")
 	}
-	dims := s.Ints("[", "]")
-	s.Accept("T")
-	perm := s.Ints("(", ")")
+	dims, perm := s.IotaGrid()
 	s.Expect(")")
-	n := ir.ProductUpTo(dims, MaxDevices)
-	if s.Err != nil || n < 1 || n > MaxDevices || !IsPermutation(perm, len(dims)) {
-		s.Fail("want device_ids=([dims]T(perm))")
-		return nil
+	if n := ir.ProductUpTo(dims, MaxDevices); s.Err == nil && n >= 1 && n <= MaxDevices {
+		return IotaLists([]int{1, n}, dims, perm)[0]
 	}
-	return IotaLists([]int{1, n}, dims, perm)[0]
+	s.Fail("want device_ids=([dims]T(perm)) of at most %d devices", MaxDevices)
+	return nil
+}
+
+// IotaGrid reads [4] or [2,2]T(1,0): the sizes of a grid of devices, and the order of its
+// dimensions, which a grid of one does not say.
+func (s *Scanner) IotaGrid() (dims, perm []int) {
+	at := s.Pos
+	dims = s.Ints("[", "]")
+	if len(dims) < 2 {
+		if s.Err == nil && len(dims) == 0 {
+			s.FailAt(at, "want the sizes of a grid of devices")
+		}
+		return dims, []int{0}
+	}
+	s.Expect("T")
+	if perm = s.Ints("(", ")"); s.Err == nil && !IsPermutation(perm, len(dims)) {
+		s.FailAt(at, "T(…) is no order of the %d dimensions of the grid", len(dims))
+	}
+	return dims, perm
 }

@@ -121,7 +121,7 @@ func (t *tiling) assignment(s *Scanner) {
 	}
 	if s.Accept("<=") {
 		t.iota = true
-		grid := iotaGrid(s)
+		grid, _ := s.IotaGrid()
 		if n, m := ir.ProductUpTo(t.dims, MaxDevices), ir.ProductUpTo(grid, MaxDevices); s.Err == nil && n != m {
 			s.FailAt(at, "%d devices for %d parts", m, n)
 		}
@@ -132,23 +132,6 @@ func (t *tiling) assignment(s *Scanner) {
 			return
 		}
 	}
-}
-
-// iotaGrid reads [4] or [2,2]T(1,0), and returns the numbers in brackets.
-func iotaGrid(s *Scanner) []int {
-	at := s.Pos
-	grid := s.Ints("[", "]")
-	if len(grid) < 2 {
-		if s.Err == nil && len(grid) == 0 {
-			s.FailAt(at, "want the sizes of a grid of devices")
-		}
-		return grid
-	}
-	s.Expect("T")
-	if perm := s.Ints("(", ")"); s.Err == nil && !IsPermutation(perm, len(grid)) {
-		s.FailAt(at, "T(…) is no order of the %d dimensions of the grid", len(grid))
-	}
-	return grid
 }
 
 // named reads a sharding over a mesh behind the word mesh, or maximal_mesh.
@@ -173,7 +156,7 @@ func named(s *Scanner, several bool) {
 		s.Expect("}")
 		return
 	}
-	mesh := s.meshAxes()
+	mesh := s.Mesh()
 	s.Accept(",")
 	if slices.ContainsFunc([]string{"replicated", "unreduced", "manual"}, s.Keyword) {
 		meta()
@@ -181,7 +164,7 @@ func named(s *Scanner, several bool) {
 		return
 	}
 	var used []ir.AxisRef
-	axis := func(s *Scanner) { used = append(used, s.namedAxis(mesh)) }
+	axis := func(s *Scanner) { used = append(used, s.AxisRef(mesh)) }
 	list("[", func(s *Scanner) {
 		open := false
 		list("{", func(s *Scanner) {
@@ -228,40 +211,4 @@ func (s *Scanner) disjoint(mesh *ir.Mesh, used []ir.AxisRef) {
 			}
 		}
 	}
-}
-
-// namedAxis is an axis of mesh in quotes, with the part of it.
-func (s *Scanner) namedAxis(mesh *ir.Mesh) ir.AxisRef {
-	if c := s.Peek(); c != '\'' && c != '"' {
-		s.Fail("want the name of an axis in quotes, found %s", s.Next())
-		return ir.AxisRef{}
-	}
-	return s.AxisRef(mesh)
-}
-
-// meshAxes reads ['x'=2,'y'=4], and the order of the devices behind it.
-func (s *Scanner) meshAxes() *ir.Mesh {
-	mesh := new(ir.Mesh)
-	list("[", func(s *Scanner) {
-		at := s.Pos
-		name := s.Quoted()
-		s.Expect("=")
-		if mesh.Axis(name) >= 0 {
-			s.FailAt(at, "there are two axes %s", name)
-		}
-		mesh.Axes = append(mesh.Axes, ir.MeshAxis{Name: name, Size: s.Integer()})
-	}, "]")(s)
-	at := s.Pos
-	if !s.Accept(",") {
-		return mesh
-	}
-	if !s.Keyword("device_ids") {
-		s.Pos = at
-		return mesh
-	}
-	s.Expect("=")
-	if ids := s.DeviceIDs(); s.Err == nil && len(ids) != mesh.Size() {
-		s.FailAt(at, "%d device_ids for a mesh of %d", len(ids), mesh.Size())
-	}
-	return mesh
 }

@@ -52,6 +52,7 @@ type (
 		At   int // of the value
 		Text string
 		Comp *Computation // where the value is a computation, written out
+		List []Attr       // where the value is a list of computations: their names, or they themselves
 	}
 )
 
@@ -207,10 +208,15 @@ func (s *Scanner) computation() *Computation {
 	s.Expect("{")
 	s.instructions(c)
 	s.Expect("}")
-	for i, a := range s.attrs() {
-		if !slices.Contains([]string{"backend_config", "execution_thread"}, a.Name) || i > 1 {
+	seen := make(map[string]bool)
+	for _, a := range s.attrs() {
+		switch {
+		case a.Name != "backend_config" && a.Name != "execution_thread":
 			s.FailAt(a.At, "%s is no attribute of a computation: want execution_thread or backend_config", a.Name)
+		case seen[a.Name]:
+			s.FailAt(a.At, "attribute %s is given twice", a.Name)
 		}
+		seen[a.Name] = true
 		if err := CheckValue(a.Name, a.Text); err != nil {
 			s.FailAt(a.At, "%s: %v", a.Name, err)
 		}
@@ -324,6 +330,9 @@ func (s *Scanner) attrs() []Attr {
 		s.Space()
 		a.At = s.Pos
 		switch {
+		case strings.HasSuffix(a.Name, "_computations") && s.Peek() == '{':
+			a.List = s.computations(a.Name)
+			a.Text = s.Src[a.At:s.Pos]
 		case ComputationAttrs[a.Name] && s.inlineComputation():
 			a.Comp = s.inline(a.Name)
 		case a.Name == "literal" && s.Peek() != '(': // a shape and numbers
@@ -338,6 +347,21 @@ func (s *Scanner) attrs() []Attr {
 		}
 		as = append(as, a)
 	}
+	return as
+}
+
+// computations reads a list of computations, by name or written out.
+func (s *Scanner) computations(name string) []Attr {
+	var as []Attr
+	list("{", func(s *Scanner) {
+		a := Attr{Name: name, At: s.Pos}
+		if s.inlineComputation() {
+			a.Comp = s.inline(name)
+		} else {
+			a.Text = s.name()
+		}
+		as = append(as, a)
+	}, "}")(s)
 	return as
 }
 
