@@ -62,11 +62,11 @@ func (s *Scanner) shapeInto(h *Shape, depth int) *ir.Type {
 	s.Space()
 	if start := s.Pos; strings.HasPrefix(s.Src[s.Pos:s.End], "b(") { // a buffer: carried through
 		s.Pos += len("b(")
-		if in := s.shapeInto(h, depth+1); s.Err == nil && !in.IsTensor() {
+		if in := s.shapeInto(new(Shape), depth+1); s.Err == nil && !in.IsTensor() {
 			s.FailAt(start, "want the buffer of a tensor")
 		}
 		s.Expect(")")
-		h.layouts[max(len(h.layouts)-1, 0)] = ""
+		h.layouts = append(h.layouts, "")
 		return &ir.Type{Kind: ir.OpaqueType, Text: s.Src[start:s.Pos]}
 	}
 	if s.Accept("(") {

@@ -75,13 +75,14 @@ func TestModule(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"%f (p: f32[2]) -> f32[2] " + body:                               `want "=", found "("`,
-		"HloModule m\nENTRY e (%p: f32[2]) -> f32[2] " + body:            "want a shape",
-		"HloModule m\nENTRY e (p: f32[2]) " + body:                       `want "->"`,
-		"HloModule m\nENTRY e -> f32[2] " + body:                         `want "{"`,
-		"HloModule m\nENTRY e " + body + ", thread=\"x\"":                "thread is no attribute of a computation",
-		"HloModule m\n\nFileNames\n1 \"a\"\n\nENTRY e " + body:           "want FunctionNames",
-		"r = f32[2] negate(p)":                                           "its shape is not written",
+		"%f (p: f32[2]) -> f32[2] " + body:                     `want "=", found "("`,
+		"HloModule m\nENTRY e (%p: f32[2]) -> f32[2] " + body:  "want a shape",
+		"HloModule m\nENTRY e (p: f32[2]) " + body:             `want "->"`,
+		"HloModule m\nENTRY e -> f32[2] " + body:               `want "{"`,
+		"HloModule m\nENTRY e " + body + ", thread=\"x\"":      "thread is no attribute of a computation",
+		"HloModule m\n\nFileNames\n1 \"a\"\n\nENTRY e " + body: "want FunctionNames",
+		"b(0":                  `want "["`,
+		"r = f32[2] negate(p)": "its shape is not written",
 		"r = f32[2] negate(f32[2] p)\ns = f32[2] negate(r)":              "want the end behind one instruction",
 		"HloModule m\nENTRY e {\n  r= f32[] parameter(0)\n}":             "put white space before =",
 		"HloModule m\nENTRY e {\n  true = f32[] parameter(0)\n}":         "true is no name: write %true",
