@@ -14,6 +14,7 @@ import (
 	"ppc/driver/binding"
 	"ppc/ir"
 	"ppc/lower/stats"
+	"ppc/runtime/kernel"
 )
 
 // A need is the memory that a run takes, in bytes. It leaves out what the
@@ -57,6 +58,7 @@ func (r *runner) needed() (*need, error) {
 	}
 	parts, devices := &s.Memory.Parts, len(r.machine.Args)
 	own := s.Memory.Peak - parts[stats.Parameters] - parts[stats.OptimizerState] - parts[stats.GatheredWeights]
+	own += scratch(r.p.m)
 	n := &need{devices: plus(times(devices, own+s.Memory.Host), times(max(1, devices/group), parts[stats.GatheredWeights])), constants: constants(r.p.m)}
 	full := make(map[string]bool)
 	for _, p := range r.machine.Params {
@@ -69,6 +71,18 @@ func (r *runner) needed() (*need, error) {
 		}
 	}
 	return n, nil
+}
+
+// scratch is what a device takes for the op that needs the most memory beside its
+// operands and results.
+func scratch(m *ir.Module) int {
+	n := 0
+	for _, f := range m.Funcs {
+		if f.Body != nil {
+			f.Body.Walk(func(op *ir.Op) { n = max(n, kernel.Scratch(op)) })
+		}
+	}
+	return n
 }
 
 // constants is what the constants of m take, all elements of each.

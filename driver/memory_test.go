@@ -21,11 +21,17 @@ ENTRY main {
   a = f32[2,1024] parameter(0)
   ROOT r = f32[2,1024] tanh(a)
 }`
+	const wide = `func.func @main(%a: tensor<1024xcomplex<f32>>) -> tensor<1024xcomplex<f32>> {
+  %r = stablehlo.fft %a, type = FFT, length = [1024] : (tensor<1024xcomplex<f32>>) -> tensor<1024xcomplex<f32>>
+  return %r : tensor<1024xcomplex<f32>>
+}`
 	for _, c := range []struct {
 		file, text string
 		takes      int
 		want       string
 	}{
+		// An FFT computes in complex128, of its argument and of its result.
+		{"fft.mlir", wide, 48 << 10, "a run takes 48.0 KiB of memory, 48.0 KiB is available: 40.0 KiB at the peak of 1 device and 8.0 KiB of arguments; a smaller program fits"},
 		// The argument as it is read and once in shards; each device's shard of the
 		// result.
 		{"a.mlir", global, 48 << 10, "a run takes 48.0 KiB of memory, 48.0 KiB is available: 16.0 KiB at the peak of 2 devices and 32.0 KiB of arguments; a smaller program fits"},

@@ -1,5 +1,10 @@
 package ir
 
+import (
+	"math"
+	"slices"
+)
+
 // literalSpan is the range of the elements of l at index k along dimension dim.
 func literalSpan(l *Literal, dim, k int) (low, high int64, ok bool) {
 	if l == nil || !l.Type.Elem.IsInt() {
@@ -71,6 +76,20 @@ func (op *Op) windows(sizes []int, base, dilation string) []Window {
 
 // Reach is how many elements of the padded operand a window spans.
 func (w Window) Reach() int { return (w.Size-1)*w.Dilation + 1 }
+
+// maxWindow bounds the places that a window may reach over, so that sums and
+// products of its numbers fit an int.
+const maxWindow = 1 << 62
+
+// Countable reports whether the places of the window over a dimension of size n can
+// be counted.
+func (w Window) Countable(n int) bool {
+	over := func(x ...float64) bool {
+		return slices.ContainsFunc(x, func(x float64) bool { return math.Abs(x) >= maxWindow })
+	}
+	low, high := float64(w.Low), float64(w.High)
+	return !over(low, high, low+high, float64(n)*float64(w.Base)+low+high, float64(w.Size)*float64(w.Dilation), float64(w.Stride))
+}
 
 // Count is how often the window fits into a dimension of size n.
 func (w Window) Count(n int) int {

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"math/big"
 	"slices"
 
 	"ppc/ir"
@@ -96,17 +97,27 @@ func inferPad(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 			return nil, ir.Broken(3, "interior padding %d of dimension %d is negative", interior[d], d)
 		}
 		if shape[d] == ir.Dynamic {
-			if n, ok := boundOf(t, d); ok && n+low[d]+max(n-1, 0)*interior[d]+high[d] < 0 {
-				return nil, ir.Broken(4, "padding leaves dimension %d, which has the bound %d, with size %d", d, n, n+low[d]+max(n-1, 0)*interior[d]+high[d])
+			if n, ok := boundOf(t, d); ok {
+				if p := paddedSize(n, low[d], interior[d], high[d]); p.Sign() < 0 {
+					return nil, ir.Broken(4, "padding leaves dimension %d, which has the bound %d, with size %d", d, n, p)
+				}
 			}
 			continue
 		}
-		shape[d] += low[d] + max(shape[d]-1, 0)*interior[d] + high[d]
-		if shape[d] < 0 {
-			return nil, ir.Broken(4, "padding leaves dimension %d with size %d", d, shape[d])
+		n := paddedSize(shape[d], low[d], interior[d], high[d])
+		if n.Sign() < 0 || !n.IsInt64() {
+			return nil, ir.Broken(4, "padding leaves dimension %d with size %d", d, n)
 		}
+		shape[d] = int(n.Int64())
 	}
 	return []*ir.Type{t.WithShape(shape...)}, nil
+}
+
+// paddedSize is the size that padding makes of n, which may be more than an int has.
+func paddedSize(n, low, interior, high int) *big.Int {
+	between := new(big.Int).Mul(big.NewInt(int64(max(n-1, 0))), big.NewInt(int64(interior)))
+	ends := new(big.Int).Add(big.NewInt(int64(low)), big.NewInt(int64(high)))
+	return between.Add(between, ends.Add(ends, big.NewInt(int64(n))))
 }
 
 func inferReshape(op *ir.Op) ([]*ir.Type, *ir.Rule) {
@@ -174,7 +185,10 @@ func inferSlice(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		if strides[d] < 1 {
 			return nil, ir.Broken(4, "stride %d of dimension %d, want at least 1", strides[d], d)
 		}
-		shape[d] = (limit[d] - start[d] + strides[d] - 1) / strides[d]
+		shape[d] = 0
+		if n := limit[d] - start[d]; n > 0 {
+			shape[d] = (n-1)/strides[d] + 1
+		}
 	}
 	return []*ir.Type{t.WithShape(shape...)}, nil
 }

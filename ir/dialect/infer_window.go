@@ -22,6 +22,9 @@ func inferReduceWindow(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := padded(12, op, rank); r != nil {
 		return nil, r
 	}
+	if r := countable(12, op, inputs[0].Shape); r != nil {
+		return nil, r
+	}
 	elems, r := combiner(13, op.Regions[0], inputs)
 	if r != nil {
 		return nil, r
@@ -47,6 +50,17 @@ func positive(n int, name string, list []int, rank int) *ir.Rule {
 func padded(n int, op *ir.Op, rank int) *ir.Rule {
 	if l := op.Literal("padding"); l != nil && !slices.Equal(l.Type.Shape, []int{rank, 2}) {
 		return ir.Broken(n, "padding is %s, want the shape [%d, 2]", l.Type, rank)
+	}
+	return nil
+}
+
+// countable checks constraint n, that the places of each window can be counted;
+// shape is the sizes of the dimensions that have windows.
+func countable(n int, op *ir.Op, shape []int) *ir.Rule {
+	for d, w := range op.Windows() {
+		if !w.Countable(shape[d]) {
+			return ir.Broken(n, "the window along dimension %d spans 2^62 places or more: size %d, stride %d, dilation %d, padding %d and %d, base dilation %d", d, w.Size, w.Stride, w.Dilation, w.Low, w.High, w.Base)
+		}
 	}
 	return nil
 }
@@ -80,6 +94,9 @@ func inferSelectAndScatter(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	); r != nil {
 		return nil, r
 	}
+	if r := countable(8, op, t.Shape); r != nil {
+		return nil, r
+	}
 	if want := windowShape(op); !slices.EqualFunc(source.Shape, want, ir.Fits) {
 		return nil, ir.Broken(2, "source is %s, want %s: one element for each window of %s", source, t.WithShape(want...), t)
 	}
@@ -110,6 +127,9 @@ func inferConvolution(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if bad := convGroups(op, d, l, r); bad != nil {
 		return nil, bad
 	}
+	if bad := countable(4, op, convSizesOf(d, l)); bad != nil {
+		return nil, bad
+	}
 	if p, ok := op.Attrs.Get("precision_config").(ir.Array); ok {
 		if r := precisions(24, p); r != nil {
 			return nil, r
@@ -132,6 +152,15 @@ func inferConvolution(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		return nil, ir.Broken(27, "result elements are %s, the operands have %s", elem, l.Elem)
 	}
 	return []*ir.Type{ir.Tensor(elem, convShape(op, d, l, r)...)}, nil
+}
+
+// convSizesOf are the sizes of the spatial dimensions of the input l.
+func convSizesOf(d ir.ConvDims, l *ir.Type) []int {
+	sizes := make([]int, len(d.Input.Spatial))
+	for i, k := range d.Input.Spatial {
+		sizes[i] = l.Shape[k]
+	}
+	return sizes
 }
 
 // convShape is the shape of the result: a batch, features, and as many windows as

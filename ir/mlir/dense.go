@@ -312,7 +312,11 @@ func putHex(b []byte, t ir.DType, digits string, neg bool) string {
 // putFloat writes a decimal number, which must have a point.
 func putFloat(b []byte, t ir.DType, text string) string {
 	if strings.IndexByte(text, '.') < 0 {
-		return fmt.Sprintf("%.40s is an integer; as %s write %.40s.0", text, t, text)
+		digits, exponent := text, ""
+		if i := strings.IndexAny(text, "eE"); i >= 0 {
+			digits, exponent = text[:i], text[i:]
+		}
+		return fmt.Sprintf("%.40s has no point; as %s write %.40s.0%.10s", text, t, digits, exponent)
 	}
 	size := 64
 	if t == ir.F32 {

@@ -246,7 +246,7 @@ func (s *parser) sizeAt(i, end int) int {
 	n := 0
 	for _, c := range s.src[i:end] {
 		if n = n*10 + int(c-'0'); n > maxElements {
-			s.fail(i, "dimension %.30s is too large", s.src[i:end])
+			s.fail(i, "dimension %.30s is too large, want at most %d", s.src[i:end], uint64(maxElements))
 		}
 	}
 	return n

@@ -154,8 +154,8 @@ func (u *unfuser) block(b *ir.Block) {
 
 // op appends op, or the ops that replace it, to the block.
 func (u *unfuser) op(op *ir.Op) {
-	if u.ops++; u.ops > u.limit && u.err == nil {
-		u.err = fmt.Errorf("with its calls inlined the program has more than %d ops", u.limit)
+	if u.ops++; u.ops > u.limit {
+		u.fail(op, "with its calls inlined the program has more than %d ops", u.limit)
 	}
 	if u.err != nil {
 		return

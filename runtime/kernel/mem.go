@@ -122,6 +122,10 @@ type row struct {
 	// region is build for ops with a region, whose ops it builds by sub.
 	region func(op *ir.Op, sub builder) (Func, error)
 
+	// widens is the size of an element in which the Func computes, of all operands
+	// and results, in memory of its own where theirs is smaller; nil: it does not.
+	widens func(op *ir.Op) int
+
 	// inPlace are the operands whose memory the result may take over, where
 	// their types are of one size.
 	inPlace []int
@@ -164,6 +168,24 @@ func Check(t *ir.Type) error {
 		return fmt.Errorf("%s: there is nothing here that computes with elements of type %s", t, t.ElemText())
 	}
 	return nil
+}
+
+// Scratch is how many bytes the Func of op takes beside its operands and results, at
+// the least: what it computes in wider elements than theirs.
+func Scratch(op *ir.Op) int {
+	widens := table[op.Kind].widens
+	if widens == nil {
+		return 0
+	}
+	n, wide := 0, widens(op)
+	for _, vs := range [][]*ir.Value{op.Operands, op.Results} {
+		for _, v := range vs {
+			if v.Type.IsTensor() && v.Type.IsStatic() && v.Type.Elem.Size() < wide {
+				n += wide * v.Type.NumElements()
+			}
+		}
+	}
+	return n
 }
 
 // InPlace returns the operands of op whose memory its result may take over.

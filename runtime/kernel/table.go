@@ -14,6 +14,9 @@ func fixed(f Func) func(op *ir.Op) (Func, error) {
 	return func(*ir.Op) (Func, error) { return f, nil }
 }
 
+func inArithmetic(op *ir.Op) int { return arithmetic(op.Results[0].Type.Elem).Size() }
+func inComplex128(*ir.Op) int    { return ir.C128.Size() }
+
 var table = makeTable()
 
 func makeTable() map[ir.Kind]row {
@@ -44,17 +47,17 @@ func makeTable() map[ir.Kind]row {
 		ir.Gather:             {build: buildGather},
 		ir.Scatter:            {region: buildScatter, inPlace: []int{0}},
 
-		ir.DotGeneral:       {build: buildDot},
-		ir.RaggedDot:        {build: buildRagged},
-		ir.Convolution:      {build: buildConvolution},
+		ir.DotGeneral:       {build: buildDot, widens: inArithmetic},
+		ir.RaggedDot:        {build: buildRagged, widens: inArithmetic},
+		ir.Convolution:      {build: buildConvolution, widens: inArithmetic},
 		ir.Reduce:           {region: buildReduce},
 		ir.ReduceWindow:     {region: buildReduceWindow},
 		ir.SelectAndScatter: {region: buildSelectAndScatter},
 		ir.Sort:             {region: buildSort},
 
-		ir.Cholesky:        {build: buildCholesky},
-		ir.TriangularSolve: {build: buildTriangularSolve},
-		ir.FFT:             {build: buildFFT},
+		ir.Cholesky:        {build: buildCholesky, widens: inComplex128},
+		ir.TriangularSolve: {build: buildTriangularSolve, widens: inComplex128},
+		ir.FFT:             {build: buildFFT, widens: inComplex128},
 	}
 	for k := range unaries {
 		rows[k] = row{build: of(unaries), inPlace: []int{0}}

@@ -145,10 +145,15 @@ func newSide(t *ir.Type, as ir.DType, grouped, groups int, dims ...int) side {
 	return side{newOperand(t.WithShape(shape...), as, perm), t.NumElements() / groups}
 }
 
+// patchBytes bounds the windows that a convolution lays out at a time, as long as
+// one window is smaller.
+const patchBytes = 1 << 20
+
 // buildConvolution multiplies, for each group and each element of the batch,
 // the input's windows, laid out one a row, with the kernel. Each element adds
 // up the places of its window in row-major order, and in each place the input
-// features.
+// features. The windows overlap, so all of an image may be far larger than it;
+// they are laid out and multiplied some rows at a time.
 func buildConvolution(op *ir.Op) (Func, error) {
 	l, r, out := op.Operands[0].Type, op.Operands[1].Type, op.Results[0].Type
 	d := op.Attrs.Get("dimension_numbers").(ir.ConvDims)
@@ -167,6 +172,7 @@ func buildConvolution(op *ir.Op) (Func, error) {
 	p := newPatches(op, d, as.Size())
 	batch, features := out.Shape[d.Output.First], r.Shape[d.Kernel.Second]/groups
 	rows, image := p.rows*features*p.elem, 0
+	many := max(1, min(p.rows, patchBytes/max(1, p.columns*p.elem)))
 	if batch > 0 {
 		image = left.group / batch * p.elem
 	}
@@ -175,13 +181,17 @@ func buildConvolution(op *ir.Op) (Func, error) {
 		depth := w.depth
 		x, y := left.ready(w, src[0]), right.ready(w, src[1])
 		z := w.temp(groups * batch * rows)
-		patches := w.temp(p.rows * p.columns * p.elem)
+		patches := w.temp(many * p.columns * p.elem)
 		for g := range groups {
 			kernel := y[g*right.group*p.elem:][:right.group*p.elem]
 			for b := range batch {
 				i := g*batch + b
-				p.fill(patches, x[i*image:][:image])
-				mul(w, z[i*rows:][:rows], matrix{patches, p.columns, 1}, matrix{kernel, features, 1}, p.rows, features, p.columns)
+				at, out := make([]int, len(p.out)), z[i*rows:][:rows]
+				for done := 0; done < p.rows && !w.stopped(); done += many {
+					n := min(many, p.rows-done)
+					p.fill(patches, x[i*image:][:image], at, n)
+					mul(w, out[done*features*p.elem:][:n*features*p.elem], matrix{patches, p.columns, 1}, matrix{kernel, features, 1}, n, features, p.columns)
+				}
 			}
 		}
 		result(w, dst[0], z)
@@ -211,12 +221,13 @@ func newPatches(op *ir.Op, d ir.ConvDims, elem int) *patches {
 	return p
 }
 
-// fill sets rows to the windows over image.
-func (p *patches) fill(rows, image Mem) {
+// fill sets rows to count windows over image from place at on, and moves at behind
+// them.
+func (p *patches) fill(rows, image Mem, at []int, count int) {
 	n := p.features * p.elem
-	at, k, zero := make([]int, len(p.size)), make([]int, len(p.size)), make([]int, len(p.size))
+	k, zero := make([]int, len(p.size)), make([]int, len(p.size))
 	inWindow := ir.Product(p.size)
-	for range p.rows {
+	for range count {
 		for range inWindow {
 			if from := p.element(at, k); from >= 0 {
 				copy(rows[:n], image[from*n:])
