@@ -59,7 +59,7 @@ func (r *runner) holdAgainst(ctx context.Context, values []*binding.Named) ([]*C
 	if opts.Engine != JAX {
 		opts.Processes = 0
 	}
-	other := &runner{src: r.src, opts: opts, engines: r.engines}
+	other := &runner{src: r.src, opts: opts, engines: r.engines, compared: true}
 	defer other.close()
 	if err := other.load(ctx); err != nil {
 		return nil, err

@@ -106,7 +106,8 @@ type runner struct {
 	first     int                               // steps that were done before
 	steps     int                               // runs of the machine
 	done      int                               // of them
-	history   [][]*binding.Named                // the scalars of each step, for a check
+	compared  bool                              // whether another run is compared with this one
+	history   [][]*binding.Named                // the scalars of each step, of a run that is checked or compared
 	job       *job.Job                          // of the engine JAX
 	engines   func(name string) (engine, error) // opens engines; nil for openEngine
 	heard     func(job.Line)                    // gets the steps of a job; may be nil

@@ -88,15 +88,21 @@ func (r *runner) writeTrace(ctx context.Context) error {
 }
 
 // saving is the context of what is saved: in training, that goes on when the
-// run is stopped.
+// run is stopped, but for a pipe, which takes nothing until somebody reads.
 func (r *runner) saving(ctx context.Context) context.Context {
 	switch {
-	case r.p.training == nil:
+	case r.p.training == nil || pipe(r.opts.Out):
 		return ctx
 	case r.opts.Saving != nil:
 		return r.opts.Saving
 	}
 	return context.WithoutCancel(ctx)
+}
+
+// pipe reports whether name is there and no regular file.
+func pipe(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // save writes the results of the last complete step, where a file is named for
@@ -134,6 +140,8 @@ func (r *runner) leave(ctx context.Context, err error) error {
 		stop.Left = "before the first step was done: nothing was saved"
 	case r.opts.Out == "":
 		stop.Left = r.progress() + ": nothing was saved, for which --out names a file"
+	case pipe(r.opts.Out):
+		stop.Left = fmt.Sprintf("%s: nothing was saved, for %s is no regular file", r.progress(), r.opts.Out)
 	default:
 		err := r.unsettled
 		if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -151,5 +152,43 @@ func TestBatchesOfOneRun(t *testing.T) {
 	}
 	if states[0] != states[1] {
 		t.Error("the two formats differ")
+	}
+}
+
+// Training that is stopped does not wait for somebody to read the pipe that its
+// results go to.
+func TestStopBeforePipe(t *testing.T) {
+	file, out := write(t, "trained.pp", trained), filepath.Join(t.TempDir(), "out.npz")
+	if err := exec.Command("mkfifo", out).Run(); err != nil {
+		t.Skip(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := Run(ctx, &Source{File: file}, RunOptions{Out: out, Step: func(*Step) {
+			time.AfterFunc(100*time.Millisecond, func() { cancel(&Stop{By: "the test", Exit: 7}) })
+		}})
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if ExitCode(err) != 7 || !strings.Contains(err.Error(), "nothing was saved, for "+out+" is no regular file") {
+			t.Errorf("error %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits")
+	}
+}
+
+// What a run keeps does not grow with its steps, unless something is compared with them.
+func TestHistory(t *testing.T) {
+	for _, check := range []bool{false, true} {
+		r := &runner{src: &Source{File: write(t, "trained.pp", trained)}, opts: RunOptions{Check: check}}
+		if _, err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]int{true: r.steps}[check]; len(r.history) != want {
+			t.Errorf("check %v: the scalars of %d steps are kept, want %d", check, len(r.history), want)
+		}
 	}
 }

@@ -101,7 +101,9 @@ func (r *runner) report(ctx context.Context, s *Step, scalars []*binding.Named) 
 	for _, v := range scalars {
 		s.Outputs = append(s.Outputs, newOutput(v.Name, v.Literal))
 	}
-	r.history = append(r.history, scalars)
+	if r.opts.Check || r.compared {
+		r.history = append(r.history, scalars)
+	}
 	if r.opts.Step != nil {
 		r.opts.Step(s)
 	}
