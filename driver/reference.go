@@ -15,8 +15,8 @@ import (
 	"ppc/passes"
 )
 
-// A reference is the program without a pipeline, on the reference evaluator:
-// in float64, which is what results are held to, and in its own types, which is
+// A reference is the program without a pipeline, on the reference evaluator, or on the
+// kernels of runs where it is too large for that: in float64, which is what results are held to, and in its own types, which is
 // what rounding costs.
 type reference struct {
 	r          *runner
@@ -41,22 +41,24 @@ type evaluation struct {
 	*binding.Machine
 	m     *ir.Module
 	terms map[int]string // results that are terms of a scalar, which is named
+
+	kernels *byKernels // in place of the reference evaluator; nil for that
 }
 
 // newReference prepares both evaluations.
 func (r *runner) newReference(ctx context.Context) (*reference, error) {
 	ref := &reference{r: r, uncertain: make(map[string][]float64), before: make(map[string]*ir.Literal)}
 	var err error
-	if ref.exact, err = r.evaluation(ctx, eval.Options{Float64: true}); err != nil {
+	if ref.exact, err = r.evaluation(ctx, eval.Options{Float64: true}, nil); err != nil {
 		return nil, err
 	}
 	types := r.roundings
 	switch {
 	case len(types) == 0:
 	case types[0] == ir.F64:
-		ref.own, err = r.evaluation(ctx, eval.Options{Float32: true})
+		ref.own, err = r.evaluation(ctx, eval.Options{Float32: true}, ref.exact)
 	default:
-		ref.own, err = r.evaluation(ctx, eval.Options{})
+		ref.own, err = r.evaluation(ctx, eval.Options{}, ref.exact)
 	}
 	if err != nil {
 		return nil, err
@@ -71,8 +73,9 @@ func (r *runner) newReference(ctx context.Context) (*reference, error) {
 
 // evaluation prepares the reference for evaluation with opts: the program as it
 // was read, with layers one after the other, and, where it trains or rounds
-// weights that are gathered, as the passes for that have left it.
-func (r *runner) evaluation(ctx context.Context, opts eval.Options) (*evaluation, error) {
+// weights that are gathered, as the passes for that have left it. like is another
+// evaluation of it, which decides how it is computed; it may be nil.
+func (r *runner) evaluation(ctx context.Context, opts eval.Options, like *evaluation) (*evaluation, error) {
 	e := &evaluation{terms: make(map[int]string)}
 	if r.before != nil {
 		e.m = r.before.Clone()
@@ -102,7 +105,14 @@ func (r *runner) evaluation(ctx context.Context, opts eval.Options) (*evaluation
 		}
 	}
 	mc := binding.NewMachine(e.m, r.p.naming)
+	var err error
+	if e.kernels, err = r.kernels(ctx, e.m, opts, like); err != nil {
+		return nil, err
+	}
 	mc.Exec = func(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) {
+		if e.kernels != nil {
+			return e.kernels.run(ctx, args)
+		}
 		opts := opts
 		opts.Context, opts.Memory = ctx, r.referenceMemory()
 		if !mc.Global {
@@ -112,6 +122,9 @@ func (r *runner) evaluation(ctx context.Context, opts eval.Options) (*evaluation
 		return [][]*ir.Literal{out}, err
 	}
 	e.Machine = mc
+	if e.kernels != nil {
+		return e, nil
+	}
 	opts.Memory = r.referenceMemory()
 	return e, stage(ctx, e.m, "preparing", func() error { return eval.Fits(e.m, opts) })
 }
@@ -397,7 +410,7 @@ func (ref *reference) step(i int, v *binding.Named) *Comparison {
 
 // findNaN takes the steps until an op makes a NaN of numbers.
 func (r *runner) trapNaN(ctx context.Context, steps int) error {
-	e, err := r.evaluation(ctx, eval.Options{Float64: true, NaN: true})
+	e, err := r.evaluation(ctx, eval.Options{Float64: true, NaN: true}, nil)
 	if err != nil {
 		return err
 	}
