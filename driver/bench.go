@@ -193,7 +193,7 @@ func (b *bench) measure(ctx context.Context, exe *runtime.Executable) error {
 	if err != nil {
 		return err
 	}
-	r.PlanBytes = s.Memory.Peak - s.Memory.Parts[stats.Parameters] - s.Memory.Parts[stats.OptimizerState]
+	r.PlanBytes = s.Run.Peak - s.Run.Parts[stats.Parameters] - s.Run.Parts[stats.OptimizerState]
 	return nil
 }
 

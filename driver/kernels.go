@@ -10,7 +10,6 @@ import (
 	"ppc/ir/eval"
 	"ppc/lower"
 	"ppc/lower/stats"
-	"ppc/lower/strips"
 	"ppc/passes"
 	"ppc/runtime"
 )
@@ -45,10 +44,7 @@ func (r *runner) kernels(ctx context.Context, m *ir.Module, opts eval.Options, l
 			return err
 		}
 		held = times(s.Memory.Peak, binding.NumDevices(k.m))
-		if s, err = measured(strips.Of(k.m)); err != nil {
-			return err
-		}
-		k.bytes = times(s.Memory.Peak, binding.NumDevices(k.m))
+		k.bytes = times(s.Run.Peak, binding.NumDevices(k.m))
 		_, err = runtime.Load(k.m)
 		return err
 	})
@@ -64,6 +60,9 @@ func (r *runner) kernels(ctx context.Context, m *ir.Module, opts eval.Options, l
 	if have := r.memory(); k.bytes > have {
 		return nil, fmt.Errorf("reference: it takes %s of memory, %s is available: it computes every layer for the whole batch at once; a smaller batch or shorter sequences (--set axes.NAME=…) check the same program",
 			sizeText(k.bytes), sizeText(have))
+	}
+	if like == nil {
+		r.opts.note("the reference is computed by the kernels of runs, in float64: its values take %s, the evaluator has %s", sizeText(held), sizeText(evaluatorMemory))
 	}
 	return k, nil
 }

@@ -14,6 +14,7 @@ import (
 	"ppc/driver/binding"
 	"ppc/ir"
 	"ppc/lower/stats"
+	"ppc/lower/strips"
 	"ppc/runtime/kernel"
 )
 
@@ -46,7 +47,8 @@ func times(a, b int) int {
 
 // needed is what a run of r takes, by the static measure of its program.
 func (r *runner) needed() (*need, error) {
-	s, err := measured(r.p.m)
+	m := strips.Of(r.p.m)
+	s, err := measured(m)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +60,8 @@ func (r *runner) needed() (*need, error) {
 	}
 	parts, devices := &s.Memory.Parts, len(r.machine.Args)
 	own := s.Memory.Peak - parts[stats.Parameters] - parts[stats.OptimizerState] - parts[stats.GatheredWeights]
-	own += scratch(r.p.m)
-	n := &need{devices: plus(times(devices, own+s.Memory.Host), times(max(1, devices/group), parts[stats.GatheredWeights])), constants: constants(r.p.m)}
+	own += scratch(m)
+	n := &need{devices: plus(times(devices, own+s.Memory.Host), times(max(1, devices/group), parts[stats.GatheredWeights])), constants: constants(m)}
 	full := make(map[string]bool)
 	for _, p := range r.machine.Params {
 		if p.Mesh != nil || p.Kind == "state" { // else all devices use what was read

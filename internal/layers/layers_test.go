@@ -59,12 +59,12 @@ var allowed = map[string][]string{
 	"lower/fuse":       {"ir"},
 	"lower/schedule":   {"ir"},
 	"lower/strips":     {"ir"},
-	"lower/stats":      {"ir", "lower/flow"},
+	"lower/stats":      {"ir", "lower/flow", "lower/strips"},
 	"lower/lint":       {"ir", "passes/pass", "passes/propagate", "lower", "lower/flow", "lower/hlo", "lower/stats"},
 
 	"lower/report": {"ir", "ir/facts", "lower/flow", "lower/hlo", "lower/lint", "lower/stats"},
 
-	"runtime/kernel": {"ir", "ir/dialect", "lower/fuse", "runtime/kernel/scalar"},
+	"runtime/kernel": {"ir", "ir/dialect", "lower/fuse", "lower/strips", "runtime/kernel/scalar"},
 	"runtime":        {"ir", "ir/verify", "lower/fuse", "lower/schedule", "lower/strips", "runtime/kernel"},
 	"runtime/pjrt":   {"ir"},
 

@@ -12,7 +12,11 @@ func (s *Stats) JSON() string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	rows := []any{jsonMemory(&s.Memory, len(s.Loops))}
+	run := s.Run.Peak
+	if run == s.Memory.Peak {
+		run = 0
+	}
+	rows := []any{jsonMemory(&s.Memory, run, len(s.Loops))}
 	for _, l := range s.Loops {
 		rows = append(rows, loopRow{l.Name, countJSON(l.Trips), jsonArrays(l.Carries), jsonArrays(l.Invariants)})
 	}
@@ -32,6 +36,7 @@ func (s *Stats) JSON() string {
 
 type memoryRow struct {
 	Memory      int    `json:"memory"`
+	Run         int    `json:"run,omitempty"` // where that is less
 	Parameters  int    `json:"parameters"`
 	State       int    `json:"optimizer_state"`
 	Gathered    int    `json:"gathered_weights"`
@@ -44,9 +49,9 @@ type memoryRow struct {
 	Loops       int    `json:"loops"`
 }
 
-func jsonMemory(m *Memory, loops int) memoryRow {
+func jsonMemory(m *Memory, run, loops int) memoryRow {
 	p := m.Parts
-	return memoryRow{m.Peak, p[Parameters], p[OptimizerState], p[GatheredWeights], p[ResidualStacks], p[LoopBuffers], p[Temporaries], m.Host, m.At, m.Loop, loops}
+	return memoryRow{m.Peak, run, p[Parameters], p[OptimizerState], p[GatheredWeights], p[ResidualStacks], p[LoopBuffers], p[Temporaries], m.Host, m.At, m.Loop, loops}
 }
 
 type loopRow struct {

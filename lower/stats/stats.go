@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"ppc/ir"
+	"ppc/lower/strips"
 	"ppc/lower/flow"
 )
 
@@ -20,6 +21,7 @@ type Stats struct {
 	Collectives []*Collective // in program order
 	Residuals   []*Residual   // by loop, in program order
 	Memory      Memory
+	Run         Memory // where large values are computed in strips, as they are here
 
 	m     *ir.Module
 	nests *nests
@@ -86,19 +88,36 @@ func Of(m *ir.Module) (*Stats, error) {
 	if err := sized(m); err != nil {
 		return nil, err
 	}
-	order, err := reachable(m, main)
+	s := new(Stats)
+	n, order, err := s.walk(m)
 	if err != nil {
 		return nil, err
 	}
-	s := new(Stats)
-	n := newNests(m, s)
-	for _, f := range order { // callers first
+	s.m, s.nests, s.calls = m, n, measure(m, n, order)
+	s.Memory = s.calls[main]
+	s.Run = s.Memory
+	if c := strips.Of(m); c != m {
+		r := new(Stats)
+		n, order, err := r.walk(c)
+		if err != nil {
+			return nil, err
+		}
+		s.Run = measure(c, n, order)[c.Main()]
+	}
+	return s, nil
+}
+
+// walk finds the loops, collectives and residuals of m, callers first.
+func (s *Stats) walk(m *ir.Module) (n *nests, order []*ir.Func, err error) {
+	if order, err = reachable(m, m.Main()); err != nil {
+		return nil, nil, err
+	}
+	n = newNests(m, s)
+	for _, f := range order {
 		n.function(f)
 	}
 	s.residuals(n, order)
-	s.m, s.nests, s.calls = m, n, measure(m, n, order)
-	s.Memory = s.calls[main]
-	return s, nil
+	return n, order, nil
 }
 
 // sized reports the first value whose size is not known.

@@ -28,6 +28,9 @@ func (s *Stats) memoryText() *table {
 			t.row("  "+Class(c).String(), "", SizeText(n), "")
 		}
 	}
+	if s.Run.Peak != s.Memory.Peak {
+		t.row("  of a run", "", SizeText(s.Run.Peak), "which computes large values in strips, "+s.Run.where())
+	}
 	if s.Memory.Host > 0 {
 		t.row("host memory", "", SizeText(s.Memory.Host), "at the most")
 	}

@@ -249,7 +249,7 @@ func (g *group) fits(d *dim, op *ir.Op) bool {
 	case ir.Reduction:
 		d.sums = append(d.sums, op)
 		again := func(u *ir.Op) bool { return g.role[u] != outsider && g.level[u] == g.level[op] }
-		return op.Kind == ir.DotGeneral && g.role[op] == root && !slices.ContainsFunc(g.users[op.Result()], again)
+		return op.Kind == ir.DotGeneral && !op.Result().Type.Elem.IsComplex() && g.role[op] == root && !slices.ContainsFunc(g.users[op.Result()], again)
 	}
 	return false
 }

@@ -157,10 +157,10 @@ func (k *miner) group(b *ir.Block, users map[*ir.Value][]*ir.Op, large map[*ir.V
 	return g
 }
 
-// addCheap makes what computes v a member, if v is large and cheap.
+// addCheap makes what computes v a member, if v is cheap, and large or made of what is.
 func (g *group) addCheap(v *ir.Value) {
 	op := v.Def
-	if op == nil || !g.limits.large(v) || g.unkept[v] || g.role[op] != outsider || !g.cheap(v) {
+	if op == nil || g.unkept[v] || g.role[op] != outsider || !g.limits.large(v) && !slices.ContainsFunc(op.Operands, g.limits.large) || !g.cheap(v) {
 		return
 	}
 	for _, x := range op.Operands {

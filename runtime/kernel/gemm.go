@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"ppc/ir"
+	"ppc/lower/strips"
 )
 
 // A matrix is two dimensions of elements in memory: element (i, j) is at
@@ -14,9 +15,10 @@ type matrix struct {
 }
 
 // A gemm sets c [m, n], dense and row-major, to the product of a [m, k] and
-// b [k, n]. The sum of an element has its k products in order, in blocks that
-// depend on the type alone; so the same operands give the same bits on one tier,
-// however they are stored. It may leave c unfinished when w is stopped.
+// b [k, n]. The sum of an element has its k products in order, floats in blocks of
+// [strips.SumBlock] whose sums are added up in order; so the same operands give the same
+// bits on one tier, however they are stored, and in strips. It may leave c unfinished
+// when w is stopped.
 type gemm func(w *Work, c Mem, a, b matrix, m, n, k int)
 
 // A tileFunc computes one tile of a product: c = a*b, or c += a*b, of as many
@@ -88,7 +90,7 @@ func gemmOn[T float](t *tier, w *Work, c Mem, a, b matrix, m, n, k int) {
 // stays in the second. blockK is the length of the sums that are made before
 // they are added up.
 const (
-	blockK = 256 // elements
+	blockK = strips.SumBlock // elements
 	blockM = 256 // rows
 	blockN = 512 // columns
 )

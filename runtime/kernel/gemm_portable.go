@@ -32,30 +32,41 @@ func multiplyDense[T any](mul func(w *Work, c, a, b []T, m, n, k int), w *Work, 
 	w.depth = depth
 }
 
-// Sizes of the blocks of gemmRows: a block of b, rowsK rows of rowsN columns,
-// stays in the second-level cache while all rows of a pass by.
-const (
-	rowsK = 128
-	rowsN = 512
-)
+// rowsN is how many columns gemmRows computes of a block of b: blockK rows of them
+// stay in the second-level cache while all rows of a pass by.
+const rowsN = 256
 
 // gemmRows adds four rows of b at a time to a row of c: eight flops per five
 // loads and one store, all of them in order of address. The products are
-// rounded before they are added, on every machine.
+// rounded before they are added, on every machine. Blocks of blockK products are
+// added up by themselves.
 func gemmRows[T float](w *Work, c, a, b []T, m, n, k int) {
 	if n == 1 {
-		gemv(c, a, b, m, k)
+		for p := 0; p < k; p += blockK {
+			gemv(c, a, b, p, min(blockK, k-p), m, k)
+		}
 		return
 	}
-	for p0 := 0; p0 < k; p0 += rowsK {
-		p1 := min(p0+rowsK, k)
+	var sums [rowsN]T
+	for p0 := 0; p0 < k; p0 += blockK {
+		p1 := min(p0+blockK, k)
 		for j0 := 0; j0 < n; j0 += rowsN {
 			j1 := min(j0+rowsN, n)
 			if w.stopped() {
 				return
 			}
 			for i := range m {
-				addRows(c[i*n+j0:i*n+j1], a[i*k+p0:i*k+p1], b[p0*n+j0:], n)
+				row, x := c[i*n+j0:i*n+j1], a[i*k+p0:i*k+p1]
+				if p0 == 0 {
+					addRows(row, x, b[j0:], n)
+					continue
+				}
+				block := sums[:len(row)]
+				clear(block)
+				addRows(block, x, b[p0*n+j0:], n)
+				for j, v := range block {
+					row[j] += v
+				}
 			}
 		}
 	}
@@ -86,24 +97,36 @@ func addRows[T float](c, a, b []T, ld int) {
 	}
 }
 
-// gemv is gemmRows for one column: four rows at a time, so that four sums go
-// on while each waits for its last addition.
-func gemv[T float](c, a, b []T, m, k int) {
+// gemv is gemmRows for one column and the terms of one block, n of them from p on: four
+// rows at a time, so that four sums go on while each waits for its last addition.
+func gemv[T float](c, a, b []T, p, n, m, k int) {
+	y := b[p:][:n]
+	put := func(i int, s T) {
+		if p > 0 {
+			s = c[i] + s
+		}
+		c[i] = s
+	}
 	i := 0
 	for ; i+4 <= m; i += 4 {
-		r0, r1, r2, r3 := a[i*k:][:k], a[(i+1)*k:][:k], a[(i+2)*k:][:k], a[(i+3)*k:][:k]
-		s0, s1, s2, s3 := c[i], c[i+1], c[i+2], c[i+3]
-		for p, y := range b[:k] {
-			s0 += T(r0[p] * y)
-			s1 += T(r1[p] * y)
-			s2 += T(r2[p] * y)
-			s3 += T(r3[p] * y)
+		r0, r1, r2, r3 := a[i*k+p:][:n], a[(i+1)*k+p:][:n], a[(i+2)*k+p:][:n], a[(i+3)*k+p:][:n]
+		var s0, s1, s2, s3 T
+		for q, y := range y {
+			s0 += T(r0[q] * y)
+			s1 += T(r1[q] * y)
+			s2 += T(r2[q] * y)
+			s3 += T(r3[q] * y)
 		}
-		c[i], c[i+1], c[i+2], c[i+3] = s0, s1, s2, s3
+		put(i, s0)
+		put(i+1, s1)
+		put(i+2, s2)
+		put(i+3, s3)
 	}
 	for ; i < m; i++ {
-		for p, y := range b[:k] {
-			c[i] += T(a[i*k+p] * y)
+		var s T
+		for q, x := range a[i*k+p:][:n] {
+			s += T(x * y[q])
 		}
+		put(i, s)
 	}
 }

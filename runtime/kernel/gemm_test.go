@@ -166,3 +166,47 @@ func TestGemmSubnormal(t *testing.T) {
 func memOf(x []float32) Mem {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
 }
+
+// A product has the bits of the sum of the products of its blocks, added up in order
+// from negative zero, on every tier.
+func TestGemmBlocks(t *testing.T) {
+	for i := range tiers {
+		if tiers[i].has {
+			blocksTier[float32](t, &tiers[i])
+			blocksTier[float64](t, &tiers[i])
+		}
+	}
+}
+
+func blocksTier[T float](t *testing.T, tr *tier) {
+	r := rand.New(rand.NewPCG(3, 4))
+	size := int(unsafe.Sizeof(*new(T)))
+	for _, s := range [][3]int{{1, 1, 600}, {9, 1, 512}, {5, 33, 1024}, {70, 300, 900}, {3, 700, 513}} {
+		m, n, k := s[0], s[1], s[2]
+		x, y := make([]T, m*k), make([]T, k*n)
+		for _, v := range [][]T{x, y} {
+			for i := range v {
+				v[i] = T(r.NormFloat64())
+			}
+		}
+		a, b := matrix{asMem(x), k, 1}, matrix{asMem(y), n, 1}
+		all, part, sum := NewMem(m*n*size), NewMem(m*n*size), make([]T, m*n)
+		gemmOn[T](tr, new(Work), all, a, b, m, n, k)
+		for i := range sum {
+			sum[i] = T(math.Copysign(0, -1))
+		}
+		for p := 0; p < k; p += blockK {
+			gemmOn[T](tr, new(Work), part, matrix{a.mem[p*size:], k, 1}, matrix{b.mem[p*n*size:], n, 1}, m, n, min(blockK, k-p))
+			for i, v := range View[T](part) {
+				sum[i] += v
+			}
+		}
+		if !bytes.Equal(all, asMem(sum)) {
+			t.Errorf("%s: a product of f%d %v has other bits than its blocks", tr.name, 8*size, s)
+		}
+	}
+}
+
+func asMem[T float](x []T) Mem {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T))))
+}
