@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -30,7 +31,8 @@ type byKernels struct {
 // than the evaluator may have; nil where they do not, and where the kernels cannot
 // compute it. The reference in other types is evaluated like it.
 func (r *runner) kernels(ctx context.Context, m *ir.Module, opts eval.Options, like *evaluation) (*byKernels, error) {
-	if opts.NaN || valueBytes(m) <= evaluatorMemory || like != nil && like.kernels == nil {
+	limit := cmp.Or(r.evaluator, evaluatorMemory)
+	if opts.NaN || valueBytes(m) <= limit || like != nil && like.kernels == nil {
 		return nil, nil
 	}
 	k := new(byKernels)
@@ -51,7 +53,7 @@ func (r *runner) kernels(ctx context.Context, m *ir.Module, opts eval.Options, l
 	switch {
 	case ctx.Err() != nil:
 		return nil, err
-	case err != nil || like == nil && held <= evaluatorMemory: // the evaluator knows more ops
+	case err != nil || like == nil && held <= limit: // the evaluator knows more ops
 		return nil, nil
 	}
 	for _, p := range k.m.Main().Params() {
@@ -62,7 +64,7 @@ func (r *runner) kernels(ctx context.Context, m *ir.Module, opts eval.Options, l
 			sizeText(k.bytes), sizeText(have))
 	}
 	if like == nil {
-		r.opts.note("the reference is computed by the kernels of runs, in float64: its values take %s, the evaluator has %s", sizeText(held), sizeText(evaluatorMemory))
+		r.opts.note("the reference is computed by the kernels of runs, in float64: its values take %s, the evaluator has %s", sizeText(held), sizeText(limit))
 	}
 	return k, nil
 }

@@ -118,6 +118,7 @@ type runner struct {
 	unsettled error                             // why the results of the last step are not on the host
 	trace     *trace.Recording
 	prepared  *reference // what --check evaluates after the run
+	evaluator int        // bytes that the values of a reference may take on the evaluator; 0 for evaluatorMemory
 }
 
 func (r *runner) run(ctx context.Context) (*RunResult, error) {
