@@ -85,7 +85,7 @@ func (d decimal) put(b []byte, t ir.DType) bool {
 	}
 	exp := max(d.exp, -d.exp)
 	switch {
-	case !d.point || exp >= len(powers):
+	case !d.point || exp >= len(powers) || t == ir.F8E8M0FNU: // which has neither zero nor sign
 		return false
 	case t == ir.F32:
 		if d.digits >= 1<<24 || exp > powers32 {

@@ -1,15 +1,13 @@
 package xla
 
 import (
-	"strings"
 
 	"ppc/ir"
 )
 
 // edges converts the data-flow edges that Shardy adds to the parameters and call
 // results of a function during propagation to constraints; one without a sharding
-// is replaced by its operand. Another op of Shardy that the IR does not have is an
-// error.
+// is replaced by its operand.
 func (im *importer) edges(f *ir.Func) {
 	sub := f.NewSubst()
 	var block func(b *ir.Block)
@@ -20,13 +18,8 @@ func (im *importer) edges(f *ir.Func) {
 			for _, r := range op.Regions {
 				block(r)
 			}
-			name := op.Name()
-			if op.Kind != ir.Unknown || !strings.HasPrefix(name, "sdy.") {
+			if op.Name() != "sdy.func_data_flow_edge" {
 				out.Ops = append(out.Ops, op)
-				continue
-			}
-			if name != "sdy.func_data_flow_edge" || len(op.Operands) != 1 || len(op.Results) != 1 {
-				im.errorf(op.Origin, "%s is no op of Shardy that is read", name)
 				continue
 			}
 			v := op.Operands[0]
