@@ -1,7 +1,6 @@
 package xla
 
 import (
-
 	"ppc/ir"
 )
 
