@@ -147,7 +147,7 @@ func (b *body) known(in *syntax.Instruction, operands []*node) *node {
 	if first := kind.NumOperands().Min; (kind == ir.DynamicSlice || kind == ir.DynamicUpdateSlice) && len(values) == first+1 && values[first].Type.Rank() == 1 {
 		return nil // one index with a number for each dimension
 	}
-	if row.form == stretched && values[0].Type.Rank() > 0 && b.find(in, "dimensions") == nil {
+	if row.form == stretched && (!values[0].Type.IsTensor() || values[0].Type.Rank() > 0) && b.find(in, "dimensions") == nil {
 		return nil
 	}
 	if row.fits != nil && !row.fits(&attrs, values) {
@@ -262,6 +262,8 @@ func (b *body) unknown(in *syntax.Instruction, operands []*node) *node {
 			return nil
 		}
 		in.Shape = &syntax.Shape{Type: t}
+	} else if in.Opcode == "after-all" { // whatever the text says
+		in.Shape = &syntax.Shape{Type: ir.Token()}
 	}
 	var attrs ir.Attrs
 	if in.Argument != "" {
@@ -297,49 +299,6 @@ func (b *body) unknown(in *syntax.Instruction, operands []*node) *node {
 	op := b.builder().At(b.origin(in)).Emit(ir.Unknown, values, attrs, nil, []*ir.Type{in.Shape.Type})
 	op.Spelling = "hlo." + in.Opcode
 	return leaf(op.Result().Named(in.Name))
-}
-
-// follows is the type of what in, an instruction without a row, computes; nil where its text
-// must say it.
-func (b *body) follows(in *syntax.Instruction, operands []*node) *ir.Type {
-	switch in.Opcode {
-	case "after-all":
-		return ir.Token()
-	case "add-dependency", "copy", "domain":
-		return operands[0].typ
-	case "get-dimension-size":
-		return ir.Tensor(ir.I32)
-	case "map":
-		c := b.called(*b.find(in, "to_apply"))
-		if c == nil || !operands[0].typ.IsTensor() {
-			return nil
-		}
-		if r := b.function(c).Results; len(r) == 1 && r[0].Type.IsTensor() {
-			return operands[0].typ.WithElem(r[0].Type.Elem)
-		}
-	case "call":
-		c := b.called(*b.find(in, "to_apply"))
-		if c == nil {
-			return nil
-		}
-		var results []*ir.Type
-		for _, r := range b.function(c).Results {
-			results = append(results, r.Type)
-		}
-		if len(results) == 1 {
-			return results[0]
-		}
-		return ir.Tuple(results...)
-	case "topk":
-		k, err := syntax.ParseInt(b.find(in, "k").Text)
-		t := operands[0].typ
-		if err != nil || !t.IsTensor() || t.Rank() == 0 || k > t.Shape[t.Rank()-1] {
-			return nil
-		}
-		top := t.WithShape(append(slices.Clone(t.Shape[:t.Rank()-1]), k)...)
-		return ir.Tuple(top, top.WithElem(ir.I32))
-	}
-	return nil
 }
 
 // named sets the attribute of a that names one computation, or several, as the

@@ -146,6 +146,12 @@ func (b *body) conditional(in *syntax.Instruction, operands []*node) *node {
 		return nil
 	}
 	results := ir.Types(regions[0].Terminator().Operands)
+	for i, r := range regions {
+		if in.Shape == nil && !slices.EqualFunc(ir.Types(r.Terminator().Operands), results, shapesAgree) {
+			b.FailAt(in.OpAt, "branches 0 and %d of the conditional return values of different types", i)
+			return nil
+		}
+	}
 	op := b.builder().At(b.origin(in)).Emit(kind, []*ir.Value{index.value}, attrs, regions, results)
 	if in.Shape == nil || in.Shape.Type.Kind != ir.TupleType {
 		if len(op.Results) != 1 {
@@ -189,7 +195,7 @@ func (b *body) call(in *syntax.Instruction, operands []*node) *node {
 	for i, n := range operands {
 		values[i] = b.value(n)
 	}
-	if in.Shape == nil && !slices.EqualFunc(f.Params(), values, func(p, v *ir.Value) bool { return shapesAgree(p.Type, v.Type) }) {
+	if in.Shape == nil && !b.takes(f, operands) {
 		b.FailAt(in.OpAt, "call: the operands are not what %s takes", f.Name)
 	}
 	ts := make([]*ir.Type, len(f.Results))

@@ -214,6 +214,9 @@ func (b *body) counted(in *syntax.Instruction) {
 	if want, ok := parity[in.Opcode]; ok && n%2 != want {
 		b.FailAt(in.OpAt, "%s has %d operands, want an %s number", in.Opcode, n, [...]string{"even", "odd"}[want])
 	}
+	if in.Shape == nil && in.Opcode == "reduce-window" && n > 2 {
+		b.FailAt(in.At, "reduce-window of several operands needs its shape written")
+	}
 	for _, a := range in.Attrs {
 		switch {
 		case a.Name == "slice_sizes" && strings.HasPrefix(in.Opcode, "collective-permute") && n != 4:

@@ -359,18 +359,14 @@ func (p *parser) function(c *syntax.Computation) *ir.Func {
 
 // numbered checks the numbers of the parameters of c.
 func (p *parser) numbered(c *syntax.Computation) {
-	known, n := make(map[*syntax.Instruction]bool), 0
+	known := make(map[*syntax.Instruction]bool)
 	for _, in := range c.Parameters() {
 		known[in] = true
 	}
-	for _, in := range c.Instrs {
-		if in.Opcode == "parameter" {
-			n++
-		}
-	}
-	for _, in := range c.Instrs {
-		if in.Opcode == "parameter" && !known[in] {
-			p.FailAt(in.ArgAt, "parameter number %s of %s, want 0 to %d, each once", strings.TrimSpace(in.Argument), c.Name, n-1)
+	all := c.AllParameters()
+	for _, in := range all {
+		if !known[in] {
+			p.FailAt(in.ArgAt, "parameter number %s of %s, want 0 to %d, each once", strings.TrimSpace(in.Argument), c.Name, len(all)-1)
 			return
 		}
 	}

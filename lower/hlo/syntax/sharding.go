@@ -71,8 +71,8 @@ func tiled(s *Scanner) {
 	case t.iota:
 	case t.devices <= 1:
 		s.FailAt(start, "%d devices: want more than one, or maximal", t.devices)
-	case n >= 0 && n != t.devices:
-		s.FailAt(start, "%d devices are listed for %d parts", t.devices, n)
+	case n != t.devices:
+		s.FailAt(start, "%d devices are listed for %d parts", t.devices, max(n, 0))
 	}
 }
 

@@ -56,23 +56,33 @@ type (
 	}
 )
 
-// Parameters are the parameter instructions of c in order of their numbers,
-// those in the place of operands included.
-func (c *Computation) Parameters() []*Instruction {
-	byNumber := make(map[string]*Instruction)
+// AllParameters are the parameter instructions of c in the order of the text, those in the place
+// of operands included.
+func (c *Computation) AllParameters() []*Instruction {
+	var out []*Instruction
 	var walk func(in *Instruction)
 	walk = func(in *Instruction) {
-		if in.Opcode == "parameter" {
-			byNumber[strings.TrimSpace(in.Argument)] = in
-		}
 		for _, o := range in.Operands {
 			if o.Nested != nil {
 				walk(o.Nested)
 			}
 		}
+		if in.Opcode == "parameter" {
+			out = append(out, in)
+		}
 	}
-	for _, in := range slices.Backward(c.Instrs) { // of two with one number the first counts
+	for _, in := range c.Instrs {
 		walk(in)
+	}
+	return out
+}
+
+// Parameters are the parameter instructions of c in order of their numbers. Of two with one
+// number the first counts.
+func (c *Computation) Parameters() []*Instruction {
+	byNumber := make(map[string]*Instruction)
+	for _, in := range slices.Backward(c.AllParameters()) {
+		byNumber[strings.TrimSpace(in.Argument)] = in
 	}
 	var out []*Instruction
 	for i := range len(byNumber) {
@@ -283,6 +293,9 @@ func (s *Scanner) opcode(in *Instruction, depth int) {
 		}
 		text := s.group()
 		in.Argument = strings.TrimSuffix(strings.TrimPrefix(text, "("), ")")
+		if in.Opcode == "parameter" {
+			in.Argument = strings.TrimSpace(comments.ReplaceAllString(in.Argument, ""))
+		}
 		return
 	}
 	s.Expect("(")
