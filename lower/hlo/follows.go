@@ -22,7 +22,7 @@ func (b *body) follows(in *syntax.Instruction, operands []*node) *ir.Type {
 	case "add-dependency", "batch-norm-inference", "copy", "domain":
 		return t
 	case "batch-norm-grad", "batch-norm-training":
-		if d := b.number(in, "feature_index"); hasDim(t, d) {
+		if d := b.number(in, "feature_index"); hasDim(t, d) && operands[1].typ.Rank() == 1 && operands[2].typ.Rank() == 1 {
 			features := t.WithShape(t.Shape[d])
 			return ir.Tuple(t, features, features)
 		}
@@ -35,7 +35,7 @@ func (b *body) follows(in *syntax.Instruction, operands []*node) *ir.Type {
 	case "map":
 		return b.mapped(in, operands)
 	case "set-dimension-size":
-		if d := b.number(in, "dimensions"); hasDim(t, d) {
+		if d := b.number(in, "dimensions"); hasDim(t, d) && operands[1].typ.Equal(ir.Tensor(ir.I32)) {
 			return boundedAt(t, d)
 		}
 	case "topk":

@@ -51,11 +51,11 @@ func TestGrammar(t *testing.T) {
 
 // What follows from the operands may be left out, and is checked.
 func TestShapeLeftOut(t *testing.T) {
-	const head = "HloModule m\n\nadd {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT z = f32[] add(x, y)\n}\n\nENTRY e {\n  p = f32[2,8] parameter(0)\n  i = s32[] parameter(1)\n  z = f32[] parameter(2)\n  b = pred[] parameter(3)\n  ROOT r = "
+	const head = "HloModule m\n\nadd {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT z = f32[] add(x, y)\n}\n\nENTRY e {\n  p = f32[2,8] parameter(0)\n  i = s32[] parameter(1)\n  z = f32[] parameter(2)\n  b = pred[] parameter(3)\n  s = f32[8] parameter(4)\n  ROOT r = "
 	for instruction, want := range map[string]string{
 		"after-all()": "token[]", "copy(p)": "f32[2,8]", "topk(p), k=3": "(f32[2,3], s32[2,3])", "call(z, z), to_apply=add": "f32[]", "broadcast(z), dimensions={}": "f32[]",
 		"map(p, p), dimensions={0,1}, to_apply=add": "f32[2,8]", "get-dimension-size(p), dimensions={1}": "s32[]", "set-dimension-size(p, i), dimensions={1}": "f32[2,<=8]",
-		"batch-norm-training(p, p, p), epsilon=0.1, feature_index=1": "(f32[2,8], f32[8], f32[8])", "transpose(p), dimensions={1,0}": "f32[8,2]",
+		"batch-norm-training(p, s, s), epsilon=0.1, feature_index=1": "(f32[2,8], f32[8], f32[8])", "transpose(p), dimensions={1,0}": "f32[8,2]",
 	} {
 		m, err := Parse("in.hlo", []byte(head+instruction+"\n}\n"))
 		if err != nil {
@@ -81,6 +81,8 @@ func TestShapeLeftOut(t *testing.T) {
 		"call(z), to_apply=add":                                                          "the operands are not what add takes",
 		"map(p), dimensions={0,1}, to_apply=add":                                         "map needs its shape written",
 		"map(p, p), dimensions={1,0}, to_apply=add":                                      "map needs its shape written",
+		"set-dimension-size(p, z), dimensions={1}":                                       "set-dimension-size needs its shape written",
+		"batch-norm-training(p, p, p), epsilon=0.1, feature_index=1":                     "batch-norm-training needs its shape written",
 		"get-dimension-size(p), dimensions={2}":                                          "get-dimension-size needs its shape written",
 		"reduce-window(p, p, z, z), window={size=1x1}, to_apply=add":                     "several operands needs its shape written",
 		"f32[2] reduce(p, z, z), dimensions={1}, to_apply=add":                           "reduce has 3 operands, want an even number",

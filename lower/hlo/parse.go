@@ -22,7 +22,8 @@ import (
 // that [Print] writes it again. Layouts that are not the default and common
 // attributes such as sharding are kept in attributes called hlo.NAME, which
 // mean nothing here; control-predecessors, which name instructions, are
-// dropped. Parse resolves names; it does not verify.
+// dropped. Parse resolves names, and refuses what HLO's own parser refuses; it
+// does not verify.
 func Parse(file string, src []byte) (*ir.Module, error) {
 	s := &syntax.Scanner{File: file, Src: string(src), End: len(src)}
 	text := s.Module()

@@ -210,6 +210,9 @@ func layoutTail(s *Scanner) {
 	one("M")
 }
 
+// memoryOnly finds a memory space alone, which leaves the order of dimensions the default.
+var memoryOnly = regexp.MustCompile(`^\s*S\([0-9]+\)\s*$`)
+
 // comments finds comments in a layout.
 var comments = regexp.MustCompile(`/\*.*?\*/`)
 
@@ -235,7 +238,7 @@ func checkLayout(text string, rank int) (string, error) {
 		}
 		dims = append(dims, n)
 	}
-	if len(dims) != rank && len(dims) > 0 {
+	if len(dims) != rank && !(len(dims) == 0 && memoryOnly.MatchString(rest)) {
 		return "", fmt.Errorf("layout %s has %d dimensions, the tensor has %d", text, len(dims), rank)
 	}
 	natural := rest == ""

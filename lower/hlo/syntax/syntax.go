@@ -1,7 +1,8 @@
 // Package syntax reads HLO text as a tree of computations and instructions, in
 // which names, opcodes and attributes are text still, and the parts that have a
-// grammar of their own: shapes, literals, lists, device lists. What they mean is
-// said by the package lower/hlo.
+// grammar of their own: shapes, literals, lists, device lists, and the values of
+// attributes, which [CheckValue] looks at. What they mean is said by the package
+// lower/hlo.
 package syntax
 
 import (

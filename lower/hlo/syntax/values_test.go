@@ -89,6 +89,7 @@ func TestModule(t *testing.T) {
 		"HloModule m\nENTRY e {\n  %f32 = f32[] parameter(0)\n}":         "f32 is no name of an instruction",
 		"HloModule m\nENTRY e {\n  __p = f32[] parameter(0)\n}":          "__p is no name of an instruction",
 		"HloModule m\nENTRY e {\n  1p = f32[] parameter(0)\n}":           "want a name",
+		"HloModule m\nENTRY e {\n  p = f32[2]{:T(8)} parameter(0)\n}":    "has 0 dimensions, the tensor has 1",
 		"HloModule m\nENTRY e {\n  p = f32[2]{0,} parameter(0)\n}":       "is no dimension",
 		"HloModule m\nENTRY e {\n  p = f32[2]{0:T(8,)} parameter(0)\n}":  "want an integer",
 		"HloModule m\nENTRY e {\n  p = f32[2]{0:D(X)} parameter(0)\n}":   "want one of D, C, S, H",
