@@ -110,3 +110,33 @@ func TestCheckCancelling(t *testing.T) {
 		}
 	}
 }
+
+// Gradients that are summed in fewer bits than their own are the layers' in sequence,
+// within what that loses: signs of updates, and what follows from them in later steps.
+func TestCheckReduceDType(t *testing.T) {
+	file := write(t, "m.pp", `
+axes { batch = 16, embed = 16, mlp = 32 }
+layer block(x: f32[batch, embed]) {
+  param wi: f32[embed, mlp] = normal(0.1)
+  param wo: f32[mlp, embed] = normal(0.1)
+  return x + dot(tanh(dot(x, wi, over: embed)), wo, over: mlp)
+}
+model m(x: f32[batch, embed]) { return mean(pipeline(block, layers: 8)(x)) }
+mesh { stage = 2, fsdp = 2 }
+shard weights     { embed -> fsdp }
+shard activations { batch -> fsdp }
+pipeline { microbatches = 4, repeats = 2, layers_per_stage = 2, reduce_dtype = bf16 }
+train { optimizer = adamw(lr: 1e-2), steps = 3 }`)
+	for _, seed := range []string{"0", "1", "2"} {
+		res, err := Run(t.Context(), &Source{File: file, Set: []string{"train.seed=" + seed}}, RunOptions{Check: true})
+		if err != nil {
+			t.Errorf("seed %s: %v", seed, err)
+			continue
+		}
+		for _, c := range res.Checks {
+			if strings.HasPrefix(c.Name, "opt.m.") && c.Tolerance > 0.1 || c.Name == "learning_rate" && c.Tolerance > 1e-4 {
+				t.Errorf("seed %s: %s is allowed %.3g: one of four microbatches more or less would pass", seed, c.Name, c.Tolerance)
+			}
+		}
+	}
+}

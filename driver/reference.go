@@ -28,6 +28,9 @@ type reference struct {
 	// uncertain is how far new parameters may be from one another, by part, for
 	// their updates so far do not follow from the gradients' sizes.
 	uncertain map[string][]float64
+	// shift is how far the parameters that the last step begins with may be from one
+	// another, relatively, where the measurement does not show it.
+	shift float64
 }
 
 // An observation is what one step gave.
@@ -265,6 +268,7 @@ func (ref *reference) observe() {
 		}
 		o.scalars[name] = m
 	}
+	ref.moved(o)
 	ref.countUncertain(last, o)
 	if last != nil {
 		last.own = nil
@@ -332,12 +336,41 @@ func leadingRows(shape []int) int {
 	return max(rows, 1)
 }
 
+// moved allows the outputs of a step what the uncertain parameters that it begins with
+// move them by, where the measurement does not show it: the norm of the gradient, that of the loss for all outputs, times the
+// error along it.
+func (ref *reference) moved(o *observation) {
+	squares, n := 0.0, 0
+	for name, parts := range ref.uncertain {
+		n += o.want[name].Literal.Type.NumElements()
+		for _, u := range parts {
+			squares += u * u
+		}
+	}
+	gradient := o.want["grad_norm"]
+	if gradient == nil || squares == 0 || !ref.yardstick.reduced {
+		return
+	}
+	ref.shift = math.Sqrt(squares) / binding.Number(o.want[paramNorm].Literal, 0)
+	for name, m := range o.scalars {
+		if o.want[name].Kind == "" {
+			m.least = deviations * binding.Number(gradient.Literal, 0) * math.Sqrt(squares/float64(n))
+		}
+	}
+}
+
+// deviations is how many standard deviations are allowed of an error that is as likely in
+// any direction, along one: of its norm, that is a part by the root of the number of elements.
+const deviations = 4
+
 // countUncertain adds to each parameter what the updates of this step that have an
-// unknown sign come to.
+// unknown sign come to. The norm of all parameters moves by their error along the
+// parameters.
 func (ref *reference) countUncertain(last, o *observation) {
 	if ref.own == nil {
 		return
 	}
+	along := 0.0
 	for name, v := range o.want {
 		path, isParam := strings.CutPrefix(name, "param.")
 		moment := o.want[binding.StatePrefix+"m."+path]
@@ -357,9 +390,17 @@ func (ref *reference) countUncertain(last, o *observation) {
 				ref.uncertain[name] = append(ref.uncertain[name], 0)
 			}
 			ref.uncertain[name][i] += ref.yardstick.uncertain(&m, moment.Literal, o.literal(moment.Name), largest)
+			share := ref.uncertain[name][i] * m.scale
+			along += share * share / float64(max(1, m.hi-m.lo))
 		}
 	}
+	if m := o.scalars[paramNorm]; m != nil && m.scale > 0 && ref.yardstick.reduced {
+		m.least = deviations * math.Sqrt(along) / m.scale
+	}
 }
+
+// paramNorm is the metric of training that is the norm of all new parameters.
+const paramNorm = "param_norm"
 
 // last is what the last step gave.
 func (ref *reference) last() *observation { return ref.steps[len(ref.steps)-1] }
@@ -373,6 +414,11 @@ func (ref *reference) parts(v *binding.Named) []extent {
 	ms := ref.yardstick.measures(v.Literal, o.literal(v.Name), ref.before[v.Name], v.Layers)
 	for i := range ref.uncertain[v.Name] {
 		ms[i].least = ref.uncertain[v.Name][i]
+	}
+	if v.Kind == "state" { // functions of gradients, which move as the parameters do
+		for i := range ms {
+			ms[i].least = ref.shift * ms[i].scale
+		}
 	}
 	return ms
 }

@@ -27,11 +27,16 @@ import (
 // microbatch too few changes every element of a gradient, by much less than
 // rounding may change one.
 type yardstick struct {
-	scale float64            // of a distance in the types of the measurement: 1, or that of float64 to float32
-	unit  float64            // of the least precise type
-	sums  float64            // what sums may lose within an op, relatively
-	parts float64            // what the sum of parts may lose, added up in the least precise type
-	usual map[string]float64 // relative distances of parts of results, by kind
+	scale float64 // of a distance in the types of the measurement: 1, or that of float64 to float32
+	unit  float64 // of the least precise type
+	sums  float64 // what sums may lose within an op, relatively
+	// reduced is whether gradients are sums of parts that are rounded by themselves, in
+	// fewer bits than theirs. The reference has one part, and rounds it once: what is
+	// measured counts times the root of their number. And what is rounded once keeps its
+	// sign, where a sum of rounded parts may lose it.
+	reduced bool
+	parts   float64            // what the sum of parts may lose, added up in the least precise type
+	usual   map[string]float64 // relative distances of parts of results, by kind
 }
 
 const (
@@ -106,7 +111,24 @@ func newYardstick(m, sequential *ir.Module) *yardstick {
 	if types[0] == ir.F64 {
 		y.scale = unitOf(ir.F64) / unitOf(ir.F32)
 	}
+	if y.reduced = reduces(m); y.reduced {
+		y.scale *= math.Sqrt(float64(pieces(m)))
+	}
 	return y
+}
+
+// reduces reports whether a pipeline of m sums gradients in a type of its own.
+func reduces(m *ir.Module) bool {
+	found := false
+	for _, f := range m.Funcs {
+		if f.Body != nil {
+			f.Body.Walk(func(op *ir.Op) {
+				d, ok := op.Attrs.Get("config").(ir.Dict)
+				found = found || ok && ir.DTypeByName(ir.Attrs(d).Str("reduce_dtype")).IsFloat()
+			})
+		}
+	}
+	return found
 }
 
 // longestSum is the largest number of terms of a sum in m.
