@@ -98,11 +98,12 @@ func unrankedTensor(t *Type) bool {
 }
 
 // foreign finds an operand or a result of op, one of StableHLO or chlo, of a type that
-// these dialects do not have, or that op does not hand on.
+// these dialects do not have, or that op does not hand on, or whose scales do not fit
+// its shape. Functions, and the ops of other dialects, may have such types.
 func foreign(op *Op) *Rule {
 	name := op.Name()
 	hlo, chlo := strings.HasPrefix(name, "stablehlo."), strings.HasPrefix(name, "chlo.")
-	if !hlo && !chlo || op.Kind.Has(Terminator) || !op.Known() {
+	if !hlo && !chlo || !op.Known() {
 		return nil
 	}
 	hands, any := beyondTensors[name]
@@ -113,7 +114,11 @@ func foreign(op *Op) *Rule {
 		for i, v := range side.values {
 			t := v.Type
 			switch {
-			case t.Kind == TensorType, !any && t.Kind != OpaqueType, any && hands.allows(t), chlo && unrankedTensor(t):
+			case t.Quant != nil && t.IsTensor():
+				if r := t.Quant.Fits(t); r != nil {
+					return NewRule(r.Label, "%s %d: %s", side.what, i, r.Msg)
+				}
+			case op.Kind.Has(Terminator), t.Kind == TensorType, !any && t.Kind != OpaqueType, any && hands.allows(t), chlo && unrankedTensor(t):
 			default:
 				return NewRule("op-7", "%s %d is %s, want a tensor of known rank and of an element type of StableHLO", side.what, i, t)
 			}

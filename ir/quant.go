@@ -207,39 +207,48 @@ func (q *Quant) OnAxis(axis int) *Quant {
 	return &c
 }
 
-// Sound checks the constraints of the specification on quantized types, for the
-// elements of a tensor t. Its numbers are theirs.
+// Sound checks q by itself, as the element type of t: its range of integers, and that
+// scales are positive numbers of the expressed type.
 func (q *Quant) Sound(t *Type) *Rule {
-	wrong := func(n int, format string, args ...any) *Rule {
-		return NewRule(fmt.Sprintf("quantized-C%d", n), "%s: "+format, append([]any{t}, args...)...)
-	}
 	low, high := storageRange(q.Storage)
 	if q.Min < low || q.Max > high || q.Min >= q.Max {
-		return wrong(3, "the storage range is %d to %d, want one within %d to %d", q.Min, q.Max, low, high)
+		return q.broken(3, t, "the storage range is %d to %d, want one within %d to %d", q.Min, q.Max, low, high)
 	}
 	for i, s := range q.Scales {
 		if !(s > 0) {
-			return wrong(5, "scale %d is %s, want one above 0", i, scaleText(s))
+			return q.broken(5, t, "scale %d is %s, want one above 0", i, scaleText(s))
 		}
 		if least := q.Expressed.GetFloat([]byte{1, 0, 0, 0, 0, 0, 0, 0}); s < least || math.IsInf(q.Expressed.Round(s), 0) {
-			return wrong(6, "scale %d is %s, which is beyond the finite positive numbers of type %s", i, scaleText(s), q.Expressed)
-		}
-		if z := q.Zeros[i]; z < q.Min || z > q.Max {
-			return wrong(7, "zero point %d is %d, want one within %d and %d", i, z, q.Min, q.Max)
+			return q.broken(6, t, "scale %d is %s, which is beyond the finite positive numbers of type %s", i, scaleText(s), q.Expressed)
 		}
 	}
-	if q.Axis == PerTensor {
-		return nil
-	}
-	switch {
-	case q.Axis < 0:
-		return wrong(11, "the axis of quantization is %d", q.Axis)
-	case q.Axis >= t.Rank():
-		return wrong(12, "the axis of quantization is %d, want one of %s", q.Axis, Counted(t.Rank(), "dimension"))
-	case !Fits(t.Shape[q.Axis], len(q.Scales)):
-		return wrong(13, "%s for dimension %d of size %d", Counted(len(q.Scales), "scale"), q.Axis, t.Shape[q.Axis])
+	if q.Axis != PerTensor && q.Axis < 0 {
+		return q.broken(11, t, "the axis of quantization is %d", q.Axis)
 	}
 	return nil
+}
+
+// Fits checks what ops ask of tensors of type t, whose element type q is: zero points
+// are integers of it, and there is a scale for each slice of a dimension.
+func (q *Quant) Fits(t *Type) *Rule {
+	for i, z := range q.Zeros {
+		if z < q.Min || z > q.Max {
+			return q.broken(7, t, "zero point %d is %d, want one within %d and %d", i, z, q.Min, q.Max)
+		}
+	}
+	switch {
+	case q.Axis == PerTensor:
+	case q.Axis < 0 || q.Axis >= t.Rank():
+		return q.broken(12, t, "the axis of quantization is %d, want one of %s", q.Axis, Counted(t.Rank(), "dimension"))
+	case !Fits(t.Shape[q.Axis], len(q.Scales)):
+		return q.broken(13, t, "%s for dimension %d of size %d", Counted(len(q.Scales), "scale"), q.Axis, t.Shape[q.Axis])
+	}
+	return nil
+}
+
+// broken is constraint n of quantized types, broken by the element type of t.
+func (q *Quant) broken(n int, t *Type, format string, args ...any) *Rule {
+	return NewRule(fmt.Sprintf("quantized-C%d", n), "%s: "+format, append([]any{t}, args...)...)
 }
 
 // PerAxis reports whether t is a tensor with scales of its own for each slice of

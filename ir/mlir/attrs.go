@@ -316,6 +316,8 @@ func (s *parser) hashAttr() ir.Attr {
 		var c ir.Channel
 		s.allFields(field{"handle", &c.Handle}, field{"type", &c.Type})
 		return c
+	case "#stablehlo.dot_algorithm":
+		return s.dotAlgorithm(start)
 	case "#stablehlo.result_accuracy":
 		return s.accuracy()
 	case "#stablehlo.replica_group_mesh_axes":

@@ -32,6 +32,9 @@ func (s *parser) dense() ir.Attr {
 		}
 		return ir.Verbatim("dense<> : " + t.String())
 	}
+	if t.Kind == ir.TensorType && !t.IsStatic() {
+		s.report(typeAt, "a literal of type %s, want a tensor of known sizes", t)
+	}
 	if t.Kind != ir.OpaqueType && t.Kind != ir.TensorType {
 		s.fail(typeAt, "found the type %s, want a tensor", t)
 	}

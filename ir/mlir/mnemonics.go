@@ -38,6 +38,16 @@ func (s *parser) checkEnum(at int, set string) {
 	}
 }
 
+// dotAlgorithm reads what begins at offset start, #stablehlo.dot_algorithm<…>, and
+// reports one that does not exist.
+func (s *parser) dotAlgorithm(start int) ir.Attr {
+	a := ir.Verbatim(s.raw(start))
+	if r := ir.AlgorithmFits(a); r != nil {
+		s.report(start, "%s [dot_general-%s]", r.Msg, r.Label)
+	}
+	return a
+}
+
 // accuracy reads #stablehlo.result_accuracy<atol = 1.0, rtol = 0.5, ulps = 2, mode = …>.
 // A tolerance of zero is what one without it has.
 func (s *parser) accuracy() ir.Attr {

@@ -162,6 +162,9 @@ func (s *parser) tensor() *ir.Type {
 	t := &ir.Type{Kind: ir.TensorType, Elem: elem, Quant: quant, Shape: shape}
 	if s.accept(",") {
 		t.Text = newEncoding(s.encoding())
+		if r := ir.SoundBounds(t); r != nil {
+			s.report(start, "%s [%s]", r.Msg, r.Label)
+		}
 	}
 	if text := s.src[start:min(s.tok.end, len(s.src))]; quant == nil && t.Text == "" && s.at(">") && strings.IndexByte(text, '>') == len(text)-1 {
 		s.keep(text, t)
