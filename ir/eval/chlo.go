@@ -24,9 +24,11 @@ func acos(x float64) float64 {
 
 // digamma is far from zero the series log(x) - 1/(2x) - sum of B(2k)/(2k x^2k),
 // B the Bernoulli numbers; nearer, digamma(x) = digamma(x+1) - 1/x, and below
-// zero digamma(1-x) - pi/tan(pi x).
+// zero digamma(1-x) - pi/tan(pi x). At zero it is -Inf, as in XLA.
 func digamma(x float64) float64 {
 	switch {
+	case x == 0:
+		return math.Inf(-1)
 	case math.IsInf(x, -1), x <= 0 && x == math.Floor(x):
 		return math.NaN()
 	case x < 0:

@@ -188,7 +188,7 @@ func TestErrors(t *testing.T) {
 	id := program(func(b *ir.Builder, in []*ir.Value) []*ir.Value { return in }, x)
 	strange := program(func(b *ir.Builder, in []*ir.Value) []*ir.Value {
 		op := b.Emit(ir.Unknown, in, nil, nil, []*ir.Type{x})
-		op.Spelling = "chlo.sinh"
+		op.Spelling = "other.sinh"
 		return op.Results
 	}, x)
 	huge := program(func(b *ir.Builder, in []*ir.Value) []*ir.Value {
@@ -229,7 +229,7 @@ func TestErrors(t *testing.T) {
 		{"shape", id, []*ir.Literal{floats(ir.F32, nil, 1)}, Options{}, "argument 0 of @main is tensor<f32>, want tensor<2xf32>"},
 		{"element", id, []*ir.Literal{floats(ir.F64, []int{2}, 1, 1)}, Options{}, "argument 0 of @main is tensor<2xf64>, want tensor<2xf32>"},
 		{"bytes", id, []*ir.Literal{{Type: x, Data: make([]byte, 7)}}, Options{}, "7 bytes of data, want 8"},
-		{"unknown", strange, []*ir.Literal{two}, Options{}, "in @main: chlo.sinh: an op that the evaluator does not know"},
+		{"unknown", strange, []*ir.Literal{two}, Options{}, "in @main: other.sinh: an op that the evaluator does not know"},
 		{"huge", huge, []*ir.Literal{two}, Options{}, "takes more than 4 GiB"},
 		{"many", many, []*ir.Literal{two}, Options{Memory: 4000}, "held at one time take more than 4000 bytes"},
 		{"dead values do not count", chain, []*ir.Literal{two}, Options{Memory: 4000}, ""},

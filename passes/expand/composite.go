@@ -315,7 +315,7 @@ func (c *composer) lgamma(x *ir.Value) *ir.Value {
 }
 
 // digamma(x) = log(t) + slope / sum - g / t, and below 1/2 that of 1 - x less
-// pi / tan(pi x): NaN at integers below 1.
+// pi / tan(pi x): NaN at negative integers, and -Inf at 0, as in XLA.
 func (c *composer) digamma(x *ir.Value) *ir.Value {
 	b := c.b
 	reflected, _, sum, slope, t, log := c.gammaParts(x)
@@ -325,7 +325,8 @@ func (c *composer) digamma(x *ir.Value) *ir.Value {
 	mirror := b.Sub(y, b.Div(c.times(b.Unary(ir.Cosine, d), math.Pi), b.Unary(ir.Sine, d)))
 	v := b.Select(reflected, mirror, y)
 	pole := b.Binary(ir.And, c.compare("LE", x, 0), b.Compare("EQ", x, b.Unary(ir.Floor, x)))
-	return b.Select(pole, c.like(x, math.NaN()), v)
+	v = b.Select(pole, c.like(x, math.NaN()), v)
+	return b.Select(c.equals(x, 0), c.like(x, math.Inf(-1)), v)
 }
 
 // nextAfter counts the bits of a number up where its magnitude grows, else
