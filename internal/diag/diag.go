@@ -39,7 +39,7 @@ func (d *Diagnostic) String() string {
 	} else {
 		fmt.Fprintf(&b, "%s\n", Line(d.Msg))
 	}
-	text := cells(strings.TrimRight(d.Text, " \t\r\n"))
+	text := cells(start(strings.TrimRight(d.Text, " \t\r\n"), d.Col+2*maxText))
 	if d.Line == 0 || d.Col < 1 || d.Col > len(text)+1 {
 		if d.Hint != "" {
 			fmt.Fprintf(&b, "  %s\n", Line(d.Hint))
@@ -91,6 +91,18 @@ func (d *Diagnostic) place() string {
 
 // maxText is the longest source line that is shown in full.
 const maxText = 160
+
+// start is the first n characters of a line, at the least: what is behind is not shown.
+func start(line string, n int) string {
+	end := n * utf8.UTFMax
+	if n < 0 || end >= len(line) {
+		return line
+	}
+	for !utf8.RuneStart(line[end]) {
+		end--
+	}
+	return line[:end]
+}
 
 // window truncates a long line to the range around column col (from 0).
 func window(text []string, col int) ([]string, int) {

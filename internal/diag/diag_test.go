@@ -44,3 +44,16 @@ func TestLineOf(t *testing.T) {
 		}
 	}
 }
+
+// Of a long line what is shown is looked at, not all of it.
+func TestLongLine(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	d := &Diagnostic{File: "f", Line: 1, Col: 3, Len: 1, Msg: "wrong", Text: long}
+	want := "f:1:3: wrong\n  " + strings.Repeat("é", maxText) + "\n    ^\n"
+	if got := d.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if n := len(start(long, 100)); n != 400 {
+		t.Errorf("start has %d bytes, want 400", n)
+	}
+}
