@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ppc/internal/decimal"
 	"ppc/ir"
 )
 
@@ -215,10 +216,10 @@ func (e *elements) complex(data []byte) []byte {
 // number reads one number of type t and appends its bytes to data.
 func (e *elements) number(data []byte, t ir.DType) []byte {
 	start := e.i
-	if d, n := decimalAt(e.s.src[start:e.end]); n > 0 {
+	if d, n := decimal.At(e.s.src[start:e.end]); n > 0 && !(start+n < e.end && isNumberByte(e.s.src[start+n])) {
 		size := t.Size()
 		data = append(data, zeros[:size]...)
-		if d.put(data[len(data)-size:], t) {
+		if putDecimal(data[len(data)-size:], t, d) {
 			e.i += n
 			return data
 		}
