@@ -14,7 +14,13 @@ type CompileOptions struct {
 	Partitions int // of each replica; more than 1 asks for Shardy's partitioner
 }
 
-// encode is the options as a CompileOptionsProto of xla/pjrt/proto.
+// memoryFitting is memory_fitting_level, how hard XLA works for a program to fit in
+// memory: EFFORT_O2.
+const memoryFitting = 29
+
+// encode is the options as a CompileOptionsProto of xla/pjrt/proto. They are those that
+// JAX gives, of one partition too: with others XLA's compiler for TPUs takes other bytes
+// for temporaries.
 func (o CompileOptions) encode() []byte {
 	var assignment []byte
 	assignment = number(assignment, 1, o.Replicas)
@@ -30,11 +36,10 @@ func (o CompileOptions) encode() []byte {
 	build = binary.AppendUvarint(append(build, 1<<3), ^uint64(0)) // no device_ordinal
 	build = number(build, 4, o.Replicas)
 	build = number(build, 5, o.Partitions)
-	if o.Partitions > 1 {
-		build = number(build, 6, 1)
-		build = number(build, 19, 1)
-	}
+	build = number(build, 6, 1) // use_spmd_partitioning
 	build = message(build, 9, assignment)
+	build = number(build, 19, 1) // use_shardy_partitioner
+	build = number(build, 25, memoryFitting)
 	return message(nil, 3, build)
 }
 
