@@ -11,6 +11,7 @@ import (
 	"ppc/ir/eval"
 	"ppc/lower"
 	"ppc/lower/stats"
+	"ppc/lower/strips"
 	"ppc/passes"
 	"ppc/runtime"
 )
@@ -46,7 +47,7 @@ func (r *runner) kernels(ctx context.Context, m *ir.Module, opts eval.Options, l
 			return err
 		}
 		held = times(s.Memory.Peak, binding.NumDevices(k.m))
-		k.bytes = times(s.Run.Peak, binding.NumDevices(k.m))
+		k.bytes = times(plus(s.Run.Peak, scratch(strips.Of(k.m))), binding.NumDevices(k.m))
 		_, err = runtime.Load(k.m)
 		return err
 	})
