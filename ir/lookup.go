@@ -5,7 +5,9 @@ import "sync/atomic"
 // An index finds things by their names: it knows at what place in a list each name
 // comes first. The list may change; what is found is looked at again, and the index
 // made anew where it was wrong.
-type index struct{ places atomic.Pointer[map[string]int] }
+type index struct {
+	places atomic.Pointer[map[string]int]
+}
 
 // few is the length up to which a list is searched without an index.
 const few = 16

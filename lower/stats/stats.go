@@ -11,8 +11,8 @@ import (
 	"strconv"
 
 	"ppc/ir"
-	"ppc/lower/strips"
 	"ppc/lower/flow"
+	"ppc/lower/strips"
 )
 
 // Stats is what is known of one step of a program, per device.

@@ -91,8 +91,8 @@ func gemmOn[T float](t *tier, w *Work, c Mem, a, b matrix, m, n, k int) {
 // they are added up.
 const (
 	blockK = strips.SumBlock // elements
-	blockM = 256 // rows
-	blockN = 512 // columns
+	blockM = 256             // rows
+	blockN = 512             // columns
 )
 
 // A blocked product is multiplied block by block: of b in panels, each the
