@@ -647,3 +647,47 @@ func (as Attrs) Literal(name string) *Literal {
 	v, _ := as.Get(name).(*Literal)
 	return v
 }
+
+// UnquotedText is the value of a string in quotes: \n, \t, \\, \" and \XX. It may be a
+// part of t.
+func UnquotedText(t string) string {
+	t = t[1 : len(t)-1]
+	if strings.IndexByte(t, '\\') < 0 {
+		return t
+	}
+	var b strings.Builder
+	for i := 0; i < len(t); i++ {
+		c := t[i]
+		if c != '\\' || i+1 >= len(t) {
+			b.WriteByte(c)
+			continue
+		}
+		i++
+		switch {
+		case i+1 < len(t) && isHexDigit(t[i]) && isHexDigit(t[i+1]):
+			b.WriteByte(hexDigit(t[i])<<4 | hexDigit(t[i+1]))
+			i++
+		case t[i] == 'n':
+			b.WriteByte('\n')
+		case t[i] == 't':
+			b.WriteByte('\t')
+		default:
+			b.WriteByte(t[i])
+		}
+	}
+	return b.String()
+}
+
+func hexDigit(c byte) byte {
+	switch {
+	case c <= '9':
+		return c - '0'
+	case c <= 'F':
+		return c - 'A' + 10
+	}
+	return c - 'a' + 10
+}
+
+func isHexDigit(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}

@@ -358,7 +358,7 @@ func (e *elements) blob() []byte {
 		e.fail(e.i, `want ">" after the bytes`)
 		return nil
 	}
-	return e.bytes(at, unquoted(e.s.src[at:end]))
+	return e.bytes(at, ir.UnquotedText(e.s.src[at:end]))
 }
 
 // bytes are the bytes of a literal from hexadecimal digits.
@@ -473,7 +473,7 @@ func (s *parser) resource() ir.Attr {
 	if l := s.literals[id]; l != nil {
 		return l
 	}
-	digits := unquoted(text)
+	digits := ir.UnquotedText(text)
 	if len(digits) < len("0x")+8 {
 		s.fail(start, "resource %s has no alignment", key)
 	}

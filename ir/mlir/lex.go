@@ -332,51 +332,9 @@ func isEscape(t string) bool {
 	return t != "" && strings.IndexByte(`nt\"`, t[0]) >= 0 || len(t) == 2 && isHex(t[0]) && isHex(t[1])
 }
 
-// unquote is the value of a string token: \n, \t, \\, \" and \XX.
+// unquote is the value of a string token.
 func unquote(t string) string {
-	if u := unquoted(t); u != t[1:len(t)-1] || strings.IndexByte(u, '\\') >= 0 {
-		return u
-	}
-	return strings.Clone(t[1 : len(t)-1])
-}
-
-// unquoted is unquote that may be a part of the text.
-func unquoted(t string) string {
-	t = t[1 : len(t)-1]
-	if strings.IndexByte(t, '\\') < 0 {
-		return t
-	}
-	var b strings.Builder
-	for i := 0; i < len(t); i++ {
-		c := t[i]
-		if c != '\\' || i+1 >= len(t) {
-			b.WriteByte(c)
-			continue
-		}
-		i++
-		switch {
-		case i+1 < len(t) && isHex(t[i]) && isHex(t[i+1]):
-			b.WriteByte(hexDigit(t[i])<<4 | hexDigit(t[i+1]))
-			i++
-		case t[i] == 'n':
-			b.WriteByte('\n')
-		case t[i] == 't':
-			b.WriteByte('\t')
-		default:
-			b.WriteByte(t[i])
-		}
-	}
-	return b.String()
-}
-
-func hexDigit(c byte) byte {
-	switch {
-	case c <= '9':
-		return c - '0'
-	case c <= 'F':
-		return c - 'A' + 10
-	}
-	return c - 'a' + 10
+	return strings.Clone(ir.UnquotedText(t))
 }
 
 // A lineIndex finds lines. Asked for places in ascending order, as a parser

@@ -8,33 +8,18 @@ import (
 	"ppc/ir"
 )
 
-// enums are the sets of words of StableHLO and chlo: #stablehlo<precision HIGH>.
-var enums = []string{"comparison_direction", "comparison_type", "custom_call_api_version", "fft_type", "precision", "result_accuracy_mode",
-	"rng_algorithm", "rng_distribution", "transpose"}
-
-// mnemonics are the attributes of dialects, beside those sets.
-var mnemonics = map[string][]string{
-	"#stablehlo": {"axis_ref", "bounds", "channel_handle", "conv", "dot", "dot_algorithm", "gather", "mesh", "mesh_axis", "output_operand_alias",
-		"replica_group_mesh_axes", "result_accuracy", "result_accuracy_mode", "scatter", "sub_axis_info", "type_extensions"},
-	"#chlo": {"ragged_dot"},
-	"#sdy": {"all_to_all_param", "all_to_all_param_list", "axis_ref", "axis_ref_list", "axis_to_propagation_details", "dim_mapping", "dimension_sharding",
-		"edge_value_ref", "list_of_axis_ref_lists", "manual_axes", "mesh", "mesh_axis", "op_sharding_rule", "propagation_edges", "propagation_one_step",
-		"sharding", "sharding_per_value", "sub_axis_info", "tensor_mapping"},
-}
-
 // checkMnemonic reports name, which begins at offset at, where it is of a dialect that
 // has no such attribute: #stablehlo.foo.
 func (s *parser) checkMnemonic(at int, name string) {
-	dialect, word, _ := strings.Cut(name, ".")
-	if known := mnemonics[dialect]; known != nil && !slices.Contains(known, word) {
-		s.fail(at, "the dialect %s has no attribute %s", dialect[1:], name)
+	if dialect, word, _ := strings.Cut(name[1:], "."); !ir.HasAttr(dialect, word) {
+		s.fail(at, "the dialect %s has no attribute %s", dialect, name)
 	}
 }
 
 // checkEnum reports a set of words, named at offset at, that does not exist.
 func (s *parser) checkEnum(at int, set string) {
-	if !slices.Contains(enums, set) {
-		s.fail(at, "there is no set of words %s, want one of %s", set, strings.Join(enums, ", "))
+	if !slices.Contains(ir.EnumSets, set) {
+		s.fail(at, "there is no set of words %s, want one of %s", set, strings.Join(ir.EnumSets, ", "))
 	}
 }
 

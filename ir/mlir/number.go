@@ -3,6 +3,7 @@ package mlir
 import (
 	"encoding/binary"
 	"math"
+	"strconv"
 
 	"ppc/internal/decimal"
 	"ppc/ir"
@@ -30,8 +31,8 @@ func putDecimal(b []byte, t ir.DType, d decimal.Number) bool {
 var hexValues = func() (values [256]byte) {
 	for c := range values {
 		values[c] = 0xff
-		if isHex(byte(c)) {
-			values[c] = hexDigit(byte(c))
+		if n, err := strconv.ParseUint(string(rune(c)), 16, 8); err == nil {
+			values[c] = byte(n)
 		}
 	}
 	return values
