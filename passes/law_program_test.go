@@ -178,8 +178,6 @@ func (c lawCase) axes() []string {
 	return slices.DeleteFunc(words(c.is("mesh")), func(w string) bool { return w == "sequence" || w == "slices" })
 }
 
-func (c lawCase) devices() int { return c.number("stages") << len(c.axes()) }
-
 // batch is a row of each microbatch for each device that has rows of its own.
 func (c lawCase) batch() int {
 	n := c.microbatches() * c.number("batch_split")
