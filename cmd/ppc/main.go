@@ -97,7 +97,7 @@ func (s *streams) run(started time.Time) (err error) {
 			panic(p)
 		}
 	}()
-	command, err := parser.Parse(s.args)
+	command, err := parser.Parse(gathered(parser.Model.Node, s.args))
 	if err != nil {
 		return &driver.UsageError{Msg: diag.Line(err.Error())}
 	}
