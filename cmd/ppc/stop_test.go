@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -135,6 +136,9 @@ func TestStopTraining(t *testing.T) {
 		signal syscall.Signal
 		code   int
 	}{{"Ctrl-C", syscall.SIGINT, 130}, {"SIGTERM", syscall.SIGTERM, 143}, {"SIGHUP", syscall.SIGHUP, 129}, {"--timeout 2s", 0, 124}} {
+		if c.signal != 0 && signal.Ignored(c.signal) {
+			continue // as under nohup: ppc ignores it, too
+		}
 		args := []string{"--out", "s.npz"}
 		if c.signal == 0 {
 			args = append(args, "--timeout", "2s")
