@@ -94,12 +94,14 @@ const maxText = 160
 
 // start is the first n characters of a line, at the least: what is behind is not shown.
 func start(line string, n int) string {
-	end := n * utf8.UTFMax
-	if n < 0 || end >= len(line) {
+	if n < 0 || n >= len(line)/utf8.UTFMax {
 		return line
 	}
-	for !utf8.RuneStart(line[end]) {
-		end--
+	end := n * utf8.UTFMax
+	for back := range min(utf8.UTFMax, end+1) { // to the start of a character, where there is one
+		if utf8.RuneStart(line[end-back]) {
+			return line[:end-back]
+		}
 	}
 	return line[:end]
 }

@@ -39,6 +39,8 @@ func TestMarksOfQuotedText(t *testing.T) {
 // Nothing that a terminal obeys is left of any text.
 func FuzzPrintable(f *testing.F) {
 	f.Add("\x1b[31m\u202e\xff\n", 1, 2)
+	f.Add(strings.Repeat("\x83", 8000), -2, 9)
+	f.Add(strings.Repeat("\x83", 8000), 3, 9)
 	f.Fuzz(func(t *testing.T, text string, col, n int) {
 		d := &Diagnostic{File: text, Line: 1, Col: col % 10, Len: n % 10, Text: text, Msg: text, Hint: text}
 		for _, s := range []string{Printable(text), Line(text), d.String()} {
