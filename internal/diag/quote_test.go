@@ -2,6 +2,7 @@ package diag
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"unicode"
 )
