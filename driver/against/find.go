@@ -26,14 +26,14 @@ func Find(m *ir.Module, run Runner) (*Difference, error) {
 		}
 		var inner *probe
 		loops := d.Loops
-		switch d.Value.Def.Kind {
-		case ir.While:
+		switch kind := d.Value.Def.Kind; {
+		case kind == ir.While:
 			var n int
 			if n, err = p.agreeing(at, run); err == nil {
 				inner = p.entered(at, n)
 				loops = append(slices.Clip(loops), Iteration{d.Value.Def, n})
 			}
-		case ir.If, ir.Case:
+		case kind.Has(ir.Branches):
 			inner = p.branches(at)
 		}
 		if inner == nil {

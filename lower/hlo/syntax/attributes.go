@@ -158,41 +158,25 @@ func sliceRanges(s *Scanner) {
 	}, "}")(s)
 }
 
-// byDims skips numbers with an x between them: 2x3.
-var byDims = regexp.MustCompile(`^-?[0-9]+(?:x[0-9]+)*`)
-
-func dims(s *Scanner) {
-	s.Space()
-	w := byDims.FindString(s.Src[s.Pos:s.End])
-	if w == "" {
-		s.Fail("want numbers such as 2x3, found %s", s.Next())
+// matching skips the text that pattern finds; want says what that is.
+func matching(pattern, want string) value {
+	re := regexp.MustCompile("^" + pattern)
+	return func(s *Scanner) {
+		s.Space()
+		w := re.FindString(s.Src[s.Pos:s.End])
+		if w == "" {
+			s.Fail("want %s, found %s", want, s.Next())
+		}
+		s.Pos += len(w)
 	}
-	s.Pos += len(w)
 }
 
-// padding finds the padding of windows: 0_1x2_2.
-var padding = regexp.MustCompile(`^-?[0-9]+_-?[0-9]+(?:x-?[0-9]+_-?[0-9]+)*`)
-
-func pads(s *Scanner) {
-	s.Space()
-	w := padding.FindString(s.Src[s.Pos:s.End])
-	if w == "" {
-		s.Fail("want low_high of each dimension, such as 0_1x2_2, found %s", s.Next())
-	}
-	s.Pos += len(w)
-}
-
-// edges finds the padding of a pad, low_high_interior of each dimension.
-var edges = regexp.MustCompile(`^-?[0-9]+_-?[0-9]+(?:_[0-9]+)?(?:x-?[0-9]+_-?[0-9]+(?:_[0-9]+)?)*`)
-
-func padEdges(s *Scanner) {
-	s.Space()
-	w := edges.FindString(s.Src[s.Pos:s.End])
-	if w == "" {
-		s.Fail("want low_high or low_high_interior of each dimension, such as 0_1x2_2_1, found %s", s.Next())
-	}
-	s.Pos += len(w)
-}
+var (
+	dims     = matching(`-?[0-9]+(?:x[0-9]+)*`, "numbers such as 2x3")
+	pads     = matching(`-?[0-9]+_-?[0-9]+(?:x-?[0-9]+_-?[0-9]+)*`, "low_high of each dimension, such as 0_1x2_2")
+	padEdges = matching(`-?[0-9]+_-?[0-9]+(?:_[0-9]+)?(?:x-?[0-9]+_-?[0-9]+(?:_[0-9]+)?)*`,
+		"low_high or low_high_interior of each dimension, such as 0_1x2_2_1")
+)
 
 // window is {size=2x2 pad=0_0x1_1}: its parts have white space between them, and as many
 // numbers as the size.
