@@ -36,8 +36,14 @@ type part struct {
 	args string // window, base and factor, where they are not those of all
 }
 
-// A weight is a parameter.
-type weight struct{ name, axes, init, leaf string }
+// A weight is a parameter: with what it has as its name in files, and in MaxText,
+// both below the path of its layer.
+type weight struct{ name, axes, init, leaf, maxtext string }
+
+// declaration is how a program has it.
+func (w *weight) declaration(as string) string {
+	return fmt.Sprintf("param %s: weight[%s] = %s as %q", w.name, w.axes, w.init, as)
+}
 
 // layers makes the stacks of the decoder block.
 func (p *plan) layers() {
@@ -151,6 +157,7 @@ type writer struct {
 
 // param declares a weight and returns its name.
 func (w *writer) param(name, axes, init, leaf string) string {
+	maxtext := leaf
 	if w.p.hf() {
 		if row, ok := w.p.hfRow(leaf); ok {
 			if leaf = row.name; row.axes != "" {
@@ -160,7 +167,7 @@ func (w *writer) param(name, axes, init, leaf string) string {
 			w.p.c.fail("decoder_block", "", "%s: checkpoints of Hugging Face have no %s", w.p.c.is("decoder_block"), leaf)
 		}
 	}
-	w.weights = append(w.weights, weight{name, axes, init, leaf})
+	w.weights = append(w.weights, weight{name, axes, init, leaf, maxtext})
 	return name
 }
 

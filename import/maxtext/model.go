@@ -45,47 +45,61 @@ func (p *plan) tokenLoss() string {
 	return fmt.Sprintf("fn token_loss(x, %s, targets) {\n  logits = %s\n  return %s\n}\n", w, p.logits(), p.lossOf())
 }
 
-// finalNorm is the norm before the logits.
-func (p *plan) finalNorm() (params []string, line string) {
+// finalNorm is the norm of x before the logits.
+func (p *plan) finalNorm() string {
 	eps := p.c.number("normalization_layer_epsilon")
 	if p.c.text("decoder_block") == "gpt3" {
-		return []string{`param norm_scale: weight[embed] = zeros as "decoder/decoder_norm/scale"`, `param norm_bias: weight[embed] = zeros as "decoder/decoder_norm/bias"`},
-			fmt.Sprintf("x = layernorm(x, norm_scale + 1, norm_bias, over: embed%s)", argument("eps", eps, 1e-5))
+		return fmt.Sprintf("x = layernorm(x, norm_scale + 1, norm_bias, over: embed%s)", argument("eps", eps, 1e-5))
 	}
-	return []string{fmt.Sprintf(`param norm: weight[embed] = %s as "%s"`, (&writer{p: p}).scaleInit(), p.own("decoder/decoder_norm/scale", "model.norm.weight"))},
-		fmt.Sprintf("x = rmsnorm(x, %s, over: embed%s)", p.stored("norm"), argument("eps", eps, 1e-5))
+	return fmt.Sprintf("x = rmsnorm(x, %s, over: embed%s)", p.stored("norm"), argument("eps", eps, 1e-5))
 }
 
-// own is the name of a parameter of the model in files.
-func (p *plan) own(maxtext, hf string) string {
-	if p.hf() {
-		return hf
+// modelWeights makes the parameters of the model besides those of its layers.
+func (p *plan) modelWeights() {
+	c := p.c
+	add := func(name, axes, init, maxtext, hf string) {
+		w := weight{name, axes, init, maxtext, maxtext}
+		if p.hf() && hf != "" {
+			w.leaf = hf
+		}
+		p.weights = append(p.weights, w)
 	}
-	return maxtext
+	add("table", "vocab, embed", "normal(1)", "token_embedder/embedding", "model.embed_tokens.weight")
+	if p.size.positions > 0 {
+		add("position_table", "positions, embed", "normal(1)", "decoder/position_embedder/embedding", "")
+	}
+	if c.text("decoder_block") == "gpt3" {
+		add("norm_scale", "embed", "zeros", "decoder/decoder_norm/scale", "")
+		add("norm_bias", "embed", "zeros", "decoder/decoder_norm/bias", "")
+	} else {
+		add("norm", "embed", (&writer{p: p}).scaleInit(), "decoder/decoder_norm/scale", "model.norm.weight")
+	}
+	if !c.flag("logits_via_embedding") {
+		axes := "embed, vocab"
+		if p.hf() {
+			axes = "vocab, embed"
+		}
+		add("kernel", axes, p.kernel("embed"), "decoder/logits_dense/kernel", "lm_head.weight")
+	}
+	for k := range c.whole("mtp_num_layers") {
+		name, at := fmt.Sprintf("mtp_%d_", k+1), fmt.Sprintf("mtp_block/mtp_layer_%d/mtp_%[1]d_", k+1)
+		add(name+"embedding_norm", "embed", "ones", at+"embedding_norm/scale", "")
+		add(name+"hidden_norm", "embed", "ones", at+"hidden_state_norm/scale", "")
+		add(name+"projection", "pair, embed", p.kernel("pair"), at+"projection/kernel", "")
+	}
 }
 
 // model is the model: the embedding, the layers, the loss.
 func (p *plan) model() string {
 	c := p.c
-	lines := []string{`param table: weight[vocab, embed] = normal(1) as "` + p.own("token_embedder/embedding", "model.embed_tokens.weight") + `"`}
-	if p.size.positions > 0 {
-		lines = append(lines, `param position_table: weight[positions, embed] = normal(1) as "decoder/position_embedder/embedding"`)
+	var lines []string
+	for _, w := range p.weights {
+		lines = append(lines, w.declaration(w.leaf))
 	}
-	params, norm := p.finalNorm()
-	lines = append(lines, params...)
 	tied := c.flag("logits_via_embedding")
-	if tied {
-		if c.typeOf("dtype") == "f32" && !p.hf() {
-			c.warn("maxtext-embedding", "logits_via_embedding", "MaxText rounds the table to bfloat16 for the logits, whatever the types. This program does not")
-		}
-	} else {
-		axes := "embed, vocab"
-		if p.hf() {
-			axes = "vocab, embed"
-		}
-		lines = append(lines, `param kernel: weight[`+axes+`] = `+p.kernel("embed")+` as "`+p.own("decoder/logits_dense/kernel", "lm_head.weight")+`"`)
+	if tied && c.typeOf("dtype") == "f32" && !p.hf() {
+		c.warn("maxtext-embedding", "logits_via_embedding", "MaxText rounds the table to bfloat16 for the logits, whatever the types. This program does not")
 	}
-	lines = append(lines, p.laterParams()...)
 	lines = append(lines, "")
 	lookup := "x = cast(take(table, inputs, axis: vocab), act)"
 	if c.typeOf("dtype") == c.typeOf("weight_dtype") {
@@ -101,7 +115,7 @@ func (p *plan) model() string {
 	balances := p.applyStacks(&lines)
 	later := p.later(&lines, lookup)
 	balances = append(balances, later...)
-	lines = append(lines, norm)
+	lines = append(lines, p.finalNorm())
 	if p.size.tokens > 0 {
 		w := "kernel"
 		if tied {

@@ -31,19 +31,6 @@ func laterFns() []string {
 	}
 }
 
-// laterParams are the parameters of the heads besides those of their layers.
-func (p *plan) laterParams() []string {
-	var out []string
-	for k := range p.c.whole("mtp_num_layers") {
-		at := fmt.Sprintf("mtp_block/mtp_layer_%d/mtp_%[1]d_", k+1)
-		out = append(out,
-			fmt.Sprintf("param mtp_%d_embedding_norm: weight[embed] = ones as %q", k+1, at+"embedding_norm/scale"),
-			fmt.Sprintf("param mtp_%d_hidden_norm: weight[embed] = ones as %q", k+1, at+"hidden_state_norm/scale"),
-			fmt.Sprintf("param mtp_%d_projection: weight[pair, embed] = %s as %q", k+1, p.kernel("pair"), at+"projection/kernel"))
-	}
-	return out
-}
-
 // later predicts tokens after the next one: head k takes the hidden state of the one
 // before, beside the embedding of the token k places later, through one more layer.
 // It returns the names of the heads' load-balance losses.
@@ -55,7 +42,7 @@ func (p *plan) later(lines *[]string, lookup string) []string {
 	add := func(format string, args ...any) { *lines = append(*lines, fmt.Sprintf(format, args...)) }
 	eps := p.c.number("normalization_layer_epsilon")
 	w := &writer{p: p}
-	_, norm := p.finalNorm()
+	norm := p.finalNorm()
 	add("")
 	add("hidden = x")
 	add("ids = inputs")

@@ -17,7 +17,8 @@ type plan struct {
 	mesh mesh
 	run  schedule
 
-	stacks    []stack // in their order
+	stacks    []stack  // in their order
+	weights   []weight // of the model, besides those of its layers
 	trainText string
 }
 
@@ -45,6 +46,7 @@ func (c *config) plan() *plan {
 	p.run = p.schedule()
 	p.checkBatch()
 	p.checkHeads()
+	p.modelWeights()
 	p.trainText = p.train()
 	p.helpers() // for what it refuses
 	return p

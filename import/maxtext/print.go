@@ -299,7 +299,7 @@ func (p *plan) declare(s *stack, name, sides string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "layer %s(x: act[batch, seq, embed]%s) {\n", name, sides)
 	for _, w := range s.weights {
-		fmt.Fprintf(&b, "  param %s: weight[%s] = %s as %q\n", w.name, w.axes, w.init, p.pathOf(s, w.leaf))
+		b.WriteString("  " + w.declaration(p.pathOf(s, w.leaf)) + "\n")
 	}
 	b.WriteString("\n" + indent(s.body) + "}\n")
 	return b.String()
@@ -316,13 +316,10 @@ func (p *plan) pathOf(s *stack, leaf string) string {
 		return hfPath(s, leaf)
 	case p.pathed(s):
 		return "{path}" + leaf
-	case !s.grouped():
-		return s.path + leaf
-	case s.suffixed:
-		head, tail, _ := strings.Cut(leaf, "/")
-		return s.path + head + "_{at}/" + tail
+	case s.grouped() && !s.suffixed:
+		return s.pathIn("decoder/{stack}/", "{at}", leaf)
 	}
-	return "decoder/{stack}/layers_{at}/" + leaf
+	return s.pathIn(s.path, "{at}", leaf)
 }
 
 // pathed reports whether layers of the stack stand in other places of the model too.

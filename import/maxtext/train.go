@@ -37,6 +37,9 @@ func (p *plan) train() string {
 	if c.flag("shard_optimizer_over_data") {
 		set("shard_optimizer_over_data", "true")
 	}
+	if lines := p.masks(); len(lines) > 0 {
+		set("params", "custom {\n    "+strings.Join(lines, "\n    ")+"\n  }")
+	}
 	if seed := c.whole("init_weights_seed"); seed > 0 {
 		set("seed", fmt.Sprint(seed))
 	}
