@@ -19,6 +19,7 @@ import (
 	"ppc/ir/verify"
 	"ppc/ir/xla"
 	"ppc/lower/hlo"
+	"ppc/passes/rewrite"
 )
 
 // A Source is a program in a file and how to read it.
@@ -191,6 +192,9 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 	}
 	if local {
 		m.Form |= ir.Expanded | ir.Local
+		if err := rewrite.InlineScalarCalls(m); err != nil {
+			return nil, err
+		}
 	}
 	return &program{m: m, warnings: warnings}, verify.Verify(m)
 }

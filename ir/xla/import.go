@@ -5,6 +5,8 @@
 //   - Shardings of GSPMD (mhlo.sharding, the custom calls Sharding,
 //     SPMDFullToShardShape and SPMDShardToFullShape) become Shardy's, on a mesh
 //     that is derived from them.
+//   - Custom calls that call functions of the program, such as that of
+//     lax.approx_max_k, become other ops.
 //   - Callbacks to the host that return nothing, such as those of
 //     jax.debug.print, are left out with a warning.
 //   - An attribute that changes what the program means and is not read is an
@@ -56,6 +58,7 @@ func Import(m *ir.Module, o Options) (warnings diag.List, err error) {
 	im.targets()
 	for _, f := range m.Funcs {
 		if f.Body != nil {
+			im.called(f, f.Body, f.NewSubst())
 			im.edges(f)
 		}
 	}
@@ -155,8 +158,7 @@ func (im *importer) attributes(what string, o *ir.Origin, as ir.Attrs) {
 	}
 }
 
-// targets reports the custom calls in which XLA stores what Shardy says, and
-// those that call functions of the program back, which may be sharded.
+// targets reports the custom calls in which XLA stores what Shardy says.
 func (im *importer) targets() {
 	for _, f := range im.m.Funcs {
 		if f.Body == nil {
@@ -165,9 +167,6 @@ func (im *importer) targets() {
 		f.Body.Walk(func(op *ir.Op) {
 			if t := strings.TrimPrefix(op.Str("call_target_name"), "local_"); op.Kind == ir.CustomCall && strings.HasPrefix(t, "xla.sdy.") {
 				im.errorf(op.Origin, "custom_call @%s is an op of Shardy in the form in which XLA stores it; export the program as StableHLO with ops of Shardy", t)
-			}
-			if list, _ := op.Attrs.Get("called_computations").(ir.Array); op.Kind == ir.CustomCall && len(list) > 0 {
-				im.errorf(op.Origin, "custom_call @%s calls %s: a call of a function by a custom call is not compiled; call the function itself", op.Str("call_target_name"), list[0])
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -13,6 +14,31 @@ import (
 func InlineCalls(m *ir.Module, f *ir.Func) error {
 	in := &inliner{m: m, f: f, sub: f.NewSubst()}
 	return in.block(f.Body, nil)
+}
+
+// InlineScalarCalls replaces the calls in regions that compute with scalars, such as the
+// comparator of a sort, by the ops of their callees. A function that calls itself is an
+// error.
+func InlineScalarCalls(m *ir.Module) error {
+	for _, f := range m.Funcs {
+		if f.Body == nil {
+			continue
+		}
+		var err error
+		in := &inliner{m: m, f: f, sub: f.NewSubst()}
+		f.Body.Walk(func(op *ir.Op) {
+			if err != nil || op.Kind.Has(ir.TensorRegions) {
+				return
+			}
+			for _, r := range op.Regions {
+				err = cmp.Or(err, in.block(r, nil))
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type inliner struct {
