@@ -27,7 +27,7 @@ func weightGathers(p *program) {
 		}
 		all := elements * c.Op.Result().Type.Elem.Size()
 		f := p.at(c, Note, "%s in %s: %s; once, all of it is %s%s", over(c), iterations(p.loops[loop]), each(c.Executions, c.Bytes), size(all), p.rules(w, c.Op))
-		p.cure(f, outsideOfLoop+" gathers it outside of the loop", "gather it before the loop")
+		p.cure(f, outsideOf(loop)+" gathers it outside of the loop", "gather it before the loop")
 	}, ir.AllGather)
 }
 

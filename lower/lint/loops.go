@@ -28,7 +28,7 @@ func reduceInLoop(p *program) {
 			bytes := max(stats.BytesOf(v.Type), stats.BytesOf(c.Op.Operands[i].Type))
 			severity, once, until, setting := Warning, stats.BytesOf(sum.Type), "", ""
 			if c.Op.Kind == ir.ReduceScatter || p.ownShard(v, nil) {
-				severity, once, until, setting = Note, once*max(1, c.Group), ", the sum unsharded until then", outsideOfLoop+" reduces it outside of the loop"
+				severity, once, until, setting = Note, once*max(1, c.Group), ", the sum unsharded until then", outsideOf(loop)+" reduces it outside of the loop"
 			}
 			if trips := p.loops[loop].Trips; trips != flow.Unknown && int(trips.Times(flow.Count(bytes))) <= once {
 				continue

@@ -148,11 +148,19 @@ func (p *program) report(op *ir.Op, v *ir.Value, s Severity, format string, args
 	return f
 }
 
-// What settings of a .pp program do about a finding.
-const (
-	outsideOfLoop = "pipeline.gather = once, or per_repeat with 2 repeats or more,"
-	recomputed    = "pipeline.remat = full with checkpoint = iteration"
-)
+// recomputed is what settings of a .pp program do about residuals.
+const recomputed = "pipeline.remat = full with checkpoint = iteration"
+
+// outsideOf is the setting of a .pp program by which weights are gathered outside of
+// loop: a loop around others may be that over repeats, each of which gathers already.
+func outsideOf(loop *ir.Op) string {
+	nested := false
+	loop.Regions[1].Walk(func(op *ir.Op) { nested = nested || op.Kind == ir.While })
+	if nested {
+		return "pipeline.gather = once"
+	}
+	return "pipeline.gather = once, or per_repeat with 2 repeats or more,"
+}
 
 // cure ends f with what makes it go away: the setting, where there is one and
 // the program was made from settings, else the change of the program's text.
