@@ -51,7 +51,7 @@ const (
 	KeyResidual     = "pp.residual"      // dict: the name of the residual that the op writes a row of, and why it is saved
 	KeyBubble       = "pp.bubble"        // unit: the op selects what a stage computes where it is not in a bubble
 	KeyIteration    = "pp.iteration"     // unit: the op writes the row of one iteration of a pipeline
-	KeySave         = "pp.save"          // unit, on pp.gather: the gathered weight is saved for the backward pass
+	KeySave         = "pp.save"          // unit, on pp.gather: the gathered weight is saved for the backward pass, and for the batches of a step
 	KeyStopGradient = "pp.stop_gradient" // unit, on pp.name: no cotangent flows through
 	KeyOverBatches  = "pp.over_batches"  // unit, on pp.name: a mean over all accumulated batches of a step
 	KeyReduceDType  = "pp.reduce_dtype"  // string, on a pp.gather or a conversion that rounds a weight: the element type in which the weight's gradient is summed and scattered; without it that is the weight's own

@@ -158,7 +158,7 @@ func invariantCollective(p *program) {
 			severity, cost = Note, fmt.Sprintf(", which keeps %s throughout", size(c.Bytes))
 		}
 		if cost != "" && c.Op.Kind == ir.AllGather {
-			setting = "pipeline.gather = once gathers it before the loop" + cost
+			setting = outsideOf(out) + " gathers it before the loop" + cost
 		}
 		f := p.at(c, severity, "%s, the same in %s: %s", over(c), iterations(p.loops[out]), each(c.Executions, c.Bytes))
 		p.cure(f, setting, "move it before the loop"+cost)

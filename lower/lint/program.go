@@ -151,9 +151,13 @@ func (p *program) report(op *ir.Op, v *ir.Value, s Severity, format string, args
 // recomputed is what settings of a .pp program do about residuals.
 const recomputed = "pipeline.remat = full with checkpoint = iteration"
 
-// outsideOf is the setting of a .pp program by which weights are gathered outside of
-// loop: a loop around others may be that over repeats, each of which gathers already.
+// outsideOf is the setting of a .pp program by which a weight is gathered outside of
+// loop: of one around others, which may be that over repeats, each of which gathers already;
+// and of that over accumulated batches, in which what no pipeline gathers is gathered.
 func outsideOf(loop *ir.Op) string {
+	if loop.Attrs.Str(ir.KeyLoop) == "batches" {
+		return "more pipeline.microbatches in place of train.gradient_accumulation"
+	}
 	nested := false
 	loop.Regions[1].Walk(func(op *ir.Op) { nested = nested || op.Kind == ir.While })
 	if nested {

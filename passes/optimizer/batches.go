@@ -39,6 +39,7 @@ func (s *step) accumulate() error {
 	a.out = &ir.Builder{Func: s.f, Block: s.f.Body, Origin: s.origin()}
 	a.in = a.out.In(a.body)
 	a.batch = s.f.NewArg(a.body, ir.Tensor(ir.I32), "batch")
+	a.gatherOnce()
 	a.drawn()
 	a.takeInputs()
 	if err := a.totals(); err != nil {
@@ -78,6 +79,18 @@ type total struct {
 	arg, next *ir.Value    // of a carry; a per-iteration output has next alone
 	partial   *ir.Sharding // of a carry: the unreduced sharding of its terms
 	use       func(*ir.Value)
+}
+
+// gatherOnce moves the gathers of parameters whose results are saved out of the body:
+// the parameters are the same for all batches.
+func (a *accumulation) gatherOnce() {
+	a.body.Ops = slices.DeleteFunc(a.body.Ops, func(op *ir.Op) bool {
+		once := op.Kind == ir.PPGather && op.Attrs.Has(ir.KeySave) && op.Operands[0].Block == a.f.Body
+		if once {
+			a.f.Body.Ops = append(a.f.Body.Ops, op)
+		}
+		return once
+	})
 }
 
 // drawn replaces the step number by which random numbers are drawn with the number

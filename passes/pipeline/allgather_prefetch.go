@@ -17,7 +17,9 @@ import (
 //     gathered at a time;
 //   - once: it moves before the loop, over the weights of all repeats. An
 //     all-gather and the slice of a repeat commute: one is along the mesh axes of
-//     the weight's own dimensions, the other along the repeat dimension;
+//     the weight's own dimensions, the other along the repeat dimension. It has
+//     the attribute pp.save, by which a loop over accumulated batches is entered
+//     with the gathered weight;
 //   - per_repeat: the loop becomes one over repeats, around loops over the
 //     iterations of a repeat, and the weights of two repeats are gathered at a
 //     time: see window.
@@ -109,6 +111,7 @@ func (p *gatherPlacer) hoist(g, around *ir.Op, before *[]*ir.Op) {
 	out := &ir.Block{}
 	w := (&ir.Builder{Func: p.f, Block: out, Origin: g.Origin}).Emit(ir.PPGather, []*ir.Value{source}, rewrite.AttrsWith(g, facts.Named("sharding", s)), nil, nil).Results[0]
 	w.Name = source.Name
+	w.Def.Attrs.Set(ir.KeySave, ir.Unit{})
 	*before = append(*before, out.Ops...)
 	switch {
 	case row:
