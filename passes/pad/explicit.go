@@ -23,7 +23,7 @@ func (d *padder) explicit(op *ir.Op, s *ir.Sharding) {
 	case ir.ShardedToUnreduced:
 		d.explicitUnreduced(op, in, s)
 	default: // a move: it leads where its result is
-		op.Kind, op.Attrs = ir.ShardingConstraint, ir.AttrsOf(ir.NamedAttr{Name: "sharding", Attr: s})
+		d.inSteps(op, constrained(s))
 	}
 }
 
@@ -45,34 +45,39 @@ func (d *padder) explicitScatter(op *ir.Op, in, s *ir.Sharding) {
 	}
 	axes := d.mesh.JoinAxes(nil, layout.SortedAxes(d.mesh, slices.Concat(lists...)))
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "reduction_axes", Attr: layout.AxesAttr(axes)},
-		ir.NamedAttr{Name: "reduction_op", Attr: op.Attrs.Get("reduction_op")},
-		ir.NamedAttr{Name: "out_sharding", Attr: reduced})
-	d.splitExplicit(op, ir.SdyAllReduce, attrs, reduced,
-		ir.ShardingConstraint, ir.AttrsOf(ir.NamedAttr{Name: "sharding", Attr: s}), s)
+		ir.NamedAttr{Name: "reduction_op", Attr: op.Attrs.Get("reduction_op")})
+	d.inSteps(op, explicitStep{ir.SdyAllReduce, attrs, reduced}, constrained(s))
 }
 
 // explicitUnreduced: along an axis that does not divide the operand it is replicated,
-// and the value of one device is the term that counts.
+// and the value of one device is the term that counts. Where an axis that does not
+// divide begins in those that the result keeps, the operand has lost these as well.
 func (d *padder) explicitUnreduced(op *ir.Op, in, s *ir.Sharding) {
 	lists := op.AxisLists("axes")
 	var lost []ir.AxisRef
+	var steps []explicitStep
+	from := in.Clone()
 	for e, axes := range lists {
 		kept, gone := d.keptAxes(s.Axes(e), axes, in.Axes(e))
 		lost, lists[e] = append(lost, gone...), kept
+		from.Dims[e] = ir.DimSharding{Axes: d.mesh.JoinAxes(slices.Clone(s.Axes(e)), kept)}
+		if steps == nil && !slices.Equal(from.Axes(e), in.Axes(e)) {
+			steps = append(steps, constrained(from))
+		}
 	}
 	lost = d.mesh.JoinAxes(nil, layout.SortedAxes(d.mesh, lost))
-	replicated := ir.AttrsOf(ir.NamedAttr{Name: "axes", Attr: layout.AxesAttr(lost)}, ir.NamedAttr{Name: "out_sharding", Attr: s})
-	switch sharded := slices.Concat(lists...); {
-	case len(lost) == 0:
-		op.Attrs.Set("out_sharding", s)
-	case len(sharded) == 0:
-		op.Kind, op.Attrs = ir.ReplicatedToUnreduced, replicated
-	default:
-		first := s.Clone()
-		first.Unreduced = d.mesh.JoinAxes(nil, layout.SortedAxes(d.mesh, slices.Concat(layout.UnreducedOf(in), sharded)))
-		attrs := ir.AttrsOf(ir.NamedAttr{Name: "axes", Attr: layout.ListsAttr(lists)}, ir.NamedAttr{Name: "out_sharding", Attr: first})
-		d.splitExplicit(op, ir.ShardedToUnreduced, attrs, first, ir.ReplicatedToUnreduced, replicated, s)
+	if sharded := slices.Concat(lists...); len(sharded) > 0 {
+		first := s
+		if len(lost) > 0 {
+			first = s.Clone()
+			first.Unreduced = d.mesh.JoinAxes(nil, layout.SortedAxes(d.mesh, slices.Concat(layout.UnreducedOf(in), sharded)))
+		}
+		steps = append(steps, explicitStep{op.Kind, ir.AttrsOf(ir.NamedAttr{Name: "axes", Attr: layout.ListsAttr(lists)}), first})
 	}
+	if len(lost) > 0 {
+		steps = append(steps, explicitStep{ir.ReplicatedToUnreduced, ir.AttrsOf(ir.NamedAttr{Name: "axes", Attr: layout.AxesAttr(lost)}), s})
+	}
+	d.inSteps(op, steps...)
 }
 
 // keptAxes splits axes, which sharded a dimension after those of major, into the ones
@@ -96,12 +101,33 @@ func (d *padder) keptAxes(major, axes, has []ir.AxisRef) (kept, gone []ir.AxisRe
 	return kept, gone
 }
 
-// splitExplicit makes op one of another kind, and emits a second one after it,
-// which has its result.
-func (d *padder) splitExplicit(op *ir.Op, kind ir.Kind, attrs ir.Attrs, s *ir.Sharding, next ir.Kind, nextAttrs ir.Attrs, nextSharding *ir.Sharding) {
-	r := op.Result()
-	op.Kind, op.Attrs, r.Sharding = kind, attrs, s
-	v := d.build.Emit(next, []*ir.Value{r}, nextAttrs, nil, []*ir.Type{r.Type}).Result()
-	v.Name, v.Sharding = r.Name, nextSharding
-	d.sub[r.ID] = v
+// An explicitStep is one of the ops that an explicit collective becomes, without the
+// sharding of its result among its attributes.
+type explicitStep struct {
+	kind  ir.Kind
+	attrs ir.Attrs
+	s     *ir.Sharding // of the result
+}
+
+func constrained(s *ir.Sharding) explicitStep { return explicitStep{ir.ShardingConstraint, nil, s} }
+
+// inSteps makes op the first of steps, and emits the others after it, of which the
+// last one has its result.
+func (d *padder) inSteps(op *ir.Op, steps ...explicitStep) {
+	v := op.Result()
+	name := v.Name
+	for i, step := range steps {
+		key := "out_sharding"
+		if step.kind == ir.ShardingConstraint {
+			key = "sharding"
+		}
+		step.attrs.Set(key, step.s)
+		if i == 0 {
+			op.Kind, op.Attrs = step.kind, step.attrs
+		} else {
+			v = d.build.Emit(step.kind, []*ir.Value{v}, step.attrs, nil, []*ir.Type{v.Type}).Result()
+			d.sub[op.Result().ID] = v
+		}
+		v.Name, v.Sharding = name, step.s
+	}
 }
