@@ -124,3 +124,9 @@ func (w Window) Element(k, at, n int) int {
 func (w Window) Tiles(n int) bool {
 	return w.Size == w.Stride && w.Low == 0 && w.High == 0 && w.Base == 1 && w.Dilation == 1 && n%w.Size == 0
 }
+
+// Identity reports whether window k is element k of the operand, and nothing else,
+// whatever the size of the dimension.
+func (w Window) Identity() bool {
+	return w.Size == 1 && w.Stride == w.Base && w.Low == 0 && w.High == 0
+}

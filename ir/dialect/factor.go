@@ -296,13 +296,11 @@ func dynamicUpdateSliceFactors(op *ir.Op) *ir.Factors {
 // reduceWindowFactors: a window of one element without padding passes through.
 func reduceWindowFactors(op *ir.Op) *ir.Factors {
 	f := ir.NewFactors(op)
-	n, rank := len(op.Results), op.Results[0].Type.Rank()
-	in, out, win := op.Operands[0].Type.Shape, op.Results[0].Type.Shape, op.Ints("window_dimensions")
-	low, high := op.Padding(rank)
-	for d := range out {
-		t := ir.PassThrough
-		if win[d] != 1 || in[d] != out[d] || low[d] != 0 || high[d] != 0 {
-			t = ir.Permutation
+	n, out := len(op.Results), op.Results[0].Type.Shape
+	for d, w := range op.Windows() {
+		t := ir.Permutation
+		if w.Identity() {
+			t = ir.PassThrough
 		}
 		f.Add(out[d], t, ir.Repeat(d, n), ir.Repeat(d, n))
 	}

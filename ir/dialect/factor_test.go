@@ -92,6 +92,30 @@ func TestScatterFactors(t *testing.T) {
 	}
 }
 
+// A dimension passes through a window of one element where the k-th window is
+// element k of it however large it is, which its sizes alone do not say.
+func TestWindowFactors(t *testing.T) {
+	for _, c := range []struct{ size, stride, base, want int }{
+		{1, 1, 1, 0}, {8, 1, 1, 0}, {8, 2, 2, 0},
+		{1, 2, 1, '~'}, // of two elements, it would make one
+		{2, 2, 3, '~'}, // the second one is padding
+		{8, 2, 1, '~'},
+	} {
+		f := ir.NewFunc("main")
+		b := ir.NewBuilder(f)
+		x, init := f.NewArg(f.Body, ir.Tensor(ir.F32, c.size), "x"), f.NewArg(f.Body, ir.Tensor(ir.F32), "init")
+		op := b.Emit(ir.ReduceWindow, []*ir.Value{x, init}, ir.AttrsOf(ir.NamedAttr{Name: "window_dimensions", Attr: ir.Ints{1}},
+			ir.NamedAttr{Name: "window_strides", Attr: ir.Ints{c.stride}}, ir.NamedAttr{Name: "base_dilations", Attr: ir.Ints{c.base}}), []*ir.Block{b.Combiner(ir.Add, ir.F32)}, nil)
+		want := fmt.Sprintf("([a], [])->([a]) a=%d", op.Result().Type.Shape[0])
+		if c.want != 0 {
+			want += string(rune(c.want))
+		}
+		if got := ruleText(ir.FactorsOf(op)); got != want {
+			t.Errorf("%d elements, stride %d, base %d: %s, want %s", c.size, c.stride, c.base, got, want)
+		}
+	}
+}
+
 // Sub-axes are merged and split like digits in mixed radix.
 func TestSubAxes(t *testing.T) {
 	m := &ir.Mesh{Name: "mesh", Axes: []ir.MeshAxis{{Name: "x", Size: 8}, {Name: "y", Size: 2}}}

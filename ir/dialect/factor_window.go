@@ -47,7 +47,7 @@ func selectAndScatterFactors(op *ir.Op) *ir.Factors {
 	in, source := op.Operands[0].Type.Shape, op.Operands[1].Type.Shape
 	for d, w := range op.Windows() {
 		switch {
-		case w.Tiles(in[d]) && w.Size == 1:
+		case w.Identity():
 			f.Add(in[d], ir.PassThrough, []int{d, d, -1}, []int{d})
 		case in[d] == source[d]:
 			f.Add(in[d], ir.Permutation, []int{d, d, -1}, []int{d})
