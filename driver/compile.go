@@ -15,6 +15,7 @@ import (
 	"ppc/ir/lang"
 	"ppc/ir/mlir"
 	"ppc/ir/verify"
+	"ppc/ir/xla"
 	"ppc/lower"
 	"ppc/lower/hlo"
 	"ppc/lower/stats"
@@ -179,6 +180,22 @@ func (p *program) checkMemory() error {
 		p.warn(d)
 	}
 	return nil
+}
+
+// unattended leaves out what the program hands to the host, and warns of it: it runs
+// where nobody there reads that.
+func (p *program) unattended(s *Source) error {
+	if p.m == nil {
+		return nil
+	}
+	warnings, err := xla.Unattended(p.m, xla.Options{Strict: s.Strict})
+	if len(warnings) == 0 && err == nil {
+		return nil
+	}
+	text, _ := s.read(s.name()) // for the lines, as they are now
+	inText(warnings, s.name(), text)
+	p.warnings = append(p.warnings, warnings...)
+	return inText(err, s.name(), text)
 }
 
 // executable makes of HLO text, which XLA may have fused, the ops that run.

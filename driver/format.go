@@ -24,6 +24,9 @@ func Check(ctx context.Context, srcs []*Source) error {
 		}
 		p, err := s.load(ctx, lang.Options{Library: true, Train: true})
 		if err == nil {
+			err = p.unattended(s)
+		}
+		if err == nil {
 			p.sayWarnings()
 			err = p.tryGradient(ctx)
 		}

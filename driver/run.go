@@ -261,6 +261,9 @@ func (r *runner) load(ctx context.Context) error {
 	if r.opts.Grad && r.p.naming == binding.ByNumber {
 		return usage("--grad: %s asks for what it computes itself; gradients are taken of .pp programs", r.src.name())
 	}
+	if err := r.p.unattended(r.src); err != nil {
+		return err
+	}
 	if err := r.p.executable(); err != nil {
 		return err
 	}

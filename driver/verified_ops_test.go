@@ -649,7 +649,7 @@ func makeBarrier(g *verifiedMaker, k ir.Kind) *ir.Op {
 
 func makeCustom(g *verifiedMaker, k ir.Kind) *ir.Op {
 	x := g.any()
-	return g.to(opOf(k, []*ir.Value{x}, attrOf("call_target_name", ir.Str(of(g, "Sharding", "annotate_device_placement", "unknown")))), x.Type)
+	return g.to(opOf(k, []*ir.Value{x}, attrOf("call_target_name", ir.Str(of(g, "Sharding", "annotate_device_placement", "MoveToHost", "unknown")))), x.Type)
 }
 
 func makeTuple(g *verifiedMaker, k ir.Kind) *ir.Op {

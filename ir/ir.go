@@ -57,6 +57,19 @@ func (v *Value) spanAt(dim, k int) (low, high int64, ok bool) {
 	return 0, 0, false
 }
 
+// annotations are the targets of custom calls that give their operand back: what they
+// say of it is for a compiler, its sharding, its memory or its order there.
+var annotations = map[string]bool{
+	"Sharding": true, "annotate_device_placement": true, "LayoutConstraint": true,
+	"MoveToHost": true, "MoveToDevice": true, "PinToDevice": true, "PinToDeviceSram": true,
+}
+
+// Annotates reports whether op is a custom call whose result is its operand.
+func (op *Op) Annotates() bool {
+	return op.Kind == CustomCall && annotations[op.Str("call_target_name")] &&
+		len(op.Operands) == 1 && len(op.Results) == 1 && op.Operands[0].Type.Equal(op.Results[0].Type)
+}
+
 // Placement is the memory to which op copies its operand, in the words of XLA's
 // host offloading: pinned_host or device; "" where it is no such copy.
 func (op *Op) Placement() string {

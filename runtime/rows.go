@@ -194,10 +194,11 @@ func compileElement(_ *compiler, s *step) error {
 	return nil
 }
 
-// compileCustomCall: to place a value in another memory is to copy it; there
-// is no memory but the host's. Other calls have a kernel.
+// compileCustomCall: what is said of a value, such as that it belongs into another
+// memory, makes a copy of it; there is no memory but the host's. Other calls have a
+// kernel.
 func compileCustomCall(_ *compiler, s *step) error {
-	if s.op.Str("call_target_name") == "annotate_device_placement" && len(s.in) == 1 && len(s.out) == 1 {
+	if s.op.Annotates() {
 		s.kernel, s.exec = copyBytes, execKernel
 		return nil
 	}

@@ -96,20 +96,10 @@ func namespaced(name string) bool {
 	return len(words) > 1
 }
 
-// annotates reports whether op is a call that only annotates its operand with a
-// sharding or a memory space.
-func annotates(op *ir.Op) bool {
-	switch op.Str("call_target_name") {
-	case "Sharding", "annotate_device_placement":
-		return len(op.Operands) == 1 && len(op.Results) == 1 && op.Operands[0].Type.Equal(op.Results[0].Type)
-	}
-	return false
-}
-
 // customFactors: an annotation passes all dimensions through; other calls have no
 // rule.
 func customFactors(op *ir.Op) *ir.Factors {
-	if annotates(op) && op.Results[0].Type.IsTensor() {
+	if op.Annotates() && op.Results[0].Type.IsTensor() {
 		return pointwise(op)
 	}
 	return nil

@@ -50,15 +50,12 @@ func call(e *exec) ([]*tensor, error) {
 func tuple(e *exec) *tensor           { return &tensor{parts: e.in} }
 func getTupleElement(e *exec) *tensor { return e.in[0].parts[e.op.Int("index")] }
 
-// transparent are the custom calls that only annotate their operand.
-var transparent = map[string]bool{"Sharding": true, "annotate_device_placement": true}
-
 func customCall(e *exec) ([]*tensor, error) {
 	target := e.op.Str("call_target_name")
 	if r := lapack.Find(target); r != nil {
 		return e.lapack(r)
 	}
-	if !transparent[target] {
+	if !e.op.Annotates() {
 		return nil, fmt.Errorf("the custom call %s is not evaluated", ir.SymbolText(target))
 	}
 	return identity(e)

@@ -3,6 +3,7 @@ package xla
 import (
 	"slices"
 
+	"ppc/internal/diag"
 	"ppc/ir"
 )
 
@@ -14,26 +15,58 @@ var hostCalls = []string{
 	"InspectSharding",
 }
 
-// isHostCall reports whether op passes values to or from the host, and the name of
-// the call.
-func isHostCall(op *ir.Op) (string, bool) {
-	target := op.Str("call_target_name")
+// isHostCall reports whether op passes values to or from the host, by a function that
+// only the process has that made the program.
+func isHostCall(op *ir.Op) bool {
 	if op.Kind == ir.CustomCall {
-		return "custom_call @" + target, slices.Contains(hostCalls, target)
+		return slices.Contains(hostCalls, op.Str("call_target_name"))
 	}
 	name := op.Name()
-	return name, (name == "stablehlo.send" || name == "stablehlo.recv") && op.Bool("is_host_transfer")
+	return (name == "stablehlo.send" || name == "stablehlo.recv") && op.Bool("is_host_transfer")
 }
 
-// callbacks removes the callbacks to the host whose results are unused, such as
-// prints. A token that one returns is replaced by the one that it takes.
-func (im *importer) callbacks() {
+// isHostQueue reports whether op passes values to or from the host, by a queue that
+// whoever runs the program may attend to.
+func isHostQueue(op *ir.Op) bool {
+	switch op.Name() {
+	case "stablehlo.infeed", "stablehlo.outfeed", "hlo.infeed", "hlo.outfeed":
+		return true
+	case "hlo.send", "hlo.recv":
+		return op.Str("is_host_transfer") == "true"
+	case "hlo.send-done": // of a send that is left out, which leaves its token
+		return len(op.Operands) == 1 && op.Operands[0].Type.Kind == ir.TokenType
+	}
+	return false
+}
+
+// callName is op in messages.
+func callName(op *ir.Op) string {
+	if op.Kind == ir.CustomCall {
+		return "custom_call @" + op.Str("call_target_name")
+	}
+	return op.Name()
+}
+
+// Unattended prepares m for a run in which nobody on the host reads what it hands
+// out: that is left out with a warning, and what it takes from there is an error.
+func Unattended(m *ir.Module, o Options) (warnings diag.List, err error) {
+	im := &importer{m: m, Options: o}
+	im.leaveOut(isHostQueue, "exchanges values with the host, where nobody attends to it when the program runs here")
+	im.warnings.Sort()
+	im.errs.Sort()
+	return im.warnings, im.errs.Err()
+}
+
+// leaveOut removes the ops that call the host, in the words of what, and whose results
+// are unused, such as prints. A token that one returns is replaced by the one that it
+// takes.
+func (im *importer) leaveOut(calls func(op *ir.Op) bool, what string) {
 	main := im.m.Main()
 	for _, f := range im.m.Funcs {
 		if f.Body == nil {
 			continue
 		}
-		c := &callbacks{importer: im, uses: f.Uses(), sub: f.NewSubst()}
+		c := &hostCaller{importer: im, calls: calls, what: what, uses: f.Uses(), sub: f.NewSubst()}
 		c.block(f.Body)
 		if f == main {
 			dropTokens(f)
@@ -41,32 +74,35 @@ func (im *importer) callbacks() {
 	}
 }
 
-type callbacks struct {
+// A hostCaller is a function from which calls are removed.
+type hostCaller struct {
 	*importer
-	uses []int
-	sub  ir.Subst
+	calls func(op *ir.Op) bool
+	what  string
+	uses  []int
+	sub   ir.Subst
 }
 
-func (c *callbacks) block(b *ir.Block) {
+func (c *hostCaller) block(b *ir.Block) {
 	b.Ops = slices.DeleteFunc(b.Ops, func(op *ir.Op) bool {
 		c.sub.Apply(op.Operands)
 		for _, r := range op.Regions {
 			c.block(r)
 		}
-		name, ok := isHostCall(op)
-		return ok && c.leftOut(op, name)
+		return c.calls(op) && c.leftOut(op)
 	})
 }
 
 // leftOut reports whether op can be left out, and says so.
-func (c *callbacks) leftOut(op *ir.Op, name string) bool {
+func (c *hostCaller) leftOut(op *ir.Op) bool {
+	name := callName(op)
 	token := slices.IndexFunc(op.Operands, func(v *ir.Value) bool { return v.Type.Kind == ir.TokenType })
 	for i, v := range op.Results {
 		if c.uses[v.ID] == 0 {
 			continue
 		}
 		switch {
-		case v.Type.Kind == ir.TokenType && token >= 0:
+		case (v.Type.Kind == ir.TokenType || name == "hlo.send") && token >= 0:
 			c.sub[v.ID] = op.Operands[token]
 		case op.Str("call_target_name") == "InspectSharding" && i < len(op.Operands):
 			c.sub[v.ID] = op.Operands[i]
@@ -75,11 +111,14 @@ func (c *callbacks) leftOut(op *ir.Op, name string) bool {
 			return false
 		}
 	}
-	if c.Strict {
-		c.errorf(op.Origin, "%s calls the host, which is not there when the program runs; without --strict it is left out", name)
+	switch {
+	case name == "hlo.send-done": // the send has been spoken of
+	case c.Strict:
+		c.errorf(op.Origin, "%s %s; without --strict it is left out", name, c.what)
 		return false
+	default:
+		c.warn(op.Origin, hostCallback, "%s %s: it is left out", name, c.what)
 	}
-	c.warn(op.Origin, hostCallback, "%s calls the host, which is not there when the program runs: it is left out", name)
 	return true
 }
 

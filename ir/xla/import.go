@@ -8,7 +8,7 @@
 //   - Custom calls that call functions of the program, such as that of
 //     lax.approx_max_k, become other ops.
 //   - Callbacks to the host that return nothing, such as those of
-//     jax.debug.print, are left out with a warning.
+//     jax.debug.print, are left out with a warning; see also [Unattended].
 //   - An attribute that changes what the program means and is not read is an
 //     error.
 //
@@ -38,7 +38,8 @@ var Warnings = []Warning{
 	{hostCallback, "a call to the host that returns nothing is left out",
 		`jax.debug.print, jax.debug.callback and io_callback call a function of the Python process. There is none when the program runs here, so a
 call whose results nobody needs is left out: the numbers are the same, and nothing is printed. A call whose results are used is an error. With
---strict every call is.`},
+--strict every call is. An infeed, an outfeed or a transfer of HLO to the host is one where a program runs; what lower prints still has it,
+since who runs that may attend to it.`},
 }
 
 // Options are how much is refused.
@@ -62,7 +63,7 @@ func Import(m *ir.Module, o Options) (warnings diag.List, err error) {
 			im.edges(f)
 		}
 	}
-	im.callbacks()
+	im.leaveOut(isHostCall, "calls the host, which is not there when the program runs")
 	if len(im.errs) == 0 {
 		im.shardings()
 	}
