@@ -182,7 +182,8 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := verify.Verify(m); err != nil {
+	var checker verify.Checker
+	if err := checker.Verify(m); err != nil {
 		return nil, err
 	}
 	warnings, local, err := importer(m, xla.Options{Strict: s.Strict})
@@ -196,7 +197,7 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 			return nil, err
 		}
 	}
-	return &program{m: m, warnings: warnings}, verify.Verify(m)
+	return &program{m: m, warnings: warnings, verified: true}, checker.Verify(m)
 }
 
 // inText gives diagnostics the lines of the text that they are about.

@@ -205,3 +205,17 @@ func checkAttr(op *Op, spec *AttrSpec) *Rule {
 	}
 	return nil
 }
+
+// ByTypes reports whether what op computes follows from its kind and from the types of
+// its operands and results alone: it is elementwise, and has no attributes.
+func (op *Op) ByTypes() bool {
+	return op.Kind.Has(Elementwise) && len(op.Attrs) == 0 && len(op.Regions) == 0
+}
+
+// SameByTypes reports whether other differs from op in the values alone: both are
+// elementwise ops of one kind and of the same types. op may be nil, which no op is like.
+func (op *Op) SameByTypes(other *Op) bool {
+	sameType := func(a, b *Value) bool { return a.Type == b.Type }
+	return op != nil && op.Kind == other.Kind && other.ByTypes() && op.ByTypes() &&
+		slices.EqualFunc(op.Operands, other.Operands, sameType) && slices.EqualFunc(op.Results, other.Results, sameType)
+}

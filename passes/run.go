@@ -28,14 +28,19 @@ type Config struct {
 	// called for a [Bug] alone, to find the module before the pass; without it Run
 	// keeps a copy.
 	Rebuild func() (*ir.Module, error)
+	// Verified says that the verifier has seen the module as Run gets it.
+	Verified bool
 }
 
 // Run runs the passes of Table over m, in order, from the first that has not run
 // according to m's form. The verifier runs before the first pass and after each; an
 // error after a pass is a [*Bug].
 func Run(m *ir.Module, cfg Config) error {
-	if err := verify.Verify(m); err != nil {
-		return err
+	var checker verify.Checker
+	if !cfg.Verified {
+		if err := checker.Verify(m); err != nil {
+			return err
+		}
 	}
 	if cfg.Rebuild == nil {
 		first := m.Clone()
@@ -53,7 +58,7 @@ func Run(m *ir.Module, cfg Config) error {
 		if !m.Form.Has(p.Requires) {
 			return &pass.Error{Pass: p.Name, Msg: fmt.Sprintf("pass %s requires the form %q, the program has %q", p.Name, p.Requires, m.Form)}
 		}
-		if err := runOne(p, m, cfg.Warn); err != nil {
+		if err := runOne(p, m, cfg.Warn, &checker); err != nil {
 			var bug *Bug
 			if errors.As(err, &bug) {
 				bug.Before = cfg.before(i)
@@ -133,12 +138,12 @@ func done(p *pass.Pass, f ir.Form) bool {
 
 // RunNamed runs the pass of the table called name over m, and verifies the result.
 func RunNamed(name string, m *ir.Module) error {
-	return runOne(&Table[slices.IndexFunc(Table, func(p pass.Pass) bool { return p.Name == name })], m, nil)
+	return runOne(&Table[slices.IndexFunc(Table, func(p pass.Pass) bool { return p.Name == name })], m, nil, new(verify.Checker))
 }
 
 // runOne runs p over m and verifies the result. A [*Bug] that it returns has no
 // Before.
-func runOne(p *pass.Pass, m *ir.Module, warn func(*pass.Error)) (err error) {
+func runOne(p *pass.Pass, m *ir.Module, warn func(*pass.Error), checker *verify.Checker) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &Bug{Pass: p.Name, Cause: fmt.Errorf("panic: %v", r), Stack: debug.Stack()}
@@ -163,7 +168,7 @@ func runOne(p *pass.Pass, m *ir.Module, warn func(*pass.Error)) (err error) {
 		return err
 	}
 	m.Form = p.After(m.Form)
-	if err := verify.Verify(m); err != nil {
+	if err := checker.Verify(m); err != nil {
 		return &Bug{Pass: p.Name, Cause: err}
 	}
 	return nil

@@ -67,7 +67,8 @@ type compiler struct {
 	errs  []error
 	*scope
 
-	checks bool // whether ops can be compiled: no step is kept
+	checks bool                // whether ops can be compiled: no step is kept
+	fine   [ir.NumKinds]*ir.Op // by kind: the last elementwise op of which checks found nothing
 
 	numbers slabs.Of[int] // of which the lists of steps are made
 	flags   slabs.Of[bool]
@@ -161,7 +162,7 @@ func (c *compiler) block(b *ir.Block) *block {
 		case op.Kind.Has(ir.Terminator):
 			out.results, out.move = c.slots(op.Operands), c.moves(op.Operands, nil, at)
 		case c.checks:
-			c.step(op, at)
+			c.check(op, at)
 		default:
 			out.steps = append(out.steps, c.step(op, at))
 		}
@@ -324,6 +325,19 @@ func (c *compiler) step(op *ir.Op, at point) step {
 	c.exe.ops[s.id].holds = len(s.blocks) > 0 || s.callee != nil
 	s.frees(c, reads(op), op.Results, at)
 	return s
+}
+
+// check finds what keeps op from being compiled. Elementwise ops on the same types are
+// compiled alike.
+func (c *compiler) check(op *ir.Op, at point) {
+	if c.fine[op.Kind].SameByTypes(op) {
+		return
+	}
+	n := len(c.errs)
+	c.step(op, at)
+	if len(c.errs) == n && op.ByTypes() {
+		c.fine[op.Kind] = op
+	}
 }
 
 // newStep is a step of op at a place, which reads and makes the given values, and

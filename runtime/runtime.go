@@ -35,19 +35,21 @@ type Executable struct {
 }
 
 // Load compiles the main function of m. It reports every op that cannot run.
-func Load(m *ir.Module, opts ...LoadOption) (*Executable, error) { return load(m, false, opts) }
+func Load(m *ir.Module, opts ...LoadOption) (*Executable, error) {
+	if err := verify.Verify(m); err != nil {
+		return nil, err
+	}
+	return load(m, false, opts)
+}
 
-// Check reports what Load would. It takes less time and memory, since it keeps nothing
-// of what it compiles.
+// Check reports what Load would of m, which the verifier has passed. It takes less time
+// and memory, since it keeps nothing of what it compiles.
 func Check(m *ir.Module) error {
 	_, err := load(m, true, nil)
 	return err
 }
 
 func load(m *ir.Module, checks bool, opts []LoadOption) (*Executable, error) {
-	if err := verify.Verify(m); err != nil {
-		return nil, err
-	}
 	f := m.Main()
 	if f == nil || f.Body == nil {
 		return nil, errors.New("the module has no function main")

@@ -119,14 +119,20 @@ func (e *Errors) Error() string {
 //
 // An op with a nil operand, attribute or region is reported and not checked
 // further. Verify never changes m and never panics, whatever is wrong with m.
-func Verify(m *ir.Module) error {
+func Verify(m *ir.Module) error { return new(Checker).Verify(m) }
+
+// A Checker verifies modules one after the other, in memory that it keeps. The zero
+// value is ready to use.
+type Checker struct{ values values }
+
+// Verify is [Verify].
+func (c *Checker) Verify(m *ir.Module) error {
 	errs := new(Errors)
 	if verifyNames(m, errs) {
-		v := &verifier{m: m, errs: errs, blocks: make(map[*ir.Block]bool)}
+		v := &verifier{m: m, errs: errs, values: &c.values, blocks: make(map[*ir.Block]bool)}
 		for _, f := range m.Funcs {
-			errs.fn = f
-			n := f.NumIDs()
-			v.f, v.visible, v.level, v.defined = f, make([]*ir.Value, n), make([]int32, n), make([]bool, n)
+			errs.fn, v.f = f, f
+			v.reset(f.NumIDs())
 			v.function()
 		}
 		errs.fn = nil
@@ -203,17 +209,40 @@ func verifySignatures(m *ir.Module, errs *Errors) bool {
 	return true
 }
 
-// A verifier checks one function.
+// values is what is known of the values of a function, by ID.
+type values struct {
+	visible []*ir.Value
+	level   []int32 // in how many regions that see nothing from outside
+	defined []bool  // visible now or earlier
+}
+
+// reset makes room for n values of which nothing is known.
+func (v *values) reset(n int) {
+	clear(v.visible) // keeps nothing of a function before
+	v.visible = sized(v.visible, n)
+	v.level = sized(v.level, n)
+	v.defined = sized(v.defined, n)
+}
+
+// sized is n zeros, in the memory of s if they fit.
+func sized[T any](s []T, n int) []T {
+	if n > cap(s) {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+// A verifier checks the functions of a module, one after the other.
 type verifier struct {
-	m       *ir.Module
-	f       *ir.Func
-	errs    *Errors
-	visible []*ir.Value        // by ID
-	level   []int32            // by ID: in how many regions that see nothing from outside
-	inside  int32              // how many such regions are around the ops at hand
-	defined []bool             // by ID: visible now or earlier
-	blocks  map[*ir.Block]bool // met so far, in the module
-	manual  []ir.AxisRef       // axes along which the ops at hand are per device
+	*values
+	m      *ir.Module
+	f      *ir.Func
+	errs   *Errors
+	inside int32              // how many regions that see nothing from outside are around the ops at hand
+	blocks map[*ir.Block]bool // met so far, in the module
+	manual []ir.AxisRef       // axes along which the ops at hand are per device
 
 	sound   *ir.Type            // the last type that was found sound
 	obeying [ir.NumKinds]*ir.Op // by kind: the last elementwise op that keeps the rules of its row
@@ -453,7 +482,7 @@ func (v *verifier) rules(op *ir.Op) {
 				ok = false
 			}
 		}
-		if ok && byTypes(op) {
+		if ok && op.ByTypes() {
 			v.obeying[op.Kind] = op
 		}
 	}
@@ -463,20 +492,8 @@ func (v *verifier) rules(op *ir.Op) {
 	}
 }
 
-// byTypes reports whether all that the row of op asks for are certain types: it is
-// elementwise, and has no attributes.
-func byTypes(op *ir.Op) bool {
-	return op.Kind.Has(ir.Elementwise) && len(op.Attrs) == 0 && len(op.Regions) == 0
-}
-
 // asBefore reports whether op keeps the rules of its row because an op of its kind and
 // of the same types does.
 func (v *verifier) asBefore(op *ir.Op) bool {
-	if op.Kind >= ir.NumKinds || !byTypes(op) {
-		return false
-	}
-	like := v.obeying[op.Kind]
-	return like != nil && slices.EqualFunc(op.Operands, like.Operands, sameType) && slices.EqualFunc(op.Results, like.Results, sameType)
+	return op.Kind < ir.NumKinds && v.obeying[op.Kind].SameByTypes(op)
 }
-
-func sameType(a, b *ir.Value) bool { return a.Type == b.Type }

@@ -1,6 +1,8 @@
 package xla
 
 import (
+	"slices"
+
 	"ppc/ir"
 )
 
@@ -8,6 +10,9 @@ import (
 // results of a function during propagation to constraints; one without a sharding
 // is replaced by its operand.
 func (im *importer) edges(f *ir.Func) {
+	if !hasEdges(f.Body) {
+		return
+	}
 	sub := f.NewSubst()
 	var block func(b *ir.Block)
 	block = func(b *ir.Block) {
@@ -17,7 +22,7 @@ func (im *importer) edges(f *ir.Func) {
 			for _, r := range op.Regions {
 				block(r)
 			}
-			if op.Name() != "sdy.func_data_flow_edge" {
+			if !isEdge(op) {
 				out.Ops = append(out.Ops, op)
 				continue
 			}
@@ -31,4 +36,10 @@ func (im *importer) edges(f *ir.Func) {
 		b.Ops = out.Ops
 	}
 	block(f.Body)
+}
+
+func isEdge(op *ir.Op) bool { return op.Name() == "sdy.func_data_flow_edge" }
+
+func hasEdges(b *ir.Block) bool {
+	return slices.ContainsFunc(b.Ops, func(op *ir.Op) bool { return isEdge(op) || slices.ContainsFunc(op.Regions, hasEdges) })
 }

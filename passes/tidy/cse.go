@@ -28,8 +28,9 @@ func Cse(_ *pass.Context, m *ir.Module) error {
 }
 
 type merger struct {
-	sub ir.Subst
-	key facts.Key // of the op at hand
+	sub   ir.Subst
+	key   facts.Key // of the op at hand
+	other facts.Key // of one that may be equal
 }
 
 // A scope holds the ops seen in one block and those around it, by the hash of their
@@ -44,13 +45,12 @@ type scope struct {
 func (c *merger) find(s *scope, op *ir.Op) (found *ir.Op, hash uint64) {
 	c.key.Reset()
 	keyOf(&c.key, op)
-	var other facts.Key
 	at := maphash.Bytes(seed, c.key.Bytes())
 	for here := s; s != nil; s = s.outer {
 		k := at
 		for ; s.ops[k] != nil; k++ {
-			other.Reset()
-			if keyOf(&other, s.ops[k]); bytes.Equal(other.Bytes(), c.key.Bytes()) {
+			c.other.Reset()
+			if keyOf(&c.other, s.ops[k]); bytes.Equal(c.other.Bytes(), c.key.Bytes()) {
 				return s.ops[k], 0
 			}
 		}

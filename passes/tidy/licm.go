@@ -28,18 +28,24 @@ type hoister struct{ f *ir.Func }
 // block moves what it can out of the loops in b and returns b's ops.
 func (h *hoister) block(b *ir.Block) []*ir.Op {
 	var out []*ir.Op
-	for _, op := range b.Ops {
+	from := 0 // out has the ops of b before it
+	for i, op := range b.Ops {
 		for _, r := range op.Regions {
 			r.Ops = h.block(r)
 		}
-		if op.Kind.Has(ir.Loop) {
-			for _, r := range op.Regions {
-				out = append(out, h.hoist(r)...)
-			}
+		if !op.Kind.Has(ir.Loop) {
+			continue
 		}
-		out = append(out, op)
+		out = append(out, b.Ops[from:i]...)
+		from = i
+		for _, r := range op.Regions {
+			out = append(out, h.hoist(r)...)
+		}
 	}
-	return out
+	if from == 0 && len(out) == 0 {
+		return b.Ops
+	}
+	return append(out, b.Ops[from:]...)
 }
 
 // hoist takes the ops of a loop's region that may stand before the loop out of
