@@ -47,7 +47,7 @@ func lacksRule(v *ir.Value) bool {
 	}
 	for _, d := range v.Sharding.Dims {
 		for _, r := range d.Axes {
-			if r.Name != "stage" && (d.Rule == nil || d.Rule.Name == "" || filepath.Ext(d.Rule.Pos.File) != ".pp") {
+			if r.Name != "stage" && (d.Rule == nil || d.Rule.Name() == "" || filepath.Ext(d.Rule.Pos.File) != ".pp") {
 				return true
 			}
 		}

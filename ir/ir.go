@@ -134,12 +134,44 @@ func (p Pos) Compare(q Pos) int {
 // An Origin says where an op comes from. Passes hand it on to the ops that they
 // replace the op by. Origins are immutable and shared; nil is "nowhere".
 type Origin struct {
-	Pos   Pos
-	Text  *Pos   // in the text that was read, where that was made from a source at Pos; else nil
+	Pos  Pos
+	Text *Pos // in the text that was read, where that was made from a source at Pos; else nil
+	said *Said
+}
+
+// Said is what is said of an op beside its place: nothing in most texts.
+type Said struct {
 	Name  string // what the user called it: q, decoder.wq
 	Layer string // the layer function it stands in, "" outside of layers
 	Pass  string // the pass that made it, "" when the source did
 }
+
+// Saying returns o with other words.
+func (o Origin) Saying(s Said) *Origin {
+	o.said = nil
+	if s != (Said{}) {
+		o.said = &s
+	}
+	return &o
+}
+
+// Said is what is said beside the place; nothing where o is nil.
+func (o *Origin) Said() Said {
+	if o == nil || o.said == nil {
+		return Said{}
+	}
+	return *o.said
+}
+
+// Name is what the user called it, Layer the layer function it stands in, and Pass the
+// pass that made it; "" where that is not said. o may be nil.
+func (o *Origin) Name() string { return o.Said().Name }
+
+// Layer is described at Name.
+func (o *Origin) Layer() string { return o.Said().Layer }
+
+// Pass is described at Name.
+func (o *Origin) Pass() string { return o.Said().Pass }
 
 // A Module is one program: meshes, functions and the form that it claims.
 type Module struct {

@@ -120,7 +120,7 @@ func TestCombineDimensions(t *testing.T) {
 		t.Fatal(err)
 	}
 	combined := m.Clone()
-	if err := runOne(byName("combine"), combined, nil); err != nil {
+	if err := runOne(byName("combine"), combined, nil, new(verify.Checker)); err != nil {
 		t.Fatal(err)
 	}
 	got := make(map[string]int)

@@ -124,7 +124,7 @@ func TestEveryForm(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.Attrs.Set("pp.combine", ir.I64Attr(1<<20))
-			if err := runOne(byName("combine"), m, nil); err != nil {
+			if err := runOne(byName("combine"), m, nil, new(verify.Checker)); err != nil {
 				t.Fatal(err)
 			}
 			for i, got := range evaluate(t, m, typed, args, eval.Options{Poison: true}) {

@@ -9,6 +9,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/facts"
+	"ppc/ir/verify"
 )
 
 // train is the attribute pp.train of a test: name=value, numbers as they are.
@@ -88,7 +89,7 @@ func (r *trainee) step() map[string]*ir.Literal {
 // optimized runs the pass alone.
 func optimized(t *testing.T, m *ir.Module) {
 	t.Helper()
-	if err := runOne(byName("optimizer"), m, nil); err != nil {
+	if err := runOne(byName("optimizer"), m, nil, new(verify.Checker)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -412,7 +413,7 @@ func TestOptimizerErrors(t *testing.T) {
 		if c.change != nil {
 			c.change(m)
 		}
-		if err := runOne(byName("optimizer"), m, nil); err == nil || err.Error() != c.want {
+		if err := runOne(byName("optimizer"), m, nil, new(verify.Checker)); err == nil || err.Error() != c.want {
 			t.Errorf("got error %v, want %s", err, c.want)
 		}
 	}

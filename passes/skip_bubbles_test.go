@@ -136,7 +136,7 @@ func TestSkipBubblesAcrossStages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, op := range m.Main().Body.Ops {
-			op.Origin = &ir.Origin{Layer: "block"}
+			op.Origin = ir.Origin{}.Saying(ir.Said{Layer: "block"})
 			if op.Kind == ir.AllReduce {
 				op.Attrs.Set("replica_groups", ir.MeshAxes{Mesh: "mesh", Axes: ir.Axs(axis)})
 			}

@@ -69,8 +69,8 @@ func place(op *ir.Op, iterations []int) string {
 	var b strings.Builder
 	b.WriteString(op.Name())
 	if o := op.Origin; o != nil {
-		if o.Name != "" {
-			fmt.Fprintf(&b, " %q", o.Name)
+		if o.Name() != "" {
+			fmt.Fprintf(&b, " %q", o.Name())
 		}
 		if o.Pos.Line > 0 {
 			fmt.Fprintf(&b, " at %s", o.Pos)

@@ -30,7 +30,7 @@ func branch(b *ir.Builder, id int, yes, no func(in *ir.Builder) values) values {
 func crossed() *ir.Module {
 	both := []int{0, 1}
 	sum := func(b *ir.Builder, id, line int, x *ir.Value) *ir.Value {
-		at := &ir.Origin{Pos: ir.Pos{File: "crossed.pp", Line: line, Col: 3}, Name: []string{"", "a", "b"}[id%10]}
+		at := ir.Origin{Pos: ir.Pos{File: "crossed.pp", Line: line, Col: 3}}.Saying(ir.Said{Name: []string{"", "a", "b"}[id%10]})
 		return reduced(b.At(at), id, ir.Add, x, both)
 	}
 	return program(2, []*ir.Type{ir.Tensor(ir.F32)}, func(b *ir.Builder, in []*ir.Value) []*ir.Value {

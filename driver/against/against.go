@@ -83,8 +83,8 @@ func (d *Difference) Text(m *ir.Module, engines [2]string) string {
 	}
 	fmt.Fprintf(&b, "by %s", op.Name())
 	b.WriteString(source(op))
-	if op.Origin != nil && op.Origin.Layer != "" {
-		fmt.Fprintf(&b, " in layer %s", op.Origin.Layer)
+	if op.Origin.Layer() != "" {
+		fmt.Fprintf(&b, " in layer %s", op.Origin.Layer())
 	}
 	for _, l := range slices.Backward(d.Loops) {
 		fmt.Fprintf(&b, ", in iteration %d of the loop%s", l.N, source(l.Loop))

@@ -236,7 +236,7 @@ func (t *writer) named(line *runtime.Timeline) {
 			n.name = clip(kind + " " + name)
 		}
 		if op.Origin != nil {
-			n.pos, n.layer = op.Origin.Place(), clip(op.Origin.Layer)
+			n.pos, n.layer = op.Origin.Place(), clip(op.Origin.Layer())
 			if n.pos.Line > 0 {
 				n.origin = clip(n.pos.String())
 			}

@@ -90,11 +90,11 @@ func linesOf(m *ir.Module) []line {
 			o := l.Op.Origin
 			x.from = o.Place()
 			var words []string
-			if o.Layer != "" {
-				words = append(words, "in "+shorten(o.Layer))
+			if o.Layer() != "" {
+				words = append(words, "in "+shorten(o.Layer()))
 			}
-			if o.Pass != "" {
-				words = append(words, "made by "+o.Pass)
+			if o.Pass() != "" {
+				words = append(words, "made by "+o.Pass())
 			}
 			x.note = strings.Join(words, ", ")
 		}

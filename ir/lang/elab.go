@@ -82,7 +82,7 @@ func (e *elab) mark(at syntax.Span) {
 	if e.b == nil || at.Src == nil || at.Src.Std {
 		return
 	}
-	e.b.Origin = &ir.Origin{Pos: at.Pos(), Name: e.name, Layer: e.layer}
+	e.b.Origin = ir.Origin{Pos: at.Pos()}.Saying(ir.Said{Name: e.name, Layer: e.layer})
 	e.p.Places[e.b.Origin] = at
 }
 

@@ -147,7 +147,7 @@ func (p *builder) buildLayer(d *syntax.FuncDecl, batch int, lead []string, known
 func (p *builder) startLayer(l *layerFunc, batch int, lead []string) (*elab, bool) {
 	d := l.decl
 	l.fn.Private = true
-	l.fn.Origin = &ir.Origin{Pos: d.Pos(), Name: d.Name, Layer: d.Name}
+	l.fn.Origin = ir.Origin{Pos: d.Pos()}.Saying(ir.Said{Name: d.Name, Layer: d.Name})
 	l.batch = value.Axis{Name: d.Params[0].Typ.Axes[0].Name, Size: batch}
 	e := &elab{p: p, b: ir.NewBuilder(l.fn), scope: newScope(), layer: d.Name, sizes: map[string]int{l.batch.Name: batch}, building: l}
 	e.b.Origin = l.fn.Origin

@@ -79,7 +79,7 @@ func (p *builder) build() *ir.Module {
 		m.Attrs.Set(ir.KeyMode, ir.Str("explicit"))
 	}
 	f := ir.NewFunc("main")
-	f.Origin = &ir.Origin{Pos: d.Pos(), Name: d.Name}
+	f.Origin = ir.Origin{Pos: d.Pos()}.Saying(ir.Said{Name: d.Name})
 	e := &elab{p: p, b: ir.NewBuilder(f), scope: newScope(), model: &modelState{module: m, params: make(map[string]syntax.Span), layers: make(map[string]*layerFunc)}}
 	e.act = &config.Layout{P: p.Program, Of: "activations", Rules: p.Rules["activations"], Lead: []string{"stage"}}
 	e.act.Batch, p.Pipelined = p.BatchAxis(d)

@@ -61,6 +61,7 @@ type parser struct {
 	scopes []scope
 	known  map[string]*ir.Type // types of tensors, by text
 
+	read    []*ir.Op // of the blocks that have not ended
 	states  []*state // for the ops to come
 	opSlab  slab.Of[ir.Op]
 	origins slab.Of[ir.Origin]

@@ -56,15 +56,16 @@ func (s *parser) locBody() *ir.Origin {
 func (s *parser) namedPlace() *ir.Origin {
 	text := unquote(s.take())
 	if !s.accept(":") {
-		o := new(ir.Origin)
+		var o ir.Origin
 		if s.accept("(") {
 			if inner := s.locBody(); inner != nil {
-				*o = *inner
+				o = *inner
 			}
 			s.expect(")")
 		}
-		o.Name = text
-		return o
+		said := o.Said()
+		said.Name = text
+		return o.Saying(said)
 	}
 	o := &ir.Origin{Pos: ir.Pos{File: text, Line: s.integer()}}
 	s.expect(":")
@@ -100,10 +101,9 @@ func (s *parser) fusedPlace() *ir.Origin {
 	if layer == "" && pass == "" {
 		return first
 	}
-	o := new(ir.Origin)
+	var o ir.Origin
 	if first != nil {
-		*o = *first
+		o = *first
 	}
-	o.Layer, o.Pass = layer, pass
-	return o
+	return o.Saying(ir.Said{Name: o.Name(), Layer: layer, Pass: pass})
 }

@@ -100,7 +100,7 @@ func (s *parser) fnCount() int { return len(s.m.Funcs) }
 // recoverAtFunction makes the next line that starts a function the next to
 // read; it reports whether there is one.
 func (s *parser) recoverAtFunction() bool {
-	s.fn, s.scopes = nil, nil
+	s.fn, s.scopes, s.read = nil, nil, nil
 	if len(s.errs) >= maxErrors {
 		return false
 	}
@@ -318,6 +318,7 @@ func (s *parser) declaration(f *ir.Func, params []param) {
 
 // ops reads the ops of b up to the closing brace, which it leaves.
 func (s *parser) ops(b *ir.Block) {
+	first := len(s.read)
 	for !s.at("}") {
 		switch s.tok.kind {
 		case endToken:
@@ -325,8 +326,21 @@ func (s *parser) ops(b *ir.Block) {
 		case caretToken:
 			s.fail(s.tok.start, "a second block; a region has one")
 		}
-		b.Ops = append(b.Ops, s.op())
+		op := s.op()
+		s.read = append(doubled(s.read), op)
 	}
+	b.Ops = append([]*ir.Op(nil), s.read[first:]...)
+	clear(s.read[first:])
+	s.read = s.read[:first]
+}
+
+// doubled is s, in twice the memory where it is full: a list of a million grows in fewer
+// steps than append takes, which leave less behind.
+func doubled[T any](s []T) []T {
+	if len(s) < cap(s) {
+		return s
+	}
+	return slices.Grow(s, max(16, len(s)))
 }
 
 // region reads a region in braces, whose names are of the scope in. args, if not
@@ -434,9 +448,9 @@ func (s *parser) op() *ir.Op {
 	if o, ok := s.optionalLoc(); ok {
 		at := ir.Origin{Text: &op.Origin.Pos}
 		if o != nil {
-			at.Pos, at.Name, at.Layer, at.Pass = o.Pos, o.Name, o.Layer, o.Pass
+			at.Pos = o.Pos
 		}
-		op.Origin = &at
+		op.Origin = at.Saying(o.Said())
 	}
 	s.defineResults(st.defs, op)
 	st.clear()

@@ -503,19 +503,19 @@ func locText(o *ir.Origin) string {
 	if o.Pos.Line > 0 {
 		s = fmt.Sprintf("%s:%d:%d", ir.QuoteText(o.Pos.File), o.Pos.Line, o.Pos.Col)
 	}
-	if o.Name != "" {
+	if o.Name() != "" {
 		if s == "unknown" {
-			s = ir.QuoteText(o.Name)
+			s = ir.QuoteText(o.Name())
 		} else {
-			s = ir.QuoteText(o.Name) + "(" + s + ")"
+			s = ir.QuoteText(o.Name()) + "(" + s + ")"
 		}
 	}
 	var meta ir.Attrs
-	if o.Layer != "" {
-		meta.Set("layer", ir.Str(o.Layer))
+	if o.Layer() != "" {
+		meta.Set("layer", ir.Str(o.Layer()))
 	}
-	if o.Pass != "" {
-		meta.Set("pass", ir.Str(o.Pass))
+	if o.Pass() != "" {
+		meta.Set("pass", ir.Str(o.Pass()))
 	}
 	if len(meta) > 0 {
 		s = "fused<" + meta.String() + ">[" + s + "]"

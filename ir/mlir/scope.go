@@ -53,7 +53,7 @@ func (c *scope) set(name string, n int, vs []*ir.Value) {
 		}
 		if i := n - c.first; i >= 0 && i < len(c.numbered)+maxGap {
 			for i >= len(c.numbered) {
-				c.numbered = append(c.numbered, nil)
+				c.numbered = append(doubled(c.numbered), nil)
 			}
 			c.numbered[i] = vs[0]
 			return

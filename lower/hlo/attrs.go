@@ -147,10 +147,11 @@ func (p *parser) setOrigin(o *ir.Origin, name, value string) {
 	text, _ := syntax.Unquote(value)
 	switch name {
 	case "op_name":
-		o.Name = text
+		layer, name := "", text
 		if i := strings.LastIndexByte(text, '/'); i >= 0 {
-			o.Layer, o.Name = text[:i], text[i+1:]
+			layer, name = text[:i], text[i+1:]
 		}
+		*o = *o.Saying(ir.Said{Name: name, Layer: layer})
 	case "source_file":
 		o.Pos.File = text
 	case "source_line":

@@ -267,7 +267,7 @@ func (c *computation) metadata(op *ir.Op) string {
 		return ""
 	}
 	var parts []string
-	if name := strings.Trim(o.Layer+"/"+o.Name, "/"); name != "" {
+	if name := strings.Trim(o.Layer()+"/"+o.Name(), "/"); name != "" {
 		parts = append(parts, "op_name="+quote(name))
 	}
 	if o.Pos.Line > 0 {

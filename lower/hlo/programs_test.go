@@ -65,7 +65,7 @@ func whileLoop(b *ir.Builder, trips int, init *ir.Value, step func(b *ir.Builder
 
 func elementwiseProgram(b *ir.Builder) {
 	x, y := param(b, "x", ir.F32, 2, 3), param(b, "y", ir.F32, 2, 3)
-	b = b.At(&ir.Origin{Pos: ir.Pos{File: "model.pp", Line: 3, Col: 5}, Name: "h", Layer: "decoder"})
+	b = b.At(ir.Origin{Pos: ir.Pos{File: "model.pp", Line: 3, Col: 5}}.Saying(ir.Said{Name: "h", Layer: "decoder"}))
 	h := x
 	for _, k := range []ir.Kind{ir.Abs, ir.Sqrt, ir.Exponential, ir.Log, ir.Tanh, ir.Logistic, ir.Cosine, ir.Sine, ir.Tan, ir.Cbrt, ir.Ceil, ir.Negate, ir.Floor,
 		ir.LogPlusOne, ir.ExponentialMinusOne, ir.Sign, ir.RoundNearestEven, ir.RoundNearestAfz} {

@@ -291,7 +291,7 @@ func (u *unfuser) inline(op *ir.Op, name string) []*ir.Value {
 // within is o, the origin of an op that is inlined, with the source of the op
 // around where o says none.
 func within(o, around *ir.Origin) *ir.Origin {
-	if o == nil || around == nil || o.Pos.Line > 0 || o.Name != "" {
+	if o == nil || around == nil || o.Pos.Line > 0 || o.Name() != "" {
 		return o
 	}
 	c := *around

@@ -114,8 +114,8 @@ func agree(r *pass.Replication) string {
 	case r.By == "":
 		return "constrain it to one sharding before and after, or reshard it explicitly"
 	}
-	if rule := r.From.Dims[r.Dim].Rule; rule != nil && rule.Name != "" {
-		return fmt.Sprintf("shard another axis than %[1]s, or ask for it before the %[2]s with constrain(…, {%[1]s -> none})", rule.Name, strings.TrimPrefix(r.By, "stablehlo."))
+	if rule := r.From.Dims[r.Dim].Rule; rule != nil && rule.Name() != "" {
+		return fmt.Sprintf("shard another axis than %[1]s, or ask for it before the %[2]s with constrain(…, {%[1]s -> none})", rule.Name(), strings.TrimPrefix(r.By, "stablehlo."))
 	}
 	return fmt.Sprintf("shard it along another dimension than %d, or reshard it explicitly before the %s", r.Dim, strings.TrimPrefix(r.By, "stablehlo."))
 }
@@ -134,7 +134,7 @@ func replications(p *program) {
 		if op := w.Op; op != nil {
 			f.Name, f.Op = stats.NameOf(op), op.Name()
 			if o := op.Origin; o != nil {
-				f.Pos, f.Layer = o.Place(), o.Layer
+				f.Pos, f.Layer = o.Place(), o.Layer()
 			}
 		}
 		p.found = append(p.found, f)

@@ -136,7 +136,7 @@ func (p *program) report(op *ir.Op, v *ir.Value, s Severity, format string, args
 	f := &Finding{Lint: p.lint.Name, Severity: s, Name: p.user(v), Op: strings.TrimPrefix(op.Name(), "stablehlo."), Bytes: stats.BytesOf(v.Type),
 		Executions: 1, Msg: fmt.Sprintf(format, args...)}
 	if o := op.Origin; o != nil {
-		f.Pos, f.Layer = o.Place(), o.Layer
+		f.Pos, f.Layer = o.Place(), o.Layer()
 		if o.Text != nil {
 			f.Source = o.Pos
 		}

@@ -127,7 +127,7 @@ func NameOf(op *ir.Op) string {
 		}
 	}
 	if op.Origin != nil {
-		return op.Origin.Name
+		return op.Origin.Name()
 	}
 	return ""
 }

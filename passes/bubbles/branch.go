@@ -38,7 +38,7 @@ func (q *sequence) skip(p predicate) error {
 			continue
 		}
 		if op := w.together(); op != nil {
-			return pass.Errorf(op, "pipeline: skip_bubbles = true: layer %s has a %s over the mesh axis stage, in which all stages take part, those in a bubble, too; leave skip_bubbles out", op.Origin.Layer, op.Name())
+			return pass.Errorf(op, "pipeline: skip_bubbles = true: layer %s has a %s over the mesh axis stage, in which all stages take part, those in a bubble, too; leave skip_bubbles out", op.Origin.Layer(), op.Name())
 		}
 		w.build(turn, work)
 	}
@@ -180,7 +180,7 @@ func (w *branch) worthwhile(turn int, work []*member) bool {
 // execute; nil if there is none.
 func (w *branch) together() *ir.Op {
 	for _, x := range w.stays {
-		if w.exchanges(x.op, w.stage()) && x.op.Origin != nil && x.op.Origin.Layer != "" {
+		if w.exchanges(x.op, w.stage()) && x.op.Origin.Layer() != "" {
 			return x.op
 		}
 	}

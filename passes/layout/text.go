@@ -48,7 +48,7 @@ func RulesText(mesh *ir.Mesh, dims ...ShardedDim) string {
 		if c.Rule == nil || c.Rule.Place().Line == 0 {
 			continue
 		}
-		name, what := c.Rule.Name, "rule"
+		name, what := c.Rule.Name(), "rule"
 		if name == "" {
 			name, what = fmt.Sprintf("dimension %d", c.D), "sharding"
 		}

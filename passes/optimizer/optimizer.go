@@ -325,7 +325,7 @@ func (s *step) build() {
 
 // origin is where the ops of the step come from.
 func (s *step) origin() *ir.Origin {
-	origin := &ir.Origin{Pass: "optimizer"}
+	origin := ir.Origin{}.Saying(ir.Said{Pass: "optimizer"})
 	if s.ret.Origin != nil {
 		origin.Pos = s.ret.Origin.Pos
 	}

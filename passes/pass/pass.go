@@ -92,8 +92,8 @@ func (e *Error) Name() string {
 
 // OpUserName is what the user calls op, "" if nothing.
 func OpUserName(op *ir.Op) string {
-	if op.Origin != nil && op.Origin.Name != "" {
-		return op.Origin.Name
+	if op.Origin.Name() != "" {
+		return op.Origin.Name()
 	}
 	for _, v := range op.Results {
 		if v.Name != "" {

@@ -52,7 +52,7 @@ func (c DimRule) origin(name string) *ir.Origin {
 	if c.Rule == nil {
 		return nil
 	}
-	return &ir.Origin{Pos: c.Rule.Pos(), Name: name}
+	return ir.Origin{Pos: c.Rule.Pos()}.Saying(ir.Said{Name: name})
 }
 
 // Apply applies the rules in order, as Flax does: a rule takes its axis where no
