@@ -201,3 +201,23 @@ func TestNotes(t *testing.T) {
 		}
 	}
 }
+
+// A program that says nothing of devices may have ops that are made of others: the pass
+// that makes them runs.
+func TestRunComposed(t *testing.T) {
+	src := &Source{File: write(t, "a.mlir", `func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0 = "stablehlo.map"(%x) <{dimensions = array<i64: 0>}> ({
+  ^bb0(%a: tensor<f32>):
+    %2 = stablehlo.add %a, %a : tensor<f32>
+    stablehlo.return %2 : tensor<f32>
+  }) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = chlo.zeta %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+  return %0, %1 : tensor<2xf32>, tensor<2xf32>
+}`)}
+	if err := Check(t.Context(), []*Source{src}); err != nil {
+		t.Error(err)
+	}
+	if _, err := Run(t.Context(), src, RunOptions{}); err != nil {
+		t.Error(err)
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"ppc/ir/verify"
 	"ppc/ir/xla"
 	"ppc/lower/hlo"
+	"ppc/passes/expand"
 	"ppc/passes/rewrite"
 )
 
@@ -261,7 +262,7 @@ func perDevice(m *ir.Module) bool {
 			see(v.Sharding)
 		}
 		f.Body.Walk(func(op *ir.Op) {
-			distributed = distributed || op.Kind.Has(ir.Pipeline) || op.Kind.Has(ir.Composite) || strings.HasPrefix(op.Name(), "sdy.")
+			distributed = distributed || op.Kind.Has(ir.Pipeline) || op.Kind.Has(ir.Composite) || expand.Composes(op) || strings.HasPrefix(op.Name(), "sdy.")
 			collective = collective || op.Kind.Has(ir.Collective)
 			for _, v := range op.Results {
 				see(v.Sharding)

@@ -66,6 +66,7 @@ var elementwiseCases = []Case{
 	unaryCase("chlo.erf_inv", ir.ErfInv, -0.9, 0.9),
 	unaryCase("chlo.erfc", ir.Erfc, -2, 2),
 	unaryCase("chlo.lgamma", ir.Lgamma, 0.5, 4),
+	unaryCase("chlo.digamma", ir.Digamma, 0.5, 4),
 	unaryCase("chlo.sinh", ir.Sinh, -2, 2),
 	unaryCase("chlo.square", ir.Square, -2, 2),
 	{Name: "chlo.top_k", Build: func(p *Program) []*ir.Value {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"ppc/internal/elementary"
 	"ppc/ir"
 )
 
@@ -43,6 +44,22 @@ func digamma(x float64) float64 {
 		s = (s + c) / (x * x)
 	}
 	return sum + math.Log(x) - 1/(2*x) - s
+}
+
+// polygamma is the derivative of order n of digamma: for n above 0
+// (-1)^(n+1) n! zeta(n+1, x), and NaN where n is no order.
+func polygamma(n, x float64) float64 {
+	switch {
+	case n == 0:
+		return digamma(x)
+	case n < 0 || n != math.Floor(n):
+		return math.NaN()
+	}
+	v := math.Gamma(n+1) * elementary.Zeta(n+1, x)
+	if math.Mod(n, 2) == 0 {
+		return -v
+	}
+	return v
 }
 
 // isInfinite tells infinities of a sign, or of either.

@@ -49,7 +49,9 @@ func init() { // the functions evaluate regions, which may have any op
 
 		"chlo.bessel_i1e": one(eachOf(unaryOp{f: elementary.BesselI1e}.each)),
 		"chlo.mulhi":      one(eachOf(binaryOp{i: mulhi}.each)),
+		"chlo.polygamma":  one(eachOf(binaryOp{f: polygamma}.each)),
 		"chlo.scan":       scanOp,
+		"chlo.zeta":       one(eachOf(binaryOp{f: elementary.Zeta}.each)),
 	}
 }
 

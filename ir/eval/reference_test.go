@@ -97,6 +97,18 @@ func TestReferences(t *testing.T) {
   %x = stablehlo.constant dense<[0.0, -1.0, 29.0, 31.0, 1.0e300]> : tensor<5xf64>
   %0 = chlo.bessel_i1e %x : tensor<5xf64> -> tensor<5xf64>
   "check.expect_close"(%0, %y) {max_ulp_difference = 2 : ui64} : (tensor<5xf64>, tensor<5xf64>) -> ()`,
+		"the zeta function": `
+  %x = stablehlo.constant dense<[2.0, 3.0, 1.5, 30.0, 1.0, 2.0, 3.0, 0.5]> : tensor<8xf64>
+  %q = stablehlo.constant dense<[1.0, 0.5, 1.0, 1.0, 4.0, -3.0, -3.0, 1.0]> : tensor<8xf64>
+  %0 = chlo.zeta %x, %q : tensor<8xf64>, tensor<8xf64> -> tensor<8xf64>
+  %1 = stablehlo.constant dense<[1.6449340668482264, 8.414398322117160, 2.612375348685488, 1.0000000009313274, 0x7FF0000000000000, 0x7FF0000000000000, 0x7FF8000000000000, 0x7FF8000000000000]> : tensor<8xf64>
+  "check.expect_close"(%0, %1) {max_ulp_difference = 2 : ui64} : (tensor<8xf64>, tensor<8xf64>) -> ()`,
+		"the polygamma function": `
+  %n = stablehlo.constant dense<[0.0, 1.0, 2.0, 3.0, 1.0, -1.0, 0.5]> : tensor<7xf64>
+  %x = stablehlo.constant dense<[0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0]> : tensor<7xf64>
+  %0 = chlo.polygamma %n, %x : tensor<7xf64>, tensor<7xf64> -> tensor<7xf64>
+  %1 = stablehlo.constant dense<[0xFFF0000000000000, 1.6449340668482264, -2.4041138063191886, 6.493939402266829, 0x7FF0000000000000, 0x7FF8000000000000, 0x7FF8000000000000]> : tensor<7xf64>
+  "check.expect_close"(%0, %1) {max_ulp_difference = 2 : ui64} : (tensor<7xf64>, tensor<7xf64>) -> ()`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			y := "  %y = stablehlo.constant dense<[0.0, -0.20791041534970844, 0.07311311793938836, 0.07077639283438568, 3.989422804014327e-151]> : tensor<5xf64>\n"

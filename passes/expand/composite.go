@@ -62,6 +62,14 @@ func real1(f func(c *composer, x *ir.Value) *ir.Value) composition {
 	}
 }
 
+// real2 is that of one of two operands.
+func real2(f func(c *composer, x, y *ir.Value) *ir.Value) composition {
+	return func(c *composer, op *ir.Op) []*ir.Value {
+		y := op.Operands[1]
+		return real1(func(c *composer, x *ir.Value) *ir.Value { return f(c, x, c.b.Convert(y, x.Type.Elem)) })(c, op)
+	}
+}
+
 // compose returns the results of op, which is [ir.Composite], computed by the ops
 // that it appends to b.
 func compose(b *ir.Builder, op *ir.Op) ([]*ir.Value, error) {

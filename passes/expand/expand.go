@@ -97,6 +97,9 @@ func (e *expander) op(b *ir.Builder, op *ir.Op) {
 	}
 }
 
+// Composes reports whether there is a composition of op, which has no Kind.
+func Composes(op *ir.Op) bool { return op.Kind == ir.Unknown && references[op.Spelling] != nil }
+
 // unknown makes other ops of an op that the op table does not have but references
 // does. It keeps others, unless they are Shardy's:
 // sdy.func_data_flow_edge becomes its operand, since calls are inlined, and any

@@ -1,6 +1,9 @@
 package expand
 
 import (
+	"math"
+
+	"ppc/internal/elementary"
 	"ppc/ir"
 	"ppc/ir/facts"
 	"ppc/passes/pass"
@@ -15,7 +18,9 @@ func init() { // some compute regions, which may have such ops
 	references = map[string]composition{
 		"chlo.mulhi":      (*composer).mulhi,
 		"chlo.bessel_i1e": real1((*composer).besselI1e),
+		"chlo.polygamma":  real2((*composer).polygamma),
 		"chlo.scan":       (*composer).scan,
+		"chlo.zeta":       real2((*composer).zeta),
 
 		"stablehlo.map":                  (*composer).mapOp,
 		"stablehlo.batch_norm_training":  (*composer).batchNormTraining,
@@ -99,6 +104,56 @@ func (c *composer) besselI1e(x *ir.Value) *ir.Value {
 	small := b.Mul(m, c.chebyshev(c.plus(c.times(m, 0.5), -2), near))
 	large := b.Div(c.chebyshev(c.plus(b.Div(c.like(m, 32), m), -2), far), b.Unary(ir.Sqrt, m))
 	return b.Mul(b.Unary(ir.Sign, x), b.Select(c.compare("LE", m, 8), small, large))
+}
+
+// zeta(x, q) is the sum over k of 1/(q+k)^x: the first terms as they are and the rest by
+// the formula of Euler and Maclaurin, where that counts. The values at poles and outside
+// of the domain are those of [elementary.Zeta].
+func (c *composer) zeta(x, q *ir.Value) *ir.Value {
+	b := c.b
+	minus, sum := c.neg(x), c.like(x, 0)
+	var w, last *ir.Value
+	for k := range elementary.ZetaTerms {
+		w = c.plus(q, float64(k))
+		last = b.Binary(ir.Power, w, minus)
+		sum = b.Add(sum, last)
+	}
+	tail, sq := c.like(x, 0), b.Mul(w, w)
+	for j := len(elementary.ZetaTail); j > 0; j-- {
+		by := b.Div(b.Mul(c.plus(x, float64(2*j-1)), c.plus(x, float64(2*j))), sq)
+		tail = c.plus(b.Mul(by, tail), elementary.ZetaTail[j-1])
+	}
+	rest := b.Mul(last, c.plus(b.Add(b.Div(w, c.plus(x, -1)), b.Mul(b.Div(x, w), tail)), -0.5))
+	epsilon := 0x1p-26
+	if c.wide {
+		epsilon = 0x1p-60
+	}
+	m := b.Unary(ir.Abs, last)
+	little := b.Binary(ir.Or, b.Compare("LT", m, c.times(b.Unary(ir.Abs, sum), epsilon)), c.equals(last, 0))
+	v := b.Select(little, sum, b.Add(sum, rest))
+
+	whole := func(v *ir.Value) *ir.Value { return b.Compare("EQ", v, b.Unary(ir.Floor, v)) }
+	nan, infinite := c.like(x, math.NaN()), c.like(x, math.Inf(1))
+	pole := b.Binary(ir.And, c.compare("LE", q, 0), whole(q))
+	outside := b.Binary(ir.Or, c.compare("LT", x, 1), pole)
+	outside = b.Binary(ir.Or, outside, b.Binary(ir.And, c.compare("LT", q, 0), b.Unary(ir.Not, whole(x))))
+	outside = b.Binary(ir.Or, outside, b.Unary(ir.Not, b.Binary(ir.And, b.Unary(ir.IsFinite, x), b.Compare("LT", q, infinite))))
+	v = b.Select(outside, nan, v)
+	even := b.Binary(ir.And, b.Unary(ir.IsFinite, x), whole(c.times(x, 0.5)))
+	return b.Select(b.Binary(ir.Or, c.equals(x, 1), b.Binary(ir.And, pole, even)), infinite, v)
+}
+
+// polygamma(n, x) is digamma(x) where n is 0, (-1)^(n+1) n! zeta(n+1, x) for the numbers
+// above, and NaN elsewhere.
+func (c *composer) polygamma(n, x *ir.Value) *ir.Value {
+	b := c.b
+	next := c.plus(n, 1)
+	v := b.Mul(b.Unary(ir.Exponential, c.lgamma(next)), c.zeta(next, x))
+	half := c.times(n, 0.5)
+	v = b.Select(b.Compare("EQ", half, b.Unary(ir.Floor, half)), c.neg(v), v)
+	order := b.Binary(ir.And, c.compare("GE", n, 0), b.Compare("EQ", n, b.Unary(ir.Floor, n)))
+	v = b.Select(order, v, c.like(x, math.NaN()))
+	return b.Select(c.equals(n, 0), c.digamma(x), v)
 }
 
 // scan is a loop over the slices along a dimension.

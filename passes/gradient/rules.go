@@ -72,6 +72,7 @@ func elementRules() map[ir.Kind]gradRule {
 		ir.Atanh:   byOperand(overSum(-1)),
 		ir.ChloTan: byOperand(gradTan),
 		ir.Cosh:    byOperand(of(ir.Sinh)),
+		ir.Digamma: byOperand(factor(trigamma)),
 		ir.Erf:     byOperand(gaussian(2 / math.Sqrt(math.Pi))),
 		ir.ErfInv:  byOperand(gradErfInv),
 		ir.Erfc:    byOperand(gaussian(-2 / math.Sqrt(math.Pi))),

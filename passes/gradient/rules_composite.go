@@ -54,6 +54,14 @@ func of(k ir.Kind) operandGrad {
 	return factor(func(t *tape, x, _ *ir.Value) *ir.Value { return t.b.Unary(k, t.need(x)) })
 }
 
+// trigamma is polygamma(1, x), the derivative of digamma.
+func trigamma(t *tape, x, _ *ir.Value) *ir.Value {
+	x = t.need(x)
+	op := t.b.Emit(ir.Unknown, []*ir.Value{t.fill(x.Type, 1), x}, nil, nil, []*ir.Type{x.Type})
+	op.Spelling = "chlo.polygamma"
+	return op.Result()
+}
+
 // (x²)' = 2 x
 func gradSquare(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
 	x := t.need(op.Operands[0])

@@ -158,7 +158,6 @@ var noGradients = map[ir.Kind]string{
 	ir.IsFinite: "has no floating-point result", ir.Compare: "likewise",
 
 	ir.Imag: "complex numbers have no gradients", ir.Real: "likewise", ir.ComplexOp: "likewise",
-	ir.Digamma:   "its derivative, polygamma, is no op here",
 	ir.NextAfter: "is a matter of bits",
 	ir.IsInf:     "has no floating-point result", ir.IsNegInf: "likewise", ir.IsPosInf: "likewise",
 
