@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -67,11 +66,7 @@ func (s *seen) String() string {
 // is answered within a second.
 func TestTerminal(t *testing.T) {
 	held, process := newTerminal(t)
-	bin := filepath.Join(t.TempDir(), "ppc")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	cmd := exec.Command(bin, "run", filepath.Join(shared.Root(t), "examples", "llama.pp"), "--set", "axes.seq=16", "--steps", "1000000")
+	cmd := ppc(t, "", "run", filepath.Join(shared.Root(t), "examples", "llama.pp"), "--set", "axes.seq=16", "--steps", "1000000")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = process, process, process
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
