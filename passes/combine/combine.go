@@ -43,8 +43,9 @@ type joiner struct {
 	limit int
 	uses  []int // by ID, before anything changed
 
-	// Of the block at hand, up to some op.
-	line  []*inLine
+	// Of the block at hand, from some op on.
+	line  []*inLine // from the end of the block on: what is next is last
+	at    *chains
 	bytes int   // that are live
 	size  []int // by ID, bytes of a value defined in the block; 0 for captured ones
 	left  []int // by ID, the number of reads that are still to come
@@ -61,6 +62,9 @@ type inLine struct {
 	most  int         // bytes that may be live beside it
 	key   string      // ops of the same key may be joined
 	done  bool        // no other op can join it
+	at    int         // in the line
+	gone  bool        // from the line
+	chainPlace
 }
 
 func (j *joiner) block(b *ir.Block) {
@@ -70,39 +74,53 @@ func (j *joiner) block(b *ir.Block) {
 		}
 	}
 	j.sums(b)
-	j.line = nil
+	var line []*inLine
 	for _, how := range []joining{j.alike(), j.disjoint()} {
 		if !slices.ContainsFunc(b.Ops, func(op *ir.Op) bool { return how.key(op) != "" }) {
 			continue
 		}
-		if j.line == nil {
+		if line == nil {
 			for _, op := range b.Ops {
-				j.line = append(j.line, j.newInLine(op))
+				line = append(line, j.newInLine(op))
 			}
-			j.begin(b)
-			for _, x := range j.line {
+			j.begin(b, line)
+			for _, x := range line {
 				x.most = j.run(x) + max(j.limit, facts.SmallBytes)
 			}
 		}
-		j.begin(b)
-		for _, x := range j.line {
-			x.key, x.done = how.key(x.op), false
-		}
-		for i := 0; i < len(j.line); {
-			x := j.line[i]
-			if !x.done && x.key != "" {
-				x.done = true
-				j.join(i, how)
-				continue // another op may be at i now
-			}
-			j.run(x)
-			i++
-		}
+		line = j.joinAll(b, line, how)
 		b.Ops = b.Ops[:0]
-		for _, x := range j.line {
+		for _, x := range line {
 			b.Ops = append(b.Ops, x.op)
 		}
 	}
+}
+
+// joinAll joins the collectives of line, the ops of b, and returns what they are then.
+func (j *joiner) joinAll(b *ir.Block, line []*inLine, how joining) (out []*inLine) {
+	j.begin(b, line)
+	j.line = j.line[:0]
+	for _, x := range slices.Backward(line) {
+		x.key, x.done, x.gone = how.key(x.op), false, false
+		j.push(x)
+	}
+	j.at = newChains(j.line, j.f.NumIDs())
+	for n := len(j.line); n > 0; n = len(j.line) {
+		x := j.line[n-1]
+		if !x.done && x.key != "" {
+			x.done = true
+			j.join(how)
+			continue // another op may be next now
+		}
+		j.run(x)
+		x.gone, j.line, out = true, j.line[:n-1], append(out, x)
+	}
+	return out
+}
+
+// push makes x what is next.
+func (j *joiner) push(x *inLine) {
+	x.at, j.line = len(j.line), append(j.line, x)
 }
 
 func (j *joiner) newInLine(op *ir.Op) *inLine {
@@ -119,10 +137,10 @@ func (j *joiner) newInLine(op *ir.Op) *inLine {
 	return x
 }
 
-// begin resets the liveness to the begin of b. The function's parameters are always
-// live.
-func (j *joiner) begin(b *ir.Block) {
-	for _, x := range j.line {
+// begin resets the liveness to the begin of b, whose ops are line. The function's
+// parameters are always live.
+func (j *joiner) begin(b *ir.Block, line []*inLine) {
+	for _, x := range line {
 		for _, v := range x.reads {
 			j.left[v.ID]++
 		}
@@ -181,11 +199,12 @@ type joining struct {
 	make func(b *ir.Builder, g []*ir.Op)  // appends the combined op, which defines the results of all of g
 }
 
-// join joins as many ops as it can with the one at i. It walks to the end of the
+// join joins as many ops as it can with the next one. It walks towards the end of the
 // block once: ops that depend on those found so far are late and move behind, the
 // others stay before.
-func (j *joiner) join(i int, how joining) {
-	one := j.line[i]
+func (j *joiner) join(how joining) {
+	next := len(j.line) - 1
+	one := j.line[next]
 	j.walks++
 	comesAfter := func(x *inLine) {
 		for _, v := range x.gives {
@@ -193,18 +212,19 @@ func (j *joiner) join(i int, how joining) {
 		}
 	}
 	comesAfter(one)
-	g, all := []*ir.Op{one.op}, one
+	g, ops, all := []*inLine{one}, []*ir.Op{one.op}, one
 	var kept, late, found []*inLine // found is the ops kept and late up to last
-	last, ahead := i, 0
-	for k := i + 1; k < len(j.line)-1; k++ {
+	last, ahead := next, 0
+	for k, end := next-1, j.at.last(g, next); k >= max(end, 1); k-- {
 		x := j.line[k]
 		needs := slices.ContainsFunc(x.reads, func(v *ir.Value) bool { return j.after[v.ID] == j.walks })
-		if !needs && x.key == one.key && how.fits(g, x.op) {
+		if !needs && x.key == one.key && how.fits(ops, x.op) {
 			both := &inLine{gives: slices.Concat(all.gives, x.gives), reads: slices.Concat(all.reads, x.reads), most: min(all.most, x.most)}
 			if j.cheap(both, late) {
-				g, all = append(g, x.op), both
+				g, ops, all = append(g, x), append(ops, x.op), both
 				found, last, ahead = slices.Concat(kept, late), k, len(kept)
 				comesAfter(x)
+				end = j.at.last(g, next)
 				continue
 			}
 		}
@@ -225,24 +245,36 @@ func (j *joiner) join(i int, how joining) {
 	if len(g) == 1 {
 		return
 	}
+	made := j.joined(how, g, ops, all)
+	j.line = j.line[:last]
+	for _, x := range slices.Backward(slices.Concat(found[:ahead], made, found[ahead:])) {
+		j.push(x)
+	}
+}
+
+// joined is what ops, which stand at g and are all together, become.
+func (j *joiner) joined(how joining, g []*inLine, ops []*ir.Op, all *inLine) (made []*inLine) {
 	for _, v := range all.reads {
 		j.left[v.ID]--
 	}
-	out := &ir.Block{}
-	how.make(&ir.Builder{Func: j.f, Block: out, Origin: one.op.Origin}, g)
-	var made []*inLine
+	for _, x := range g {
+		x.gone = true
+	}
+	one, out := ops[0], &ir.Block{}
+	how.make(&ir.Builder{Func: j.f, Block: out, Origin: one.Origin}, ops)
 	for _, op := range out.Ops {
 		x := j.newInLine(op)
 		x.key = how.key(op)
-		if op == one.op {
+		if op == one {
 			x.most, x.done = all.most, true
 		}
 		for _, v := range x.reads {
 			j.left[v.ID]++
 		}
+		j.at.made(x)
 		made = append(made, x)
 	}
-	j.line = slices.Replace(j.line, i, last+1, slices.Concat(found[:ahead], made, found[ahead:])...)
+	return made
 }
 
 // cheap reports whether x may be moved here, and late behind it, within the memory
