@@ -79,11 +79,15 @@ type compiler struct {
 // A scope is the function that is being compiled.
 type scope struct {
 	name  string
+	f     *ir.Func
 	fn    *function
 	slot  []int       // by value ID
 	owner []*ir.Block // by value ID: the block that releases it; nil for none
 	home  []*ir.Block // by value ID: the block that defines it
 	last  []int32     // by value ID: which node of that block reads it last, from 1; 0 for none
+
+	readers  map[*ir.Value][]*ir.Op // of results of all-gathers; nil until somebody asks
+	panelled map[*ir.Value]*panelled
 }
 
 // function compiles f, once.
@@ -103,7 +107,7 @@ func (c *compiler) function(f *ir.Func) (*function, error) {
 	if !c.checks {
 		fn.frame, fn.bubbles = make([]*buffer, n), make([]*buffer, n)
 	}
-	c.scope = &scope{name: f.Name, fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n), home: make([]*ir.Block, n), last: make([]int32, n)}
+	c.scope = &scope{name: f.Name, f: f, fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n), home: make([]*ir.Block, n), last: make([]int32, n)}
 	for id := range c.slot {
 		c.slot[id] = id
 	}

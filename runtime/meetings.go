@@ -53,25 +53,32 @@ func newSplit(part *ir.Type, dim int) split {
 	return s
 }
 
-func compileAllGather(_ *compiler, s *step) error {
+func compileAllGather(c *compiler, s *step) error {
 	n, err := s.coll.groupSize()
 	if err != nil {
 		return err
 	}
 	dim := s.op.Int("all_gather_dim")
 	splits := make([]split, len(s.op.Operands))
+	panelled := make([]*panelled, len(splits))
 	for i, v := range s.op.Operands {
 		splits[i] = newSplit(v.Type, dim)
+		panelled[i] = c.panelled(s, i, dim)
 		if have, want := s.op.Results[i].Type.Shape[dim], v.Type.Shape[dim]*n; have != want {
 			return fmt.Errorf("dimension %d of the result has size %d, groups of %d make %d", dim, have, n, want)
 		}
 	}
 	s.coll.together = func(d *device, s *step, parts [][]*buffer) []*buffer {
-		if n == 1 {
-			return retainAll(parts[0])
-		}
 		results := make([]*buffer, len(splits))
 		for i, sp := range splits {
+			switch {
+			case panelled[i] != nil:
+				results[i] = panelled[i].gather(d, parts, i)
+				continue
+			case n == 1:
+				results[i] = parts[0][i].retain()
+				continue
+			}
 			results[i] = d.alloc(s.classes[i])
 			for p, part := range parts {
 				if sp.inner > 0 && sp.outer > 0 {

@@ -43,6 +43,9 @@ func makeRows() map[ir.Kind]compileFunc {
 }
 
 func compileKernel(c *compiler, s *step) error {
+	if c.product(s) {
+		return nil
+	}
 	f, err := kernel.Build(s.op)
 	if err != nil {
 		return err

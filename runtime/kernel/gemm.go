@@ -106,11 +106,12 @@ type blocked struct {
 	a, b       matrix
 	m, n, k    int
 
+	made               Mem // b in panels, where it has been made before: b has no memory then
 	panels, rows, edge Mem // packed b, packed a, a tile of c at the edge
 }
 
 func (g *blocked) run() {
-	packB, packA := g.packsB(), g.packsA()
+	packB, packA := g.made == nil && g.packsB(), g.packsA()
 	if packB {
 		g.panels = g.w.temp(min(g.k, blockK) * (min(g.n, blockN) + g.cols) * g.elem)
 	}
@@ -126,6 +127,9 @@ func (g *blocked) run() {
 			k := min(blockK, g.k-p)
 			if packB {
 				g.packPanels(p, j, k, n)
+			}
+			if g.made != nil {
+				g.panels = g.madeAt(p, j, n)
 			}
 			for i := 0; i < g.m; i += blockM {
 				if g.w.stopped() {
@@ -218,6 +222,12 @@ func (g *blocked) edgeTile(rows, cols, k int, a *byte, aRow, aCol int, b *byte, 
 	}
 }
 
+// madeAt is the block of panels of the rows from p and the n columns from j.
+func (g *blocked) madeAt(p, j, n int) Mem {
+	full := (n + g.cols - 1) / g.cols * g.cols
+	return g.made[(g.k*j+p*full)*g.elem:]
+}
+
 // packPanels brings the block of b of k rows from p and n columns from j into
 // panels: the columns of a tile, row after row. Columns that are not there are
 // zeros.
@@ -229,18 +239,23 @@ func (g *blocked) packPanels(p, j, k, n int) {
 		if cols < g.cols {
 			clear(panel)
 		}
-		if g.b.col == 1 && cols == g.cols {
-			g.copyRows(&panel[0], g.address(g.b, p, j+q), g.b.row*g.elem, k)
-			continue
+		g.piece(panel, g.b, p, j+q, k, cols)
+	}
+}
+
+// piece sets rows of a panel to those of x from (i, j): the first cols columns.
+func (g *blocked) piece(panel Mem, x matrix, i, j, rows, cols int) {
+	width := g.cols * g.elem
+	switch {
+	case x.col == 1 && cols == g.cols:
+		g.copyRows(&panel[0], g.address(x, i, j), x.row*g.elem, rows)
+	case x.col == 1:
+		for r := range rows {
+			from := ((i+r)*x.row + j) * g.elem
+			copy(panel[r*width:], x.mem[from:from+cols*g.elem])
 		}
-		if g.b.col == 1 {
-			for r := range k {
-				from := ((p+r)*g.b.row + j + q) * g.elem
-				copy(panel[r*width:], g.b.mem[from:from+cols*g.elem])
-			}
-			continue
-		}
-		g.transposed(panel, width, g.b, p, j+q, k, cols)
+	default:
+		g.transposed(panel, width, x, i, j, rows, cols)
 	}
 }
 
@@ -268,7 +283,9 @@ func (g *blocked) transposed(dst Mem, stride int, x matrix, i, j, rows, cols int
 		for ; done+side <= cols; done += side {
 			transposeBlocks(g.elem, &dst[done*g.elem], stride, g.address(x, i, j+done), x.col*g.elem, full)
 		}
-		g.strided(dst[full*side*stride:], stride, x, i+full*side, j, rows-full*side, done)
+		if rest := rows - full*side; rest > 0 {
+			g.strided(dst[full*side*stride:], stride, x, i+full*side, j, rest, done)
+		}
 	}
 	if done < cols {
 		g.strided(dst[done*g.elem:], stride, x, i, j+done, rows, cols-done)
