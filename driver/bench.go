@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ppc/driver/binding"
+	"ppc/internal/cputime"
 	"ppc/ir"
 	"ppc/lower/stats"
 	"ppc/passes/pass"
@@ -28,20 +29,21 @@ type BenchOptions struct {
 
 // A BenchResult is what a program takes. Times are in seconds.
 type BenchResult struct {
-	Engine     string  `json:"engine,omitempty"`           // "" for goroutines, of which alone there are operations, flops and bytes
-	CompileSec float64 `json:"compile_s"`                  // from the text to the executable
-	EngineSec  float64 `json:"engine_compile_s,omitempty"` // of another engine, from the program per device to its executable
-	StepMin    float64 `json:"step_min_s"`
-	StepMedian float64 `json:"step_median_s"`
-	CPUSec     float64 `json:"cpu_s"`  // of all cores, per step
-	Flops      float64 `json:"flops"`  // of the contractions and convolutions of all devices, in a step
-	GFlops     float64 `json:"gflops"` // per second, by the fastest step
-	PeakGFlops float64 `json:"peak_gflops"`
-	BytesMoved float64 `json:"bytes_moved"` // that ops of all devices read and wrote, in a step
-	TempBytes  int     `json:"temp_bytes"`  // at the peak, beside arguments, per device
-	PlanBytes  int     `json:"plan_bytes"`  // the same by the static measure
-	Devices    int     `json:"devices"`
-	Workers    int     `json:"workers"`
+	Engine       string  `json:"engine,omitempty"`               // "" for goroutines, of which alone there are operations, flops and bytes
+	CompileSec   float64 `json:"compile_s"`                      // from the text to the executable
+	EngineSec    float64 `json:"engine_compile_s,omitempty"`     // of another engine, from the program per device to its executable
+	EngineCPUSec float64 `json:"engine_compile_cpu_s,omitempty"` // the same, of all cores
+	StepMin      float64 `json:"step_min_s"`
+	StepMedian   float64 `json:"step_median_s"`
+	CPUSec       float64 `json:"cpu_s"`  // of all cores, per step
+	Flops        float64 `json:"flops"`  // of the contractions and convolutions of all devices, in a step
+	GFlops       float64 `json:"gflops"` // per second, by the fastest step
+	PeakGFlops   float64 `json:"peak_gflops"`
+	BytesMoved   float64 `json:"bytes_moved"` // that ops of all devices read and wrote, in a step
+	TempBytes    int     `json:"temp_bytes"`  // at the peak, beside arguments, per device
+	PlanBytes    int     `json:"plan_bytes"`  // the same by the static measure
+	Devices      int     `json:"devices"`
+	Workers      int     `json:"workers"`
 
 	Ops    []BenchOp   `json:"ops"`
 	Passes []BenchPass `json:"passes"`
@@ -163,7 +165,7 @@ func (b *bench) measure(ctx context.Context, exe *runtime.Executable) error {
 		defer pprof.StopCPUProfile()
 	}
 	var times []time.Duration
-	cpu := cpuTime()
+	cpu := cputime.Now()
 	for range b.opts.Steps {
 		took, err := b.step(ctx, exe)
 		if err != nil {
@@ -171,7 +173,7 @@ func (b *bench) measure(ctx context.Context, exe *runtime.Executable) error {
 		}
 		times = append(times, took)
 	}
-	r.CPUSec = (cpuTime() - cpu).Seconds() / float64(len(times))
+	r.CPUSec = (cputime.Now() - cpu).Seconds() / float64(len(times))
 	if b.opts.CPUProfile != "" {
 		pprof.StopCPUProfile()
 		if err := WriteFile(ctx, b.opts.CPUProfile, cpuProfile.Bytes()); err != nil {

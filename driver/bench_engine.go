@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -44,33 +45,42 @@ func (b *bench) onEngine(ctx context.Context) error {
 		return err
 	}
 	b.result.EngineSec = time.Since(begin).Seconds()
-	var times []time.Duration
+	remote, ofPlugin := exe.(*pjrt.Remote)
+	if ofPlugin {
+		b.result.EngineCPUSec = remote.CPU.Seconds()
+	}
+	var steps []timedStep
 	if ofJAX {
-		b.heard = func(l job.Line) { times = append(times, time.Duration(l.Scalars["s"]*float64(time.Second))) }
+		b.heard = func(l job.Line) { steps = append(steps, timedStep{l.Scalars["s"], l.Scalars["cpu_s"]}) }
 		err = b.follow(ctx, jax) // which compiles in its first step
 	} else {
-		times, err = b.timed(ctx, exe, rep)
+		steps, err = b.timed(ctx, exe, rep)
 	}
 	if err != nil {
 		return err
 	}
-	if remote, ok := exe.(*pjrt.Remote); ok && remote.Stats != nil {
+	if ofPlugin && remote.Stats != nil {
 		b.result.TempBytes = int(remote.Stats.Temporaries)
 	}
-	warm := times[0]
-	times = times[1:]
-	slices.Sort(times)
-	b.result.StepMin, b.result.StepMedian = times[0].Seconds(), times[len(times)/2].Seconds()
+	warm, rest := steps[0], steps[1:]
+	slices.SortFunc(rest, func(a, b timedStep) int { return cmp.Compare(a.cpu, b.cpu) })
+	b.result.CPUSec = rest[len(rest)/2].cpu
+	slices.SortFunc(rest, func(a, b timedStep) int { return cmp.Compare(a.took, b.took) })
+	b.result.StepMin, b.result.StepMedian = rest[0].took, rest[len(rest)/2].took
 	if ofJAX {
-		b.result.EngineSec = warm.Seconds() - b.result.StepMedian
+		b.result.EngineSec, b.result.EngineCPUSec = warm.took-b.result.StepMedian, warm.cpu-b.result.CPUSec
 	}
 	return nil
 }
 
+// A timedStep is what a step took, in seconds: until it was done, and of all cores of the
+// process that has the devices, where that says so.
+type timedStep struct{ took, cpu float64 }
+
 // timed runs all steps and says how long each took.
-func (b *bench) timed(ctx context.Context, exe executable, rep reproducer) ([]time.Duration, error) {
+func (b *bench) timed(ctx context.Context, exe executable, rep reproducer) ([]timedStep, error) {
 	b.keep(exe)
-	var times []time.Duration
+	var steps []timedStep
 	for i := range b.steps {
 		out, err := guard(ctx, "running", rep, func() ([][]*ir.Literal, error) {
 			if err := b.feed.fill(b.machine, b.first+i); err != nil {
@@ -78,7 +88,11 @@ func (b *bench) timed(ctx context.Context, exe executable, rep reproducer) ([]ti
 			}
 			begin := time.Now()
 			out, err := exe.Run(ctx, b.machine.Args)
-			times = append(times, time.Since(begin))
+			s := timedStep{took: time.Since(begin).Seconds()}
+			if remote, ok := exe.(*pjrt.Remote); ok {
+				s.cpu = remote.CPU.Seconds()
+			}
+			steps = append(steps, s)
 			return out, err
 		})
 		if err != nil {
@@ -86,5 +100,5 @@ func (b *bench) timed(ctx context.Context, exe executable, rep reproducer) ([]ti
 		}
 		b.machine.Adopt(out)
 	}
-	return times, nil
+	return steps, nil
 }

@@ -304,7 +304,7 @@ def measure_engines(size, engines, rounds, ppc, as_json):
     rows = []
     for e, rs in runs.items():
         row = dict(size=size, engine=e, step_min_s=min(r["step_min_s"] for r in rs))
-        for key in ("step_median_s", "engine_compile_s"):
+        for key in ("step_median_s", "cpu_s", "engine_compile_s", "engine_compile_cpu_s"):
             row[key] = statistics.median(r[key] for r in rs)
         rows.append(row)
     if as_json:
@@ -313,9 +313,10 @@ def measure_engines(size, engines, rounds, ppc, as_json):
         return
     last = rows[-1]
     print(f"{size}: {rounds} rounds; ratios to {last['engine']}")
-    print(f"{'engine':14} {'min s':>8} {'ratio':>6} {'median s':>9} {'ratio':>6} {'compile s':>10} {'ratio':>6}")
+    columns = dict(step_min_s="min s", step_median_s="median s", cpu_s="cores s", engine_compile_s="compile s", engine_compile_cpu_s="cores s")
+    print(f"{'engine':14}" + "".join(f" {name:>9} {'ratio':>6}" for name in columns.values()))
     for w in rows:
-        print(f"{w['engine']:14}" + "".join(f" {w[k]:{width}.3f} {w[k] / last[k]:6.2f}" for k, width in (("step_min_s", 8), ("step_median_s", 9), ("engine_compile_s", 10))), flush=True)
+        print(f"{w['engine']:14}" + "".join(f" {w[k]:9.3f} {w[k] / last[k]:6.2f}" for k in columns), flush=True)
 
 
 def main():

@@ -475,7 +475,7 @@ def main():
         jax.profiler.start_trace(args.profile)
     last, results = max(restored, job["first"]), None
     for step in range(last, job["first"] + max(steps, 1)):
-        began = time.time()
+        began, worked = time.time(), time.process_time()
         xs = [state[names[i]] if i in names else fixed[i] if i in fixed else make(p, lambda i: np.full(i.shape, step)) if p["kind"] == "step" else feed(p, step, get) for i, p in enumerate(params)]
         results = run(*xs)
         line = {"step": step + 1}
@@ -484,7 +484,8 @@ def main():
                 state[names[r["alias"]]] = v
             elif not r["shape"] and r["dtype"][:7] != "complex":
                 line[r["name"]] = scalar(v)
-        line["s"] = round(time.time() - began, 4)
+        jax.block_until_ready(results)  # on every device
+        line["s"], line["cpu_s"] = round(time.time() - began, 4), round(time.process_time() - worked, 4)
         if jax.process_index() == 0:
             print(json.dumps(line), file=out, flush=True)
         last = step + 1

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"syscall"
 
+	"ppc/internal/cputime"
 	"ppc/ir"
 )
 
@@ -34,11 +35,12 @@ func Serve() {
 			}
 			os.Exit(1)
 		}
-		r := new(reply)
+		r, begin := new(reply), cputime.Now()
 		if err := s.answer(&q, r); err != nil {
 			r = &reply{Other: err.Error()}
 			errors.As(err, &r.Failed)
 		}
+		r.CPU = cputime.Now() - begin
 		if err := s.to.Encode(r); err != nil {
 			os.Exit(1)
 		}

@@ -1,6 +1,10 @@
 package pjrt
 
-import "ppc/ir"
+import (
+	"time"
+
+	"ppc/ir"
+)
 
 // The two processes of a worker exchange one request and one reply at a time, in
 // gob.
@@ -48,6 +52,7 @@ type reply struct {
 	Saved   []byte
 	HLO     []byte
 	Results [][]array
+	CPU     time.Duration // of all cores
 }
 
 // An array is a literal without what gob cannot have.

@@ -192,7 +192,7 @@ func (w *Worker) Compile(ctx context.Context, text string, n int, o CompileOptio
 		return nil, err
 	}
 	w.results, w.last = len(results), nil
-	return &Remote{worker: w, devices: n, Stats: r.Stats}, nil
+	return &Remote{worker: w, devices: n, Stats: r.Stats, CPU: r.CPU}, nil
 }
 
 // Ahead compiles StableHLO text for the worker's topology; save asks for the
@@ -208,7 +208,8 @@ func (w *Worker) Ahead(ctx context.Context, text string, o CompileOptions, save 
 
 // A Remote is a program that a worker has compiled.
 type Remote struct {
-	Stats *Stats // nil where the plugin does not count
+	Stats *Stats        // nil where the plugin does not count
+	CPU   time.Duration // of all cores, in the last run or, before one, to compile
 
 	// Keep says which results of each device stay there: what [Remote.Run] returns of
 	// them has no data until [Remote.Fetch]. A run whose context ends goes on, for
@@ -257,11 +258,13 @@ func (r *Remote) Run(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal
 	if err != nil {
 		return nil, err
 	}
-	return w.ran(reply), nil
+	return r.ran(reply), nil
 }
 
 // ran is the results of a run, which the next one may take.
-func (w *Worker) ran(reply *reply) [][]*ir.Literal {
+func (r *Remote) ran(reply *reply) [][]*ir.Literal {
+	w := r.worker
+	r.CPU = reply.CPU
 	out := make([][]*ir.Literal, len(reply.Results))
 	w.last = make(map[*ir.Literal]int)
 	for d, list := range reply.Results {
@@ -287,7 +290,7 @@ func (r *Remote) Finish(ctx context.Context) ([][]*ir.Literal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.ran(reply), nil
+	return r.ran(reply), nil
 }
 
 // Fetch sets the data of those results of the last run that stayed on their devices.
