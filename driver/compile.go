@@ -293,15 +293,27 @@ func measured(m *ir.Module) (*stats.Stats, error) {
 	return stats.Of(u)
 }
 
+// combineForCPU is the bytes up to which collectives are combined for CPUs, where a program
+// does not ask for more. XLA's compilers for other platforms combine all kinds, that for CPUs
+// leaves all-gathers and reduce-scatters as they are, and each is a meeting of as many threads as
+// there are devices.
+const combineForCPU = 1 << 20
+
 // forPlatform is m as the compiler of a platform takes it.
-func forPlatform(m *ir.Module, platform string) *ir.Module {
+func forPlatform(m *ir.Module, platform string) (*ir.Module, error) {
 	switch platform {
 	case "":
-		return m
+		return m, nil
 	case cpu:
-		return lower.Masked(m)
+		m = lower.Masked(m)
+		if !m.Form.Has(ir.Local) || m.Attrs.Int(ir.KeyCombine) >= combineForCPU {
+			return m, nil
+		}
+		m = m.Clone()
+		m.Attrs.Set(ir.KeyCombine, ir.I64Attr(combineForCPU))
+		return m, passes.RunNamed("combine", m)
 	}
-	return lower.Flat(m)
+	return lower.Flat(m), nil
 }
 
 // text prints the program in the reading that opts asks for.
@@ -317,6 +329,10 @@ func (p *program) text(ctx context.Context, opts LowerOptions) (string, error) {
 				return "", err
 			}
 		}
-		return reading.print(forPlatform(p.m, opts.Platform))
+		m, err := forPlatform(p.m, opts.Platform)
+		if err != nil {
+			return "", err
+		}
+		return reading.print(m)
 	})
 }
