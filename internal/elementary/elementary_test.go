@@ -2,6 +2,8 @@ package elementary
 
 import (
 	"math"
+	"math/big"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -89,4 +91,49 @@ func TestAngles(t *testing.T) {
 			t.Errorf("%v: tangent, sine and cosine differ from the pair", c.x)
 		}
 	}
+}
+
+// Powers are within an ulp or so of the exact ones: whole ones, and those of roots, are
+// known in any precision.
+func TestPowers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	worst := 0.0
+	for i := range 20_000 {
+		x := math.Ldexp(1+r.Float64(), r.IntN(9)-4)
+		n := r.IntN(2400) - 1200 // of a fourth root
+		if i%2 == 0 {
+			x, n = 1+r.Float64()/16, n*4
+		}
+		y := float64(n) / 4
+		root := new(big.Float).SetPrec(200).SetFloat64(x)
+		root.Sqrt(root)
+		root.Sqrt(root)
+		want := new(big.Float).SetPrec(200).SetInt64(1)
+		for k := max(n, -n); k > 0; k >>= 1 {
+			if k&1 == 1 {
+				want.Mul(want, root)
+			}
+			root.Mul(root, root)
+		}
+		if n < 0 {
+			want.Quo(big.NewFloat(1).SetPrec(200), want)
+		}
+		exact, _ := want.Float64()
+		got := PowReal(x, y)
+		if math.IsInf(exact, 0) || exact < 0x1p-1000 {
+			if got != exact && !(math.Abs(got-exact) <= 0x1p-1050) {
+				t.Errorf("pow(%v, %v) = %v, want %v", x, y, got, exact)
+			}
+			continue
+		}
+		d, _ := new(big.Float).Sub(want, big.NewFloat(got)).Float64()
+		_, e := math.Frexp(exact)
+		if ulps := math.Abs(d) / math.Ldexp(1, e-53); ulps > worst {
+			worst = ulps
+			if ulps > 1.25 {
+				t.Errorf("pow(%v, %v) = %v, want %v: %.2f ulp", x, y, got, exact, ulps)
+			}
+		}
+	}
+	t.Logf("at most %.2f ulp", worst)
 }

@@ -16,29 +16,6 @@ func LogReal(x float64) float64 {
 	return math.Log(x)
 }
 
-// PowReal is math.Pow, which for a power that is not an integer takes the exponential
-// of a large logarithm, and of a wrong one for a subnormal x. Here the exponent
-// of x and its fraction are raised apart.
-func PowReal(x, y float64) float64 {
-	yi, yf := math.Modf(y)
-	if !(x > 0) || math.IsInf(x, 1) || !(math.Abs(yf) > 0) || math.Abs(y) == 0.5 || math.Abs(y) > 1000 {
-		return math.Pow(x, y)
-	}
-	if math.Abs(yf) > 0.5 {
-		step := math.Copysign(1, yf)
-		yi, yf = yi+step, yf-step
-	}
-	f, exponent := math.Frexp(x)
-	if f < math.Sqrt2/2 {
-		f, exponent = 2*f, exponent-1
-	}
-	e := float64(exponent)
-	n := math.Round(yf * e)
-	r := math.FMA(yf, e, -n)
-	part := math.Exp(float64(yf*math.Log(f)) + float64(r*math.Ln2))
-	return math.Ldexp(math.Pow(f, yi)*part, int(n+yi*e))
-}
-
 // ExpReal is math.Exp, which on some machines is infinite a little too early.
 func ExpReal(x float64) float64 {
 	if x > 700 && x < 710 {
