@@ -221,3 +221,23 @@ func TestRunComposed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A reduction of tensors is one that the verifier takes and nothing computes: it is refused
+// where it stands, whatever is asked for.
+func TestCombinesTensors(t *testing.T) {
+	src := &Source{File: write(t, "a.mlir", `func.func @main(%a: tensor<4x5xf32>, %i: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.reduce(%a init: %i) across dimensions = [1] : (tensor<4x5xf32>, tensor<4xf32>) -> tensor<4xf32>
+   reducer(%x: tensor<4xf32>, %y: tensor<4xf32>) {
+    %1 = stablehlo.add %x, %y : tensor<4xf32>
+    stablehlo.return %1 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}`)}
+	_, lowered := Lower(t.Context(), src, LowerOptions{})
+	_, run := Run(t.Context(), src, RunOptions{})
+	for _, err := range []error{Check(t.Context(), []*Source{src}), lowered, run} {
+		if want := "stablehlo.reduce: argument 0 of the region is tensor<4xf32>"; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "a.mlir:2:8") || ExitCode(err) != ExitInput {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

@@ -42,3 +42,18 @@ func regionSharding(op *Op, i int) *Sharding {
 	}
 	return nil
 }
+
+// CombinesTensors is the rule that op breaks where it is a reduction whose region combines
+// tensors that are no scalars: StableHLO's verifier takes such an op, and its specification
+// does not say what it computes.
+func (op *Op) CombinesTensors() *Rule {
+	if op.Kind != Reduce && op.Kind != ReduceWindow {
+		return nil
+	}
+	for i, a := range op.Regions[0].Args {
+		if a.Type.Rank() != 0 {
+			return NewRule("combines", "argument %d of the region is %s: what a reduction of anything but scalars computes is not said anywhere; reduce scalars", i, a.Type)
+		}
+	}
+	return nil
+}

@@ -131,6 +131,50 @@ func promotable(t, u *ir.Type) bool {
 // in, two scalars into one, of an element type to which the elements can be
 // promoted. It returns these scalars' types.
 func combiner(n int, b *ir.Block, in []*ir.Type) ([]*ir.Type, *ir.Rule) {
+	elems, r := combines(n, b, in)
+	for i, t := range elems {
+		if t.Rank() != 0 {
+			return nil, ir.Broken(n, "region result %d is %s, want a scalar tensor", i, t)
+		}
+	}
+	return elems, r
+}
+
+// reducer is combiner of a reduction, which may combine tensors as well: of the shape of
+// the initial values, whose sizes are some of those in shape, in their order: of a result,
+// or of a window. StableHLO's specification has scalars alone, and its verifier
+// takes such regions; nothing computes them.
+func reducer(n int, b *ir.Block, in, inits []*ir.Type, shape []int) ([]*ir.Type, *ir.Rule) {
+	elems, r := combines(n, b, in)
+	for i, t := range elems {
+		switch init := inits[i]; {
+		case init.Rank() == 0 && t.Rank() != 0:
+			return nil, ir.Broken(n, "region result %d is %s, want a scalar tensor", i, t)
+		case init.Rank() != 0 && t.Rank() == 0:
+			return nil, ir.Broken(n, "initial value %d is %s, want %s like what the region combines", i, init, t)
+		case !ir.SameShape(init, t):
+			return nil, ir.Broken(n, "region result %d is %s, want the shape of initial value %d, %s", i, t, i, init)
+		case !partOf(t.Shape, shape):
+			return nil, ir.Broken(n, "region result %d is %s, want a scalar, or some of the sizes %v in their order", i, t, shape)
+		}
+	}
+	return elems, r
+}
+
+// partOf reports whether the sizes in part are some of those in all, in their order, where
+// both are known.
+func partOf(part, all []int) bool {
+	for _, n := range all {
+		if len(part) > 0 && ir.Fits(part[0], n) {
+			part = part[1:]
+		}
+	}
+	return len(part) == 0
+}
+
+// combines checks constraint n of a region that combines two tensors into one, for each
+// of the types in, and returns their types.
+func combines(n int, b *ir.Block, in []*ir.Type) ([]*ir.Type, *ir.Rule) {
 	if len(b.Args) != 2*len(in) {
 		return nil, ir.Broken(n, "the region takes %s, want %d", ir.Counted(len(b.Args), "value"), 2*len(in))
 	}
@@ -140,7 +184,7 @@ func combiner(n int, b *ir.Block, in []*ir.Type) ([]*ir.Type, *ir.Rule) {
 	}
 	elems := make([]*ir.Type, len(in))
 	for i, t := range out {
-		if !t.IsTensor() || t.Rank() != 0 {
+		if !t.IsTensor() {
 			return nil, ir.Broken(n, "region result %d is %s, want a scalar tensor", i, t)
 		}
 		if elems[i] = t; !promotable(in[i], t) {
@@ -155,8 +199,7 @@ func combiner(n int, b *ir.Block, in []*ir.Type) ([]*ir.Type, *ir.Rule) {
 	return elems, nil
 }
 
-// inputsAndInits splits operands into inputs of one shape and as many scalar
-// initial values. The numbers are those of the constraints on the shapes, the
+// inputsAndInits splits operands into inputs of one shape and as many initial values. The numbers are those of the constraints on the shapes, the
 // element types and the count.
 func inputsAndInits(op *ir.Op, shapes, elems, count int) (inputs, inits []*ir.Type, r *ir.Rule) {
 	if r := tensors(op); r != nil {
@@ -171,7 +214,7 @@ func inputsAndInits(op *ir.Op, shapes, elems, count int) (inputs, inits []*ir.Ty
 		if !ir.SameShape(t, inputs[0]) {
 			return nil, nil, ir.Broken(shapes, "inputs 0 and %d are %s and %s, want one shape", i, inputs[0], t)
 		}
-		if inits[i].Rank() != 0 || !inits[i].SameElem(t) {
+		if !inits[i].SameElem(t) {
 			return nil, nil, ir.Broken(elems, "initial value %d is %s, want %s", i, inits[i], t.WithShape())
 		}
 	}
@@ -179,16 +222,12 @@ func inputsAndInits(op *ir.Op, shapes, elems, count int) (inputs, inits []*ir.Ty
 }
 
 func inferReduce(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	inputs, _, r := inputsAndInits(op, 1, 2, 3)
+	inputs, inits, r := inputsAndInits(op, 1, 2, 3)
 	if r != nil {
 		return nil, r
 	}
 	dims := op.Ints("dimensions")
 	if r := first(within(4, "dimensions", dims, inputs[0].Rank()), unique(5, "dimensions", dims)); r != nil {
-		return nil, r
-	}
-	elems, r := combiner(6, op.Regions[0], inputs)
-	if r != nil {
 		return nil, r
 	}
 	var shape []int
@@ -197,7 +236,8 @@ func inferReduce(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 			shape = append(shape, n)
 		}
 	}
-	return tensorsOf(elems, shape), nil
+	elems, r := reducer(6, op.Regions[0], inputs, inits, shape)
+	return tensorsOf(elems, shape), r
 }
 
 func tensorsOf(elems []*ir.Type, shape []int) []*ir.Type {

@@ -9,7 +9,7 @@ import (
 // Constraints and result types of ops that move a window over their operand.
 
 func inferReduceWindow(op *ir.Op) ([]*ir.Type, *ir.Rule) {
-	inputs, _, r := inputsAndInits(op, 2, 3, 1)
+	inputs, inits, r := inputsAndInits(op, 2, 3, 1)
 	if r != nil {
 		return nil, r
 	}
@@ -25,11 +25,8 @@ func inferReduceWindow(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := countable(12, op, inputs[0].Shape); r != nil {
 		return nil, r
 	}
-	elems, r := combiner(13, op.Regions[0], inputs)
-	if r != nil {
-		return nil, r
-	}
-	return tensorsOf(elems, windowShape(op)), nil
+	elems, r := reducer(13, op.Regions[0], inputs, inits, op.Ints("window_dimensions"))
+	return tensorsOf(elems, windowShape(op)), r
 }
 
 // positive checks constraints n, that there is one number for each dimension,

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"ppc/ir"
@@ -160,6 +161,9 @@ func storeRange(x *tensor, lo, hi int, y *tensor) {
 // The specification leaves the order open, so no rounding within it is more
 // right than another: the result is rounded once.
 func reduce(e *exec) ([]*tensor, error) {
+	if r := e.op.CombinesTensors(); r != nil {
+		return nil, errors.New(r.Msg)
+	}
 	n := len(e.in) / 2
 	xs, inits := e.in[:n], e.in[n:]
 	kept := others(len(xs[0].shape), e.op.Ints("dimensions"))

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"errors"
 
 	"ppc/ir"
 )
@@ -40,6 +41,9 @@ func (w windows) place(index, at []int) int {
 // reduceWindow: every result element is the initial value, combined with the
 // elements of its window in index order; padding and holes are the initial value.
 func reduceWindow(e *exec) ([]*tensor, error) {
+	if r := e.op.CombinesTensors(); r != nil {
+		return nil, errors.New(r.Msg)
+	}
 	n := len(e.in) / 2
 	xs, inits := e.in[:n], e.in[n:]
 	w := windowsOf(e.op, xs[0].shape, others(len(xs[0].shape)))

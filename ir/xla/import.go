@@ -61,6 +61,11 @@ func Import(m *ir.Module, o Options) (warnings diag.List, err error) {
 		if f.Body != nil {
 			im.called(f, f.Body, f.NewSubst())
 			im.edges(f)
+			f.Body.Walk(func(op *ir.Op) {
+				if r := op.CombinesTensors(); r != nil {
+					im.errorf(op.Origin, "%s: %s", op.Name(), r.Msg)
+				}
+			})
 		}
 	}
 	im.leaveOut(isHostCall, "calls the host, which is not there when the program runs")

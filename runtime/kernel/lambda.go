@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -131,6 +132,9 @@ type combiner struct {
 
 // newCombiner reads the last region of op, which folds n values at a time.
 func newCombiner(op *ir.Op, n int, sub builder) (*combiner, error) {
+	if r := op.CombinesTensors(); r != nil {
+		return nil, errors.New(r.Msg)
+	}
 	b := op.Regions[len(op.Regions)-1]
 	l, err := newLambda(b, op.Captures(), sub)
 	if err != nil {
