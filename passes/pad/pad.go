@@ -379,7 +379,9 @@ func (d *padder) stretched(v *ir.Value, dims [][]int, factors []stretch) (*ir.Ty
 		if f.size%d.mesh.RefsSize(s.Axes(e)) != 0 {
 			s.Dims[e].Axes = nil
 		}
-		used := func(r ir.AxisRef) bool { return s.Uses(r) || layout.OverlapsAny(r, s.Replicated) || layout.OverlapsAny(r, s.Unreduced) }
+		used := func(r ir.AxisRef) bool {
+			return s.Uses(r) || layout.OverlapsAny(r, s.Replicated) || layout.OverlapsAny(r, s.Unreduced)
+		}
 		if len(s.Axes(e)) == 0 && !slices.ContainsFunc(f.axes, used) {
 			s.Dims[e].Axes = f.axes
 		}
