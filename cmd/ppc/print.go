@@ -114,13 +114,21 @@ func paint(text string, colour bool) string {
 	return strings.Join(lines, "\n")
 }
 
+// ofCores is a cell of the seconds of all cores, where they are known.
+func ofCores(format string, s float64) string {
+	if s == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\t"+format+" s of all cores", s)
+}
+
 // benchText prints what was measured.
 func (s *streams) benchText(r *driver.BenchResult) {
 	w := tabwriter.NewWriter(s.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "compile\t%.3f s\n", r.CompileSec)
 	if r.Engine != "" {
-		fmt.Fprintf(w, "engine's own\t%.3f s\n", r.EngineSec)
-		fmt.Fprintf(w, "step\t%.4f s min\t%.4f s median\n", r.StepMin, r.StepMedian)
+		fmt.Fprintf(w, "engine's own\t%.3f s%s\n", r.EngineSec, ofCores("%.3f", r.EngineCPUSec))
+		fmt.Fprintf(w, "step\t%.4f s min\t%.4f s median%s\n", r.StepMin, r.StepMedian, ofCores("%.4f", r.CPUSec))
 		fmt.Fprintf(w, "memory\t%.1f MiB per device beside arguments\n", mib(float64(r.TempBytes)))
 		w.Flush()
 		return
