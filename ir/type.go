@@ -45,8 +45,10 @@ func Tensor(elem DType, shape ...int) *Type {
 // Scalar returns the builtin type of one number, as attributes have it.
 func Scalar(elem DType) *Type { return &Type{Kind: ScalarType, Elem: elem} }
 
+var token = &Type{Kind: TokenType}
+
 // Token returns the token type.
-func Token() *Type { return &Type{Kind: TokenType} }
+func Token() *Type { return token }
 
 // Tuple returns the type of a tuple.
 func Tuple(elems ...*Type) *Type { return &Type{Kind: TupleType, Elems: elems} }

@@ -11,16 +11,18 @@ import (
 	"ppc/lower/hlo/syntax"
 )
 
+// none stands for what could not be built.
+func (b *body) none() *node { return leaf(b.f.NewValue(ir.Token(), "")) }
+
 // instruction builds in and returns what it computes.
 func (b *body) instruction(in *syntax.Instruction) *node {
-	none := leaf(b.f.NewValue(ir.Token(), ""))
 	if b.built++; b.built > maxCopies*b.instrs+1000 {
 		b.FailAt(in.At, "the computations of this text are used too often: more than %d instructions in all", maxCopies*b.instrs+1000)
-		return none
+		return b.none()
 	}
 	if in.Opcode == "parameter" || in.Opcode == "constant" {
 		if b.grammatical(in); b.Err != nil {
-			return none
+			return b.none()
 		}
 	}
 	if in.Opcode == "parameter" {
@@ -32,28 +34,28 @@ func (b *body) instruction(in *syntax.Instruction) *node {
 	least, ok := leastOperands(in.Opcode, b.kinds)
 	if !ok {
 		b.FailAt(in.OpAt, "there is no opcode %s", in.Opcode)
-		return none
+		return b.none()
 	}
 	if len(in.Operands) < least {
 		b.FailAt(in.OpAt, "%s has %d operands, want at least %d", in.Opcode, len(in.Operands), least)
-		return none
+		return b.none()
 	}
 	if b.grammatical(in); b.Err != nil {
-		return none
+		return b.none()
 	}
 	operands := make([]*node, len(in.Operands))
 	for i, o := range in.Operands {
 		operands[i] = b.operand(o)
 	}
 	if b.Err != nil {
-		return none
+		return b.none()
 	}
 	n := b.known(in, operands)
 	if n == nil && b.Err == nil {
 		n = b.unknown(in, operands)
 	}
 	if b.Err != nil {
-		return none
+		return b.none()
 	}
 	if in.Shape != nil && in.Opcode == "tuple" && in.Shape.Type.Kind == ir.TupleType && len(in.Shape.Type.Elems) == len(operands) && !shapesAgree(in.Shape.Type, n.typ) {
 		return b.unknown(in, operands)
@@ -73,7 +75,7 @@ func (b *body) parameter(in *syntax.Instruction) *node {
 		b.FailAt(in.At, "parameter %s has no shape", in.Name)
 	}
 	if b.Err != nil {
-		return leaf(b.f.NewValue(ir.Token(), ""))
+		return b.none()
 	}
 	return b.args(in, i, in.Shape.Type)
 }
@@ -81,7 +83,7 @@ func (b *body) parameter(in *syntax.Instruction) *node {
 func (b *body) constant(in *syntax.Instruction) *node {
 	if in.Shape == nil {
 		b.FailAt(in.At, "constant %s has no shape", in.Name)
-		return leaf(b.f.NewValue(ir.Token(), ""))
+		return b.none()
 	}
 	err := syntax.ErrBeyond
 	var l *ir.Literal

@@ -379,7 +379,6 @@ func (b *body) builder() *ir.Builder { return &ir.Builder{Func: b.f, Block: b.bl
 func (b *body) computation(c *syntax.Computation) *node {
 	b.seen[c] = true
 	b.env, b.layouts = make(map[string]*node, len(c.Instrs)), make(map[string]string)
-	none := leaf(b.f.NewValue(ir.Token(), ""))
 	if b.nested++; b.nested > syntax.MaxDepth {
 		b.FailAt(c.At, "computations are nested more than %d deep", syntax.MaxDepth)
 	}
@@ -388,12 +387,12 @@ func (b *body) computation(c *syntax.Computation) *node {
 	for _, in := range c.Instrs {
 		n := b.instruction(in)
 		if b.Err != nil {
-			return none
+			return b.none()
 		}
 		b.replication(in, n.typ)
 		if b.env[in.Name] != nil {
 			b.FailAt(in.At, "there are two instructions called %s", in.Name)
-			return none
+			return b.none()
 		}
 		b.env[in.Name] = n
 		if in.Shape != nil && in.Shape.Layout() != "" {
@@ -460,7 +459,7 @@ func (b *body) operandNode(o syntax.Operand) *node {
 	n := b.env[o.Name]
 	if n == nil {
 		b.FailAt(o.At, "there is no instruction %s before this one%s", o.Name, syntax.Hint(o.Name, sortedKeys(b.env)))
-		return leaf(b.f.NewValue(ir.Token(), ""))
+		return b.none()
 	}
 	for _, i := range o.Path {
 		n = b.element(n, i, o.At, "")
@@ -493,7 +492,7 @@ func (b *body) element(n *node, i, at int, name string) *node {
 		return n.elems[i]
 	}
 	if b.Err != nil {
-		return leaf(b.f.NewValue(ir.Token(), ""))
+		return b.none()
 	}
 	op := b.builder().Emit(ir.GetTupleElement, []*ir.Value{n.value}, ir.AttrsOf(ir.NamedAttr{Name: "index", Attr: ir.Int{Value: i, Type: ir.I32}}), nil, []*ir.Type{n.typ.Elems[i]})
 	return leaf(op.Result().Named(name))

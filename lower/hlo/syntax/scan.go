@@ -52,7 +52,8 @@ type Scanner struct {
 	depth int  // of computations in attributes
 	lone  bool // the text is one instruction
 
-	lines []int // where the lines begin, as far as anybody asked
+	lines []int               // where the lines begin, as far as anybody asked
+	types map[string]*ir.Type // of tensors, by their text up to the sizes
 }
 
 // Place is the line and the column of byte pos, both counted from 1.

@@ -92,7 +92,7 @@ func (s *Scanner) shapeInto(h *Shape, depth int) *ir.Type {
 		s.FailAt(at, "%s is no element type", name)
 		return ir.Token()
 	default:
-		t = s.dims(elem)
+		t = s.tensor(elem, at)
 	}
 	s.Expect("]")
 	if s.layoutNext() {
@@ -112,6 +112,29 @@ func (s *Scanner) shapeInto(h *Shape, depth int) *ir.Type {
 // maxElements bounds the elements of a tensor, so that sizes can be multiplied
 // without a thought.
 const maxElements = 1 << 48
+
+// tensor reads the sizes of a tensor whose type begins at byte at. What is written alike
+// is one type.
+func (s *Scanner) tensor(elem ir.DType, at int) *ir.Type {
+	end := strings.IndexByte(s.Src[s.Pos:s.End], ']')
+	if end < 0 {
+		return s.dims(elem)
+	}
+	end += s.Pos
+	text := s.Src[at:end]
+	if t := s.types[text]; t != nil {
+		s.Pos = end
+		return t
+	}
+	t := s.dims(elem)
+	if s.Err == nil && s.Pos == end {
+		if s.types == nil {
+			s.types = make(map[string]*ir.Type)
+		}
+		s.types[text] = t
+	}
+	return t
+}
 
 // dims reads the sizes of a tensor; <=n is a size of at most n, ? any.
 func (s *Scanner) dims(elem ir.DType) *ir.Type {
