@@ -28,6 +28,7 @@ type function struct {
 
 // A block is a region, or the body of a function.
 type block struct {
+	id      int // among all blocks of the executable
 	steps   []step
 	unused  []int // slots of arguments that the block never reads, released first
 	results []int // slots
@@ -37,7 +38,10 @@ type block struct {
 // A step is one op. exec does it; the other fields are what its kind needs.
 type step struct {
 	op       *ir.Op
-	id       int // among all steps of the executable
+	id       int  // among all steps of the executable
+	holds    bool // others run in it: it has blocks, or a callee
+	brief    bool // see isBrief
+	untimed  bool // a timeline takes the time of the next steps with its own
 	exec     func(d *device, s *step) error
 	in, out  []int  // slots
 	move     []bool // by operand: its last use, where the reference may go over
@@ -147,7 +151,8 @@ func (c *compiler) block(b *ir.Block) *block {
 	c.lastUses(b, nodes)
 	out := new(block)
 	if !c.checks {
-		out.steps = make([]step, 0, len(nodes))
+		out.steps, out.id = make([]step, 0, len(nodes)), len(c.exe.blocks)
+		c.exe.blocks = append(c.exe.blocks, out)
 	}
 	for _, a := range b.Args {
 		if !c.read(a) && c.owner[a.ID] == b {
@@ -171,6 +176,7 @@ func (c *compiler) block(b *ir.Block) *block {
 			out.steps = append(out.steps, c.step(op, at))
 		}
 	}
+	out.shareReadings()
 	return out
 }
 
@@ -326,7 +332,8 @@ func (c *compiler) step(op *ir.Op, at point) step {
 	if err := compile(c, &s); err != nil {
 		c.fail(op, err)
 	}
-	c.exe.ops[s.id].holds = len(s.blocks) > 0 || s.callee != nil
+	s.holds = len(s.blocks) > 0 || s.callee != nil
+	s.brief = s.brief && !s.holds
 	s.frees(c, reads(op), op.Results, at)
 	return s
 }
@@ -350,7 +357,7 @@ func (c *compiler) newStep(op *ir.Op, in, out, captured []*ir.Value, at point) s
 	if c.checks {
 		c.exe.ops = c.exe.ops[:0]
 	}
-	s := step{op: op, id: len(c.exe.ops), in: c.slots(in), out: c.slots(out), move: c.moves(in, captured, at), dontCare: op.Attrs.Has(ir.KeyDontCare)}
+	s := step{op: op, id: len(c.exe.ops), brief: isBrief(op, in, out), in: c.slots(in), out: c.slots(out), move: c.moves(in, captured, at), dontCare: op.Attrs.Has(ir.KeyDontCare)}
 	c.exe.ops = append(c.exe.ops, ran{op: op})
 	s.classes, s.elems = c.numbers.Slice(len(out)), c.elems.Slice(len(out))
 	for i, v := range out {

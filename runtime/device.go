@@ -99,6 +99,10 @@ func (d *device) call(f *function, args []*buffer) ([]*buffer, error) {
 
 // steps runs the steps of b.
 func (d *device) steps(b *block) error {
+	recorder := d.recorder
+	if recorder != nil && !recorder.enter(b) {
+		recorder = nil
+	}
 	for _, slot := range b.unused {
 		d.release(d.slots[slot])
 		d.slots[slot] = nil
@@ -111,10 +115,10 @@ func (d *device) steps(b *block) error {
 		}
 		var err error
 		switch {
-		case d.recorder != nil:
-			x := d.recorder.begin(d, s)
-			err = s.exec(d, s)
-			d.recorder.end(x, s)
+		case recorder != nil:
+			if err = s.exec(d, s); !s.untimed {
+				recorder.end(s)
+			}
 		case d.spent != nil:
 			err = d.measure(s)
 		default:

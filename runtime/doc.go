@@ -24,7 +24,7 @@
 //
 // A run with [WithTrace] counts, one with [WithProfile] measures ops, one with
 // [WithTimeline] keeps when each device was at which op, which costs one reading
-// of the clock for each.
+// of the clock for each, or for a row of brief ones.
 //
 // The package imports no pass and knows no pipeline.
 package runtime

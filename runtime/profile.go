@@ -31,7 +31,6 @@ func WithProfile(p *Profile) Option { return func(o *options) { o.profile = p } 
 type ran struct {
 	op    *ir.Op
 	group *fuse.Group
-	holds bool // others run in it: it has blocks, or a callee
 }
 
 // spent is what one device spent on one step.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"ppc/ir"
 	"ppc/ir/verify"
@@ -23,15 +24,17 @@ type Executable struct {
 	classes classes
 	colls   []*collective
 	ops     []ran // by step
+	blocks  []*block
 	unfused bool
 
 	constants []constant
 	made      sync.Once // the constants
 	told      func() *told
 
-	spare pool  // free buffers between runs
-	works works // of runs that have ended
-	slab  slab  // of which buffers are made
+	spare pool                   // free buffers between runs
+	works works                  // of runs that have ended
+	slab  slab                   // of which buffers are made
+	rolls atomic.Pointer[[]roll] // by device, where the last timeline ends
 }
 
 // Load compiles the main function of m. It reports every op that cannot run.

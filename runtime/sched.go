@@ -18,11 +18,12 @@ import (
 type run struct {
 	exe *Executable
 	options
-	pool    pool
-	memory  gauge // bytes in buffers with references; only with a trace
-	devices []*device
-	began   ticks.Start // with a timeline
-	failed  atomic.Bool // err is set
+	pool      pool
+	memory    gauge // bytes in buffers with references; only with a trace
+	devices   []*device
+	began     ticks.Start // with a timeline
+	recorders []recorder
+	failed    atomic.Bool // err is set
 
 	mu      sync.Mutex
 	permits int            // free ones
@@ -158,7 +159,7 @@ func (r *run) park(d *device, w waiter) error {
 	}
 	r.mu.Lock()
 	if d.recorder != nil {
-		d.waited(begin, w.on(d))
+		d.recorder.waited(begin, d.readyAt, w.on(d))
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 package runtime
 
 import (
-	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -16,44 +16,13 @@ type Timeline struct {
 	Ops     []*ir.Op   // of the program, in the order in which it was compiled; of ops that run as one, the last
 	Fused   [][]*ir.Op // by op: those that run as one with it, itself among them; nil where it runs by itself
 	Groups  [][][]int  // by op: the devices that meet, group by group; nil of an op that is no collective
-	Lost    int        // events beyond the limit
+	Kept    int        // events of blocks for which there was room
+	Lost    int        // events of blocks that begin when there is no room for them
 	Devices int
 
-	recorders []*recorder
-	ran       *told
+	recorders []recorder
+	exe       *Executable
 	scale     ticks.Scale
-}
-
-// Events are the ops that a device executed, in the order in which they began.
-func (t *Timeline) Events(device int) iter.Seq[Event] {
-	r := t.recorders[device]
-	return func(yield func(Event) bool) {
-		last := r.began
-		for _, page := range r.pages() {
-			for _, x := range page {
-				e := Event{Op: x.op, Iteration: x.iteration, Begin: t.scale.Time(last)}
-				if x.end != 0 {
-					e.End = t.scale.Time(x.end)
-				}
-				if !t.ran.holds[x.op] && x.end != 0 {
-					last = x.end
-				}
-				if !yield(e) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// Pauses are the times when a device waited, in order, each inside of the event of
-// a collective.
-func (t *Timeline) Pauses(device int) []Pause {
-	var out []Pause
-	for _, w := range t.recorders[device].waits {
-		out = append(out, Pause{On: w.on, Op: w.op, Begin: t.scale.Time(w.begin), Ready: t.scale.Time(w.ready), End: t.scale.Time(w.end)})
-	}
-	return out
 }
 
 // An Event is an op that a device executed. That of an op with regions or a
@@ -75,108 +44,174 @@ type Pause struct {
 // WithTimeline fills t when the run ends, failed or not. It takes the place of WithProfile.
 func WithTimeline(t *Timeline) Option { return func(o *options) { o.timeline = t } }
 
-const largest = 4096 // records that are allocated at a time, but for the first times
-
-// A recorder is the timeline of one device, in ticks.
+// A recorder writes what one device does as words of 32 bits: which block begins,
+// and how many ticks its steps take. Which steps those are, and in which iteration,
+// the program says: a [replay] goes through it again.
 type recorder struct {
-	began int64
-	last  int64 // when the last op ended
-	page  []record
-	used  int        // records of page
-	full  [][]record // the pages before it
-	waits []wait
-	left  int // records that may still be kept
-	lost  int
+	roll
+	began, last int64 // the first reading of the clock, and the last
+	left        int   // events that may still be kept
+	kept, lost  int
+	quiet       bool // in a block that is not kept
 }
 
-// A record is an op that was executed. It began where the last one ended that had no
-// others in it.
-type record struct {
-	op, iteration int32
-	end           int64 // 0 of one that did not end
-}
+// The kinds of words, in their upper bits. The lower ones are a number.
+const (
+	wordTicks uint32 = iota << wordBits // of a step, or of several that share a reading
+	wordLong                            // ticks of which the next word has the lower half
+	wordBlock                           // one begins
+	wordEnd                             // of a step that has blocks
+	wordPause                           // because of a device; when it began, was over, and ended follow as ticks
 
-type wait struct {
-	on, op            int32
-	begin, ready, end int64
-}
+	wordBits   = 29
+	wordNumber = 1<<wordBits - 1
+)
 
-// begin opens the record of s; nil if no more are kept.
-func (r *recorder) begin(d *device, s *step) *record {
-	if r.used == len(r.page) && !r.turn() {
-		return nil
-	}
-	x := &r.page[r.used]
-	r.used++
-	x.op, x.iteration = int32(s.id), -1
-	if k := len(d.iterations); k > 0 {
-		x.iteration = int32(d.iterations[k-1])
-	}
-	return x
-}
+// Steps that are brief are over in little more than a reading of the clock takes, so
+// that a row of them has one, and each an equal part of the time.
+const (
+	briefBytes = 512 // that one reads and writes, at most
+	briefSteps = 8   // in a row, at most
+)
 
-// end closes the record of s. Time is taken once, at the end of an op that has no
-// others in it: one clock reading for each op is most of what a timeline costs.
-func (r *recorder) end(x *record, s *step) {
-	if x == nil {
-		return
-	}
-	if len(s.blocks) == 0 && s.callee == nil {
-		r.last = max(ticks.Now(), r.last)
-	}
-	x.end = r.last
-}
-
-// turn begins the next page, if records may still be kept.
-func (r *recorder) turn() bool {
-	size := min(128<<min(len(r.full), 8), largest)
-	if r.left >= 0 {
-		size = min(size, r.left)
-		r.left -= size
-	}
-	if size == 0 {
-		r.lost++
+// isBrief reports whether a step of op is brief: it does one thing with a few numbers.
+func isBrief(op *ir.Op, in, out []*ir.Value) bool {
+	if !op.Kind.Has(ir.Pure) || op.Kind.Has(ir.Collective) || op.Kind.Has(ir.Costly) || len(op.Regions) > 0 {
 		return false
 	}
-	if r.page != nil {
-		r.full = append(r.full, r.page)
+	n := 0
+	for _, vs := range [][]*ir.Value{in, out} {
+		for _, v := range vs {
+			if !v.Type.IsTensor() {
+				return false
+			}
+			n += v.Type.Bytes()
+		}
 	}
-	r.page, r.used = make([]record, size), 0
+	return n <= briefBytes
+}
+
+// shareReadings finds which steps of b, one after the other, have one reading.
+func (b *block) shareReadings() {
+	row := 0
+	for i := range b.steps {
+		s := &b.steps[i]
+		s.untimed = s.brief && row < briefSteps-1 && i+1 < len(b.steps) && b.steps[i+1].brief
+		if row++; !s.untimed {
+			row = 0
+		}
+	}
+}
+
+// enter is the beginning of b, and reports whether there is room for what it does.
+func (r *recorder) enter(b *block) bool {
+	n := len(b.steps)
+	if r.quiet || n > r.left {
+		r.left, r.quiet = 0, true
+		r.lost += n
+		return false
+	}
+	r.left -= n
+	r.kept += n
+	r.word(wordBlock | uint32(b.id))
 	return true
 }
 
-// pages are all records.
-func (r *recorder) pages() [][]record {
-	return append(slices.Clone(r.full), r.page[:r.used])
+// end is that of s, and of the steps before it that share its reading.
+func (r *recorder) end(s *step) {
+	if s.holds {
+		r.quiet = false
+		r.word(wordEnd)
+		return
+	}
+	now := max(ticks.Now(), r.last)
+	r.ticks(now - r.last)
+	r.last = now
 }
 
-// waited keeps that d, whose op is at, waited from begin to now for another.
-func (d *device) waited(begin int64, on int) {
-	d.recorder.waits = append(d.recorder.waits, wait{on: int32(on), op: int32(d.at.id), begin: begin, ready: d.readyAt, end: ticks.Now()})
+// waited keeps that the device waited from begin until now, and for another until ready.
+func (r *recorder) waited(begin, ready int64, on int) {
+	if r.quiet {
+		return
+	}
+	begin = max(begin, r.last)
+	ready = max(begin, ready)
+	r.word(wordPause | uint32(on))
+	r.ticks(begin - r.last)
+	r.ticks(ready - begin)
+	r.ticks(max(0, ticks.Now()-ready))
 }
+
+// A roll is a list of words in pages. Where the roll of one run ends, that of the
+// next goes on in the same page.
+type roll struct {
+	full [][]uint32
+	page []uint32
+	size int // of page, once
+}
+
+const smallest, largest = 1 << 8, 1 << 14 // words of a page
+
+func (r *roll) word(w uint32) {
+	if len(r.page) == cap(r.page) {
+		r.turn()
+	}
+	r.page = append(r.page, w)
+}
+
+func (r *roll) ticks(n int64) {
+	if n > wordNumber {
+		r.word(wordLong | uint32(n>>32)&wordNumber)
+		r.word(uint32(n))
+		return
+	}
+	r.word(wordTicks | uint32(n))
+}
+
+// turn begins the next page.
+func (r *roll) turn() {
+	if len(r.page) > 0 {
+		r.full = append(r.full, r.page)
+	}
+	r.size = min(max(2*r.size, smallest), largest)
+	r.page = make([]uint32, 0, r.size)
+}
+
+// rest is the roll that goes on where r ends.
+func (r *roll) rest() roll { return roll{page: r.page[len(r.page):], size: r.size} }
 
 // startTimeline gives every device a recorder.
 func (r *run) startTimeline() {
-	left := -1
+	left := math.MaxInt
 	if r.timeline.Limit > 0 {
 		left = r.timeline.Limit / len(r.devices)
 	}
 	r.began = ticks.Begin()
-	recorders := make([]recorder, len(r.devices))
+	r.recorders = make([]recorder, len(r.devices))
+	rests := r.exe.rolls.Swap(nil)
 	for i, d := range r.devices {
-		recorders[i].left, recorders[i].waits = left, make([]wait, 0, 16)
-		d.recorder = &recorders[i]
+		d.recorder = &r.recorders[i]
+		d.recorder.left = left
+		if rests != nil {
+			d.recorder.roll = (*rests)[i]
+		}
 	}
 }
 
 func (r *run) endTimeline() {
 	t := r.timeline
-	t.scale, t.ran, t.Devices, t.Lost, t.recorders = r.began.End(), r.exe.told(), len(r.devices), 0, nil
-	t.Ops, t.Fused, t.Groups = t.ran.ops, t.ran.fused, t.ran.groups
-	for _, d := range r.devices {
-		t.recorders = append(t.recorders, d.recorder)
-		t.Lost += d.recorder.lost
+	told := r.exe.told()
+	t.Ops, t.Fused, t.Groups = told.ops, told.fused, told.groups
+	t.scale, t.exe, t.recorders = r.began.End(), r.exe, r.recorders
+	t.Devices, t.Kept, t.Lost = len(r.devices), 0, 0
+	rests := make([]roll, len(r.devices))
+	for i := range t.recorders {
+		x := &t.recorders[i]
+		t.Kept += x.kept
+		t.Lost += x.lost
+		rests[i] = x.rest()
 	}
+	r.exe.rolls.Store(&rests)
 }
 
 // A told is what every timeline of a program says of its ops.
@@ -184,16 +219,15 @@ type told struct {
 	ops    []*ir.Op
 	fused  [][]*ir.Op
 	groups [][][]int
-	holds  []bool // others run in it
 }
 
 // tell makes it, which the first timeline does.
 func (exe *Executable) tell() *told {
 	n := len(exe.ops)
-	out := &told{ops: make([]*ir.Op, n), fused: make([][]*ir.Op, n), groups: make([][][]int, n), holds: make([]bool, n)}
+	out := &told{ops: make([]*ir.Op, n), fused: make([][]*ir.Op, n), groups: make([][][]int, n)}
 	at := make(map[*ir.Op]int, n)
 	for i, o := range exe.ops {
-		out.ops[i], out.holds[i] = o.op, o.holds
+		out.ops[i] = o.op
 		if _, known := at[o.op]; !known {
 			at[o.op] = i
 		}

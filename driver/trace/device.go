@@ -40,11 +40,10 @@ type work struct {
 
 // timeline writes the track of device d.
 func (t *writer) timeline(s *step, d int) {
-	r := &reader{writer: t, s: s, device: d, stage: t.stage(d), done: make(map[ir.Pos][2]int), pauses: s.line.Pauses(d)}
-	for e := range s.line.Events(d) {
-		if e.End == 0 && e.Begin > 0 {
-			continue // of a run that ended early
-		}
+	r := &reader{writer: t, s: s, device: d, stage: t.stage(d), done: make(map[ir.Pos][2]int)}
+	events, pauses := s.line.Events(d)
+	r.pauses = pauses
+	for _, e := range events {
 		r.leave(e.Begin)
 		r.enter(e)
 		r.op(e)

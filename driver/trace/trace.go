@@ -41,7 +41,7 @@ type step struct {
 	line   *runtime.Timeline
 }
 
-// mostEvents bounds the memory of a recording: 16 bytes for each event.
+// mostEvents bounds the memory of a recording: some 4 bytes for each event.
 const mostEvents = 4 << 20
 
 // New is a recording of runs of a program that m has become: a module as it was
@@ -75,11 +75,7 @@ func (r *Recording) Run(ctx context.Context, exe *runtime.Executable, args [][]*
 	if ctx.Err() != nil {
 		return out, err
 	}
-	for d := range s.line.Devices {
-		for range s.line.Events(d) {
-			r.left = max(r.left-1, 0)
-		}
-	}
+	r.left = max(r.left-s.line.Kept, 0)
 	if r.lost += s.line.Lost; s.line.Lost > 0 {
 		r.left = 0
 	}
@@ -266,7 +262,8 @@ func (t *writer) named(line *runtime.Timeline) {
 func (t *writer) meetings(s *step) {
 	events := make(map[[2]int][]runtime.Event) // by op and device, in order
 	for d := range s.line.Devices {
-		for e := range s.line.Events(d) {
+		own, _ := s.line.Events(d)
+		for _, e := range own {
 			if s.line.Groups[e.Op] != nil {
 				k := [2]int{int(e.Op), d}
 				events[k] = append(events[k], e)

@@ -1,0 +1,133 @@
+package runtime
+
+import (
+	"time"
+
+	"ppc/ir"
+)
+
+// A replay goes through the program as a device did, by the words of its recorder.
+type replay struct {
+	t      *Timeline
+	words  []uint32 // that are still to come
+	at     int64    // when the last step ended that has no others in it
+	events []Event
+	pauses []Pause
+}
+
+// Events are the ops that a device executed, in the order in which they began, and
+// the times when it waited, each inside of the event of a collective. An op with
+// others in it that was not over when the device failed ends with the last of them.
+func (t *Timeline) Events(device int) ([]Event, []Pause) {
+	x := &t.recorders[device]
+	p := &replay{t: t, at: x.began}
+	for _, page := range append(x.full[:len(x.full):len(x.full)], x.page) {
+		p.words = append(p.words, page...)
+	}
+	if b, ok := p.begins(); ok {
+		p.block(b, -1)
+	}
+	return p.events, p.pauses
+}
+
+func (p *replay) time(t int64) time.Duration { return p.t.scale.Time(t) }
+
+// next is the kind of the next word; none is left if it is not ok.
+func (p *replay) next() (kind uint32, ok bool) {
+	if len(p.words) == 0 {
+		return 0, false
+	}
+	return p.words[0] &^ wordNumber, true
+}
+
+func (p *replay) take() uint32 {
+	w := p.words[0]
+	p.words = p.words[1:]
+	return w
+}
+
+func (p *replay) ticks() int64 {
+	w := p.take()
+	if w&^wordNumber == wordLong {
+		return int64(w&wordNumber)<<32 | int64(p.take())
+	}
+	return int64(w)
+}
+
+// begins is the block that begins, if one does.
+func (p *replay) begins() (*block, bool) {
+	if kind, ok := p.next(); !ok || kind != wordBlock {
+		return nil, false
+	}
+	return p.t.exe.blocks[p.take()&wordNumber], true
+}
+
+// block goes through b. A step that fails is the last of it.
+func (p *replay) block(b *block, iteration int32) {
+	for i := 0; i < len(b.steps); {
+		kind, ok := p.next()
+		if !ok || kind == wordEnd {
+			return
+		}
+		s := &b.steps[i]
+		if s.holds {
+			at := len(p.events)
+			p.events = append(p.events, Event{Op: int32(s.id), Iteration: iteration, Begin: p.time(p.at)})
+			p.blocks(s, iteration)
+			p.events[at].End = p.time(p.at)
+			i++
+			continue
+		}
+		n := 1
+		for b.steps[i+n-1].untimed {
+			n++
+		}
+		if !p.leaves(b.steps[i:i+n], iteration) {
+			return
+		}
+		i += n
+	}
+}
+
+// blocks goes through what is in s.
+func (p *replay) blocks(s *step, iteration int32) {
+	loop := s.op.Kind.Has(ir.Loop)
+	if loop {
+		iteration = -1
+	}
+	for {
+		b, ok := p.begins()
+		if !ok {
+			break
+		}
+		if loop && b == s.blocks[0] {
+			iteration++
+		}
+		p.block(b, iteration)
+	}
+	if _, ok := p.next(); ok {
+		p.take() // its end
+	}
+}
+
+// leaves goes through steps that have no others in them and share a reading. It
+// reports whether they ended.
+func (p *replay) leaves(steps []step, iteration int32) bool {
+	kind, ok := p.next()
+	for ; kind == wordPause && ok; kind, ok = p.next() {
+		on := int32(p.take() & wordNumber)
+		begin := p.at + p.ticks()
+		ready := begin + p.ticks()
+		p.pauses = append(p.pauses, Pause{On: on, Op: int32(steps[0].id), Begin: p.time(begin), Ready: p.time(ready), End: p.time(ready + p.ticks())})
+	}
+	if !ok {
+		return false
+	}
+	begin, n := p.at, p.ticks()
+	for i := range steps {
+		end := begin + n*int64(i+1)/int64(len(steps))
+		p.events = append(p.events, Event{Op: int32(steps[i].id), Iteration: iteration, Begin: p.time(p.at), End: p.time(end)})
+		p.at = end
+	}
+	return true
+}
