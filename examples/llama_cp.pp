@@ -1,4 +1,4 @@
-// The Llama of llama.pp with its sequence cut over two devices: context
+// The Llama of llama.pp with its sequence sharded over two devices: context
 // parallelism. Each device has the queries of its rows and gathers keys and
 // values; kv_seq, which no rule names, stays whole. Weights are stored along
 // context as well as along fsdp, and all-gathered where they are used.

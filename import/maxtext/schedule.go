@@ -209,7 +209,7 @@ func (p *plan) gather(s *schedule, stages, repeats int) {
 		}
 	case once:
 		s.set("gather", "once", "")
-		c.warn("maxtext-once-layout", "pipeline_fsdp_ag_once", "MaxText gathers with the sharding of the wrong dimensions: numbers are right, weights lie otherwise than its rules say. This program gathers along the axes of the rules")
+		c.warn("maxtext-once-layout", "pipeline_fsdp_ag_once", "MaxText gathers with the sharding of the wrong dimensions: numbers are right, weights are sharded otherwise than its rules say. This program gathers along the axes of the rules")
 	default:
 		s.set("gather", "per_iteration", "")
 	}
@@ -293,7 +293,7 @@ func (p *plan) custom(s *schedule) {
 		order = append(order, "decoder_layer_input")
 	case "remat":
 		if p.mesh.stages > 1 {
-			c.warn("maxtext-no-cut", "decoder_layer_input", "with remat_policy=custom and %s MaxText has nothing to start an iteration from and keeps the whole state of the loop for each. This program keeps the input of each iteration", c.is("decoder_layer_input"))
+			c.warn("maxtext-iteration-input", "decoder_layer_input", "with remat_policy=custom and %s MaxText has nothing to start an iteration from and keeps the whole state of the loop for each. This program keeps the input of each iteration", c.is("decoder_layer_input"))
 		}
 		s.set("save_decoder_layer_input", "false", "")
 	default:

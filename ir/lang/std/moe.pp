@@ -68,8 +68,8 @@ fn load_balance(picked: [seq, routes], probability: [seq, routes], seq: axis = s
 // finds none does without.
 //
 // Weights are over routes, which are the experts as a token sees them: all of
-// them, wherever its row lies. Between experts and routes, tokens change
-// devices if experts are cut.
+// them, wherever its row is. Between experts and routes, tokens change
+// devices if experts are sharded.
 fn mixture(x: [seq, embed], picked: [routes], weights: [routes], wi_0: [experts, embed, mlp], wi_1: [experts, embed, mlp], wo: [experts, mlp, embed], k: number, capacity: number = 0, groups: number = 0, room: number = 0,
     wi_0_bias: [experts, mlp] = none, wi_1_bias: [experts, mlp] = none, wo_bias: [experts, embed] = none, activation: function = swiglu,
     seq: axis = seq, embed: axis = embed, mlp: axis = mlp, experts: axis = experts, routes: axis = routes) {
