@@ -502,14 +502,26 @@ type NamedAttr struct {
 // Attrs is a set of named attributes, sorted by name. The zero Attrs is empty.
 type Attrs []NamedAttr
 
+// fewAttrs is up to how many it takes less time to compare a name with each than to
+// search: names of different lengths differ at once.
+const fewAttrs = 16
+
 func (as Attrs) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(as, name, func(a NamedAttr, n string) int { return cmp.Compare(a.Name, n) })
 }
 
 // Get returns the attribute called name, or nil.
 func (as Attrs) Get(name string) Attr {
-	if i, ok := as.find(name); ok {
-		return as[i].Attr
+	if len(as) > fewAttrs {
+		if i, ok := as.find(name); ok {
+			return as[i].Attr
+		}
+		return nil
+	}
+	for i := range as {
+		if as[i].Name == name {
+			return as[i].Attr
+		}
 	}
 	return nil
 }

@@ -106,13 +106,16 @@ func foreign(op *Op) *Rule {
 	if !hlo && !chlo || !op.Known() {
 		return nil
 	}
-	hands, any := beyondTensors[name]
 	for _, side := range []struct {
 		what   string
 		values []*Value
 	}{{"operand", op.Operands}, {"result", op.Results}} {
 		for i, v := range side.values {
 			t := v.Type
+			if t.Kind == TensorType && t.Quant == nil {
+				continue
+			}
+			hands, any := beyondTensors[name]
 			switch {
 			case t.Quant != nil && t.IsTensor():
 				if r := t.Quant.Fits(t); r != nil {

@@ -49,8 +49,8 @@ func absent(label string, kinds ...ir.Kind) func(*ir.Module, *Errors) {
 // checkGathered finds pp.gather ops that still have a placement policy.
 func checkGathered(m *ir.Module, errs *Errors) {
 	eachOp(m, errs, func(op *ir.Op) {
-		if p := op.Attrs.Get("policy"); op.Kind == ir.PPGather && p != nil {
-			errs.add(op, ir.NewRule("gathered", "the policy %s has not been followed yet", p))
+		if op.Kind == ir.PPGather && op.Attrs.Has("policy") {
+			errs.add(op, ir.NewRule("gathered", "the policy %s has not been followed yet", op.Attrs.Get("policy")))
 		}
 	})
 }

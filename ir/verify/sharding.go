@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"fmt"
 	"slices"
 
 	"ppc/ir"
@@ -47,8 +46,8 @@ func deviceIDs(mesh *ir.Mesh) *ir.Rule {
 // attributes.
 func (v *verifier) shardings(op *ir.Op) {
 	for i, x := range op.Results {
-		if x.Sharding != nil {
-			v.sharding(op, fmt.Sprintf("result %d", i), x.Sharding, x.Type)
+		if r := v.unfit(x.Sharding, x.Type); r != nil {
+			v.errs.add(op, ir.NewRule(r.Label, "result %d: %s", i, r.Msg))
 		}
 	}
 	if len(op.Attrs) == 0 {
@@ -114,21 +113,28 @@ func prefixed(prefix, s string) string {
 // sharding checks that s, which may be nil, can be the sharding of something
 // of type t.
 func (v *verifier) sharding(op *ir.Op, what string, s *ir.Sharding, t *ir.Type) {
-	if s == nil {
-		return
-	}
-	r := ir.FitsMesh(v.m, s, t)
-	if r == nil {
-		r = v.notManual(s)
-	}
-	if r != nil {
+	if r := v.unfit(s, t); r != nil {
 		v.errs.add(op, ir.NewRule(r.Label, "%s: %s", what, r.Msg))
 	}
+}
+
+// unfit is why s, which may be nil, cannot be the sharding of something of type t.
+func (v *verifier) unfit(s *ir.Sharding, t *ir.Type) *ir.Rule {
+	if s == nil {
+		return nil
+	}
+	if r := ir.FitsMesh(v.m, s, t); r != nil {
+		return r
+	}
+	return v.notManual(s)
 }
 
 // notManual checks that s does not use an axis along which the region is per
 // device already.
 func (v *verifier) notManual(s *ir.Sharding) *ir.Rule {
+	if len(v.manual) == 0 {
+		return nil
+	}
 	for _, r := range s.Refs() {
 		for _, a := range v.manual {
 			if a.Overlaps(r) {
