@@ -164,9 +164,11 @@ func compileReduceScatter(_ *compiler, s *step) error {
 	sp := newSplit(out, dim)
 	s.coll.own = func(d *device, s *step, parts [][]*buffer, place int) []*buffer {
 		acc := d.alloc(s.classes[0])
-		for p, part := range parts {
-			d.work.FoldRows(f, acc.mem, part[0].mem, place*sp.inner, n*sp.inner, sp.inner, p == 0)
+		d.src = d.src[:0]
+		for _, part := range parts {
+			d.src = append(d.src, part[0].mem)
 		}
+		d.work.FoldParts(f, acc.mem, d.src, place*sp.inner, n*sp.inner, sp.inner)
 		return []*buffer{acc}
 	}
 	return nil

@@ -206,15 +206,29 @@ func (w *Work) Fold(f Func, acc, x Mem) {
 // foldChunk is how many bytes of short rows are copied to contiguous memory to be folded at once.
 const foldChunk = 1 << 14
 
-// FoldRows is acc = f(acc, x), where x is rows of n bytes each, the first at byte at of
-// src and the others stride bytes apart; it is acc = x if first.
-func (w *Work) FoldRows(f Func, acc, src Mem, at, stride, n int, first bool) {
-	if n == 0 {
-		return
+// FoldParts sets acc to what f makes of parts, one after the other. Each is rows of n bytes,
+// the first at byte at and the others stride bytes apart. A chunk of acc that stays in the
+// cache is finished before the next.
+func (w *Work) FoldParts(f Func, acc Mem, parts []Mem, at, stride, n int) {
+	for lo := 0; lo < len(acc); {
+		row, col := lo/n, lo%n
+		bytes, rows := min(n-col, foldChunk), 1
+		if bytes == n {
+			rows = min(foldChunk/n, len(acc)/n-row)
+		}
+		for i, part := range parts {
+			w.foldRows(f, acc[lo:lo+rows*bytes], part, at+row*stride+col, stride, bytes, i == 0)
+		}
+		lo += rows * bytes
 	}
+}
+
+// foldRows is acc = f(acc, x), where x is rows of n bytes each, the first at byte at of
+// src and the others stride bytes apart; it is acc = x if first.
+func (w *Work) foldRows(f Func, acc, src Mem, at, stride, n int, first bool) {
 	rows := len(acc) / n
 	switch {
-	case first && rows > 0:
+	case first:
 		MoveRows(acc, n, src[at:], stride, n, rows)
 	case n >= foldChunk/4:
 		for r := range rows {

@@ -3,6 +3,8 @@ package kernel
 import (
 	"bytes"
 	"testing"
+
+	"ppc/ir"
 )
 
 // Every tier moves rows of every length and distance, one row or many, and writes no
@@ -69,6 +71,32 @@ func TestSpreadRows(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestFoldParts holds what is folded chunk by chunk to be what is folded element by element:
+// of rows that are shorter than a chunk, longer, and one.
+func TestFoldParts(t *testing.T) {
+	for _, c := range [][2]int{{3, 4}, {1000, 12}, {7, foldChunk}, {5, foldChunk + 400}, {1, 3*foldChunk + 8}, {foldChunk/64 + 3, 64}} {
+		rows, n := c[0], c[1]
+		at, stride := n, 3*n
+		var parts []Mem
+		for i := range 3 {
+			parts = append(parts, numbers(ir.Tensor(ir.F32, (rows*stride)/4+i)))
+		}
+		acc, want := NewMem(rows*n), NewMem(rows*n)
+		for i, x := range View[float32](want) {
+			from := (at + i*4/n*stride + i*4%n) / 4
+			x = View[float32](parts[0])[from]
+			for _, p := range parts[1:] {
+				x += View[float32](p)[from]
+			}
+			View[float32](want)[i] = x
+		}
+		new(Work).FoldParts(binaries[ir.Add][ir.F32], acc, parts, at, stride, n)
+		if !bytes.Equal(acc, want) {
+			t.Errorf("%d rows of %d bytes: other numbers", rows, n)
 		}
 	}
 }
