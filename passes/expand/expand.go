@@ -2,6 +2,7 @@ package expand
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"ppc/ir"
@@ -97,8 +98,12 @@ func (e *expander) op(b *ir.Builder, op *ir.Op) {
 	}
 }
 
-// Composes reports whether there is a composition of op, which has no Kind.
-func Composes(op *ir.Op) bool { return op.Kind == ir.Unknown && references[op.Spelling] != nil }
+// Composes reports whether there is a composition of op, which has no Kind. Compositions
+// are of known sizes.
+func Composes(op *ir.Op) bool {
+	unsized := func(v *ir.Value) bool { return !v.Type.IsStatic() }
+	return op.Kind == ir.Unknown && references[op.Spelling] != nil && !slices.ContainsFunc(slices.Concat(op.Operands, op.Results), unsized)
+}
 
 // unknown makes other ops of an op that the op table does not have but references
 // does. It keeps others, unless they are Shardy's:
@@ -106,11 +111,11 @@ func Composes(op *ir.Op) bool { return op.Kind == ir.Unknown && references[op.Sp
 // other is an error, since its meaning for shardings is unknown.
 func (e *expander) unknown(b *ir.Builder, op *ir.Op) {
 	c := &composer{b: b}
-	if f := references[op.Spelling]; f != nil {
+	if Composes(op) {
 		for _, r := range op.Regions {
 			e.block(r)
 		}
-		if vs := f(c, op); vs != nil {
+		if vs := references[op.Spelling](c, op); vs != nil {
 			e.err = cmp.Or(e.err, c.err)
 			e.replace(op, vs)
 			return
