@@ -77,6 +77,8 @@ type (
 func (w waitsForSender) missing(_ *run, d *device) int   { return w.c.from[d.id] }
 func (w waitsForReceiver) missing(_ *run, d *device) int { return w.c.to[d.id] }
 func (w waitsForSender) on(d *device) int                { return w.c.from[d.id] }
+func (w waitsForSender) only() bool                      { return true }
+func (w waitsForReceiver) only() bool                    { return true }
 func (w waitsForReceiver) on(d *device) int              { return w.c.to[d.id] }
 
 func compilePermute(c *compiler, s *step) error {
@@ -168,6 +170,8 @@ func (w waitsForGroup) missing(r *run, d *device) int {
 }
 
 func (w waitsForGroup) on(d *device) int { return d.exchange.by }
+
+func (w waitsForGroup) only() bool { return false }
 
 func compileMeeting(c *compiler, s *step) error {
 	groups, err := c.grid.groups(s.op)

@@ -113,14 +113,8 @@ func (p *replay) blocks(s *step, iteration int32) {
 // leaves goes through steps that have no others in them and share a reading. It
 // reports whether they ended.
 func (p *replay) leaves(steps []step, iteration int32) bool {
-	kind, ok := p.next()
-	for ; kind == wordPause && ok; kind, ok = p.next() {
-		on := int32(p.take() & wordNumber)
-		begin := p.at + p.ticks()
-		ready := begin + p.ticks()
-		p.pauses = append(p.pauses, Pause{On: on, Op: int32(steps[0].id), Begin: p.time(begin), Ready: p.time(ready), End: p.time(ready + p.ticks())})
-	}
-	if !ok {
+	open := p.waits(int32(steps[0].id))
+	if _, ok := p.next(); !ok {
 		return false
 	}
 	begin, n := p.at, p.ticks()
@@ -129,5 +123,31 @@ func (p *replay) leaves(steps []step, iteration int32) bool {
 		p.events = append(p.events, Event{Op: int32(steps[i].id), Iteration: iteration, Begin: p.time(p.at), End: p.time(end)})
 		p.at = end
 	}
+	if open {
+		p.pauses[len(p.pauses)-1].End = p.time(p.at)
+	}
 	return true
+}
+
+// waits goes through the pauses of a step, and reports whether the last one ends with it.
+func (p *replay) waits(op int32) (open bool) {
+	for {
+		kind, ok := p.next()
+		if !ok || kind != wordPause && kind != wordWaits {
+			return open
+		}
+		on, begin := int32(p.take()&wordNumber), p.at
+		if kind == wordPause {
+			begin += p.ticks()
+		}
+		if open {
+			p.pauses[len(p.pauses)-1].End = p.time(begin)
+		}
+		ready := begin + p.ticks()
+		end := ready
+		if open = kind == wordWaits; !open {
+			end += p.ticks()
+		}
+		p.pauses = append(p.pauses, Pause{On: on, Op: op, Begin: p.time(begin), Ready: p.time(ready), End: p.time(end)})
+	}
 }

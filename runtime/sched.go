@@ -44,6 +44,8 @@ type waiter interface {
 	missing(r *run, d *device) int
 	// on is the device that let d go on.
 	on(d *device) int
+	// only reports whether the op does nothing but wait and hand references on.
+	only() bool
 }
 
 func newRun(exe *Executable, opts []Option) *run {
@@ -146,7 +148,8 @@ func (r *run) park(d *device, w waiter) error {
 		return errStopped
 	}
 	var begin int64
-	if d.recorder != nil {
+	only := d.recorder != nil && w.only() && !d.recorder.waiting
+	if d.recorder != nil && !only {
 		begin = ticks.Now()
 	}
 	d.waits, d.parked = w, true
@@ -158,7 +161,10 @@ func (r *run) park(d *device, w waiter) error {
 		return errStopped
 	}
 	r.mu.Lock()
-	if d.recorder != nil {
+	switch {
+	case only:
+		d.recorder.onlyWaits(d.readyAt, w.on(d))
+	case d.recorder != nil:
 		d.recorder.waited(begin, d.readyAt, w.on(d))
 	}
 	return nil

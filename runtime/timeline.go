@@ -53,6 +53,7 @@ type recorder struct {
 	left        int   // events that may still be kept
 	kept, lost  int
 	quiet       bool // in a block that is not kept
+	waiting     bool // the step has waited, and does only that
 }
 
 // The kinds of words, in their upper bits. The lower ones are a number.
@@ -62,6 +63,7 @@ const (
 	wordBlock                           // one begins
 	wordEnd                             // of a step that has blocks
 	wordPause                           // because of a device; when it began, was over, and ended follow as ticks
+	wordWaits                           // because of a device, for as long as the step takes; when it was over follows as ticks
 
 	wordBits   = 29
 	wordNumber = 1<<wordBits - 1
@@ -126,7 +128,7 @@ func (r *recorder) end(s *step) {
 	}
 	now := max(ticks.Now(), r.last)
 	r.ticks(now - r.last)
-	r.last = now
+	r.last, r.waiting = now, false
 }
 
 // waited keeps that the device waited from begin until now, and for another until ready.
@@ -140,6 +142,17 @@ func (r *recorder) waited(begin, ready int64, on int) {
 	r.ticks(begin - r.last)
 	r.ticks(ready - begin)
 	r.ticks(max(0, ticks.Now()-ready))
+}
+
+// onlyWaits keeps that the device waits for another until ready, in a step that does
+// nothing else: it begins and ends with it.
+func (r *recorder) onlyWaits(ready int64, on int) {
+	if r.quiet {
+		return
+	}
+	r.waiting = true
+	r.word(wordWaits | uint32(on))
+	r.ticks(max(0, ready-r.last))
 }
 
 // A roll is a list of words in pages. Where the roll of one run ends, that of the

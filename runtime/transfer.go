@@ -92,6 +92,8 @@ func (w waitsForSend) missing(_ *run, d *device) int {
 }
 func (w waitsForSend) on(d *device) int { return d.exchange.by }
 
+func (w waitsForSend) only() bool { return false }
+
 // Tokens order effects, which the order of steps does here.
 func token() *buffer { return pinned(nil) }
 
