@@ -13,6 +13,7 @@ import (
 	"ppc/internal/atomicfile"
 	"ppc/ir"
 	"ppc/ir/lang"
+	"ppc/lower"
 	"ppc/runtime/pjrt"
 )
 
@@ -105,7 +106,7 @@ func (p *plugin) ahead(ctx context.Context, m *ir.Module, file string, t topolog
 	if p.worker, err = pjrt.Start(ctx, p.path, t.spec, nil); err != nil {
 		return nil, fail(err)
 	}
-	text, err := replicas(m, cmp.Or(p.worker.Info.Platform, t.platform))
+	text, err := lower.Replicas(forPlatform(m, cmp.Or(p.worker.Info.Platform, t.platform)))
 	if err != nil {
 		return nil, err
 	}

@@ -293,27 +293,15 @@ func measured(m *ir.Module) (*stats.Stats, error) {
 	return stats.Of(u)
 }
 
-// combineForCPU is the bytes up to which collectives are combined for CPUs, where a program
-// does not ask for more. XLA's compilers for other platforms combine all kinds, that for CPUs
-// leaves all-gathers and reduce-scatters as they are, and each is a meeting of as many threads as
-// there are devices.
-const combineForCPU = 1 << 20
-
 // forPlatform is m as the compiler of a platform takes it.
-func forPlatform(m *ir.Module, platform string) (*ir.Module, error) {
+func forPlatform(m *ir.Module, platform string) *ir.Module {
 	switch platform {
 	case "":
-		return m, nil
+		return m
 	case cpu:
-		m = lower.Masked(m)
-		if !m.Form.Has(ir.Local) || m.Attrs.Int(ir.KeyCombine) >= combineForCPU {
-			return m, nil
-		}
-		m = m.Clone()
-		m.Attrs.Set(ir.KeyCombine, ir.I64Attr(combineForCPU))
-		return m, passes.RunNamed("combine", m)
+		return lower.Masked(m)
 	}
-	return lower.Flat(m), nil
+	return lower.Flat(m)
 }
 
 // text prints the program in the reading that opts asks for.
@@ -329,10 +317,6 @@ func (p *program) text(ctx context.Context, opts LowerOptions) (string, error) {
 				return "", err
 			}
 		}
-		m, err := forPlatform(p.m, opts.Platform)
-		if err != nil {
-			return "", err
-		}
-		return reading.print(m)
+		return reading.print(forPlatform(p.m, opts.Platform))
 	})
 }

@@ -118,7 +118,7 @@ func (p *plugin) load(ctx context.Context, m *ir.Module) (executable, error) {
 			return nil, fmt.Errorf("--engine=%s: %w", p.name, err)
 		}
 	}
-	text, err := replicas(m, p.worker.Info.Platform)
+	text, err := lower.Replicas(forPlatform(m, p.worker.Info.Platform))
 	if err != nil {
 		return nil, fmt.Errorf("--engine=%s: %w", p.name, err)
 	}
@@ -127,15 +127,6 @@ func (p *plugin) load(ctx context.Context, m *ir.Module) (executable, error) {
 		return nil, fmt.Errorf("--engine=%s: %w", p.name, err)
 	}
 	return exe, nil
-}
-
-// replicas is the text of m for the compiler of a platform.
-func replicas(m *ir.Module, platform string) (string, error) {
-	m, err := forPlatform(m, platform)
-	if err != nil {
-		return "", err
-	}
-	return lower.Replicas(m)
 }
 
 // onDevices runs all steps. After a run that is stopped, too, the results of the last
