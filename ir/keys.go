@@ -56,3 +56,6 @@ const (
 	KeyOverBatches  = "pp.over_batches"  // unit, on pp.name: a mean over all accumulated batches of a step
 	KeyReduceDType  = "pp.reduce_dtype"  // string, on a pp.gather or a conversion that rounds a weight: the element type in which the weight's gradient is summed and scattered; without it that is the weight's own
 )
+
+// LoopBatches is pp.loop of the loop over the batches that a step accumulates.
+const LoopBatches = "batches"

@@ -93,7 +93,7 @@ func TestAngles(t *testing.T) {
 	}
 }
 
-// Powers are within an ulp or so of the exact ones: whole ones, and those of roots, are
+// Powers are within an ulp or so of the exact ones: integer ones, and those of roots, are
 // known in any precision.
 func TestPowers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -39,11 +39,11 @@ func normal(hi, lo float64) wide {
 var ln2 = wide{0x1.62e42fefa38p-1, 0x1.ef35793c7673p-45}
 
 // PowReal is x to the power of y, to an ulp or two: math.Pow multiplies the errors of its
-// squares, and for a power that is not whole takes the exponential of a logarithm that is
+// squares, and for a power that is no integer takes the exponential of a logarithm that is
 // rounded.
 func PowReal(x, y float64) float64 {
-	a, whole := math.Abs(x), y == math.Trunc(y)
-	if !(a > 0) || a == 1 || math.IsInf(a, 1) || math.IsNaN(y) || math.IsInf(y, 0) || x < 0 && !whole || math.Abs(y) == 0.5 || whole && -2 < y && y < 3 {
+	a, integer := math.Abs(x), y == math.Trunc(y)
+	if !(a > 0) || a == 1 || math.IsInf(a, 1) || math.IsNaN(y) || math.IsInf(y, 0) || x < 0 && !integer || math.Abs(y) == 0.5 || integer && -2 < y && y < 3 {
 		return math.Pow(x, y)
 	}
 	v := power(a, y)

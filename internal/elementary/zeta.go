@@ -12,7 +12,7 @@ var ZetaTail = []float64{1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 
 // Zeta is Hurwitz's zeta function, the sum over k of 1/(q+k)^x: the first terms as they
 // are and the rest by the formula of Euler and Maclaurin, which below zero is as good as
 // the numbers of terms allow. It is infinite at its poles for even x; NaN for others, below
-// 1, and below zero for x that are not whole.
+// 1, and below zero for x that are no integers.
 func Zeta(x, q float64) float64 {
 	pole := q <= 0 && q == math.Floor(q)
 	switch {

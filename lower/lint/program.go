@@ -155,7 +155,7 @@ const recomputed = "pipeline.remat = full with checkpoint = iteration"
 // loop: of one around others, which may be that over repeats, each of which gathers already;
 // and of that over accumulated batches, in which what no pipeline gathers is gathered.
 func outsideOf(loop *ir.Op) string {
-	if loop.Attrs.Str(ir.KeyLoop) == "batches" {
+	if loop.Attrs.Str(ir.KeyLoop) == ir.LoopBatches {
 		return "more pipeline.microbatches in place of train.gradient_accumulation"
 	}
 	nested := false

@@ -23,7 +23,7 @@ func classesOf(m *ir.Module, n *nests, f *ir.Func) []Class {
 	f.Body.Walk(func(op *ir.Op) {
 		if op.Kind == ir.While {
 			of := LoopBuffers
-			if op.Attrs.Str(ir.KeyLoop) == "batches" {
+			if op.Attrs.Str(ir.KeyLoop) == ir.LoopBatches {
 				of = GradientSums
 			}
 			carryClasses(class, op, func(int) Class { return of })

@@ -132,14 +132,14 @@ func (c *composer) zeta(x, q *ir.Value) *ir.Value {
 	little := b.Binary(ir.Or, b.Compare("LT", m, c.times(b.Unary(ir.Abs, sum), epsilon)), c.equals(last, 0))
 	v := b.Select(little, sum, b.Add(sum, rest))
 
-	whole := func(v *ir.Value) *ir.Value { return b.Compare("EQ", v, b.Unary(ir.Floor, v)) }
+	integral := func(v *ir.Value) *ir.Value { return b.Compare("EQ", v, b.Unary(ir.Floor, v)) }
 	nan, infinite := c.like(x, math.NaN()), c.like(x, math.Inf(1))
-	pole := b.Binary(ir.And, c.compare("LE", q, 0), whole(q))
+	pole := b.Binary(ir.And, c.compare("LE", q, 0), integral(q))
 	outside := b.Binary(ir.Or, c.compare("LT", x, 1), pole)
-	outside = b.Binary(ir.Or, outside, b.Binary(ir.And, c.compare("LT", q, 0), b.Unary(ir.Not, whole(x))))
+	outside = b.Binary(ir.Or, outside, b.Binary(ir.And, c.compare("LT", q, 0), b.Unary(ir.Not, integral(x))))
 	outside = b.Binary(ir.Or, outside, b.Unary(ir.Not, b.Binary(ir.And, b.Unary(ir.IsFinite, x), b.Compare("LT", q, infinite))))
 	v = b.Select(outside, nan, v)
-	even := b.Binary(ir.And, b.Unary(ir.IsFinite, x), whole(c.times(x, 0.5)))
+	even := b.Binary(ir.And, b.Unary(ir.IsFinite, x), integral(c.times(x, 0.5)))
 	return b.Select(b.Binary(ir.Or, c.equals(x, 1), b.Binary(ir.And, pole, even)), infinite, v)
 }
 

@@ -34,7 +34,7 @@ func (s *step) accumulate() error {
 	if n < 2 {
 		return nil
 	}
-	a := &accumulation{step: s, name: "batches", n: n, body: &ir.Block{Ops: s.f.Body.Ops}}
+	a := &accumulation{step: s, name: ir.LoopBatches, n: n, body: &ir.Block{Ops: s.f.Body.Ops}}
 	s.f.Body.Ops = nil
 	a.out = &ir.Builder{Func: s.f, Block: s.f.Body, Origin: s.origin()}
 	a.in = a.out.In(a.body)
