@@ -26,11 +26,12 @@ type elem struct {
 	loadZero  func(m, mask, v Op) // zeros where the mask has none
 	fma       func(...Op)
 	add       func(...Op)
+	allSet    func(k, same Op) // sets the carry where the mask of a vector of 64 bytes has all lanes
 }
 
 var elems = []elem{
-	{"F32", 4, VBROADCASTSS, VMOVUPS, VMOVUPS_Z, VFMADD231PS, VADDPS},
-	{"F64", 8, VBROADCASTSD, VMOVUPD, VMOVUPD_Z, VFMADD231PD, VADDPD},
+	{"F32", 4, VBROADCASTSS, VMOVUPS, VMOVUPS_Z, VFMADD231PS, VADDPS, KORTESTW},
+	{"F64", 8, VBROADCASTSD, VMOVUPD, VMOVUPD_Z, VFMADD231PD, VADDPD, KORTESTB},
 }
 
 func main() {
@@ -177,7 +178,7 @@ func (t *tileMaker) multiply() {
 	t.prefetch()
 	t.unrolled(a, aCol, b, bRow, k)
 	Label("loop")
-	t.products(a, 0, Mem{Base: b})
+	t.products(a, 0, Mem{Base: b}, t.load)
 	a.advance(aCol)
 	ADDQ(bRow, b)
 	DECQ(k)
@@ -191,11 +192,15 @@ func (t *tileMaker) multiply() {
 const turns = 4
 
 // unrolled makes the sums of all columns but those that are fewer than a turn, where the
-// columns of a are together, and leaves k, a and b at the rest; it goes on at made where
+// columns of a are together and the mask has every column, and leaves k, a and b at the rest; it goes on at made where
 // there is no rest.
 func (t *tileMaker) unrolled(a rowsOf, aCol, b, bRow, k reg.GPVirtual) {
 	CMPQ(aCol, Imm(uint64(t.e.size)))
 	JNE(LabelRef("loop"))
+	if t.masked {
+		t.e.allSet(t.masks[1], t.masks[1])
+		JCC(LabelRef("loop"))
+	}
 	n, bRow3 := GP64(), GP64()
 	MOVQ(k, n)
 	SHRQ(Imm(2), n)
@@ -203,7 +208,7 @@ func (t *tileMaker) unrolled(a rowsOf, aCol, b, bRow, k reg.GPVirtual) {
 	LEAQ(Mem{Base: bRow, Index: bRow, Scale: 2}, bRow3)
 	Label("turn")
 	for i, row := range [turns]Mem{{Base: b}, {Base: b, Index: bRow, Scale: 1}, {Base: b, Index: bRow, Scale: 2}, {Base: b, Index: bRow3, Scale: 1}} {
-		t.products(a, i*t.e.size, row)
+		t.products(a, i*t.e.size, row, t.loadFull)
 	}
 	a.advance(Imm(uint64(turns * t.e.size)))
 	LEAQ(Mem{Base: b, Index: bRow, Scale: 4}, b)
@@ -213,16 +218,25 @@ func (t *tileMaker) unrolled(a rowsOf, aCol, b, bRow, k reg.GPVirtual) {
 	JZ(LabelRef("made"))
 }
 
+// load reads vector j of a row of b, where the mask has a column.
+func (t *tileMaker) load(b Mem, j int, v reg.VecVirtual) {
+	if !t.masked {
+		t.loadFull(b, j, v)
+		return
+	}
+	t.e.loadZero(b.Offset(t.bytes*j), t.masks[j], v)
+}
+
+// loadFull is load of a row that has all columns. A load with a mask takes a turn of a port that
+// products take too: with 8 rows, one for each 8 products.
+func (t *tileMaker) loadFull(b Mem, j int, v reg.VecVirtual) { t.e.load(b.Offset(t.bytes*j), v) }
+
 // products adds those of the column of a at disp with a row of b to the sums.
-func (t *tileMaker) products(a rowsOf, disp int, b Mem) {
+func (t *tileMaker) products(a rowsOf, disp int, b Mem, load func(b Mem, j int, v reg.VecVirtual)) {
 	var bs [2]reg.VecVirtual
 	for j := range bs {
 		bs[j] = t.vector()
-		if at := b.Offset(t.bytes * j); t.masked {
-			t.e.loadZero(at, t.masks[j], bs[j])
-		} else {
-			t.e.load(at, bs[j])
-		}
+		load(b, j, bs[j])
 	}
 	for i := range t.rows {
 		x := t.vector()
