@@ -160,12 +160,12 @@ func RsqrtF64(x float64) float64 {
 
 func ExpF32(x float32) float32 {
 	v1 := x
-	if float32(0x1.68p+06) < x {
-		v1 = float32(0x1.68p+06)
+	if x < float32(-0x1.ap+06) {
+		v1 = float32(0x0p+00)
 	}
 	v2 := v1
-	if v1 < float32(-0x1.a4p+06) {
-		v2 = float32(-0x1.a4p+06)
+	if float32(0x1.68p+06) < x {
+		v2 = float32(0x1.68p+06)
 	}
 	v3 := fma32(v2, float32(0x1.715476p+00), float32(0x1.8p+23))
 	v4 := float32(v3 - float32(0x1.8p+23))
@@ -190,17 +190,21 @@ func ExpF32(x float32) float32 {
 	v23 := math.Float32bits(v22) + uint32(0x7f)
 	v24 := v23 << 23
 	v25 := float32(v20 * math.Float32frombits(v24))
-	return v25
+	v26 := v25
+	if x < float32(-0x1.ap+06) {
+		v26 = float32(0x0p+00)
+	}
+	return v26
 }
 
 func ExpF64(x float64) float64 {
 	v1 := x
-	if float64(0x1.638p+09) < x {
-		v1 = float64(0x1.638p+09)
+	if x < float64(-0x1.75p+09) {
+		v1 = float64(0x0p+00)
 	}
 	v2 := v1
-	if v1 < float64(-0x1.758p+09) {
-		v2 = float64(-0x1.758p+09)
+	if float64(0x1.638p+09) < x {
+		v2 = float64(0x1.638p+09)
 	}
 	v3 := math.FMA(v2, float64(0x1.71547652b82fep+00), float64(0x1.8p+52))
 	v4 := float64(v3 - float64(0x1.8p+52))
@@ -231,17 +235,21 @@ func ExpF64(x float64) float64 {
 	v29 := math.Float64bits(v28) + uint64(0x3ff)
 	v30 := v29 << 52
 	v31 := float64(v26 * math.Float64frombits(v30))
-	return v31
+	v32 := v31
+	if x < float64(-0x1.75p+09) {
+		v32 = float64(0x0p+00)
+	}
+	return v32
 }
 
 func Expm1F32(x float32) float32 {
 	v1 := x
-	if float32(0x1.68p+06) < x {
-		v1 = float32(0x1.68p+06)
+	if x < float32(-0x1.ap+06) {
+		v1 = float32(0x0p+00)
 	}
 	v2 := v1
-	if v1 < float32(-0x1.a4p+06) {
-		v2 = float32(-0x1.a4p+06)
+	if float32(0x1.68p+06) < x {
+		v2 = float32(0x1.68p+06)
 	}
 	v3 := fma32(v2, float32(0x1.715476p+00), float32(0x1.8p+23))
 	v4 := float32(v3 - float32(0x1.8p+23))
@@ -266,44 +274,48 @@ func Expm1F32(x float32) float32 {
 	v23 := math.Float32bits(v22) + uint32(0x7f)
 	v24 := v23 << 23
 	v25 := float32(v20 * math.Float32frombits(v24))
-	v26 := float32(v25 - float32(0x1p+00))
-	v27 := x
+	v26 := v25
+	if x < float32(-0x1.ap+06) {
+		v26 = float32(0x0p+00)
+	}
+	v27 := float32(v26 - float32(0x1p+00))
+	v28 := x
 	if x < float32(-0x1.4p+05) {
-		v27 = float32(-0x1.4p+05)
+		v28 = float32(-0x1.4p+05)
 	}
-	v28 := fma32(v27, float32(0x1.715476p+00), float32(0x1.8p+23))
-	v29 := float32(v28 - float32(0x1.8p+23))
-	v30 := fma32(v29, float32(-0x1.62e43p-01), v27)
-	v31 := fma32(v29, float32(0x1.05c61p-29), v30)
-	v32 := float32(v29 + float32(0x1.8p+23))
-	v33 := math.Float32bits(v32) + uint32(0x7f)
-	v34 := v33 << 23
-	v35 := fma32(float32(0x1.a01a02p-13), v31, float32(0x1.6c16c2p-10))
-	v36 := fma32(v35, v31, float32(0x1.111112p-07))
-	v37 := fma32(v36, v31, float32(0x1.555556p-05))
-	v38 := fma32(v37, v31, float32(0x1.555556p-03))
-	v39 := fma32(v38, v31, float32(0x1p-01))
-	v40 := float32(v31 * v31)
-	v41 := fma32(v40, v39, v31)
-	v42 := float32(math.Float32frombits(v34) - float32(0x1p+00))
-	v43 := fma32(v41, math.Float32frombits(v34), v42)
-	v44 := v43
+	v29 := fma32(v28, float32(0x1.715476p+00), float32(0x1.8p+23))
+	v30 := float32(v29 - float32(0x1.8p+23))
+	v31 := fma32(v30, float32(-0x1.62e43p-01), v28)
+	v32 := fma32(v30, float32(0x1.05c61p-29), v31)
+	v33 := float32(v30 + float32(0x1.8p+23))
+	v34 := math.Float32bits(v33) + uint32(0x7f)
+	v35 := v34 << 23
+	v36 := fma32(float32(0x1.a01a02p-13), v32, float32(0x1.6c16c2p-10))
+	v37 := fma32(v36, v32, float32(0x1.111112p-07))
+	v38 := fma32(v37, v32, float32(0x1.555556p-05))
+	v39 := fma32(v38, v32, float32(0x1.555556p-03))
+	v40 := fma32(v39, v32, float32(0x1p-01))
+	v41 := float32(v32 * v32)
+	v42 := fma32(v41, v40, v32)
+	v43 := float32(math.Float32frombits(v35) - float32(0x1p+00))
+	v44 := fma32(v42, math.Float32frombits(v35), v43)
+	v45 := v44
 	if float32(0x1.4p+04) < x {
-		v44 = v26
+		v45 = v27
 	}
-	v45 := math.Float32bits(x) & uint32(0x80000000)
-	v46 := math.Float32bits(v44) | v45
-	return math.Float32frombits(v46)
+	v46 := math.Float32bits(x) & uint32(0x80000000)
+	v47 := math.Float32bits(v45) | v46
+	return math.Float32frombits(v47)
 }
 
 func Expm1F64(x float64) float64 {
 	v1 := x
-	if float64(0x1.638p+09) < x {
-		v1 = float64(0x1.638p+09)
+	if x < float64(-0x1.75p+09) {
+		v1 = float64(0x0p+00)
 	}
 	v2 := v1
-	if v1 < float64(-0x1.758p+09) {
-		v2 = float64(-0x1.758p+09)
+	if float64(0x1.638p+09) < x {
+		v2 = float64(0x1.638p+09)
 	}
 	v3 := math.FMA(v2, float64(0x1.71547652b82fep+00), float64(0x1.8p+52))
 	v4 := float64(v3 - float64(0x1.8p+52))
@@ -334,40 +346,44 @@ func Expm1F64(x float64) float64 {
 	v29 := math.Float64bits(v28) + uint64(0x3ff)
 	v30 := v29 << 52
 	v31 := float64(v26 * math.Float64frombits(v30))
-	v32 := float64(v31 - float64(0x1p+00))
-	v33 := x
+	v32 := v31
+	if x < float64(-0x1.75p+09) {
+		v32 = float64(0x0p+00)
+	}
+	v33 := float64(v32 - float64(0x1p+00))
+	v34 := x
 	if x < float64(-0x1.4p+05) {
-		v33 = float64(-0x1.4p+05)
+		v34 = float64(-0x1.4p+05)
 	}
-	v34 := math.FMA(v33, float64(0x1.71547652b82fep+00), float64(0x1.8p+52))
-	v35 := float64(v34 - float64(0x1.8p+52))
-	v36 := math.FMA(v35, float64(-0x1.62e42fefa39efp-01), v33)
-	v37 := math.FMA(v35, float64(-0x1.abc9e3b39803fp-56), v36)
-	v38 := float64(v35 + float64(0x1.8p+52))
-	v39 := math.Float64bits(v38) + uint64(0x3ff)
-	v40 := v39 << 52
-	v41 := math.FMA(float64(0x1.6124613a86d09p-33), v37, float64(0x1.1eed8eff8d898p-29))
-	v42 := math.FMA(v41, v37, float64(0x1.ae64567f544e4p-26))
-	v43 := math.FMA(v42, v37, float64(0x1.27e4fb7789f5cp-22))
-	v44 := math.FMA(v43, v37, float64(0x1.71de3a556c734p-19))
-	v45 := math.FMA(v44, v37, float64(0x1.a01a01a01a01ap-16))
-	v46 := math.FMA(v45, v37, float64(0x1.a01a01a01a01ap-13))
-	v47 := math.FMA(v46, v37, float64(0x1.6c16c16c16c17p-10))
-	v48 := math.FMA(v47, v37, float64(0x1.1111111111111p-07))
-	v49 := math.FMA(v48, v37, float64(0x1.5555555555555p-05))
-	v50 := math.FMA(v49, v37, float64(0x1.5555555555555p-03))
-	v51 := math.FMA(v50, v37, float64(0x1p-01))
-	v52 := float64(v37 * v37)
-	v53 := math.FMA(v52, v51, v37)
-	v54 := float64(math.Float64frombits(v40) - float64(0x1p+00))
-	v55 := math.FMA(v53, math.Float64frombits(v40), v54)
-	v56 := v55
+	v35 := math.FMA(v34, float64(0x1.71547652b82fep+00), float64(0x1.8p+52))
+	v36 := float64(v35 - float64(0x1.8p+52))
+	v37 := math.FMA(v36, float64(-0x1.62e42fefa39efp-01), v34)
+	v38 := math.FMA(v36, float64(-0x1.abc9e3b39803fp-56), v37)
+	v39 := float64(v36 + float64(0x1.8p+52))
+	v40 := math.Float64bits(v39) + uint64(0x3ff)
+	v41 := v40 << 52
+	v42 := math.FMA(float64(0x1.6124613a86d09p-33), v38, float64(0x1.1eed8eff8d898p-29))
+	v43 := math.FMA(v42, v38, float64(0x1.ae64567f544e4p-26))
+	v44 := math.FMA(v43, v38, float64(0x1.27e4fb7789f5cp-22))
+	v45 := math.FMA(v44, v38, float64(0x1.71de3a556c734p-19))
+	v46 := math.FMA(v45, v38, float64(0x1.a01a01a01a01ap-16))
+	v47 := math.FMA(v46, v38, float64(0x1.a01a01a01a01ap-13))
+	v48 := math.FMA(v47, v38, float64(0x1.6c16c16c16c17p-10))
+	v49 := math.FMA(v48, v38, float64(0x1.1111111111111p-07))
+	v50 := math.FMA(v49, v38, float64(0x1.5555555555555p-05))
+	v51 := math.FMA(v50, v38, float64(0x1.5555555555555p-03))
+	v52 := math.FMA(v51, v38, float64(0x1p-01))
+	v53 := float64(v38 * v38)
+	v54 := math.FMA(v53, v52, v38)
+	v55 := float64(math.Float64frombits(v41) - float64(0x1p+00))
+	v56 := math.FMA(v54, math.Float64frombits(v41), v55)
+	v57 := v56
 	if float64(0x1.4p+04) < x {
-		v56 = v32
+		v57 = v33
 	}
-	v57 := math.Float64bits(x) & uint64(0x8000000000000000)
-	v58 := math.Float64bits(v56) | v57
-	return math.Float64frombits(v58)
+	v58 := math.Float64bits(x) & uint64(0x8000000000000000)
+	v59 := math.Float64bits(v57) | v58
+	return math.Float64frombits(v59)
 }
 
 func LogF32(x float32) float32 {
@@ -556,12 +572,12 @@ func TanhF64(x float64) float64 {
 func LogisticF32(x float32) float32 {
 	v1 := math.Float32bits(x) | uint32(0x80000000)
 	v2 := math.Float32frombits(v1)
-	if float32(0x1.68p+06) < math.Float32frombits(v1) {
-		v2 = float32(0x1.68p+06)
+	if math.Float32frombits(v1) < float32(-0x1.ap+06) {
+		v2 = float32(0x0p+00)
 	}
 	v3 := v2
-	if v2 < float32(-0x1.a4p+06) {
-		v3 = float32(-0x1.a4p+06)
+	if float32(0x1.68p+06) < math.Float32frombits(v1) {
+		v3 = float32(0x1.68p+06)
 	}
 	v4 := fma32(v3, float32(0x1.715476p+00), float32(0x1.8p+23))
 	v5 := float32(v4 - float32(0x1.8p+23))
@@ -586,24 +602,28 @@ func LogisticF32(x float32) float32 {
 	v24 := math.Float32bits(v23) + uint32(0x7f)
 	v25 := v24 << 23
 	v26 := float32(v21 * math.Float32frombits(v25))
-	v27 := float32(0x1p+00)
-	if x < float32(0x0p+00) {
-		v27 = v26
+	v27 := v26
+	if math.Float32frombits(v1) < float32(-0x1.ap+06) {
+		v27 = float32(0x0p+00)
 	}
-	v28 := float32(v26 + float32(0x1p+00))
-	v29 := float32(v27 / v28)
-	return v29
+	v28 := float32(0x1p+00)
+	if x < float32(0x0p+00) {
+		v28 = v27
+	}
+	v29 := float32(v27 + float32(0x1p+00))
+	v30 := float32(v28 / v29)
+	return v30
 }
 
 func LogisticF64(x float64) float64 {
 	v1 := math.Float64bits(x) | uint64(0x8000000000000000)
 	v2 := math.Float64frombits(v1)
-	if float64(0x1.638p+09) < math.Float64frombits(v1) {
-		v2 = float64(0x1.638p+09)
+	if math.Float64frombits(v1) < float64(-0x1.75p+09) {
+		v2 = float64(0x0p+00)
 	}
 	v3 := v2
-	if v2 < float64(-0x1.758p+09) {
-		v3 = float64(-0x1.758p+09)
+	if float64(0x1.638p+09) < math.Float64frombits(v1) {
+		v3 = float64(0x1.638p+09)
 	}
 	v4 := math.FMA(v3, float64(0x1.71547652b82fep+00), float64(0x1.8p+52))
 	v5 := float64(v4 - float64(0x1.8p+52))
@@ -634,13 +654,17 @@ func LogisticF64(x float64) float64 {
 	v30 := math.Float64bits(v29) + uint64(0x3ff)
 	v31 := v30 << 52
 	v32 := float64(v27 * math.Float64frombits(v31))
-	v33 := float64(0x1p+00)
-	if x < float64(0x0p+00) {
-		v33 = v32
+	v33 := v32
+	if math.Float64frombits(v1) < float64(-0x1.75p+09) {
+		v33 = float64(0x0p+00)
 	}
-	v34 := float64(v32 + float64(0x1p+00))
-	v35 := float64(v33 / v34)
-	return v35
+	v34 := float64(0x1p+00)
+	if x < float64(0x0p+00) {
+		v34 = v33
+	}
+	v35 := float64(v33 + float64(0x1p+00))
+	v36 := float64(v34 / v35)
+	return v36
 }
 
 func SinF32(x float32) float32 {
