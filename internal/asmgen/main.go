@@ -136,11 +136,12 @@ type tileMaker struct {
 // bytes: c = a*b, or c += a*b, where a is rows x k, b is k x columns and has its
 // columns together. Strides are in bytes. The k products of an element are
 // fused into one sum in order, which is then stored, or added to the element.
-// With vectors of 64 bytes, mask has a bit for each column that there is.
+// With vectors of 64 bytes, mask has a bit for each column that there is. Memory from next
+// on is brought into the second-level cache, a line for every turn.
 func tile(e elem, rows, bytes int) {
 	t := &tileMaker{e: e, rows: rows, bytes: bytes, masked: bytes == 64, sums: make([][2]reg.VecVirtual, rows)}
 	TEXT(fmt.Sprintf("tile%sx%d_%d", e.name, bytes*8, rows), NOSPLIT,
-		"func(k int, a *byte, aRow, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)")
+		"func(k int, a *byte, aRow, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)")
 	Pragma("noescape")
 	t.multiply()
 	t.store()
@@ -191,6 +192,9 @@ func (t *tileMaker) multiply() {
 // of one column on tiles of vectors of 32 bytes.
 const turns = 4
 
+// line is the bytes of a line of the caches.
+const line = 64
+
 // unrolled makes the sums of all columns but those that are fewer than a turn, where the
 // columns of a are together and the mask has every column, and leaves k, a and b at the rest; it goes on at made where
 // there is no rest.
@@ -201,7 +205,7 @@ func (t *tileMaker) unrolled(a rowsOf, aCol, b, bRow, k reg.GPVirtual) {
 		t.e.allSet(t.masks[1], t.masks[1])
 		JCC(LabelRef("loop"))
 	}
-	n, bRow3 := GP64(), GP64()
+	n, bRow3, next := GP64(), GP64(), param("next")
 	MOVQ(k, n)
 	SHRQ(Imm(2), n)
 	JZ(LabelRef("loop"))
@@ -210,6 +214,8 @@ func (t *tileMaker) unrolled(a rowsOf, aCol, b, bRow, k reg.GPVirtual) {
 	for i, row := range [turns]Mem{{Base: b}, {Base: b, Index: bRow, Scale: 1}, {Base: b, Index: bRow, Scale: 2}, {Base: b, Index: bRow3, Scale: 1}} {
 		t.products(a, i*t.e.size, row, t.loadFull)
 	}
+	PREFETCHT1(Mem{Base: next})
+	ADDQ(Imm(line), next)
 	a.advance(Imm(uint64(turns * t.e.size)))
 	LEAQ(Mem{Base: b, Index: bRow, Scale: 4}, b)
 	DECQ(n)

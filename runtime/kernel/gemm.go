@@ -24,8 +24,9 @@ type gemm func(w *Work, c Mem, a, b matrix, m, n, k int)
 // A tileFunc computes one tile of a product: c = a*b, or c += a*b, of as many
 // rows as the function is for and two vectors of columns. a and b have k columns
 // and rows. Strides are in bytes; b and c have their columns together. mask has
-// a bit for each column that there is, where the tier has masks.
-type tileFunc func(k int, a *byte, aRow, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// a bit for each column that there is, where the tier has masks. From next on is memory that is
+// read soon.
+type tileFunc func(k int, a *byte, aRow, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 
 // A tier is one way to compute with floats.
 type tier struct {
@@ -189,6 +190,7 @@ func (g *blocked) block(i, p, j, m, n, k int, a *byte, aRow, aCol int) {
 			b, bRow = g.address(g.b, p, j+q), g.b.row*g.elem
 		}
 		mask := uint64(1)<<cols - 1
+		ahead := g.panels != nil && q+g.cols < n
 		at := 0
 		for t := range tiles {
 			rows := low
@@ -198,13 +200,26 @@ func (g *blocked) block(i, p, j, m, n, k int, a *byte, aRow, aCol int) {
 			x := (*byte)(unsafe.Add(unsafe.Pointer(a), at*aRow))
 			c := &g.c[((i+at)*g.n+j+q)*g.elem]
 			if cols == g.cols || g.masks {
-				g.tiles[rows-1](k, x, aRow, aCol, b, bRow, c, cRow, mask, p > 0)
+				next := b
+				if ahead {
+					next = nextPanel(b, k, t, width)
+				}
+				g.tiles[rows-1](k, x, aRow, aCol, b, bRow, c, cRow, mask, p > 0, next)
 			} else {
 				g.edgeTile(rows, cols, k, x, aRow, aCol, b, bRow, (i+at)*g.n+j+q, p > 0)
 			}
 			at += rows
 		}
 	}
+}
+
+// nextPanel is where tile t of panel b, of k rows, brings memory of the panel behind it into the
+// cache: each of so many tiles as that takes a part of it.
+func nextPanel(b *byte, k, t, width int) *byte {
+	const line, turn = 64, 4 // bytes, and rows of b, for which a tile brings one line
+	part := k / turn * line
+	parts := max(1, k*width/max(part, 1))
+	return (*byte)(unsafe.Add(unsafe.Pointer(b), k*width+t%parts*part))
 }
 
 // edgeTile computes a tile of fewer columns beside c and moves it there.
@@ -216,7 +231,7 @@ func (g *blocked) edgeTile(rows, cols, k int, a *byte, aRow, aCol int, b *byte, 
 		}
 		clear(g.edge[r*width+used : (r+1)*width])
 	}
-	g.tiles[rows-1](k, a, aRow, aCol, b, bRow, &g.edge[0], width, 0, add)
+	g.tiles[rows-1](k, a, aRow, aCol, b, bRow, &g.edge[0], width, 0, add, b)
 	for r := range rows {
 		copy(g.c[(at+r*g.n)*g.elem:][:used], g.edge[r*width:])
 	}

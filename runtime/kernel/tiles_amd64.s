@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func tileF32x512_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x512_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tileF32x512_1(SB), NOSPLIT, $0-73
+TEXT ·tileF32x512_1(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), CX
@@ -28,6 +28,7 @@ TEXT ·tileF32x512_1(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTW   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R9
 	MOVQ       SI, DI
 	SHRQ       $0x02, DI
 	JZ         loop
@@ -54,6 +55,8 @@ turn:
 	VBROADCASTSS 12(AX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
 	ADDQ         $0x10, AX
 	LEAQ         (DX)(BX*4), DX
 	DECQ         DI
@@ -90,9 +93,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x512_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x512_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tileF32x512_2(SB), NOSPLIT, $0-73
+TEXT ·tileF32x512_2(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -119,6 +122,7 @@ TEXT ·tileF32x512_2(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTW   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R10
 	MOVQ       DI, R8
 	SHRQ       $0x02, R8
 	JZ         loop
@@ -157,6 +161,8 @@ turn:
 	VBROADCASTSS 12(AX)(CX*1), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
 	ADDQ         $0x10, AX
 	LEAQ         (BX)(SI*4), BX
 	DECQ         R8
@@ -202,9 +208,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x512_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x512_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tileF32x512_3(SB), NOSPLIT, $0-73
+TEXT ·tileF32x512_3(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -236,6 +242,7 @@ TEXT ·tileF32x512_3(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTW   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R10
 	MOVQ       DI, R8
 	SHRQ       $0x02, R8
 	JZ         loop
@@ -286,6 +293,8 @@ turn:
 	VBROADCASTSS 12(AX)(CX*2), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
 	ADDQ         $0x10, AX
 	LEAQ         (BX)(SI*4), BX
 	DECQ         R8
@@ -340,9 +349,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x512_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x512_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tileF32x512_4(SB), NOSPLIT, $0-73
+TEXT ·tileF32x512_4(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -379,6 +388,7 @@ TEXT ·tileF32x512_4(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTW   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R11
 	MOVQ       R8, R9
 	SHRQ       $0x02, R9
 	JZ         loop
@@ -441,6 +451,8 @@ turn:
 	VBROADCASTSS 12(AX)(DX*1), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
 	ADDQ         $0x10, AX
 	LEAQ         (SI)(DI*4), SI
 	DECQ         R9
@@ -504,9 +516,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x512_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x512_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tileF32x512_5(SB), NOSPLIT, $0-73
+TEXT ·tileF32x512_5(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -548,6 +560,7 @@ TEXT ·tileF32x512_5(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTW   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R11
 	MOVQ       R8, R9
 	SHRQ       $0x02, R9
 	JZ         loop
@@ -622,6 +635,8 @@ turn:
 	VBROADCASTSS 12(AX)(CX*4), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
 	ADDQ         $0x10, AX
 	LEAQ         (SI)(DI*4), SI
 	DECQ         R9
@@ -694,9 +709,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x512_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x512_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tileF32x512_6(SB), NOSPLIT, $0-73
+TEXT ·tileF32x512_6(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -745,6 +760,7 @@ TEXT ·tileF32x512_6(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTW   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R12
 	MOVQ       R9, R10
 	SHRQ       $0x02, R10
 	JZ         loop
@@ -831,6 +847,8 @@ turn:
 	VBROADCASTSS 12(BX), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	ADDQ         $0x10, AX
 	ADDQ         $0x10, BX
 	LEAQ         (DI)(R8*4), DI
@@ -914,9 +932,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x512_7(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x512_7(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tileF32x512_7(SB), NOSPLIT, $0-73
+TEXT ·tileF32x512_7(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -970,6 +988,7 @@ TEXT ·tileF32x512_7(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTW   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R12
 	MOVQ       R9, R10
 	SHRQ       $0x02, R10
 	JZ         loop
@@ -1068,6 +1087,8 @@ turn:
 	VBROADCASTSS 12(BX)(CX*1), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	ADDQ         $0x10, AX
 	ADDQ         $0x10, BX
 	LEAQ         (DI)(R8*4), DI
@@ -1160,9 +1181,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x512_8(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x512_8(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tileF32x512_8(SB), NOSPLIT, $0-73
+TEXT ·tileF32x512_8(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -1221,6 +1242,7 @@ TEXT ·tileF32x512_8(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTW   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R12
 	MOVQ       R9, R10
 	SHRQ       $0x02, R10
 	JZ         loop
@@ -1331,6 +1353,8 @@ turn:
 	VBROADCASTSS 12(BX)(CX*2), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	ADDQ         $0x10, AX
 	ADDQ         $0x10, BX
 	LEAQ         (DI)(R8*4), DI
@@ -1432,9 +1456,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x256_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x256_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF32x256_1(SB), NOSPLIT, $0-73
+TEXT ·tileF32x256_1(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), CX
@@ -1450,6 +1474,7 @@ TEXT ·tileF32x256_1(SB), NOSPLIT, $0-73
 	PREFETCHT0 32(DI)
 	CMPQ       CX, $0x04
 	JNE        loop
+	MOVQ       next+80(FP), R9
 	MOVQ       SI, DI
 	SHRQ       $0x02, DI
 	JZ         loop
@@ -1476,6 +1501,8 @@ turn:
 	VBROADCASTSS 12(AX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
 	ADDQ         $0x10, AX
 	LEAQ         (DX)(BX*4), DX
 	DECQ         DI
@@ -1512,9 +1539,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x256_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x256_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF32x256_2(SB), NOSPLIT, $0-73
+TEXT ·tileF32x256_2(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -1535,6 +1562,7 @@ TEXT ·tileF32x256_2(SB), NOSPLIT, $0-73
 	PREFETCHT0 32(R8)
 	CMPQ       DX, $0x04
 	JNE        loop
+	MOVQ       next+80(FP), R10
 	MOVQ       DI, R8
 	SHRQ       $0x02, R8
 	JZ         loop
@@ -1573,6 +1601,8 @@ turn:
 	VBROADCASTSS 12(AX)(CX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
 	ADDQ         $0x10, AX
 	LEAQ         (BX)(SI*4), BX
 	DECQ         R8
@@ -1618,9 +1648,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x256_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x256_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF32x256_3(SB), NOSPLIT, $0-73
+TEXT ·tileF32x256_3(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -1646,6 +1676,7 @@ TEXT ·tileF32x256_3(SB), NOSPLIT, $0-73
 	PREFETCHT0 32(R8)
 	CMPQ       DX, $0x04
 	JNE        loop
+	MOVQ       next+80(FP), R10
 	MOVQ       DI, R8
 	SHRQ       $0x02, R8
 	JZ         loop
@@ -1696,6 +1727,8 @@ turn:
 	VBROADCASTSS 12(AX)(CX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
 	ADDQ         $0x10, AX
 	LEAQ         (BX)(SI*4), BX
 	DECQ         R8
@@ -1750,9 +1783,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x256_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x256_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF32x256_4(SB), NOSPLIT, $0-73
+TEXT ·tileF32x256_4(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -1783,6 +1816,7 @@ TEXT ·tileF32x256_4(SB), NOSPLIT, $0-73
 	PREFETCHT0 32(R9)
 	CMPQ       BX, $0x04
 	JNE        loop
+	MOVQ       next+80(FP), R11
 	MOVQ       R8, R9
 	SHRQ       $0x02, R9
 	JZ         loop
@@ -1845,6 +1879,8 @@ turn:
 	VBROADCASTSS 12(AX)(DX*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
 	ADDQ         $0x10, AX
 	LEAQ         (SI)(DI*4), SI
 	DECQ         R9
@@ -1908,9 +1944,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x256_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x256_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF32x256_5(SB), NOSPLIT, $0-73
+TEXT ·tileF32x256_5(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -1946,6 +1982,7 @@ TEXT ·tileF32x256_5(SB), NOSPLIT, $0-73
 	PREFETCHT0 32(R9)
 	CMPQ       BX, $0x04
 	JNE        loop
+	MOVQ       next+80(FP), R11
 	MOVQ       R8, R9
 	SHRQ       $0x02, R9
 	JZ         loop
@@ -2020,6 +2057,8 @@ turn:
 	VBROADCASTSS 12(AX)(CX*4), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
 	ADDQ         $0x10, AX
 	LEAQ         (SI)(DI*4), SI
 	DECQ         R9
@@ -2092,9 +2131,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x256_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF32x256_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF32x256_6(SB), NOSPLIT, $0-73
+TEXT ·tileF32x256_6(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -2137,6 +2176,7 @@ TEXT ·tileF32x256_6(SB), NOSPLIT, $0-73
 	PREFETCHT0 32(R10)
 	CMPQ       SI, $0x04
 	JNE        loop
+	MOVQ       next+80(FP), R12
 	MOVQ       R9, R10
 	SHRQ       $0x02, R10
 	JZ         loop
@@ -2223,6 +2263,8 @@ turn:
 	VBROADCASTSS 12(BX), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	ADDQ         $0x10, AX
 	ADDQ         $0x10, BX
 	LEAQ         (DI)(R8*4), DI
@@ -2306,9 +2348,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x512_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x512_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF64x512_1(SB), NOSPLIT, $0-73
+TEXT ·tileF64x512_1(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), CX
@@ -2330,6 +2372,7 @@ TEXT ·tileF64x512_1(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTB   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R9
 	MOVQ       SI, DI
 	SHRQ       $0x02, DI
 	JZ         loop
@@ -2356,6 +2399,8 @@ turn:
 	VBROADCASTSD 24(AX), Z4
 	VFMADD231PD  Z2, Z4, Z0
 	VFMADD231PD  Z3, Z4, Z1
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
 	ADDQ         $0x20, AX
 	LEAQ         (DX)(BX*4), DX
 	DECQ         DI
@@ -2392,9 +2437,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x512_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x512_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF64x512_2(SB), NOSPLIT, $0-73
+TEXT ·tileF64x512_2(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -2421,6 +2466,7 @@ TEXT ·tileF64x512_2(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTB   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R10
 	MOVQ       DI, R8
 	SHRQ       $0x02, R8
 	JZ         loop
@@ -2459,6 +2505,8 @@ turn:
 	VBROADCASTSD 24(AX)(CX*1), Z6
 	VFMADD231PD  Z4, Z6, Z2
 	VFMADD231PD  Z5, Z6, Z3
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
 	ADDQ         $0x20, AX
 	LEAQ         (BX)(SI*4), BX
 	DECQ         R8
@@ -2504,9 +2552,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x512_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x512_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF64x512_3(SB), NOSPLIT, $0-73
+TEXT ·tileF64x512_3(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -2538,6 +2586,7 @@ TEXT ·tileF64x512_3(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTB   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R10
 	MOVQ       DI, R8
 	SHRQ       $0x02, R8
 	JZ         loop
@@ -2588,6 +2637,8 @@ turn:
 	VBROADCASTSD 24(AX)(CX*2), Z8
 	VFMADD231PD  Z6, Z8, Z4
 	VFMADD231PD  Z7, Z8, Z5
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
 	ADDQ         $0x20, AX
 	LEAQ         (BX)(SI*4), BX
 	DECQ         R8
@@ -2642,9 +2693,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x512_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x512_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF64x512_4(SB), NOSPLIT, $0-73
+TEXT ·tileF64x512_4(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -2681,6 +2732,7 @@ TEXT ·tileF64x512_4(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTB   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R11
 	MOVQ       R8, R9
 	SHRQ       $0x02, R9
 	JZ         loop
@@ -2743,6 +2795,8 @@ turn:
 	VBROADCASTSD 24(AX)(DX*1), Z10
 	VFMADD231PD  Z8, Z10, Z6
 	VFMADD231PD  Z9, Z10, Z7
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
 	ADDQ         $0x20, AX
 	LEAQ         (SI)(DI*4), SI
 	DECQ         R9
@@ -2806,9 +2860,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x512_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x512_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF64x512_5(SB), NOSPLIT, $0-73
+TEXT ·tileF64x512_5(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -2850,6 +2904,7 @@ TEXT ·tileF64x512_5(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTB   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R11
 	MOVQ       R8, R9
 	SHRQ       $0x02, R9
 	JZ         loop
@@ -2924,6 +2979,8 @@ turn:
 	VBROADCASTSD 24(AX)(CX*4), Z12
 	VFMADD231PD  Z10, Z12, Z8
 	VFMADD231PD  Z11, Z12, Z9
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
 	ADDQ         $0x20, AX
 	LEAQ         (SI)(DI*4), SI
 	DECQ         R9
@@ -2996,9 +3053,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x512_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x512_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF64x512_6(SB), NOSPLIT, $0-73
+TEXT ·tileF64x512_6(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -3047,6 +3104,7 @@ TEXT ·tileF64x512_6(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTB   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R12
 	MOVQ       R9, R10
 	SHRQ       $0x02, R10
 	JZ         loop
@@ -3133,6 +3191,8 @@ turn:
 	VBROADCASTSD 24(BX), Z14
 	VFMADD231PD  Z12, Z14, Z10
 	VFMADD231PD  Z13, Z14, Z11
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, BX
 	LEAQ         (DI)(R8*4), DI
@@ -3216,9 +3276,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x512_7(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x512_7(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF64x512_7(SB), NOSPLIT, $0-73
+TEXT ·tileF64x512_7(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -3272,6 +3332,7 @@ TEXT ·tileF64x512_7(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTB   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R12
 	MOVQ       R9, R10
 	SHRQ       $0x02, R10
 	JZ         loop
@@ -3370,6 +3431,8 @@ turn:
 	VBROADCASTSD 24(BX)(CX*1), Z16
 	VFMADD231PD  Z14, Z16, Z12
 	VFMADD231PD  Z15, Z16, Z13
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, BX
 	LEAQ         (DI)(R8*4), DI
@@ -3462,9 +3525,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x512_8(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x512_8(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF64x512_8(SB), NOSPLIT, $0-73
+TEXT ·tileF64x512_8(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -3523,6 +3586,7 @@ TEXT ·tileF64x512_8(SB), NOSPLIT, $0-73
 	JNE        loop
 	KORTESTB   K2, K2
 	JCC        loop
+	MOVQ       next+80(FP), R12
 	MOVQ       R9, R10
 	SHRQ       $0x02, R10
 	JZ         loop
@@ -3633,6 +3697,8 @@ turn:
 	VBROADCASTSD 24(BX)(CX*2), Z18
 	VFMADD231PD  Z16, Z18, Z14
 	VFMADD231PD  Z17, Z18, Z15
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, BX
 	LEAQ         (DI)(R8*4), DI
@@ -3734,9 +3800,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x256_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x256_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF64x256_1(SB), NOSPLIT, $0-73
+TEXT ·tileF64x256_1(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), CX
@@ -3752,6 +3818,7 @@ TEXT ·tileF64x256_1(SB), NOSPLIT, $0-73
 	PREFETCHT0 32(DI)
 	CMPQ       CX, $0x08
 	JNE        loop
+	MOVQ       next+80(FP), R9
 	MOVQ       SI, DI
 	SHRQ       $0x02, DI
 	JZ         loop
@@ -3778,6 +3845,8 @@ turn:
 	VBROADCASTSD 24(AX), Y4
 	VFMADD231PD  Y2, Y4, Y0
 	VFMADD231PD  Y3, Y4, Y1
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
 	ADDQ         $0x20, AX
 	LEAQ         (DX)(BX*4), DX
 	DECQ         DI
@@ -3814,9 +3883,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x256_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x256_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF64x256_2(SB), NOSPLIT, $0-73
+TEXT ·tileF64x256_2(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -3837,6 +3906,7 @@ TEXT ·tileF64x256_2(SB), NOSPLIT, $0-73
 	PREFETCHT0 32(R8)
 	CMPQ       DX, $0x08
 	JNE        loop
+	MOVQ       next+80(FP), R10
 	MOVQ       DI, R8
 	SHRQ       $0x02, R8
 	JZ         loop
@@ -3875,6 +3945,8 @@ turn:
 	VBROADCASTSD 24(AX)(CX*1), Y6
 	VFMADD231PD  Y4, Y6, Y2
 	VFMADD231PD  Y5, Y6, Y3
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
 	ADDQ         $0x20, AX
 	LEAQ         (BX)(SI*4), BX
 	DECQ         R8
@@ -3920,9 +3992,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x256_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x256_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF64x256_3(SB), NOSPLIT, $0-73
+TEXT ·tileF64x256_3(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -3948,6 +4020,7 @@ TEXT ·tileF64x256_3(SB), NOSPLIT, $0-73
 	PREFETCHT0 32(R8)
 	CMPQ       DX, $0x08
 	JNE        loop
+	MOVQ       next+80(FP), R10
 	MOVQ       DI, R8
 	SHRQ       $0x02, R8
 	JZ         loop
@@ -3998,6 +4071,8 @@ turn:
 	VBROADCASTSD 24(AX)(CX*2), Y8
 	VFMADD231PD  Y6, Y8, Y4
 	VFMADD231PD  Y7, Y8, Y5
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
 	ADDQ         $0x20, AX
 	LEAQ         (BX)(SI*4), BX
 	DECQ         R8
@@ -4052,9 +4127,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x256_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x256_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF64x256_4(SB), NOSPLIT, $0-73
+TEXT ·tileF64x256_4(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -4085,6 +4160,7 @@ TEXT ·tileF64x256_4(SB), NOSPLIT, $0-73
 	PREFETCHT0 32(R9)
 	CMPQ       BX, $0x08
 	JNE        loop
+	MOVQ       next+80(FP), R11
 	MOVQ       R8, R9
 	SHRQ       $0x02, R9
 	JZ         loop
@@ -4147,6 +4223,8 @@ turn:
 	VBROADCASTSD 24(AX)(DX*1), Y10
 	VFMADD231PD  Y8, Y10, Y6
 	VFMADD231PD  Y9, Y10, Y7
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
 	ADDQ         $0x20, AX
 	LEAQ         (SI)(DI*4), SI
 	DECQ         R9
@@ -4210,9 +4288,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x256_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x256_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF64x256_5(SB), NOSPLIT, $0-73
+TEXT ·tileF64x256_5(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -4248,6 +4326,7 @@ TEXT ·tileF64x256_5(SB), NOSPLIT, $0-73
 	PREFETCHT0 32(R9)
 	CMPQ       BX, $0x08
 	JNE        loop
+	MOVQ       next+80(FP), R11
 	MOVQ       R8, R9
 	SHRQ       $0x02, R9
 	JZ         loop
@@ -4322,6 +4401,8 @@ turn:
 	VBROADCASTSD 24(AX)(CX*4), Y12
 	VFMADD231PD  Y10, Y12, Y8
 	VFMADD231PD  Y11, Y12, Y9
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
 	ADDQ         $0x20, AX
 	LEAQ         (SI)(DI*4), SI
 	DECQ         R9
@@ -4394,9 +4475,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF64x256_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool)
+// func tileF64x256_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF64x256_6(SB), NOSPLIT, $0-73
+TEXT ·tileF64x256_6(SB), NOSPLIT, $0-88
 	MOVQ       a+8(FP), AX
 	MOVQ       aRow+16(FP), CX
 	LEAQ       (CX)(CX*2), DX
@@ -4439,6 +4520,7 @@ TEXT ·tileF64x256_6(SB), NOSPLIT, $0-73
 	PREFETCHT0 32(R10)
 	CMPQ       SI, $0x08
 	JNE        loop
+	MOVQ       next+80(FP), R12
 	MOVQ       R9, R10
 	SHRQ       $0x02, R10
 	JZ         loop
@@ -4525,6 +4607,8 @@ turn:
 	VBROADCASTSD 24(BX), Y14
 	VFMADD231PD  Y12, Y14, Y10
 	VFMADD231PD  Y13, Y14, Y11
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, BX
 	LEAQ         (DI)(R8*4), DI
