@@ -94,6 +94,8 @@ var Table = []pass.Pass{
 	{Name: "cse", Doc: "merges values that compute the same thing", Run: tidy.Cse},
 	{Name: "dce", Doc: "removes unused values and loop carries", Run: tidy.Dce},
 	{Name: "skip-bubbles", Doc: "skips the computation of stages that have no microbatch, if that is configured", Requires: ir.Local, Run: bubbles.SkipBubbles},
+	{Name: "sink", Doc: "moves fills that one branch alone reads into it", Run: tidy.Sink},
+	{Name: "dce", Doc: "removes unused values and loop carries", Run: tidy.Dce},
 	{Name: "combine", Doc: "combines collectives of the same kind and groups up to a size, and those whose results are added up", Requires: ir.Local, Run: combine.Combine},
 }
 

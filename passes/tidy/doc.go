@@ -1,4 +1,4 @@
 // Package tidy holds the passes that change no sharding and no schedule: algebraic
-// simplification, common-subexpression elimination, dead-code elimination and
-// loop-invariant code motion.
+// simplification, common-subexpression elimination, dead-code elimination,
+// loop-invariant code motion and its opposite, sinking into branches.
 package tidy
