@@ -19,6 +19,8 @@ type buffer struct {
 	refs   atomic.Int32
 	class  int
 	pinned bool
+	base   *buffer // of a piece: the tensor of which it is one
+	lent   bool    // see piece
 }
 
 func pinned(m kernel.Mem) *buffer { return &buffer{mem: m, pinned: true} }
@@ -31,7 +33,9 @@ func (b *buffer) retain() *buffer {
 }
 
 // mine reports whether the caller, who holds a reference, holds the only one.
-func (b *buffer) mine() bool { return !b.pinned && b.refs.Load() == 1 && b.elems == nil }
+func (b *buffer) mine() bool {
+	return !b.pinned && b.refs.Load() == 1 && b.elems == nil && b.base == nil
+}
 
 // The classes of an Executable are the sizes that its buffers have; buffers
 // of one class take each other's place.
@@ -131,6 +135,12 @@ func (p *pool) give(b *buffer) {
 // release gives up one reference to b; nil is nothing.
 func (d *device) release(b *buffer) {
 	if b == nil || b.pinned || b.refs.Add(-1) > 0 {
+		return
+	}
+	if b.base != nil {
+		base := b.base
+		b.mem, b.base, d.pieces = nil, d.pieces, b
+		d.release(base)
 		return
 	}
 	if b.elems != nil {

@@ -92,6 +92,7 @@ type scope struct {
 
 	readers  map[*ir.Value][]*ir.Op // of results of all-gathers; nil until somebody asks
 	panelled map[*ir.Value]*panelled
+	pieces   map[*ir.Op]*piece
 }
 
 // function compiles f, once.
@@ -111,7 +112,7 @@ func (c *compiler) function(f *ir.Func) (*function, error) {
 	if !c.checks {
 		fn.frame, fn.bubbles = make([]*buffer, n), make([]*buffer, n)
 	}
-	c.scope = &scope{name: f.Name, f: f, fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n), home: make([]*ir.Block, n), last: make([]int32, n)}
+	c.scope = &scope{name: f.Name, f: f, fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n), home: make([]*ir.Block, n), last: make([]int32, n), pieces: make(map[*ir.Op]*piece)}
 	for id := range c.slot {
 		c.slot[id] = id
 	}
@@ -149,6 +150,7 @@ func (c *compiler) owning(b *ir.Block) *block {
 func (c *compiler) block(b *ir.Block) *block {
 	nodes := c.plan(b)
 	c.lastUses(b, nodes)
+	c.findPieces(b, nodes)
 	out := new(block)
 	if !c.checks {
 		out.steps, out.id = make([]step, 0, len(nodes)), len(c.exe.blocks)
@@ -417,7 +419,10 @@ func execFused(d *device, s *step) error {
 		d.src = append(d.src, d.slots[i].mem)
 	}
 	for k, class := range s.classes {
-		b := d.takeOneOf(s, s.fused.Reuse[k])
+		b := d.takeLent(s, s.fused.Reuse[k])
+		if b == nil {
+			b = d.takeOneOf(s, s.fused.Reuse[k])
+		}
 		if b == nil {
 			b = d.alloc(class)
 			if d.run.poisonBuffers {

@@ -25,6 +25,7 @@ type device struct {
 	made       []*buffer
 	work       *kernel.Work // while it computes
 	free       [][]*buffer  // by class
+	pieces     *buffer      // that are none any more, linked by base
 	recorder   *recorder    // nil unless that is asked for
 	spent      []spent      // by step; nil unless that is asked for
 	times      []int        // by collective, how often it took part; nil unless that is asked for

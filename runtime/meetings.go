@@ -73,7 +73,7 @@ func compileAllGather(c *compiler, s *step) error {
 		for i, sp := range splits {
 			switch {
 			case panelled[i] != nil:
-				results[i] = panelled[i].gather(d, parts, i)
+				results[i] = d.panels(s, panelled[i], parts, i)
 				continue
 			case n == 1:
 				results[i] = parts[0][i].retain()

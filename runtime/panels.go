@@ -58,6 +58,61 @@ func (c *compiler) readersOf(v *ir.Value) []*ir.Op {
 	return c.readers[v]
 }
 
+// panels is what p makes of the parts of result i. A group keeps what it made last: a loop over
+// iterations gathers the weights of one layer, arguments that nobody writes, many times, and
+// moves them once.
+func (d *device) panels(s *step, p *panelled, parts [][]*buffer, i int) *buffer {
+	kept := &d.run.rooms[s.coll.index][s.coll.group[d.id]].kept
+	if *kept == nil {
+		*kept = make([]keptPanels, len(s.op.Results))
+	}
+	k := &(*kept)[i]
+	if k.of(parts, i) {
+		return k.made.retain()
+	}
+	d.release(k.made)
+	k.made, k.parts = p.gather(d, parts, i), k.parts[:0]
+	for _, part := range parts {
+		if !part[i].pinned {
+			b := k.made
+			k.made = nil
+			return b
+		}
+		k.parts = append(k.parts, part[i].mem)
+	}
+	return k.made.retain()
+}
+
+// keptPanels are the panels that a group made last, of parts that nobody writes.
+type keptPanels struct {
+	parts []kernel.Mem
+	made  *buffer
+}
+
+// releaseKept gives up what groups have kept.
+func (r *run) releaseKept() {
+	for _, groups := range r.rooms {
+		for _, m := range groups {
+			for _, k := range m.kept {
+				r.devices[0].release(k.made)
+			}
+		}
+	}
+}
+
+// of reports whether k was made of the parts of result i.
+func (k *keptPanels) of(parts [][]*buffer, i int) bool {
+	if k.made == nil {
+		return false
+	}
+	for p, part := range parts {
+		if !part[i].pinned || !kernel.Same(part[i].mem, k.parts[p]) {
+			return false
+		}
+	}
+	return true
+}
+
 // gather makes p of the parts of result i.
 func (p *panelled) gather(d *device, parts [][]*buffer, i int) *buffer {
 	mems := make([]kernel.Mem, len(parts))

@@ -10,17 +10,18 @@ import (
 )
 
 // TestPanelledGathers holds a program whose products read what all-gathers bring together,
-// in one order and in two, in a loop and beside another reader, to have the bits that it
-// has op by op.
+// in one order and in two, in a loop over layers and beside another reader, to have the bits
+// that it has op by op.
 func TestPanelledGathers(t *testing.T) {
 	const n, rows, in, out = 4, 64, 512, 384
-	x, w := ir.Tensor(ir.F32, rows, in), ir.Tensor(ir.F32, in/2, out)
+	x, w := ir.Tensor(ir.F32, rows, in), ir.Tensor(ir.F32, 2, in/2, out)
 	groups := [][]int{{0, 1}, {2, 3}}
 	for _, read := range []bool{false, true} {
 		t.Run(fmt.Sprintf("other readers %v", read), func(t *testing.T) {
 			m := program(n, []*ir.Type{x, w}, func(b *ir.Builder, args []*ir.Value) []*ir.Value {
-				return loop(b, 3, values{args[0], b.Splat(ir.Tensor(ir.F32, in, out), 0)}, func(b *ir.Builder, i *ir.Value, carry []*ir.Value) []*ir.Value {
-					g := gathered(b, 1, args[1], 0, groups...)
+				return loop(b, 6, values{args[0], b.Splat(ir.Tensor(ir.F32, in, out), 0)}, func(b *ir.Builder, i *ir.Value, carry []*ir.Value) []*ir.Value {
+					layer := b.DynamicSlice(args[1], values{b.Binary(ir.Divide, i, b.I32(3)), b.I32(0), b.I32(0)}, 1, in/2, out)
+					g := gathered(b, 1, b.Reshape(layer, in/2, out), 0, groups...)
 					h := b.Unary(ir.Tanh, b.Dot(carry[0], g, ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}))
 					y := b.Dot(h, g, ir.Dot{LhsContract: []int{1}, RhsContract: []int{1}})
 					sum := carry[1]

@@ -59,12 +59,21 @@ func compileKernel(c *compiler, s *step) error {
 	s.in = append(slices.Clip(s.in), c.slots(captures(s.op))...)
 	if at := kernel.Within(s.op); at != nil {
 		n := s.op.Result().Type.Bytes()
-		s.exec = func(d *device, s *step) error { return d.piece(s, at, n) }
+		p := c.pieces[s.op]
+		s.exec = func(d *device, s *step) error { return d.piece(s, p, at, n) }
 	}
-	if s.op.Kind == ir.Convert && s.op.Operands[0].Type.Equal(s.op.Results[0].Type) {
+	if s.op.Kind == ir.DynamicUpdateSlice {
+		s.exec = execUpdate
+	}
+	if isCopy(s.op) {
 		s.exec = execAlias
 	}
 	return nil
+}
+
+// isCopy reports whether op converts to the type that its operand has.
+func isCopy(op *ir.Op) bool {
+	return op.Kind == ir.Convert && op.Operands[0].Type.Equal(op.Results[0].Type)
 }
 
 func captures(op *ir.Op) []*ir.Value {
@@ -99,10 +108,10 @@ func execKernel(d *device, s *step) error {
 }
 
 // piece makes the result the n bytes of operand 0 where at says, without a copy if
-// they are never written.
-func (d *device) piece(s *step, at func(src []kernel.Mem) int, n int) error {
+// they are never written, or not while they are read (p).
+func (d *device) piece(s *step, p *piece, at func(src []kernel.Mem) int, n int) error {
 	full := d.slots[s.in[0]]
-	if !full.pinned {
+	if !full.pinned && p == nil {
 		return execKernel(d, s)
 	}
 	d.src = d.src[:0]
@@ -110,7 +119,11 @@ func (d *device) piece(s *step, at func(src []kernel.Mem) int, n int) error {
 		d.src = append(d.src, d.slots[i].mem)
 	}
 	lo := at(d.src)
-	d.put(s, 0, pinned(full.mem[lo:lo+n]))
+	if full.pinned {
+		d.put(s, 0, pinned(full.mem[lo:lo+n]))
+	} else {
+		d.put(s, 0, p.of(d, full, lo, n))
+	}
 	return nil
 }
 
@@ -121,6 +134,17 @@ func (d *device) takeOver(s *step) *buffer { return d.takeOneOf(s, s.reuse) }
 func (d *device) takeOneOf(s *step, operands []int) *buffer {
 	for _, i := range operands {
 		if b := d.slots[s.in[i]]; s.move[i] && b != nil && b.mine() {
+			d.slots[s.in[i]] = nil
+			return b
+		}
+	}
+	return nil
+}
+
+// takeLent is takeOneOf for lent pieces.
+func (d *device) takeLent(s *step, operands []int) *buffer {
+	for _, i := range operands {
+		if b := d.slots[s.in[i]]; s.move[i] && b != nil && b.overwritten() {
 			d.slots[s.in[i]] = nil
 			return b
 		}

@@ -118,6 +118,7 @@ func (r *run) do(ctx context.Context, inputs [][]*buffer) ([][]*buffer, error) {
 		r.endTimeline()
 	}
 	if r.err == nil { // nobody is left who uses a buffer that is free
+		r.releaseKept()
 		r.exe.spare.giveAll(r.pool.free)
 		for _, d := range r.devices {
 			r.exe.spare.giveAll(d.free)

@@ -145,7 +145,7 @@ func chooseAll(_ *Work, dst, src []Mem) {
 	if View[bool](src[0])[0] {
 		from = src[1]
 	}
-	if !same(dst[0], from) {
+	if !Same(dst[0], from) {
 		copy(dst[0], from)
 	}
 }

@@ -199,7 +199,7 @@ func castNarrow(c *carrier) Func {
 }
 
 func copyAll(_ *Work, dst, src []Mem) {
-	if !same(dst[0], src[0]) {
+	if !Same(dst[0], src[0]) {
 		copy(dst[0], src[0])
 	}
 }

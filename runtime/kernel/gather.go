@@ -123,7 +123,7 @@ func buildScatter(op *ir.Op, sub builder) (Func, error) {
 	at[n] = -1
 	run := func(w *Work, dst, src []Mem) {
 		for i := range n {
-			if !same(dst[i], src[i]) {
+			if !Same(dst[i], src[i]) {
 				copy(dst[i], src[i])
 			}
 		}

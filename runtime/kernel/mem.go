@@ -46,8 +46,8 @@ func View[T any](m Mem) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(m))), uintptr(len(m))/unsafe.Sizeof(zero))
 }
 
-// same reports whether a and b are the same memory.
-func same(a, b Mem) bool {
+// Same reports whether a and b are the same memory.
+func Same(a, b Mem) bool {
 	return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0]
 }
 

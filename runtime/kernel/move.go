@@ -199,7 +199,7 @@ func buildDynamicUpdateSlice(op *ir.Op) (Func, error) {
 	}
 	st := newStarts(op.Operands[2].Type.Elem, in.Shape, upd.Shape)
 	return func(_ *Work, dst, src []Mem) {
-		if !same(dst[0], src[0]) {
+		if !Same(dst[0], src[0]) {
 			copy(dst[0], src[0])
 		}
 		c.Run(dst[0], src[1], st.at(src[2:]), 0)

@@ -148,7 +148,7 @@ func wideAngles[T float](f Func, g func(float64) float64, limit T) Func {
 			f(w, dst, src)
 			return
 		}
-		if same(dst[0], src[0]) { // f would write over the angles
+		if Same(dst[0], src[0]) { // f would write over the angles
 			depth := w.depth
 			kept := w.temp(len(src[0]))
 			copy(kept, src[0])
