@@ -117,7 +117,7 @@ func execPermute(d *device, s *step) error {
 		}
 		box.b = d.take(s, 0)
 		if box.receiver != nil {
-			r.ready(box.receiver)
+			r.readyBy(d, box.receiver)
 			box.receiver = nil
 		}
 	}
@@ -132,7 +132,7 @@ func execPermute(d *device, s *step) error {
 		}
 		got, box.b = box.b, nil
 		if box.sender != nil {
-			r.ready(box.sender)
+			r.readyBy(d, box.sender)
 			box.sender = nil
 		}
 	}

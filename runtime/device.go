@@ -117,7 +117,9 @@ func (d *device) steps(b *block) error {
 		var err error
 		switch {
 		case recorder != nil:
-			if err = s.exec(d, s); !s.untimed {
+			if err = s.exec(d, s); s.untimed {
+				recorder.open = true
+			} else {
 				recorder.end(s)
 			}
 		case d.spent != nil:

@@ -11,6 +11,7 @@ type replay struct {
 	t      *Timeline
 	words  []uint32 // that are still to come
 	at     int64    // when the last step ended that has no others in it
+	open   []Event  // of steps that share a reading which is still to come
 	events []Event
 	pauses []Pause
 }
@@ -27,6 +28,7 @@ func (t *Timeline) Events(device int) ([]Event, []Pause) {
 	if b, ok := p.begins(); ok {
 		p.block(b, -1)
 	}
+	p.close(0)
 	return p.events, p.pauses
 }
 
@@ -78,14 +80,10 @@ func (p *replay) block(b *block, iteration int32) {
 			i++
 			continue
 		}
-		n := 1
-		for b.steps[i+n-1].untimed {
-			n++
-		}
-		if !p.leaves(b.steps[i:i+n], iteration) {
+		if p.open = append(p.open, Event{Op: int32(s.id), Iteration: iteration}); !s.untimed && !p.leaf() {
 			return
 		}
-		i += n
+		i++
 	}
 }
 
@@ -105,28 +103,40 @@ func (p *replay) blocks(s *step, iteration int32) {
 		}
 		p.block(b, iteration)
 	}
+	if kind, ok := p.next(); ok && kind != wordEnd {
+		p.close(p.ticks())
+	}
 	if _, ok := p.next(); ok {
 		p.take() // its end
 	}
 }
 
-// leaves goes through steps that have no others in them and share a reading. It
-// reports whether they ended.
-func (p *replay) leaves(steps []step, iteration int32) bool {
-	open := p.waits(int32(steps[0].id))
+// leaf goes through a step that has no others in it, the last of those that share a reading.
+// It reports whether they ended.
+func (p *replay) leaf() bool {
+	open := p.waits(p.open[0].Op)
 	if _, ok := p.next(); !ok {
+		p.open = nil
 		return false
 	}
-	begin, n := p.at, p.ticks()
-	for i := range steps {
-		end := begin + n*int64(i+1)/int64(len(steps))
-		p.events = append(p.events, Event{Op: int32(steps[i].id), Iteration: iteration, Begin: p.time(p.at), End: p.time(end)})
-		p.at = end
-	}
+	p.close(p.ticks())
 	if open {
 		p.pauses[len(p.pauses)-1].End = p.time(p.at)
 	}
 	return true
+}
+
+// close gives each of the steps that share a reading, n ticks after the last one, an equal
+// part of the time.
+func (p *replay) close(n int64) {
+	begin := p.at
+	for i, e := range p.open {
+		end := begin + n*int64(i+1)/int64(len(p.open))
+		e.Begin, e.End = p.time(p.at), p.time(end)
+		p.events = append(p.events, e)
+		p.at = end
+	}
+	p.open = p.open[:0]
 }
 
 // waits goes through the pauses of a step, and reports whether the last one ends with it.

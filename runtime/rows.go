@@ -269,6 +269,7 @@ func compileWhile(c *compiler, s *step) error {
 	}
 	s.carry = c.slots(body.Args)
 	s.blocks = []*block{c.block(cond), c.owning(body)}
+	shareAcross(s.blocks[0], s.blocks[1])
 	s.exec = execWhile
 	return nil
 }

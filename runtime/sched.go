@@ -173,10 +173,27 @@ func (r *run) park(d *device, w waiter) error {
 
 // ready puts d, which is parked, in line. r.mu is held.
 func (r *run) ready(d *device) {
-	d.waits = nil
 	if d.recorder != nil {
 		d.readyAt = ticks.Now()
 	}
+	r.enqueue(d)
+}
+
+// readyBy is ready for what a device needs to do nothing for but to come: it is there
+// since its op began, if it has not waited in that itself.
+func (r *run) readyBy(by, d *device) {
+	switch {
+	case d.recorder == nil:
+	case by.recorder.waiting || by.recorder.open || by.recorder.quiet:
+		d.readyAt = ticks.Now()
+	default:
+		d.readyAt = by.recorder.last
+	}
+	r.enqueue(d)
+}
+
+func (r *run) enqueue(d *device) {
+	d.waits = nil
 	r.line = append(r.line, d)
 	r.dispatch()
 }

@@ -53,6 +53,7 @@ type recorder struct {
 	left        int   // events that may still be kept
 	kept, lost  int
 	quiet       bool // in a block that is not kept
+	open        bool // steps since the last reading share the next one
 	waiting     bool // the step has waited, and does only that
 }
 
@@ -70,10 +71,11 @@ const (
 )
 
 // Steps that are brief are over in little more than a reading of the clock takes, so
-// that a row of them has one, and each an equal part of the time.
+// that a row of them has one, and each an equal part of the time. A row goes on from one
+// iteration of a loop to the next.
 const (
-	briefBytes = 512 // that one reads and writes, at most
-	briefSteps = 8   // in a row, at most
+	briefBytes = 1024 // that one reads and writes, at most
+	briefSteps = 8    // in a row, at most
 )
 
 // isBrief reports whether a step of op is brief: it does one thing with a few numbers.
@@ -105,10 +107,25 @@ func (b *block) shareReadings() {
 	}
 }
 
+// shareAcross finds out whether the last steps of an iteration share a reading with the
+// condition after it and the first steps of the next iteration.
+func shareAcross(cond, body *block) {
+	long := func(s step) bool { return !s.brief }
+	n := len(body.steps)
+	if slices.ContainsFunc(cond.steps, long) || !slices.ContainsFunc(body.steps, long) || !body.steps[0].brief || !body.steps[n-1].brief {
+		return
+	}
+	for i := range cond.steps {
+		cond.steps[i].untimed = true
+	}
+	body.steps[n-1].untimed = true
+}
+
 // enter is the beginning of b, and reports whether there is room for what it does.
 func (r *recorder) enter(b *block) bool {
 	n := len(b.steps)
 	if r.quiet || n > r.left {
+		r.close()
 		r.left, r.quiet = 0, true
 		r.lost += n
 		return false
@@ -119,16 +136,33 @@ func (r *recorder) enter(b *block) bool {
 	return true
 }
 
-// end is that of s, and of the steps before it that share its reading.
+// end is that of s, which is not untimed, and of the steps before it that share its reading.
 func (r *recorder) end(s *step) {
-	if s.holds {
-		r.quiet = false
-		r.word(wordEnd)
+	if !s.holds {
+		r.read()
 		return
 	}
+	r.endHolder()
+}
+
+// endHolder is the end of a step that has blocks.
+func (r *recorder) endHolder() {
+	r.close()
+	r.quiet = false
+	r.word(wordEnd)
+}
+
+// close reads the clock for steps that still share a reading.
+func (r *recorder) close() {
+	if r.open && !r.quiet {
+		r.read()
+	}
+}
+
+func (r *recorder) read() {
 	now := max(ticks.Now(), r.last)
 	r.ticks(now - r.last)
-	r.last, r.waiting = now, false
+	r.last, r.waiting, r.open = now, false, false
 }
 
 // waited keeps that the device waited from begin until now, and for another until ready.
@@ -173,12 +207,17 @@ func (r *roll) word(w uint32) {
 }
 
 func (r *roll) ticks(n int64) {
-	if n > wordNumber {
-		r.word(wordLong | uint32(n>>32)&wordNumber)
-		r.word(uint32(n))
+	if n <= wordNumber {
+		r.word(wordTicks | uint32(n))
 		return
 	}
-	r.word(wordTicks | uint32(n))
+	r.long(n)
+}
+
+// long is ticks of a large n.
+func (r *roll) long(n int64) {
+	r.word(wordLong | uint32(n>>32)&wordNumber)
+	r.word(uint32(n))
 }
 
 // turn begins the next page.

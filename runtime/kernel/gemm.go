@@ -180,6 +180,7 @@ func (g *blocked) block(i, p, j, m, n, k int, a *byte, aRow, aCol int) {
 	low, more := m/tiles, m%tiles // rows of a tile, and how many have one more
 	width := g.cols * g.elem
 	cRow := g.n * g.elem
+	part, parts := partsOfPanel(k, width)
 	for q := 0; q < n; q += g.cols {
 		cols := min(g.cols, n-q)
 		var b *byte
@@ -202,7 +203,7 @@ func (g *blocked) block(i, p, j, m, n, k int, a *byte, aRow, aCol int) {
 			if cols == g.cols || g.masks {
 				next := b
 				if ahead {
-					next = nextPanel(b, k, t, width)
+					next = (*byte)(unsafe.Add(unsafe.Pointer(b), k*width+t%parts*part))
 				}
 				g.tiles[rows-1](k, x, aRow, aCol, b, bRow, c, cRow, mask, p > 0, next)
 			} else {
@@ -213,13 +214,12 @@ func (g *blocked) block(i, p, j, m, n, k int, a *byte, aRow, aCol int) {
 	}
 }
 
-// nextPanel is where tile t of panel b, of k rows, brings memory of the panel behind it into the
-// cache: each of so many tiles as that takes a part of it.
-func nextPanel(b *byte, k, t, width int) *byte {
-	const line, turn = 64, 4 // bytes, and rows of b, for which a tile brings one line
-	part := k / turn * line
-	parts := max(1, k*width/max(part, 1))
-	return (*byte)(unsafe.Add(unsafe.Pointer(b), k*width+t%parts*part))
+// partsOfPanel is how many bytes of the next panel, of k rows, a tile brings into the cache, and
+// how many tiles bring all of it.
+func partsOfPanel(k, width int) (part, parts int) {
+	const line, turn = 64, 4 // bytes, and rows for which a tile brings one line
+	part = k / turn * line
+	return part, max(1, k*width/max(part, 1))
 }
 
 // edgeTile computes a tile of fewer columns beside c and moves it there.
