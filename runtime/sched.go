@@ -151,7 +151,7 @@ func (r *run) park(d *device, w waiter) error {
 	var begin int64
 	only := d.recorder != nil && w.only() && !d.recorder.waiting
 	if d.recorder != nil && !only {
-		begin = ticks.Now()
+		begin = d.recorder.waits()
 	}
 	d.waits, d.parked = w, true
 	r.giveBack(d)
@@ -182,12 +182,8 @@ func (r *run) ready(d *device) {
 // readyBy is ready for what a device needs to do nothing for but to come: it is there
 // since its op began, if it has not waited in that itself.
 func (r *run) readyBy(by, d *device) {
-	switch {
-	case d.recorder == nil:
-	case by.recorder.waiting || by.recorder.open || by.recorder.quiet:
-		d.readyAt = ticks.Now()
-	default:
-		d.readyAt = by.recorder.last
+	if d.recorder != nil {
+		d.readyAt = by.recorder.waits()
 	}
 	r.enqueue(d)
 }

@@ -54,7 +54,7 @@ type recorder struct {
 	kept, lost  int
 	quiet       bool // in a block that is not kept
 	open        bool // steps since the last reading share the next one
-	waiting     bool // the step has waited, and does only that
+	waiting     bool // the step has waited
 }
 
 // The kinds of words, in their upper bits. The lower ones are a number.
@@ -74,13 +74,14 @@ const (
 // that a row of them has one, and each an equal part of the time. A row goes on from one
 // iteration of a loop to the next.
 const (
-	briefBytes = 1024 // that one reads and writes, at most
-	briefSteps = 8    // in a row, at most
+	briefBytes  = 1024 // that one reads and writes, at most
+	costlyBytes = 512  // the same of a product of matrices
+	briefSteps  = 8    // in a row, at most
 )
 
 // isBrief reports whether a step of op is brief: it does one thing with a few numbers.
 func isBrief(op *ir.Op, in, out []*ir.Value) bool {
-	if !op.Kind.Has(ir.Pure) || op.Kind.Has(ir.Collective) || op.Kind.Has(ir.Costly) || len(op.Regions) > 0 {
+	if !op.Kind.Has(ir.Pure) || op.Kind.Has(ir.Collective) || len(op.Regions) > 0 {
 		return false
 	}
 	n := 0
@@ -91,6 +92,9 @@ func isBrief(op *ir.Op, in, out []*ir.Value) bool {
 			}
 			n += v.Type.Bytes()
 		}
+	}
+	if op.Kind.Has(ir.Costly) {
+		return n <= costlyBytes
 	}
 	return n <= briefBytes
 }
@@ -165,11 +169,21 @@ func (r *recorder) read() {
 	r.last, r.waiting, r.open = now, false, false
 }
 
+// waits is now, in a step in which devices do nothing before they wait for each other: the
+// beginning of the step, unless it has waited already.
+func (r *recorder) waits() int64 {
+	if r.waiting || r.open || r.quiet {
+		return ticks.Now()
+	}
+	return r.last
+}
+
 // waited keeps that the device waited from begin until now, and for another until ready.
 func (r *recorder) waited(begin, ready int64, on int) {
 	if r.quiet {
 		return
 	}
+	r.waiting = true
 	begin = max(begin, r.last)
 	ready = max(begin, ready)
 	r.word(wordPause | uint32(on))
