@@ -18,7 +18,9 @@
 // captures costs nothing. A slot holds a reference to a buffer. The compiler
 // knows the last use of each value, where the step takes the reference over:
 // loop carries, reshapes and permutes move buffers and copy nothing, and an
-// elementwise op or an update writes into an operand that nobody else holds.
+// elementwise op or an update writes into an operand that nobody else holds. A
+// slice is the memory of its tensor where nobody writes that while it is read (see
+// piece).
 // A buffer with several references is never written, which is how devices
 // share what a collective made for all of them.
 //
