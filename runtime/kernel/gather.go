@@ -93,9 +93,36 @@ type scatter struct {
 	*windows
 	c     *combiner
 	n     int
-	box   []int // shape of a window, by dimension of the operand
-	from  []int // strides of the updates, by dimension of the operand
-	sizes []int // bytes of an element of each input
+	box   []int           // shape of a window, by dimension of the operand
+	from  []int           // strides of the updates, by dimension of the operand
+	sizes []int           // bytes of an element of each input
+	full  []scatterCopies // by input, of windows that are all within
+}
+
+// scatterCopies move a box: of the input and of the updates together, and back.
+type scatterCopies struct {
+	size              int // bytes of an element
+	n                 int // elements of the box
+	get, update, back *Copy
+}
+
+func (s *scatter) copies(box []int) []scatterCopies {
+	out := make([]scatterCopies, len(s.sizes))
+	packed := ir.Strides(box)
+	for i, size := range s.sizes {
+		out[i] = scatterCopies{size, ir.Product(box), NewCopy(size, box, packed, s.own), NewCopy(size, box, packed, s.from), NewCopy(size, box, s.own, packed)}
+	}
+	return out
+}
+
+// packed is the box of x at an offset, in elements: itself where it is contiguous in x.
+func (c *scatterCopies) packed(w *Work, copy *Copy, x Mem, at int) Mem {
+	if copy.dense() {
+		return x[at*c.size : (at+c.n)*c.size]
+	}
+	m := w.temp(c.n * c.size)
+	copy.Run(m, x, 0, at)
+	return m
 }
 
 func buildScatter(op *ir.Op, sub builder) (Func, error) {
@@ -115,6 +142,7 @@ func buildScatter(op *ir.Op, sub builder) (Func, error) {
 	for k, d := range free(t.Rank(), dn.InsertedWindowDims, dn.InputBatchingDims) {
 		s.box[d], s.from[d] = upd.Shape[window[k]], ir.Strides(upd.Shape)[window[k]]
 	}
+	s.full = s.copies(s.box)
 	empty := upd.NumElements() == 0 || t.NumElements() == 0 // no place is within
 	at := make([]int, 2*n+1)                                // the inputs accumulate; the indices stay
 	for i := range n {
@@ -140,6 +168,7 @@ func (s *scatter) run(w *Work, dst, src []Mem) {
 	box := make([]int, len(s.box))
 	s.each(func(index, window, at int) {
 		copy(box, s.box)
+		copies := s.full
 		for k, d := range s.dims {
 			lo := s.read(src[s.n], index+k*s.vector)
 			if lo < -s.box[d] || lo > s.shape[d] {
@@ -153,19 +182,25 @@ func (s *scatter) run(w *Work, dst, src []Mem) {
 			if hi <= lo {
 				return
 			}
-			box[d] = hi - lo
+			if hi-lo < s.box[d] {
+				box[d], copies = hi-lo, nil
+			}
 			at += lo * s.own[d]
 		}
-		for i, size := range s.sizes {
-			acc[i], x[i] = w.temp(ir.Product(box)*size), w.temp(ir.Product(box)*size)
-			packed := ir.Strides(box)
-			NewCopy(size, box, packed, s.own).Run(acc[i], dst[i], 0, at)
-			NewCopy(size, box, packed, s.from).Run(x[i], src[s.n+1+i], 0, window)
+		if copies == nil {
+			copies = s.copies(box)
+		}
+		depth := w.depth
+		for i := range copies {
+			c := &copies[i]
+			acc[i], x[i] = c.packed(w, c.get, dst[i], at), c.packed(w, c.update, src[s.n+1+i], window)
 		}
 		fold(w, acc, x)
-		for i, size := range s.sizes {
-			NewCopy(size, box, s.own, ir.Strides(box)).Run(dst[i], acc[i], at, 0)
+		for i := range copies {
+			if c := &copies[i]; !c.get.dense() {
+				c.back.Run(dst[i], acc[i], at, 0)
+			}
 		}
-		w.depth -= 2 * s.n
+		w.depth = depth
 	})
 }
