@@ -21,6 +21,10 @@ type collective struct {
 	groups       [][]int
 	group, place []int // by device: its group and its place there; -1 for none
 
+	// before makes of the operands of a group one list that stands for all, which the last
+	// one to come does; nil leaves them.
+	before func(d *device, parts [][]*buffer) []*buffer
+
 	// together makes the results that all devices of a group share; the last
 	// one to come does it for all. own makes the results of one device. One of
 	// them is set.
@@ -234,6 +238,11 @@ func (d *device) releaseAll(parts [][]*buffer) {
 // members take away.
 func (d *device) conclude(s *step, x *exchange, n int) {
 	x.left.Store(int32(n))
+	if s.coll.before != nil {
+		parts := x.parts
+		x.parts = [][]*buffer{s.coll.before(d, parts)}
+		d.releaseAll(parts)
+	}
 	if s.coll.together == nil {
 		return
 	}

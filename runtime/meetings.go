@@ -148,7 +148,11 @@ func compileAllReduce(_ *compiler, s *step) error {
 	return nil
 }
 
-func compileReduceScatter(_ *compiler, s *step) error {
+// shortRow is how many bytes of a row are few to be moved by themselves: less than a line of
+// the caches.
+const shortRow = 64
+
+func compileReduceScatter(c *compiler, s *step) error {
 	f, err := combiner(s)
 	if err != nil {
 		return err
@@ -162,6 +166,18 @@ func compileReduceScatter(_ *compiler, s *step) error {
 		return fmt.Errorf("dimension %d of the operand has size %d, groups of %d make %d", dim, in.Shape[dim], n, out.Shape[dim]*n)
 	}
 	sp := newSplit(out, dim)
+	if sp.inner < shortRow && n > 2 { // the sums are made of contiguous parts, and each device takes its own
+		full := c.exe.classes.of(in.Bytes())
+		s.coll.before = func(d *device, parts [][]*buffer) []*buffer {
+			acc := d.alloc(full)
+			d.src = d.src[:0]
+			for _, part := range parts {
+				d.src = append(d.src, part[0].mem)
+			}
+			d.work.FoldParts(f, acc.mem, d.src, 0, len(acc.mem), len(acc.mem))
+			return []*buffer{acc}
+		}
+	}
 	s.coll.own = func(d *device, s *step, parts [][]*buffer, place int) []*buffer {
 		acc := d.alloc(s.classes[0])
 		d.src = d.src[:0]
