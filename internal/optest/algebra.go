@@ -34,4 +34,41 @@ var algebraCases = []Case{
 		y := p.Attr(ir.FFT, []*ir.Value{x}, facts.Named("fft_type", ir.HLOEnum("fft_type", "RFFT")), facts.Named("fft_length", length))[0]
 		return []*ir.Value{p.B.Unary(ir.Real, y), p.B.Unary(ir.Imag, y)}
 	}},
+	{Name: "fft of complex numbers", Linear: true, Build: func(p *Program) []*ir.Value {
+		dims := append(p.Sizes(p.IntN(2)), 3, 5)
+		length := ir.Ints{5}
+		if p.IntN(2) == 0 {
+			length = ir.Ints{3, 5}
+		}
+		z := p.B.Binary(ir.ComplexOp, p.Float(dims...), p.Float(dims...))
+		kind := []string{"FFT", "IFFT", "IRFFT"}[p.IntN(3)]
+		if kind == "IRFFT" {
+			length[len(length)-1] = 8 + p.IntN(2)
+		}
+		y := p.Attr(ir.FFT, []*ir.Value{z}, facts.Named("fft_type", ir.HLOEnum("fft_type", kind)), facts.Named("fft_length", length))[0]
+		if kind == "IRFFT" {
+			return []*ir.Value{y}
+		}
+		return []*ir.Value{p.B.Unary(ir.Real, y), p.B.Unary(ir.Imag, y)}
+	}},
+	{Name: "real", Build: func(p *Program) []*ir.Value {
+		return []*ir.Value{p.B.Unary(ir.Real, p.complex(p.Sizes(1+p.IntN(2))...))}
+	}},
+	{Name: "imag", Build: func(p *Program) []*ir.Value {
+		return []*ir.Value{p.B.Unary(ir.Imag, p.complex(p.Sizes(1+p.IntN(2))...))}
+	}},
+	{Name: "complex", Build: func(p *Program) []*ir.Value {
+		dims := p.Sizes(1 + p.IntN(2))
+		z, w := p.complex(dims...), p.complex(dims...)
+		k := []ir.Kind{ir.Exponential, ir.ExponentialMinusOne, ir.Log, ir.LogPlusOne, ir.Logistic, ir.Sine, ir.Cosine, ir.Tanh, ir.Sqrt, ir.Rsqrt, ir.Negate}[p.IntN(11)]
+		away := p.B.Splat(ir.Tensor(ir.C128, dims...), 3) // from zeros, poles and cuts
+		y := p.B.Div(p.B.Mul(p.B.Unary(k, p.B.Add(z, away)), w), p.B.Add(w, away))
+		return []*ir.Value{p.B.Unary(ir.Real, y), p.B.Unary(ir.Imag, y), p.B.Unary(ir.Abs, p.B.Sub(p.B.Add(z, away), w))}
+	}},
+}
+
+// complex is a tensor of complex numbers of small parts.
+func (p *Program) complex(dims ...int) *ir.Value {
+	half := p.B.Splat(ir.Tensor(ir.F64, dims...), 0.5)
+	return p.B.Binary(ir.ComplexOp, p.B.Mul(half, p.B.Unary(ir.Tanh, p.Float(dims...))), p.B.Mul(half, p.B.Unary(ir.Tanh, p.Float(dims...))))
 }

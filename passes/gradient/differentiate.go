@@ -382,7 +382,7 @@ func (t *tape) backward(ops []*ir.Op) {
 			continue
 		}
 		rule := t.d.rules[op.Kind]
-		if rule == nil || isComplex(op) {
+		if rule == nil || isComplex(op) && !holdsForComplex(op) {
 			t.d.err = t.d.noGradient(op)
 			return
 		}

@@ -50,6 +50,9 @@ func elementRules() map[ir.Kind]gradRule {
 		ir.Tan:                 byOperand(gradTan),
 		ir.Tanh:                byOperand(gradTanh),
 		ir.Convert:             byOperand(gradConvert),
+		ir.Real:                byOperand(gradReal),
+		ir.Imag:                byOperand(gradImag),
+		ir.ComplexOp:           byOperand(gradRealPart, gradImagPart),
 		ir.ReducePrecision:     byOperand(gradReducePrecision),
 
 		ir.Add:       byOperand(same, same),
@@ -97,6 +100,10 @@ func tensorRules() map[ir.Kind]gradRule {
 		ir.Scatter:            gradScatter,
 		ir.Slice:              byOperand(gradSlice),
 		ir.Transpose:          byOperand(gradTranspose),
+
+		ir.Cholesky:        byOperand(gradCholesky),
+		ir.TriangularSolve: byOperand(gradMatrix, gradSolved),
+		ir.FFT:             byOperand(gradFFT),
 
 		ir.DotGeneral:       byOperand(gradDotLeft, gradDotRight),
 		ir.RaggedDot:        byOperand(gradRaggedLeft, gradRaggedRight),
@@ -167,6 +174,9 @@ func negated(t *tape, _ *ir.Op, ct *ir.Value) *ir.Value { return t.b.Unary(ir.Ne
 
 // |x|' = sign(x)
 func gradAbs(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
+	if isComplex(op) {
+		return gradModulusOf(t, op, ct)
+	}
 	return t.b.Mul(ct, t.b.Unary(ir.Sign, t.need(op.Operands[0])))
 }
 

@@ -157,13 +157,10 @@ var noGradients = map[ir.Kind]string{
 	ir.Constant: "likewise", ir.Iota: "likewise", ir.PartitionID: "likewise", ir.ReplicaID: "likewise",
 	ir.IsFinite: "has no floating-point result", ir.Compare: "likewise",
 
-	ir.Imag: "complex numbers have no gradients", ir.Real: "likewise", ir.ComplexOp: "likewise",
 	ir.NextAfter: "is a matter of bits",
 	ir.IsInf:     "has no floating-point result", ir.IsNegInf: "likewise", ir.IsPosInf: "likewise",
 
 	ir.RngBitGenerator: "has no floating-point operand",
-
-	ir.Cholesky: "no model is made of linear algebra", ir.TriangularSolve: "likewise", ir.FFT: "complex numbers have no gradients",
 
 	ir.Return: "ends a region, whose op has the rule", ir.FuncReturn: "likewise", ir.SdyReturn: "likewise", ir.PPYield: "likewise",
 
