@@ -300,7 +300,7 @@ func TestNoGradient(t *testing.T) {
 		}},
 		{"a power of complex numbers", "stablehlo.power of complex numbers has no gradient", func(p *optest.Program, x *ir.Value) *ir.Value {
 			z := p.B.Convert(x, ir.C128)
-			return p.B.Unary(ir.Real, p.B.Binary(ir.Power, z, z))
+			return p.B.Unary(ir.Real, p.B.Binary(ir.Power, z, z).Named("y"))
 		}},
 		{"a tuple", "stablehlo.get_tuple_element has no gradient", func(p *optest.Program, x *ir.Value) *ir.Value {
 			tuple := p.B.Emit(ir.TupleOp, []*ir.Value{x}, nil, nil, nil).Results
