@@ -3,6 +3,7 @@ package verify
 import (
 	"strings"
 
+	"ppc/internal/split"
 	"ppc/ir"
 )
 
@@ -25,18 +26,30 @@ var formChecks = []struct {
 	{ir.Local, checkLocal},
 }
 
-func eachOp(m *ir.Module, errs *Errors, visit func(*ir.Op)) {
+// eachOp calls visit for every op of m, for those of parts of a long function at the same
+// time; what it adds comes to stand in errs in the order of the ops.
+func eachOp(m *ir.Module, errs *Errors, visit func(*ir.Op, *Errors)) {
 	for _, f := range m.Funcs {
 		errs.fn = f
-		if f.Body != nil {
-			f.Body.Walk(visit)
+		if f.Body == nil {
+			continue
+		}
+		parts := split.Parts(len(f.Body.Ops), long/2)
+		found := make([]Errors, len(parts))
+		split.Do(parts, func(p split.Part) {
+			found[p.Number].fn = f
+			part := ir.Block{Ops: f.Body.Ops[p.From:p.To]}
+			part.Walk(func(op *ir.Op) { visit(op, &found[p.Number]) })
+		})
+		for i := range found {
+			errs.join(&found[i])
 		}
 	}
 }
 
 func absent(label string, kinds ...ir.Kind) func(*ir.Module, *Errors) {
 	return func(m *ir.Module, errs *Errors) {
-		eachOp(m, errs, func(op *ir.Op) {
+		eachOp(m, errs, func(op *ir.Op, errs *Errors) {
 			for _, k := range kinds {
 				if op.Kind == k {
 					errs.add(op, ir.NewRule(label, "%s is left over", op.Name()))
@@ -48,7 +61,7 @@ func absent(label string, kinds ...ir.Kind) func(*ir.Module, *Errors) {
 
 // checkGathered finds pp.gather ops that still have a placement policy.
 func checkGathered(m *ir.Module, errs *Errors) {
-	eachOp(m, errs, func(op *ir.Op) {
+	eachOp(m, errs, func(op *ir.Op, errs *Errors) {
 		if op.Kind == ir.PPGather && op.Attrs.Has("policy") {
 			errs.add(op, ir.NewRule("gathered", "the policy %s has not been followed yet", op.Attrs.Get("policy")))
 		}
@@ -85,7 +98,7 @@ func checkAlias(f *ir.Func, i, n int) *ir.Rule {
 }
 
 func checkExpanded(m *ir.Module, errs *Errors) {
-	eachOp(m, errs, func(op *ir.Op) {
+	eachOp(m, errs, func(op *ir.Op, errs *Errors) {
 		if op.Kind.Has(ir.Pipeline) || op.Kind.Has(ir.Composite) && !op.Kind.Has(ir.InHLO) {
 			errs.add(op, ir.NewRule("expanded", "%s is left over", op.Name()))
 		}
@@ -138,7 +151,7 @@ func checkSharded(m *ir.Module, errs *Errors) {
 
 // checkPadded finds shardings whose axes do not divide the sizes that they shard.
 func checkPadded(m *ir.Module, errs *Errors) {
-	divides := func(op *ir.Op, what string, i int, v *ir.Value) {
+	divides := func(errs *Errors, op *ir.Op, what string, i int, v *ir.Value) {
 		s := v.Sharding
 		if s == nil || !v.Type.IsTensor() || m.Mesh(s.Mesh) == nil {
 			return
@@ -155,23 +168,23 @@ func checkPadded(m *ir.Module, errs *Errors) {
 			continue
 		}
 		for i, v := range f.Params() {
-			divides(nil, "parameter %d", i, v)
+			divides(errs, nil, "parameter %d", i, v)
 		}
 	}
-	eachOp(m, errs, func(op *ir.Op) {
+	eachOp(m, errs, func(op *ir.Op, errs *Errors) {
 		for i, v := range op.Results {
-			divides(op, "result %d", i, v)
+			divides(errs, op, "result %d", i, v)
 		}
 		for _, r := range op.Regions {
 			for i, v := range r.Args {
-				divides(op, "argument %d of a region", i, v)
+				divides(errs, op, "argument %d of a region", i, v)
 			}
 		}
 	})
 }
 
 func checkLocal(m *ir.Module, errs *Errors) {
-	unsharded := func(op *ir.Op, what string, i int, s *ir.Sharding) {
+	unsharded := func(errs *Errors, op *ir.Op, what string, i int, s *ir.Sharding) {
 		if s != nil {
 			errs.add(op, ir.NewRule("local", what+" still has the sharding %s", i, s))
 		}
@@ -179,24 +192,24 @@ func checkLocal(m *ir.Module, errs *Errors) {
 	for _, f := range m.Funcs {
 		errs.fn = f
 		for i, r := range f.Results {
-			unsharded(nil, "result %d", i, r.Sharding)
+			unsharded(errs, nil, "result %d", i, r.Sharding)
 		}
 		if f.Body != nil {
 			for i, v := range f.Params() {
-				unsharded(nil, "parameter %d", i, v.Sharding)
+				unsharded(errs, nil, "parameter %d", i, v.Sharding)
 			}
 		}
 	}
-	eachOp(m, errs, func(op *ir.Op) {
+	eachOp(m, errs, func(op *ir.Op, errs *Errors) {
 		if strings.HasPrefix(op.Name(), "sdy.") {
 			errs.add(op, ir.NewRule("local", "%s is left over", op.Name()))
 		}
 		for i, v := range op.Results {
-			unsharded(op, "result %d", i, v.Sharding)
+			unsharded(errs, op, "result %d", i, v.Sharding)
 		}
 		for _, r := range op.Regions {
 			for i, v := range r.Args {
-				unsharded(op, "argument %d of a region", i, v.Sharding)
+				unsharded(errs, op, "argument %d of a region", i, v.Sharding)
 			}
 		}
 	})

@@ -4,6 +4,7 @@ package verify
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -127,16 +128,9 @@ type Checker struct{ values values }
 
 // Verify is [Verify].
 func (c *Checker) Verify(m *ir.Module) error {
-	errs := new(Errors)
-	if verifyNames(m, errs) {
-		v := &verifier{m: m, errs: errs, values: &c.values, blocks: make(map[*ir.Block]bool)}
-		for _, f := range m.Funcs {
-			errs.fn, v.f = f, f
-			v.reset(f.NumIDs())
-			v.function()
-		}
-		errs.fn = nil
-		verifyCalls(m, errs)
+	errs, inParts := c.structure(m, long)
+	if len(errs.List) > 0 && inParts { // that there are errors is known, and not yet their order
+		errs, _ = c.structure(m, math.MaxInt)
 	}
 	if len(errs.List) == 0 { // the form checks may assume the rest
 		for _, row := range formChecks {
@@ -149,6 +143,25 @@ func (c *Checker) Verify(m *ir.Module) error {
 		return nil
 	}
 	return errs
+}
+
+// structure checks all but the form. Where so many ops without regions follow one
+// another they are checked in parts, of which it tells: the errors are then those of m,
+// but may be in another order.
+func (c *Checker) structure(m *ir.Module, long int) (errs *Errors, inParts bool) {
+	errs = new(Errors)
+	if !verifyNames(m, errs) {
+		return errs, false
+	}
+	v := &verifier{m: m, errs: errs, values: &c.values, blocks: make(map[*ir.Block]bool), long: long, limit: math.MaxInt32}
+	for _, f := range m.Funcs {
+		errs.fn, v.f, v.ops = f, f, 1
+		v.reset(f.NumIDs())
+		v.function()
+	}
+	errs.fn = nil
+	verifyCalls(m, errs)
+	return errs, v.inParts
 }
 
 // verifyNames checks the meshes and the names and signatures of functions. It
@@ -213,7 +226,7 @@ func verifySignatures(m *ir.Module, errs *Errors) bool {
 type values struct {
 	visible []*ir.Value
 	level   []int32 // in how many regions that see nothing from outside
-	defined []bool  // visible now or earlier
+	defined []int32 // by which op, as verifier.ops counts them; 0 is by none yet
 }
 
 // reset makes room for n values of which nothing is known.
@@ -243,6 +256,11 @@ type verifier struct {
 	inside int32              // how many regions that see nothing from outside are around the ops at hand
 	blocks map[*ir.Block]bool // met so far, in the module
 	manual []ir.AxisRef       // axes along which the ops at hand are per device
+	ops    int32              // met so far in the function, from 1 for its parameters
+	limit  int32              // the ops from this one on are later than the one at hand
+
+	long    int  // so many ops without regions are checked in parts
+	inParts bool // some have been
 
 	sound   *ir.Type            // the last type that was found sound
 	obeying [ir.NumKinds]*ir.Op // by kind: the last elementwise op that keeps the rules of its row
@@ -311,7 +329,9 @@ func (v *verifier) block(b *ir.Block, parent *ir.Op) bool {
 		}
 	}
 	v.define(parent, b.Args)
-	for i, op := range b.Ops {
+	for i := v.straight(b.Ops, parent); i < len(b.Ops); i += 1 + v.straight(b.Ops[i+1:], parent) {
+		op := b.Ops[i]
+		v.ops++
 		if op == nil {
 			v.errs.add(parent, ir.NewRule("structure-7", "an op is nil"))
 			return false
@@ -337,10 +357,10 @@ func (v *verifier) define(op *ir.Op, vs []*ir.Value) {
 		switch {
 		case x.ID <= 0 || int(x.ID) >= len(v.defined):
 			v.errs.add(op, ir.NewRule("structure-2", "value %q has ID %d, which its function never gave out", x.Name, x.ID))
-		case v.defined[x.ID]:
+		case v.defined[x.ID] > 0:
 			v.errs.add(op, ir.NewRule("structure-3", "value %q has ID %d, as an earlier one has", x.Name, x.ID))
 		default:
-			v.defined[x.ID], v.visible[x.ID], v.level[x.ID] = true, x, v.inside
+			v.defined[x.ID], v.visible[x.ID], v.level[x.ID] = v.ops, x, v.inside
 		}
 	}
 }
@@ -364,7 +384,7 @@ func (v *verifier) leave(b *ir.Block) {
 
 // sees reports whether x may be used here.
 func (v *verifier) sees(x *ir.Value) bool {
-	return x != nil && x.ID > 0 && int(x.ID) < len(v.visible) && v.visible[x.ID] == x && v.level[x.ID] == v.inside
+	return x != nil && x.ID > 0 && int(x.ID) < len(v.visible) && v.visible[x.ID] == x && v.level[x.ID] == v.inside && v.defined[x.ID] < v.limit
 }
 
 // position checks that terminators are at the ends of blocks, each in the regions

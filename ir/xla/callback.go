@@ -50,7 +50,7 @@ func callName(op *ir.Op) string {
 // Unattended prepares m for a run in which nobody on the host reads what it hands
 // out: that is left out with a warning, and what it takes from there is an error.
 func Unattended(m *ir.Module, o Options) (warnings diag.List, err error) {
-	im := &importer{m: m, Options: o}
+	im := &importer{m: m, Options: o, has: surveyOf(m)}
 	im.leaveOut(isHostQueue, "exchanges values with the host, where nobody attends to it when the program runs here")
 	im.warnings.Sort()
 	im.errs.Sort()
@@ -66,8 +66,10 @@ func (im *importer) leaveOut(calls func(op *ir.Op) bool, what string) {
 		if f.Body == nil {
 			continue
 		}
-		c := &hostCaller{importer: im, calls: calls, what: what, uses: f.Uses(), sub: f.NewSubst()}
-		c.block(f.Body)
+		if im.has.host {
+			c := &hostCaller{importer: im, calls: calls, what: what, uses: f.Uses(), sub: f.NewSubst()}
+			c.block(f.Body)
+		}
 		if f == main {
 			dropTokens(f)
 		}
@@ -147,6 +149,9 @@ func dropTokens(f *ir.Func) {
 		if i, ok := v.Attrs.Get(aliasAttr).(ir.Int); ok {
 			v.Attrs.Set(aliasAttr, ir.Int{Value: place[i.Value], Type: i.Type})
 		}
+	}
+	if !slices.ContainsFunc(f.Body.Args, func(v *ir.Value) bool { return effect(v.Type, v.Attrs) }) {
+		return
 	}
 	uses := f.Uses()
 	f.Body.Args = slices.DeleteFunc(f.Body.Args, func(v *ir.Value) bool { return effect(v.Type, v.Attrs) && uses[v.ID] == 0 })

@@ -1,18 +1,11 @@
 package xla
 
-import (
-	"slices"
-
-	"ppc/ir"
-)
+import "ppc/ir"
 
 // edges converts the data-flow edges that Shardy adds to the parameters and call
 // results of a function during propagation to constraints; one without a sharding
 // is replaced by its operand.
 func (im *importer) edges(f *ir.Func) {
-	if !hasEdges(f.Body) {
-		return
-	}
 	sub := f.NewSubst()
 	var block func(b *ir.Block)
 	block = func(b *ir.Block) {
@@ -39,7 +32,3 @@ func (im *importer) edges(f *ir.Func) {
 }
 
 func isEdge(op *ir.Op) bool { return op.Name() == "sdy.func_data_flow_edge" }
-
-func hasEdges(b *ir.Block) bool {
-	return slices.ContainsFunc(b.Ops, func(op *ir.Op) bool { return isEdge(op) || slices.ContainsFunc(op.Regions, hasEdges) })
-}

@@ -15,7 +15,7 @@ import (
 // of. A program that is neither and has both shardings over several devices and
 // collectives is an error.
 func ImportHLO(m *ir.Module, o Options) (warnings diag.List, perDevice bool, err error) {
-	im := &importer{m: m, Options: o}
+	im := &importer{m: m, Options: o, has: surveyOf(m)}
 	if partitioned(m) || !im.distributed() {
 		dropShardings(m)
 		warnings, err = Import(m, o)

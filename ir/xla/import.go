@@ -53,14 +53,18 @@ type Options struct {
 // even if only removed attributes named it. An attribute or call that changes the
 // meaning of m and cannot be read is an error, a [diag.List].
 func Import(m *ir.Module, o Options) (warnings diag.List, err error) {
-	im := &importer{m: m, Options: o}
+	im := &importer{m: m, Options: o, has: surveyOf(m)}
 	global := len(m.Meshes) > 0 || im.saysShardings()
 	im.each(im.attributes)
 	im.targets()
 	for _, f := range m.Funcs {
 		if f.Body != nil {
-			im.called(f, f.Body, f.NewSubst())
-			im.edges(f)
+			if im.has.calls {
+				im.called(f, f.Body, f.NewSubst())
+			}
+			if im.has.edges {
+				im.edges(f)
+			}
 			f.Body.Walk(func(op *ir.Op) {
 				if r := op.CombinesTensors(); r != nil {
 					im.errorf(op.Origin, "%s: %s", op.Name(), r.Msg)
@@ -82,7 +86,8 @@ func Import(m *ir.Module, o Options) (warnings diag.List, err error) {
 }
 
 type importer struct {
-	m *ir.Module
+	m   *ir.Module
+	has survey // of the ops of m as they were given
 	Options
 	warnings diag.List
 	errs     diag.List
@@ -119,8 +124,8 @@ func place(o *ir.Origin) ir.Pos {
 	return o.Pos
 }
 
-// each visits all attributes of the module: what has them, where it stands, and
-// the attributes.
+// each visits all attributes of the module that are of a dialect, and may visit others:
+// what has them, where it stands, and the attributes.
 func (im *importer) each(visit func(what string, o *ir.Origin, as ir.Attrs)) {
 	visit("the module", nil, im.m.Attrs)
 	for _, f := range im.m.Funcs {
@@ -132,7 +137,7 @@ func (im *importer) each(visit func(what string, o *ir.Origin, as ir.Attrs)) {
 		for i, r := range f.Results {
 			visit(fmt.Sprintf("result %d of %s", i, name), f.Origin, r.Attrs)
 		}
-		if f.Body != nil {
+		if f.Body != nil && im.has.attrs {
 			f.Body.Walk(func(op *ir.Op) { visit(op.Name(), op.Origin, op.Attrs) })
 		}
 	}
@@ -167,7 +172,7 @@ func (im *importer) attributes(what string, o *ir.Origin, as ir.Attrs) {
 // targets reports the custom calls in which XLA stores what Shardy says.
 func (im *importer) targets() {
 	for _, f := range im.m.Funcs {
-		if f.Body == nil {
+		if f.Body == nil || !im.has.calls {
 			continue
 		}
 		f.Body.Walk(func(op *ir.Op) {
@@ -180,6 +185,9 @@ func (im *importer) targets() {
 
 // dropMeshes removes the meshes without axes that nothing names any more.
 func dropMeshes(m *ir.Module) {
+	if !slices.ContainsFunc(m.Meshes, func(mesh *ir.Mesh) bool { return len(mesh.Axes) == 0 }) {
+		return
+	}
 	used := make(map[string]bool)
 	see := func(s *ir.Sharding) {
 		if s != nil {

@@ -82,7 +82,7 @@ func (im *importer) saysShardings() bool {
 func (im *importer) hasCalls() bool {
 	found := false
 	for _, f := range im.m.Funcs {
-		if f.Body != nil {
+		if f.Body != nil && im.has.calls {
 			f.Body.Walk(func(op *ir.Op) {
 				found = found || isCall(op, constrains) || isCall(op, toShard) || isCall(op, toFull)
 			})
