@@ -3,6 +3,7 @@ package tidy
 import (
 	"bytes"
 	"hash/maphash"
+	"math/bits"
 
 	"ppc/ir"
 	"ppc/ir/facts"
@@ -33,38 +34,76 @@ type merger struct {
 	other facts.Key // of one that may be equal
 }
 
-// A scope holds the ops seen in one block and those around it, by the hash of their
-// keys. Ops of other keys that have the same hash are under the hashes that follow.
+// A scope holds the ops seen in one block and those around it, in a table by the hash
+// of what they compute. An entry is half of the hash and half the position of the op
+// among those of the block that are kept, from 1; an op whose place is taken comes in
+// the next one that is free. At most half of the places are taken.
 type scope struct {
-	outer *scope
-	ops   map[uint64]*ir.Op
+	outer  *scope
+	block  *ir.Block
+	places []uint64
 }
 
-// find returns the op that has the key of op, which becomes c.key; nil if there is
-// none. Then op would stand under the given hash in s.
-func (c *merger) find(s *scope, op *ir.Op) (found *ir.Op, hash uint64) {
-	c.key.Reset()
-	keyOf(&c.key, op)
-	at := maphash.Bytes(seed, c.key.Bytes())
+func newScope(outer *scope, b *ir.Block) *scope {
+	return &scope{outer, b, make([]uint64, 2<<bits.Len(uint(len(b.Ops))))}
+}
+
+const halfHash = 1<<64 - 1<<32 // of an entry
+
+// find returns the op that has the key of op; nil if there is none. Then op would
+// stand in s at the given place.
+func (c *merger) find(s *scope, op *ir.Op, hash uint64) (found *ir.Op, place int) {
 	for here := s; s != nil; s = s.outer {
-		k := at
-		for ; s.ops[k] != nil; k++ {
-			c.other.Reset()
-			if keyOf(&c.other, s.ops[k]); bytes.Equal(c.other.Bytes(), c.key.Bytes()) {
-				return s.ops[k], 0
+		k := int(hash) & (len(s.places) - 1)
+		for ; s.places[k] != 0; k = (k + 1) & (len(s.places) - 1) {
+			if (s.places[k]^hash)&halfHash != 0 {
+				continue
+			}
+			if other := s.block.Ops[uint32(s.places[k])-1]; c.equal(op, other) {
+				return other, 0
 			}
 		}
 		if s == here {
-			hash = k
+			place = k
 		}
 	}
-	return nil, hash
+	return nil, place
+}
+
+// equal reports whether two ops compute the same.
+func (c *merger) equal(op, other *ir.Op) bool {
+	c.key.Reset()
+	keyOf(&c.key, op)
+	c.other.Reset()
+	keyOf(&c.other, other)
+	return bytes.Equal(c.key.Bytes(), c.other.Bytes())
 }
 
 var seed = maphash.MakeSeed()
 
+// hashOf is equal for two ops of one key. Most ops are told by few numbers.
+func (c *merger) hashOf(op *ir.Op) uint64 {
+	if !op.Kind.Has(ir.Elementwise) || len(op.Attrs)+len(op.Regions) > 0 {
+		c.key.Reset()
+		keyOf(&c.key, op)
+		return maphash.Bytes(seed, c.key.Bytes())
+	}
+	const odd = 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio
+	h := uint64(op.Kind)
+	for _, v := range op.Operands {
+		h = bits.RotateLeft64((h^uint64(v.ID))*odd, 29)
+	}
+	for _, v := range op.Results {
+		for _, d := range v.Type.Shape {
+			h = bits.RotateLeft64((h^uint64(d))*odd, 29)
+		}
+		h = bits.RotateLeft64((h^uint64(v.Type.Elem))*odd, 29)
+	}
+	return h * odd
+}
+
 func (c *merger) block(b *ir.Block, outer *scope) {
-	here := &scope{outer, make(map[uint64]*ir.Op, len(b.Ops))}
+	here := newScope(outer, b)
 	kept := b.Ops[:0]
 	for _, op := range b.Ops {
 		c.sub.Apply(op.Operands)
@@ -82,7 +121,8 @@ func (c *merger) block(b *ir.Block, outer *scope) {
 		if op.Kind.Has(ir.Commutative) && op.Operands[0].ID > op.Operands[1].ID {
 			op.Operands[0], op.Operands[1] = op.Operands[1], op.Operands[0]
 		}
-		first, hash := c.find(here, op)
+		hash := c.hashOf(op)
+		first, place := c.find(here, op, hash)
 		if first != nil {
 			for i, v := range op.Results {
 				c.sub[v.ID] = first.Results[i]
@@ -92,8 +132,8 @@ func (c *merger) block(b *ir.Block, outer *scope) {
 			}
 			continue
 		}
-		here.ops[hash] = op
 		kept = append(kept, op)
+		here.places[place] = hash&halfHash | uint64(len(kept))
 	}
 	b.Ops = kept
 }
