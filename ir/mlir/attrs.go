@@ -40,7 +40,7 @@ func (s *parser) attr() ir.Attr {
 		return ir.TypeAttr{Type: s.typ()}
 	}
 	s.wanted("an attribute")
-	return nil
+	return ir.Unit{}
 }
 
 // dict reads {a = 1 : i64, b}.
@@ -127,7 +127,7 @@ func (s *parser) namedAttr() ir.Attr {
 		}
 	}
 	s.wanted("an attribute")
-	return nil
+	return ir.Unit{}
 }
 
 // numberAttr reads 3 : i64 or 1.0 : f32; integers are i64 and others f64 where
@@ -246,7 +246,7 @@ func (s *parser) array() ir.Attr {
 	}
 	s.next()
 	ints, bools := ir.Ints{}, ir.Bools{}
-	for first := true; !s.at(">"); first = false {
+	for first := true; !s.at(">") && !s.failed; first = false {
 		if first {
 			s.expect(":")
 		} else {
@@ -478,6 +478,7 @@ func (s *parser) aliasDefinition() {
 	a := s.aliases[s.text()]
 	if a == nil {
 		s.wanted("func.func or sdy.mesh")
+		return
 	}
 	bang := s.tok.kind == bangToken
 	if bang {
@@ -492,6 +493,7 @@ func (s *parser) aliasDefinition() {
 func (s *parser) resolve(a *alias, read func()) {
 	if a.busy {
 		s.fail(a.start, "an alias stands for itself")
+		return
 	}
 	if a.end > 0 {
 		s.node(a.nodes)
@@ -499,9 +501,12 @@ func (s *parser) resolve(a *alias, read func()) {
 	}
 	after, before := s.tok, s.nodes
 	a.busy = true
-	defer func() { a.busy = false }()
 	s.seek(a.start)
 	read()
+	a.busy = false
+	if s.failed {
+		return
+	}
 	a.end = s.tok.start
 	a.nodes = s.nodes - before
 	s.tok = after
@@ -525,6 +530,7 @@ func (s *parser) typeOf(a *alias) *ir.Type {
 	s.resolve(a, func() { a.typ = s.typ() })
 	if a.typ == nil {
 		s.wanted("a type")
+		return new(ir.Type)
 	}
 	return a.typ
 }

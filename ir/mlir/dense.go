@@ -42,7 +42,7 @@ func (s *parser) dense() ir.Attr {
 	end := s.tok.start
 	after := s.tok
 	text := s.rawTo(start, end)
-	s.tok = after
+	s.back(after)
 	return ir.Verbatim(text)
 }
 
@@ -59,6 +59,7 @@ func (s *parser) elementsEnd(i int) int {
 			end := stringEnd(s.src, k)
 			if end < 0 {
 				s.fail(k, "a string without an end, or with an escape that does not exist")
+				return k
 			}
 			k = end - 1
 		case '/':
@@ -66,7 +67,7 @@ func (s *parser) elementsEnd(i int) int {
 		}
 	}
 	s.fail(i, `the elements have no end, want ">"`)
-	return 0
+	return i
 }
 
 // literal reads the elements in src[from:to] as a literal of type t. It
@@ -417,6 +418,7 @@ func (s *parser) metadataEnd(i int) int {
 	n := strings.Index(s.src[i:], "#-}")
 	if n < 0 {
 		s.fail(i, `the file metadata has no end, want "#-}"`)
+		return len(s.src)
 	}
 	return i + n + len("#-}")
 }
@@ -469,6 +471,9 @@ func (s *parser) resource() ir.Attr {
 	case t.Kind != ir.TensorType || !t.IsStatic():
 		s.fail(start, "found the type %s, want a static tensor", t)
 	}
+	if s.failed {
+		return ir.Unit{}
+	}
 	id := key + ":" + t.String()
 	if l := s.literals[id]; l != nil {
 		return l
@@ -476,6 +481,7 @@ func (s *parser) resource() ir.Attr {
 	digits := ir.UnquotedText(text)
 	if len(digits) < len("0x")+8 {
 		s.fail(start, "resource %s has no alignment", key)
+		return ir.Unit{}
 	}
 	e := &elements{s: s, t: t}
 	data := e.hex(start, digits[len("0x")+8:])

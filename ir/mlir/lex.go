@@ -39,9 +39,10 @@ type token struct {
 // (dimensions, numbers of a literal, attributes that are carried through) is
 // read from the text at tok.end.
 //
-// A syntax error ends the function at hand by a panic with a bailout, which
-// the loop over functions recovers. Errors that leave the syntax clear are
-// recorded and reading goes on.
+// After a syntax error the parser has failed: the next token is the end of the
+// text, whatever is read, until the loop over functions goes on with the next
+// one. So loops over tokens end by themselves, and what they have read is not
+// used. Errors that leave the syntax clear are recorded and reading goes on.
 type parser struct {
 	file  string
 	src   string
@@ -49,6 +50,10 @@ type parser struct {
 	tok   token
 	depth int
 	errs  diag.List
+
+	failed bool
+	resume int // where the token begins at which it failed
+
 	nodes int // attributes, types and bytes of verbatim text so far, those that an alias stands for included
 
 	m         *ir.Module
@@ -68,8 +73,6 @@ type parser struct {
 	values  slab.Of[*ir.Value]
 }
 
-type bailout struct{}
-
 // maxErrors is how many errors are reported.
 const maxErrors = 20
 
@@ -80,10 +83,15 @@ const maxDepth = 256
 // itself can.
 const maxNodes = 1 << 22
 
-// report records an error at offset at.
+// report records an error at offset at, unless the parser has failed. It fails where there
+// are too many.
 func (s *parser) report(at int, format string, args ...any) {
+	if s.failed {
+		return
+	}
 	if len(s.errs) >= maxErrors {
-		panic(bailout{})
+		s.giveUp()
+		return
 	}
 	line, col := s.lines.find(s.src, at)
 	s.errs = append(s.errs, &diag.Diagnostic{File: s.file, Line: line, Col: col, Len: s.lenAt(at), Text: s.lines.text(s.src, line),
@@ -101,11 +109,23 @@ func (s *parser) lenAt(at int) int {
 // fail reports a syntax error and gives up on the function.
 func (s *parser) fail(at int, format string, args ...any) {
 	s.report(at, format, args...)
-	panic(bailout{})
+	s.giveUp()
+}
+
+// giveUp makes the end of the text what is read from here on.
+func (s *parser) giveUp() {
+	if !s.failed {
+		s.failed, s.resume = true, s.tok.start
+		s.tok = token{endToken, len(s.src), len(s.src)}
+	}
 }
 
 // wanted fails because the next token is not what is wanted.
-func (s *parser) wanted(what string) { s.fail(s.tok.start, "found %s, want %s", s.found(), what) }
+func (s *parser) wanted(what string) {
+	if !s.failed {
+		s.fail(s.tok.start, "found %s, want %s", s.found(), what)
+	}
+}
 
 // found is the next token for a message.
 func (s *parser) found() string {
@@ -172,7 +192,7 @@ func (s *parser) expect(t string) {
 // by commas; one more comma may stand before the end.
 func (s *parser) list(open, end string, item func()) {
 	s.expect(open)
-	for more := !s.at(end); more; more = s.accept(",") {
+	for more := !s.at(end) && !s.failed; more; more = s.accept(",") {
 		item()
 	}
 	s.expect(end)
@@ -180,8 +200,18 @@ func (s *parser) list(open, end string, item func()) {
 
 // seek makes the token at offset at the next one.
 func (s *parser) seek(at int) {
+	if s.failed {
+		return
+	}
 	s.tok.end = at
 	s.next()
+}
+
+// back makes t, which was the next token before, the next one.
+func (s *parser) back(t token) {
+	if !s.failed {
+		s.tok = t
+	}
 }
 
 // next moves past the next token.

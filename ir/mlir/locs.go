@@ -32,6 +32,7 @@ func (s *parser) locBody() *ir.Origin {
 		a := s.aliases[s.text()]
 		if a == nil {
 			s.fail(s.tok.start, "there is no alias %s", s.text())
+			return nil
 		}
 		s.next()
 		s.attrOf(a)

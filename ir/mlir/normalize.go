@@ -140,8 +140,8 @@ func axesOf(text string) ir.Attr {
 	}
 	s := &parser{src: "[" + strings.TrimSuffix(list, "}>") + "]"}
 	s.next()
-	var a ir.Attr
-	if !s.tryTo(func() { a = s.attr() }) {
+	a := s.attr()
+	if s.failed {
 		return nil
 	}
 	return a

@@ -19,14 +19,13 @@ import (
 func Parse(file string, src []byte) (*ir.Module, error) {
 	s := &parser{file: file, src: unsafe.String(unsafe.SliceData(src), len(src)), m: new(ir.Module), aliases: make(map[string]*alias)}
 	if !utf8.Valid(src) {
-		s.tryTo(func() { s.fail(firstInvalid(s.src), "the text is not UTF-8") })
+		s.fail(firstInvalid(s.src), "the text is not UTF-8")
 		return nil, s.errs.Err()
 	}
 	s.findAliases()
 	s.inlined = newInlinedMeshes(s.src)
-	s.tryTo(s.readResources)
-	s.tok = token{}
-	s.next()
+	s.readResources()
+	s.restart(0)
 	s.topLevel()
 	s.m.Meshes = append(s.m.Meshes, s.inlined.meshes...)
 	if len(s.errs) > 0 {
@@ -50,20 +49,10 @@ func firstInvalid(src string) int {
 	return 0
 }
 
-// tryTo calls read and reports whether it came to its end.
-func (s *parser) tryTo(read func()) (ok bool) {
-	defer func() {
-		if r := recover(); r != nil {
-			if _, is := r.(bailout); !is {
-				panic(r)
-			}
-			ok = false
-		}
-	}()
-	depth := s.depth
-	defer func() { s.depth = depth }()
-	read()
-	return true
+// restart makes the token at offset at the next one, whatever came before.
+func (s *parser) restart(at int) {
+	s.failed = false
+	s.seek(at)
 }
 
 // topLevel reads what stands outside of functions. After a syntax error it
@@ -71,27 +60,28 @@ func (s *parser) tryTo(read func()) (ok bool) {
 func (s *parser) topLevel() {
 	modules, open := 0, 0
 	for s.tok.kind != endToken {
-		ok := s.tryTo(func() {
-			switch {
-			case s.at("module") || s.at("builtin.module"):
-				if modules++; modules > 1 || s.fnCount() > 0 {
-					s.fail(s.tok.start, "a second module; one file holds one")
-				}
-				s.moduleHead()
-				open++
-			case open > 0 && s.accept("}"):
-				open--
-				s.optionalLoc()
-			default:
-				s.item()
+		switch {
+		case s.at("module") || s.at("builtin.module"):
+			if modules++; modules > 1 || s.fnCount() > 0 {
+				s.fail(s.tok.start, "a second module; one file holds one")
+				break
 			}
-		})
-		if !ok && !s.recoverAtFunction() {
+			s.moduleHead()
+			if !s.failed {
+				open++
+			}
+		case open > 0 && s.accept("}"):
+			open--
+			s.optionalLoc()
+		default:
+			s.item()
+		}
+		if s.failed && !s.recoverAtFunction() {
 			return
 		}
 	}
 	if open > 0 && len(s.errs) == 0 {
-		s.tryTo(func() { s.wanted(`"}" at the end of the module`) })
+		s.wanted(`"}" at the end of the module`)
 	}
 }
 
@@ -104,14 +94,14 @@ func (s *parser) recoverAtFunction() bool {
 	if len(s.errs) >= maxErrors {
 		return false
 	}
-	for i := s.tok.start; ; {
+	for i := s.resume; ; {
 		n := strings.IndexByte(s.src[i:], '\n')
 		if n < 0 {
 			return false
 		}
 		i += n + 1
 		if strings.HasPrefix(strings.TrimLeft(s.src[i:min(len(s.src), i+64)], " \t"), "func.func") {
-			s.seek(i)
+			s.restart(i)
 			return true
 		}
 	}
@@ -177,6 +167,7 @@ func (s *parser) function() {
 	}
 	if s.tok.kind != symbolToken {
 		s.wanted("the function's name")
+		return
 	}
 	f.Name = s.symbol()
 	s.fn = f
@@ -195,6 +186,9 @@ func (s *parser) function() {
 	}
 	if o, ok := s.optionalLoc(); ok {
 		f.Origin = o
+	}
+	if s.failed {
+		return
 	}
 	s.m.Funcs = append(s.m.Funcs, f)
 	s.fn, s.scopes = nil, nil
@@ -236,6 +230,7 @@ func (s *parser) params(f *ir.Func) []param {
 		}
 		if unnamed != nil {
 			s.wanted("a type")
+			return
 		}
 		at, name := s.tok.start, s.take()
 		s.expect(":")
@@ -287,6 +282,9 @@ func (s *parser) body(f *ir.Func) {
 	}
 	s.ops(f.Body)
 	s.expect("}")
+	if s.failed {
+		return
+	}
 	if end := f.Body.Terminator(); end != nil && end.Kind == ir.Return { // JAX ends comparators of top_k so
 		end.Kind = ir.FuncReturn
 	}
@@ -323,10 +321,15 @@ func (s *parser) ops(b *ir.Block) {
 		switch s.tok.kind {
 		case endToken:
 			s.wanted(`an op or "}"`)
+			return
 		case caretToken:
 			s.fail(s.tok.start, "a second block; a region has one")
+			return
 		}
 		op := s.op()
+		if s.failed {
+			return
+		}
 		s.read = append(doubled(s.read), op)
 	}
 	b.Ops = append([]*ir.Op(nil), s.read[first:]...)
@@ -346,9 +349,12 @@ func doubled[T any](s []T) []T {
 // region reads a region in braces, whose names are of the scope in. args, if not
 // nil, are read before: the arguments of its block.
 func (s *parser) region(in scope, args func(b *ir.Block)) *ir.Block {
+	b := new(ir.Block)
+	if s.failed {
+		return b
+	}
 	s.enter()
 	defer s.leave()
-	b := new(ir.Block)
 	s.scopes = append(s.scopes, in)
 	if args != nil {
 		args(b)
@@ -372,6 +378,7 @@ func (s *parser) blockArgs(b *ir.Block) {
 	s.list("(", ")", func() {
 		if s.tok.kind != valueToken {
 			s.wanted("an argument's name")
+			return
 		}
 		at, name := s.tok.start, s.take()[1:]
 		s.expect(":")
@@ -424,7 +431,7 @@ func (st *state) set(name string, a ir.Attr) {
 	st.attrs = append(st.attrs, ir.NamedAttr{Name: name, Attr: a})
 }
 
-// op reads one op and defines its results.
+// op reads one op and defines its results. It is nil where the parser fails.
 func (s *parser) op() *ir.Op {
 	s.enter()
 	defer s.leave()
@@ -443,6 +450,9 @@ func (s *parser) op() *ir.Op {
 		s.custom(st)
 	default:
 		s.wanted("an op")
+	}
+	if s.failed {
+		return nil
 	}
 	op := s.finish(st)
 	if o, ok := s.optionalLoc(); ok {
@@ -480,7 +490,9 @@ func (s *parser) custom(st *state) {
 	switch {
 	case f != nil && f.parts != nil:
 		for _, part := range f.parts {
-			part.read(s, st)
+			if part.read(s, st); s.failed {
+				return
+			}
 		}
 	case strings.IndexByte(st.name, '.') < 0:
 		s.fail(st.at, "found %q, want an op", st.name)
@@ -561,11 +573,13 @@ func (s *parser) definitions(st *state) {
 	for {
 		if s.tok.kind != valueToken {
 			s.wanted("a result's name")
+			return
 		}
 		d := definition{s.tok.start, s.take()[1:], 1}
 		if s.accept(":") {
 			if s.tok.kind != intToken {
 				s.wanted("the number of results")
+				return
 			}
 			d.n = s.smallInt(s.take())
 			if d.n == 0 {
@@ -587,6 +601,7 @@ func (s *parser) defineResults(defs []definition, op *ir.Op) {
 	}
 	if n != len(op.Results) && len(defs) > 0 {
 		s.fail(defs[0].at, "%s gives %s, not %d", op.Name(), counted(len(op.Results), "result"), n)
+		return
 	}
 	i := 0
 	for _, d := range defs {
@@ -664,6 +679,7 @@ func (s *parser) typeOrList() []*ir.Type {
 func (s *parser) checkTypes(at int, operands []*ir.Value, ts []*ir.Type) {
 	if len(operands) != len(ts) {
 		s.fail(at, "%s, but %s", counted(len(operands), "operand"), counted(len(ts), "type"))
+		return
 	}
 	for i, v := range operands {
 		s.checkType(at, i, v, ts[i])

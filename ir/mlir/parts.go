@@ -91,7 +91,7 @@ func (args) read(s *parser, st *state) {
 			return
 		}
 		if s.tok.kind != valueToken {
-			s.tok = after
+			s.back(after)
 			return
 		}
 	}
@@ -179,7 +179,7 @@ func (s *parser) comes(lead string) bool {
 	after := s.tok
 	for word := range strings.FieldsSeq(strings.ReplaceAll(lead, "=", " = ")) {
 		if !s.accept(word) {
-			s.tok = after
+			s.back(after)
 			return false
 		}
 	}
@@ -229,6 +229,7 @@ func (s symbol) print(p *printer, op *ir.Op, f *syntax) {
 func (s symbol) read(p *parser, st *state) {
 	if p.tok.kind != symbolToken {
 		p.wanted("a symbol")
+		return
 	}
 	if name := p.symbol(); s == callTarget {
 		st.set(string(s), ir.Str(name))

@@ -44,6 +44,7 @@ func (loop) read(s *parser, st *state) {
 	s.list("(", ")", func() {
 		if s.tok.kind != valueToken {
 			s.wanted("an argument's name")
+			return
 		}
 		names = append(names, definition{s.tok.start, strings.Clone(s.take()[1:]), 1})
 		s.expect("=")
@@ -150,12 +151,12 @@ func (reduction) read(s *parser, st *state) {
 
 // combiner is the region of a reduce that is named by its op alone.
 func (s *parser) combiner(at int, kind ir.Kind, st *state) *ir.Block {
+	b := new(ir.Block)
 	x := st.operands[0].Type
 	if len(st.operands) != 2 || x != nil && !x.IsTensor() {
 		s.fail(at, "a reduce of %s, want one tensor where an op stands for the region", counted(len(st.operands)/2, "value"))
 	}
-	b := new(ir.Block)
-	if x == nil { // reported
+	if x == nil || s.failed { // reported
 		return b
 	}
 	t := x.WithShape()
@@ -174,6 +175,7 @@ func (s *parser) reducerArgs(b *ir.Block) {
 		s.blockArgs(b)
 		if len(b.Args) != n+2 {
 			s.fail(at, "%s, want two", counted(len(b.Args)-n, "argument"))
+			return
 		}
 	}
 	pairs := b.Args

@@ -92,6 +92,7 @@ func (s *parser) define(at int, name string, vs ...*ir.Value) {
 func (s *parser) operand() *ir.Value {
 	if s.tok.kind != valueToken {
 		s.wanted("a value")
+		return new(ir.Value)
 	}
 	at := s.tok.start
 	name := s.take()[1:]

@@ -13,6 +13,7 @@ func (s *parser) mesh() {
 	s.next()
 	if s.tok.kind != symbolToken {
 		s.wanted("the mesh's name")
+		return
 	}
 	m := &ir.Mesh{Name: s.symbol(), Origin: s.place(at)}
 	s.expect("=")
@@ -21,6 +22,9 @@ func (s *parser) mesh() {
 		m.Attrs = s.dict()
 	}
 	s.optionalLoc()
+	if s.failed {
+		return
+	}
 	s.m.Meshes = append(s.m.Meshes, m)
 }
 
@@ -31,6 +35,7 @@ func (s *parser) meshBody(m *ir.Mesh) {
 	s.list("[", "]", func() {
 		if s.tok.kind != stringToken {
 			s.wanted("the name of an axis")
+			return
 		}
 		name := unquote(s.take())
 		s.expect("=")
@@ -100,7 +105,9 @@ func (s *parser) meshRef() string {
 	}
 	s.next()
 	m := new(ir.Mesh)
-	s.meshBody(m)
+	if s.meshBody(m); s.failed {
+		return ""
+	}
 	return s.inlined.name(m)
 }
 
@@ -172,6 +179,7 @@ func (s *parser) axisRefs() []ir.AxisRef {
 func (s *parser) axisRef() ir.AxisRef {
 	if s.tok.kind != stringToken {
 		s.wanted("the name of an axis")
+		return ir.AxisRef{}
 	}
 	r := ir.AxisRef{Name: unquote(s.take())}
 	if s.accept(":") {
@@ -239,9 +247,13 @@ func (s *parser) hloMesh() string {
 			l, ok := s.attr().(*ir.Literal)
 			if !ok || !l.Type.Elem.IsInt() || len(l.Data) != l.Type.Bytes() {
 				s.fail(at, "device_ids is no list of different integers")
+				return
 			}
 			m.DeviceIDs = ir.AttrsOf(ir.NamedAttr{Name: "ids", Attr: l}).Ints("ids")
 		}})
+	if s.failed {
+		return ""
+	}
 	return s.inlined.name(m)
 }
 
@@ -277,6 +289,7 @@ func (s *parser) hloAxisRef() ir.AxisRef {
 func (s *parser) stringText() string {
 	if s.tok.kind != stringToken {
 		s.wanted("a string")
+		return ""
 	}
 	return unquote(s.take())
 }

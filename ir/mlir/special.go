@@ -57,6 +57,7 @@ func (s *parser) constantOf(st *state, at int, a ir.Attr) {
 	i := strings.LastIndex(text, " : ")
 	if _, ok := a.(ir.Verbatim); !ok || i < 0 {
 		s.fail(at, "found %.40s, want the elements of a tensor", text)
+		return
 	}
 	st.results = []*ir.Type{{Kind: ir.OpaqueType, Text: text[i+len(" : "):]}}
 }
@@ -391,6 +392,9 @@ func (s *parser) padding() *ir.Literal {
 		}
 		all = append(all, pair...)
 	})
+	if s.failed {
+		return nil
+	}
 	l := ir.Ints64(ir.Tensor(ir.I64, len(all)/2, 2), all...)
 	return &ir.Literal{Type: l.Type, Data: splatOf(l.Data, l.Type)}
 }

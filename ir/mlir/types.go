@@ -25,7 +25,7 @@ func (s *parser) typ() *ir.Type {
 		return s.functionAfter(in)
 	}
 	s.wanted("a type")
-	return nil
+	return new(ir.Type)
 }
 
 // functionAfter reads "-> results" of a function type.
@@ -85,7 +85,7 @@ func (s *parser) namedType() *ir.Type {
 		return s.opaque(start)
 	}
 	s.wanted("a type")
-	return nil
+	return new(ir.Type)
 }
 
 // typeList reads <T, U>.
@@ -235,11 +235,13 @@ func (s *parser) dims(i int) ([]int, int) {
 			hi, lo := bits.Mul64(n, uint64(max(size, 1)))
 			if n = lo; hi > 0 || n > maxElements {
 				s.fail(i, "the tensor has more than %d elements", uint64(maxElements))
+				return nil, -1
 			}
 		}
 		if i = s.skipSpace(end); i >= len(s.src) || s.src[i] != 'x' {
 			s.seek(i)
 			s.wanted(`"x" after a dimension`)
+			return nil, -1
 		}
 		i++
 	}
@@ -250,6 +252,7 @@ func (s *parser) sizeAt(i, end int) int {
 	for _, c := range s.src[i:end] {
 		if n = n*10 + int(c-'0'); n > maxElements {
 			s.fail(i, "dimension %.30s is too large, want at most %d", s.src[i:end], uint64(maxElements))
+			return 0
 		}
 	}
 	return n
@@ -281,6 +284,9 @@ func (s *parser) elem() ir.DType {
 // text from offset start to there: comments left out, blanks in one piece each
 // one space.
 func (s *parser) raw(start int) string {
+	if s.failed {
+		return ""
+	}
 	i := s.tok.end
 	if s.tok.kind == punctToken {
 		i = s.tok.start
@@ -291,7 +297,8 @@ func (s *parser) raw(start int) string {
 	return s.rawTo(start, end)
 }
 
-// bracketsEnd returns the offset after the bracket that closes the one at i.
+// bracketsEnd returns the offset after the bracket that closes the one at i, the end of
+// the text where it fails.
 func (s *parser) bracketsEnd(i int) int {
 	var open []byte
 	for {
@@ -299,6 +306,7 @@ func (s *parser) bracketsEnd(i int) int {
 		if i >= len(s.src) {
 			s.seek(i)
 			s.wanted(strconv.Quote(string(open[len(open)-1])))
+			return len(s.src)
 		}
 		switch c := s.src[i]; {
 		case strings.HasPrefix(s.src[i:], "->"):
@@ -307,20 +315,24 @@ func (s *parser) bracketsEnd(i int) int {
 			end := stringEnd(s.src, i)
 			if end < 0 {
 				s.fail(i, "a string without an end, or with an escape that does not exist")
+				return len(s.src)
 			}
 			i = end - 1
 		case closing(c) != 0:
 			if open = append(open, closing(c)); len(open) > maxDepth {
 				s.fail(i, "nested more than %d levels deep", maxDepth)
+				return len(s.src)
 			}
 		case len(open) == 0:
 			s.wanted("an attribute or a type")
+			return len(s.src)
 		case c == open[len(open)-1]:
 			if open = open[:len(open)-1]; len(open) == 0 {
 				return i + 1
 			}
 		case c == '>' || c == ')' || c == ']' || c == '}':
 			s.fail(i, "found %q, want %q", string(c), string(open[len(open)-1]))
+			return len(s.src)
 		}
 		i++
 	}
@@ -346,7 +358,7 @@ func closing(c byte) byte {
 func (s *parser) rawTo(start, end int) string {
 	var b strings.Builder
 	last := byte('<') // before what comes next, or one after which no blank stands
-	for i := start; i < end; {
+	for i := start; i < end && !s.failed; {
 		if j := s.skipSpace(i); j > i {
 			i = min(j, end)
 			if i < end && closing(last) == 0 && strings.IndexByte(">)]},", s.src[i]) < 0 {
