@@ -45,34 +45,31 @@ var subgroups = map[string]textKind{"replicated": replicated, "manual": manual, 
 const maxDevices = 1 << 20
 
 // parse reads a sharding in XLA's text form.
-func parse(s string) (t *text, err error) {
+func parse(s string) (*text, error) {
 	r := &reader{src: s}
-	defer func() {
-		if e := recover(); e != nil {
-			bad, ok := e.(badText)
-			if !ok {
-				panic(e)
-			}
-			t, err = nil, fmt.Errorf("%q: %s", s, string(bad))
-		}
-	}()
-	t = r.sharding(0)
+	t := r.sharding(0)
 	if r.peek() != "" {
 		r.fail("%q after its end", r.peek())
+	}
+	if r.wrong != "" {
+		return nil, fmt.Errorf("%q: %s", s, r.wrong)
 	}
 	return t, nil
 }
 
-// badText is what [parse] panics with, and catches.
-type badText string
-
-// A reader reads a sharding word by word.
+// A reader reads a sharding word by word. Once something is wrong it is at the end, and
+// what it has read is not used.
 type reader struct {
-	src string
-	at  int
+	src   string
+	at    int
+	wrong string // what is wrong first
 }
 
-func (r *reader) fail(format string, args ...any) { panic(badText(fmt.Sprintf(format, args...))) }
+func (r *reader) fail(format string, args ...any) {
+	if r.wrong == "" {
+		r.wrong, r.at = fmt.Sprintf(format, args...), len(r.src)
+	}
+}
 
 // peek is the next word: a name or number, <=, or one character; "" at the end.
 func (r *reader) peek() string {
@@ -129,7 +126,7 @@ func (r *reader) number() int {
 
 // list reads what item reads, separated by commas, up to end.
 func (r *reader) list(end string, item func()) {
-	for !r.accept(end) {
+	for r.wrong == "" && !r.accept(end) {
 		item()
 		if !r.accept(",") && r.peek() != end {
 			r.fail("found %q, want %q", r.peek(), end)
@@ -154,12 +151,12 @@ func (r *reader) sharding(depth int) *text {
 		t.spelling = strings.TrimSpace(r.src[start:r.at])
 		return t
 	}
-	for !r.accept("}") {
+	for r.wrong == "" && !r.accept("}") {
 		r.part(t, r.word())
 		r.accept(",")
 	}
 	t.spelling = strings.TrimSpace(r.src[start:r.at])
-	if t.kind == tiled && t.named == nil {
+	if t.kind == tiled && t.named == nil && r.wrong == "" {
 		r.tiling(t)
 	}
 	return t
@@ -218,7 +215,7 @@ func (r *reader) part(t *text, word string) {
 // skip passes over {…}.
 func (r *reader) skip() {
 	r.expect("{")
-	for depth := 1; depth > 0; {
+	for depth := 1; depth > 0 && r.wrong == ""; {
 		switch r.word() {
 		case "{":
 			depth++
@@ -298,7 +295,12 @@ func (r *reader) named(t *text) {
 		r.fail("the mesh has no devices, or more than %d", maxDevices)
 	}
 	for r.accept(",") {
-		switch word := r.word(); word {
+		word := r.word()
+		if t.named == nil { // all has been said
+			r.fail("%q is not read in a sharding that names axes", word)
+			return
+		}
+		switch word {
 		case "[":
 			r.list("]", func() { t.named.Dims = append(t.named.Dims, r.dim()) })
 		case "replicated", "manual", "unreduced":

@@ -13,7 +13,7 @@ import (
 func FuzzSharding(f *testing.F) {
 	for _, s := range []string{"{replicated}", "{manual}", "{maximal device=3}", "{devices=[2,2]<=[4]}", "{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}",
 		"{devices=[2,3]0,3,1,4,2,5}", "{{replicated}, {devices=[2]0,1}}", "{devices=[1,1,2,2]<=[4] last_tile_dims={manual, replicated}}",
-		"{mesh['a'=2,'b'=4], [{'a'}, {'b':(1)2, ?}], unreduced=max{'b':(2)2}}", "{unknown shard_as 1 metadata={op_name=\"x{\"}}", "{}", "{{}}"} {
+		"{mesh['a'=2,'b'=4], [{'a'}, {'b':(1)2, ?}], unreduced=max{'b':(2)2}}", "{unknown shard_as 1 metadata={op_name=\"x{\"}}", "{}", "{{}}", "{mesh['a'=2], manual, [{'a'}]}"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
