@@ -52,6 +52,7 @@ type reproducer struct {
 // keep writes the reproducer. That must not fail for what broke the stage.
 func (b *Bug) keep(r reproducer) {
 	defer func() {
+		// What is wrong with the module that broke the stage may break its printer too.
 		if recover() != nil {
 			b.Reproducer = ""
 		}

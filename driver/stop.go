@@ -81,6 +81,7 @@ func guard[T any](ctx context.Context, stage string, r reproducer, run func() (T
 	go func() {
 		var o outcome
 		defer func() {
+			// A bug in ppc: it is reported with the stage and what it got.
 			if p := recover(); p != nil {
 				o.bug = &Bug{Stage: stage, Cause: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
 			}

@@ -88,6 +88,7 @@ func Run(m *ir.Module, cfg Config) error {
 // fails.
 func (cfg *Config) before(i int) (m *ir.Module) {
 	defer func() {
+		// A bug is being reported; another one must not hide it.
 		if recover() != nil {
 			m = nil
 		}
@@ -145,6 +146,7 @@ func RunNamed(name string, m *ir.Module) error {
 // Before.
 func runOne(p *pass.Pass, m *ir.Module, warn func(*pass.Error), checker *verify.Checker) (err error) {
 	defer func() {
+		// A bug in p: it is reported with the module that p got.
 		if r := recover(); r != nil {
 			err = &Bug{Pass: p.Name, Cause: fmt.Errorf("panic: %v", r), Stack: debug.Stack()}
 		}

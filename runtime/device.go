@@ -45,6 +45,7 @@ type device struct {
 func (d *device) main(args []*buffer) (results []*buffer) {
 	defer d.run.finish(d)
 	defer func() {
+		// A bug in ppc: it is reported with the op, and the other devices end.
 		if p := recover(); p != nil {
 			d.run.fail(&Fault{Device: d.id, Op: d.op(), Iterations: slices.Clone(d.iterations), Err: fmt.Errorf("panic: %v", p), Stack: debug.Stack()})
 		}

@@ -89,15 +89,14 @@ const exitPipe = 128 + 13
 // run parses the arguments and does what they say.
 func (s *streams) run(started time.Time) (err error) {
 	var cmds commands
+	helped := false // the arguments ask for help, which has been printed
 	parser := kong.Must(&cmds, kong.Name("ppc"), kong.Description("Compiles models into pipelined programs, one per device, and runs them."),
 		kong.Writers(s.stdout, s.stderr), kong.Vars{"file": fileHelp}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Exit(func(int) { panic(errHelped) }))
-	defer func() {
-		if p := recover(); p != nil && p != errHelped {
-			panic(p)
-		}
-	}()
+		kong.Exit(func(int) { helped = true }))
 	command, err := parser.Parse(gathered(parser.Model.Node, s.args))
+	if helped {
+		return nil
+	}
 	if err != nil {
 		return &driver.UsageError{Msg: diag.Line(err.Error())}
 	}
@@ -107,9 +106,6 @@ func (s *streams) run(started time.Time) (err error) {
 	defer s.endStatus()
 	return command.Run(s)
 }
-
-// errHelped ends the parsing of arguments that asked for help.
-var errHelped = errors.New("help")
 
 // streams is where a command reads from and writes to, and what ends it.
 type streams struct {
