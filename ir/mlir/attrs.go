@@ -282,7 +282,7 @@ func (s *parser) boolean() bool {
 // hashAttr reads an attribute of a dialect, or an alias.
 func (s *parser) hashAttr() ir.Attr {
 	start, name := s.tok.start, s.text()
-	if a := s.aliases[name]; a != nil {
+	if a := s.alias(name); a != nil {
 		s.next()
 		return s.attrOf(a)
 	}
@@ -471,6 +471,20 @@ func (s *parser) findAliases() {
 		}
 		i += n + 1
 	}
+}
+
+// alias is the alias called name, or nil.
+func (s *parser) alias(name string) *alias {
+	a := s.aliases[name]
+	if a == nil || s.draft == nil {
+		return a
+	}
+	own := s.own[name]
+	if own == nil {
+		own = &alias{start: a.start}
+		s.own[name] = own
+	}
+	return own
 }
 
 // aliasDefinition passes over the definition of an alias, which it reads.

@@ -454,6 +454,7 @@ func (s *parser) readResources() {
 // are its alignment.
 func (s *parser) resource() ir.Attr {
 	start := s.tok.start
+	s.unshared()
 	s.next()
 	s.expect("<")
 	key := s.text()

@@ -56,8 +56,12 @@ type parser struct {
 
 	nodes int // attributes, types and bytes of verbatim text so far, those that an alias stands for included
 
+	ahead *ahead // of the parser of the text, where it is large
+	draft *draft // of one that reads ahead: what it reads
+
 	m         *ir.Module
-	aliases   map[string]*alias
+	aliases   map[string]*alias      // of all parsers of a text
+	own       map[string]*alias      // of one that reads ahead: the aliases that it has met
 	resources map[string]string      // hex text of dialect resources, by key
 	literals  map[string]*ir.Literal // resources that were used, by key and type
 	inlined   *inlinedMeshes
@@ -65,6 +69,7 @@ type parser struct {
 	fn     *ir.Func
 	scopes []scope
 	known  map[string]*ir.Type // types of tensors, by text
+	shared *types              // the same of all parsers, where there are several
 
 	read    []*ir.Op // of the blocks that have not ended
 	states  []*state // for the ops to come
@@ -84,12 +89,12 @@ const maxDepth = 256
 const maxNodes = 1 << 22
 
 // report records an error at offset at, unless the parser has failed. It fails where there
-// are too many.
+// are too many, and at the first one where it reads ahead.
 func (s *parser) report(at int, format string, args ...any) {
 	if s.failed {
 		return
 	}
-	if len(s.errs) >= maxErrors {
+	if len(s.errs) >= maxErrors || s.draft != nil {
 		s.giveUp()
 		return
 	}
@@ -371,8 +376,10 @@ func unquote(t string) string {
 // A lineIndex finds lines. Asked for places in ascending order, as a parser
 // does, it passes over the source once.
 type lineIndex struct {
-	starts     []int // of every stride-th line found so far: lines 1, 1+stride, …
-	last, from int   // the line found last, from 0, and where it starts
+	starts     []int // of every stride-th line found so far, from the first one on
+	first      int   // counted from 0, as last is
+	last, from int   // the line found last, and where it starts
+	until      int   // its newline, where that is known
 }
 
 const stride = 64
@@ -395,12 +402,15 @@ func (x *lineIndex) find(src string, at int) (line, col int) {
 	if x.starts == nil {
 		x.starts = []int{0}
 	}
+	if x.from <= at && at <= x.until {
+		return x.last + 1, at - x.from + 1
+	}
 	if at < x.from {
 		k, ok := slices.BinarySearch(x.starts, at)
 		if !ok {
 			k--
 		}
-		line, from := k*stride, x.starts[k]
+		line, from := x.first+k*stride, x.starts[k]
 		for n := x.next(src, from, at); n >= 0; n = x.next(src, from, at) {
 			line, from = line+1, n
 		}
@@ -408,9 +418,12 @@ func (x *lineIndex) find(src string, at int) (line, col int) {
 	}
 	for n := x.next(src, x.from, at); n >= 0; n = x.next(src, x.from, at) {
 		x.last, x.from = x.last+1, n
-		if x.last%stride == 0 {
+		if (x.last-x.first)%stride == 0 {
 			x.starts = append(x.starts, n)
 		}
+	}
+	if n := strings.IndexByte(src[min(at, len(src)):], '\n'); n >= 0 {
+		x.until = at + n
 	}
 	return x.last + 1, at - x.from + 1
 }

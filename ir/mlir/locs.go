@@ -29,7 +29,7 @@ func (s *parser) locBody() *ir.Origin {
 	case s.tok.kind == stringToken:
 		return s.namedPlace()
 	case s.tok.kind == hashToken:
-		a := s.aliases[s.text()]
+		a := s.alias(s.text())
 		if a == nil {
 			s.fail(s.tok.start, "there is no alias %s", s.text())
 			return nil

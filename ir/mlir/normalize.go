@@ -6,16 +6,19 @@ import (
 	"ppc/ir"
 )
 
-// normalize gives the inherent attributes of op, at offset at, the kinds that
+// normalize gives the inherent attributes of op, at offset at and of syntax f, the kinds that
 // ir's table names, where older text has others, and fills in the ones that
 // the text may leave out.
-func (s *parser) normalize(at int, op *ir.Op) {
+func (s *parser) normalize(at int, op *ir.Op, f *syntax) {
+	if len(op.Attrs) == 0 && f != nil && !f.fills {
+		return
+	}
 	for _, d := range defaults {
 		if op.Name() == d.op && !op.Attrs.Has(d.name) {
 			op.Attrs.Set(d.name, d.value)
 		}
 	}
-	if f := syntaxOf(op.Name()); f != nil && f.defaults != nil {
+	if f != nil && f.defaults != nil {
 		for _, name := range implied {
 			if a := op.Attrs.Get(name); a != nil && a.String() == f.defaults[name] {
 				op.Attrs.Delete(name)
@@ -51,13 +54,16 @@ func (s *parser) normalize(at int, op *ir.Op) {
 var implied = []string{"composite_attributes", "output_operand_aliases", "result_accuracy", "version"}
 
 // defaults are the attributes that the text of an op may leave out but the op has.
-var defaults = []struct {
-	op, name string
-	value    ir.Attr
-}{
+var defaults = []filled{
 	{"stablehlo.sort", "dimension", ir.I64Attr(-1)},
 	{"stablehlo.infeed", "infeed_config", ir.Str("")},
 	{"stablehlo.outfeed", "outfeed_config", ir.Str("")},
+}
+
+// filled is an attribute that ops have where their text does not say it.
+type filled struct {
+	op, name string
+	value    ir.Attr
 }
 
 // numberType is the type of the attribute called name, an integer.

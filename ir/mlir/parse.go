@@ -2,6 +2,7 @@ package mlir
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,16 +18,27 @@ import (
 // The text is one module, or the functions and meshes of one. src must not change
 // while it is read; the module keeps nothing of it.
 func Parse(file string, src []byte) (*ir.Module, error) {
-	s := &parser{file: file, src: unsafe.String(unsafe.SliceData(src), len(src)), m: new(ir.Module), aliases: make(map[string]*alias)}
+	s := newParser(file, src)
 	if !utf8.Valid(src) {
 		s.fail(firstInvalid(s.src), "the text is not UTF-8")
 		return nil, s.errs.Err()
 	}
 	s.findAliases()
+	s.readAhead(draftBytes, runtime.GOMAXPROCS(0)-1)
+	return s.module()
+}
+
+func newParser(file string, src []byte) *parser {
+	return &parser{file: file, src: unsafe.String(unsafe.SliceData(src), len(src)), m: new(ir.Module), aliases: make(map[string]*alias)}
+}
+
+// module reads the text, of which aliases have been found, and drafts may have been read.
+func (s *parser) module() (*ir.Module, error) {
 	s.inlined = newInlinedMeshes(s.src)
 	s.readResources()
 	s.restart(0)
 	s.topLevel()
+	s.ahead.end()
 	s.m.Meshes = append(s.m.Meshes, s.inlined.meshes...)
 	if len(s.errs) > 0 {
 		s.errs.Sort()
@@ -326,6 +338,9 @@ func (s *parser) ops(b *ir.Block) {
 			s.fail(s.tok.start, "a second block; a region has one")
 			return
 		}
+		if s.ahead != nil && s.tok.start >= s.ahead.from && s.takeOver() {
+			continue
+		}
 		op := s.op()
 		if s.failed {
 			return
@@ -400,6 +415,7 @@ type state struct {
 	at       int // offset of its name
 	name     string
 	kind     ir.Kind
+	form     *syntax // nil where nothing is known of ops of this name
 	operands []*ir.Value
 	attrs    []ir.NamedAttr // in the order of the text
 	regions  []*ir.Block
@@ -424,7 +440,9 @@ func (s *parser) state() *state {
 // clear makes st that of an op of which nothing has been read. An op has copies of
 // its slices.
 func (st *state) clear() {
-	*st = state{operands: st.operands[:0], attrs: st.attrs[:0], regions: st.regions[:0], results: st.results[:0], defs: st.defs[:0], types: st.types[:0]}
+	st.at, st.name, st.kind, st.form, st.wanted = 0, "", 0, nil, 0
+	st.operands, st.attrs, st.regions = st.operands[:0], st.attrs[:0], st.regions[:0]
+	st.results, st.defs, st.types = st.results[:0], st.defs[:0], st.types[:0]
 }
 
 func (st *state) set(name string, a ir.Attr) {
@@ -469,7 +487,12 @@ func (s *parser) op() *ir.Op {
 }
 
 func (s *parser) setName(st *state, name string) {
-	st.name, st.kind = name, ir.KindByName(name)
+	st.name, st.form = name, syntaxOf(name)
+	if st.form != nil {
+		st.kind = st.form.kind
+	} else {
+		st.kind = ir.KindByName(name)
+	}
 	if st.kind == ir.Unknown {
 		st.name = strings.Clone(name) // which the op keeps
 	}
@@ -486,10 +509,9 @@ func (s *parser) customName() string {
 
 // custom reads what follows the name of an op that is not written generically.
 func (s *parser) custom(st *state) {
-	f := syntaxOf(st.name)
 	switch {
-	case f != nil && f.parts != nil:
-		for _, part := range f.parts {
+	case st.form != nil && st.form.parts != nil:
+		for _, part := range st.form.parts {
 			if part.read(s, st); s.failed {
 				return
 			}
@@ -521,12 +543,15 @@ func (s *parser) finish(st *state) *ir.Op {
 	if n := len(st.operands); n > 0 {
 		op.Operands = s.values.Slice(n)
 		copy(op.Operands, st.operands)
+		if s.draft != nil && s.draft.found > len(s.draft.slots) {
+			s.draft.noteSlots(op.Operands)
+		}
 	}
 	if op.Kind == ir.Unknown {
 		op.Spelling = st.name
 	}
 	op.Attrs = s.sorted(st.at, slices.Clone(st.attrs))
-	s.normalize(st.at, op)
+	s.normalize(st.at, op, st.form)
 	if n := len(st.results); n > 0 {
 		op.Results = s.values.Slice(n)
 	}
@@ -687,6 +712,9 @@ func (s *parser) checkTypes(at int, operands []*ir.Value, ts []*ir.Type) {
 }
 
 func (s *parser) checkType(at, i int, v *ir.Value, t *ir.Type) {
+	if v.Type == nil && s.draft != nil {
+		v.Type = t
+	}
 	if v.Type == nil || v.Type.Equal(t) {
 		return
 	}
@@ -705,6 +733,10 @@ func counted(n int, what string) string {
 
 // place is the origin of what stands at offset at and says no other.
 func (s *parser) place(at int) *ir.Origin {
+	if s.draft != nil && at < s.draft.from { // an alias: its line is not known
+		s.giveUp()
+		return nil
+	}
 	line, col := s.lines.find(s.src, at)
 	o := s.origins.New()
 	o.Pos = ir.Pos{File: s.file, Line: line, Col: col}

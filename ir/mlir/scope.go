@@ -1,6 +1,7 @@
 package mlir
 
 import (
+	"strconv"
 	"strings"
 
 	"ppc/ir"
@@ -16,6 +17,7 @@ type scope struct {
 	// one of its name, that is called first+i; nil if there is none.
 	numbered []*ir.Value
 	first    int
+	strays   int // numbers among values, out of sequence or of several values
 }
 
 // maxGap bounds how many numbers may be left out of the sequence.
@@ -37,27 +39,24 @@ func numeral(name string) int {
 	return n
 }
 
-// get returns the values called name, which is the number n, or n is negative.
-func (c *scope) get(name string, n int) []*ir.Value {
-	if i := n - c.first; n >= 0 && i >= 0 && i < len(c.numbered) && c.numbered[i] != nil {
+// number returns the values that are called n.
+func (c *scope) number(n int) []*ir.Value {
+	if i := n - c.first; i >= 0 && i < len(c.numbered) && c.numbered[i] != nil {
 		return c.numbered[i : i+1 : i+1]
 	}
-	return c.values[name]
+	if c.strays == 0 {
+		return nil
+	}
+	return c.values[strconv.Itoa(n)]
 }
 
 // set makes name, which is the number n, or n is negative, stand for vs.
 func (c *scope) set(name string, n int, vs []*ir.Value) {
-	if n >= 0 && len(vs) == 1 {
-		if len(c.numbered) == 0 {
-			c.first = n
-		}
-		if i := n - c.first; i >= 0 && i < len(c.numbered)+maxGap {
-			for i >= len(c.numbered) {
-				c.numbered = append(doubled(c.numbered), nil)
-			}
-			c.numbered[i] = vs[0]
-			return
-		}
+	if n >= 0 && len(vs) == 1 && c.setNumber(n, vs[0]) {
+		return
+	}
+	if n >= 0 {
+		c.strays++
 	}
 	if c.values == nil {
 		c.values = make(map[string][]*ir.Value)
@@ -65,11 +64,43 @@ func (c *scope) set(name string, n int, vs []*ir.Value) {
 	c.values[strings.Clone(name)] = vs
 }
 
+// setNumber makes n stand for v, if it follows the sequence.
+func (c *scope) setNumber(n int, v *ir.Value) bool {
+	if len(c.numbered) == 0 {
+		c.first = n
+	}
+	i := n - c.first
+	if i < 0 || i >= len(c.numbered)+maxGap {
+		return false
+	}
+	for i >= len(c.numbered) {
+		c.numbered = append(doubled(c.numbered), nil)
+	}
+	c.numbered[i] = v
+	return true
+}
+
 // lookup returns the values called name, or nil.
 func (s *parser) lookup(name string) []*ir.Value {
 	n := numeral(name)
+	if n >= 0 {
+		return s.lookupNumber(n)
+	}
 	for i := len(s.scopes) - 1; i >= 0; i-- {
-		if vs := s.scopes[i].get(name, n); vs != nil {
+		if vs := s.scopes[i].values[name]; vs != nil {
+			return vs
+		}
+		if s.scopes[i].isolated {
+			return nil
+		}
+	}
+	return nil
+}
+
+// lookupNumber returns the values that are called n, or nil.
+func (s *parser) lookupNumber(n int) []*ir.Value {
+	for i := len(s.scopes) - 1; i >= 0; i-- {
+		if vs := s.scopes[i].number(n); vs != nil {
 			return vs
 		}
 		if s.scopes[i].isolated {
@@ -84,6 +115,9 @@ func (s *parser) define(at int, name string, vs ...*ir.Value) {
 	if s.lookup(name) != nil {
 		s.report(at, "%%%s is defined twice", name)
 		return
+	}
+	if s.draft != nil && len(s.scopes) > 1 && !s.isolated() {
+		s.draft.inner = append(s.draft.inner, name)
 	}
 	s.scopes[len(s.scopes)-1].set(name, numeral(name), vs)
 }
@@ -101,6 +135,9 @@ func (s *parser) operand() *ir.Value {
 		i = s.smallInt(s.take()[1:])
 	}
 	vs := s.lookup(name)
+	if vs == nil && s.draft != nil && !s.isolated() {
+		return s.outside(name, i)
+	}
 	if vs == nil {
 		s.report(at, "%%%s is not defined", name)
 		return new(ir.Value)

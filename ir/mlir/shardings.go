@@ -103,6 +103,7 @@ func (s *parser) meshRef() string {
 	if !s.at("mesh") {
 		s.wanted("a mesh")
 	}
+	s.unshared()
 	s.next()
 	m := new(ir.Mesh)
 	if s.meshBody(m); s.failed {
@@ -239,6 +240,7 @@ func (s *parser) hloMesh() string {
 	if s.tok.kind != hashToken || s.text() != "#stablehlo.mesh" {
 		s.wanted("a mesh")
 	}
+	s.unshared()
 	m := new(ir.Mesh)
 	s.fields(
 		field{"axes", func() { s.list("[", "]", func() { m.Axes = append(m.Axes, s.hloMeshAxis()) }) }},

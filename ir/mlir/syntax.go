@@ -17,6 +17,9 @@ type syntax struct {
 
 	defaults map[string]string // attributes that are left out where they have these values
 	stands   map[string]bool   // the attributes that parts stand for
+
+	kind  ir.Kind // of ops of this name
+	fills bool    // ops may lack attributes that they get when they are read
 }
 
 // A part is a piece of an op's syntax. It prints what it stands for and reads
@@ -80,6 +83,8 @@ var syntaxByName = sync.OnceValue(func() map[string]*syntax {
 		m[syntaxTable[i].name] = &syntaxTable[i]
 	}
 	for _, f := range m {
+		f.kind = ir.KindByName(f.name)
+		f.fills = slices.ContainsFunc(defaults, func(d filled) bool { return d.op == f.name })
 		f.stands = make(map[string]bool)
 		for _, part := range f.parts {
 			for _, a := range part.attrs() {

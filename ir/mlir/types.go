@@ -105,7 +105,7 @@ func (s *parser) dialectType() *ir.Type {
 		s.next()
 		return &ir.Type{Kind: ir.FutureType, Elems: s.typeList()}
 	default:
-		if a := s.aliases[t]; a != nil {
+		if a := s.alias(t); a != nil {
 			s.next()
 			return s.typeOf(a)
 		}
@@ -167,21 +167,37 @@ func (s *parser) tensor() *ir.Type {
 		}
 	}
 	if text := s.src[start:min(s.tok.end, len(s.src))]; quant == nil && t.Text == "" && s.at(">") && strings.IndexByte(text, '>') == len(text)-1 {
-		s.keep(text, t)
+		t = s.keep(text, t)
 	}
 	s.expect(">")
 	return t
 }
 
 // keep has t, which the text may write in so many bytes again, shared by all that
-// are written so.
-func (s *parser) keep(text string, t *ir.Type) {
+// are written so, and returns what they share.
+func (s *parser) keep(text string, t *ir.Type) *ir.Type {
 	if s.known == nil {
 		s.known = make(map[string]*ir.Type)
 	}
-	if len(text) < 128 && len(s.known) < 1<<12 {
-		s.known[text] = t
+	if len(text) >= 128 || len(s.known) >= 1<<12 {
+		return t
 	}
+	if s.shared != nil {
+		t = s.shared.keep(text, t)
+	}
+	s.known[text] = t
+	return t
+}
+
+// keep is described at [parser.keep].
+func (x *types) keep(text string, t *ir.Type) *ir.Type {
+	x.Lock()
+	defer x.Unlock()
+	if first := x.known[text]; first != nil {
+		return first
+	}
+	x.known[text] = t
+	return t
 }
 
 // quantized reads a quantized element type, or an alias of one. It is nil where
@@ -389,7 +405,7 @@ func (s *parser) rawTo(start, end int) string {
 
 // aliasText is what the alias called name stands for, or "" where there is no such.
 func (s *parser) aliasText(name string) string {
-	a := s.aliases[name]
+	a := s.alias(name)
 	if a == nil {
 		return ""
 	}
