@@ -35,30 +35,48 @@ type block struct {
 	move    []bool
 }
 
-// A step is one op. exec does it; the other fields are what its kind needs.
+// A step is one op. exec does it; the other fields are what its kind needs. There are as
+// many as ops: what several steps may share is behind a pointer.
 type step struct {
 	op       *ir.Op
-	id       int  // among all steps of the executable
-	holds    bool // others run in it: it has blocks, or a callee
-	brief    bool // see isBrief
-	untimed  bool // a timeline takes the time of the next steps with its own
 	exec     func(d *device, s *step) error
+	kernel   kernel.Func
+	id       int32 // among all steps of the executable
+	holds    bool  // others run in it: it has blocks, or a callee
+	brief    bool  // see isBrief
+	untimed  bool  // a timeline takes the time of the next steps with its own
+	dontCare bool
 	in, out  []int  // slots
 	move     []bool // by operand: its last use, where the reference may go over
 	free     []int  // slots that no later step reads
-	dontCare bool
 
-	kernel  kernel.Func
-	fused   *kernel.Fused // of a group of ops, of which op is the last
-	reuse   []int         // operands whose memory the result may take over
-	classes []int         // of the results
+	*memory
+	*inner
+}
+
+// A memory is where the results of a step are put. Steps for which it is equal share it.
+type memory struct {
+	classes []int // of the results
 	elems   []ir.DType
+	reuse   []int // operands whose memory the result may take over
+}
 
+func (m *memory) equal(other *memory) bool {
+	return other != nil && slices.Equal(m.classes, other.classes) && slices.Equal(m.elems, other.elems) && slices.Equal(m.reuse, other.reuse)
+}
+
+// An inner is what few steps have. Those without any of it share one.
+type inner struct {
+	fused  *kernel.Fused // of a group of ops, of which op is the last
 	blocks []*block
 	carry  []int // slots of a loop's values
 	callee *function
 	coll   *collective
 	index  int // of get_tuple_element
+}
+
+func (n *inner) empty() bool {
+	return n.fused == nil && n.blocks == nil && n.carry == nil && n.callee == nil && n.coll == nil && n.index == 0
 }
 
 // A compiler makes the functions of one module.
@@ -76,8 +94,14 @@ type compiler struct {
 
 	numbers slabs.Of[int] // of which the lists of steps are made
 	flags   slabs.Of[bool]
-	elems   slabs.Of[ir.DType]
 	freed   []int // while they are found
+
+	memories [ir.NumKinds]*memory // by kind: that of the last step
+	nothing  *inner               // of steps without any of it
+	spare    struct {             // for the next step
+		*memory
+		*inner
+	}
 }
 
 // A scope is the function that is being compiled.
@@ -165,7 +189,8 @@ func (c *compiler) block(b *ir.Block) *block {
 		at := point{b, int32(i) + 1}
 		switch op := n.Op; {
 		case n.Group != nil:
-			out.steps = append(out.steps, c.fused(n.Group, at))
+			out.steps = append(out.steps, step{})
+			c.fused(&out.steps[len(out.steps)-1], n.Group, at)
 		case op.Kind == ir.Constant:
 			if c.read(op.Result()) { // other than as one number for all elements of a group
 				c.constant(op)
@@ -175,7 +200,8 @@ func (c *compiler) block(b *ir.Block) *block {
 		case c.checks:
 			c.check(op, at)
 		default:
-			out.steps = append(out.steps, c.step(op, at))
+			out.steps = append(out.steps, step{})
+			c.step(&out.steps[len(out.steps)-1], op, at)
 		}
 	}
 	out.shareReadings()
@@ -312,15 +338,16 @@ func (c constant) make() {
 
 func canPoison(t ir.DType) bool { return t.IsFloat() || t.IsComplex() }
 
-func (c *compiler) step(op *ir.Op, at point) step {
-	s := c.newStep(op, op.Operands, op.Results, captures(op), at)
+// step makes s that of op.
+func (c *compiler) step(s *step, op *ir.Op, at point) {
+	c.begin(s, op, op.Operands, op.Results, captures(op), at)
 	compile := c.rows[op.Kind]
 	if op.Kind == ir.Unknown {
 		compile = named[op.Spelling]
 	}
 	if compile == nil {
 		c.fail(op, unable(op))
-		return s
+		return
 	}
 	for _, v := range op.Results {
 		if v.Type.Kind == ir.TupleType || v.Type.Kind == ir.TokenType {
@@ -328,16 +355,16 @@ func (c *compiler) step(op *ir.Op, at point) step {
 		}
 		if err := kernel.Check(v.Type); err != nil {
 			c.fail(op, err)
-			return s
+			return
 		}
 	}
-	if err := compile(c, &s); err != nil {
+	if err := compile(c, s); err != nil {
 		c.fail(op, err)
 	}
 	s.holds = len(s.blocks) > 0 || s.callee != nil
 	s.brief = s.brief && !s.holds
 	s.frees(c, reads(op), op.Results, at)
-	return s
+	c.share(s)
 }
 
 // check finds what keeps op from being compiled. Elementwise ops on the same types are
@@ -347,27 +374,49 @@ func (c *compiler) check(op *ir.Op, at point) {
 		return
 	}
 	n := len(c.errs)
-	c.step(op, at)
+	c.step(new(step), op, at)
 	if len(c.errs) == n && op.ByTypes() {
 		c.fine[op.Kind] = op
 	}
 }
 
-// newStep is a step of op at a place, which reads and makes the given values, and
+// begin makes s a step of op at a place, which reads and makes the given values, and
 // some more in its regions.
-func (c *compiler) newStep(op *ir.Op, in, out, captured []*ir.Value, at point) step {
+func (c *compiler) begin(s *step, op *ir.Op, in, out, captured []*ir.Value, at point) {
 	if c.checks {
 		c.exe.ops = c.exe.ops[:0]
 	}
-	s := step{op: op, id: len(c.exe.ops), brief: isBrief(op, in, out), in: c.slots(in), out: c.slots(out), move: c.moves(in, captured, at), dontCare: op.Attrs.Has(ir.KeyDontCare)}
+	*s = step{op: op, id: int32(len(c.exe.ops)), brief: isBrief(op, in, out), in: c.slots(in), out: c.slots(out), move: c.moves(in, captured, at), dontCare: op.Attrs.Has(ir.KeyDontCare)}
 	c.exe.ops = append(c.exe.ops, ran{op: op})
-	s.classes, s.elems = c.numbers.Slice(len(out)), c.elems.Slice(len(out))
-	for i, v := range out {
-		if v.Type.IsTensor() {
-			s.classes[i], s.elems[i] = c.exe.classes.of(v.Type.Bytes()), v.Type.Elem
-		}
+	s.memory, s.inner = c.spare.memory, c.spare.inner
+	c.spare.memory, c.spare.inner = nil, nil // for steps of regions of op
+	if s.memory == nil {
+		s.memory = new(memory)
 	}
-	return s
+	if s.inner == nil {
+		s.inner = new(inner)
+	}
+	for _, v := range out {
+		class, elem := 0, ir.InvalidDType
+		if v.Type.IsTensor() {
+			class, elem = c.exe.classes.of(v.Type.Bytes()), v.Type.Elem
+		}
+		s.classes, s.elems = append(s.classes, class), append(s.elems, elem)
+	}
+}
+
+// share has s, which is complete, share with others what it can.
+func (c *compiler) share(s *step) {
+	if last := c.memories[s.op.Kind]; s.memory.equal(last) {
+		c.spare.memory = s.memory
+		s.classes, s.elems, s.reuse = s.classes[:0], s.elems[:0], s.reuse[:0]
+		s.memory = last
+	} else {
+		c.memories[s.op.Kind] = s.memory
+	}
+	if s.inner.empty() {
+		c.spare.inner, s.inner = s.inner, c.nothing
+	}
 }
 
 // frees finds what s releases: operands that it is the last to read, and results
@@ -389,18 +438,18 @@ func (s *step) frees(c *compiler, in, out []*ir.Value, at point) {
 	copy(s.free, c.freed)
 }
 
-// fused compiles a group.
-func (c *compiler) fused(g *fuse.Group, at point) step {
+// fused makes s that of a group.
+func (c *compiler) fused(s *step, g *fuse.Group, at point) {
 	root := g.Members[len(g.Members)-1].Op
 	out := outputs(g)
-	s := c.newStep(root, g.Inputs, out, nil, at)
+	c.begin(s, root, g.Inputs, out, nil, at)
 	c.exe.ops[s.id].group = g
 	for i := range g.Members {
 		op := g.Members[i].Op
 		for _, v := range append(op.Results, op.Operands...) {
 			if err := kernel.Check(v.Type); err != nil {
 				c.fail(op, err)
-				return s
+				return
 			}
 		}
 	}
@@ -410,7 +459,7 @@ func (c *compiler) fused(g *fuse.Group, at point) step {
 	}
 	s.fused, s.exec = f, execFused
 	s.frees(c, g.Inputs, out, at)
-	return s
+	c.share(s)
 }
 
 func execFused(d *device, s *step) error {

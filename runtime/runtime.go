@@ -81,7 +81,7 @@ func load(m *ir.Module, checks bool, opts []LoadOption) (*Executable, error) {
 			return nil, signatureError(f, fmt.Errorf("result %d: %w", i, err))
 		}
 	}
-	c := &compiler{exe: exe, m: m, grid: g, rows: rows, funcs: make(map[string]*function), checks: checks}
+	c := &compiler{exe: exe, m: m, grid: g, rows: rows, funcs: make(map[string]*function), checks: checks, nothing: new(inner)}
 	exe.main, err = c.function(f)
 	if err != nil {
 		return nil, err
