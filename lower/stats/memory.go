@@ -180,26 +180,26 @@ func (l *liveness) see(op *ir.Op, b *ir.Block) { l.seeWith(op, b, Memory{}) }
 
 // seeWith is see where a call takes more inside.
 func (l *liveness) seeWith(op *ir.Op, b *ir.Block, inside Memory) {
-	host := max(l.peak.Host, l.host+inside.Host)
-	l.peak.Host = host
-	m := Memory{Host: host, Parts: l.live, At: inside.At, Loop: inside.Loop}
-	for c := range m.Parts {
-		m.Parts[c] += inside.Parts[c]
-		m.Peak += m.Parts[c]
+	l.peak.Host = max(l.peak.Host, l.host+inside.Host)
+	parts, all := l.live, 0
+	for c := range parts {
+		parts[c] += inside.Parts[c]
+		all += parts[c]
 	}
 	l.moments++
-	if m.Peak <= l.peak.Peak && l.watch == nil {
+	if all <= l.peak.Peak && l.watch == nil {
 		return
 	}
+	m := &Memory{Peak: all, Host: l.peak.Host, Parts: parts, At: inside.At, Loop: inside.Loop}
 	if op != nil && m.At == "" {
 		m.At, m.Loop = describe(op), l.n.at[b]
 	}
 	if l.watch != nil {
-		l.watch(&m, l.moments)
+		l.watch(m, l.moments)
 	}
-	if m.Peak > l.peak.Peak {
-		m.seen = l.moments
-		l.peak = m
+	if all > l.peak.Peak {
+		l.peak = *m
+		l.peak.seen = l.moments
 	}
 }
 
