@@ -157,7 +157,7 @@ var faults = []struct {
 	}},
 	{name: "the last iteration left out", after: "stage-sharding", edit: func(m *ir.Module) {
 		for _, op := range m.Main().Body.Ops {
-			if op.Kind == ir.PPScan && op.Str("pp.loop") == "iterations" {
+			if op.Kind == ir.PPScan && op.Attrs.Str(ir.KeyLoop) == ir.LoopIterations {
 				op.Attrs.Set("trip_count", ir.I64Attr(op.Int("trip_count")-1))
 				return
 			}

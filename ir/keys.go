@@ -36,7 +36,7 @@ const (
 
 // Facts about loops.
 const (
-	KeyLoop      = "pp.loop"      // string: iterations, repeats, layers, batches or blocks
+	KeyLoop      = "pp.loop"      // string: one of the loops below
 	KeyConfig    = "pp.config"    // dict: the settings of the pipeline or stack that the loop is of
 	KeyUnroll    = "pp.unroll"    // int: how many iterations one body is to hold
 	KeyTurn      = "pp.turn"      // int: how many iterations of the original loop one body holds
@@ -57,5 +57,12 @@ const (
 	KeyReduceDType  = "pp.reduce_dtype"  // string, on a pp.gather or a conversion that rounds a weight: the element type in which the weight's gradient is summed and scattered; without it that is the weight's own
 )
 
-// LoopBatches is pp.loop of the loop over the batches that a step accumulates.
-const LoopBatches = "batches"
+// The loops of a program, as [KeyLoop] calls them.
+const (
+	LoopIterations = "iterations" // of a pipeline
+	LoopRepeats    = "repeats"    // of a pipeline, around the iterations of each
+	LoopLayers     = "layers"     // of a stage, or of a stack
+	LoopBatches    = "batches"    // that a step accumulates
+	LoopBlocks     = "blocks"     // that the language's blocks computes one after the other
+	LoopStrips     = "strips"     // of values that do not exist at once
+)

@@ -83,7 +83,7 @@ func (r *reader) enter(e runtime.Event) {
 // next is what the stage does in the iteration of f that begins.
 func (r *reader) next(f *frame) *work {
 	n := &r.names[f.event.Op]
-	if n.loop != "iterations" || n.turn {
+	if n.loop != ir.LoopIterations || n.turn {
 		return nil
 	}
 	schedule, known := r.pipelines[n.pos]

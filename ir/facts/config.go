@@ -34,13 +34,6 @@ type Config struct {
 	dict   ir.Dict         // as it is printed
 }
 
-// The loops that a pipeline or stack becomes, as pp.loop has them.
-const (
-	LoopIterations = "iterations"
-	LoopRepeats    = "repeats"
-	LoopLayers     = "layers"
-)
-
 // ConfigOf is the settings of op: a pipeline, a stack, or a loop made of one.
 func ConfigOf(op *ir.Op) Config {
 	name := "config"
@@ -60,10 +53,10 @@ func ReadConfig(d ir.Dict) Config {
 		Gather: a.Str("gather"), Prefetch: a.Str("prefetch"), GatherDType: ir.DTypeByName(a.Str("gather_dtype")), ReduceDType: a.Get("reduce_dtype"), SaveGathered: a.Bool("save_gathered"),
 		Rotate: a.Str("rotate"), SkipBubbles: a.Bool("skip_bubbles"), Compat: a.Str("compat"),
 		Remat: a.Str("remat"), Checkpoint: a.Str("checkpoint"), CheckpointsLoop: a.Str("checkpoint_place") == "outside",
-		Unroll: a.Int("unroll"), Unrolled: LoopIterations,
+		Unroll: a.Int("unroll"), Unrolled: ir.LoopIterations,
 		inline: make(map[string]bool), dict: d,
 	}
-	for _, loop := range []string{LoopIterations, LoopRepeats, LoopLayers} {
+	for _, loop := range []string{ir.LoopIterations, ir.LoopRepeats, ir.LoopLayers} {
 		scan := "scan_" + loop
 		c.inline[loop] = a.Has(scan) && !a.Bool(scan)
 		if a.Str("unroll_of") == scan {
@@ -108,7 +101,7 @@ func (c Config) OneStage(n int) Config {
 	}
 	d.Set("repeats", ir.I64Attr(n))
 	d.Set("pipelined", ir.I64Attr(n))
-	d.Set("scan_repeats", ir.Bool(!c.inline[LoopLayers]))
+	d.Set("scan_repeats", ir.Bool(!c.inline[ir.LoopLayers]))
 	d.Set("scan_iterations", ir.Bool(false)) // one in each repeat
 	d.Set("unroll_of", ir.Str("scan_repeats"))
 	d.Set("skip_bubbles", ir.Bool(false))

@@ -159,7 +159,7 @@ func (k *blockLoop) run(x *syntax.CallExpr, d *syntax.FuncDecl, s *scope, sliced
 	region := e.b.In(loop).Emit(ir.PPCheckpoint, nil, ir.AttrsOf(ir.NamedAttr{Name: "policy", Attr: full}), []*ir.Block{body}, nil)
 	e.b.In(loop).Emit(ir.PPYield, region.Results, nil, nil, nil)
 	attrs := ir.AttrsOf(ir.NamedAttr{Name: "carries", Attr: ir.I64Attr(0)}, ir.NamedAttr{Name: "trip_count", Attr: ir.I64Attr(k.n)},
-		ir.NamedAttr{Name: ir.KeyLoop, Attr: ir.Str("blocks")})
+		ir.NamedAttr{Name: ir.KeyLoop, Attr: ir.Str(ir.LoopBlocks)})
 	ys := e.b.Emit(ir.PPScan, xs, attrs, []*ir.Block{loop}, nil).Results
 	out := make(value.Tuple, len(ys))
 	for i, y := range ys {

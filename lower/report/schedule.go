@@ -75,7 +75,7 @@ func configOf(op *ir.Op) (facts.Config, string) {
 	switch {
 	case op.Kind == ir.PPPipeline:
 		return facts.ConfigOf(op), op.Sym("layer")
-	case op.Kind == ir.PPScan && op.Attrs.Str(ir.KeyLoop) == facts.LoopIterations && !op.Attrs.Has(ir.KeyReverse):
+	case op.Kind == ir.PPScan && op.Attrs.Str(ir.KeyLoop) == ir.LoopIterations && !op.Attrs.Has(ir.KeyReverse):
 		return facts.ConfigOf(op), ""
 	}
 	return facts.Config{}, ""

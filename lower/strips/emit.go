@@ -132,7 +132,7 @@ func (g *group) loop(level int) []*ir.Op {
 		results = append(results, l.result(op, args[i+1]))
 	}
 	l.b.Emit(ir.Return, results, nil, nil, nil)
-	attrs := ir.AttrsOf(ir.NamedAttr{Name: ir.KeyLoop, Attr: ir.Str("strips")})
+	attrs := ir.AttrsOf(ir.NamedAttr{Name: ir.KeyLoop, Attr: ir.Str(ir.LoopStrips)})
 	w := before.Emit(ir.While, init, attrs, []*ir.Block{cond, body}, ir.TypesOf(init))
 	for i, op := range roots {
 		v := w.Results[i+1]

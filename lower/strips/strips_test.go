@@ -67,7 +67,7 @@ func compiled(t *testing.T, name string, words ...string) *ir.Module {
 func loops(m *ir.Module) int {
 	n := 0
 	m.Main().Body.Walk(func(op *ir.Op) {
-		if op.Attrs.Str(ir.KeyLoop) == "strips" {
+		if op.Attrs.Str(ir.KeyLoop) == ir.LoopStrips {
 			n++
 		}
 	})

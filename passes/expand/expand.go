@@ -191,7 +191,7 @@ func whileOf(b *ir.Builder, op *ir.Op) []*ir.Value {
 		row := in.SetIndex(acc[i], 0, t, y)
 		if d, _ := reasons[i].(ir.Dict); len(d) > 0 {
 			row.Def.Attrs.Set(ir.KeyResidual, d)
-			if op.Attrs.Str(ir.KeyLoop) == "iterations" && !op.Attrs.Has(ir.KeyTurn) {
+			if op.Attrs.Str(ir.KeyLoop) == ir.LoopIterations && !op.Attrs.Has(ir.KeyTurn) {
 				row.Def.Attrs.Set(ir.KeyIteration, ir.Unit{})
 			}
 		}

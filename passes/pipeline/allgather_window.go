@@ -169,7 +169,7 @@ func (w *window) repeats(n int, state, older []*ir.Value, body func(b *ir.Builde
 	in.Emit(ir.PPYield, append(slices.Clone(next), newer...), nil, nil, nil)
 	init := append(slices.Clone(state), older...)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(n)),
-		facts.Named(ir.KeyLoop, ir.Str(facts.LoopRepeats)), facts.Named(ir.KeyConfig, w.config.Dict()), facts.Named(ir.KeyUnroll, w.config.UnrollAttr(facts.LoopRepeats, n)))
+		facts.Named(ir.KeyLoop, ir.Str(ir.LoopRepeats)), facts.Named(ir.KeyConfig, w.config.Dict()), facts.Named(ir.KeyUnroll, w.config.UnrollAttr(ir.LoopRepeats, n)))
 	scan := w.b.Emit(ir.PPScan, init, attrs, []*ir.Block{block}, nil)
 	for i, v := range scan.Results {
 		v.Name = block.Args[1+i].Name
@@ -261,7 +261,7 @@ func (w *window) iterations(b *ir.Builder, n int, first *ir.Value, state []*ir.V
 	attrs := w.loop.Attrs
 	attrs.Set("trip_count", ir.I64Attr(n))
 	attrs.Delete(ir.KeyUnroll)
-	if a := w.config.UnrollAttr(facts.LoopIterations, n); a != nil {
+	if a := w.config.UnrollAttr(ir.LoopIterations, n); a != nil {
 		attrs.Set(ir.KeyUnroll, a)
 	}
 	scan := b.Emit(ir.PPScan, state, attrs, []*ir.Block{block}, nil)

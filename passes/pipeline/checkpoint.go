@@ -94,7 +94,7 @@ func (k *marker) mark(op, around *ir.Op) (*ir.Op, error) {
 // repeats returns op, or, where repeats are to be marked and op is the loop
 // over all iterations, the loop over repeats and the drain that it becomes.
 func (k *marker) repeats(op, around *ir.Op) ([]*ir.Op, error) {
-	if op.Kind != ir.PPScan || around != nil || op.Attrs.Str(ir.KeyLoop) != facts.LoopIterations || boundaryOf(op) != (boundary{what: "repeat"}) {
+	if op.Kind != ir.PPScan || around != nil || op.Attrs.Str(ir.KeyLoop) != ir.LoopIterations || boundaryOf(op) != (boundary{what: "repeat"}) {
 		return []*ir.Op{op}, nil
 	}
 	out := new(ir.Block)
@@ -131,11 +131,11 @@ func boundaryOf(loop *ir.Op) boundary {
 // any, becomes one region.
 func (b boundary) within(loop, outer *ir.Op) bool {
 	switch loop.Attrs.Str(ir.KeyLoop) {
-	case facts.LoopIterations:
+	case ir.LoopIterations:
 		return b.what == "iteration"
-	case facts.LoopRepeats:
+	case ir.LoopRepeats:
 		return b.what == "repeat"
-	case facts.LoopLayers:
+	case ir.LoopLayers:
 		return outer == nil && b.what != "none" && b.what != ""
 	}
 	return false
@@ -145,11 +145,11 @@ func (b boundary) within(loop, outer *ir.Op) bool {
 // repeats belong to a repeat, too.
 func (b boundary) around(loop, outer *ir.Op) bool {
 	switch loop.Attrs.Str(ir.KeyLoop) {
-	case facts.LoopIterations:
+	case ir.LoopIterations:
 		return outer == nil && (b.what == "repeat" || b.outside && b.what == "iteration")
-	case facts.LoopRepeats:
+	case ir.LoopRepeats:
 		return outer == nil && b.outside && (b.what == "repeat" || b.what == "iteration")
-	case facts.LoopLayers:
+	case ir.LoopLayers:
 		return b.outside && (b.what == "layer" || outer == nil && b.what != "none")
 	}
 	return false
@@ -186,7 +186,7 @@ func remat(f *ir.Func, op *ir.Op, policy ir.Attrs) *ir.Op {
 // rematBody wraps the body of a loop.
 func rematBody(f *ir.Func, loop *ir.Op, config facts.Config) {
 	policy := config.RegionPolicy()
-	if loop.Attrs.Str(ir.KeyLoop) == facts.LoopRepeats {
+	if loop.Attrs.Str(ir.KeyLoop) == ir.LoopRepeats {
 		policy = keepingLoops(policy)
 	}
 	b := loop.Regions[0]

@@ -255,7 +255,7 @@ func (it *iteration) compute(args []*ir.Value) []*ir.Value {
 	}
 	in.b.Emit(ir.PPYield, out, nil, nil, nil)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(it.L)),
-		facts.Named(ir.KeyLoop, ir.Str(facts.LoopLayers)), facts.Named(ir.KeyConfig, it.Dict()), facts.Named(ir.KeyUnroll, it.UnrollAttr(facts.LoopLayers, it.L)))
+		facts.Named(ir.KeyLoop, ir.Str(ir.LoopLayers)), facts.Named(ir.KeyConfig, it.Dict()), facts.Named(ir.KeyUnroll, it.UnrollAttr(ir.LoopLayers, it.L)))
 	return it.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil).Results
 }
 

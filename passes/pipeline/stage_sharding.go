@@ -452,7 +452,7 @@ func (l *loop) scan(state []carry) *ir.Op {
 	}
 	it.b.Emit(ir.PPYield, append(yield, sums...), nil, nil, nil)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(state))), facts.Named("trip_count", ir.I64Attr(l.Iterations())),
-		facts.Named(ir.KeyLoop, ir.Str(facts.LoopIterations)), facts.Named(ir.KeyConfig, l.Dict()), facts.Named(ir.KeyUnroll, l.UnrollAttr(facts.LoopIterations, l.Iterations())))
+		facts.Named(ir.KeyLoop, ir.Str(ir.LoopIterations)), facts.Named(ir.KeyConfig, l.Dict()), facts.Named(ir.KeyUnroll, l.UnrollAttr(ir.LoopIterations, l.Iterations())))
 	scan := l.b.Emit(ir.PPScan, init, attrs, []*ir.Block{body}, nil)
 	for i, c := range state {
 		scan.Results[i].Name = c.name
@@ -477,7 +477,7 @@ func (s *stager) stackOp(op *ir.Op) ([]*ir.Value, error) {
 // window of gathered weights slides over the layers.
 func (s *stager) stack(op *ir.Op, layer *ir.Func, xs, sides, weights []*ir.Value, n int) ([]*ir.Value, error) {
 	config := facts.ConfigOf(op)
-	config.Unrolled = facts.LoopLayers
+	config.Unrolled = ir.LoopLayers
 	policy := config.Gather
 	switch {
 	case policy == "per_repeat" && n > 1 && slices.ContainsFunc(layer.Params()[len(xs)+len(sides):], func(leaf *ir.Value) bool { return isGathered(leaf, roundedTo(leaf, config)) }):
@@ -513,7 +513,7 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, xs, sides, weights []*ir.Value
 	}
 	b.Emit(ir.PPYield, out, nil, nil, nil)
 	attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(len(init))), facts.Named("trip_count", ir.I64Attr(n)),
-		facts.Named(ir.KeyLoop, ir.Str(facts.LoopLayers)), facts.Named(ir.KeyConfig, config.Dict()), facts.Named(ir.KeyUnroll, config.UnrollAttr(facts.LoopLayers, n)))
+		facts.Named(ir.KeyLoop, ir.Str(ir.LoopLayers)), facts.Named(ir.KeyConfig, config.Dict()), facts.Named(ir.KeyUnroll, config.UnrollAttr(ir.LoopLayers, n)))
 	return s.b.Emit(ir.PPScan, append(init, weights...), attrs, []*ir.Block{body}, nil).Results, nil
 }
 
