@@ -188,20 +188,16 @@ func result(op *ir.Op) *ir.Value {
 	return op.Results[0]
 }
 
-// moves reports whether op gives elements of its operand.
+// moves reports whether op may be computed as a view of its operand.
 func moves(op *ir.Op) bool {
-	switch op.Kind {
-	case ir.Reshape, ir.BroadcastInDim, ir.Slice, ir.Transpose:
-	default:
+	if views[op.Kind] == nil {
 		return false
 	}
 	t := op.Result().Type
 	return static(t) && static(op.Operands[0].Type) && t.NumElements() >= smallest && !op.Attrs.Has(ir.KeyDontCare)
 }
 
-func static(t *ir.Type) bool {
-	return t.IsTensor() && t.IsStatic() && t.Elem != ir.I1 || t.IsTensor() && t.IsStatic()
-}
+func static(t *ir.Type) bool { return t.IsTensor() && t.IsStatic() }
 
 // fusable reports whether op may be a member.
 func fusable(op *ir.Op) bool {

@@ -86,38 +86,51 @@ func (v *View) read() bool {
 	return last == 0 || last == 1 && m.Shape[len(m.Shape)-1] >= 8
 }
 
-// through is the view that op, which moves elements, has of its operand's view;
-// nil where it has none.
+// through is the view that op has of its operand's view; nil where it has none.
 func (v *View) through(op *ir.Op) *View {
+	strided := views[op.Kind]
+	if strided == nil {
+		return nil
+	}
 	out := &View{Value: v.Value, Shape: op.Results[0].Type.Shape, Offset: v.Offset}
-	switch op.Kind {
-	case ir.Reshape:
-		if out.Strides = reshaped(v, out.Shape); out.Strides == nil {
-			return nil
-		}
-	case ir.BroadcastInDim:
-		out.Strides = make([]int, len(out.Shape))
-		for i, d := range op.Ints("broadcast_dimensions") {
-			if v.Shape[i] != 1 {
-				out.Strides[d] = v.Strides[i]
-			}
-		}
-	case ir.Slice:
-		out.Strides = slices.Clone(v.Strides)
-		start, step := op.Ints("start_indices"), op.Ints("strides")
-		for d := range out.Strides {
-			out.Offset += start[d] * v.Strides[d]
-			out.Strides[d] *= step[d]
-		}
-	case ir.Transpose:
-		out.Strides = make([]int, len(out.Shape))
-		for d, i := range op.Ints("permutation") {
-			out.Strides[d] = v.Strides[i]
-		}
-	default:
+	if out.Strides = strided(op, v, out); out.Strides == nil {
 		return nil
 	}
 	return out
+}
+
+// views has the ops whose results are strided views of their operands. Each
+// function returns the strides of the view out that op has of v, nil where no
+// strides say it, and moves out's offset. This is less than the ops with
+// [ir.OpInfo.Moves]: a reversal has negative strides, which no kernel reads, and the
+// results of gathers and concatenations are no view of one operand.
+var views = map[ir.Kind]func(op *ir.Op, v, out *View) []int{
+	ir.Reshape: func(_ *ir.Op, v, out *View) []int { return reshaped(v, out.Shape) },
+	ir.BroadcastInDim: func(op *ir.Op, v, out *View) []int {
+		strides := make([]int, len(out.Shape))
+		for i, d := range op.Ints("broadcast_dimensions") {
+			if v.Shape[i] != 1 {
+				strides[d] = v.Strides[i]
+			}
+		}
+		return strides
+	},
+	ir.Slice: func(op *ir.Op, v, out *View) []int {
+		strides := slices.Clone(v.Strides)
+		start, step := op.Ints("start_indices"), op.Ints("strides")
+		for d := range strides {
+			out.Offset += start[d] * v.Strides[d]
+			strides[d] *= step[d]
+		}
+		return strides
+	},
+	ir.Transpose: func(op *ir.Op, v, out *View) []int {
+		strides := make([]int, len(out.Shape))
+		for d, i := range op.Ints("permutation") {
+			strides[d] = v.Strides[i]
+		}
+		return strides
+	},
 }
 
 // reshaped are the strides of v in another shape of as many elements: each of the

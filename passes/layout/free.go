@@ -21,7 +21,8 @@ func FreeOrConstrained(f *ir.Func) []bool {
 }
 
 // freeValues finds the free values; what op makes of them is free too where keeps
-// says so.
+// says so. The list is that of the passes which compute a free value again at each
+// use: what else moves elements of a free value is resharded like any other.
 func freeValues(f *ir.Func, keeps func(op *ir.Op) bool) []bool {
 	free := make([]bool, f.NumIDs())
 	f.Body.Walk(func(op *ir.Op) {

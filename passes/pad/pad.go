@@ -289,7 +289,10 @@ func (d *padder) touchesPadded(op *ir.Op) bool {
 	})
 }
 
-// computesPadded reports whether op can compute on padded values.
+// computesPadded reports whether op can compute on padded values. The list is this
+// pass's own: what may be at the end of a dimension follows from what filled puts
+// there for the op, and any other op is computed on values as they are, which is
+// right for it and costs a slice.
 func computesPadded(op *ir.Op) bool {
 	switch {
 	case op.Kind.Has(ir.Collective), op.Kind == ir.Constant && !op.Literal("value").IsSplat(), op.Kind == ir.SdyConstant:

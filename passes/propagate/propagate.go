@@ -373,6 +373,8 @@ func (p *propagator) op(op *ir.Op) {
 
 // ghosts marks the dimensions that op, a slice, pad or concatenate, permutes
 // elements along, so that their sizes need not divide if another such op follows.
+// The list is this pass's own: it is of the ops whose chains, as a rotation is one of
+// slices and a concatenation, package partition computes as one move of pieces.
 func (p *propagator) ghosts(op *ir.Op, dims [][]int, x *propTensor) {
 	if x == nil || op.Kind != ir.Slice && op.Kind != ir.Pad && op.Kind != ir.Concatenate {
 		return
