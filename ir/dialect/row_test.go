@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -39,6 +40,71 @@ func testRow(t *testing.T, k ir.Kind) {
 	}
 	testLinear(t, op)
 	testMoves(t, op)
+	testLeftEmpty(t, op)
+}
+
+// leftEmpty says of ops why a column of their rows is empty that what they compute
+// would allow.
+var leftEmpty = map[ir.Kind]string{
+	ir.Imag:            "Linear: what is unreduced is reduced before it, which costs bytes only where complex numbers are summed over devices",
+	ir.Real:            "Linear: as of imag; Moves: a part of an element is none",
+	ir.ComplexOp:       "Linear: as of imag; Moves: a part of an element is none",
+	ir.ReducePrecision: "Linear: it rounds, the numbers of the test excepted",
+	ir.Maximum:         "Moves: it chooses by comparing",
+	ir.Minimum:         "Moves: it chooses by comparing",
+	ir.Clamp:           "Moves: it chooses by comparing; Linear: between its bounds alone",
+	ir.Sort:            "Moves: it chooses by comparing",
+	ir.Multiply:        "Linear: in either operand, not in both",
+	ir.DotGeneral:      "Linear: in either operand, not in both",
+	ir.RaggedDot:       "Linear: in either operand, not in both",
+	ir.Convolution:     "Linear: in either operand, not in both",
+	ir.TriangularSolve: "Linear: in the second operand alone; what is unreduced is reduced before it",
+	ir.RngBitGenerator: "Factors: package partition has a rule that depends on the algorithm",
+	ir.BroadcastInDim:  "Moves: it repeats elements, and a weight that is repeated is no weight",
+	ir.Gather:          "Moves: what it looks up in a weight is an activation; Linear: its result may be larger than its operand, and reducing it later move more bytes",
+	ir.Pad:             "Moves: it has the padding value beside",
+	ir.Scatter:         "Moves: it combines elements",
+	ir.Reduce:          "Linear: where the initial value is known to be neutral, which that of the example is not",
+	ir.ReduceWindow:    "Linear: windows that overlap make more elements of a sum than it has",
+}
+
+// testLeftEmpty: a column of the row is empty only where what op computes asks for
+// that: a missing one would cost collectives that nothing but a count of them
+// shows.
+func testLeftEmpty(t *testing.T, op *ir.Op) {
+	k := op.Kind
+	apart := func(v *ir.Value) bool { return !v.Type.IsTensor() }
+	if !k.Has(ir.Pure) || k.Has(ir.TensorRegions) || k.Has(ir.Relayout) || k.Has(ir.Pipeline) || op.Attrs.Has("callee") || slices.ContainsFunc(slices.Concat(op.Operands, op.Results), apart) {
+		return
+	}
+	var empty []string
+	ranked := func(v *ir.Value) bool { return v.Type.Rank() > 0 }
+	if ir.FactorsOf(op) == nil && slices.ContainsFunc(slices.Concat(op.Operands, op.Results), ranked) {
+		empty = append(empty, "Factors")
+	}
+	answers := func(v *ir.Value) bool { return v.Type.Elem == ir.I1 }
+	if len(op.LinearIn()) == 0 && !slices.ContainsFunc(op.Results, answers) && computesSums(t, op) {
+		empty = append(empty, "Linear")
+	}
+	if len(op.Moves()) == 0 && givesElements(t, op) {
+		empty = append(empty, "Moves")
+	}
+	if (len(empty) > 0) != (leftEmpty[k] != "") {
+		t.Errorf("its row lacks %v, in ir/dialect/table.go; the reason in leftEmpty, ir/dialect/row_test.go, is %q", empty, leftEmpty[k])
+	}
+}
+
+// computesSums reports whether op is linear in one of its floating-point operands,
+// or in all of them together.
+func computesSums(t *testing.T, op *ir.Op) bool {
+	var floats [][]int
+	var all []int
+	for i, v := range op.Operands {
+		if v.Type.IsTensor() && v.Type.Elem.IsFloat() {
+			floats, all = append(floats, []int{i}), append(all, i)
+		}
+	}
+	return slices.ContainsFunc(append(floats, all), func(in []int) bool { return len(in) > 0 && nonlinear(t, op, in, fractionsOf) == "" })
 }
 
 // exampleOp is the op of the example of k.
@@ -131,15 +197,21 @@ func testRegions(t *testing.T, k ir.Kind, op *ir.Op) {
 // testLinear: of sums of the operands in which op is linear, the result is the
 // sum of the results.
 func testLinear(t *testing.T, op *ir.Op) {
-	linear := op.LinearIn()
-	if len(linear) == 0 {
-		return
+	if in := op.LinearIn(); len(in) > 0 {
+		if why := nonlinear(t, op, in, numbersOf); why != "" {
+			t.Fatal(why)
+		}
 	}
+}
+
+// nonlinear says why op is not linear in operands in, of some of the given numbers;
+// nothing where it is.
+func nonlinear(t *testing.T, op *ir.Op, in []int, numbers func(*rand.Rand, *ir.Type) *ir.Literal) string {
 	r := rand.New(rand.NewPCG(2, uint64(op.Kind)))
 	x := operandsOf(r, op)
 	y, sum := slices.Clone(x), slices.Clone(x)
-	for _, i := range linear {
-		y[i] = numbersOf(r, x[i].Type)
+	for _, i := range in {
+		x[i], y[i] = numbers(r, x[i].Type), numbers(r, x[i].Type)
 		vs := make([]float64, x[i].Type.NumElements())
 		for e := range vs {
 			vs[e] = x[i].Float(e) + y[i].Float(e)
@@ -150,10 +222,11 @@ func testLinear(t *testing.T, op *ir.Op) {
 	for i := range got {
 		for e := range got[i].Type.NumElements() {
 			if want := fx[i].Float(e) + fy[i].Float(e); got[i].Float(e) != want {
-				t.Fatalf("is not linear in operands %v: element %d of result %d is %v, the sum %v", linear, e, i, got[i].Float(e), want)
+				return fmt.Sprintf("is not linear in operands %v: element %d of result %d is %v, the sum %v", in, e, i, got[i].Float(e), want)
 			}
 		}
 	}
+	return ""
 }
 
 // testMoves: the elements of the results are elements of the operands that op
@@ -163,9 +236,16 @@ func testMoves(t *testing.T, op *ir.Op) {
 	if len(moved) == 0 || op.Kind == ir.BitcastConvert || op.Kind == ir.ReducePrecision {
 		return
 	}
-	x := operandsOf(rand.New(rand.NewPCG(3, uint64(op.Kind))), op)
+	if why := computed(t, op, operandsOf(rand.New(rand.NewPCG(3, uint64(op.Kind))), op), moved); why != "" {
+		t.Fatal(why)
+	}
+}
+
+// computed says which element that op makes of x is none of operands in; nothing
+// where there is none.
+func computed(t *testing.T, op *ir.Op, x []*ir.Literal, in []int) string {
 	have := make(map[float64]bool)
-	for _, i := range moved {
+	for _, i := range in {
 		for e := range x[i].Type.NumElements() {
 			have[x[i].Float(e)] = true
 		}
@@ -173,10 +253,24 @@ func testMoves(t *testing.T, op *ir.Op) {
 	for i, l := range runAlone(t, op, x) {
 		for e := range l.Type.NumElements() {
 			if !have[l.Float(e)] {
-				t.Fatalf("element %d of result %d, %v, is in none of the operands %v", e, i, l.Float(e), moved)
+				return fmt.Sprintf("element %d of result %d, %v, is in none of the operands %v", e, i, l.Float(e), in)
 			}
 		}
 	}
+	return ""
+}
+
+// givesElements reports whether the results of op are elements of its floating-point
+// operands, for numbers that no sum or product of some makes.
+func givesElements(t *testing.T, op *ir.Op) bool {
+	x := operandsOf(rand.New(rand.NewPCG(5, uint64(op.Kind))), op)
+	var in []int
+	for i, l := range x {
+		if l.Type.IsTensor() && l.Type.Elem.IsFloat() {
+			x[i], in = fractionsOf(rand.New(rand.NewPCG(6, uint64(i))), l.Type), append(in, i)
+		}
+	}
+	return len(in) > 0 && computed(t, op, x, in) == ""
 }
 
 // operandsOf are numbers for the operands of op.
@@ -195,6 +289,15 @@ func numbersOf(r *rand.Rand, t *ir.Type) *ir.Literal {
 		if vs[i] = math.Ldexp(1, r.IntN(4)); t.Elem == ir.I1 {
 			vs[i] = float64(r.IntN(2))
 		}
+	}
+	return ir.Floats64(t, vs...)
+}
+
+// fractionsOf are numbers of both signs with fractions, of which sums are exact.
+func fractionsOf(r *rand.Rand, t *ir.Type) *ir.Literal {
+	vs := make([]float64, t.NumElements())
+	for i := range vs {
+		vs[i] = (float64(r.IntN(2048)-1024) + 0.5) / 128
 	}
 	return ir.Floats64(t, vs...)
 }
