@@ -15,7 +15,7 @@ type importCmd struct {
 }
 
 type maxtextCmd struct {
-	Devices int      `placeholder:"N" help:"Number of devices, in place of compile_topology."`
+	Devices count    `placeholder:"N" help:"Number of devices, in place of compile_topology."`
 	Params  string   `name:"parameters" enum:"maxtext,huggingface" default:"maxtext" help:"Whose names, shapes and meaning parameters have: maxtext (the default) or huggingface."`
 	Keys    bool     `help:"Print what becomes of each key that is given, in place of the program."`
 	Out     string   `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output."`
@@ -30,7 +30,7 @@ func (c *maxtextCmd) Validate() error {
 }
 
 func (c *maxtextCmd) Run(std *streams) error {
-	opts := driver.ImportOptions{Devices: c.Devices, Hub: c.Params == "huggingface", Out: c.Out}
+	opts := driver.ImportOptions{Devices: int(c.Devices), Hub: c.Params == "huggingface", Out: c.Out}
 	for _, arg := range c.Config {
 		if slices.Contains([]string{".yml", ".yaml"}, filepath.Ext(arg)) && len(opts.Set) == 0 {
 			opts.Files = append(opts.Files, arg)

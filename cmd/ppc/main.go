@@ -30,6 +30,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -145,14 +146,28 @@ type commands struct {
 // settings are the flags that say how a program is read.
 type settings struct {
 	Set     []string `sep:"none" placeholder:"block.key=value" help:"Override a setting of a .pp file, such as pipeline.rotate=slice_pad."`
-	Devices int      `placeholder:"N" help:"Number of devices, for a mesh axis of size -1."`
+	Devices count    `placeholder:"N" help:"Number of devices, for a mesh axis of size -1."`
 	Lang    string   `enum:",pp,mlir,hlo" default:"" help:"Language of the program: pp, mlir or hlo, where the extension does not say."`
 	Include []string `name:"include-dir" sep:"none" placeholder:"DIR" help:"A folder that .pp files may include from, beside that of the program."`
 	Strict  bool     `help:"Refuse a program that calls the host, instead of leaving such calls out with a warning."`
 }
 
+// A count is a number of devices that a flag gives; 0 is none given.
+type count int
+
+var errCount = errors.New("want a number of at least 1")
+
+func (c *count) UnmarshalText(text []byte) error {
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < 1 {
+		return errCount
+	}
+	*c = count(n)
+	return nil
+}
+
 func (s *settings) source(file string, std *streams) *driver.Source {
-	return &driver.Source{File: file, Lang: s.Lang, Set: s.Set, Devices: s.Devices, Strict: s.Strict, Stdin: std.stdin, Stdout: std.stdoutFile, Warn: std.warn, IncludeDirs: s.Include, Reading: std.heap.Read}
+	return &driver.Source{File: file, Lang: s.Lang, Set: s.Set, Devices: int(s.Devices), Strict: s.Strict, Stdin: std.stdin, Stdout: std.stdoutFile, Warn: std.warn, IncludeDirs: s.Include, Reading: std.heap.Read}
 }
 
 const fileHelp = "A .pp, .mlir or .hlo file; - is standard input."

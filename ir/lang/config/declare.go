@@ -165,10 +165,10 @@ func (p *Program) fillMesh(mesh *ir.Mesh, entries []*syntax.Setting, fill, produ
 	n := p.Opts.Devices
 	switch {
 	case fill >= 0 && n == 0:
-		mesh.Axes[fill].Size = 1
+		mesh.Axes[fill].Size, p.BadSetting = 1, true
 		p.Report(entries[fill].Span, "give --devices, or --set mesh."+mesh.Axes[fill].Name+"=1", syntax.ErrFill, mesh.Axes[fill].Name)
 	case fill >= 0 && n%product != 0:
-		mesh.Axes[fill].Size = 1
+		mesh.Axes[fill].Size, p.BadSetting = 1, true
 		p.Report(entries[fill].Span, "", syntax.ErrFillRest, n, product)
 	case fill >= 0:
 		mesh.Axes[fill].Size = n / product

@@ -206,12 +206,16 @@ func (p *Program) ReadSets() {
 			p.Report(syntax.Span{Src: src, Line: 1, Col: 1, Len: len(kind)}, syntax.Suggest(syntax.BlockWord, kind, syntax.SettingBlocks), syntax.ErrSetBlock, kind, strings.Join(syntax.SettingBlocks, ", "))
 			continue
 		}
-		// The block's name becomes blanks, so that columns stay right.
+		// The block's name becomes blanks, so that columns stay right; errors show it.
 		inner := *src
 		inner.Text = strings.Repeat(" ", len(kind)+1) + rest
+		before := len(p.List)
 		e, ok := syntax.ParseSetting(&inner, &p.Reporter)
+		inner.Text = s
+		for _, d := range p.List[before:] {
+			d.Text = diag.LineOf(s, d.Line)
+		}
 		if ok {
-			inner.Text = s
 			e.Override = true
 			p.sets = append(p.sets, setBlock{kind, e})
 		}

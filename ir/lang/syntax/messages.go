@@ -23,7 +23,7 @@ const (
 	errDepth     Message = "brackets nest %d deep, at most %d are read"
 	errSize      Message = "the file has %d bytes, at most %d are read"
 	errLong      Message = "more than %d operators in a row"
-	errEnd       Message = "the file ends where %s should stand"
+	errEnd       Message = "the text ends here, want %s"
 	errToken     Message = "unexpected %s, want %s"
 	errQuote     Message = "a text that does not end on its line"
 	errNumber    Message = "%s is not within the range of numbers"

@@ -93,7 +93,7 @@ func Parse(src *Source, r *Reporter) *File {
 			break
 		}
 		r.Blind = true
-		at := syntaxError(src, err, r)
+		at := syntaxError(src, err, wantBlock, r)
 		if text = withoutBlock(text, at.Line, at.Col); text == "" {
 			break
 		}
@@ -167,7 +167,7 @@ func ParseSetting(src *Source, r *Reporter) (Setting, bool) {
 	}
 	root, err := entryParser.ParseString(src.Name, src.Text)
 	if err != nil {
-		syntaxError(src, err, r)
+		syntaxError(src, err, wantSetting, r)
 		return Setting{}, false
 	}
 	c := newConverter(src, r)
@@ -233,8 +233,9 @@ func readable(src *Source, r *Reporter) bool {
 // maxOdd bounds how many characters of one source are reported.
 const maxOdd = 10
 
-// syntaxError reports the parser's error in our words; it returns the place.
-func syntaxError(src *Source, err error, r *Reporter) Span {
+// syntaxError reports the parser's error in our words, and that src consists of
+// parts where it has no other words; it returns the place.
+func syntaxError(src *Source, err error, parts string, r *Reporter) Span {
 	var at participle.Error
 	var chain *chainError
 	if errors.As(err, &chain) {
@@ -243,7 +244,7 @@ func syntaxError(src *Source, err error, r *Reporter) Span {
 	}
 	var unexpected *participle.UnexpectedTokenError
 	if !errors.As(err, &at) || !errors.As(err, &unexpected) { // not by this grammar
-		r.Report(Span{src, 1, 1, 1}, err.Error(), errToken, "input", wantBlock)
+		r.Report(Span{src, 1, 1, 1}, err.Error(), errToken, "input", parts)
 		return Span{src, 1, 1, 1}
 	}
 	p := at.Position()
@@ -251,12 +252,15 @@ func syntaxError(src *Source, err error, r *Reporter) Span {
 	t := unexpected.Unexpected
 	where.Len = utf8.RuneCountInString(t.Value)
 	if t.EOF() {
-		r.Report(where, "", errEnd, wanted(unexpected))
+		r.Report(where, "", errEnd, wanted(unexpected, parts))
 		return where
 	}
-	want := wanted(unexpected)
+	want := wanted(unexpected, parts)
 	hint := ""
-	if want == wantBlock {
+	switch {
+	case t.Value == "/":
+		hint = "a comment begins with //"
+	case want == wantBlock:
 		hint = Suggest(BlockWord, t.Value, BlockWords)
 	}
 	r.Report(where, hint, errToken, shorten(strings.Trim(t.Value, `"`)), want)
@@ -268,6 +272,9 @@ var BlockWords = []string{"axes", "types", "fn", "layer", "model", "mesh", "shar
 
 const wantBlock = "a block: axes, types, fn, layer, model, mesh, shard, pipeline, train, hardware or include"
 
+// wantSetting is what a source of one setting consists of.
+const wantSetting = "one key = value"
+
 // shorten truncates a long word for a message.
 func shorten(word string) string {
 	if r := []rune(word); len(r) > 40 {
@@ -277,12 +284,12 @@ func shorten(word string) string {
 }
 
 // wanted turns the grammar's account of what could stand at a place into a
-// few words.
-func wanted(e *participle.UnexpectedTokenError) string {
+// few words; parts, where it gives none.
+func wanted(e *participle.UnexpectedTokenError, parts string) string {
 	_, want, ok := strings.Cut(e.Message(), "(expected ")
 	want = strings.TrimSuffix(want, ")")
 	if !ok || want == "" {
-		return wantBlock
+		return parts
 	}
 	if want == `"}"` {
 		return "} or name = value"
