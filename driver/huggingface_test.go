@@ -185,14 +185,14 @@ func TestHuggingFaceDamaged(t *testing.T) {
 func TestHuggingFaceIndex(t *testing.T) {
 	dir, program := t.TempDir(), hfProgram(t, 0)
 	for content, want := range map[string]string{
-		`{`:                  "not an index of .safetensors files: unexpected end of JSON input",
+		`{`:                  "not an index of .safetensors files: no JSON at byte 1: unexpected end of JSON input",
 		`{"weight_map": {}}`: "weight_map names no array",
 		`{"weight_map": {"a": "../x.safetensors"}}`:       `array "a" is in "../x.safetensors", want the name of a .safetensors file beside the index`,
 		`{"weight_map": {"a": "x.bin"}}`:                  `want the name of a .safetensors file beside the index`,
 		`{"weight_map": {"a": "x.safetensors"}}`:          "x.safetensors: no such file or directory",
 		`{"weight_map": {"a": "llama.safetensors"}}`:      `there is no array "a", which in.safetensors.index.json says is there`,
-		`{"weight_map": {"a": 1}}`:                        "not an index of .safetensors files: json: cannot unmarshal number",
-		fmt.Sprintf(`{"weight_map": {%s}}`, `"a": ["x"]`): "cannot unmarshal array",
+		`{"weight_map": {"a": 1}}`:                        "not an index of .safetensors files: weight_map: found a JSON number, want a string",
+		fmt.Sprintf(`{"weight_map": {%s}}`, `"a": ["x"]`): "weight_map: found a JSON array, want a string",
 	} {
 		in := filepath.Join(dir, "in.safetensors.index.json")
 		if err := os.WriteFile(in, []byte(content), 0o666); err != nil {

@@ -313,12 +313,12 @@ func names(ps []*Port) []string {
 	return out
 }
 
-// Few lists names, the first dozen of them.
+// Few lists names, the first dozen of them, and of each the first hundred characters.
 func Few(names []string) string {
-	const n = 12
+	const n, length = 12, 100
 	names = slices.Clone(names)
 	for i := range names {
-		names[i] = diag.Line(names[i])
+		names[i] = diag.Short(names[i], length)
 	}
 	switch {
 	case len(names) == 0:

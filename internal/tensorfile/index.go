@@ -38,7 +38,7 @@ func openIndex(path string) (*File, error) {
 	}
 	var ix index
 	if err := json.Unmarshal(text, &ix); err != nil {
-		return nil, fmt.Errorf("%s: not an index of .safetensors files: %w", path, err)
+		return nil, fmt.Errorf("%s: not an index of .safetensors files: %w", path, inWords(err))
 	}
 	if len(ix.WeightMap) == 0 {
 		return nil, fmt.Errorf("%s: not an index of .safetensors files: weight_map names no array", path)

@@ -77,8 +77,19 @@ func parseNPYHeader(text string) (*npyHeader, error) {
 		return nil, errors.New("the .npy header is no dictionary")
 	}
 	descr, fortran, shape := npyDescr.FindStringSubmatch(dict[1]), npyFortran.FindStringSubmatch(dict[1]), npyShape.FindStringSubmatch(dict[1])
-	if descr == nil || fortran == nil || shape == nil {
-		return nil, errors.New("the .npy header lacks descr, fortran_order or shape")
+	for _, key := range []struct {
+		name, want string
+		found      []string
+	}{
+		{"descr", "a type", descr}, {"fortran_order", "True or False", fortran}, {"shape", "a tuple of sizes, such as (2, 3)", shape},
+	} {
+		switch {
+		case key.found != nil:
+		case strings.Contains(dict[1], key.name):
+			return nil, fmt.Errorf("%s in the .npy header: want %s", key.name, key.want)
+		default:
+			return nil, fmt.Errorf("the .npy header lacks %s", key.name)
+		}
 	}
 	h := &npyHeader{fortran: fortran[1] == "True", shape: []int{}}
 	name := descr[2]

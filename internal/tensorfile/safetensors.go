@@ -74,7 +74,7 @@ func parseSafetensors(text []byte) (names []string, infos []stInfo, err error) {
 	for d.More() {
 		t, err := d.Token()
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, inWords(err)
 		}
 		name, _ := t.(string)
 		if seen[name] {
@@ -84,13 +84,13 @@ func parseSafetensors(text []byte) (names []string, infos []stInfo, err error) {
 		if name == "__metadata__" {
 			var skip map[string]string
 			if err := d.Decode(&skip); err != nil {
-				return nil, nil, fmt.Errorf("__metadata__: %w", err)
+				return nil, nil, fmt.Errorf("__metadata__: %w", inWords(err))
 			}
 			continue
 		}
 		var info stInfo
 		if err := d.Decode(&info); err != nil {
-			return nil, nil, fmt.Errorf("array %q: %w", name, err)
+			return nil, nil, fmt.Errorf("array %q: %w", name, inWords(err))
 		}
 		if err := info.check(); err != nil {
 			return nil, nil, fmt.Errorf("array %q: %w", name, err)
