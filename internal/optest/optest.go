@@ -3,7 +3,7 @@
 // Only tests use it. All tests of one op are subtests of a TestOp in the package
 // that they test:
 //
-//	go test -run 'TestOp/^cholesky$' ./...
+//	go test -run '^TestOp$/^cholesky$' ./...
 package optest
 
 import (
