@@ -4,8 +4,11 @@ package pjrt
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"unsafe"
 
@@ -34,7 +37,10 @@ type Plugin struct {
 // Open loads the library at path and checks that it is a PJRT plugin whose
 // interface is known.
 func Open(path string) (*Plugin, error) {
-	if info, err := os.Stat(path); err != nil {
+	var missing *fs.PathError
+	if info, err := os.Stat(path); errors.As(err, &missing) {
+		return nil, fmt.Errorf("%s: %w", path, missing.Err)
+	} else if err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a file", path)
@@ -42,7 +48,11 @@ func Open(path string) (*Plugin, error) {
 	if err := checkMachine(path); err != nil {
 		return nil, err
 	}
-	lib, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	file, err := filepath.Abs(path) // a name without a folder is looked for elsewhere
+	if err != nil {
+		return nil, err
+	}
+	lib, err := purego.Dlopen(file, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot be loaded: %w", path, err)
 	}

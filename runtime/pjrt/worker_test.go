@@ -197,10 +197,12 @@ func TestNoPlugin(t *testing.T) {
 	if err := os.WriteFile(text, []byte("no library"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	t.Chdir(dir)
 	for path, want := range map[string]string{
+		"text.so":                             filepath.Join(dir, "text.so"), // and not that there is no such file
 		text:                                  "cannot be loaded",
 		dir:                                   "not a file",
-		filepath.Join(dir, "nowhere"):         "no such file",
+		filepath.Join(dir, "nowhere"):         "nowhere: no such file",
 		"/usr/lib/x86_64-linux-gnu/libm.so.6": "it has no function GetPjrtApi",
 	} {
 		if _, err := os.Stat(path); filepath.Dir(path) != dir && err != nil && path != dir {
