@@ -56,6 +56,14 @@ func (p *chooser) choose(op *ir.Op, want []layout.Layout) *assignment {
 	if rule == nil || single {
 		return p.replicatedAssignment(op)
 	}
+	if a := p.remembered(op, want); a != nil {
+		return a
+	}
+	return p.remember(op, want, func() *assignment { return p.cheapest(op, want, rule) })
+}
+
+// cheapest searches for what [chooser.choose] returns.
+func (p *chooser) cheapest(op *ir.Op, want []layout.Layout, rule *ir.Factors) *assignment {
 	candidates := p.candidates(op, want, rule)
 	for _, c := range candidates {
 		if moved := p.relocated(op, rule, c); moved != nil {
@@ -539,15 +547,16 @@ func combinerFor(op *ir.Op) ir.Kind {
 // bytesTo is how many bytes a device receives for v to get a layout: none where
 // another op gets it in that layout anyway.
 func (p *chooser) bytesTo(v *ir.Value, at layout.Layout) int {
-	if !v.Type.IsTensor() || p.free[v.ID] || p.gotAnyway(v, at) {
+	if !v.Type.IsTensor() || p.free[v.ID] || p.mayGet(v, at) {
 		return 0
 	}
 	from := p.layoutOf(v)
-	if len(p.copies[v.ID]) > 0 {
+	copies := p.atHand(v)
+	if len(copies) > 0 {
 		from = p.nearest(v, at).at
 	}
 	n := p.resharder.Plan(v.Type, from, at).Bytes
-	if n > 0 && len(p.copies[v.ID]) > 0 {
+	if n > 0 && len(copies) > 0 {
 		if a, fewer := p.recomputation(v, at, n); a != nil {
 			return fewer
 		}

@@ -84,6 +84,11 @@ type given struct {
 	rules    map[*ir.Op]*ir.Factors
 	sharded  map[*ir.Op]*ir.Factors // see shardRule
 	plans    map[string]*layout.ReshardPlan
+
+	decisions map[*ir.Op][]*decision // of all walks
+	asking    *decision              // that is being made
+	askings   int                    // how many were
+	asked     []int                  // by ID: the last of askings that asked for its copies
 }
 
 func newGiven(p *program) *given {
@@ -91,6 +96,7 @@ func newGiven(p *program) *given {
 	g := &given{
 		program: p, values: f.NumIDs(), free: layout.FreeOrConstrained(f), combined: layout.CombiningsOf(f), deferred: deferredAxes(f), moves: p.movesOf(),
 		layouts: make([]layout.Layout, f.NumIDs()), rules: make(map[*ir.Op]*ir.Factors), sharded: make(map[*ir.Op]*ir.Factors), plans: make(map[string]*layout.ReshardPlan),
+		decisions: make(map[*ir.Op][]*decision), asked: make([]int, f.NumIDs()),
 	}
 	g.merged = g.mergedAxes(f)
 	return g
@@ -237,7 +243,7 @@ func (p *chooser) reduce(c valueCopy, want layout.Layout, axes []ir.AxisRef) val
 // nearest is the copy of v from which the layout is reached with the fewest
 // bytes.
 func (p *chooser) nearest(v *ir.Value, at layout.Layout) valueCopy {
-	copies := p.copies[v.ID]
+	copies := p.atHand(v)
 	best, bytes := copies[0], -1
 	for _, c := range copies {
 		if n := p.bytesOf(c, v.Type, at); bytes < 0 || n < bytes {

@@ -42,9 +42,14 @@ const maxWalks = 8
 // learn walks the program until there is nothing new to learn, and returns what
 // the last walk has built, of which alone it warns.
 func learn(c *pass.Context, prog *program) *ir.Block {
+	return learnFrom(c, newGiven(prog), func() {})
+}
+
+// learnFrom is [learn], with something done before each walk.
+func learnFrom(c *pass.Context, g *given, before func()) *ir.Block {
 	known := lessons{unreduced: make(map[*ir.Value][]ir.AxisRef)}
-	g := newGiven(prog)
 	for walk := 1; ; walk++ {
+		before()
 		p := newChooser(g)
 		p.known = known
 		p.learned = lessons{unreduced: maps.Clone(known.unreduced), got: make(map[gotCopy]users)}

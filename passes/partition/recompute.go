@@ -60,7 +60,7 @@ func (p *chooser) reach(left *int, v *ir.Value, at layout.Layout, limit int) (in
 	switch {
 	case !v.Type.IsTensor() || p.free[v.ID]:
 		return 0, true
-	case len(p.copies[v.ID]) == 0:
+	case len(p.atHand(v)) == 0:
 		return 0, false
 	}
 	n := p.bytesFrom(v, at)
