@@ -44,18 +44,9 @@ func (n *exprNode) Parse(lex *lexer.PeekingLexer) error {
 	return err
 }
 
-// The kinds of tokens that an expression is made of.
-var (
-	symbols     = lexRules.Symbols()
-	numberToken = symbols["Number"]
-	stringToken = symbols["String"]
-	identToken  = symbols["Ident"]
-	keywordKind = symbols["Keyword"]
-)
-
 func beginsExpr(t *lexer.Token) bool {
 	switch t.Type {
-	case numberToken, stringToken, identToken, keywordKind:
+	case numberToken, stringToken, identToken, keywordToken:
 		return true
 	}
 	return slices.Contains([]string{"-", "!", "(", "[", "{"}, t.Value)
@@ -191,7 +182,7 @@ func (p *exprParser) primary() (Expr, error) {
 	case t.Type == stringToken:
 		p.next()
 		return &TextLit{p.span(from), unquote(t.Value)}, nil
-	case t.Type == identToken || t.Type == keywordKind:
+	case t.Type == identToken || t.Type == keywordToken:
 		p.next()
 		return &NameRef{p.span(from), t.Value}, nil
 	case p.accept("("):
@@ -272,7 +263,7 @@ func (p *exprParser) ruleNames() ([]NameRef, error) {
 	var out []NameRef
 	for len(out) == 0 || p.accept(",") {
 		t := p.lex.Peek()
-		if t.Type != identToken && t.Type != keywordKind && t.Type != stringToken {
+		if t.Type != identToken && t.Type != keywordToken && t.Type != stringToken {
 			return nil, p.want("a name")
 		}
 		p.next()

@@ -42,7 +42,7 @@ type token struct {
 // TokenLines are the tokens of s by line, spaces left out; an empty line has
 // none.
 func TokenLines(s *Source) ([][]token, error) {
-	lex, err := lexRules.LexString(s.Name, s.Text)
+	lex, err := tokenRules{}.LexString(s.Name, s.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func TokenLines(s *Source) ([][]token, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := lexer.SymbolsByRune(lexRules)
+	names := lexer.SymbolsByRune(tokenRules{})
 	lines := [][]token{nil}
 	for _, t := range all {
 		switch kind := names[t.Type]; {

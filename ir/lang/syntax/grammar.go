@@ -173,23 +173,12 @@ type assignNode struct {
 	Value *exprNode   `parser:"@@"`
 }
 
-var lexRules = lexer.MustSimple([]lexer.SimpleRule{
-	{Name: "Comment", Pattern: `//[^\n]*`},
-	{Name: "Keyword", Pattern: `(include|types|axes|mesh|pipeline|train|hardware|shard|fn|layer|model|param|return|if|else)\b`},
-	{Name: "Ident", Pattern: `[a-zA-Z_][a-zA-Z_0-9]*`},
-	{Name: "Number", Pattern: `([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?`},
-	{Name: "String", Pattern: `"[^"\n]*"`},
-	{Name: "Punct", Pattern: `->|==|!=|<=|>=|&&|\|\||[(){}\[\],:;=<>+\-*/%!]`},
-	{Name: "Space", Pattern: `[ \t\r\n]+`},
-	{Name: "Invalid", Pattern: `.`}, // so that the parser, not the lexer, reports it
-})
-
 var fileParser = participle.MustBuild[fileNode](
-	participle.Lexer(lexRules),
+	participle.Lexer(tokenRules{}),
 	participle.Elide("Comment", "Space"),
 )
 
 var entryParser = participle.MustBuild[entryNode](
-	participle.Lexer(lexRules),
+	participle.Lexer(tokenRules{}),
 	participle.Elide("Comment", "Space"),
 )
