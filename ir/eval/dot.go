@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"ppc/internal/products"
 	"ppc/ir"
 )
 
@@ -26,7 +27,7 @@ func dotGeneral(e *exec) ([]*tensor, error) {
 	var err error
 	switch {
 	case x.f != nil && out.f != nil:
-		err = dotRows(e.p.w.ctx, s, out.f, x.f, y.f, addProducts)
+		err = dotRows(e.p.w.ctx, s, out.f, x.f, y.f, products.AddRows)
 	case x.i != nil && out.i != nil:
 		err = dotRows(e.p.w.ctx, s, out.i, x.i, y.i, addIntProducts)
 	case x.c != nil && out.c != nil:
@@ -80,31 +81,6 @@ func dotRows[T any](ctx context.Context, s dotSizes, out, x, y []T, row func(out
 		}
 	}
 	return nil
-}
-
-// addProducts adds x[k] * y[k, :] to out for every k. Four rows at a time
-// spare memory traffic; the order of the additions stays that of k. The
-// conversions keep the product and the sum from being fused, so that every
-// machine computes the same.
-func addProducts(out, x, y []float64) {
-	n, k := len(out), 0
-	for ; k+4 <= len(x); k += 4 {
-		x0, x1, x2, x3 := x[k], x[k+1], x[k+2], x[k+3]
-		y0, y1, y2, y3 := y[k*n:][:n], y[(k+1)*n:][:n], y[(k+2)*n:][:n], y[(k+3)*n:][:n]
-		for j, v := range out {
-			v += float64(x0 * y0[j])
-			v += float64(x1 * y1[j])
-			v += float64(x2 * y2[j])
-			v += float64(x3 * y3[j])
-			out[j] = v
-		}
-	}
-	for ; k < len(x); k++ {
-		row := y[k*n:][:n]
-		for j := range out {
-			out[j] += float64(x[k] * row[j])
-		}
-	}
 }
 
 func addIntProducts(out, x, y []int64) {
