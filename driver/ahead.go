@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,7 +31,8 @@ type AheadOptions struct {
 type AheadResult struct {
 	Program     string         `json:"program"`
 	Topology    string         `json:"topology"`
-	Devices     int            `json:"devices"`
+	Devices     int            `json:"devices"`          // that the program runs on
+	Available   int            `json:"topology_devices"` // that the topology has
 	CompileSec  float64        `json:"compile_s"`
 	Arguments   int64          `json:"argument_bytes"`
 	Outputs     int64          `json:"output_bytes"`
@@ -51,6 +53,35 @@ var topologies = []topology{
 	{"v5p-128", "tpu", "v5:4x4x4"}, {"v5p-256", "tpu", "v5:4x4x8"}, {"v5p-512", "tpu", "v5:4x8x8"},
 	{"v5e-16", "tpu", "v5e:4x4"}, {"v5e-64", "tpu", "v5e:8x8"}, {"v5e-256", "tpu", "v5e:16x16"},
 	{"v6e-16", "tpu", "v6e:4x4"}, {"v6e-64", "tpu", "v6e:8x8"}, {"v6e-256", "tpu", "v6e:16x16"},
+}
+
+// devices is how many devices the topology has, for those that have names: the
+// product of its sides.
+func (t topology) devices() int {
+	_, sides, _ := strings.Cut(t.spec, ":")
+	n := 1
+	for side := range strings.SplitSeq(sides, "x") {
+		k, err := strconv.Atoi(side)
+		if err != nil {
+			return 0
+		}
+		n *= k
+	}
+	return n
+}
+
+// tooSmall is the error of a topology that has fewer devices than the program runs on. It
+// names the smallest of the same kind that has enough.
+func (t topology) tooSmall(want, have int) error {
+	kind, _, _ := strings.Cut(t.spec, ":")
+	cure := "another mesh"
+	for _, u := range topologies {
+		if k, _, _ := strings.Cut(u.spec, ":"); k == kind && u.devices() >= want {
+			cure = fmt.Sprintf("--topology %s has %d", u.name, u.devices())
+			break
+		}
+	}
+	return fmt.Errorf("the program runs on %d devices, the topology has %d; %s", want, have, cure)
 }
 
 // TopologyNames are the topologies that have names of their own.
@@ -106,18 +137,21 @@ func (p *plugin) ahead(ctx context.Context, m *ir.Module, file string, t topolog
 	if p.worker, err = pjrt.Start(ctx, p.path, t.spec, nil); err != nil {
 		return nil, fail(err)
 	}
+	n, have := max(binding.NumDevices(m), 1), p.worker.Info.Devices
+	if n > have {
+		return nil, fail(t.tooSmall(n, have))
+	}
 	text, err := lower.Replicas(forPlatform(m, cmp.Or(p.worker.Info.Platform, t.platform)))
 	if err != nil {
 		return nil, err
 	}
-	n := max(binding.NumDevices(m), 1)
 	begin := time.Now()
 	stats, saved, hlo, err := p.worker.Ahead(ctx, text, pjrt.CompileOptions{Replicas: n, Partitions: 1}, opts.Save != "")
 	if err != nil {
 		return nil, fail(err)
 	}
 	r := &AheadResult{
-		Program: file, Topology: t.name, Devices: n, CompileSec: time.Since(begin).Seconds(),
+		Program: file, Topology: t.name, Devices: n, Available: have, CompileSec: time.Since(begin).Seconds(),
 		Arguments: stats.Arguments, Outputs: stats.Outputs, Aliases: stats.Aliases, Temporaries: stats.Temporaries, Code: stats.Code,
 		Flops: stats.Flops, Bytes: stats.Bytes, Collectives: make(map[string]int),
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,5 +67,71 @@ func TestAhead(t *testing.T) {
 				t.Errorf("the saved program: %v", err)
 			}
 		})
+	}
+}
+
+// TestAheadTopologies: a program that shards more examples over more devices takes the same bytes
+// of each, whatever the topology; a topology that is too small is refused with one that is not.
+func TestAheadTopologies(t *testing.T) {
+	if os.Getenv("PPC_ENGINES") != "all" || len(pjrt.PlatformOf("tpu").Find()) == 0 {
+		t.Skip("PPC_ENGINES is not all, or there is no libtpu")
+	}
+	compile := func(topology string, data int) (*AheadResult, error) {
+		set := []string{fmt.Sprint("mesh.data=", data), fmt.Sprint("axes.batch=", 8*data)}
+		return Ahead(t.Context(), &Source{File: "../examples/simple.pp", Set: set}, AheadOptions{Topology: topology})
+	}
+	bytes := ""
+	for _, row := range []struct {
+		topology        string
+		data, available int
+	}{{"v5p-16", 2, 8}, {"v5p-32", 2, 16}, {"v5p-256", 32, 128}} {
+		r, err := compile(row.topology, row.data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Devices != 4*row.data || r.Available != row.available || r.Whiles != 1 || r.Collectives["collective-permute"] != 2 {
+			t.Errorf("%s: %+v, want %d of %d devices, one loop, two permutes", row.topology, r, 4*row.data, row.available)
+		}
+		got := fmt.Sprint(r.Arguments, r.Outputs, r.Temporaries)
+		if bytes == "" {
+			bytes = got
+		}
+		if got != bytes || r.Arguments == 0 {
+			t.Errorf("%s: %s bytes of arguments, results and temporaries, want %s", row.topology, got, bytes)
+		}
+	}
+	if _, err := compile("v5:2x2x1", 16); err == nil || !strings.Contains(err.Error(), "runs on 64 devices, the topology has 4; --topology v5p-128 has 64") {
+		t.Errorf("a program for 64 devices on 4: %v", err)
+	}
+}
+
+// TestTopologyDevices: a name counts devices, or cores, of which a v5p has two.
+func TestTopologyDevices(t *testing.T) {
+	for _, top := range topologies {
+		kind, count, _ := strings.Cut(top.name, "-")
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind == "v5p" {
+			n /= 2
+		}
+		if top.devices() != n {
+			t.Errorf("%s is %s, %d devices, want %d", top.name, top.spec, top.devices(), n)
+		}
+	}
+	for _, row := range []struct {
+		topology topology
+		want     int
+		cure     string
+	}{
+		{topologies[0], 8, "--topology v5p-16 has 8"},
+		{topology{spec: "v6e:2x2"}, 5, "--topology v6e-16 has 16"},
+		{topologies[0], 257, "another mesh"},
+		{topology{spec: "v9:2"}, 8, "another mesh"},
+	} {
+		if err := row.topology.tooSmall(row.want, 4); !strings.HasSuffix(err.Error(), "; "+row.cure) {
+			t.Errorf("%d devices on %s: %v, want %s", row.want, row.topology.spec, err, row.cure)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -368,7 +369,11 @@ func (s *streams) enginesText(engines []driver.Engine) {
 // aheadText is what a compiler says of a program.
 func (s *streams) aheadText(r *driver.AheadResult) {
 	w := tabwriter.NewWriter(s.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(w, "%s\t%d devices\tcompiled in %.1f s\n", r.Topology, r.Devices, r.CompileSec)
+	devices := strconv.Itoa(r.Devices)
+	if r.Devices < r.Available {
+		devices = fmt.Sprintf("%d of %d", r.Devices, r.Available)
+	}
+	fmt.Fprintf(w, "%s\t%s devices\tcompiled in %.1f s\n", r.Topology, devices, r.CompileSec)
 	for _, row := range []struct {
 		name  string
 		bytes int64
