@@ -308,7 +308,7 @@ func (it *iteration) chosen(lift func(*ir.Sharding) *ir.Sharding, choose func(w 
 		if leaf.Sharding != nil {
 			v.Sharding = lift(leaf.Sharding)
 		}
-		ws = append(ws, it.real(gathered(it.b, v, leaf, lift, it.Gather, it.Config)))
+		ws = append(ws, it.real(gathered(it.b, v, it.layer, leaf, lift, it.Gather, it.Config)))
 	}
 	return ws
 }

@@ -480,7 +480,7 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, xs, sides, weights []*ir.Value
 	config.Unrolled = ir.LoopLayers
 	policy := config.Gather
 	switch {
-	case policy == "per_repeat" && n > 1 && slices.ContainsFunc(layer.Params()[len(xs)+len(sides):], func(leaf *ir.Value) bool { return isGathered(leaf, roundedTo(leaf, config)) }):
+	case policy == "per_repeat" && n > 1 && slices.ContainsFunc(layer.Params()[len(xs)+len(sides):], func(leaf *ir.Value) bool { return isGathered(leaf, roundedTo(layer, leaf, config)) }):
 		return s.windowedStack(op, layer, xs, sides, weights, n)
 	case policy != "once":
 		policy = "per_iteration"
@@ -505,7 +505,7 @@ func (s *stager) stack(op *ir.Op, layer *ir.Func, xs, sides, weights []*ir.Value
 	for i := range weights {
 		leaf := layer.Params()[len(xs)+len(sides)+i]
 		v := s.f.NewArg(body, leaf.Type, leaf.Attrs.Str(ir.KeyName))
-		args = append(args, gathered(b, v, leaf, nil, policy, config))
+		args = append(args, gathered(b, v, layer, leaf, nil, policy, config))
 	}
 	out := slices.Clone(b.Call(layer, args...))
 	for i := range sums {
@@ -541,10 +541,10 @@ func (s *stager) windowedStack(op *ir.Op, layer *ir.Func, xs, sides, weights []*
 
 // gathered is weight v with a pp.gather where leaf, the layer's parameter, is
 // stored sharded along axes that its use needs gathered, or has more bits than the
-// configuration's gather_dtype, to which it is rounded first. lift turns a sharding
-// of leaf into one of v. The result has v's type.
-func gathered(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Sharding, policy string, config facts.Config) *ir.Value {
-	elem, own := roundedTo(leaf, config), v.Type.Elem
+// type that it is rounded to first. lift turns a sharding of leaf into one of v. The
+// result has v's type.
+func gathered(b *ir.Builder, v *ir.Value, layer *ir.Func, leaf *ir.Value, lift func(*ir.Sharding) *ir.Sharding, policy string, config facts.Config) *ir.Value {
+	elem, own := roundedTo(layer, leaf, config), v.Type.Elem
 	if !isGathered(leaf, elem) {
 		if elem != own {
 			v = b.Convert(v, elem)
@@ -569,13 +569,42 @@ func gathered(b *ir.Builder, v, leaf *ir.Value, lift func(*ir.Sharding) *ir.Shar
 	return b.Convert(out, own)
 }
 
-// roundedTo is the element type that a weight is rounded to before it is
-// gathered: its own, unless the configuration's gather_dtype is narrower.
-func roundedTo(leaf *ir.Value, config facts.Config) ir.DType {
-	elem := config.GatherDType
-	if own := leaf.Type.Elem; !elem.IsFloat() || !own.IsFloat() || elem.Bits() >= own.Bits() {
+// roundedTo is the element type that leaf, a weight of the layer, is rounded to before
+// it is gathered: the configuration's gather_dtype, where that is narrower than the
+// weight's own, else the type that the layer itself rounds the weight to, if it has no
+// other use. Rounded before or after, the numbers are the same; fewer bytes are gathered.
+func roundedTo(layer *ir.Func, leaf *ir.Value, config facts.Config) ir.DType {
+	own := leaf.Type.Elem
+	narrower := func(elem ir.DType) bool { return elem.IsFloat() && own.IsFloat() && elem.Bits() < own.Bits() }
+	if narrower(config.GatherDType) {
+		return config.GatherDType
+	}
+	if !isGathered(leaf, own) {
 		return own
 	}
+	if elem := usedAs(layer, leaf); narrower(elem) {
+		return elem
+	}
+	return own
+}
+
+// usedAs is the one element type that every use of leaf in the layer converts it to,
+// or its own.
+func usedAs(layer *ir.Func, leaf *ir.Value) ir.DType {
+	elem, own := ir.InvalidDType, leaf.Type.Elem
+	layer.Body.Walk(func(op *ir.Op) {
+		if !slices.Contains(op.Operands, leaf) {
+			return
+		}
+		to := own
+		if op.Kind == ir.Convert {
+			to = op.Result().Type.Elem
+		}
+		if elem != ir.InvalidDType && elem != to {
+			to = own
+		}
+		elem = to
+	})
 	return elem
 }
 
