@@ -26,17 +26,10 @@ func Serve() {
 	}
 	out := os.Stdout
 	os.Stdout = os.Stderr // what a plugin prints is no reply
-	s := &server{from: gob.NewDecoder(os.Stdin), to: gob.NewEncoder(out)}
-	for {
-		var q request
-		if err := s.from.Decode(&q); err != nil {
-			if errors.Is(err, io.EOF) {
-				os.Exit(0)
-			}
-			os.Exit(1)
-		}
+	s := &server{to: gob.NewEncoder(out)}
+	for q := range requests(os.Stdin) {
 		r, begin := new(reply), cputime.Now()
-		if err := s.answer(&q, r); err != nil {
+		if err := s.answer(q, r); err != nil {
 			r = &reply{Other: err.Error()}
 			errors.As(err, &r.Failed)
 		}
@@ -47,10 +40,28 @@ func Serve() {
 	}
 }
 
+// requests are those that the parent sends. Without a parent the process ends, also while
+// it works on one: nobody waits for the reply.
+func requests(from io.Reader) <-chan *request {
+	qs := make(chan *request) // never closed
+	go func() {
+		d := gob.NewDecoder(from)
+		for {
+			q := new(request)
+			if err := d.Decode(q); errors.Is(err, io.EOF) {
+				os.Exit(0)
+			} else if err != nil {
+				os.Exit(1)
+			}
+			qs <- q
+		}
+	}()
+	return qs
+}
+
 // A server is the child's side of a worker.
 type server struct {
-	from *gob.Decoder
-	to   *gob.Encoder
+	to *gob.Encoder
 
 	plugin   *Plugin
 	client   *Client

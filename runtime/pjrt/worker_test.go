@@ -162,9 +162,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// A program that does not end is stopped.
-func TestStop(t *testing.T) {
-	const endless = `module @endless {
+const endless = `module @endless {
   func.func @main(%a: tensor<f32>) -> tensor<f32> {
     %r = stablehlo.while(%x = %a) : tensor<f32>
       cond {
@@ -177,6 +175,9 @@ func TestStop(t *testing.T) {
     return %r : tensor<f32>
   }
 }`
+
+// A program that does not end is stopped.
+func TestStop(t *testing.T) {
 	w := start(t, 1)
 	scalar := ir.Tensor(ir.F32)
 	exe, err := w.Compile(t.Context(), endless, 1, CompileOptions{Replicas: 1, Partitions: 1}, []*ir.Type{scalar})
@@ -187,6 +188,31 @@ func TestStop(t *testing.T) {
 	defer cancel()
 	if _, err := exe.Run(ctx, [][]*ir.Literal{{ir.SplatOf(scalar, 1)}}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want the end of the context", err)
+	}
+}
+
+// TestParentEnds: a child whose parent has ended ends too, whatever it works on.
+func TestParentEnds(t *testing.T) {
+	w := start(t, 1)
+	scalar := ir.Tensor(ir.F32)
+	exe, err := w.Compile(t.Context(), endless, 1, CompileOptions{Replicas: 1, Partitions: 1}, []*ir.Type{scalar})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error)
+	go func() {
+		_, err := exe.Run(t.Context(), [][]*ir.Literal{{ir.SplatOf(scalar, 1)}})
+		failed <- err
+	}()
+	time.Sleep(100 * time.Millisecond) // it runs
+	w.to.Close()                       // as the end of the parent does
+	select {
+	case err := <-failed:
+		if err == nil {
+			t.Error("the program ended")
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the child goes on")
 	}
 }
 
