@@ -21,9 +21,12 @@ import (
 var allowed = map[string][]string{
 	"ir/verify":  {"ir"},
 	"ir/dialect": {"ir"},
-	"ir/mlir":    {"ir", "ir/verify", "ir/dialect"},
+	"ir/mlir":    {"ir", "ir/verify", "ir/dialect", "ir/mlir/names", "ir/mlir/element"},
 	"ir/lang":    {"ir", "ir/verify", "ir/dialect", "ir/lang/syntax", "ir/lang/value", "ir/lang/config"},
 	"ir/eval":    {"ir", "ir/verify", "ir/dialect"},
+
+	"ir/mlir/names":   {"ir"},
+	"ir/mlir/element": {"ir"},
 
 	"ir/lang/syntax": {"ir"},
 	"ir/lang/value":  {"ir", "ir/lang/syntax"},

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"ppc/internal/lines"
 	"ppc/ir"
 )
 
@@ -187,7 +188,7 @@ func (s *parser) readDraft(d *draft) {
 	}()
 	d.first = make(map[use]int)
 	s.draft, s.fn, s.scopes, s.read = d, ir.NewFunc(""), []scope{{}}, nil
-	s.lines = lineIndex{starts: []int{d.start}, first: d.line, last: d.line, from: d.start}
+	s.lines = lines.From(d.line, d.start)
 	s.nodes, s.depth = 0, draftDepth
 	s.restart(d.from)
 	for s.tok.start < d.to && (s.tok.kind == valueToken || s.tok.kind == nameToken || s.tok.kind == stringToken) {

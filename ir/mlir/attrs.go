@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/mlir/element"
 )
 
 // attr reads an attribute.
@@ -173,14 +174,14 @@ func (s *parser) number(t ir.DType) ir.Attr {
 // numberOf is the number that text, at offset start, says.
 func (s *parser) numberOf(start int, t ir.DType, text string) ir.Attr {
 	data := make([]byte, 8)
-	if msg := putNumber(data, t, text); msg != "" {
+	if msg := element.Put(data, t, text); msg != "" {
 		s.report(start, "%s", msg)
 		return ir.Int{Type: t}
 	}
 	if t.IsFloat() {
 		f := ir.Float{Value: t.GetFloat(data), Type: t}
 		if math.IsNaN(f.Value) && f.String() != text+" : "+t.String() {
-			return ir.Verbatim(hexText(data[:t.Size()]) + " : " + t.String())
+			return ir.Verbatim(element.HexText(data[:t.Size()]) + " : " + t.String())
 		}
 		return f
 	}

@@ -2,14 +2,13 @@ package mlir
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
 	"ppc/internal/decimal"
 	"ppc/ir"
+	"ppc/ir/mlir/element"
+	"ppc/ir/mlir/names"
 )
 
 // dense reads dense<…> : type. What is no tensor of numbers is carried
@@ -220,7 +219,7 @@ func (e *elements) number(data []byte, t ir.DType) []byte {
 	if d, n := decimal.At(e.s.src[start:e.end]); n > 0 && !(start+n < e.end && isNumberByte(e.s.src[start+n])) {
 		size := t.Size()
 		data = append(data, zeros[:size]...)
-		if putDecimal(data[len(data)-size:], t, d) {
+		if element.PutDecimal(data[len(data)-size:], t, d) {
 			e.i += n
 			return data
 		}
@@ -235,7 +234,7 @@ func (e *elements) number(data []byte, t ir.DType) []byte {
 		return data
 	}
 	data = append(data, zeros[:t.Size()]...)
-	if msg := putNumber(data[len(data)-t.Size():], t, text); msg != "" {
+	if msg := element.Put(data[len(data)-t.Size():], t, text); msg != "" {
 		e.fail(start, "%s", msg)
 	}
 	return data
@@ -244,109 +243,8 @@ func (e *elements) number(data []byte, t ir.DType) []byte {
 // zeros is what the largest element may be.
 var zeros [16]byte
 
-func isNumberByte(c byte) bool { return isDigit(c) || isLetter(c) || c == '-' || c == '+' || c == '.' }
-
-// putNumber writes the number that text says to b. It returns what is wrong
-// with it, or "".
-func putNumber(b []byte, t ir.DType, text string) string {
-	digits, neg := strings.CutPrefix(text, "-")
-	switch {
-	case digits == "true" || digits == "false":
-		if t != ir.I1 || neg {
-			return fmt.Sprintf("%s is no %s", text, t)
-		}
-		b[0] = 0
-		if digits == "true" {
-			b[0] = 1
-		}
-		return ""
-	case digits == "" || !isDigit(digits[0]):
-		return fmt.Sprintf("%.40q is no number", text)
-	case strings.HasPrefix(digits, "0x"):
-		return putHex(b, t, digits[2:], neg)
-	case t.IsFloat():
-		return putFloat(b, t, text)
-	}
-	v, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil {
-		return fmt.Sprintf("%.40q is no integer of 64 bits", text)
-	}
-	return putInt(b, t, v, neg)
-}
-
-// putInt writes v, or -v, which must fit in t. Integers without a sign of
-// their own (i8) may be written as either.
-func putInt(b []byte, t ir.DType, v uint64, neg bool) string {
-	n := t.Bits()
-	limit := uint64(math.MaxUint64)
-	switch {
-	case neg && (t.Class() == ir.Unsigned || v > 1<<(n-1)):
-		return fmt.Sprintf("-%d does not fit in %s", v, t)
-	case t == ir.Index && !neg:
-		limit = math.MaxInt64
-	case n < 64:
-		limit = 1<<n - 1
-	}
-	if v > limit {
-		return fmt.Sprintf("%d does not fit in %s", v, t)
-	}
-	if neg {
-		v = -v
-	}
-	t.PutInt(b, int64(v))
-	return ""
-}
-
-// putHex writes an integer, or the bits of a floating-point number.
-func putHex(b []byte, t ir.DType, digits string, neg bool) string {
-	v, err := strconv.ParseUint(digits, 16, 64)
-	switch {
-	case err != nil:
-		return fmt.Sprintf("0x%.40s is no number of 64 bits", digits)
-	case !t.IsFloat():
-		return putInt(b, t, v, neg)
-	case neg || t.Bits() < 64 && v>>t.Bits() != 0:
-		return fmt.Sprintf("0x%s is not the bits of a %s", digits, t)
-	}
-	var u [8]byte
-	binary.LittleEndian.PutUint64(u[:], v)
-	copy(b, u[:t.Size()])
-	return ""
-}
-
-// putFloat writes a decimal number, which must have a point.
-func putFloat(b []byte, t ir.DType, text string) string {
-	if strings.IndexByte(text, '.') < 0 {
-		digits, exponent := text, ""
-		if i := strings.IndexAny(text, "eE"); i >= 0 {
-			digits, exponent = text[:i], text[i:]
-		}
-		return fmt.Sprintf("%.40s has no point; as %s write %.40s.0%.10s", text, t, digits, exponent)
-	}
-	size := 64
-	if t == ir.F32 {
-		size = 32 // rounded once
-	}
-	v, err := strconv.ParseFloat(text, size)
-	if err != nil && !math.IsInf(v, 0) {
-		return fmt.Sprintf("%.40q is no number", text)
-	}
-	switch {
-	case t == ir.F8E8M0FNU && math.Signbit(v):
-		return fmt.Sprintf("%.40s is negative, and %s has no sign", text, t)
-	case t == ir.F8E8M0FNU && v == 0:
-		b[0] = 0 // the smallest number there is
-	default:
-		t.PutFloat(b, v)
-	}
-	return ""
-}
-
-// hexText is the bytes, least significant first, as one hexadecimal number.
-func hexText(b []byte) string {
-	var u [8]byte
-	copy(u[:], b)
-	return fmt.Sprintf("0x%0*X", 2*len(b), binary.LittleEndian.Uint64(u[:]))
+func isNumberByte(c byte) bool {
+	return isDigit(c) || names.IsLetter(c) || c == '-' || c == '+' || c == '.'
 }
 
 // blob reads a string of hexadecimal digits, the bytes of all elements or of
@@ -373,7 +271,7 @@ func (e *elements) bytes(at int, text string) []byte {
 }
 
 func (e *elements) hex(at int, digits string) []byte {
-	data, ok := fromHex(digits)
+	data, ok := element.FromHex(digits)
 	if !ok {
 		e.fail(at, "%q is no string of hexadecimal bytes", fmt.Sprintf("0x%.38s", digits))
 		return nil
@@ -382,33 +280,14 @@ func (e *elements) hex(at int, digits string) []byte {
 	switch {
 	case len(data) == n*size || len(data) == size && n > 0:
 		if e.t.Elem == ir.I1 {
-			return unpackBytes(data, n)
+			return element.UnpackBytes(data, n)
 		}
 		return data
 	case e.t.Elem == ir.I1 && len(data) == (n+7)/8:
-		return unpackBits(data, n)
+		return element.UnpackBits(data, n)
 	}
 	e.fail(at, "found %d bytes, %s has %d", len(data), e.t, n*size)
 	return nil
-}
-
-// unpackBytes makes every byte but 0 a 1. One byte for several elements is
-// older text's, in which all bits of true are set.
-func unpackBytes(data []byte, n int) []byte {
-	for i, v := range data {
-		if v != 0 {
-			data[i] = 1
-		}
-	}
-	return data
-}
-
-func unpackBits(data []byte, n int) []byte {
-	out := make([]byte, n)
-	for i := range out {
-		out[i] = data[i/8] >> (i % 8) & 1
-	}
-	return out
 }
 
 const metadataOpen = "{-#"

@@ -2,12 +2,13 @@ package mlir
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"ppc/internal/diag"
+	"ppc/internal/lines"
 	"ppc/internal/slab"
 	"ppc/ir"
+	"ppc/ir/mlir/names"
 )
 
 // A tokenKind is what a token is. Punctuation has its own text as kind.
@@ -46,7 +47,7 @@ type token struct {
 type parser struct {
 	file  string
 	src   string
-	lines lineIndex
+	lines lines.Index
 	tok   token
 	depth int
 	errs  diag.List
@@ -98,8 +99,8 @@ func (s *parser) report(at int, format string, args ...any) {
 		s.giveUp()
 		return
 	}
-	line, col := s.lines.find(s.src, at)
-	s.errs = append(s.errs, &diag.Diagnostic{File: s.file, Line: line, Col: col, Len: s.lenAt(at), Text: s.lines.text(s.src, line),
+	line, col := s.lines.Find(s.src, at)
+	s.errs = append(s.errs, &diag.Diagnostic{File: s.file, Line: line, Col: col, Len: s.lenAt(at), Text: s.lines.Text(s.src, line),
 		Msg: fmt.Sprintf(format, args...), Template: format})
 }
 
@@ -250,7 +251,7 @@ func (s *parser) lex(i int) token {
 		return token{endToken, i, i}
 	}
 	switch c := s.src[i]; {
-	case isLetter(c) || c == '_':
+	case names.IsLetter(c) || c == '_':
 		return token{nameToken, i, s.scan(i+1, isBareByte)}
 	case '0' <= c && c <= '9':
 		return s.lexNumber(i)
@@ -285,7 +286,7 @@ func (s *parser) scan(i int, ok func(byte) bool) int {
 }
 
 func isBareByte(c byte) bool {
-	return c == '_' || c == '$' || c == '.' || '0' <= c && c <= '9' || isLetter(c)
+	return c == '_' || c == '$' || c == '.' || '0' <= c && c <= '9' || names.IsLetter(c)
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
@@ -300,7 +301,7 @@ func (s *parser) lexPrefixed(i int, kind tokenKind) token {
 	} else if kind == symbolToken || kind == bangToken {
 		end = s.scan(end, isBareByte)
 	} else {
-		end = s.scan(end, isNameByte)
+		end = s.scan(end, names.IsNameByte)
 	}
 	for end > i+1 && s.src[end-1] == '-' && end < len(s.src) && s.src[end] == '>' {
 		end-- // the - of ->
@@ -371,71 +372,4 @@ func isEscape(t string) bool {
 // unquote is the value of a string token.
 func unquote(t string) string {
 	return strings.Clone(ir.UnquotedText(t))
-}
-
-// A lineIndex finds lines. Asked for places in ascending order, as a parser
-// does, it passes over the source once.
-type lineIndex struct {
-	starts     []int // of every stride-th line found so far, from the first one on
-	first      int   // counted from 0, as last is
-	last, from int   // the line found last, and where it starts
-	until      int   // its newline, where that is known
-}
-
-const stride = 64
-
-// next is where the line after the one that starts at from does, which is before
-// offset at or there; -1 where there is none.
-func (*lineIndex) next(src string, from, at int) int {
-	if from >= len(src) {
-		return -1
-	}
-	n := strings.IndexByte(src[from:], '\n')
-	if n < 0 || from+n >= at {
-		return -1
-	}
-	return from + n + 1
-}
-
-// find returns line and column, from 1, of offset at.
-func (x *lineIndex) find(src string, at int) (line, col int) {
-	if x.starts == nil {
-		x.starts = []int{0}
-	}
-	if x.from <= at && at <= x.until {
-		return x.last + 1, at - x.from + 1
-	}
-	if at < x.from {
-		k, ok := slices.BinarySearch(x.starts, at)
-		if !ok {
-			k--
-		}
-		line, from := x.first+k*stride, x.starts[k]
-		for n := x.next(src, from, at); n >= 0; n = x.next(src, from, at) {
-			line, from = line+1, n
-		}
-		return line + 1, at - from + 1
-	}
-	for n := x.next(src, x.from, at); n >= 0; n = x.next(src, x.from, at) {
-		x.last, x.from = x.last+1, n
-		if (x.last-x.first)%stride == 0 {
-			x.starts = append(x.starts, n)
-		}
-	}
-	if n := strings.IndexByte(src[min(at, len(src)):], '\n'); n >= 0 {
-		x.until = at + n
-	}
-	return x.last + 1, at - x.from + 1
-}
-
-// text is a line that find has returned.
-func (x *lineIndex) text(src string, line int) string {
-	start := x.starts[(line-1)/stride]
-	for range (line - 1) % stride {
-		start += strings.IndexByte(src[start:], '\n') + 1
-	}
-	if n := strings.IndexByte(src[start:], '\n'); n >= 0 {
-		return src[start : start+n]
-	}
-	return src[start:]
 }

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"ppc/ir"
+	"ppc/ir/mlir/names"
 )
 
 // Parse reads a module. It resolves names, checks that values are used with
@@ -300,7 +301,7 @@ func (s *parser) body(f *ir.Func) {
 	if end := f.Body.Terminator(); end != nil && end.Kind == ir.Return { // JAX ends comparators of top_k so
 		end.Kind = ir.FuncReturn
 	}
-	recoverNames(f)
+	names.Recover(f, syntaxResult)
 	f.Renumber()
 }
 
@@ -639,7 +640,7 @@ func (s *parser) defineResults(defs []definition, op *ir.Op) {
 // nameOf is the name of a value that the text calls name. Numbers are those that
 // the printer gives to values without one.
 func (s *parser) nameOf(name string) string {
-	if isNumber(name) {
+	if names.IsNumber(name) {
 		return ""
 	}
 	return strings.Clone(name)
@@ -737,7 +738,7 @@ func (s *parser) place(at int) *ir.Origin {
 		s.giveUp()
 		return nil
 	}
-	line, col := s.lines.find(s.src, at)
+	line, col := s.lines.Find(s.src, at)
 	o := s.origins.New()
 	o.Pos = ir.Pos{File: s.file, Line: line, Col: col}
 	return o

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/mlir/names"
 	"ppc/ir/verify"
 )
 
@@ -169,7 +170,7 @@ func (p *printer) function(f *ir.Func) {
 		attrs.Delete(functionType)
 		attrs.Delete(argAttrs)
 	} else {
-		p.names = nameValues(f)
+		p.names = names.Of(f, syntaxResult)
 		for i, a := range f.Params() {
 			if i > 0 {
 				p.print(", ")

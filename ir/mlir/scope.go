@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/mlir/names"
 )
 
 // A scope is the values that a region defines, by name. A name may stand for
@@ -131,7 +132,7 @@ func (s *parser) operand() *ir.Value {
 	at := s.tok.start
 	name := s.take()[1:]
 	i := 0
-	if s.tok.kind == hashToken && isNumber(s.text()[1:]) && s.tok.start == at+1+len(name) {
+	if s.tok.kind == hashToken && names.IsNumber(s.text()[1:]) && s.tok.start == at+1+len(name) {
 		i = s.smallInt(s.take()[1:])
 	}
 	vs := s.lookup(name)

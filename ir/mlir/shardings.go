@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/mlir/names"
 )
 
 // mesh reads sdy.mesh @mesh = <["x"=2]>.
@@ -155,7 +156,7 @@ func (s *parser) dimSharding(place *ir.Origin) ir.DimSharding {
 		}
 		d.Axes = append(d.Axes, s.axisRef())
 	})
-	if t := s.text(); s.tok.kind == nameToken && t[0] == 'p' && isNumber(t[1:]) {
+	if t := s.text(); s.tok.kind == nameToken && t[0] == 'p' && names.IsNumber(t[1:]) {
 		if len(d.Axes) == 0 && !d.Open {
 			s.report(s.tok.start, "a closed dimension without axes has no priority")
 		}

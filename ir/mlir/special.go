@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/mlir/names"
 )
 
 // constant is the syntax of a constant: attributes and the literal, whose type is
@@ -76,7 +77,7 @@ func (precisionFormat) print(p *printer, op *ir.Op, f *syntax) {
 }
 func (precisionFormat) read(s *parser, st *state) {
 	e, m, ok := strings.Cut(strings.TrimPrefix(s.text(), "e"), "m")
-	if s.tok.kind != nameToken || !ok || !isNumber(e) || !isNumber(m) {
+	if s.tok.kind != nameToken || !ok || !names.IsNumber(e) || !names.IsNumber(m) {
 		s.wanted("a format such as e5m10")
 	}
 	s.next()

@@ -283,3 +283,11 @@ var syntaxTable = []syntax{
 	{name: "interpreter.probe", parts: []part{sp, arg(0), text(", probe_id = "), quoted("probe_id"), dict{}, resultType}},
 	{name: "interpreter.print", parts: []part{sp, arg(0), dict{}, oneType{}}},
 }
+
+// syntaxResult is the name that StableHLO gives result i of op, or "".
+func syntaxResult(op *ir.Op, i int) string {
+	if f := syntaxOf(op.Name()); f != nil && i < len(f.results) {
+		return f.results[i]
+	}
+	return ""
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ppc/ir"
+	"ppc/ir/mlir/names"
 )
 
 // typ reads a type.
@@ -51,7 +52,7 @@ func isOddInt(t string) bool {
 	t = strings.TrimPrefix(strings.TrimPrefix(t, "s"), "u")
 	bits, ok := strings.CutPrefix(t, "i")
 	n, err := strconv.Atoi(bits)
-	return ok && isNumber(bits) && err == nil && n < 1<<24 // MLIR has no wider ones
+	return ok && names.IsNumber(bits) && err == nil && n < 1<<24 // MLIR has no wider ones
 }
 
 func (s *parser) namedType() *ir.Type {

@@ -1,4 +1,5 @@
-package mlir
+// Package names names the values of a function as MLIR does.
+package names
 
 import (
 	"strconv"
@@ -24,22 +25,24 @@ type namer struct {
 	recover bool     // values have the names of the text; give them back their own
 
 	value, arg, conflict int // the next number of each kind
+
+	// result is the name that the syntax of an op gives its result i, "" for none.
+	result func(op *ir.Op, i int) string
 }
 
-// nameValues returns how each value of f is written, by ID.
-func nameValues(f *ir.Func) []string { return runNamer(f, false) }
-
-// recoverNames replaces the names that f's values have in the text by names
-// from which [nameValues] makes those of the text.
-func recoverNames(f *ir.Func) { runNamer(f, true) }
-
-func runNamer(f *ir.Func, recover bool) []string {
-	n := &namer{used: make(map[string]bool), recover: recover}
-	if !recover {
-		n.text = make([]string, f.NumIDs())
-	}
+// Of returns how each value of f is written, by ID. result is the name that the syntax of
+// an op gives its result i, "" for none.
+func Of(f *ir.Func, result func(op *ir.Op, i int) string) []string {
+	n := &namer{used: make(map[string]bool), text: make([]string, f.NumIDs()), result: result}
 	n.region(nil, 0, f.Body)
 	return n.text
+}
+
+// Recover replaces the names that f's values have in the text by names from which [Of]
+// makes those of the text.
+func Recover(f *ir.Func, result func(op *ir.Op, i int) string) {
+	n := &namer{used: make(map[string]bool), recover: true, result: result}
+	n.region(nil, 0, f.Body)
 }
 
 // region names the values of b, region i of parent.
@@ -105,8 +108,8 @@ func (n *namer) results(op *ir.Op) {
 		if v == nil {
 			continue
 		}
-		base := resultName(op, i)
-		if i > 0 && base == "" && (v.Name == "" || isNumber(v.Name)) {
+		base := n.resultName(op, i)
+		if i > 0 && base == "" && (v.Name == "" || IsNumber(v.Name)) {
 			n.group(op, named, i)
 			continue
 		}
@@ -160,10 +163,10 @@ func (n *namer) write(v *ir.Value, text string) {
 
 // own is the name of a value that the text calls raw.
 func (n *namer) own(raw, base string) string {
-	if raw == "" || isNumber(raw) || base != "" && n.probe(base) == raw {
+	if raw == "" || IsNumber(raw) || base != "" && n.probe(base) == raw {
 		return ""
 	}
-	if i := strings.LastIndexByte(raw, '_'); i > 0 && isNumber(raw[i+1:]) && n.used[raw[:i]] && n.probe(raw[:i]) == raw {
+	if i := strings.LastIndexByte(raw, '_'); i > 0 && IsNumber(raw[i+1:]) && n.used[raw[:i]] && n.probe(raw[:i]) == raw {
 		return raw[:i]
 	}
 	return raw
@@ -202,21 +205,19 @@ func (n *namer) unique(name string) string {
 	return name
 }
 
-// resultName is the name that StableHLO gives result i of op, or "".
-func resultName(op *ir.Op, i int) string {
+// resultName is the name that MLIR gives result i of op, "" for none.
+func (n *namer) resultName(op *ir.Op, i int) string {
 	if op.Kind == ir.Constant {
 		if t := op.Results[i].Type; t.IsTensor() && (t.Elem.IsInt() && t.Elem != ir.Index || t.Elem == ir.I1) {
 			return "c"
 		}
 		return "cst"
 	}
-	if f := syntaxOf(op.Name()); f != nil && i < len(f.results) {
-		return f.results[i]
-	}
-	return ""
+	return n.result(op, i)
 }
 
-func isNumber(s string) bool {
+// IsNumber reports whether s is decimal digits.
+func IsNumber(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
 			return false
@@ -229,7 +230,7 @@ func isNumber(s string) bool {
 func sanitize(name string) string {
 	ok := name[0] < '0' || name[0] > '9'
 	for i := range len(name) {
-		ok = ok && isNameByte(name[i])
+		ok = ok && IsNameByte(name[i])
 	}
 	if ok {
 		return name
@@ -239,7 +240,7 @@ func sanitize(name string) string {
 		b.WriteByte('_')
 	}
 	for i := range len(name) {
-		if isNameByte(name[i]) {
+		if IsNameByte(name[i]) {
 			b.WriteByte(name[i])
 		} else {
 			b.WriteByte('_')
@@ -248,8 +249,10 @@ func sanitize(name string) string {
 	return b.String()
 }
 
-func isNameByte(c byte) bool {
-	return c == '_' || c == '$' || c == '.' || c == '-' || '0' <= c && c <= '9' || isLetter(c)
+// IsNameByte reports whether c may be in the name of a value.
+func IsNameByte(c byte) bool {
+	return c == '_' || c == '$' || c == '.' || c == '-' || '0' <= c && c <= '9' || IsLetter(c)
 }
 
-func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+// IsLetter reports whether c is a letter of ASCII.
+func IsLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
