@@ -265,10 +265,7 @@ func (g *blocked) piece(panel Mem, x matrix, i, j, rows, cols int) {
 	case x.col == 1 && cols == g.cols:
 		g.copyRows(&panel[0], g.address(x, i, j), x.row*g.elem, rows)
 	case x.col == 1:
-		for r := range rows {
-			from := ((i+r)*x.row + j) * g.elem
-			copy(panel[r*width:], x.mem[from:from+cols*g.elem])
-		}
+		MoveRows(panel, width, x.mem[(i*x.row+j)*g.elem:], x.row*g.elem, cols*g.elem, rows)
 	default:
 		g.transposed(panel, width, x, i, j, rows, cols)
 	}
