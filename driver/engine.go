@@ -36,7 +36,7 @@ type executable interface {
 const Goroutines = "goroutines"
 
 // openEngine is the engine called name: Goroutines, or "" for it, a platform whose
-// plugin is found in the usual places, pjrt:PATH, or JAX, in so many processes.
+// plugin is found in the usual places, pjrt:PATH, or JAX, in that many processes.
 func openEngine(name string, processes int) (engine, error) {
 	switch name {
 	case "", Goroutines:

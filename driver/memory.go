@@ -75,7 +75,7 @@ func (r *runner) needed() (*need, error) {
 	return n, nil
 }
 
-// scratch is what a device takes for the op that needs the most memory beside its
+// scratch is what a device takes for the op that needs the most memory besides its
 // operands and results.
 func scratch(m *ir.Module) int {
 	n := 0

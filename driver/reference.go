@@ -187,7 +187,7 @@ func termsOf(v *ir.Value) []*ir.Value {
 	return terms
 }
 
-// run takes so many steps in both evaluations, side by side.
+// run takes that many steps in both evaluations, side by side.
 func (ref *reference) run(ctx context.Context, steps int) error {
 	for _, e := range ref.evaluations() {
 		if err := stage(ctx, e.m, "evaluating", func() error { return e.Bind(ref.r.args) }); err != nil {

@@ -173,7 +173,7 @@ func loadHLO(s *Source, name string, _ lang.Options) (*program, error) {
 }
 
 // parse reads a text, and by means of an importer what its front end says
-// beside the ops, and whether it is a program per device.
+// besides the ops, and whether it is a program per device.
 func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, error), importer func(m *ir.Module, o xla.Options) (diag.List, bool, error)) (*program, error) {
 	src, err := s.text(name)
 	if err != nil {

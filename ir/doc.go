@@ -17,5 +17,5 @@
 // ops and the claimed Form.
 //
 // The package does not read or write text (see ir/mlir), compute (ir/eval,
-// runtime) or transform (passes). It imports nothing of ppc.
+// runtime) or transform (passes). It imports no other package of ppc.
 package ir

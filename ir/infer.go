@@ -65,7 +65,7 @@ func InferOp(op *Op) ([]*Type, *Rule) {
 	return ts, r.of(op)
 }
 
-// beyondTensors are the ops of StableHLO that hand on values beside tensors of known
+// beyondTensors are the ops of StableHLO that hand on values besides tensors of known
 // rank and tokens, and the kinds of these. Ops with rules of their own for them,
 // such as get_tuple_element, are not among them.
 var beyondTensors = map[string]handsOn{

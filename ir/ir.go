@@ -139,7 +139,7 @@ type Origin struct {
 	said *Said
 }
 
-// Said is what is said of an op beside its place: nothing in most texts.
+// Said is what is said of an op besides its place: nothing in most texts.
 type Said struct {
 	Name  string // what the user called it: q, decoder.wq
 	Layer string // the layer function it stands in, "" outside of layers
@@ -155,7 +155,7 @@ func (o Origin) Saying(s Said) *Origin {
 	return &o
 }
 
-// Said is what is said beside the place; nothing where o is nil.
+// Said is what is said besides the place; nothing where o is nil.
 func (o *Origin) Said() Said {
 	if o == nil || o.said == nil {
 		return Said{}

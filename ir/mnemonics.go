@@ -6,7 +6,7 @@ import "slices"
 var EnumSets = []string{"comparison_direction", "comparison_type", "custom_call_api_version", "fft_type", "precision", "result_accuracy_mode",
 	"rng_algorithm", "rng_distribution", "transpose"}
 
-// mnemonics are the attributes of dialects, beside those sets.
+// mnemonics are the attributes of dialects, besides those sets.
 var mnemonics = map[string][]string{
 	"stablehlo": {"axis_ref", "bounds", "channel_handle", "conv", "dot", "dot_algorithm", "gather", "mesh", "mesh_axis", "output_operand_alias",
 		"replica_group_mesh_axes", "result_accuracy", "result_accuracy_mode", "scatter", "sub_axis_info", "type_extensions"},

@@ -1,7 +1,5 @@
 // Package lower prints programs for other compilers: as StableHLO, with the devices
 // of collectives listed. Package lower/hlo prints HLO.
-//
-// It imports ir and ir/mlir only.
 package lower
 
 import (

@@ -15,7 +15,7 @@ import (
 
 // A route is a way of values from sends to receives: the n-th that is sent is the
 // n-th that is received. Pairs of devices have routes of their own; a channel
-// without pairs is a route whose ends are whoever comes.
+// without pairs is one route, of whichever devices send and receive.
 type route struct {
 	channel  int
 	from, to int // -1 where the channel alone says

@@ -22,7 +22,7 @@ type Machine struct {
 	Exec            func(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error)
 }
 
-// NewMachine is a machine for program m on so many devices, or, with one for
+// NewMachine is a machine for program m on that many devices, or, with one for
 // the program of all devices together, on global values.
 func NewMachine(m *ir.Module, by Naming) *Machine {
 	mc := &Machine{Global: !m.Form.Has(ir.Local)}

@@ -1,7 +1,7 @@
 // Package view writes the IR of a program through the passes as one page: what
 // each pass changed, line by line, the program as it was read and as it is at the
-// end with regions that fold, and beside every op a link to the line of the source
-// that it comes from. The page needs nothing beside itself, no script among it.
+// end with regions that fold, and next to every op a link to the line of the source
+// that it comes from. The page is one file and has no script.
 //
 // [New] takes the program as it was read, [View.Step] what a pass has made of it,
 // and [View.HTML] writes the page.

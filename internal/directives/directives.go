@@ -1,4 +1,4 @@
-// Package directives reads what the test files of StableHLO and Shardy say beside
+// Package directives reads what the test files of StableHLO and Shardy say besides
 // their programs: where a file is split, which errors are expected, and the ops of
 // the test dialects in the form that only upstream's tools print.
 package directives

@@ -113,7 +113,7 @@ func (c *closers) Close() error {
 	return errors.Join(errs...)
 }
 
-// Shards divides arrays, in their order, among files of at most so many bytes of
+// Shards divides arrays, in their order, among files of at most that many bytes of
 // elements each, or of one array that has more, and returns them with the text of
 // the index at path.
 func Shards(path string, arrays []Named, limit int) (names []string, parts [][]Named, text []byte, err error) {

@@ -45,7 +45,7 @@ func inferDot(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 }
 
 // algorithmFits checks that the algorithm of op, if it has one, exists (24), and that
-// it is not given a precision beside (11).
+// it is not given a precision besides (11).
 func algorithmFits(op *ir.Op) *ir.Rule {
 	a := op.Attrs.Get("algorithm")
 	if a == nil {

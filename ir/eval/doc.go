@@ -17,7 +17,7 @@
 // group order, so that the same program gives the same bits every time. With
 // [Options].Float64 nothing is rounded, and the results are float64.
 //
-// What is known of an op is its row in table.go. The package imports only ir.
+// What is known of an op is its row in table.go.
 package eval
 
 import _ "ppc/ir/dialect" // the op table

@@ -17,7 +17,7 @@ func (e *elab) schedule(at syntax.Span, n int, batch value.Axis, rows config.Dim
 	return e.scheduleOf(at, layerCount{n, 0, 1}, batch, rows)
 }
 
-// A layerCount is layers that a pipeline can hold: n, with so many others beside
+// A layerCount is layers that a pipeline can hold: n, with so many others besides
 // them, in groups of period that are applied as one.
 type layerCount struct{ n, others, period int }
 

@@ -411,7 +411,7 @@ func (s *parser) fieldsAfter(open string, fields ...field) (seen map[string]bool
 				continue
 			}
 			if seen[name] {
-				s.fail(at, "%s stands twice", name)
+				s.fail(at, "%s is given twice", name)
 			}
 			seen[name] = true
 			s.next()

@@ -584,7 +584,7 @@ func (s *parser) sorted(at int, attrs []ir.NamedAttr) ir.Attrs {
 	}
 	for i := 1; i < len(attrs); i++ {
 		if attrs[i].Name == attrs[i-1].Name {
-			s.report(at, "attribute %s stands twice", attrs[i].Name)
+			s.report(at, "attribute %s is given twice", attrs[i].Name)
 			return attrs[:i]
 		}
 	}

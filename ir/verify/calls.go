@@ -37,7 +37,7 @@ type callGraph struct {
 	state map[*ir.Func]int
 }
 
-// States of functions, beside that of not being seen. A function in which an error
+// States of functions, besides that of not being seen. A function in which an error
 // has been found is done from the start: its blocks may be nil, or contain themselves.
 const (
 	underway = 1

@@ -249,7 +249,7 @@ func (r *statedRule) mapping(t *ir.Type, dims []dimFactors, used map[int]bool) *
 			case f >= len(r.sizes):
 				return ir.NewRule("rule-4", "dimension %d has factor %s, there are %s", d, factorText(f), ir.Counted(len(r.sizes), "factor"))
 			case mine[f]:
-				return ir.NewRule("rule-5", "factor %s stands twice", factorText(f))
+				return ir.NewRule("rule-5", "factor %s occurs twice", factorText(f))
 			case len(m.factors) > 1 && r.sizes[f] == 1:
 				return ir.NewRule("rule-4", "dimension %d has factor %s of size 1 beside others", d, factorText(f))
 			}
@@ -337,7 +337,7 @@ func (v *verifier) edges(op *ir.Op, a ir.Attr) *ir.Rule {
 		step := c.number()
 		switch {
 		case seen[step]:
-			bad = cmp.Or(bad, ir.NewRule("edges-2", "%s: step %d stands twice", edgesName, step))
+			bad = cmp.Or(bad, ir.NewRule("edges-2", "%s: step %d occurs twice", edgesName, step))
 		case step < 0:
 			bad = cmp.Or(bad, ir.NewRule("edges-2", "%s: step %d is negative", edgesName, step))
 		}

@@ -12,7 +12,7 @@
 //   - An attribute that changes what the program means and is not read is an
 //     error.
 //
-// The package imports ir alone and knows no text form.
+// The package takes modules that were read elsewhere, and reads no file itself.
 package xla
 
 import (

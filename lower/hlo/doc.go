@@ -13,8 +13,6 @@
 // broadcast does not stretch a dimension of size 1, its select and clamp want
 // equal shapes, its constants have no splats: one op becomes several
 // instructions.
-//
-// The package imports ir and lower only.
 package hlo
 
 // the op table

@@ -10,7 +10,7 @@ import (
 //go:embed report.css
 var style string
 
-// HTML is the facts as one page that needs nothing beside itself, no script
+// HTML is the facts as one page that needs nothing besides itself, no script
 // among it; of several facts, a comparison first and then one after the other.
 func HTML(all []*Facts) string {
 	var b strings.Builder

@@ -133,7 +133,7 @@ func (m *vmapper) block(b *ir.Block) ([]mapped, error) {
 		case op.Kind.Has(ir.Elementwise):
 			out = m.elementwise(op, in)
 		case rule == nil:
-			return nil, pass.Errorf(op, "%s cannot stand in a pipelined layer: it has no rule for the stage dimension", op.Name())
+			return nil, pass.Errorf(op, "%s cannot be used in a pipelined layer: it has no rule for the stage dimension", op.Name())
 		default:
 			out, err = rule(m, op, in)
 		}
@@ -603,7 +603,7 @@ func vmapWhile(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 			return nil, err
 		}
 		if more[0].batched {
-			return nil, pass.Errorf(op, "a loop that runs a different number of times for each stage cannot stand in a pipelined layer")
+			return nil, pass.Errorf(op, "a loop that runs a different number of times for each stage cannot be used in a pipelined layer")
 		}
 		ret, err := m.region(do, op.Regions[1], carry)
 		if err != nil {
@@ -624,7 +624,7 @@ func vmapWhile(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 // is computed and the results are selected.
 func vmapCase(m *vmapper, op *ir.Op, in []mapped) ([]mapped, error) {
 	if in[0].batched {
-		return nil, pass.Errorf(op, "a branch on a value that differs between stages cannot stand in a pipelined layer; use where()")
+		return nil, pass.Errorf(op, "a branch on a value that differs between stages cannot be used in a pipelined layer; use where()")
 	}
 	want := make([]bool, len(op.Results))
 	for {

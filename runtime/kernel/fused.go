@@ -10,7 +10,7 @@ import (
 
 // A Fused is a group of ops made executable: a list of instructions that runs for
 // one tile of elements after the other. Tiles are full rows where there are rows.
-// What a tile needs beside operands and results stays in the cache.
+// What a tile needs besides operands and results stays in the cache.
 type Fused struct {
 	n, cols, tile int   // elements: all of them, of a row (0 for none), of a tile
 	sizes         []int // of temporaries, bytes for a tile

@@ -170,7 +170,7 @@ func Check(t *ir.Type) error {
 	return nil
 }
 
-// Scratch is how many bytes the Func of op takes beside its operands and results, at
+// Scratch is how many bytes the Func of op takes besides its operands and results, at
 // the least: what it computes in wider elements than theirs.
 func Scratch(op *ir.Op) int {
 	widens := table[op.Kind].widens

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Peak measures how many operations on float32 so many cores do per second at
+// Peak measures how many operations on float32 that many cores do per second at
 // the most: products and sums of what is in registers.
 func Peak(cores int) float64 {
 	best := make([]float64, cores)

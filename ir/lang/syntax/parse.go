@@ -283,7 +283,7 @@ func shorten(word string) string {
 	return word
 }
 
-// wanted turns the grammar's account of what could stand at a place into a
+// wanted turns the grammar's account of what may follow at a place into a
 // few words; parts, where it gives none.
 func wanted(e *participle.UnexpectedTokenError, parts string) string {
 	_, want, ok := strings.Cut(e.Message(), "(expected ")
