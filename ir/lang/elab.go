@@ -1,6 +1,8 @@
 package lang
 
 import (
+	"math"
+
 	"ppc/ir"
 	"ppc/ir/lang/config"
 	"ppc/ir/lang/syntax"
@@ -197,6 +199,9 @@ func (e *elab) eval(x syntax.Expr) value.Value {
 func (e *elab) evaluate(x syntax.Expr) value.Value {
 	switch x := x.(type) {
 	case *syntax.NumberLit:
+		if math.IsInf(x.Value, 0) { // which the parser has said of it
+			return value.Poison{}
+		}
 		return value.Number(x.Value)
 	case *syntax.TextLit:
 		return value.Text(x.Text)

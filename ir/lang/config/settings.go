@@ -216,6 +216,10 @@ func (p *Program) checkSetting(row *SettingRow, s *syntax.Setting) {
 		p.Report(s.Span, "", syntax.ErrSettingBody, row.Block, s.Key)
 		return
 	}
+	if n, ok := s.Value.(*syntax.NumberLit); ok && math.IsInf(n.Value, 0) { // which has been said of it
+		p.BadSetting = true
+		return
+	}
 	bad := func(want string) {
 		p.BadSetting = p.BadSetting || row.Kind == Count && row.Block == "pipeline"
 		p.Report(s.Value.At(), "", syntax.ErrSettingValue, row.Block, s.Key, want)
