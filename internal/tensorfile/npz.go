@@ -2,10 +2,12 @@ package tensorfile
 
 import (
 	"archive/zip"
+	"compress/flate"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -102,8 +104,34 @@ func npzHeader(f *zip.File) (*npyHeader, error) {
 	return h, nil
 }
 
+// deflaters are compressors at rest, each of which has large tables.
+var deflaters = sync.Pool{New: func() any {
+	c, err := flate.NewWriter(io.Discard, flate.BestSpeed)
+	if err != nil {
+		panic("tensorfile: " + err.Error()) // there is no such level
+	}
+	return c
+}}
+
+// A deflater compresses one array.
+type deflater struct{ *flate.Writer }
+
+// newDeflater has a compressor that takes little time: the digits of numbers that a program
+// computes have hardly anything for the others to find.
+func newDeflater(w io.Writer) (io.WriteCloser, error) {
+	c := deflaters.Get().(*flate.Writer)
+	c.Reset(w)
+	return deflater{c}, nil
+}
+
+func (d deflater) Close() error {
+	defer deflaters.Put(d.Writer)
+	return d.Writer.Close()
+}
+
 func writeNPZ(w io.Writer, arrays []Named) error {
 	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, newDeflater)
 	for _, a := range arrays {
 		header, err := npyHeaderText(&a.Array)
 		if err != nil {
