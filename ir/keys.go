@@ -1,5 +1,10 @@
 package ir
 
+import (
+	"slices"
+	"strings"
+)
+
 // The discardable attributes by which the language and the passes communicate facts
 // about a pipeline. Passes that rebuild an op or a value keep those that stay true.
 
@@ -66,3 +71,32 @@ const (
 	LoopBlocks     = "blocks"     // that the language's blocks computes one after the other
 	LoopStrips     = "strips"     // of values that do not exist at once
 )
+
+// keySpecs says what the attributes of modules, of parameters and of results are that
+// have keys.
+var keySpecs = map[string]AttrSpec{
+	KeyName: {Kind: StrAttr}, KeyKind: {Kind: StrAttr, Words: []string{"input", "param", "state", "step", "metric", "gradient"}},
+	KeyFile: {Kind: StrAttr}, KeyInit: {Kind: StrAttr}, KeyMax: {Kind: IntAttr}, KeyFrozen: {Kind: BoolAttr}, KeyUpdate: {Kind: DictAttr}, KeyLogical: {Kind: ArrayAttr},
+	KeyLayers: {Kind: IntAttr}, KeyNumbers: {Kind: IntsAttr}, KeyRows: {Kind: IntsAttr}, KeyGathered: {Kind: ShardingAttr}, KeyAlias: {Kind: IntAttr},
+	KeyBatches: {Kind: IntAttr}, KeyZero: {Kind: StrAttr}, KeySharding: {Kind: ShardingAttr}, KeySize: {Kind: IntsAttr},
+
+	KeyMode: {Kind: StrAttr, Words: []string{"explicit"}}, KeyGradient: {Kind: StrAttr, Words: []string{"params", "all"}}, KeyKeepGradients: {Kind: BoolAttr},
+	KeyTrain: {Kind: DictAttr}, KeyCombine: {Kind: IntAttr}, KeySkipBubbles: {Kind: BoolAttr},
+}
+
+// CheckKey reports an attribute of a module, of a parameter or of a result that has a
+// key and is of another kind than the key says, or none of its words; nil for any
+// other attribute. What reads such an attribute would take it for one that is missing.
+func CheckKey(a NamedAttr) *Rule {
+	spec, known := keySpecs[a.Name]
+	switch {
+	case !known:
+		return nil
+	case !spec.Kind.accepts(a.Attr):
+		return NewRule("structure-12", "attribute %s is %s, want %s", a.Name, a.Attr, spec.Kind)
+	}
+	if word, _ := a.Attr.(Str); len(spec.Words) > 0 && !slices.Contains(spec.Words, string(word)) {
+		return NewRule("structure-12", "attribute %s is %s, want one of %s", a.Name, a.Attr, strings.Join(spec.Words, ", "))
+	}
+	return nil
+}

@@ -42,11 +42,14 @@ func missing(op *ir.Op) *ir.Rule {
 }
 
 // dialectAttrs checks the attributes of a module, or of a parameter or a result of a
-// function: each is one of a dialect, as its name says.
+// function: each is one of a dialect, as its name says, and what its key says.
 func dialectAttrs(what string, as ir.Attrs) *ir.Rule {
 	for _, a := range as {
 		if !strings.Contains(a.Name, ".") {
 			return ir.NewRule("structure-11", "%s has the attribute %s, want those of dialects alone, such as jax.%s", what, a.Name, a.Name)
+		}
+		if r := ir.CheckKey(a); r != nil {
+			return ir.NewRule(r.Label, "%s: %s", what, r.Msg)
 		}
 	}
 	return nil
