@@ -185,7 +185,7 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 	}
 	var checker verify.Checker
 	if err := checker.Verify(m); err != nil {
-		return nil, err
+		return nil, placed(name, err)
 	}
 	warnings, local, err := importer(m, xla.Options{Strict: s.Strict})
 	inText(warnings, name, src)
@@ -199,6 +199,16 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 		}
 	}
 	return &program{m: m, warnings: warnings, verified: true}, checker.Verify(m)
+}
+
+// placed begins an error of the verifier with the name of the file where its first
+// line is about the module, which has no place in it.
+func placed(name string, err error) error {
+	var errs *verify.Errors
+	if errors.As(err, &errs) && len(errs.List) > 0 && errs.List[0].Pos().Line == 0 {
+		return inFile(name, err)
+	}
+	return err
 }
 
 // inText gives diagnostics the lines of the text that they are about.
