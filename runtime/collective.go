@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"ppc/ir"
-	"ppc/runtime/kernel"
 )
 
 // A collective is an op in which devices meet, with its groups as lists.
@@ -92,7 +91,7 @@ func compilePermute(c *compiler, s *step) error {
 	}
 	coll := c.collective(s)
 	coll.to, coll.from = to, sources(to)
-	coll.zeros = pinned(kernel.Zeros(s.op.Result().Type))
+	coll.zeros = c.zeros(s.op.Result().Type)
 	s.exec = execPermute
 	return nil
 }

@@ -336,6 +336,26 @@ func (c constant) make() {
 	}
 }
 
+// A blank is a buffer of zeros of a type.
+type blank struct {
+	b *buffer
+	t *ir.Type
+}
+
+// zeros are those of type t, which are there from the first run on.
+func (c *compiler) zeros(t *ir.Type) *buffer {
+	key := t.String()
+	z, ok := c.exe.zeros[key]
+	if !ok {
+		if c.exe.zeros == nil {
+			c.exe.zeros = make(map[string]blank)
+		}
+		z = blank{pinned(nil), t}
+		c.exe.zeros[key] = z
+	}
+	return z.b
+}
+
 func canPoison(t ir.DType) bool { return t.IsFloat() || t.IsComplex() }
 
 // step makes s that of op.

@@ -218,14 +218,14 @@ func compileAllToAll(_ *compiler, s *step) error {
 
 // compileBroadcast: the root of each operand is the group's first device, or the
 // one of the group that a last operand says, held within the group.
-func compileBroadcast(_ *compiler, s *step) error {
+func compileBroadcast(c *compiler, s *step) error {
 	n := len(s.op.Results)
 	if n > 1 {
 		if err := s.coll.covered(); err != nil {
 			return err
 		}
 	} else {
-		s.coll.zeros = pinned(kernel.Zeros(s.op.Result().Type))
+		s.coll.zeros = c.zeros(s.op.Result().Type)
 	}
 	if !s.op.Bool("has_dynamic_root") {
 		s.coll.together = func(_ *device, _ *step, parts [][]*buffer) []*buffer { return retainAll(parts[0]) }
@@ -262,12 +262,12 @@ func compileCollectiveReduce(c *compiler, s *step) error {
 			return err
 		}
 	} else {
-		coll.zeros = pinned(kernel.Zeros(s.op.Result().Type))
+		coll.zeros = c.zeros(s.op.Result().Type)
 	}
 	n, dynamic := len(s.op.Results), s.op.Bool("has_dynamic_root")
 	zeros := make([]*buffer, n)
 	for i, v := range s.op.Results {
-		zeros[i] = pinned(kernel.Zeros(v.Type))
+		zeros[i] = c.zeros(v.Type)
 	}
 	coll.own = func(d *device, s *step, parts [][]*buffer, place int) []*buffer {
 		results := make([]*buffer, n)

@@ -28,7 +28,8 @@ type Executable struct {
 	unfused bool
 
 	constants []constant
-	made      sync.Once // the constants
+	zeros     map[string]blank // by type: what devices get that nobody sends to
+	made      sync.Once        // the constants, and these
 	told      func() *told
 
 	spare pool                   // free buffers between runs
@@ -137,6 +138,9 @@ func (exe *Executable) Run(ctx context.Context, args [][]*ir.Literal, opts ...Op
 	exe.made.Do(func() {
 		for _, c := range exe.constants {
 			c.make()
+		}
+		for _, z := range exe.zeros {
+			z.b.mem = kernel.Zeros(z.t)
 		}
 	})
 	r := newRun(exe, opts)

@@ -183,7 +183,7 @@ func compileReceive(c *compiler, s *step) error {
 	channel, n := channelOf(s.op), len(s.out)-1
 	zeros := make([]*buffer, n)
 	for i := range zeros {
-		zeros[i] = pinned(kernel.Zeros(s.op.Results[i].Type))
+		zeros[i] = c.zeros(s.op.Results[i].Type)
 	}
 	s.exec = func(d *device, s *step) error {
 		at, got := route{channel, -1, -1}, zeros
@@ -276,7 +276,7 @@ func compileHLOReceive(c *compiler, s *step) error {
 	if err != nil || t.Kind != ir.TupleType || len(t.Elems) < 1 || !t.Elems[0].IsTensor() {
 		return errors.Join(err, checkTuple(t))
 	}
-	zeros := pinned(kernel.Zeros(t.Elems[0]))
+	zeros := c.zeros(t.Elems[0])
 	s.exec = func(d *device, s *step) error {
 		context := kernel.NewMem(8)
 		if from[d.id] >= 0 {

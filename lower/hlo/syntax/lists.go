@@ -9,7 +9,10 @@ import (
 
 func ParseInt(text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	if err != nil {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Errorf("%s does not fit in 64 bits", text)
+	case err != nil:
 		return 0, fmt.Errorf("want an integer, found %s", text)
 	}
 	return n, nil

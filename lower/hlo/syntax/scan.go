@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -243,7 +244,11 @@ func (s *Scanner) attrName() string {
 func (s *Scanner) Integer() int {
 	w := s.lookWord()
 	n, err := strconv.Atoi(w)
-	if err != nil {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		s.Fail("%s does not fit in 64 bits", s.Next())
+		return 0
+	case err != nil:
 		s.Fail("want an integer, found %s", s.Next())
 		return 0
 	}
