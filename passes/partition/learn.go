@@ -98,6 +98,9 @@ func (p *chooser) learnCopy(v *ir.Value, at layout.Layout) {
 // gotAnyway reports whether an op other than the one being walked, in the same
 // block, gets v in the given layout.
 func (p *chooser) gotAnyway(v *ir.Value, at layout.Layout) bool {
+	if len(p.known.got) == 0 { // as in the first walk
+		return false
+	}
 	by := p.known.got[gotCopy{v, at.String(), p.home}]
 	return by[0] != nil && by[0] != p.user || by[1] != nil && by[1] != p.user
 }
