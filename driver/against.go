@@ -61,7 +61,9 @@ func (r *runner) holdAgainst(ctx context.Context, values []*binding.Named) ([]*C
 	}
 	other := &runner{src: r.src, opts: opts, engines: r.engines, compared: true}
 	defer other.close()
-	if err := other.load(ctx); err != nil {
+	if opts.Engine != JAX && r.opts.Engine != JAX { // which has the program of all devices
+		other.p, other.steps = r.p, r.steps
+	} else if err := other.load(ctx); err != nil {
 		return nil, err
 	}
 	theirs, err := other.values(ctx)

@@ -33,6 +33,7 @@ type program struct {
 	files    *claims                    // of the command
 	rebuild  func() (*ir.Module, error) // returns m built anew; nil if that is not possible
 	verified bool                       // m has passed the verifier, as it was read
+	compiled bool                       // m is the program per device
 	hlo      bool                       // read from HLO text
 	training *lang.Training             // nil where the program is no step of training
 
@@ -139,6 +140,9 @@ func checkPass(name string) error {
 // compile runs the passes up to the one called after, or all. With a folder,
 // what each pass made is left there.
 func (p *program) compile(ctx context.Context, after, dumpTo string) error {
+	if p.compiled {
+		return nil
+	}
 	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear, Rebuild: p.rebuild, Verified: p.verified}
 	p.verified = false // of what the passes make
 	if p.hear == nil && p.warn != nil {
@@ -165,6 +169,7 @@ func (p *program) compile(ctx context.Context, after, dumpTo string) error {
 	if err := passBug(err, dumpTo); err != nil {
 		return err
 	}
+	p.compiled = after == ""
 	return p.checkMemory()
 }
 
