@@ -22,7 +22,7 @@ type function struct {
 
 	// frame and bubbles are what the slots hold when a call begins: the
 	// constants, from the first run on. In bubbles, those that are don't care
-	// are NaN.
+	// are NaN; it is frame where none can be.
 	frame, bubbles []*buffer
 }
 
@@ -134,7 +134,8 @@ func (c *compiler) function(f *ir.Func) (*function, error) {
 	outer, n := c.scope, f.NumIDs()
 	fn := new(function)
 	if !c.checks {
-		fn.frame, fn.bubbles = make([]*buffer, n), make([]*buffer, n)
+		fn.frame = make([]*buffer, n)
+		fn.bubbles = fn.frame
 	}
 	c.scope = &scope{name: f.Name, f: f, fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n), home: make([]*ir.Block, n), last: make([]int32, n), pieces: make(map[*ir.Op]*piece)}
 	for id := range c.slot {
@@ -313,10 +314,17 @@ func (c *compiler) constant(op *ir.Op) {
 		c.fail(op, err)
 		return
 	}
-	if !c.checks {
-		c.exe.constants = append(c.exe.constants, constant{c.fn, op})
+	if c.checks {
+		return
+	}
+	c.exe.constants = append(c.exe.constants, constant{c.fn, op})
+	if poisons(op) && &c.fn.bubbles[0] == &c.fn.frame[0] {
+		c.fn.bubbles = make([]*buffer, len(c.fn.frame))
 	}
 }
+
+// poisons reports whether op, a constant, is another one in bubbles.
+func poisons(op *ir.Op) bool { return op.Attrs.Has(ir.KeyDontCare) && canPoison(op.Result().Type.Elem) }
 
 // A constant is one of a function, to be put into its frames.
 type constant struct {
@@ -329,7 +337,7 @@ func (c constant) make() {
 	v, fn := c.op.Result(), c.fn
 	b := pinned(kernel.FromLiteral(c.op.Literal("value")))
 	fn.frame[v.ID], fn.bubbles[v.ID] = b, b
-	if c.op.Attrs.Has(ir.KeyDontCare) && canPoison(v.Type.Elem) {
+	if poisons(c.op) {
 		b := pinned(kernel.NewMem(v.Type.Bytes()))
 		kernel.Poison(b.mem, v.Type.Elem)
 		fn.bubbles[v.ID] = b

@@ -5,7 +5,7 @@ package slab
 
 // Slabs hold these many values: few where few are needed, up to some 16 KB.
 const (
-	least = 8
+	least = 2
 	most  = 256
 )
 

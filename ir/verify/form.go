@@ -34,6 +34,10 @@ func eachOp(m *ir.Module, errs *Errors, visit func(*ir.Op, *Errors)) {
 		if f.Body == nil {
 			continue
 		}
+		if len(f.Body.Ops) < long {
+			f.Body.Walk(func(op *ir.Op) { visit(op, errs) })
+			continue
+		}
 		parts := split.Parts(len(f.Body.Ops), long/2)
 		found := make([]Errors, len(parts))
 		split.Do(parts, func(p split.Part) {

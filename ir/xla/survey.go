@@ -16,6 +16,9 @@ type survey struct {
 	edges bool // an edge of Shardy's
 }
 
+// least is how many ops a part of a function has at the least.
+const least = 1 << 12
+
 // surveyOf looks at the ops of m, at parts of a long function at the same time.
 func surveyOf(m *ir.Module) survey {
 	var all survey
@@ -23,7 +26,11 @@ func surveyOf(m *ir.Module) survey {
 		if f.Body == nil {
 			continue
 		}
-		parts := split.Parts(len(f.Body.Ops), 1<<12)
+		if len(f.Body.Ops) < 2*least {
+			f.Body.Walk(all.see)
+			continue
+		}
+		parts := split.Parts(len(f.Body.Ops), least)
 		found := make([]survey, len(parts))
 		split.Do(parts, func(p split.Part) {
 			part := ir.Block{Ops: f.Body.Ops[p.From:p.To]}
