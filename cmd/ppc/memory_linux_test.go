@@ -37,7 +37,7 @@ func TestMemoryOfCommands(t *testing.T) {
 	for _, c := range []struct {
 		command string
 		times   int
-	}{{"check", 12}, {"lower", 13}, {"run", 20}} {
+	}{{"check", 11}, {"lower", 13}, {"run", 15}} {
 		cmd := ppc(t, dir, c.command, "large.mlir")
 		cmd.Stdout = io.Discard
 		if code, _, diagnostics := exitOf(t, cmd); code != 0 {
