@@ -329,7 +329,7 @@ func (v *verifier) block(b *ir.Block, parent *ir.Op) bool {
 		}
 	}
 	v.define(parent, b.Args)
-	for i := v.straight(b.Ops, parent); i < len(b.Ops); i += 1 + v.straight(b.Ops[i+1:], parent) {
+	for i := v.straight(b.Ops, parent); i < len(b.Ops); i++ {
 		op := b.Ops[i]
 		v.ops++
 		if op == nil {
@@ -342,6 +342,9 @@ func (v *verifier) block(b *ir.Block, parent *ir.Op) bool {
 			sound = false
 		}
 		v.position(op, i == len(b.Ops)-1, parent)
+		if len(op.Regions) > 0 { // a row of ops without any begins
+			i += v.straight(b.Ops[i+1:], parent)
+		}
 	}
 	if len(b.Ops) == 0 {
 		v.errs.add(parent, ir.NewRule("structure-5", "a block must end with a terminator"))
