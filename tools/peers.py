@@ -11,8 +11,8 @@ shapes, with embedding, cross entropy, full rematerialisation and AdamW in float
   shardmap   4 x 2 emulated host devices, explicit pipeline: shard_map, ppermute, all_gather over fsdp
   auto       the same devices, vmap over the stage dimension plus roll, shardings left to the partitioner
 
-In every round each program takes one step (ppc one that warms up and one that is timed), so that what else the machine does
-meets all of them alike. Printed are minimum and median of the steps, the seconds of all cores that a step took, which on a
+In every round each program takes one step (ppc, which begins anew, one that warms up and three, of which the median counts), so that
+what else the machine does meets all of them alike. Printed are minimum and median of the steps, the seconds of all cores that a step took, which on a
 machine that others use as well says more than its time, and each time over ppc's.
 
 With --engines what is compared is one program on several engines of ppc run: cpu is ppc's own program per device through the
@@ -241,12 +241,12 @@ class JAX:
 
 
 class PPC:
-    """ppc bench, once for each step."""
+    """ppc bench, once for each round: the median of three steps."""
 
     name = "ppc"
 
     def __init__(self, size, ppc):
-        self.command = [ppc, "bench", "--json", "--steps=1", str(ROOT / "examples" / FILES[size])]
+        self.command = [ppc, "bench", "--json", "--steps=3", str(ROOT / "examples" / FILES[size])]
         self.about = self.step()
 
     def step(self):
@@ -254,7 +254,7 @@ class PPC:
         if run.returncode != 0:
             sys.exit(f"peers.py: {' '.join(self.command)}: {run.stderr}")
         r = json.loads(run.stdout)
-        return dict(r, step_s=r["step_min_s"])
+        return dict(r, step_s=r["step_median_s"])
 
     def end(self):
         pass
