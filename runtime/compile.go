@@ -116,7 +116,7 @@ type scope struct {
 
 	readers  map[*ir.Value][]*ir.Op // of results of all-gathers; nil until somebody asks
 	panelled map[*ir.Value]*panelled
-	pieces   map[*ir.Op]*piece
+	pieces   map[*ir.Op]*piece // nil until there is one
 }
 
 // function compiles f, once.
@@ -137,7 +137,7 @@ func (c *compiler) function(f *ir.Func) (*function, error) {
 		fn.frame = make([]*buffer, n)
 		fn.bubbles = fn.frame
 	}
-	c.scope = &scope{name: f.Name, f: f, fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n), home: make([]*ir.Block, n), last: make([]int32, n), pieces: make(map[*ir.Op]*piece)}
+	c.scope = &scope{name: f.Name, f: f, fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n), home: make([]*ir.Block, n), last: make([]int32, n)}
 	for id := range c.slot {
 		c.slot[id] = id
 	}
@@ -159,6 +159,14 @@ func (c *compiler) slots(vs []*ir.Value) []int {
 // reads are the values that op uses, regions included.
 func reads(op *ir.Op) []*ir.Value {
 	return append(slices.Clip(op.Operands), captures(op)...)
+}
+
+// readBy are the values that n uses.
+func readBy(n fuse.Node) []*ir.Value {
+	if n.Group != nil {
+		return n.Group.Inputs
+	}
+	return reads(n.Op)
 }
 
 // owning compiles b, which owns its arguments: it releases them after their last
@@ -248,16 +256,12 @@ func (c *compiler) lastUses(b *ir.Block, nodes []fuse.Node) {
 	}
 	for i, n := range nodes {
 		var made []*ir.Value
-		read := []*ir.Value(nil)
 		if n.Group != nil {
-			read, made = n.Group.Inputs, outputs(n.Group)
-		} else {
-			read = reads(n.Op)
-			if n.Op.Kind != ir.Constant {
-				made = n.Op.Results
-			}
+			made = outputs(n.Group)
+		} else if n.Op.Kind != ir.Constant {
+			made = n.Op.Results
 		}
-		for _, v := range read {
+		for _, v := range readBy(n) {
 			if c.home[v.ID] == b {
 				c.last[v.ID] = int32(i) + 1
 			}

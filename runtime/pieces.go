@@ -46,6 +46,9 @@ func (c *compiler) findPieces(b *ir.Block, nodes []fuse.Node) {
 		if !ok || last == i || c.home[x.ID] == b && (c.owner[x.ID] != b || last+1 >= int(c.last[x.ID])) {
 			continue
 		}
+		if c.pieces == nil {
+			c.pieces = make(map[*ir.Op]*piece)
+		}
 		c.pieces[n.Op] = &piece{lent: c.lent(n.Op, b, nodes, readers)}
 	}
 }
@@ -53,13 +56,7 @@ func (c *compiler) findPieces(b *ir.Block, nodes []fuse.Node) {
 func readersOf(nodes []fuse.Node) readersIn {
 	readers := make(readersIn)
 	for i, n := range nodes {
-		read := []*ir.Value(nil)
-		if n.Group != nil {
-			read = n.Group.Inputs
-		} else {
-			read = reads(n.Op)
-		}
-		for _, v := range read {
+		for _, v := range readBy(n) {
 			if at := readers[v]; len(at) == 0 || at[len(at)-1] != i {
 				readers[v] = append(at, i)
 			}

@@ -9,13 +9,18 @@ import (
 
 func ParseInt(text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return 0, fmt.Errorf("%s does not fit in 64 bits", text)
-	case err != nil:
-		return 0, fmt.Errorf("want an integer, found %s", text)
+	if err != nil {
+		return 0, noInteger(err, text)
 	}
 	return n, nil
+}
+
+// noInteger says why found, of which strconv says err, is no integer of 64 bits.
+func noInteger(err error, found string) error {
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("%s does not fit in 64 bits", found)
+	}
+	return fmt.Errorf("want an integer, found %s", found)
 }
 
 // ParseList reads numbers with a separator between them.

@@ -1,7 +1,6 @@
 package syntax
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -244,12 +243,8 @@ func (s *Scanner) attrName() string {
 func (s *Scanner) Integer() int {
 	w := s.lookWord()
 	n, err := strconv.Atoi(w)
-	switch {
-	case errors.Is(err, strconv.ErrRange):
-		s.Fail("%s does not fit in 64 bits", s.Next())
-		return 0
-	case err != nil:
-		s.Fail("want an integer, found %s", s.Next())
+	if err != nil {
+		s.Fail("%v", noInteger(err, s.Next()))
 		return 0
 	}
 	s.Pos += len(w)

@@ -207,7 +207,7 @@ func (s *Scanner) int64() {
 		_, err = strconv.ParseUint(w, 10, 64)
 	}
 	if err != nil {
-		s.Fail("want an integer, found %s", s.Next())
+		s.Fail("%v", noInteger(err, s.Next()))
 		return
 	}
 	s.Pos += len(w)
