@@ -123,7 +123,7 @@ func (p *panelled) gather(d *device, parts [][]*buffer, i int) *buffer {
 	t.refs.Store(1)
 	for k, form := range p.forms {
 		t.elems[k] = d.alloc(p.classes[k])
-		form.Make(t.elems[k].mem, mems)
+		form.Make(d.work, t.elems[k].mem, mems)
 	}
 	return t
 }

@@ -73,6 +73,10 @@ func main() {
 		v.copyRows()
 		v.peak()
 	}
+	splitPairs()
+	for _, parts := range [][2]int{{3, 3}, {3, 1}, {1, 3}, {1, 1}} {
+		matrixTiles(parts[0], parts[1])
+	}
 	scalar := flag.String("scalar", "", "the Go file of the elementary functions")
 	flag.Parse()
 	if err := os.WriteFile(*scalar, []byte(scalarText()), 0o666); err != nil {

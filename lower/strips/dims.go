@@ -23,9 +23,9 @@ func (d *dim) trips() int { return (d.rows + d.strip - 1) / d.strip }
 // size is how many elements of dimension n of v a strip has.
 func (d *dim) size(v *ir.Value, n int) int { return v.Type.Shape[n] / d.rows * d.strip }
 
-// leastRows is how many rows of a matrix a strip has at least, so that its product
+// LeastRows is how many rows of a matrix a strip has at least, so that its product
 // is computed about as fast as that of all rows.
-const leastRows = 64
+const LeastRows = 64
 
 // findDims chooses dimensions, those of the largest value, the first ones first, and
 // how long their strips are; none where there is no choice.
@@ -61,7 +61,7 @@ func (g *group) findDims() {
 		}
 		d.strip = max(1, d.rows/left)
 		if !d.batch {
-			d.strip = max(d.strip, min(d.rows, leastRows))
+			d.strip = max(d.strip, min(d.rows, LeastRows))
 		}
 		left = (left + d.trips() - 1) / d.trips()
 	}

@@ -35,6 +35,7 @@ type tier struct {
 	vector   int  // bytes of a vector; 0 is the portable tier
 	masks    bool // tiles may have fewer columns
 	f32, f64 []tileFunc
+	unit     *matrixUnit // nil: there is none
 
 	ops                             map[ir.DType]*vectorOps                // of F32 and F64
 	fromBool, widenBF16, narrowBF16 vectorUnary                            // to f32, and from it
@@ -109,9 +110,14 @@ type blocked struct {
 
 	made               Mem // b in panels, where it has been made before: b has no memory then
 	panels, rows, edge Mem // packed b, packed a, a tile of c at the edge
+	flat, sums         Mem // of the matrix unit: rows or columns together that are about to be split, sums of a block
 }
 
 func (g *blocked) run() {
+	if g.splits() {
+		g.runSplit()
+		return
+	}
 	packB, packA := g.made == nil && g.packsB(), g.packsA()
 	if packB {
 		g.panels = g.w.temp(min(g.k, blockK) * (min(g.n, blockN) + g.cols) * g.elem)
@@ -158,7 +164,7 @@ func (g *blocked) address(x matrix, i, j int) *byte {
 // pays where it is read often and does not stay in the cache as it is stored.
 func (g *blocked) packsB() bool {
 	stride := g.b.row * g.elem
-	return g.b.col != 1 || !g.masks && g.n%g.cols != 0 || g.m >= 4*len(g.tiles) && (g.k*g.n*g.elem > 1<<17 || stride%2048 == 0 && g.k > 16)
+	return g.splits() || g.b.col != 1 || !g.masks && g.n%g.cols != 0 || g.m >= 4*len(g.tiles) && (g.k*g.n*g.elem > 1<<17 || stride%2048 == 0 && g.k > 16)
 }
 
 // packsA reports whether the rows of a are copied into contiguous panels.
@@ -239,8 +245,9 @@ func (g *blocked) edgeTile(rows, cols, k int, a *byte, aRow, aCol int, b *byte, 
 
 // madeAt is the block of panels of the rows from p and the n columns from j.
 func (g *blocked) madeAt(p, j, n int) Mem {
-	full := (n + g.cols - 1) / g.cols * g.cols
-	return g.made[(g.k*j+p*full)*g.elem:]
+	block := g.panelBytes(blockK)
+	column := g.k/blockK*block + g.panelBytes(g.k%blockK) // of panels
+	return g.made[j/g.cols*column+(n+g.cols-1)/g.cols*(p/blockK*block):]
 }
 
 // packPanels brings the block of b of k rows from p and n columns from j into

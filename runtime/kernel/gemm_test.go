@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 )
@@ -13,7 +14,7 @@ import (
 // and blocks with and without a rest, long and flat.
 var gemmShapes = [][3]int{
 	{0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {1, 1, 1}, {1, 2, 3}, {5, 1, 129}, {4, 1, 7}, {1, 33, 70}, {3, 5, 300}, {7, 31, 9}, {8, 32, 16}, {9, 33, 17},
-	{16, 64, 64}, {13, 100, 257}, {33, 40, 513}, {65, 17, 8}, {260, 36, 40}, {40, 530, 33}, {270, 520, 20}, {2, 700, 131}, {64, 64, 2048},
+	{16, 64, 64}, {64, 64, 32}, {65, 97, 33}, {100, 130, 300}, {300, 70, 257}, {64, 600, 47}, {290, 64, 79}, {13, 100, 257}, {33, 40, 513}, {65, 17, 8}, {260, 36, 40}, {40, 530, 33}, {270, 520, 20}, {2, 700, 131}, {64, 64, 2048},
 }
 
 // stored is a matrix of x [rows, cols] with other strides, in memory that ends
@@ -64,6 +65,9 @@ func gemmTier[T float](t *testing.T, tr *tier, eps float64, bits map[string]Mem)
 			}
 		}
 		what := fmt.Sprint("f", 8*elem, " ", s)
+		if tr.unit != nil && elem == 4 {
+			what += " of parts"
+		}
 		first := bits[what]
 		if tr.vector == 0 {
 			first = nil // rounds products
@@ -125,24 +129,29 @@ func TestGemmNotFinite(t *testing.T) {
 			continue
 		}
 		for _, v := range []float32{float32(math.NaN()), float32(math.Inf(1)), math.MaxFloat32, math.SmallestNonzeroFloat32} {
-			const m, n, k = 11, 37, 19
-			x, y := make([]float32, m*k), make([]float32, k*n)
-			for i := range x {
-				x[i] = 1
-			}
-			for i := range y {
-				y[i] = 1
-			}
-			x[3*k+4] = v
-			c := NewMem(4 * m * n)
-			gemmOn[float32](tr, new(Work), c, matrix{memOf(x), k, 1}, matrix{memOf(y), n, 1}, m, n, k)
-			for e, got := range View[float32](c) {
-				want := float32(k)
-				if e/n == 3 {
-					want = k - 1 + v
+			for _, s := range [][3]int{{11, 37, 19}, {67, 70, 40}} {
+				m, n, k := s[0], s[1], s[2]
+				x, y := make([]float32, m*k), make([]float32, k*n)
+				for i := range x {
+					x[i] = 1
 				}
-				if got != want && !(got != got && want != want) {
-					t.Fatalf("%s with %v: element %d, %d is %v, want %v", tr.name, v, e/n, e%n, got, want)
+				for i := range y {
+					y[i] = 1
+				}
+				for _, at := range []*float32{&x[3*k+4], &y[4*n+5]} {
+					*at = v
+					c := NewMem(4 * m * n)
+					gemmOn[float32](tr, new(Work), c, matrix{memOf(x), k, 1}, matrix{memOf(y), n, 1}, m, n, k)
+					for e, got := range View[float32](c) {
+						want := float32(k)
+						if at == &x[3*k+4] && e/n == 3 || at == &y[4*n+5] && e%n == 5 {
+							want = float32(k) - 1 + v
+						}
+						if got != want && !(got != got && want != want) {
+							t.Fatalf("%s with %v: element %d, %d is %v, want %v", tr.name, v, e/n, e%n, got, want)
+						}
+					}
+					*at = 1
 				}
 			}
 		}
@@ -157,6 +166,84 @@ func TestGemmSubnormal(t *testing.T) {
 			gemmOn[float32](tr, new(Work), c, matrix{memOf(x), 2, 1}, matrix{memOf(y), 2, 1}, 1, 2, 2)
 			if z := View[float32](c); z[0] != 0x1p-140+0x1p-149 || z[1] != 0x1p-145 {
 				t.Errorf("%s: %g", tr.name, z)
+			}
+		}
+	}
+}
+
+// An element of a product depends on nothing but its row and its column: what the others are, numbers
+// of any size and of few bits or many, does not change a bit of it.
+func TestGemmAlone(t *testing.T) {
+	const m, n, k = 70, 100, 290
+	draw := func(r *rand.Rand, kind int) float32 {
+		x := float32(r.NormFloat64())
+		switch kind {
+		case 1: // 8 bits
+			return math.Float32frombits(math.Float32bits(x) &^ 0xffff)
+		case 2: // from very small to very large
+			return float32(math.Ldexp(float64(x), r.IntN(180)-100))
+		case 3:
+			return float32(math.Ldexp(float64(x), -120))
+		case 4:
+			return []float32{float32(math.Inf(1)), float32(math.NaN()), math.Float32frombits(0x7f800001), 1}[r.IntN(4)]
+		case 5: // whose products are subnormal
+			return float32(math.Ldexp(float64(x), -72))
+		case 6:
+			return 0
+		}
+		return x
+	}
+	for i := range tiers {
+		tr := &tiers[i]
+		if !tr.has {
+			continue
+		}
+		r := rand.New(rand.NewPCG(5, 6))
+		rows, cols := make([]float32, m*k), make([]float32, n*k)
+		var first []float32
+		for kind := range 7 { // of all rows and columns but those of even numbers
+			for _, x := range [][]float32{rows, cols} {
+				for e := range x {
+					if e/k%2 == 1 || kind == 0 {
+						x[e] = draw(r, kind)
+					}
+				}
+			}
+			c := NewMem(4 * m * n)
+			gemmOn[float32](tr, new(Work), c, matrix{memOf(rows), k, 1}, matrix{memOf(cols), 1, k}, m, n, k)
+			got := View[float32](c)
+			if kind == 0 {
+				first = slices.Clone(got)
+				continue
+			}
+			for e := range got {
+				if row, col := e/n, e%n; row%2 == 0 && col%2 == 0 && got[e] != first[e] {
+					t.Fatalf("%s: element %d, %d is %v beside others of kind %d, and %v beside numbers of size 1", tr.name, row, col, got[e], kind, first[e])
+				}
+			}
+			compareMixed(t, fmt.Sprintf("%s kind %d", tr.name, kind), got, rows, cols, m, n, k)
+		}
+	}
+}
+
+// compareMixed holds the elements of rows times cols, of k numbers each, within the bound of their sums where these do not
+// overflow, and to be no finite numbers where a term is none.
+func compareMixed(t *testing.T, name string, got, rows, cols []float32, m, n, k int) {
+	for e, v := range got {
+		sum, size := 0.0, 0.0
+		for p := range k {
+			x := float64(rows[e/n*k+p]) * float64(cols[e%n*k+p])
+			sum, size = sum+x, size+math.Abs(x)
+		}
+		switch {
+		case math.IsNaN(size) || math.IsInf(size, 0):
+			if got := float64(v); !math.IsNaN(got) && got != sum {
+				t.Fatalf("%s: element %d, %d is %v, want %v", name, e/n, e%n, v, sum)
+			}
+		case size < math.MaxFloat32:
+			// A subnormal product or sum is rounded to a multiple of 2^-149.
+			if bound := float64(k+1) * (0x1p-24*size + 0x1p-149); !(math.Abs(float64(v)-sum) <= bound) {
+				t.Fatalf("%s: element %d, %d is %v, want %v, %.3g away of at most %.3g", name, e/n, e%n, v, sum, math.Abs(float64(v)-sum), bound)
 			}
 		}
 	}
@@ -181,7 +268,7 @@ func TestGemmBlocks(t *testing.T) {
 func blocksTier[T float](t *testing.T, tr *tier) {
 	r := rand.New(rand.NewPCG(3, 4))
 	size := int(unsafe.Sizeof(*new(T)))
-	for _, s := range [][3]int{{1, 1, 600}, {9, 1, 512}, {5, 33, 1024}, {70, 300, 900}, {3, 700, 513}} {
+	for _, s := range [][3]int{{1, 1, 600}, {9, 1, 512}, {5, 33, 1024}, {70, 300, 900}, {64, 80, 512}, {3, 700, 513}} {
 		m, n, k := s[0], s[1], s[2]
 		x, y := make([]T, m*k), make([]T, k*n)
 		for _, v := range [][]T{x, y} {

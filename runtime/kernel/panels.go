@@ -15,6 +15,7 @@ type Panels struct {
 	tier         *tier
 	elem, cols   int // bytes of an element, columns of a tile
 	batch, k, n  int
+	m            int  // rows of the left side, up to those that decide how the product is made
 	row, col     int  // strides of a part, in elements
 	apart        int  // elements between the batches of a part
 	across       bool // parts follow one another along columns
@@ -55,6 +56,7 @@ func PanelsOf(op *ir.Op, part *ir.Type, dim int) *Panels {
 	if f.order != nil || whole.order != nil || m*p.n*p.k == 0 || p.n == 1 {
 		return nil
 	}
+	p.m = min(m, leastSide)
 	g := p.blocked(nil)
 	g.m, g.b = m, matrix{row: whole.row, col: whole.col}
 	if !g.packsB() {
@@ -83,7 +85,10 @@ func (p *Panels) Same(q *Panels) bool { return *p == *q }
 func (p *Panels) Bytes() int { return p.batch * p.bytes() }
 
 // bytes is what a matrix of the batch takes.
-func (p *Panels) bytes() int { return p.k * ((p.n + p.cols - 1) / p.cols) * p.cols * p.elem }
+func (p *Panels) bytes() int {
+	g := p.blocked(nil)
+	return (p.n + p.cols - 1) / p.cols * (p.k/blockK*g.panelBytes(blockK) + g.panelBytes(p.k%blockK))
+}
 
 // blocked is a product that reads made.
 func (p *Panels) blocked(made Mem) blocked {
@@ -91,19 +96,30 @@ func (p *Panels) blocked(made Mem) blocked {
 	if p.elem == 8 {
 		tiles = p.tier.f64
 	}
-	return blocked{tier: p.tier, tiles: tiles, elem: p.elem, cols: p.cols, m: 1, n: p.n, k: p.k, made: made}
+	return blocked{tier: p.tier, tiles: tiles, elem: p.elem, cols: p.cols, m: p.m, n: p.n, k: p.k, made: made}
 }
 
 // Make writes p of the given parts to dst.
-func (p *Panels) Make(dst Mem, parts []Mem) {
+func (p *Panels) Make(w *Work, dst Mem, parts []Mem) {
+	depth := w.depth
+	flat := w.temp(blockK * p.cols * p.elem)
+	defer func() { w.depth = depth }()
 	for i := range p.batch {
 		g := p.blocked(dst[i*p.bytes() : (i+1)*p.bytes()])
+		g.w = w
 		for j := 0; j < p.n; j += blockN {
 			for r := 0; r < p.k; r += blockK {
 				k, n := min(blockK, p.k-r), min(blockN, p.n-j)
 				g.panels = g.madeAt(r, j, n)
+				size := g.panelBytes(k)
 				for q := 0; q < n; q += p.cols {
-					p.panel(&g, parts, i, r, j+q, k, min(p.cols, n-q), g.panels[q/p.cols*k*p.cols*p.elem:])
+					panel, cols := g.panels[q/p.cols*size:][:size], min(p.cols, n-q)
+					if !g.splits() {
+						p.panel(&g, parts, i, r, j+q, k, cols, panel)
+						continue
+					}
+					p.panel(&g, parts, i, r, j+q, k, cols, flat)
+					g.splitPanel(panel, &flat[0], p.cols*p.elem, k, cols)
 				}
 			}
 		}

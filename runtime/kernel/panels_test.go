@@ -58,7 +58,7 @@ func TestPanels(t *testing.T) {
 			}
 			w := new(Work)
 			plain(w, []Mem{want}, []Mem{x, y})
-			p.Make(made, parts)
+			p.Make(w, made, parts)
 			p.Product(op)(w, []Mem{got}, []Mem{x, made})
 			if !bytes.Equal(got, want) {
 				t.Error("not the same bits")

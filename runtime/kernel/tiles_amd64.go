@@ -420,3 +420,18 @@ func copyRowsF32x256(dst *byte, src *byte, stride int, rows int)
 
 //go:noescape
 func peakF32x256(blocks int)
+
+//go:noescape
+func splitF32(dst *byte, dstStep int, dstNext int, partStep int, x *byte, y *byte, step int, next int, n int, rows int, maskX uint64, maskY uint64, seen *byte)
+
+//go:noescape
+func matrixTiles33(chunks int, a *byte, aNext int, panels int, b *byte, c *byte, cRow int, rows int, mask uint64, add bool, scratch *byte, config *byte, ahead *byte, aheadStep int)
+
+//go:noescape
+func matrixTiles31(chunks int, a *byte, aNext int, panels int, b *byte, c *byte, cRow int, rows int, mask uint64, add bool, scratch *byte, config *byte, ahead *byte, aheadStep int)
+
+//go:noescape
+func matrixTiles13(chunks int, a *byte, aNext int, panels int, b *byte, c *byte, cRow int, rows int, mask uint64, add bool, scratch *byte, config *byte, ahead *byte, aheadStep int)
+
+//go:noescape
+func matrixTiles11(chunks int, a *byte, aNext int, panels int, b *byte, c *byte, cRow int, rows int, mask uint64, add bool, scratch *byte, config *byte, ahead *byte, aheadStep int)

@@ -10816,3 +10816,2352 @@ loop:
 	JNZ         loop
 	VZEROUPPER
 	RET
+
+// func splitF32(dst *byte, dstStep int, dstNext int, partStep int, x *byte, y *byte, step int, next int, n int, rows int, maskX uint64, maskY uint64, seen *byte)
+// Requires: AVX, AVX512F
+TEXT ·splitF32(SB), NOSPLIT, $0-104
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstStep+8(FP), CX
+	MOVQ         dstNext+16(FP), DX
+	MOVQ         x+32(FP), BX
+	MOVQ         y+40(FP), SI
+	MOVQ         step+48(FP), DI
+	MOVQ         next+56(FP), R8
+	MOVQ         partStep+24(FP), R9
+	MOVQ         rows+72(FP), R10
+	MOVQ         seen+96(FP), R11
+	SUBQ         BX, SI
+	MOVQ         maskX+80(FP), R12
+	KMOVW        R12, K1
+	MOVQ         maskY+88(FP), R12
+	KMOVW        R12, K2
+	MOVL         $0x00008000, R12
+	VPBROADCASTD R12, Z0
+	MOVL         $0xffff0000, R12
+	VPBROADCASTD R12, Z1
+	MOVL         $0x7fffffff, R12
+	VPBROADCASTD R12, Z2
+	VMOVUPS      (R11), Z3
+	VMOVUPS      64(R11), Z4
+	VMOVUPS      128(R11), Z5
+	VPXORD       Z6, Z6, Z6
+
+row:
+	MOVQ AX, R12
+	MOVQ BX, R13
+	MOVQ n+64(FP), R14
+
+loop:
+	VMOVUPS.Z  (R13), K1, Z7
+	VCMPPS     $0x04, Z6, Z7, K3
+	VPANDD     Z2, Z7, Z8
+	VMINPS     Z3, Z8, K3, Z3
+	VMAXPS     Z4, Z8, Z4
+	VPADDD     Z0, Z7, Z8
+	VPANDD     Z1, Z8, Z8
+	VSUBPS     Z8, Z7, Z7
+	VPADDD     Z0, Z7, Z9
+	VPANDD     Z1, Z9, Z9
+	VSUBPS     Z9, Z7, Z10
+	VMOVUPS.Z  (R13)(SI*1), K2, Z11
+	VCMPPS     $0x04, Z6, Z11, K3
+	VPANDD     Z2, Z11, Z12
+	VMINPS     Z3, Z12, K3, Z3
+	VMAXPS     Z4, Z12, Z4
+	VPADDD     Z0, Z11, Z12
+	VPANDD     Z1, Z12, Z12
+	VSUBPS     Z12, Z11, Z11
+	VPADDD     Z0, Z11, Z13
+	VPANDD     Z1, Z13, Z13
+	VSUBPS     Z13, Z11, Z14
+	VPTERNLOGD $0xfe, Z7, Z11, Z5
+	VPSRLD     $0x10, Z8, Z7
+	VPORD      Z12, Z7, Z7
+	VMOVUPS    Z7, (R12)
+	VPSRLD     $0x10, Z9, Z7
+	VPORD      Z13, Z7, Z7
+	VMOVUPS    Z7, (R12)(R9*1)
+	VPSRLD     $0x10, Z10, Z7
+	VPORD      Z14, Z7, Z7
+	VMOVUPS    Z7, (R12)(R9*2)
+	ADDQ       CX, R12
+	ADDQ       DI, R13
+	DECQ       R14
+	JNZ        loop
+	ADDQ       DX, AX
+	ADDQ       R8, BX
+	DECQ       R10
+	JNZ        row
+	VMOVUPS    Z3, (R11)
+	VMOVUPS    Z4, 64(R11)
+	VMOVUPS    Z5, 128(R11)
+	VZEROUPPER
+	RET
+
+// func matrixTiles33(chunks int, a *byte, aNext int, panels int, b *byte, c *byte, cRow int, rows int, mask uint64, add bool, scratch *byte, config *byte, ahead *byte, aheadStep int)
+// Requires: AVX, AVX512F, CMOV, MMX+, SSE2
+TEXT ·matrixTiles33(SB), NOSPLIT, $0-112
+	MOVQ  config+88(FP), AX
+	BYTE  $0xc4
+	BYTE  $0xe2
+	BYTE  $0x78
+	BYTE  $0x49
+	BYTE  $0x00
+	MOVQ  a+8(FP), SI
+	MOVQ  b+32(FP), AX
+	MOVQ  AX, X2
+	MOVQ  aheadStep+104(FP), R13
+	MOVQ  cRow+48(FP), R12
+	MOVQ  chunks+0(FP), R8
+	MOVQ  ahead+96(FP), R14
+	MOVQ  $0x00000040, DX
+	MOVQ  mask+64(FP), AX
+	KMOVW AX, K1
+	SHRQ  $0x10, AX
+	KMOVW AX, K2
+
+pass:
+	MOVQ    $0x00000004, R9
+	CMPQ    R8, R9
+	CMOVQLT R8, R9
+	MOVQ    c+40(FP), R10
+	MOVQ    scratch+80(FP), AX
+	MOVQ    AX, X3
+	MOVQ    panels+24(FP), R11
+
+panel:
+	MOVQ chunks+0(FP), CX
+	CMPQ CX, R8
+	JNE  resume
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc8
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd8
+	JMP  multiply
+
+resume:
+	MOVQ X3, AX
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x0c
+	BYTE $0x00
+	BYTE $0x00
+
+multiply:
+	MOVQ SI, AX
+	MOVQ X2, BX
+	MOVQ R9, CX
+	MOVQ R10, R15
+
+chunk:
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xa4
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xac
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x04
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xb4
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xbc
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x04
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xcc
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xd5
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xdd
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xb4
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xbc
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x0c
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xcc
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xd5
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xdd
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xa4
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xac
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x0c
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xcc
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xd5
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xdd
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xb4
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xbc
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x14
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xcc
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xd5
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xdd
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xa4
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xac
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x14
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xcc
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xd5
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xdd
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xa4
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xac
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x04
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xcc
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xd5
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xdd
+	ADDQ       $0x00001800, AX
+	ADDQ       $0x00001800, BX
+	DECQ       CX
+	JNZ        chunk
+	CMPQ       R8, R9
+	JG         keep
+	MOVQ       rows+56(FP), CX
+	MOVB       add+72(FP), AL
+	TESTB      AL, AL
+	JNZ        rows
+	CMPQ       CX, $0x20
+	JNE        rows
+	KORTESTW   K2, K2
+	JCC        rows
+	MOVQ       R12, BX
+	MOVQ       R10, AX
+	MOVQ       R12, CX
+	SHLQ       $0x04, CX
+	ADDQ       CX, R10
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x84
+	BYTE       $0x18
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x8c
+	BYTE       $0x18
+	BYTE       $0x40
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	MOVQ       R10, AX
+	MOVQ       R12, CX
+	SHLQ       $0x04, CX
+	ADDQ       CX, R10
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x94
+	BYTE       $0x18
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x9c
+	BYTE       $0x18
+	BYTE       $0x40
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	JMP        next
+
+rows:
+	MOVQ    X3, AX
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x84
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x8c
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x04
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x94
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x08
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x9c
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x0c
+	BYTE    $0x00
+	BYTE    $0x00
+	MOVQ    $0x00000010, BX
+	CMPQ    CX, BX
+	CMOVQLT CX, BX
+	SUBQ    BX, CX
+	TESTQ   BX, BX
+	JZ      next
+	MOVB    add+72(FP), DL
+	TESTB   DL, DL
+	MOVQ    $0x00000040, DX
+	JZ      upperstore
+
+upperadd:
+	VMOVUPS (AX), Z0
+	VADDPS  (R10), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VADDPS  64(R10), Z1, K2, Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     upperadd
+	JMP     upperend
+
+upperstore:
+	VMOVUPS (AX), Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     upperstore
+
+upperend:
+	ADDQ    $0x00000400, AX
+	MOVQ    $0x00000010, BX
+	CMPQ    CX, BX
+	CMOVQLT CX, BX
+	SUBQ    BX, CX
+	TESTQ   BX, BX
+	JZ      next
+	MOVB    add+72(FP), DL
+	TESTB   DL, DL
+	MOVQ    $0x00000040, DX
+	JZ      lowerstore
+
+loweradd:
+	VMOVUPS (AX), Z0
+	VADDPS  (R10), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VADDPS  64(R10), Z1, K2, Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     loweradd
+	JMP     lowerend
+
+lowerstore:
+	VMOVUPS (AX), Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     lowerstore
+
+lowerend:
+	ADDQ $0x00000400, AX
+	JMP  next
+
+keep:
+	MOVQ X3, AX
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x0c
+	BYTE $0x00
+	BYTE $0x00
+
+next:
+	MOVQ   X3, AX
+	ADDQ   $0x00001000, AX
+	MOVQ   AX, X3
+	MOVQ   aNext+16(FP), AX
+	ADDQ   AX, SI
+	DECQ   R11
+	JNZ    panel
+	MOVQ   panels+24(FP), CX
+	IMULQ  CX, AX
+	SUBQ   AX, SI
+	IMUL3Q $0x00001800, R9, AX
+	ADDQ   AX, SI
+	MOVQ   X2, BX
+	ADDQ   AX, BX
+	MOVQ   BX, X2
+	SUBQ   R9, R8
+	JNZ    pass
+	BYTE   $0xc4
+	BYTE   $0xe2
+	BYTE   $0x78
+	BYTE   $0x49
+	BYTE   $0xc0
+	VZEROUPPER
+	RET
+
+// func matrixTiles31(chunks int, a *byte, aNext int, panels int, b *byte, c *byte, cRow int, rows int, mask uint64, add bool, scratch *byte, config *byte, ahead *byte, aheadStep int)
+// Requires: AVX, AVX512F, CMOV, MMX+, SSE2
+TEXT ·matrixTiles31(SB), NOSPLIT, $0-112
+	MOVQ  config+88(FP), AX
+	BYTE  $0xc4
+	BYTE  $0xe2
+	BYTE  $0x78
+	BYTE  $0x49
+	BYTE  $0x00
+	MOVQ  a+8(FP), SI
+	MOVQ  b+32(FP), AX
+	MOVQ  AX, X2
+	MOVQ  aheadStep+104(FP), R13
+	MOVQ  cRow+48(FP), R12
+	MOVQ  chunks+0(FP), R8
+	MOVQ  ahead+96(FP), R14
+	MOVQ  $0x00000040, DX
+	MOVQ  mask+64(FP), AX
+	KMOVW AX, K1
+	SHRQ  $0x10, AX
+	KMOVW AX, K2
+
+pass:
+	MOVQ    $0x00000004, R9
+	CMPQ    R8, R9
+	CMOVQLT R8, R9
+	MOVQ    c+40(FP), R10
+	MOVQ    scratch+80(FP), AX
+	MOVQ    AX, X3
+	MOVQ    panels+24(FP), R11
+
+panel:
+	MOVQ chunks+0(FP), CX
+	CMPQ CX, R8
+	JNE  resume
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc8
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd8
+	JMP  multiply
+
+resume:
+	MOVQ X3, AX
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x0c
+	BYTE $0x00
+	BYTE $0x00
+
+multiply:
+	MOVQ SI, AX
+	MOVQ X2, BX
+	MOVQ R9, CX
+	MOVQ R10, R15
+
+chunk:
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xa4
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xac
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x14
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xb4
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xbc
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x14
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xcc
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xd5
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xdd
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xa4
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xac
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x0c
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xcc
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xd5
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xdd
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xa4
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xac
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x04
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xcc
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xd5
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xdd
+	ADDQ       $0x00001800, AX
+	ADDQ       $0x00001800, BX
+	DECQ       CX
+	JNZ        chunk
+	CMPQ       R8, R9
+	JG         keep
+	MOVQ       rows+56(FP), CX
+	MOVB       add+72(FP), AL
+	TESTB      AL, AL
+	JNZ        rows
+	CMPQ       CX, $0x20
+	JNE        rows
+	KORTESTW   K2, K2
+	JCC        rows
+	MOVQ       R12, BX
+	MOVQ       R10, AX
+	MOVQ       R12, CX
+	SHLQ       $0x04, CX
+	ADDQ       CX, R10
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x84
+	BYTE       $0x18
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x8c
+	BYTE       $0x18
+	BYTE       $0x40
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	MOVQ       R10, AX
+	MOVQ       R12, CX
+	SHLQ       $0x04, CX
+	ADDQ       CX, R10
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x94
+	BYTE       $0x18
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x9c
+	BYTE       $0x18
+	BYTE       $0x40
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	JMP        next
+
+rows:
+	MOVQ    X3, AX
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x84
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x8c
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x04
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x94
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x08
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x9c
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x0c
+	BYTE    $0x00
+	BYTE    $0x00
+	MOVQ    $0x00000010, BX
+	CMPQ    CX, BX
+	CMOVQLT CX, BX
+	SUBQ    BX, CX
+	TESTQ   BX, BX
+	JZ      next
+	MOVB    add+72(FP), DL
+	TESTB   DL, DL
+	MOVQ    $0x00000040, DX
+	JZ      upperstore
+
+upperadd:
+	VMOVUPS (AX), Z0
+	VADDPS  (R10), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VADDPS  64(R10), Z1, K2, Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     upperadd
+	JMP     upperend
+
+upperstore:
+	VMOVUPS (AX), Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     upperstore
+
+upperend:
+	ADDQ    $0x00000400, AX
+	MOVQ    $0x00000010, BX
+	CMPQ    CX, BX
+	CMOVQLT CX, BX
+	SUBQ    BX, CX
+	TESTQ   BX, BX
+	JZ      next
+	MOVB    add+72(FP), DL
+	TESTB   DL, DL
+	MOVQ    $0x00000040, DX
+	JZ      lowerstore
+
+loweradd:
+	VMOVUPS (AX), Z0
+	VADDPS  (R10), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VADDPS  64(R10), Z1, K2, Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     loweradd
+	JMP     lowerend
+
+lowerstore:
+	VMOVUPS (AX), Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     lowerstore
+
+lowerend:
+	ADDQ $0x00000400, AX
+	JMP  next
+
+keep:
+	MOVQ X3, AX
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x0c
+	BYTE $0x00
+	BYTE $0x00
+
+next:
+	MOVQ   X3, AX
+	ADDQ   $0x00001000, AX
+	MOVQ   AX, X3
+	MOVQ   aNext+16(FP), AX
+	ADDQ   AX, SI
+	DECQ   R11
+	JNZ    panel
+	MOVQ   panels+24(FP), CX
+	IMULQ  CX, AX
+	SUBQ   AX, SI
+	IMUL3Q $0x00001800, R9, AX
+	ADDQ   AX, SI
+	MOVQ   X2, BX
+	ADDQ   AX, BX
+	MOVQ   BX, X2
+	SUBQ   R9, R8
+	JNZ    pass
+	BYTE   $0xc4
+	BYTE   $0xe2
+	BYTE   $0x78
+	BYTE   $0x49
+	BYTE   $0xc0
+	VZEROUPPER
+	RET
+
+// func matrixTiles13(chunks int, a *byte, aNext int, panels int, b *byte, c *byte, cRow int, rows int, mask uint64, add bool, scratch *byte, config *byte, ahead *byte, aheadStep int)
+// Requires: AVX, AVX512F, CMOV, MMX+, SSE2
+TEXT ·matrixTiles13(SB), NOSPLIT, $0-112
+	MOVQ  config+88(FP), AX
+	BYTE  $0xc4
+	BYTE  $0xe2
+	BYTE  $0x78
+	BYTE  $0x49
+	BYTE  $0x00
+	MOVQ  a+8(FP), SI
+	MOVQ  b+32(FP), AX
+	MOVQ  AX, X2
+	MOVQ  aheadStep+104(FP), R13
+	MOVQ  cRow+48(FP), R12
+	MOVQ  chunks+0(FP), R8
+	MOVQ  ahead+96(FP), R14
+	MOVQ  $0x00000040, DX
+	MOVQ  mask+64(FP), AX
+	KMOVW AX, K1
+	SHRQ  $0x10, AX
+	KMOVW AX, K2
+
+pass:
+	MOVQ    $0x00000004, R9
+	CMPQ    R8, R9
+	CMOVQLT R8, R9
+	MOVQ    c+40(FP), R10
+	MOVQ    scratch+80(FP), AX
+	MOVQ    AX, X3
+	MOVQ    panels+24(FP), R11
+
+panel:
+	MOVQ chunks+0(FP), CX
+	CMPQ CX, R8
+	JNE  resume
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc8
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd8
+	JMP  multiply
+
+resume:
+	MOVQ X3, AX
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x0c
+	BYTE $0x00
+	BYTE $0x00
+
+multiply:
+	MOVQ SI, AX
+	MOVQ X2, BX
+	MOVQ R9, CX
+	MOVQ R10, R15
+
+chunk:
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xa4
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xac
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x04
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xb4
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xbc
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x04
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xcc
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xd5
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xdd
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xb4
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xbc
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x0c
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xcc
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xd5
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xdd
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xb4
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xbc
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x14
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xcc
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xd5
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xdd
+	ADDQ       $0x00001800, AX
+	ADDQ       $0x00001800, BX
+	DECQ       CX
+	JNZ        chunk
+	CMPQ       R8, R9
+	JG         keep
+	MOVQ       rows+56(FP), CX
+	MOVB       add+72(FP), AL
+	TESTB      AL, AL
+	JNZ        rows
+	CMPQ       CX, $0x20
+	JNE        rows
+	KORTESTW   K2, K2
+	JCC        rows
+	MOVQ       R12, BX
+	MOVQ       R10, AX
+	MOVQ       R12, CX
+	SHLQ       $0x04, CX
+	ADDQ       CX, R10
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x84
+	BYTE       $0x18
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x8c
+	BYTE       $0x18
+	BYTE       $0x40
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	MOVQ       R10, AX
+	MOVQ       R12, CX
+	SHLQ       $0x04, CX
+	ADDQ       CX, R10
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x94
+	BYTE       $0x18
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x9c
+	BYTE       $0x18
+	BYTE       $0x40
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	JMP        next
+
+rows:
+	MOVQ    X3, AX
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x84
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x8c
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x04
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x94
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x08
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x9c
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x0c
+	BYTE    $0x00
+	BYTE    $0x00
+	MOVQ    $0x00000010, BX
+	CMPQ    CX, BX
+	CMOVQLT CX, BX
+	SUBQ    BX, CX
+	TESTQ   BX, BX
+	JZ      next
+	MOVB    add+72(FP), DL
+	TESTB   DL, DL
+	MOVQ    $0x00000040, DX
+	JZ      upperstore
+
+upperadd:
+	VMOVUPS (AX), Z0
+	VADDPS  (R10), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VADDPS  64(R10), Z1, K2, Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     upperadd
+	JMP     upperend
+
+upperstore:
+	VMOVUPS (AX), Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     upperstore
+
+upperend:
+	ADDQ    $0x00000400, AX
+	MOVQ    $0x00000010, BX
+	CMPQ    CX, BX
+	CMOVQLT CX, BX
+	SUBQ    BX, CX
+	TESTQ   BX, BX
+	JZ      next
+	MOVB    add+72(FP), DL
+	TESTB   DL, DL
+	MOVQ    $0x00000040, DX
+	JZ      lowerstore
+
+loweradd:
+	VMOVUPS (AX), Z0
+	VADDPS  (R10), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VADDPS  64(R10), Z1, K2, Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     loweradd
+	JMP     lowerend
+
+lowerstore:
+	VMOVUPS (AX), Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     lowerstore
+
+lowerend:
+	ADDQ $0x00000400, AX
+	JMP  next
+
+keep:
+	MOVQ X3, AX
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x0c
+	BYTE $0x00
+	BYTE $0x00
+
+next:
+	MOVQ   X3, AX
+	ADDQ   $0x00001000, AX
+	MOVQ   AX, X3
+	MOVQ   aNext+16(FP), AX
+	ADDQ   AX, SI
+	DECQ   R11
+	JNZ    panel
+	MOVQ   panels+24(FP), CX
+	IMULQ  CX, AX
+	SUBQ   AX, SI
+	IMUL3Q $0x00001800, R9, AX
+	ADDQ   AX, SI
+	MOVQ   X2, BX
+	ADDQ   AX, BX
+	MOVQ   BX, X2
+	SUBQ   R9, R8
+	JNZ    pass
+	BYTE   $0xc4
+	BYTE   $0xe2
+	BYTE   $0x78
+	BYTE   $0x49
+	BYTE   $0xc0
+	VZEROUPPER
+	RET
+
+// func matrixTiles11(chunks int, a *byte, aNext int, panels int, b *byte, c *byte, cRow int, rows int, mask uint64, add bool, scratch *byte, config *byte, ahead *byte, aheadStep int)
+// Requires: AVX, AVX512F, CMOV, MMX+, SSE2
+TEXT ·matrixTiles11(SB), NOSPLIT, $0-112
+	MOVQ  config+88(FP), AX
+	BYTE  $0xc4
+	BYTE  $0xe2
+	BYTE  $0x78
+	BYTE  $0x49
+	BYTE  $0x00
+	MOVQ  a+8(FP), SI
+	MOVQ  b+32(FP), AX
+	MOVQ  AX, X2
+	MOVQ  aheadStep+104(FP), R13
+	MOVQ  cRow+48(FP), R12
+	MOVQ  chunks+0(FP), R8
+	MOVQ  ahead+96(FP), R14
+	MOVQ  $0x00000040, DX
+	MOVQ  mask+64(FP), AX
+	KMOVW AX, K1
+	SHRQ  $0x10, AX
+	KMOVW AX, K2
+
+pass:
+	MOVQ    $0x00000004, R9
+	CMPQ    R8, R9
+	CMOVQLT R8, R9
+	MOVQ    c+40(FP), R10
+	MOVQ    scratch+80(FP), AX
+	MOVQ    AX, X3
+	MOVQ    panels+24(FP), R11
+
+panel:
+	MOVQ chunks+0(FP), CX
+	CMPQ CX, R8
+	JNE  resume
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc8
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd8
+	JMP  multiply
+
+resume:
+	MOVQ X3, AX
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x0c
+	BYTE $0x00
+	BYTE $0x00
+
+multiply:
+	MOVQ SI, AX
+	MOVQ X2, BX
+	MOVQ R9, CX
+	MOVQ R10, R15
+
+chunk:
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT0 (R15)
+	PREFETCHT0 64(R15)
+	ADDQ       R12, R15
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	PREFETCHT1 (R14)
+	PREFETCHT1 64(R14)
+	ADDQ       R13, R14
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xa4
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xac
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x04
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xb4
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x10
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7b
+	BYTE       $0x4b
+	BYTE       $0xbc
+	BYTE       $0x13
+	BYTE       $0x00
+	BYTE       $0x14
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xc4
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xcc
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x4a
+	BYTE       $0x5c
+	BYTE       $0xd5
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x42
+	BYTE       $0x5c
+	BYTE       $0xdd
+	ADDQ       $0x00001800, AX
+	ADDQ       $0x00001800, BX
+	DECQ       CX
+	JNZ        chunk
+	CMPQ       R8, R9
+	JG         keep
+	MOVQ       rows+56(FP), CX
+	MOVB       add+72(FP), AL
+	TESTB      AL, AL
+	JNZ        rows
+	CMPQ       CX, $0x20
+	JNE        rows
+	KORTESTW   K2, K2
+	JCC        rows
+	MOVQ       R12, BX
+	MOVQ       R10, AX
+	MOVQ       R12, CX
+	SHLQ       $0x04, CX
+	ADDQ       CX, R10
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x84
+	BYTE       $0x18
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x8c
+	BYTE       $0x18
+	BYTE       $0x40
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	MOVQ       R10, AX
+	MOVQ       R12, CX
+	SHLQ       $0x04, CX
+	ADDQ       CX, R10
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x94
+	BYTE       $0x18
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0xc4
+	BYTE       $0xe2
+	BYTE       $0x7a
+	BYTE       $0x4b
+	BYTE       $0x9c
+	BYTE       $0x18
+	BYTE       $0x40
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	JMP        next
+
+rows:
+	MOVQ    X3, AX
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x84
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x8c
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x04
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x94
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x08
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0xc4
+	BYTE    $0xe2
+	BYTE    $0x7a
+	BYTE    $0x4b
+	BYTE    $0x9c
+	BYTE    $0x10
+	BYTE    $0x00
+	BYTE    $0x0c
+	BYTE    $0x00
+	BYTE    $0x00
+	MOVQ    $0x00000010, BX
+	CMPQ    CX, BX
+	CMOVQLT CX, BX
+	SUBQ    BX, CX
+	TESTQ   BX, BX
+	JZ      next
+	MOVB    add+72(FP), DL
+	TESTB   DL, DL
+	MOVQ    $0x00000040, DX
+	JZ      upperstore
+
+upperadd:
+	VMOVUPS (AX), Z0
+	VADDPS  (R10), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VADDPS  64(R10), Z1, K2, Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     upperadd
+	JMP     upperend
+
+upperstore:
+	VMOVUPS (AX), Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     upperstore
+
+upperend:
+	ADDQ    $0x00000400, AX
+	MOVQ    $0x00000010, BX
+	CMPQ    CX, BX
+	CMOVQLT CX, BX
+	SUBQ    BX, CX
+	TESTQ   BX, BX
+	JZ      next
+	MOVB    add+72(FP), DL
+	TESTB   DL, DL
+	MOVQ    $0x00000040, DX
+	JZ      lowerstore
+
+loweradd:
+	VMOVUPS (AX), Z0
+	VADDPS  (R10), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VADDPS  64(R10), Z1, K2, Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     loweradd
+	JMP     lowerend
+
+lowerstore:
+	VMOVUPS (AX), Z0
+	VMOVUPS Z0, K1, (R10)
+	VMOVUPS 1024(AX), Z1
+	VMOVUPS Z1, K2, 64(R10)
+	ADDQ    R12, R10
+	ADDQ    $0x40, AX
+	DECQ    BX
+	JNZ     lowerstore
+
+lowerend:
+	ADDQ $0x00000400, AX
+	JMP  next
+
+keep:
+	MOVQ X3, AX
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x10
+	BYTE $0x00
+	BYTE $0x0c
+	BYTE $0x00
+	BYTE $0x00
+
+next:
+	MOVQ   X3, AX
+	ADDQ   $0x00001000, AX
+	MOVQ   AX, X3
+	MOVQ   aNext+16(FP), AX
+	ADDQ   AX, SI
+	DECQ   R11
+	JNZ    panel
+	MOVQ   panels+24(FP), CX
+	IMULQ  CX, AX
+	SUBQ   AX, SI
+	IMUL3Q $0x00001800, R9, AX
+	ADDQ   AX, SI
+	MOVQ   X2, BX
+	ADDQ   AX, BX
+	MOVQ   BX, X2
+	SUBQ   R9, R8
+	JNZ    pass
+	BYTE   $0xc4
+	BYTE   $0xe2
+	BYTE   $0x78
+	BYTE   $0x49
+	BYTE   $0xc0
+	VZEROUPPER
+	RET

@@ -8,22 +8,32 @@ import (
 
 // tiers are the ways in which floats are computed with, the fastest first; this
 // machine takes the first that it has.
-var tiers = []tier{
-	{
-		name: "avx512", has: cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW, vector: 64, masks: true,
-		f32:      []tileFunc{tileF32x512_1, tileF32x512_2, tileF32x512_3, tileF32x512_4, tileF32x512_5, tileF32x512_6, tileF32x512_7, tileF32x512_8},
-		f64:      []tileFunc{tileF64x512_1, tileF64x512_2, tileF64x512_3, tileF64x512_4, tileF64x512_5, tileF64x512_6, tileF64x512_7, tileF64x512_8},
-		ops:      map[ir.DType]*vectorOps{ir.F32: &f32x512, ir.F64: &f64x512},
-		fromBool: fromBoolF32x512, widenBF16: widenBF16F32x512, narrowBF16: narrowBF16F32x512, copyRows: copyRowsF32x512, moveRows: moveRows, spreadRows: spreads, peak: peakF32x512, lanes: 2 * 12 * 16,
-	},
-	{
-		name: "avx2", has: cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI2, vector: 32,
-		f32:      []tileFunc{tileF32x256_1, tileF32x256_2, tileF32x256_3, tileF32x256_4, tileF32x256_5, tileF32x256_6},
-		f64:      []tileFunc{tileF64x256_1, tileF64x256_2, tileF64x256_3, tileF64x256_4, tileF64x256_5, tileF64x256_6},
-		ops:      map[ir.DType]*vectorOps{ir.F32: &f32x256, ir.F64: &f64x256},
-		fromBool: fromBoolF32x256, widenBF16: widenBF16F32x256, narrowBF16: narrowBF16F32x256, copyRows: copyRowsF32x256, moveRows: moveRows, spreadRows: spreads, peak: peakF32x256, lanes: 2 * 12 * 8,
-	},
-	portable,
+var tiers = []tier{withUnit(avx512), avx512, avx2, portable}
+
+// withUnit is t with the matrix unit.
+func withUnit(t tier) tier {
+	t.name, t.has = "amx", t.has && cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16 && allowTiles()
+	t.unit = &matrixUnit{
+		split: splitF32,
+		tiles: [2][2]func(chunks int, a *byte, aNext, panels int, b *byte, c *byte, cRow, rows int, mask uint64, add bool, scratch, config, ahead *byte, aheadStep int){{matrixTiles11, matrixTiles13}, {matrixTiles31, matrixTiles33}},
+	}
+	return t
+}
+
+var avx512 = tier{
+	name: "avx512", has: cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW, vector: 64, masks: true,
+	f32:      []tileFunc{tileF32x512_1, tileF32x512_2, tileF32x512_3, tileF32x512_4, tileF32x512_5, tileF32x512_6, tileF32x512_7, tileF32x512_8},
+	f64:      []tileFunc{tileF64x512_1, tileF64x512_2, tileF64x512_3, tileF64x512_4, tileF64x512_5, tileF64x512_6, tileF64x512_7, tileF64x512_8},
+	ops:      map[ir.DType]*vectorOps{ir.F32: &f32x512, ir.F64: &f64x512},
+	fromBool: fromBoolF32x512, widenBF16: widenBF16F32x512, narrowBF16: narrowBF16F32x512, copyRows: copyRowsF32x512, moveRows: moveRows, spreadRows: spreads, peak: peakF32x512, lanes: 2 * 12 * 16,
+}
+
+var avx2 = tier{
+	name: "avx2", has: cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI2, vector: 32,
+	f32:      []tileFunc{tileF32x256_1, tileF32x256_2, tileF32x256_3, tileF32x256_4, tileF32x256_5, tileF32x256_6},
+	f64:      []tileFunc{tileF64x256_1, tileF64x256_2, tileF64x256_3, tileF64x256_4, tileF64x256_5, tileF64x256_6},
+	ops:      map[ir.DType]*vectorOps{ir.F32: &f32x256, ir.F64: &f64x256},
+	fromBool: fromBoolF32x256, widenBF16: widenBF16F32x256, narrowBF16: narrowBF16F32x256, copyRows: copyRowsF32x256, moveRows: moveRows, spreadRows: spreads, peak: peakF32x256, lanes: 2 * 12 * 8,
 }
 
 // spreads fill rows by bytes of an element; they and moveRows are the same for all widths
