@@ -2,32 +2,102 @@ package driver_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ppc/driver"
 	"ppc/internal/golden"
 )
 
-// orbaxTool runs tools/orbax_params.py in dir and returns what it says, which is an
-// error if it fails.
-func orbaxTool(t *testing.T, dir string, args ...string) (string, error) {
+// An orbaxTool is a Python that runs tools/orbax_params.py in dir, again and again: to import orbax takes it longer
+// than what it does here.
+type orbaxTool struct {
+	dir string
+	in  *json.Encoder
+	out *json.Decoder
+}
+
+// orbaxLoop runs scripts, with arguments as on a command line, and says how each of them ends.
+const orbaxLoop = `import contextlib, io, json, runpy, sys, traceback
+import orbax.checkpoint, ml_dtypes
+out = sys.stdout
+for line in sys.stdin:
+    sys.argv, said, code = json.loads(line), io.StringIO(), 0
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        except SystemExit as e:
+            code = e.code
+        except BaseException:
+            code = traceback.format_exc()
+    print(json.dumps({"Said": said.getvalue(), "Failed": str(code) if code else ""}), file=out, flush=True)
+`
+
+func startOrbax(t *testing.T, dir string) *orbaxTool {
 	t.Helper()
 	python := os.Getenv("PPC_PYTHON")
+	if python == "" || exec.Command(python, "-c", "import importlib.util as u, sys; sys.exit(not (u.find_spec('orbax') and u.find_spec('ml_dtypes')))").Run() != nil {
+		t.Skip("no python with orbax-checkpoint: set PPC_PYTHON")
+	}
+	cmd := exec.CommandContext(t.Context(), python, "-c", orbaxLoop)
+	cmd.Dir, cmd.Stderr, cmd.WaitDelay = dir, os.Stderr, 10*time.Second
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		cmd.Wait()
+	})
+	return &orbaxTool{dir: dir, in: json.NewEncoder(in), out: json.NewDecoder(out)}
+}
+
+// script runs a script and returns what it says, which is an error if it fails.
+func (o *orbaxTool) script(t *testing.T, file string, args ...string) (string, error) {
+	t.Helper()
+	var end struct{ Said, Failed string }
+	if err := o.in.Encode(append([]string{file}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.out.Decode(&end); err != nil {
+		t.Fatal(err)
+	}
+	if end.Failed != "" {
+		return end.Said, errors.New(end.Failed)
+	}
+	return end.Said, nil
+}
+
+// run runs the tool and returns what it says, which is an error if it fails.
+func (o *orbaxTool) run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
 	tool, err := filepath.Abs("../tools/orbax_params.py")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(python, append([]string{tool}, args...)...)
-	cmd.Dir = dir
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	err = cmd.Run()
-	return said.String(), err
+	return o.script(t, tool, args...)
+}
+
+// must runs the tool, which does not fail.
+func (o *orbaxTool) must(t *testing.T, args ...string) {
+	t.Helper()
+	if said, err := o.run(t, args...); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, said)
+	}
 }
 
 // Parameters of an imported program go to an orbax checkpoint, with layers where
@@ -37,15 +107,7 @@ func orbaxTool(t *testing.T, dir string, args ...string) (string, error) {
 func TestOrbax(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	tool := func(args ...string) {
-		t.Helper()
-		if said, err := orbaxTool(t, dir, args...); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, said)
-		}
-	}
-	if python := os.Getenv("PPC_PYTHON"); python == "" || exec.Command(python, "-c", "import orbax.checkpoint, ml_dtypes").Run() != nil {
-		t.Skip("no python with orbax-checkpoint: set PPC_PYTHON")
-	}
+	tool := startOrbax(t, dir)
 	set := strings.Fields("decoder_block=mixtral num_experts=4 num_experts_per_tok=2 base_num_decoder_layers=4 base_emb_dim=16 base_mlp_dim=32 base_moe_mlp_dim=32 base_num_query_heads=4 " +
 		"base_num_kv_heads=2 head_dim=8 vocab_size=32 max_target_length=8 per_device_batch_size=4 ici_pipeline_parallelism=2 steps=1")
 	r, err := driver.Import(t.Context(), driver.ImportOptions{Set: set, Devices: 2})
@@ -64,22 +126,22 @@ func TestOrbax(t *testing.T) {
 		if err := driver.Export(t.Context(), typed, driver.ExportOptions{Args: in(name + ".npz"), Out: in(name + ".safetensors")}); err != nil {
 			t.Fatal(err)
 		}
-		tool("to-orbax", name+".safetensors", name)
-		tool("from-orbax", name, name+"-back.safetensors")
+		tool.must(t, "to-orbax", name+".safetensors", name)
+		tool.must(t, "from-orbax", name, name+"-back.safetensors")
 		sameArrays(t, in(name+".safetensors"), in(name+"-back.safetensors"))
 	}
 	if err := driver.Export(t.Context(), src, driver.ExportOptions{Args: in("a-back.safetensors"), Out: in("again.safetensors")}); err != nil {
 		t.Fatal(err)
 	}
 	sameArrays(t, in("a.safetensors"), in("again.safetensors"))
-	testOrbaxStages(t, dir, tool)
+	testOrbaxStages(t, tool)
 }
 
 // testOrbaxStages has the layers of a.safetensors as repeats and stages of a checkpoint,
 // two of each, and says all that is wrong at once.
-func testOrbaxStages(t *testing.T, dir string, tool func(args ...string)) {
+func testOrbaxStages(t *testing.T, tool *orbaxTool) {
 	t.Helper()
-	in := func(name string) string { return filepath.Join(dir, name) }
+	in := func(name string) string { return filepath.Join(tool.dir, name) }
 	const rest = "params/params/*\t*\t-\n"
 	put := func(name, text string) {
 		if err := os.WriteFile(in(name), []byte(text), 0o666); err != nil {
@@ -88,7 +150,7 @@ func testOrbaxStages(t *testing.T, dir string, tool func(args ...string)) {
 	}
 	put("flat.tsv", "params/params/decoder/layers/*\tdecoder/layers/*\t0\n"+rest)
 	put("stages.tsv", "params/params/decoder/layers/*\tdecoder/layers/*\t0,1\n"+rest)
-	tool("to-orbax", "a.safetensors", "flat", "--table", "flat.tsv")
+	tool.must(t, "to-orbax", "a.safetensors", "flat", "--table", "flat.tsv")
 	reshape := `import sys; sys.path.insert(0, sys.argv[1]); import orbax_params as o, orbax.checkpoint as c, numpy as np, os
 x = {k: np.ascontiguousarray(v.reshape(2, 2, *v.shape[1:]) if "/layers/" in k else v) for k, v in o.restore("flat").items()}
 c.PyTreeCheckpointer().save(os.path.abspath("stages"), o.nested(x))
@@ -99,18 +161,17 @@ o.write("wrong.safetensors", y)`
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Getenv("PPC_PYTHON"), "-c", reshape, tools)
-	cmd.Dir = dir
-	if said, err := cmd.CombinedOutput(); err != nil {
+	put("reshape.py", reshape)
+	if said, err := tool.script(t, "reshape.py", tools); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	tool("from-orbax", "stages", "b.safetensors", "--table", "stages.tsv")
+	tool.must(t, "from-orbax", "stages", "b.safetensors", "--table", "stages.tsv")
 	sameArrays(t, in("a.safetensors"), in("b.safetensors"))
-	tool("to-orbax", "b.safetensors", "stages2", "--table", "stages.tsv", "--like", "stages")
-	tool("from-orbax", "stages2", "c.safetensors", "--table", "stages.tsv")
+	tool.must(t, "to-orbax", "b.safetensors", "stages2", "--table", "stages.tsv", "--like", "stages")
+	tool.must(t, "from-orbax", "stages2", "c.safetensors", "--table", "stages.tsv")
 	sameArrays(t, in("a.safetensors"), in("c.safetensors"))
 
-	said, err := orbaxTool(t, dir, "to-orbax", "wrong.safetensors", "stages3", "--table", "stages.tsv", "--like", "stages")
+	said, err := tool.run(t, "to-orbax", "wrong.safetensors", "stages3", "--table", "stages.tsv", "--like", "stages")
 	for _, want := range []string{
 		"decoder/decoder_norm/scale: shape [3] does not make [16], which params/params/decoder/decoder_norm/scale has",
 		"decoder/other: stages has no params/params/decoder/other",

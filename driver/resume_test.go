@@ -115,13 +115,20 @@ func TestStopped(t *testing.T) {
 		}
 		losses[s.Number] = s.Loss().literal.Float(0)
 	}
-	if _, err := Run(t.Context(), src(), RunOptions{Engine: engine, Steps: &six, Step: hear}); err != nil {
+	once := new(compiledOnce)
+	defer once.end()
+	run := func(ctx context.Context, opts RunOptions) error {
+		opts.Engine = engine
+		_, err := (&runner{src: src(), opts: opts, engines: once.open}).run(ctx)
+		return err
+	}
+	if err := run(t.Context(), RunOptions{Steps: &six, Step: hear}); err != nil {
 		t.Fatal(err)
 	}
 	state := filepath.Join(t.TempDir(), "state.npz")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := Run(ctx, src(), RunOptions{Engine: engine, Steps: &six, Out: state, Step: func(s *Step) {
+	err := run(ctx, RunOptions{Steps: &six, Out: state, Step: func(s *Step) {
 		hear(s)
 		if s.Number == 3 {
 			cancel()
@@ -132,7 +139,7 @@ func TestStopped(t *testing.T) {
 	}
 	two := 2
 	heard := len(losses)
-	if _, err := Run(t.Context(), src(), RunOptions{Engine: engine, Steps: &two, Args: state, Step: hear}); err != nil {
+	if err := run(t.Context(), RunOptions{Steps: &two, Args: state, Step: hear}); err != nil {
 		t.Fatal(err)
 	}
 	if len(losses) != heard {
