@@ -61,7 +61,7 @@ func (c *config) name() string {
 }
 
 func (c *config) get(key string) any {
-	row := keyOf[key]
+	row := keyOf(key)
 	if row == nil {
 		panic("maxtext: there is no key " + key)
 	}
@@ -237,7 +237,7 @@ func (c *config) model(name string, args []entry) {
 			if a.key != e.key || e.key == "logical_axis_rules" || override {
 				continue
 			}
-			row := keyOf[e.key]
+			row := keyOf(e.key)
 			if row == nil {
 				continue
 			}
@@ -297,7 +297,7 @@ func (c *config) apply(entries []entry, replace bool) {
 		replace = replace || e.key == "override_logical_axis_rules" && e.value == true
 	}
 	for _, e := range entries {
-		row := keyOf[e.key]
+		row := keyOf(e.key)
 		if row == nil {
 			hint := ""
 			if near := spell.Nearest(e.key, keyNames()); near != "" {
@@ -321,7 +321,7 @@ func (c *config) apply(entries []entry, replace bool) {
 
 // check refuses what has no counterpart.
 func (c *config) check() {
-	for _, k := range Keys {
+	for _, k := range Keys() {
 		e, given := c.values[k.Name]
 		if !given || k.Answer != Refused || reflect.DeepEqual(e.value, k.Default) || k.Default == nil && off(e.value) {
 			continue

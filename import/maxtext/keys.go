@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // An Answer is what becomes of a key.
@@ -31,17 +32,21 @@ type Key struct {
 //go:embed keys.tsv
 var keysTSV string
 
-// Keys is the table of keys, and keyOf finds a row by its name.
-var (
-	Keys  = readKeys()
-	keyOf = func() map[string]*Key {
-		m := make(map[string]*Key)
-		for i := range Keys {
-			m[Keys[i].Name] = &Keys[i]
-		}
-		return m
-	}()
-)
+// Keys is the table of keys, which is read when it is asked for: most commands of ppc need none of it.
+var Keys = sync.OnceValue(readKeys)
+
+// rowsByName are the rows of the table, by their names.
+var rowsByName = sync.OnceValue(func() map[string]*Key {
+	keys := Keys()
+	m := make(map[string]*Key, len(keys))
+	for i := range keys {
+		m[keys[i].Name] = &keys[i]
+	}
+	return m
+})
+
+// keyOf is the row of that name, nil where there is none.
+func keyOf(name string) *Key { return rowsByName()[name] }
 
 func readKeys() []Key {
 	lines := strings.Split(strings.TrimSuffix(keysTSV, "\n"), "\n")
@@ -63,8 +68,9 @@ func readKeys() []Key {
 
 // keyNames are the names of all keys.
 func keyNames() []string {
-	out := make([]string, len(Keys))
-	for i, k := range Keys {
+	keys := Keys()
+	out := make([]string, len(keys))
+	for i, k := range keys {
 		out[i] = k.Name
 	}
 	return out

@@ -63,7 +63,7 @@ func (c *config) err() error {
 // answers are the keys that were given, in the order of the table.
 func (c *config) answers() []Given {
 	var out []Given
-	for _, k := range Keys {
+	for _, k := range Keys() {
 		if e, ok := c.values[k.Name]; ok {
 			out = append(out, Given{k, show(e.value)})
 		}

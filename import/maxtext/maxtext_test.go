@@ -92,7 +92,7 @@ func TestGolden(t *testing.T) {
 // Every key has one row, which says what becomes of it, and a default of its kind.
 func TestKeys(t *testing.T) {
 	seen := make(map[string]bool)
-	for _, k := range maxtext.Keys {
+	for _, k := range maxtext.Keys() {
 		if seen[k.Name] {
 			t.Errorf("%s has two rows", k.Name)
 		}
@@ -112,7 +112,7 @@ func TestKeys(t *testing.T) {
 // The defaults alone are a configuration, and so is every key at its default.
 func TestDefaults(t *testing.T) {
 	var set []string
-	for _, k := range maxtext.Keys {
+	for _, k := range maxtext.Keys() {
 		if k.Name != "base_config" && k.Kind == "bool" && k.Default != nil {
 			set = append(set, fmt.Sprintf("%s=%v", k.Name, k.Default))
 		}

@@ -39,7 +39,7 @@ func parallelism(over, axis string) string {
 func (c *config) mesh() mesh {
 	names := c.texts("mesh_axes")
 	for _, name := range names {
-		if keyOf[parallelism("ici", name)] == nil {
+		if keyOf(parallelism("ici", name)) == nil {
 			c.fail("mesh_axes", "", "mesh_axes: MaxText has no parallelism of axis %s", name)
 			return mesh{devices: 1, slices: 1, stages: 1}
 		}
@@ -88,7 +88,7 @@ func (c *config) mesh() mesh {
 
 // unmeshed finds parallelism along axes that the mesh does not have.
 func (c *config) unmeshed(names []string) {
-	for _, k := range Keys {
+	for _, k := range Keys() {
 		over, axis, ok := strings.Cut(strings.TrimSuffix(k.Name, "_parallelism"), "_")
 		if !ok || over != "ici" && over != "dcn" || k.Answer != Mapped || k.Kind != "whole" || !strings.HasSuffix(k.Name, "_parallelism") {
 			continue
