@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,6 +18,9 @@ import (
 func ImportHLO(m *ir.Module, o Options) (warnings diag.List, perDevice bool, err error) {
 	im := &importer{m: m, Options: o, has: surveyOf(m)}
 	if partitioned(m) || !im.distributed() {
+		if im.fitting(); len(im.errs) > 0 {
+			return nil, false, im.errs
+		}
 		dropShardings(m)
 		warnings, err = Import(m, o)
 		return warnings, true, err
@@ -47,6 +51,61 @@ func (im *importer) distributed() bool {
 		}
 	})
 	return found || im.hasCalls()
+}
+
+// fitting reports shardings, of a program that is local already, which are none of the values
+// that have them.
+func (im *importer) fitting() {
+	fits := func(what string, o *ir.Origin, as ir.Attrs, types ...*ir.Type) {
+		if s, name := shardingOf(as); name != "" {
+			t, err := parse(s)
+			if err == nil {
+				err = t.fits(types)
+			}
+			if err != nil {
+				im.errorf(o, "%s: %v", what, err)
+			}
+		}
+	}
+	for _, f := range im.m.Funcs {
+		for i, v := range f.Params() {
+			fits(fmt.Sprintf("parameter %d of %s", i, ir.SymbolText(f.Name)), f.Origin, v.Attrs, v.Type)
+		}
+		if f.Body != nil && im.has.attrs {
+			f.Body.Walk(func(op *ir.Op) { fits(op.Name(), op.Origin, op.Attrs, ir.Types(op.Results)...) })
+		}
+	}
+}
+
+// fits reports what is wrong with t as the sharding of values of these types.
+func (t *text) fits(types []*ir.Type) error {
+	leaves := tensors(types)
+	switch {
+	case t.kind == tuple && len(t.tuple) != max(len(leaves), 1):
+		return fmt.Errorf("%s is of %s, want one for each of %d", t.spelling, counted(len(t.tuple), "value"), max(len(leaves), 1))
+	case t.kind == tuple && len(leaves) > 0:
+		for i, e := range t.tuple {
+			if err := e.fits(leaves[i : i+1]); err != nil {
+				return err
+			}
+		}
+	case t.kind == tiled && len(types) == 1 && types[0].IsTensor() && len(t.dims()) != types[0].Rank():
+		return fmt.Errorf("%s tiles %s, the value has %d", t.spelling, counted(len(t.dims()), "dimension"), types[0].Rank())
+	}
+	return nil
+}
+
+// tensors are the types of the parts of values of these types that are no tuples.
+func tensors(types []*ir.Type) []*ir.Type {
+	var leaves []*ir.Type
+	for _, t := range types {
+		if t.Kind == ir.TupleType {
+			leaves = append(leaves, tensors(t.Elems)...)
+		} else {
+			leaves = append(leaves, t)
+		}
+	}
+	return leaves
 }
 
 func (t *text) distributes() bool {
