@@ -19,6 +19,7 @@ import (
 	"ppc/ir/verify"
 	"ppc/ir/xla"
 	"ppc/lower/hlo"
+	"ppc/lower/hlo/rules"
 	"ppc/passes/expand"
 	"ppc/passes/rewrite"
 )
@@ -165,7 +166,12 @@ func loadMLIR(s *Source, name string, _ lang.Options) (*program, error) {
 }
 
 func loadHLO(s *Source, name string, _ lang.Options) (*program, error) {
-	p, err := s.parse(name, hlo.Parse, xla.ImportHLO)
+	p, err := s.parse(name, hlo.Parse, func(m *ir.Module, o xla.Options) (diag.List, bool, error) {
+		if err := rules.Verify(m); err != nil {
+			return nil, false, placed(name, err)
+		}
+		return xla.ImportHLO(m, o)
+	})
 	if p != nil {
 		p.hlo = true
 	}

@@ -58,6 +58,7 @@ var allowed = map[string][]string{
 	"lower":            {"ir", "ir/facts", "ir/verify", "ir/mlir"},
 	"lower/hlo":        {"ir", "ir/verify", "ir/dialect", "ir/mlir", "lower", "lower/hlo/syntax"},
 	"lower/hlo/syntax": {"ir"},
+	"lower/hlo/rules":  {"ir", "ir/verify", "ir/dialect", "lower/hlo", "lower/hlo/syntax"},
 	"lower/flow":       {"ir"},
 	"lower/fuse":       {"ir"},
 	"lower/schedule":   {"ir"},
@@ -81,7 +82,7 @@ var allowed = map[string][]string{
 	"driver/data":    {"ir"},
 	"driver/against": {"ir", "passes/rewrite"},
 
-	"driver": {"ir/facts", "driver/against", "driver/binding", "ir/verify", "passes/expand", "passes/rewrite", "driver/data", "driver/job", "driver/suite", "driver/trace", "driver/view", "import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/lint", "lower/report", "lower/stats", "lower/strips", "runtime", "runtime/kernel", "runtime/pjrt"},
+	"driver": {"ir/facts", "driver/against", "driver/binding", "ir/verify", "passes/expand", "passes/rewrite", "driver/data", "driver/job", "driver/suite", "driver/trace", "driver/view", "import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/hlo/rules", "lower/lint", "lower/report", "lower/stats", "lower/strips", "runtime", "runtime/kernel", "runtime/pjrt"},
 
 	"cmd/ppc": {"driver", "runtime/pjrt"},
 }

@@ -86,7 +86,7 @@ func (u *unfuser) tilesWritten(op *ir.Op, from, to layout, before, after []int) 
 	}
 	tile := append(slices.Clone(from.tiles), to.tiles...)[0]
 	if !sameRows(before, after, tile) {
-		u.fail(op, "bitcast of %s to %s between a layout with tiles and one without: which tiles the latter has is not written", bareShape(op.Operands[0].Type), bareShape(op.Result().Type))
+		u.fail(op, "bitcast of %s to %s between a layout with tiles and one without: which tiles the latter has is not written", BareShape(op.Operands[0].Type), BareShape(op.Result().Type))
 	}
 	return false
 }

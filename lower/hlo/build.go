@@ -57,11 +57,11 @@ func (b *body) instruction(in *syntax.Instruction) *node {
 	if b.Err != nil {
 		return b.none()
 	}
-	if in.Shape != nil && in.Opcode == "tuple" && in.Shape.Type.Kind == ir.TupleType && len(in.Shape.Type.Elems) == len(operands) && !shapesAgree(in.Shape.Type, n.typ) {
+	if in.Shape != nil && in.Opcode == "tuple" && in.Shape.Type.Kind == ir.TupleType && len(in.Shape.Type.Elems) == len(operands) && !ShapesAgree(in.Shape.Type, n.typ) {
 		return b.unknown(in, operands)
 	}
-	if in.Shape != nil && !shapesAgree(in.Shape.Type, n.typ) {
-		b.FailAt(in.At, "%s is %s, its operands make %s", in.Name, bareShape(in.Shape.Type), bareShape(n.typ))
+	if in.Shape != nil && !ShapesAgree(in.Shape.Type, n.typ) {
+		b.FailAt(in.At, "%s is %s, its operands make %s", in.Name, BareShape(in.Shape.Type), BareShape(n.typ))
 	}
 	return n
 }

@@ -40,8 +40,8 @@ func (b *body) inline(c *syntax.Computation, args []*node) *ir.Block {
 			b.FailAt(in.ArgAt, "parameter %d, but %s takes %d values here", i, c.Name, len(args))
 			return leaf(b.f.NewValue(t, ""))
 		}
-		if !shapesAgree(args[i].typ, t) {
-			b.FailAt(in.At, "parameter %d of %s is %s, it is given %s", i, c.Name, bareShape(t), bareShape(args[i].typ))
+		if !ShapesAgree(args[i].typ, t) {
+			b.FailAt(in.At, "parameter %d of %s is %s, it is given %s", i, c.Name, BareShape(t), BareShape(args[i].typ))
 		}
 		if v := args[i].value; v != nil && v.Name == "" && v.Block == r.block {
 			v.Name = in.Name
@@ -90,8 +90,8 @@ func (b *body) loopRegion(c *syntax.Computation, t *ir.Type) *ir.Block {
 	r := &body{parser: b.parser, f: b.f, block: new(ir.Block)}
 	state := unflat(t, func(t *ir.Type) *ir.Value { return b.f.NewArg(r.block, t, "") })
 	r.args = func(in *syntax.Instruction, i int, u *ir.Type) *node {
-		if i != 0 || !shapesAgree(t, u) {
-			b.FailAt(in.At, "parameter %d of %s is %s, the loop carries %s", i, c.Name, bareShape(u), bareShape(t))
+		if i != 0 || !ShapesAgree(t, u) {
+			b.FailAt(in.At, "parameter %d of %s is %s, the loop carries %s", i, c.Name, BareShape(u), BareShape(t))
 		}
 		return state
 	}
@@ -130,7 +130,7 @@ func (b *body) conditional(in *syntax.Instruction, operands []*node) *node {
 			comps = b.calledAll(*a)
 		}
 	default:
-		b.FailAt(in.OpAt, "the first operand of conditional is %s, want pred[] or s32[]", bareShape(index.typ))
+		b.FailAt(in.OpAt, "the first operand of conditional is %s, want pred[] or s32[]", BareShape(index.typ))
 	}
 	if b.Err == nil && len(comps) != len(operands)-1 {
 		b.FailAt(in.OpAt, "%d branches, but operands for %d", len(comps), len(operands)-1)
@@ -147,7 +147,7 @@ func (b *body) conditional(in *syntax.Instruction, operands []*node) *node {
 	}
 	results := ir.Types(regions[0].Terminator().Operands)
 	for i, r := range regions {
-		if in.Shape == nil && !slices.EqualFunc(ir.Types(r.Terminator().Operands), results, shapesAgree) {
+		if in.Shape == nil && !slices.EqualFunc(ir.Types(r.Terminator().Operands), results, ShapesAgree) {
 			b.FailAt(in.OpAt, "branches 0 and %d of the conditional return values of different types", i)
 			return nil
 		}
@@ -160,7 +160,7 @@ func (b *body) conditional(in *syntax.Instruction, operands []*node) *node {
 		return leaf(op.Result().Named(in.Name))
 	}
 	if len(flatTypes(in.Shape.Type, nil)) != len(results) {
-		b.FailAt(in.At, "%s is %s, its branches make %d values", in.Name, bareShape(in.Shape.Type), len(results))
+		b.FailAt(in.At, "%s is %s, its branches make %d values", in.Name, BareShape(in.Shape.Type), len(results))
 		return nil
 	}
 	return refill(in.Shape.Type, op.Results)
@@ -195,7 +195,7 @@ func (b *body) call(in *syntax.Instruction, operands []*node) *node {
 	for i, n := range operands {
 		values[i] = b.value(n)
 	}
-	if in.Shape == nil && !b.takes(f, operands) {
+	if in.Shape == nil && !takes(f, ir.Types(values)) {
 		b.FailAt(in.OpAt, "call: the operands are not what %s takes", f.Name)
 	}
 	ts := make([]*ir.Type, len(f.Results))

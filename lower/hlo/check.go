@@ -82,8 +82,8 @@ func (b *body) constraints(in *syntax.Instruction, operands []*node) {
 			s.Expect(",")
 		}
 		want := s.Shape()
-		if s.Err == nil && n < len(operands) && !shapesAgree(want.Type, operands[n].typ) {
-			b.FailAt(a.At, "%s: operand %d is %s, the constraint %s", a.Name, n, bareShape(operands[n].typ), bareShape(want.Type))
+		if s.Err == nil && n < len(operands) && !ShapesAgree(want.Type, operands[n].typ) {
+			b.FailAt(a.At, "%s: operand %d is %s, the constraint %s", a.Name, n, BareShape(operands[n].typ), BareShape(want.Type))
 		}
 	}
 	if s.Err != nil {
@@ -97,7 +97,7 @@ func (b *body) constraints(in *syntax.Instruction, operands []*node) {
 // nonEmpty checks that what receives is a tuple with something in it.
 func (b *body) nonEmpty(in *syntax.Instruction) {
 	if t := in.Shape.Type; (in.Opcode == "infeed" || in.Opcode == "recv") && (t.Kind != ir.TupleType || len(t.Elems) == 0) {
-		b.FailAt(in.At, "%s is %s, want a tuple that is not empty", in.Opcode, bareShape(t))
+		b.FailAt(in.At, "%s is %s, want a tuple that is not empty", in.Opcode, BareShape(t))
 	}
 }
 
@@ -142,12 +142,12 @@ func (b *body) sameChannel(in *syntax.Instruction, operands []*node) {
 // attributes.
 func (b *body) checkAsync(in *syntax.Instruction, operands []*node) {
 	start := strings.HasSuffix(in.Opcode, "-start")
-	op, split := wrapped(in.Opcode)
+	op, split := Wrapped(in.Opcode)
 	if _, own := otherOpcodes[in.Opcode]; !split || own && op != "async" {
 		return
 	}
 	if t := in.Shape.Type; !strings.HasSuffix(in.Opcode, "-done") && (t.Kind != ir.TupleType || len(t.Elems) < 2 || t.Elems[0].Kind != ir.TupleType) {
-		b.FailAt(in.At, "%s is %s, want ((operands), results, …)", in.Name, bareShape(t))
+		b.FailAt(in.At, "%s is %s, want ((operands), results, …)", in.Name, BareShape(t))
 		return
 	}
 	if start {
@@ -163,7 +163,7 @@ func (b *body) checkAsync(in *syntax.Instruction, operands []*node) {
 	}
 	from := v.Def
 	prior := strings.TrimPrefix(from.Spelling, "hlo.")
-	priorOp, ok := wrapped(prior)
+	priorOp, ok := Wrapped(prior)
 	if !ok {
 		return
 	}

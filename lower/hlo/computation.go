@@ -40,7 +40,7 @@ func (c *computation) text() string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, " (%s) -> %s {\n", strings.Join(c.params, ", "), bareShape(c.result.typ))
+	fmt.Fprintf(&b, " (%s) -> %s {\n", strings.Join(c.params, ", "), BareShape(c.result.typ))
 	for i, line := range c.lines {
 		b.WriteString("  ")
 		if i == c.result.line {
@@ -82,7 +82,7 @@ func (c *computation) want(v *ir.Value, otherwise string) string {
 func (c *computation) parameter(v *ir.Value, i int) {
 	c.layouts = v.Attrs.Str("hlo.layout")
 	in := c.line(c.want(v, fmt.Sprintf("arg%d", i)), v.Type, fmt.Sprintf("parameter(%d)", i)+verbatim(v.Attrs))
-	c.params = append(c.params, in.name+": "+bareShape(v.Type))
+	c.params = append(c.params, in.name+": "+BareShape(v.Type))
 	c.values[v.ID] = in
 }
 
@@ -93,7 +93,7 @@ func (c *computation) unpack(name string, args, captured []*ir.Value, outer *com
 	elems := slices.Concat(args, captured)
 	t := ir.Tuple(ir.Types(elems)...)
 	state := c.line(name, t, "parameter(0)")
-	c.params = []string{state.name + ": " + bareShape(t)}
+	c.params = []string{state.name + ": " + BareShape(t)}
 	for i, v := range elems {
 		if !used(v) {
 			continue

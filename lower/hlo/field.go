@@ -501,7 +501,7 @@ func pairs() field {
 		}
 		return "", errors.New("source_target_pairs are missing")
 	}, parse: func(_ *ir.Module, text string, as *ir.Attrs) error {
-		lists, err := parseLists(text)
+		lists, err := syntax.ParseLists(text)
 		if err != nil {
 			return err
 		}

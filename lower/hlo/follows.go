@@ -12,34 +12,62 @@ import (
 // follows is the type of what in, an instruction without a row, computes; nil where its text
 // must say it, or where its operands are not what it takes.
 func (b *body) follows(in *syntax.Instruction, operands []*node) *ir.Type {
+	types := make([]*ir.Type, len(operands))
+	for i, n := range operands {
+		types[i] = n.typ
+	}
+	var callee *ir.Func
+	if in.Opcode == "call" || in.Opcode == "map" {
+		c := b.called(*b.find(in, "to_apply"))
+		if c == nil {
+			return nil
+		}
+		if callee = b.function(c); b.Err != nil {
+			return nil
+		}
+	}
+	return Follows(in.Opcode, types, func(name string) string {
+		for _, a := range in.Attrs {
+			if a.Name == name {
+				return a.Text
+			}
+		}
+		return ""
+	}, callee)
+}
+
+// Follows is the type of what an instruction without a row computes on operands of these types,
+// by the texts of its attributes and the function that it calls, if it is one that calls one;
+// nil where the opcode leaves it open, or where the operands are not what it takes.
+func Follows(opcode string, operands []*ir.Type, text func(name string) string, callee *ir.Func) *ir.Type {
 	var t *ir.Type // of the first operand
 	if len(operands) > 0 {
-		t = operands[0].typ
+		t = operands[0]
 	}
-	switch in.Opcode {
+	switch opcode {
 	case "after-all":
 		return ir.Token()
 	case "add-dependency", "batch-norm-inference", "copy", "domain":
 		return t
 	case "batch-norm-grad", "batch-norm-training":
-		if d := b.number(in, "feature_index"); hasDim(t, d) && operands[1].typ.Rank() == 1 && operands[2].typ.Rank() == 1 {
+		if d := oneNumber(text("feature_index")); hasDim(t, d) && operands[1].Rank() == 1 && operands[2].Rank() == 1 {
 			features := t.WithShape(t.Shape[d])
 			return ir.Tuple(t, features, features)
 		}
 	case "call":
-		return b.returned(in, operands)
+		return returned(callee, operands)
 	case "get-dimension-size":
-		if hasDim(t, b.number(in, "dimensions")) {
+		if hasDim(t, oneNumber(text("dimensions"))) {
 			return ir.Tensor(ir.I32)
 		}
 	case "map":
-		return b.mapped(in, operands)
+		return mapped(callee, operands, text("dimensions"))
 	case "set-dimension-size":
-		if d := b.number(in, "dimensions"); hasDim(t, d) && operands[1].typ.Equal(ir.Tensor(ir.I32)) {
+		if d := oneNumber(text("dimensions")); hasDim(t, d) && operands[1].Equal(ir.Tensor(ir.I32)) {
 			return boundedAt(t, d)
 		}
 	case "topk":
-		if k := b.number(in, "k"); t.IsTensor() && t.Rank() > 0 && k >= 0 && k <= t.Shape[t.Rank()-1] {
+		if k := oneNumber(text("k")); t.IsTensor() && t.Rank() > 0 && k >= 0 && k <= t.Shape[t.Rank()-1] {
 			top := t.WithShape(append(slices.Clone(t.Shape[:t.Rank()-1]), k)...)
 			return ir.Tuple(top, top.WithElem(ir.I32))
 		}
@@ -47,13 +75,9 @@ func (b *body) follows(in *syntax.Instruction, operands []*node) *ir.Type {
 	return nil
 }
 
-// number is an attribute of in that is a number, or a list of one; -1 where it is neither.
-func (b *body) number(in *syntax.Instruction, name string) int {
-	a := b.find(in, name)
-	if a == nil {
-		return -1
-	}
-	n, err := syntax.ParseInt(strings.Trim(a.Text, "{} "))
+// oneNumber is the value of an attribute that is a number, or a list of one; -1 where it is neither.
+func oneNumber(text string) int {
+	n, err := syntax.ParseInt(strings.Trim(text, "{} "))
 	if err != nil {
 		return -1
 	}
@@ -75,52 +99,40 @@ func boundedAt(t *ir.Type, d int) *ir.Type {
 	return &u
 }
 
-// returned is what in, a call, returns.
-func (b *body) returned(in *syntax.Instruction, operands []*node) *ir.Type {
-	c := b.called(*b.find(in, "to_apply"))
-	if c == nil {
+// returned is what a call of f returns; nil where f does not take the operands.
+func returned(f *ir.Func, operands []*ir.Type) *ir.Type {
+	if !takes(f, operands) {
 		return nil
 	}
-	f := b.function(c)
-	if b.Err != nil || !b.takes(f, operands) {
-		return nil
-	}
+	return Returns(f)
+}
+
+// takes reports whether f takes the operands.
+func takes(f *ir.Func, operands []*ir.Type) bool {
+	return slices.EqualFunc(f.Params(), operands, func(p *ir.Value, t *ir.Type) bool { return ShapesAgree(p.Type, t) })
+}
+
+// Returns is what the computation that f has been read from returns.
+func Returns(f *ir.Func) *ir.Type {
 	var results []*ir.Type
 	for _, r := range f.Results {
 		results = append(results, r.Type)
 	}
-	if len(results) == 1 {
-		return results[0]
-	}
-	return ir.Tuple(results...)
+	return tupleOf(results)
 }
 
-// takes reports whether f takes the operands.
-func (b *body) takes(f *ir.Func, operands []*node) bool {
-	return slices.EqualFunc(f.Params(), operands, func(p *ir.Value, n *node) bool { return shapesAgree(p.Type, n.typ) })
-}
-
-// mapped is what in, a map over all dimensions of its operands, computes.
-func (b *body) mapped(in *syntax.Instruction, operands []*node) *ir.Type {
-	c := b.called(*b.find(in, "to_apply"))
-	if c == nil {
+// mapped is what a map of f over all dimensions of its operands computes.
+func mapped(f *ir.Func, operands []*ir.Type, dimensions string) *ir.Type {
+	t := operands[0]
+	if !t.IsTensor() || len(f.Results) != 1 || !f.Results[0].Type.IsTensor() || len(f.Params()) != len(operands) {
 		return nil
 	}
-	f, t := b.function(c), operands[0].typ
-	if b.Err != nil || !t.IsTensor() || len(f.Results) != 1 || !f.Results[0].Type.IsTensor() || len(f.Params()) != len(operands) {
-		return nil
-	}
-	for i, n := range operands {
-		if !n.typ.IsTensor() || !shapesAgree(n.typ.WithElem(t.Elem), t) || f.Params()[i].Type.Elem != n.typ.Elem {
+	for i, u := range operands {
+		if !u.IsTensor() || !ShapesAgree(u.WithElem(t.Elem), t) || f.Params()[i].Type.Elem != u.Elem {
 			return nil
 		}
 	}
-	for _, a := range in.Attrs {
-		if dims, err := syntax.ParseInts(a.Text); a.Name == "dimensions" && (err != nil || !slices.Equal(dims, upTo(t.Rank()))) {
-			return nil
-		}
-	}
-	if !slices.ContainsFunc(in.Attrs, func(a syntax.Attr) bool { return a.Name == "dimensions" }) && t.Rank() > 0 {
+	if dims, err := syntax.ParseInts(dimensions); dimensions != "" && (err != nil || !slices.Equal(dims, upTo(t.Rank()))) || dimensions == "" && t.Rank() > 0 {
 		return nil
 	}
 	return t.WithElem(f.Results[0].Type.Elem)

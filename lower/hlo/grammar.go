@@ -255,7 +255,7 @@ func grammarOf(opcode string) (grammar, bool) {
 	if g, ok := grammars[opcode]; ok {
 		return g, true
 	}
-	op, split := wrapped(opcode)
+	op, split := Wrapped(opcode)
 	if !split {
 		return grammar{}, false
 	}

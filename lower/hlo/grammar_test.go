@@ -64,7 +64,7 @@ func TestShapeLeftOut(t *testing.T) {
 		}
 		types := make([]string, 0, 3)
 		for _, r := range m.Main().Results {
-			types = append(types, bareShape(r.Type))
+			types = append(types, BareShape(r.Type))
 		}
 		got := strings.Join(types, ", ")
 		if len(types) > 1 {

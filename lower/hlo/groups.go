@@ -132,7 +132,7 @@ func parseGroups(m *ir.Module, text string) (ir.Attr, error) {
 	case strings.HasPrefix(text, "["):
 		return parseIota(m, text)
 	case strings.HasPrefix(text, "{"):
-		lists, err := parseLists(text)
+		lists, err := syntax.ParseLists(text)
 		if err != nil {
 			return nil, err
 		}
@@ -161,21 +161,6 @@ func ragged(lists [][]int) *ir.Literal {
 		}
 	}
 	return lower.Dense(lists, width)
-}
-
-// parseLists reads {{0,1},{2,3}}.
-func parseLists(text string) ([][]int, error) {
-	parts, err := syntax.Elements(text)
-	if err != nil {
-		return nil, err
-	}
-	lists := make([][]int, len(parts))
-	for i, p := range parts {
-		if lists[i], err = syntax.ParseInts(p); err != nil {
-			return nil, err
-		}
-	}
-	return lists, nil
 }
 
 // parseIota reads [groups,size]<=[dims]T(perm).

@@ -122,8 +122,8 @@ func common(t, e ir.DType) ir.DType {
 // as is v as a value of type t, of which XLA may have changed the precision on
 // the way into what op calls or out of it.
 func (u *unfuser) as(op *ir.Op, v *ir.Value, t *ir.Type) *ir.Value {
-	if !shapesAgree(v.Type, t) && (v.Type.Kind != t.Kind || !shapesAgree(v.Type.WithElem(t.Elem), t) || !v.Type.Elem.IsFloat() || !t.Elem.IsFloat()) {
-		u.fail(op, "what it calls has %s where it has %s", bareShape(v.Type), bareShape(t))
+	if !ShapesAgree(v.Type, t) && (v.Type.Kind != t.Kind || !ShapesAgree(v.Type.WithElem(t.Elem), t) || !v.Type.Elem.IsFloat() || !t.Elem.IsFloat()) {
+		u.fail(op, "what it calls has %s where it has %s", BareShape(v.Type), BareShape(t))
 		return v
 	}
 	if !v.Type.IsTensor() || v.Type.Elem == t.Elem {

@@ -35,8 +35,8 @@ var otherOpcodes = map[string]int{
 // that of the operation.
 var asyncSuffixes = []string{"-start", "-update", "-done"}
 
-// wrapped returns the opcode that an opcode with one of these suffixes splits.
-func wrapped(opcode string) (string, bool) {
+// Wrapped returns the opcode that an opcode with one of these suffixes splits.
+func Wrapped(opcode string) (string, bool) {
 	for _, suffix := range asyncSuffixes {
 		if op, ok := strings.CutSuffix(opcode, suffix); ok {
 			return op, true
@@ -58,7 +58,7 @@ func leastOperands(opcode string, kinds map[string]ir.Kind) (int, bool) {
 	if k, ok := kinds[opcode]; ok {
 		return k.NumOperands().Min, true
 	}
-	op, ok := wrapped(opcode)
+	op, ok := Wrapped(opcode)
 	if !ok || slices.Contains(ownAsync, op) {
 		return 0, false
 	}

@@ -47,6 +47,7 @@ type parser struct {
 	seen  map[*syntax.Computation]bool
 
 	entry  *syntax.Computation
+	params *ir.Type // the tuple of what the entry computation takes
 	root   *ir.Type // of what the entry computation returns
 	places *syntax.Places
 	instrs int // in the text
@@ -82,6 +83,7 @@ func (p *parser) module(text *syntax.Module) {
 		}
 	}
 	if p.Err == nil {
+		p.entryLayout(text)
 		p.aliases(text, main)
 	}
 }
@@ -136,8 +138,7 @@ func (p *parser) header(text *syntax.Module) {
 				err = fmt.Errorf("%d devices: want 1 to %d", n, syntax.MaxDevices)
 			}
 		case "input_output_alias": // read when the parameters are known
-		case "entry_computation_layout":
-			err = p.entryLayout(a)
+		case "entry_computation_layout": // read when the entry computation is known
 		case "buffer_donor":
 			err = donorsFit(a.Text)
 			p.m.Attrs.Set("hlo."+a.Name, ir.Str(a.Text))
@@ -153,24 +154,27 @@ func (p *parser) header(text *syntax.Module) {
 	}
 }
 
-// entryLayout keeps the layouts of the entry computation if one is not the
-// default.
-func (p *parser) entryLayout(a syntax.Attr) error {
+// entryLayout keeps the layouts of the entry computation if one is not the default, and
+// the shapes if they are not those of its parameters and of what it returns.
+func (p *parser) entryLayout(text *syntax.Module) {
+	i := slices.IndexFunc(text.Attrs, func(a syntax.Attr) bool { return a.Name == "entry_computation_layout" })
+	if i < 0 {
+		return
+	}
+	a := text.Attrs[i]
 	s := &syntax.Scanner{Src: a.Text, End: len(a.Text)}
 	s.Expect("{")
 	in := s.Shape()
-	var out syntax.Shape
-	if s.Expect("->"); s.Err == nil {
-		out = s.Shape()
-	}
+	s.Expect("->")
+	out := s.Shape()
 	s.Expect("}")
 	if s.Err != nil {
-		return errors.New(s.Err.Msg)
+		p.FailAt(a.At, "%s", s.Err.Msg)
+		return
 	}
-	if in.Layout() != "" || out.Layout() != "" {
+	if in.Layout() != "" || out.Layout() != "" || !ShapesAgree(in.Type, p.params) || !ShapesAgree(out.Type, p.root) {
 		p.m.Attrs.Set("hlo.entry_computation_layout", ir.Str(a.Text))
 	}
-	return nil
 }
 
 // aliases reads { {0}: (1, {}, may-alias) }. Pairs of a parameter, not an element
@@ -182,28 +186,28 @@ func (p *parser) aliases(text *syntax.Module, main *ir.Func) {
 		return
 	}
 	a := text.Attrs[i]
-	pairs, err := parseAliases(a.Text)
+	pairs, err := ParseAliases(a.Text)
 	if err != nil {
 		p.FailAt(a.At, "input_output_alias: %v", err)
 		return
 	}
 	params, result := main.Params(), p.root
 	for _, al := range pairs {
-		if part := partOf(result, al.output); part == nil {
-			p.FailAt(a.At, "input_output_alias: the result is %s, which has no part %s", bareShape(result), braced(al.output))
+		if part := partOf(result, al.Output); part == nil {
+			p.FailAt(a.At, "input_output_alias: the result is %s, which has no part %s", BareShape(result), braced(al.Output))
 			return
 		}
 	}
 	for _, al := range pairs {
-		plain := len(al.output) == 1 || len(al.output) == 0 && len(main.Results) == 1
-		if !plain || len(al.paramIndex) > 0 || al.must || al.param < 0 || al.param >= len(params) {
+		plain := len(al.Output) == 1 || len(al.Output) == 0 && len(main.Results) == 1
+		if !plain || len(al.ParamIndex) > 0 || al.Must || al.Param < 0 || al.Param >= len(params) {
 			p.m.Attrs.Set("hlo.input_output_alias", ir.Str(a.Text))
 			return
 		}
 	}
 	for _, al := range pairs {
-		out := append(al.output, 0)[0]
-		params[al.param].Attrs.Set("tf.aliasing_output", ir.Int{Value: out, Type: ir.I32})
+		out := append(al.Output, 0)[0]
+		params[al.Param].Attrs.Set("tf.aliasing_output", ir.Int{Value: out, Type: ir.I32})
 	}
 }
 
@@ -218,32 +222,32 @@ func partOf(t *ir.Type, path []int) *ir.Type {
 	return t
 }
 
-// An alias says that an output may take the memory of a parameter.
-type alias struct {
-	output     []int
-	param      int
-	paramIndex []int
-	must       bool
+// An Alias says that an output may take the memory of a parameter, or of a part of one.
+type Alias struct {
+	Output     []int
+	Param      int
+	ParamIndex []int
+	Must       bool
 }
 
-// parseAliases reads { {0}: (1, {}, may-alias) }, whose grammar has been checked.
-func parseAliases(text string) ([]alias, error) {
+// ParseAliases reads { {0}: (1, {}, may-alias) }, whose grammar has been checked.
+func ParseAliases(text string) ([]Alias, error) {
 	s := &syntax.Scanner{Src: text, End: len(text)}
 	s.Expect("{")
-	var out []alias
+	var out []Alias
 	for !s.Accept("}") && s.Err == nil {
-		a := alias{output: s.Index()}
+		a := Alias{Output: s.Index()}
 		s.Expect(":")
 		s.Expect("(")
-		a.param = s.Integer()
+		a.Param = s.Integer()
 		s.Expect(",")
-		if a.paramIndex = s.Index(); s.Accept(",") {
-			a.must = s.Word("an alias kind") == "must-alias"
+		if a.ParamIndex = s.Index(); s.Accept(",") {
+			a.Must = s.Word("an alias kind") == "must-alias"
 		}
 		s.Expect(")")
 		s.Accept(",")
-		if s.Err == nil && a.param < 0 {
-			s.Fail("%d is no number of a parameter", a.param)
+		if s.Err == nil && a.Param < 0 {
+			s.Fail("%d is no number of a parameter", a.Param)
 		}
 		out = append(out, a)
 	}
@@ -343,7 +347,7 @@ func (p *parser) function(c *syntax.Computation) *ir.Func {
 		return f
 	}
 	if c == p.entry {
-		p.root = root.typ
+		p.params, p.root = ir.Tuple(ir.Types(f.Params())...), root.typ
 	}
 	var results []*ir.Value
 	if root.elems != nil && len(root.elems) != 1 || root.value == nil && len(root.typ.Elems) == 0 {
@@ -402,15 +406,15 @@ func (b *body) computation(c *syntax.Computation) *node {
 			root = n
 		}
 	}
-	if c.Result != nil && !shapesAgree(c.Result.Type, root.typ) {
-		b.FailAt(c.At, "computation %s returns %s, its signature says %s", c.Name, bareShape(root.typ), bareShape(c.Result.Type))
+	if c.Result != nil && !ShapesAgree(c.Result.Type, root.typ) {
+		b.FailAt(c.At, "computation %s returns %s, its signature says %s", c.Name, BareShape(root.typ), BareShape(c.Result.Type))
 	}
 	return root
 }
 
-// shapesAgree reports whether t and u are equal where both are known: a size that is bounded
+// ShapesAgree reports whether t and u are equal where both are known: a size that is bounded
 // counts as its bound.
-func shapesAgree(t, u *ir.Type) bool {
+func ShapesAgree(t, u *ir.Type) bool {
 	if t.Kind != u.Kind || t.Elem != u.Elem || t.Rank() != u.Rank() || len(t.Elems) != len(u.Elems) {
 		return false
 	}
@@ -421,7 +425,7 @@ func shapesAgree(t, u *ir.Type) bool {
 		}
 	}
 	for i, e := range t.Elems {
-		if !shapesAgree(e, u.Elems[i]) {
+		if !ShapesAgree(e, u.Elems[i]) {
 			return false
 		}
 	}
@@ -446,8 +450,8 @@ func largest(t *ir.Type) []int {
 // operand is the node that an operand names.
 func (b *body) operand(o syntax.Operand) *node {
 	n := b.operandNode(o)
-	if o.Shape != nil && b.Err == nil && !shapesAgree(o.Shape.Type, n.typ) {
-		b.FailAt(o.At, "the operand is %s, the text before it says %s", bareShape(n.typ), bareShape(o.Shape.Type))
+	if o.Shape != nil && b.Err == nil && !ShapesAgree(o.Shape.Type, n.typ) {
+		b.FailAt(o.At, "the operand is %s, the text before it says %s", BareShape(n.typ), BareShape(o.Shape.Type))
 	}
 	return n
 }
@@ -485,7 +489,7 @@ func sortedKeys(env map[string]*node) []string {
 func (b *body) element(n *node, i, at int, name string) *node {
 	switch {
 	case n.typ.Kind != ir.TupleType:
-		b.FailAt(at, "%s is no tuple that has elements", bareShape(n.typ))
+		b.FailAt(at, "%s is no tuple that has elements", BareShape(n.typ))
 	case i < 0 || i >= len(n.typ.Elems):
 		b.FailAt(at, "index %d is out of bounds for a tuple of %d", i, len(n.typ.Elems))
 	case n.elems != nil:

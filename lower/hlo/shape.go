@@ -20,8 +20,8 @@ func layoutText(t *ir.Type, layouts string) string {
 	return b.String()
 }
 
-// bareShape is layoutText without layouts, as signatures have it.
-func bareShape(t *ir.Type) string {
+// BareShape is layoutText without layouts, as signatures have it.
+func BareShape(t *ir.Type) string {
 	var b strings.Builder
 	(&shapeWriter{Builder: &b}).write(t)
 	return b.String()

@@ -309,7 +309,7 @@ func (u *unfuser) unknown(op *ir.Op) bool {
 	if !ok || len(op.Results) != 1 {
 		return false
 	}
-	base, split := wrapped(opcode)
+	base, split := Wrapped(opcode)
 	t := op.Result().Type
 	switch {
 	case len(op.Operands) > 0 && slices.Contains(passed, opcode):

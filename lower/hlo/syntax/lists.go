@@ -51,6 +51,21 @@ func ParseInts(text string) ([]int, error) {
 	return xs, nil
 }
 
+// ParseLists reads {{0,1},{2,3}}.
+func ParseLists(text string) ([][]int, error) {
+	parts, err := Elements(text)
+	if err != nil {
+		return nil, err
+	}
+	lists := make([][]int, len(parts))
+	for i, p := range parts {
+		if lists[i], err = ParseInts(p); err != nil {
+			return nil, err
+		}
+	}
+	return lists, nil
+}
+
 // Elements splits a text in braces at the commas that are in no other brackets.
 func Elements(text string) ([]string, error) {
 	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
