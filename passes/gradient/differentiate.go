@@ -382,6 +382,9 @@ func (t *tape) backward(ops []*ir.Op) {
 			continue
 		}
 		rule := t.d.rules[op.Kind]
+		if op.Kind == ir.Unknown {
+			rule = namedRules[op.Name()]
+		}
 		if rule == nil || isComplex(op) && !holdsForComplex(op) {
 			t.d.err = t.d.noGradient(op)
 			return
@@ -434,6 +437,16 @@ func (d *differentiator) noGradient(op *ir.Op) error {
 		what += " of complex numbers"
 	}
 	return pass.Errorf(op, "%s has no gradient, and the loss depends on it through %s: put stop_gradient around it if none is meant", what, name)
+}
+
+// noOperandGradient is the error that op has no gradient by operand i, which what names, and
+// why.
+func (d *differentiator) noOperandGradient(op *ir.Op, i int, what, why string) error {
+	name := op.Operands[i].Name
+	if name == "" {
+		name = "a value"
+	}
+	return pass.Errorf(op, "%s has no gradient by its %s, operand %d: %s; the loss depends on %s there: put stop_gradient around it if none is meant", op.Name(), what, i, why, name)
 }
 
 // noIndex is the error that an operand of op is a number computed from integers

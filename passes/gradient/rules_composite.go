@@ -54,12 +54,45 @@ func of(k ir.Kind) operandGrad {
 	return factor(func(t *tape, x, _ *ir.Value) *ir.Value { return t.b.Unary(k, t.need(x)) })
 }
 
+// namedRules are the rules of ops that have no Kind, by name.
+var namedRules = map[string]gradRule{
+	"chlo.polygamma": byOperand(noOperand(0, "order", "its derivative by the order has no closed form"), gradPolygamma),
+	"chlo.zeta":      byOperand(noOperand(0, "exponent", "its derivative by the exponent has no closed form"), gradZeta),
+}
+
+// noOperand is the rule of operand i of an op that has a gradient by others.
+func noOperand(i int, what, why string) operandGrad {
+	return func(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
+		if t.d.err == nil {
+			t.d.err = t.d.noOperandGradient(op, i, what, why)
+		}
+		return t.zeros(ct.Type)
+	}
+}
+
+// named is the result of the op without a Kind called name.
+func (t *tape) named(name string, x, y *ir.Value) *ir.Value {
+	op := t.b.Emit(ir.Unknown, []*ir.Value{x, y}, nil, nil, []*ir.Type{y.Type})
+	op.Spelling = name
+	return op.Result()
+}
+
 // trigamma is polygamma(1, x), the derivative of digamma.
 func trigamma(t *tape, x, _ *ir.Value) *ir.Value {
 	x = t.need(x)
-	op := t.b.Emit(ir.Unknown, []*ir.Value{t.fill(x.Type, 1), x}, nil, nil, []*ir.Type{x.Type})
-	op.Spelling = "chlo.polygamma"
-	return op.Result()
+	return t.named("chlo.polygamma", t.fill(x.Type, 1), x)
+}
+
+// polygamma(n, x)' by x = polygamma(n + 1, x)
+func gradPolygamma(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
+	n, x := t.need(op.Operands[0]), t.need(op.Operands[1])
+	return t.b.Mul(ct, t.named("chlo.polygamma", t.b.Add(n, t.fill(n.Type, 1)), x))
+}
+
+// zeta(s, q)' by q = -s zeta(s + 1, q)
+func gradZeta(t *tape, op *ir.Op, ct *ir.Value) *ir.Value {
+	s, q := t.need(op.Operands[0]), t.need(op.Operands[1])
+	return t.b.Mul(ct, t.b.Unary(ir.Negate, t.b.Mul(s, t.named("chlo.zeta", t.b.Add(s, t.fill(s.Type, 1)), q))))
 }
 
 // (x²)' = 2 x

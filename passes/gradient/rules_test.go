@@ -328,3 +328,35 @@ func TestNoGradient(t *testing.T) {
 		})
 	}
 }
+
+// namedOp appends an op that has no Kind.
+func namedOp(p *optest.Program, name string, x, y *ir.Value) []*ir.Value {
+	op := p.B.Emit(ir.Unknown, []*ir.Value{x, y}, nil, nil, []*ir.Type{y.Type})
+	op.Spelling = name
+	return []*ir.Value{op.Result()}
+}
+
+// Ops without a Kind have a gradient by their second operand, and of the first a reason to have
+// none.
+func TestNamed(t *testing.T) {
+	for name, first := range map[string]float64{"chlo.polygamma": 2, "chlo.zeta": 2.5} {
+		if namedRules[name] == nil {
+			t.Fatalf("%s has no rule", name)
+		}
+		t.Run(strings.TrimPrefix(name, "chlo."), func(t *testing.T) {
+			testGradient(t, optest.Case{Name: name, Build: func(p *optest.Program) []*ir.Value {
+				y := p.Within(0.8, 3, p.Sizes(2)...)
+				return namedOp(p, name, p.B.Broadcast(p.B.Splat(ir.Tensor(ir.F64), first), y.Type.Shape), y)
+			}})
+			p := optest.New(1)
+			p.Finish(namedOp(p, name, p.Within(2, 3, 4), p.Within(1, 2, 4)))
+			err := differentiated(p.M.Clone())
+			if want := name + " has no gradient by its "; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "operand 0") {
+				t.Errorf("by the first operand: got %v, want %q", err, want)
+			}
+		})
+	}
+	if len(namedRules) != 2 {
+		t.Errorf("%d named ops have rules, 2 are tested", len(namedRules))
+	}
+}
