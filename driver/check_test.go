@@ -115,27 +115,28 @@ func TestCheckCancelling(t *testing.T) {
 // within what that loses: signs of updates, and what follows from them in later steps.
 func TestCheckReduceDType(t *testing.T) {
 	file := write(t, "m.pp", `
+types { t = f32 }
 axes { batch = 16, embed = 16, mlp = 32 }
-layer block(x: f32[batch, embed]) {
-  param wi: f32[embed, mlp] = normal(0.1)
-  param wo: f32[mlp, embed] = normal(0.1)
+layer block(x: t[batch, embed]) {
+  param wi: t[embed, mlp] = normal(0.1)
+  param wo: t[mlp, embed] = normal(0.1)
   return x + dot(tanh(dot(x, wi, over: embed)), wo, over: mlp)
 }
-model m(x: f32[batch, embed]) { return mean(pipeline(block, layers: 8)(x)) }
+model m(x: t[batch, embed]) { return mean(pipeline(block, layers: 8)(x)) }
 mesh { stage = 2, fsdp = 2 }
 shard weights     { embed -> fsdp }
 shard activations { batch -> fsdp }
 pipeline { microbatches = 4, repeats = 2, layers_per_stage = 2, reduce_dtype = bf16 }
 train { optimizer = adamw(lr: 1e-2), steps = 3 }`)
-	for _, seed := range []string{"0", "1", "2"} {
-		res, err := Run(t.Context(), &Source{File: file, Set: []string{"train.seed=" + seed}}, RunOptions{Check: true})
+	for _, set := range [][]string{{"train.seed=0"}, {"train.seed=1"}, {"train.seed=2"}, {"types.t=f64"}, {"types.t=f64", "pipeline.reduce_dtype=f32"}} {
+		res, err := Run(t.Context(), &Source{File: file, Set: set}, RunOptions{Check: true})
 		if err != nil {
-			t.Errorf("seed %s: %v", seed, err)
+			t.Errorf("%s: %v", set, err)
 			continue
 		}
 		for _, c := range res.Checks {
 			if strings.HasPrefix(c.Name, "opt.m.") && c.Tolerance > 0.1 || c.Name == "learning_rate" && c.Tolerance > 1e-4 {
-				t.Errorf("seed %s: %s is allowed %.3g: one of four microbatches more or less would pass", seed, c.Name, c.Tolerance)
+				t.Errorf("%s: %s is allowed %.3g: one of four microbatches more or less would pass", set, c.Name, c.Tolerance)
 			}
 		}
 	}

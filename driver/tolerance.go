@@ -20,7 +20,8 @@ import (
 // as often but adds up in another order, so its distance has the same size:
 // [timesMeasured] as much is allowed, plus what its sums may lose. A program in
 // float64 is measured in float32 and the distance scaled, for to first order a
-// rounding error is proportional to the unit of the type.
+// rounding error is proportional to the unit of the type; one whose gradients are
+// rounded to fewer bits is not scaled.
 //
 // Distances are root mean squares, of each layer where a value has one part per
 // layer, since wrong numbers are told from rounded ones by how many they are: a
@@ -34,9 +35,10 @@ type yardstick struct {
 	// fewer bits than theirs. The reference has one part, and rounds it once: what is
 	// measured counts times the root of their number. And what is rounded once keeps its
 	// sign, where a sum of rounded parts may lose it.
-	reduced bool
-	parts   float64            // what the sum of parts may lose, added up in the least precise type
-	usual   map[string]float64 // relative distances of parts of results, by kind
+	reduced   bool
+	inFloat32 bool               // whether the program is in float64, and the measurement in float32
+	parts     float64            // what the sum of parts may lose, added up in the least precise type
+	usual     map[string]float64 // relative distances of parts of results, by kind
 }
 
 const (
@@ -108,11 +110,12 @@ func newYardstick(m, sequential *ir.Module) *yardstick {
 	y.unit = unitOf(types[0])
 	y.sums = min(y.unit, unitOf(ir.F32)) * math.Sqrt(longestSum(sequential))
 	y.parts = y.unit * math.Sqrt(float64(pieces(m)))
-	if types[0] == ir.F64 {
+	y.reduced, y.inFloat32 = reduces(m), types[0] == ir.F64
+	switch {
+	case y.reduced:
+		y.scale = math.Sqrt(float64(pieces(m)))
+	case y.inFloat32:
 		y.scale = unitOf(ir.F64) / unitOf(ir.F32)
-	}
-	if y.reduced = reduces(m); y.reduced {
-		y.scale *= math.Sqrt(float64(pieces(m)))
 	}
 	return y
 }
@@ -242,8 +245,11 @@ func (y *yardstick) allowed(m *extent, v *binding.Named) float64 {
 	if !t.IsFloat() && !t.IsComplex() {
 		return timesMeasured * m.own
 	}
-	own := m.own
-	if m.hi-m.lo < fewElements && own > 2*unitOf(t)*m.scale {
+	own, once := m.own, unitOf(t) // what one rounding may cost
+	if y.inFloat32 {
+		once = y.scale * unitOf(ir.F32)
+	}
+	if m.hi-m.lo < fewElements && own > 2*once*m.scale {
 		own = max(own, y.usualOf(v)*m.scale)
 	}
 	parts := y.parts
