@@ -13,6 +13,7 @@ import (
 	"ppc/internal/spell"
 	"ppc/ir"
 	"ppc/ir/lang"
+	"ppc/ir/lang/config"
 	"ppc/ir/mlir"
 	"ppc/ir/verify"
 	"ppc/ir/xla"
@@ -39,6 +40,7 @@ type program struct {
 
 	lang     *lang.Program          // of a .pp program
 	warnings diag.List              // what its language warns of, in source order
+	passed   diag.List              // settings that passes have warned of
 	warn     func(*diag.Diagnostic) // who hears of warnings; may be nil
 	hear     func(w *pass.Error)    // what passes warn of; nil: warn gets it
 
@@ -53,6 +55,21 @@ func (p *program) sayWarnings() {
 	for _, w := range p.warnings {
 		p.warn(w)
 	}
+}
+
+// warnOfPass reports what a pass warns of, unless the same setting has been warned of.
+func (p *program) warnOfPass(w *pass.Error) {
+	d := p.passWarning(w)
+	same := func(other *diag.Diagnostic) bool {
+		return other.Warning == d.Warning && other.File == d.File && other.Line == d.Line && other.Col == d.Col
+	}
+	if d.Warning == config.UnusedSetting {
+		if slices.ContainsFunc(p.warnings, same) || slices.ContainsFunc(p.passed, same) {
+			return
+		}
+		p.passed = append(p.passed, d)
+	}
+	p.warn(d)
 }
 
 // passWarning is what a pass warns of as a diagnostic: at the setting that it is
@@ -146,7 +163,7 @@ func (p *program) compile(ctx context.Context, after, dumpTo string) error {
 	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear, Rebuild: p.rebuild, Verified: p.verified}
 	p.verified = false // of what the passes make
 	if p.hear == nil && p.warn != nil {
-		cfg.Warn = func(w *pass.Error) { p.warn(p.passWarning(w)) }
+		cfg.Warn = p.warnOfPass
 	}
 	each := slices.Clone(p.each)
 	if dumpTo != "" {

@@ -69,7 +69,7 @@ func (p *program) lint(ctx context.Context, name string) ([]*Finding, error) {
 	p.warn = func(d *diag.Diagnostic) { p.warnings = append(p.warnings, d) }
 	p.hear = func(w *pass.Error) {
 		if !passed.Warn(w) {
-			p.warn(p.passWarning(w))
+			p.warnOfPass(w)
 		}
 	}
 	if err := p.compile(ctx, "", ""); err != nil {

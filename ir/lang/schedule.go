@@ -65,7 +65,7 @@ func (e *elab) layersFit(at syntax.Span, of layerCount, s *config.Schedule) bool
 		s.Repeats = repeats
 		if total, text := config.Product(slot, repeats); total != s.Pipelined && !(pad && total > s.Pipelined && total-s.Pipelined < slot) {
 			e.fail(p.Place("repeats", at), e.layersCure(s.Pipelined, of, slot, total), syntax.ErrLayers,
-				ir.Counted(s.Pipelined, "layer"), ir.Counted(s.Stages, "stage"), ir.Counted(repeats, "repeat"), ir.Counted(s.LayersPerStage, "layer"), text)
+				layersDo(s.Pipelined), ir.Counted(s.Stages, "stage"), ir.Counted(repeats, "repeat"), ir.Counted(s.LayersPerStage, "layer"), text)
 			return false
 		}
 		return true
@@ -78,10 +78,19 @@ func (e *elab) layersFit(at syntax.Span, of layerCount, s *config.Schedule) bool
 			where = p.Place("layers", at)
 		}
 		e.fail(where, e.layersCure(s.Pipelined, of, slot, 0), syntax.ErrLayersLeft,
-			ir.Counted(s.Pipelined, "layer"), ir.Counted(s.Stages, "stage"), ir.Counted(s.LayersPerStage, "layer"), slot, s.Pipelined%slot)
+			layersDo(s.Pipelined), ir.Counted(s.Stages, "stage"), ir.Counted(s.LayersPerStage, "layer"), slot, s.Pipelined%slot)
 		return false
 	}
 	return true
+}
+
+// layersDo is "1 layer does", "3 layers do".
+func layersDo(n int) string {
+	verb := " do"
+	if n == 1 {
+		verb = " does"
+	}
+	return ir.Counted(n, "layer") + verb
 }
 
 // layersCure says what would fit: other repeats, numbers of layers near by,

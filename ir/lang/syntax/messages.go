@@ -89,8 +89,8 @@ const (
 
 // Pipelines.
 const (
-	ErrLayers       Message = "pipeline: %s do not split into %s x %s x %s per stage (%s)"
-	ErrLayersLeft   Message = "pipeline: %s do not split into %s x %s per stage (%d): %d left over"
+	ErrLayers       Message = "pipeline: %s not split into %s x %s x %s per stage (%s)"
+	ErrLayersLeft   Message = "pipeline: %s not split into %s x %s per stage (%d): %d left over"
 	ErrSubset       Message = "pipeline: layers = %d is more than the %s of the model"
 	ErrNoPattern    Message = "pipeline: no pattern of these layers fills %s: the longest is %s"
 	ErrNoPatternOf  Message = "pipeline: no pattern of %s per stage fills %s: the longest is %s"
