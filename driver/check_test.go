@@ -141,3 +141,37 @@ train { optimizer = adamw(lr: 1e-2), steps = 3 }`)
 		}
 	}
 }
+
+// In float64 the reference rounds as much as the program does.
+func TestCheckFloat64(t *testing.T) {
+	file := write(t, "m.pp", `
+axes { batch = 8, seq = 8, kv_seq = seq, embed = 8, heads = 2, kv_heads = 1, head = 4, mlp = 12, vocab = 12 }
+layer block(x: f64[batch, seq, embed], pos: i32[seq]) {
+  param norm:   f64[embed]                 = ones
+  param wq:     f64[embed, heads, head]    = normal(0.3)
+  param wk, wv: f64[embed, kv_heads, head] = normal(0.3)
+  param wo:     f64[heads, head, embed]    = normal(0.3)
+  param wi:     f64[embed, mlp]            = normal(0.3)
+  param wd:     f64[mlp, embed]            = normal(0.3)
+  h = rmsnorm(x, norm, over: embed)
+  q = rope(dot(h, wq, over: embed), pos)
+  k = rope(dot(h, wk, over: embed), pos)
+  o = attention(q, k, dot(h, wv, over: embed), causal: true, scale: 0.5)
+  x = x + dot(o, wo, over: [heads, head])
+  return x + dot(gelu(dot(x, wi, over: embed)), wd, over: mlp)
+}
+model m(tokens: i32[batch, seq], targets: i32[batch, seq]) {
+  param table: f64[vocab, embed] = normal(1)
+  param head:  f64[embed, vocab] = normal(0.3)
+  x = pipeline(block, layers: 8)(take(table, tokens, axis: vocab), iota(seq))
+  return mean(cross_entropy(dot(x, head, over: embed), targets, axis: vocab))
+}
+mesh { stage = 2 }
+pipeline { microbatches = 4 }
+train { optimizer = sgd(lr: 0.1, momentum: 0.9), steps = 2, gradient_accumulation = 3 }`)
+	for _, seed := range []uint64{0, 1, 125} { // the last is the one of 200 that is further away than the program alone rounds
+		if _, err := Run(t.Context(), &Source{File: file}, RunOptions{Check: true, Seed: &seed}); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+}

@@ -20,8 +20,9 @@ import (
 // as often but adds up in another order, so its distance has the same size:
 // [timesMeasured] as much is allowed, plus what its sums may lose. A program in
 // float64 is measured in float32 and the distance scaled, for to first order a
-// rounding error is proportional to the unit of the type; one whose gradients are
-// rounded to fewer bits is not scaled.
+// rounding error is proportional to the unit of the type; the reference rounds by
+// as much there as the program. One whose gradients are rounded to fewer bits is not
+// scaled.
 //
 // Distances are root mean squares, of each layer where a value has one part per
 // layer, since wrong numbers are told from rounded ones by how many they are: a
@@ -115,7 +116,7 @@ func newYardstick(m, sequential *ir.Module) *yardstick {
 	case y.reduced:
 		y.scale = math.Sqrt(float64(pieces(m)))
 	case y.inFloat32:
-		y.scale = unitOf(ir.F64) / unitOf(ir.F32)
+		y.scale = math.Sqrt2 * unitOf(ir.F64) / unitOf(ir.F32)
 	}
 	return y
 }
