@@ -144,3 +144,78 @@ func (v *verifier) notManual(s *ir.Sharding) *ir.Rule {
 	}
 	return nil
 }
+
+// meshOf is the mesh of the shardings of op, a manual computation; nil if there is none,
+// or it is not sound.
+func (v *verifier) meshOf(op *ir.Op) *ir.Mesh {
+	for _, name := range []string{"in_shardings", "out_shardings"} {
+		if per, _ := op.Attrs.Get(name).(ir.PerValue); len(per) > 0 {
+			if mesh := v.m.Mesh(per[0].Mesh); mesh != nil && ir.SoundMesh(mesh) == nil && deviceIDs(mesh) == nil {
+				return mesh
+			}
+		}
+	}
+	return nil
+}
+
+// alongManual checks that the devices between which op exchanges values differ along
+// manual axes alone: along the others a region is of all devices together.
+func (v *verifier) alongManual(op *ir.Op) *ir.Rule {
+	if v.mesh == nil {
+		return nil
+	}
+	for _, name := range []string{"replica_groups", "source_target_pairs"} {
+		var r *ir.Rule
+		switch a := op.Attrs.Get(name).(type) {
+		case *ir.Literal:
+			if c, _ := op.Attrs.Get("channel_handle").(ir.Channel); a.Type.Rank() == 2 && c.Handle > 0 {
+				r = v.rowsAlongManual(name, a)
+			}
+		case ir.MeshAxes:
+			if i := slices.IndexFunc(a.Axes, func(r ir.AxisRef) bool { return !v.isManual(r.Name) }); i >= 0 {
+				r = ir.NewRule(notAlongManual, "%s are along axis %s: the region is not manual along it", name, a.Axes[i])
+			}
+		}
+		if r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+const notAlongManual = "sharding-11"
+
+func (v *verifier) isManual(axis string) bool {
+	return slices.ContainsFunc(v.manual, func(m ir.AxisRef) bool { return m.Name == axis })
+}
+
+// rowsAlongManual checks the rows of devices l, the attribute called name.
+func (v *verifier) rowsAlongManual(name string, l *ir.Literal) *ir.Rule {
+	var free []ir.AxisRef
+	for _, a := range v.mesh.Axes {
+		if a.Size > 1 && !v.isManual(a.Name) {
+			free = append(free, ir.AxisRef{Name: a.Name})
+		}
+	}
+	if len(free) == 0 {
+		return nil
+	}
+	places := make([]int, v.mesh.Size())
+	for place := range places {
+		places[v.mesh.Device(place)] = place
+	}
+	known := func(id int64) bool { return 0 <= id && id < int64(len(places)) }
+	width := l.Type.Shape[1]
+	for i := range l.Type.NumElements() {
+		a, b := l.Int(i-i%width), l.Int(i)
+		if !known(a) || !known(b) {
+			continue
+		}
+		for _, r := range free {
+			if n, k := v.mesh.Stride(r), v.mesh.RefSize(r); places[a]/n%k != places[b]/n%k {
+				return ir.NewRule(notAlongManual, "%s has devices %d and %d in one row, which differ along axis %s: the region is not manual along it", name, a, b, r)
+			}
+		}
+	}
+	return nil
+}

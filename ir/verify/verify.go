@@ -256,6 +256,7 @@ type verifier struct {
 	inside int32              // how many regions that see nothing from outside are around the ops at hand
 	blocks map[*ir.Block]bool // met so far, in the module
 	manual []ir.AxisRef       // axes along which the ops at hand are per device
+	mesh   *ir.Mesh           // that has these axes; nil where it is not known
 	ops    int32              // met so far in the function, from 1 for its parameters
 	limit  int32              // the ops from this one on are later than the one at hand
 
@@ -469,16 +470,18 @@ func (v *verifier) regions(op *ir.Op) bool {
 	if len(op.Regions) == 0 {
 		return true
 	}
-	inside, manual := v.inside, v.manual
+	inside, manual, mesh := v.inside, v.manual, v.mesh
 	if op.Kind < ir.NumKinds && op.Kind.Has(ir.Isolated) {
 		v.inside++
 	}
-	v.manual = append(slices.Clip(manual), ir.ManualAxes(op)...)
+	if axes := ir.ManualAxes(op); len(axes) > 0 {
+		v.manual, v.mesh = append(slices.Clip(manual), axes...), v.meshOf(op)
+	}
 	sound := true
 	for _, r := range op.Regions {
 		sound = v.block(r, op) && sound
 	}
-	v.inside, v.manual = inside, manual
+	v.inside, v.manual, v.mesh = inside, manual, mesh
 	return sound
 }
 
@@ -510,6 +513,7 @@ func (v *verifier) rules(op *ir.Op) {
 		}
 	}
 	v.shardings(op)
+	v.errs.add(op, v.alongManual(op))
 	if ok {
 		v.errs.add(op, op.InModule(v.m))
 	}
