@@ -205,6 +205,7 @@ func TestConvert(t *testing.T) {
 		{ir.I64, ir.I32, -5, true}, {ir.I64, ir.I32, 1 << 40, false}, {ir.I32, ir.UI32, -1, false},
 		{ir.UI8, ir.I8, 200, false}, {ir.UI8, ir.I16, 200, true}, {ir.UI64, ir.I64, 1 << 63, false},
 		{ir.I32, ir.F32, 1, false}, {ir.F32, ir.I32, 1, false}, {ir.I1, ir.I32, 1, false}, {ir.I1, ir.I1, 1, true},
+		{ir.F8E4M3FN, ir.F32, 1.5, true}, {ir.F8E5M2, ir.BF16, 1.5, true}, {ir.F8E5M2, ir.F16, 1.5, true}, {ir.F8E4M3FN, ir.F8E5M2, 1.5, false}, {ir.F8E8M0FNU, ir.F16, 2, false},
 		{ir.C64, ir.C128, 2, true}, {ir.F32, ir.C64, 2, false},
 	} {
 		l, err := binding.Convert(ir.SplatOf(ir.Tensor(c.from, 1), c.v), c.to)

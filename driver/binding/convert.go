@@ -24,6 +24,9 @@ func widens(from, to ir.DType) bool {
 	if from.Class() != to.Class() {
 		return false
 	}
+	if from.IsFloat() && from.Bits() <= 8 {
+		return holdsAll(from, to)
+	}
 	switch from.Part() {
 	case to.Part():
 		return true
@@ -33,6 +36,17 @@ func widens(from, to ir.DType) bool {
 		return to.Part() == ir.F64
 	}
 	return false
+}
+
+// holdsAll reports whether every number of from, of a byte at most, is one of to.
+func holdsAll(from, to ir.DType) bool {
+	for b := range 1 << from.Bits() {
+		v := from.GetFloat([]byte{byte(b)})
+		if r := to.Round(v); r != v && (v == v || r == r) {
+			return false
+		}
+	}
+	return true
 }
 
 // Convert returns l with elements of another type where that changes no
