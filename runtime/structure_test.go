@@ -245,6 +245,8 @@ var structureCases = []structureCase{
 		[]int{2}, []int{4, 1}),
 	raggedCase("ragged nothing", []int{0, 5}, []int{3, 5, 7}, ir.RaggedDims{Dot: ir.Dot{LhsContract: []int{1}, RhsContract: []int{1}}, LhsRagged: []int{0}, RhsGroup: []int{0}},
 		[]int{3}, []int{0, 1, 0}),
+	raggedCase("ragged rows to nothing, groups last", []int{4, 2}, []int{0, 2, 3}, ir.RaggedDims{Dot: ir.Dot{LhsContract: []int{1}, RhsContract: []int{1}}, LhsRagged: []int{0}, RhsGroup: []int{2}},
+		[]int{3}, []int{1, 2, 1}, []int{0, 2, 0}),
 	raggedCase("ragged rows of nothing", []int{4, 0}, []int{3, 0, 7}, ir.RaggedDims{Dot: ir.Dot{LhsContract: []int{1}, RhsContract: []int{1}}, LhsRagged: []int{0}, RhsGroup: []int{0}},
 		[]int{3}, []int{1, 1, 1}),
 	reduceCase("reduce rows", []int{5, 4}, 1),

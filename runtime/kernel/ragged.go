@@ -30,6 +30,10 @@ func buildRagged(op *ir.Op) (Func, error) {
 	if x.mul == nil || x.add == nil {
 		return orMissing(nil, op, as)
 	}
+	if slices.ContainsFunc([]*ir.Type{l, r, out}, func(t *ir.Type) bool { return t.NumElements() == 0 }) { // sums of no terms, if there are any
+		zeros := Zeros(out)
+		return func(_ *Work, dst, _ []Mem) { copy(dst[0], zeros) }, nil
+	}
 	t := op.Operands[2].Type
 	x.groups = t.Shape[t.Rank()-1]
 	x.sizes = newGroupReader(t)
@@ -84,7 +88,7 @@ func (x *raggedDot) contract(w *Work, c, a, b, sizes Mem) {
 		at := 0
 		for g := range x.groups {
 			to := x.sizes.end(sizes, o, g, at, x.length)
-			if to > at && bytes > 0 {
+			if to > at {
 				left, right := x.left.of(a, o), x.right.of(b, o)
 				left.mem, right.mem = left.mem[at*x.inner*left.col*x.size:], right.mem[at*x.inner*right.row*x.size:]
 				sum := c[(g*x.batch+o/x.outer)*bytes:][:bytes]
