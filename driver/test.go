@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
 	"ppc/driver/suite"
 )
@@ -21,6 +22,9 @@ type TestResult struct {
 // Test runs the programs of a file that hold their own results (check.expect_*) or
 // expect errors, and says of each what became of it.
 func Test(ctx context.Context, src *Source, opts TestOptions, each func(TestResult)) error {
+	if ext := filepath.Ext(src.File); ext == ".pp" || ext == ".hlo" {
+		return usage("test: %s: programs that hold their own results are in .mlir files; run --check holds this one against a reference", src.name())
+	}
 	text, err := src.text(src.name())
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"strconv"
 	"syscall"
@@ -155,11 +156,11 @@ type settings struct {
 // A count is a number of devices that a flag gives; 0 is none given.
 type count int
 
-var errCount = errors.New("want a number of at least 1")
+var errCount = fmt.Errorf("want a number from 1 to %d", math.MaxInt32)
 
 func (c *count) UnmarshalText(text []byte) error {
 	n, err := strconv.Atoi(string(text))
-	if err != nil || n < 1 {
+	if err != nil || n < 1 || n > math.MaxInt32 {
 		return errCount
 	}
 	*c = count(n)
