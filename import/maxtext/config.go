@@ -151,7 +151,11 @@ func (c *config) file(name string, from []string) {
 	entries := c.read(name, string(text))
 	for _, e := range entries {
 		if e.key == "base_config" && show(e.value) != "None" && show(e.value) != "" {
-			c.file(filepath.Join(filepath.Dir(name), filepath.FromSlash(show(e.value))), append(from, name))
+			base := filepath.FromSlash(show(e.value))
+			if !filepath.IsAbs(base) {
+				base = filepath.Join(filepath.Dir(name), base)
+			}
+			c.file(base, append(from, name))
 		}
 	}
 	c.apply(entries, true)

@@ -3,6 +3,7 @@ package maxtext_test
 import (
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -130,6 +131,21 @@ func TestDefaults(t *testing.T) {
 	}
 	if body(one) != body(all) {
 		t.Errorf("defaults that are given change the program:\n%s", all.Text)
+	}
+}
+
+// base_config names a file beside its own, or one by its full path.
+func TestBaseConfig(t *testing.T) {
+	dir, err := filepath.Abs(string(filepath.Separator) + "configs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := filepath.Join(dir, "base.yml")
+	for _, named := range []string{"base.yml", base} {
+		read := files(map[string]string{filepath.Join(dir, "in.yml"): "base_config: '" + named + "'\n", base: small})
+		if _, err := maxtext.Import(maxtext.Options{Files: []string{filepath.Join(dir, "in.yml")}, Devices: 8, ReadFile: read}); err != nil {
+			t.Errorf("base_config: %s: %v", named, err)
+		}
 	}
 }
 

@@ -53,12 +53,12 @@ func (c *config) mesh() mesh {
 			m.devices = n
 		}
 	}
-	dcn := c.fill("dcn", names, m.slices, "slices")
+	dcn := c.fill("dcn", names, m.slices, "slice", "slices")
 	if m.devices > 0 && m.devices%m.slices != 0 {
 		c.fail("compile_topology_num_slices", "", "%s do not divide into %s", counted(m.devices, "device"), counted(m.slices, "slice"))
 		m.devices = 0
 	}
-	ici := c.fill("ici", names, m.devices/m.slices, "devices of a slice")
+	ici := c.fill("ici", names, m.devices/m.slices, "device of a slice", "devices of a slice")
 	m.stages, m.devices = 1, 1
 	for i, name := range names {
 		a := meshAxis{name, dcn[i], ici[i]}
@@ -120,7 +120,7 @@ func (c *config) sliceCount(names []string) int {
 }
 
 // fill is the sizes of the axes, of which the one that is -1 gets the rest of n.
-func (c *config) fill(over string, names []string, n int, what string) []int {
+func (c *config) fill(over string, names []string, n int, one, many string) []int {
 	out := make([]int, len(names))
 	product, open := 1, -1
 	for i, name := range names {
@@ -155,12 +155,20 @@ func (c *config) fill(over string, names []string, n int, what string) []int {
 		c.fail(key, "give --devices 8, compile_topology=v5p-16, or "+key+"=1", "%s: the number of devices is not known", c.is(key))
 		out[open] = 1
 	case open >= 0 && n%product != 0:
-		c.fail(parallelism(over, names[open]), "", "%d %s do not divide by the other axes over %s (%d)", n, what, over, product)
+		do, what := "do", many
+		if n == 1 {
+			do, what = "does", one
+		}
+		c.fail(parallelism(over, names[open]), "", "%d %s %s not divide by the other axes over %s (%d)", n, what, do, over, product)
 		out[open] = 1
 	case open >= 0:
 		out[open] = n / product
 	case n != 0 && n != product:
-		c.list = append(c.list, place{file: c.name()}.at(fmt.Sprintf("the axes over %s make %d, there are %d %s", over, product, n, what), "make one of "+over+"_…_parallelism -1"))
+		there := fmt.Sprintf("there are %d %s", n, many)
+		if n == 1 {
+			there = "there is 1 " + one
+		}
+		c.list = append(c.list, place{file: c.name()}.at(fmt.Sprintf("the axes over %s make %d, %s", over, product, there), "make one of "+over+"_…_parallelism -1"))
 	}
 	return out
 }

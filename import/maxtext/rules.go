@@ -37,6 +37,7 @@ func (c *config) axisRules(e entry) []axisRule {
 				r.mesh = append(r.mesh, show(m))
 			}
 		}
+		c.known(e, r)
 		if !slices.ContainsFunc(logical, func(a logicalAxis) bool { return a.name == r.name }) && !slices.ContainsFunc(baseRules(), func(b axisRule) bool { return b.name == r.name }) {
 			hint := ""
 			if near := spell.Nearest(r.name, logicalNames()); near != "" {
@@ -50,6 +51,18 @@ func (c *config) axisRules(e entry) []axisRule {
 		out = append(out, r)
 	}
 	return out
+}
+
+// known warns of axes of the mesh in rule r, of e, that MaxText does not have.
+func (c *config) known(e entry, r axisRule) {
+	for _, m := range r.mesh {
+		if m == "None" || keyOf[parallelism("ici", m)] != nil {
+			continue
+		}
+		d := e.place.at(fmt.Sprintf("logical_axis_rules: the rule of %s is for mesh axis %s, which no mesh of MaxText has", r.name, m), "")
+		d.Warning = "unused-rule"
+		c.warns = append(c.warns, d)
+	}
 }
 
 // mergeRules puts rules in place of those before for the same axes, behind the
