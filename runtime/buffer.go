@@ -53,10 +53,9 @@ func (c *classes) of(size int) int {
 	return i
 }
 
-// keep is how many free buffers of a class a device holds for itself. More go
-// to the run's common pool, since a permute moves buffers from device to
-// device and some only send.
-const keep = 16
+// keep is how many free buffers of a class a seat holds. More go to the run's common pool,
+// since a device may take a buffer in one seat and release it in another.
+const keep = 64
 
 // A pool is the free buffers that any device of a run may take, by class.
 type pool struct {
@@ -212,10 +211,10 @@ func (w *works) take(n int, stop *atomic.Bool) []*kernel.Work {
 	return out
 }
 
-func (w *works) give(ws []*kernel.Work) {
+func (w *works) give(x *kernel.Work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.free = append(w.free, ws...)
+	w.free = append(w.free, x)
 }
 
 // A gauge is a number that many change, and the largest it has been.

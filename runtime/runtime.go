@@ -239,7 +239,7 @@ type kill struct{ device, n int }
 func Workers(n int) Option { return func(o *options) { o.workers = max(n, 1) } }
 
 // Shuffle lets devices go on in an order that the seed decides, in place of
-// the order in which they could.
+// that the scheduler prefers.
 func Shuffle(seed uint64) Option { return func(o *options) { o.shuffle, o.seed = true, seed } }
 
 // PoisonBuffers fills every buffer with NaN (integers with -1) before an op

@@ -26,10 +26,10 @@ type run struct {
 	failed    atomic.Bool // err is set
 
 	mu      sync.Mutex
-	permits int            // free ones
-	works   []*kernel.Work // of free permits, but for those that nobody has needed yet
-	line    []*device      // may go on as soon as there is a permit
-	live    int            // devices that have not returned
+	permits int       // free ones
+	seats   []*seat   // of free permits, but for those that nobody has needed yet
+	line    []*device // may go on as soon as there is a permit
+	live    int       // devices that have not returned
 	rng     *rand.Rand
 	err     error
 	boxes   [][]box     // by permute and receiving device
@@ -61,9 +61,11 @@ func newRun(exe *Executable, opts []Option) *run {
 	n := len(exe.classes.sizes)
 	r.pool.free = make([][]*buffer, n)
 	r.pool.takeAll(&exe.spare)
-	r.works = exe.works.take(r.workers, &r.failed)
+	for _, w := range exe.works.take(r.workers, &r.failed) {
+		r.seats = append(r.seats, &seat{w, make([][]*buffer, n)})
+	}
 	for id := range exe.devices {
-		d := &device{id: id, run: r, parked: true, wake: make(chan struct{}, 1), free: make([][]*buffer, n)}
+		d := &device{id: id, run: r, parked: true, wake: make(chan struct{}, 1)}
 		for _, k := range r.kills {
 			if k.device == id {
 				d.killAt = k.n
@@ -118,12 +120,13 @@ func (r *run) do(ctx context.Context, inputs [][]*buffer) ([][]*buffer, error) {
 		r.endTimeline()
 	}
 	if r.err == nil { // nobody is left who uses a buffer that is free
+		r.devices[0].seat = r.seats[0]
 		r.releaseKept()
 		r.exe.spare.giveAll(r.pool.free)
-		for _, d := range r.devices {
-			r.exe.spare.giveAll(d.free)
+		for _, s := range r.seats {
+			r.exe.spare.giveAll(s.free)
+			r.exe.works.give(s.work)
 		}
-		r.exe.works.give(r.works)
 	}
 	return results, r.err
 }
@@ -194,11 +197,12 @@ func (r *run) enqueue(d *device) {
 	r.dispatch()
 }
 
-// dispatch hands out permits. If no device computes and none is in line, all wait
+// dispatch hands out permits, first to the device that came into line last: what it computed
+// on is in a cache, more likely than what others did. If no device computes and none is in line, all wait
 // for each other: a deadlock. r.mu is held.
 func (r *run) dispatch() {
 	for r.err == nil && r.permits > 0 && len(r.line) > 0 {
-		i := 0
+		i := len(r.line) - 1
 		if r.rng != nil {
 			i = r.rng.IntN(len(r.line))
 		}
@@ -244,23 +248,29 @@ func (r *run) finish(d *device) {
 	r.dispatch()
 }
 
-// permit lets d compute, in the memory of the device that gave a permit back last: it is
-// in a cache. r.mu is held.
+// A seat is the memory that a device computes in: of a core and not of a device, since what
+// one device leaves there is in the core's caches when the next one takes it.
+type seat struct {
+	work *kernel.Work
+	free [][]*buffer // by class
+}
+
+// permit lets d compute, in the seat of the device that gave a permit back last. r.mu is held.
 func (r *run) permit(d *device) {
 	r.permits--
-	if n := len(r.works); n > 0 {
-		d.work, r.works = r.works[n-1], r.works[:n-1]
+	if n := len(r.seats); n > 0 {
+		d.seat, r.seats = r.seats[n-1], r.seats[:n-1]
 		return
 	}
-	d.work = &kernel.Work{Stop: &r.failed}
+	d.seat = &seat{&kernel.Work{Stop: &r.failed}, make([][]*buffer, len(r.exe.classes.sizes))}
 }
 
 // giveBack ends what permit began. r.mu is held.
 func (r *run) giveBack(d *device) {
 	r.permits++
-	if d.work != nil { // else it was let go to find that the run has failed
-		r.works = append(r.works, d.work)
-		d.work = nil
+	if d.seat != nil { // else it was let go to find that the run has failed
+		r.seats = append(r.seats, d.seat)
+		d.seat = nil
 	}
 }
 
