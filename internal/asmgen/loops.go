@@ -285,17 +285,23 @@ func (v *vectors) copyRows() {
 	RET()
 }
 
-// moveRows writes the copy of so many rows of so many bytes, 4 or more, between rows
-// that are dstRow and srcRow bytes apart. The last bytes of a row are moved by
+// moveRows writes the copy of so many boxes of so many rows of so many bytes, 4 or more,
+// between rows that are dstRow and srcRow bytes apart; dstSkip and srcSkip are from behind the
+// last row of a box to the next box. The last bytes of a row are moved by
 // a vector that ends with it, so that some are moved twice.
 func moveRows() {
-	TEXT("moveRows", NOSPLIT, "func(dst *byte, dstRow int, src *byte, srcRow int, bytes, rows int)")
+	TEXT("moveRows", NOSPLIT, "func(dst *byte, dstRow int, src *byte, srcRow int, bytes, rows, dstSkip, srcSkip, boxes int)")
 	Pragma("noescape")
-	dst, dstRow, src, srcRow, n, rows := param("dst"), param("dstRow"), param("src"), param("srcRow"), param("bytes"), param("rows")
+	dst, dstRow, src, srcRow, n, rows, boxes := param("dst"), param("dstRow"), param("src"), param("srcRow"), param("bytes"), param("rows"), param("boxes")
 	next := func(loop string) {
 		ADDQ(dstRow, dst)
 		ADDQ(srcRow, src)
 		DECQ(rows)
+		JNZ(LabelRef(loop))
+		ADDQ(param("dstSkip"), dst)
+		ADDQ(param("srcSkip"), src)
+		Load(Param("rows"), rows)
+		DECQ(boxes)
 		JNZ(LabelRef(loop))
 		VZEROUPPER()
 		RET()

@@ -84,18 +84,14 @@ func (c *Copy) inner() (n0, d0, s0, n1, d1, s1 int) {
 func moveRuns(c *Copy, dst, src Mem, d, s int) {
 	n0, d0, s0, n1, d1, s1 := c.inner()
 	bytes := c.run * c.elem
-	if d1 < 0 || s1 < 0 {
+	if d0 < 0 || s0 < 0 || d1 < 0 || s1 < 0 {
 		moveBackward(c, dst, src, d, s)
 		return
 	}
-	for range n0 {
-		MoveRows(dst[d*c.elem:], d1*c.elem, src[s*c.elem:], s1*c.elem, bytes, n1)
-		d += d0
-		s += s0
-	}
+	moveBoxes(dst[d*c.elem:], d1*c.elem, d0*c.elem, src[s*c.elem:], s1*c.elem, s0*c.elem, bytes, n1, n0)
 }
 
-// moveBackward is moveRuns where strides are negative.
+// moveBackward is moveRuns where a stride is negative.
 func moveBackward(c *Copy, dst, src Mem, d, s int) {
 	n0, d0, s0, n1, d1, s1 := c.inner()
 	bytes := c.run * c.elem

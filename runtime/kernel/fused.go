@@ -447,13 +447,36 @@ func (v *tileView) load(dst, src Mem, lo, n int) {
 		row /= v.Shape[d]
 	}
 	for n > 0 {
-		rows, m := 1, min(n, inner-col)
+		boxes, rows, m, d := 1, 1, min(n, inner-col), k-1
 		if k > 0 && m == inner {
 			rows = min(n/inner, v.Shape[k-1]-counts[k-1])
 		}
-		v.rows(dst, src, at+col*step, m, rows)
-		dst, n, col = dst[rows*m*v.Size:], n-rows*m, 0
-		at = v.next(&counts, at, rows)
+		if k > 1 && rows == v.Shape[k-1] {
+			boxes, d = min(n/(inner*rows), v.Shape[k-2]-counts[k-2]), k-2
+			v.boxes(dst, src, at, boxes)
+		} else {
+			v.rows(dst, src, at+col*step, m, rows)
+		}
+		dst, n, col = dst[boxes*rows*m*v.Size:], n-boxes*rows*m, 0
+		if d == k-1 {
+			at = v.next(&counts, at, d, rows)
+		} else {
+			at = v.next(&counts, at, d, boxes)
+		}
+	}
+}
+
+// boxes writes so many boxes, of all rows of the last two dimensions, one after the other, from
+// the box that begins at element at of src.
+func (v *tileView) boxes(dst, src Mem, at, boxes int) {
+	k := len(v.Shape) - 1
+	n, rows, row, box := v.Shape[k], v.Shape[k-1], v.Strides[k-1], v.Strides[k-2]
+	if v.Strides[k] == 1 {
+		moveBoxes(dst, n*v.Size, rows*n*v.Size, src[at*v.Size:], row*v.Size, box*v.Size, n*v.Size, rows, boxes)
+		return
+	}
+	for i := range boxes {
+		v.rows(dst[i*rows*n*v.Size:], src, at+i*box, n, rows)
 	}
 }
 
@@ -483,17 +506,17 @@ func box[T any](dst, src Mem, rows, dstRow, srcRow, n, step int) {
 	moveBox(View[T](dst), View[T](src), 0, 0, rows, dstRow, srcRow, n, 1, step)
 }
 
-// next is where the row begins that is so many rows of the last dimension but one behind
+// next is where the row begins that is so many steps along dimension d behind
 // the row at at; counts are the indices of a row.
-func (v *tileView) next(counts *[fuse.MostDims]int, at, rows int) int {
-	for d := len(v.Shape) - 2; d >= 0; d-- {
-		counts[d] += rows
-		at += rows * v.Strides[d]
+func (v *tileView) next(counts *[fuse.MostDims]int, at, d, by int) int {
+	for ; d >= 0; d-- {
+		counts[d] += by
+		at += by * v.Strides[d]
 		if counts[d] < v.Shape[d] {
 			break
 		}
 		at -= counts[d] * v.Strides[d]
-		counts[d], rows = 0, 1
+		counts[d], by = 0, 1
 	}
 	return at
 }

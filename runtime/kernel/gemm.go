@@ -40,7 +40,7 @@ type tier struct {
 	ops                             map[ir.DType]*vectorOps                // of F32 and F64
 	fromBool, widenBF16, narrowBF16 vectorUnary                            // to f32, and from it
 	copyRows                        func(dst, src *byte, stride, rows int) // of two vectors
-	moveRows                        func(dst *byte, dstRow int, src *byte, srcRow, bytes, rows int)
+	moveRows                        func(dst *byte, dstRow int, src *byte, srcRow, bytes, rows, dstSkip, srcSkip, boxes int)
 	spreadRows                      [17]func(dst, src *byte, step, bytes, rows int) // by bytes of an element
 	peak                            func(blocks int)                                // a loop of so many turns
 	lanes                           int                                             // operations of a turn

@@ -34,7 +34,34 @@ func moveRowsOn(t *tier, dst Mem, dstRow int, src Mem, srcRow, n, rows int) {
 		m := min(most, rows-at)
 		to, from := dst[at*dstRow:], src[at*srcRow:]
 		_, _ = to[(m-1)*dstRow+n-1], from[(m-1)*srcRow+n-1]
-		t.moveRows(&to[0], dstRow, &from[0], srcRow, n, m)
+		t.moveRows(&to[0], dstRow, &from[0], srcRow, n, m, 0, 0, 1)
+	}
+}
+
+// moveBoxes is MoveRows for so many boxes of rows, which are dstBox and srcBox bytes apart.
+func moveBoxes(dst Mem, dstRow, dstBox int, src Mem, srcRow, srcBox, n, rows, boxes int) {
+	moveBoxesOn(fastest, dst, dstRow, dstBox, src, srcRow, srcBox, n, rows, boxes)
+}
+
+func moveBoxesOn(t *tier, dst Mem, dstRow, dstBox int, src Mem, srcRow, srcBox, n, rows, boxes int) {
+	if n == 0 || rows == 0 || boxes == 0 {
+		return
+	}
+	if t.moveRows == nil || boxes == 1 || n < 4 || n > shortRow || n*rows > rowsBytes || dstBox < 0 || srcBox < 0 {
+		d, s := 0, 0
+		for range boxes {
+			moveRowsOn(t, dst[d:], dstRow, src[s:], srcRow, n, rows)
+			d += dstBox
+			s += srcBox
+		}
+		return
+	}
+	most := rowsBytes / (n * rows)
+	for at := 0; at < boxes; at += most {
+		m := min(most, boxes-at)
+		to, from := dst[at*dstBox:], src[at*srcBox:]
+		_, _ = to[(m-1)*dstBox+(rows-1)*dstRow+n-1], from[(m-1)*srcBox+(rows-1)*srcRow+n-1]
+		t.moveRows(&to[0], dstRow, &from[0], srcRow, n, rows, dstBox-rows*dstRow, srcBox-rows*srcRow, m)
 	}
 }
 

@@ -41,6 +41,38 @@ func TestMoveRows(t *testing.T) {
 	}
 }
 
+// Every tier moves boxes of rows, and writes no byte beside them.
+func TestMoveBoxes(t *testing.T) {
+	src := NewMem(1 << 20)
+	for i := range src {
+		src[i] = byte(i*7 + i>>8)
+	}
+	for i := range tiers {
+		tr := &tiers[i]
+		if !tr.has {
+			continue
+		}
+		for _, n := range []int{0, 3, 4, 6, 8, 12, 16, 20, 32, 48, 64, 100, 1024, 1028} {
+			for _, c := range [][5]int{{1, 0, 0, 0, 0}, {2, 5, 3, 1, 0}, {4, 0, 0, 7, -4 * n}, {4, 0, 0, -n, 2 * n}, {3, 64, n, 0, 16}, {40, 1, 0, 3, 5}} {
+				rows, dstRow, srcRow := c[0], n+c[1], n+c[3]
+				dstBox, srcBox := rows*dstRow+c[2], max(0, rows*srcRow+c[4])
+				for _, boxes := range []int{0, 1, 2, 9} {
+					got, want := NewMem(boxes*dstBox+n+1), NewMem(boxes*dstBox+n+1)
+					for b := range boxes {
+						for r := range rows {
+							copy(want[b*dstBox+r*dstRow+1:][:n], src[b*srcBox+r*srcRow:])
+						}
+					}
+					moveBoxesOn(tr, got[1:], dstRow, dstBox, src, srcRow, srcBox, n, rows, boxes)
+					if !bytes.Equal(got, want) {
+						t.Fatalf("%s: %d boxes of %d rows of %d bytes, %v apart, differ", tr.name, boxes, rows, n, c[1:])
+					}
+				}
+			}
+		}
+	}
+}
+
 // Every tier fills rows with elements of every size, and writes no byte beside them.
 func TestSpreadRows(t *testing.T) {
 	src := NewMem(1 << 16)

@@ -95,7 +95,7 @@ func transpose32x8(dst *byte, dstRow int, src *byte, srcRow int, blocks int)
 func transpose64x4(dst *byte, dstRow int, src *byte, srcRow int, blocks int)
 
 //go:noescape
-func moveRows(dst *byte, dstRow int, src *byte, srcRow int, bytes int, rows int)
+func moveRows(dst *byte, dstRow int, src *byte, srcRow int, bytes int, rows int, dstSkip int, srcSkip int, boxes int)
 
 //go:noescape
 func spreadRowsF32(dst *byte, src *byte, step int, bytes int, rows int)

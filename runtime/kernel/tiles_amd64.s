@@ -4796,15 +4796,16 @@ loop:
 	VZEROUPPER
 	RET
 
-// func moveRows(dst *byte, dstRow int, src *byte, srcRow int, bytes int, rows int)
+// func moveRows(dst *byte, dstRow int, src *byte, srcRow int, bytes int, rows int, dstSkip int, srcSkip int, boxes int)
 // Requires: AVX
-TEXT ·moveRows(SB), NOSPLIT, $0-48
+TEXT ·moveRows(SB), NOSPLIT, $0-72
 	MOVQ dst+0(FP), AX
 	MOVQ dstRow+8(FP), CX
 	MOVQ src+16(FP), DX
 	MOVQ srcRow+24(FP), BX
 	MOVQ bytes+32(FP), SI
 	MOVQ rows+40(FP), DI
+	MOVQ boxes+64(FP), R8
 	CMPQ SI, $0x40
 	JA   long
 	CMPQ SI, $0x20
@@ -4819,6 +4820,13 @@ loop32:
 	ADDQ    CX, AX
 	ADDQ    BX, DX
 	DECQ    DI
+	JNZ     loop32
+	MOVQ    dstSkip+48(FP), DI
+	ADDQ    DI, AX
+	MOVQ    srcSkip+56(FP), DI
+	ADDQ    DI, DX
+	MOVQ    rows+40(FP), DI
+	DECQ    R8
 	JNZ     loop32
 	VZEROUPPER
 	RET
@@ -4837,6 +4845,13 @@ loop16:
 	ADDQ    BX, DX
 	DECQ    DI
 	JNZ     loop16
+	MOVQ    dstSkip+48(FP), DI
+	ADDQ    DI, AX
+	MOVQ    srcSkip+56(FP), DI
+	ADDQ    DI, DX
+	MOVQ    rows+40(FP), DI
+	DECQ    R8
+	JNZ     loop16
 	VZEROUPPER
 	RET
 
@@ -4846,13 +4861,20 @@ below16:
 	LEAQ -8(SI), SI
 
 loop8:
-	MOVQ (DX), R8
-	MOVQ (DX)(SI*1), R9
-	MOVQ R8, (AX)
-	MOVQ R9, (AX)(SI*1)
+	MOVQ (DX), R9
+	MOVQ (DX)(SI*1), R10
+	MOVQ R9, (AX)
+	MOVQ R10, (AX)(SI*1)
 	ADDQ CX, AX
 	ADDQ BX, DX
 	DECQ DI
+	JNZ  loop8
+	MOVQ dstSkip+48(FP), DI
+	ADDQ DI, AX
+	MOVQ srcSkip+56(FP), DI
+	ADDQ DI, DX
+	MOVQ rows+40(FP), DI
+	DECQ R8
 	JNZ  loop8
 	VZEROUPPER
 	RET
@@ -4861,13 +4883,20 @@ below8:
 	LEAQ -4(SI), SI
 
 loop4:
-	MOVL (DX), R8
-	MOVL (DX)(SI*1), R9
-	MOVL R8, (AX)
-	MOVL R9, (AX)(SI*1)
+	MOVL (DX), R9
+	MOVL (DX)(SI*1), R10
+	MOVL R9, (AX)
+	MOVL R10, (AX)(SI*1)
 	ADDQ CX, AX
 	ADDQ BX, DX
 	DECQ DI
+	JNZ  loop4
+	MOVQ dstSkip+48(FP), DI
+	ADDQ DI, AX
+	MOVQ srcSkip+56(FP), DI
+	ADDQ DI, DX
+	MOVQ rows+40(FP), DI
+	DECQ R8
 	JNZ  loop4
 	VZEROUPPER
 	RET
@@ -4876,19 +4905,26 @@ long:
 	LEAQ -32(SI), SI
 
 row:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector:
-	VMOVUPS (DX)(R8*1), Y0
-	VMOVUPS Y0, (AX)(R8*1)
-	ADDQ    $0x20, R8
-	CMPQ    R8, SI
+	VMOVUPS (DX)(R9*1), Y0
+	VMOVUPS Y0, (AX)(R9*1)
+	ADDQ    $0x20, R9
+	CMPQ    R9, SI
 	JB      vector
 	VMOVUPS (DX)(SI*1), Y0
 	VMOVUPS Y0, (AX)(SI*1)
 	ADDQ    CX, AX
 	ADDQ    BX, DX
 	DECQ    DI
+	JNZ     row
+	MOVQ    dstSkip+48(FP), DI
+	ADDQ    DI, AX
+	MOVQ    srcSkip+56(FP), DI
+	ADDQ    DI, DX
+	MOVQ    rows+40(FP), DI
+	DECQ    R8
 	JNZ     row
 	VZEROUPPER
 	RET
