@@ -221,6 +221,7 @@ func (p *planner) nodes() []Node {
 // node is the node of g: an op by itself where nothing is gained by a group.
 func (p *planner) node(g *open) Node {
 	slices.SortFunc(g.ops, func(a, b *ir.Op) int { return p.place[a] - p.place[b] })
+	p.flatten(g)
 	out := &Group{Elements: g.n, Cols: g.cols}
 	index := make(map[*ir.Op]int)
 	for i, op := range g.ops {
@@ -241,6 +242,28 @@ func (p *planner) node(g *open) Node {
 		return Node{Op: g.ops[0]}
 	}
 	return Node{Group: out}
+}
+
+// flatten makes of folds of the only row of g, which no member reads, folds over all elements: they
+// need no tiles of full rows.
+func (p *planner) flatten(g *open) {
+	if g.cols != g.n {
+		return
+	}
+	for _, op := range g.ops {
+		if g.level[op] == Full {
+			continue
+		}
+		if g.level[op] != Row || !isReduce(op) || slices.ContainsFunc(p.users[op.Result()], func(u *ir.Op) bool { return p.group[u] != nil && p.group[u].root() == g || p.views[result(u)] != nil }) {
+			return
+		}
+	}
+	g.cols = 0
+	for _, op := range g.ops {
+		if g.level[op] == Row {
+			g.level[op] = Whole
+		}
+	}
 }
 
 // inside reports whether op is of g, or read through by nothing but g.

@@ -26,9 +26,10 @@ type Fused struct {
 type fusedValue struct {
 	size   int // bytes of an element
 	level  fuse.Level
-	temp   int // its temporary; -1 where it is a piece of an operand or a result
-	source int // operand that it is a piece of; -1
-	result int // result that it is a piece of; -1
+	whole  bool // its temporary has foldLength elements, of which a tile is a piece
+	temp   int  // its temporary; -1 where it is a piece of an operand or a result
+	source int  // operand that it is a piece of; -1
+	result int  // result that it is a piece of; -1
 }
 
 // A splatValue is one number for all elements of a tile.
@@ -54,18 +55,29 @@ type tileOf struct {
 	dst, src []Mem
 }
 
-// fusedTile is the number of elements of a tile, as nearly as rows permit.
-const fusedTile = 2048
+// fusedTile is the number of elements of a tile, as nearly as rows permit, or a half or a quarter of it
+// where what a tile has of all values exceeds fusedBytes, which stay in a first-level cache.
+const (
+	fusedTile  = 2048
+	fusedBytes = 40 << 10
+)
 
 // BuildFused returns the Fused of g. Its operands are g's inputs, its results
 // g's outputs.
 func BuildFused(g *fuse.Group) (*Fused, error) {
-	b := &fusedBuilder{Fused: &Fused{n: g.Elements, cols: g.Cols, tile: fusedTile}, g: g, members: make([]int, len(g.Members)), leaves: make(map[string]int), spread: make(map[int]int)}
-	switch {
-	case g.Cols > 0:
-		b.tile = max(1, fusedTile/g.Cols) * g.Cols
-	case slices.ContainsFunc(g.Members, func(m fuse.Member) bool { return m.Level == fuse.Whole }):
-		b.tile = foldLength
+	for tile := fusedTile; ; tile /= 2 {
+		f, err := buildTiles(g, tile)
+		if err != nil || tile == fusedTile/4 || f.footprint() <= fusedBytes {
+			return f, err
+		}
+	}
+}
+
+// buildTiles is BuildFused with tiles of about so many elements.
+func buildTiles(g *fuse.Group, tile int) (*Fused, error) {
+	b := &fusedBuilder{Fused: &Fused{n: g.Elements, cols: g.Cols, tile: tile}, g: g, members: make([]int, len(g.Members)), leaves: make(map[string]int), spread: make(map[int]int)}
+	if g.Cols > 0 {
+		b.tile = max(1, tile/g.Cols) * g.Cols
 	}
 	for i := range g.Members {
 		if err := b.member(i); err != nil {
@@ -75,6 +87,23 @@ func BuildFused(g *fuse.Group) (*Fused, error) {
 	b.findReuse()
 	b.assign()
 	return b.Fused, nil
+}
+
+// footprint is how many bytes a tile has of all values.
+func (f *Fused) footprint() int {
+	n := 0
+	for _, s := range f.sizes {
+		n += s
+	}
+	for i := range f.values {
+		switch v := &f.values[i]; {
+		case v.temp < 0 && (v.level == fuse.Full || v.level == fuse.Row):
+			n += f.count(v, f.tile) * v.size
+		case v.whole:
+			n -= (foldLength - f.tile) * v.size
+		}
+	}
+	return n
 }
 
 // A fusedBuilder is a Fused in the making.
@@ -131,6 +160,9 @@ func (b *fusedBuilder) fold(i int, m *fuse.Member, v fusedValue) error {
 		in.run, in.f = runColumns, binaries[k][elem]
 	case fuse.Whole:
 		in.run = runWhole
+		if s := &b.values[in.src[0]]; s.temp >= 0 {
+			s.whole = true
+		}
 	}
 	if m.Level != fuse.Row && v.result < 0 {
 		return fmt.Errorf("%s: nothing reads what it folds", m.Op.Name())
@@ -198,12 +230,16 @@ func (b *fusedBuilder) leaf(view *fuse.View, size int, level fuse.Level) int {
 	return v
 }
 
-// last is, by value, the last instruction that reads it.
+// last is, by value, the last instruction that reads it. What is folded as a whole is read
+// when more tiles are there.
 func (b *fusedBuilder) last() []int {
 	last := slices.Repeat([]int{-1}, len(b.values))
 	for i, in := range b.code {
 		for _, v := range in.src {
-			last[v] = i
+			last[v] = max(last[v], i)
+			if b.values[in.dst].level == fuse.Whole {
+				last[v] = len(b.code)
+			}
 		}
 	}
 	return last
@@ -255,7 +291,7 @@ func (b *fusedBuilder) assign() {
 	}
 	for i := range b.code {
 		in := &b.code[i]
-		if in.once {
+		if in.once || b.values[in.dst].whole {
 			b.values[in.dst].temp, held[in.dst] = b.newTemp(in.dst), true
 		} else if b.values[in.dst].temp >= 0 {
 			take(in.dst)
@@ -277,8 +313,11 @@ func (b *fusedBuilder) newTemp(v int) int {
 // bytes is what a tile has of v.
 func (b *fusedBuilder) bytes(v int) int {
 	n := b.tile
-	if b.values[v].level == fuse.Row {
+	switch {
+	case b.values[v].level == fuse.Row:
 		n = b.tile / b.cols
+	case b.values[v].whole:
+		n = foldLength
 	}
 	return (n*b.values[v].size + 63) &^ 63
 }
@@ -303,7 +342,11 @@ func (f *Fused) Run(w *Work, dst, src []Mem) {
 	}
 	for _, s := range f.splats {
 		v := &f.values[s.value]
-		Fill(temps[v.temp][:f.count(v, f.tile)*v.size], s.elem)
+		n := f.count(v, f.tile)
+		if v.whole {
+			n = foldLength
+		}
+		Fill(temps[v.temp][:n*v.size], s.elem)
 	}
 	for i := range f.code {
 		if in := &f.code[i]; in.init != nil && f.values[in.dst].level != fuse.Row {
@@ -340,6 +383,9 @@ func (f *Fused) mem(w *Work, i int, t *tileOf) Mem {
 	v := &f.values[i]
 	lo, n := f.count(v, t.lo)*v.size, f.count(v, t.hi-t.lo)*v.size
 	switch {
+	case v.whole:
+		lo %= foldLength * v.size
+		return w.fusedTemps[v.temp][lo : lo+n]
 	case v.temp >= 0:
 		return w.fusedTemps[v.temp][:n]
 	case v.result >= 0:
@@ -373,8 +419,14 @@ func runRows(f *Fused, w *Work, in *instr, t *tileOf) {
 	in.f(w, w.fusedDst[:], w.fusedSrc[:1])
 }
 
+// runWhole folds foldLength elements, when they are all there.
 func runWhole(f *Fused, w *Work, in *instr, t *tileOf) {
-	w.fusedDst[0], w.fusedSrc[0] = t.dst[f.values[in.dst].result], f.mem(w, in.src[0], t)
+	if t.hi%foldLength != 0 && t.hi != f.n {
+		return
+	}
+	all := *t
+	all.lo = (t.hi - 1) / foldLength * foldLength
+	w.fusedDst[0], w.fusedSrc[0] = t.dst[f.values[in.dst].result], f.mem(w, in.src[0], &all)
 	in.f(w, w.fusedDst[:], w.fusedSrc[:1])
 }
 
