@@ -19,8 +19,8 @@ var functions = []function{
 	{"subtract", 2, func(m machine, x []val) val { return m.sub(x[0], x[1]) }},
 	{"multiply", 2, func(m machine, x []val) val { return m.mul(x[0], x[1]) }},
 	{"divide", 2, func(m machine, x []val) val { return m.div(x[0], x[1]) }},
-	{"maximum", 2, func(m machine, x []val) val { return extreme(m, x[0], x[1], m.lt(x[1], x[0]), m.lt(x[0], x[1]), m.and) }},
-	{"minimum", 2, func(m machine, x []val) val { return extreme(m, x[0], x[1], m.lt(x[0], x[1]), m.lt(x[1], x[0]), m.or) }},
+	{"maximum", 2, func(m machine, x []val) val { return m.max(x[0], x[1]) }},
+	{"minimum", 2, func(m machine, x []val) val { return m.min(x[0], x[1]) }},
 	{"negate", 1, func(m machine, x []val) val { return m.xor(x[0], m.bits(m.elem().sign())) }},
 	{"abs", 1, func(m machine, x []val) val { return abs(m, x[0]) }},
 	{"sqrt", 1, func(m machine, x []val) val { return m.sqrt(x[0]) }},
@@ -38,6 +38,10 @@ var functions = []function{
 }
 
 func abs(m machine, x val) val { return m.and(x, m.bits(m.elem().sign()-1)) }
+
+// largest and smallest are max and min of a machine without instructions for them.
+func largest(m machine, x, y val) val  { return extreme(m, x, y, m.lt(y, x), m.lt(x, y), m.and) }
+func smallest(m machine, x, y val) val { return extreme(m, x, y, m.lt(x, y), m.lt(y, x), m.or) }
 
 // extreme is x where first holds and y where second does; of equal numbers, such
 // as zeros, what join makes of their bits; else NaN.

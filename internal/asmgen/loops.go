@@ -186,7 +186,7 @@ type fold struct {
 
 var folds = []fold{
 	{"sumRows", func(m machine, x, y val) val { return m.add(x, y) }},
-	{"maxRows", func(m machine, x, y val) val { return extreme(m, x, y, m.lt(y, x), m.lt(x, y), m.and) }},
+	{"maxRows", func(m machine, x, y val) val { return m.max(x, y) }},
 }
 
 // foldLanes is how many chains a row is folded in: element i goes to chain

@@ -22,6 +22,8 @@ type machine interface {
 	div(x, y val) val    // x / y
 	fma(x, y, z val) val // x*y + z, rounded once
 	sqrt(x val) val
+	max(x, y val) val // NaN where either is; -0 is less than 0
+	min(x, y val) val
 
 	lt(x, y val) mask          // x < y; false with a NaN
 	le(x, y val) mask          // x <= y

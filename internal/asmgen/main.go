@@ -11,9 +11,13 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/reg"
 )
 
@@ -82,7 +86,17 @@ func main() {
 	if err := os.WriteFile(*scalar, []byte(scalarText()), 0o666); err != nil {
 		log.Fatal(err)
 	}
+	pass.Compile = pass.Concat(pass.Compile, pass.FunctionPass(dropMoves))
 	Generate()
+}
+
+// dropMoves removes moves of a vector register to itself, which take a turn of a port.
+func dropMoves(f *ir.Function) error {
+	f.Nodes = slices.DeleteFunc(f.Nodes, func(n ir.Node) bool {
+		i, ok := n.(*ir.Instruction)
+		return ok && strings.HasPrefix(i.Opcode, "VMOVUP") && len(i.Operands) == 2 && i.Operands[0].Asm() == i.Operands[1].Asm()
+	})
+	return nil
 }
 
 // rowsOf addresses rows of a matrix, stride bytes apart, through few registers:

@@ -99,6 +99,9 @@ func (s *scalars) sqrt(x val) val {
 	return s.letFloat("%s(math.Sqrt(float64(%s)))", s.float(), s.f(x))
 }
 
+func (s *scalars) max(x, y val) val { return largest(s, x, y) }
+func (s *scalars) min(x, y val) val { return smallest(s, x, y) }
+
 func (s *scalars) lt(x, y val) mask { return fmt.Sprintf("%s < %s", s.f(x), s.f(y)) }
 func (s *scalars) le(x, y val) mask { return fmt.Sprintf("%s <= %s", s.f(x), s.f(y)) }
 func (s *scalars) eq(x, y val) mask { return fmt.Sprintf("%s == %s", s.f(x), s.f(y)) }

@@ -105,6 +105,28 @@ func (v *vectors) sqrt(x val) val {
 	return r
 }
 
+func (v *vectors) max(x, y val) val {
+	if !v.wide() {
+		return largest(v, x, y)
+	}
+	return v.ranged(5, x, y)
+}
+
+func (v *vectors) min(x, y val) val {
+	if !v.wide() {
+		return smallest(v, x, y)
+	}
+	return v.ranged(4, x, y)
+}
+
+// ranged is one of x and y, which a number says. The instruction gives the other one of a NaN.
+func (v *vectors) ranged(which uint64, x, y val) val {
+	a, r := v.held(x), v.fresh()
+	v.ps(VRANGEPS, VRANGEPD)(Imm(which), y.(Op), a, r)
+	v.ps(VADDPS, VADDPD)(y.(Op), a, v.compare(isUnordered, a, y).(Op), r)
+	return r
+}
+
 func (v *vectors) fma(x, y, z val) val {
 	if _, ok := x.(Mem); ok {
 		x, y = y, x
@@ -120,11 +142,12 @@ func (v *vectors) fma(x, y, z val) val {
 	return r
 }
 
-// The predicates of comparisons: quiet, false with a NaN.
+// The predicates of comparisons: quiet, all but the last false with a NaN.
 const (
 	isEqual     = 0
 	isLess      = 17
 	isLessEqual = 18
+	isUnordered = 3
 )
 
 func (v *vectors) compare(predicate uint64, x, y val) mask {
