@@ -149,7 +149,7 @@ func execPermute(d *device, s *step) error {
 type meeting struct {
 	parts   [][]*buffer // operands, by place; nil until that device comes
 	arrived int
-	kept    []keptPanels // by result
+	kept    []keptGather // by result
 }
 
 // An exchange is what the members take away from a meeting: the results that

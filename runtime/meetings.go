@@ -73,17 +73,19 @@ func compileAllGather(c *compiler, s *step) error {
 		for i, sp := range splits {
 			switch {
 			case panelled[i] != nil:
-				results[i] = d.panels(s, panelled[i], parts, i)
-				continue
+				results[i] = d.gathered(s, parts, i, func() *buffer { return panelled[i].gather(d, parts, i) })
 			case n == 1:
 				results[i] = parts[0][i].retain()
-				continue
-			}
-			results[i] = d.alloc(s.classes[i])
-			for p, part := range parts {
-				if sp.inner > 0 && sp.outer > 0 {
-					kernel.MoveRows(results[i].mem[p*sp.inner:], n*sp.inner, part[i].mem, sp.inner, sp.inner, sp.outer)
-				}
+			default:
+				results[i] = d.gathered(s, parts, i, func() *buffer {
+					b := d.alloc(s.classes[i])
+					for p, part := range parts {
+						if sp.inner > 0 && sp.outer > 0 {
+							kernel.MoveRows(b.mem[p*sp.inner:], n*sp.inner, part[i].mem, sp.inner, sp.inner, sp.outer)
+						}
+					}
+					return b
+				})
 			}
 		}
 		return results

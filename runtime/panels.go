@@ -58,20 +58,23 @@ func (c *compiler) readersOf(v *ir.Value) []*ir.Op {
 	return c.readers[v]
 }
 
-// panels is what p makes of the parts of result i. A group keeps what it made last: a loop over
+// gathered is what gather makes of the parts of result i. A group keeps what it made last: a loop over
 // iterations gathers the weights of one layer, arguments that nobody writes, many times, and
 // moves them once.
-func (d *device) panels(s *step, p *panelled, parts [][]*buffer, i int) *buffer {
+func (d *device) gathered(s *step, parts [][]*buffer, i int, gather func() *buffer) *buffer {
+	if d.run.exe.unfused {
+		return gather()
+	}
 	kept := &d.run.rooms[s.coll.index][s.coll.group[d.id]].kept
 	if *kept == nil {
-		*kept = make([]keptPanels, len(s.op.Results))
+		*kept = make([]keptGather, len(s.op.Results))
 	}
 	k := &(*kept)[i]
 	if k.of(parts, i) {
 		return k.made.retain()
 	}
 	d.release(k.made)
-	k.made, k.parts = p.gather(d, parts, i), k.parts[:0]
+	k.made, k.parts = gather(), k.parts[:0]
 	for _, part := range parts {
 		if !part[i].pinned {
 			b := k.made
@@ -83,8 +86,8 @@ func (d *device) panels(s *step, p *panelled, parts [][]*buffer, i int) *buffer 
 	return k.made.retain()
 }
 
-// keptPanels are the panels that a group made last, of parts that nobody writes.
-type keptPanels struct {
+// A keptGather is what a group made last, of parts that nobody writes.
+type keptGather struct {
 	parts []kernel.Mem
 	made  *buffer
 }
@@ -101,7 +104,7 @@ func (r *run) releaseKept() {
 }
 
 // of reports whether k was made of the parts of result i.
-func (k *keptPanels) of(parts [][]*buffer, i int) bool {
+func (k *keptGather) of(parts [][]*buffer, i int) bool {
 	if k.made == nil {
 		return false
 	}
