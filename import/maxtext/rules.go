@@ -56,7 +56,7 @@ func (c *config) axisRules(e entry) []axisRule {
 // known warns of axes of the mesh in rule r, of e, that MaxText does not have.
 func (c *config) known(e entry, r axisRule) {
 	for _, m := range r.mesh {
-		if m == "None" || keyOf[parallelism("ici", m)] != nil {
+		if m == "None" || keyOf(parallelism("ici", m)) != nil {
 			continue
 		}
 		d := e.place.at(fmt.Sprintf("logical_axis_rules: the rule of %s is for mesh axis %s, which no mesh of MaxText has", r.name, m), "")
