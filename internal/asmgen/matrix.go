@@ -25,16 +25,15 @@ const (
 )
 
 // splitPairs emits the split of pairs of vectors of float32 into the parts of rows of tiles: rows times n of them.
-// The first pair is at x and y and goes to dst, the next ones are step and dstStep bytes on, those of the next
+// The first pair is at x and y bytes on and goes to dst, the next ones are step and dstStep bytes on, those of the next
 // row next and dstNext. The parts are partStep bytes apart. Lanes that a mask does not have are zeros. Of seen,
 // three vectors, the first becomes the smallest magnitude but zero, the second the largest, the third has
 // a bit set where a number is not a bfloat16.
 func splitPairs() {
-	TEXT("splitF32", NOSPLIT, "func(dst *byte, dstStep, dstNext, partStep int, x, y *byte, step, next, n, rows int, maskX, maskY uint64, seen *byte)")
+	TEXT("splitF32", NOSPLIT, "func(dst *byte, dstStep, dstNext, partStep int, x *byte, y, step, next, n, rows int, maskX, maskY uint64, seen *byte)")
 	Pragma("noescape")
 	dst0, dstStep, dstNext, x0, y0, step, next := param("dst"), param("dstStep"), param("dstNext"), param("x"), param("y"), param("step"), param("next")
 	partStep, rows, seen := param("partStep"), param("rows"), param("seen")
-	SUBQ(x0, y0) // y from x
 	maskX, maskY := K(), K()
 	KMOVW(param("maskX").As32(), maskX)
 	KMOVW(param("maskY").As32(), maskY)

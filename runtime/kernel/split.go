@@ -18,7 +18,7 @@ import (
 // element of the product comes from the unit only if [magnitudes.safe] holds for its row and its column, and from vectors
 // otherwise: it depends on nothing but its row and its column, like other products.
 type matrixUnit struct {
-	split func(dst *byte, dstStep, dstNext, partStep int, x, y *byte, step, next, n, rows int, maskX, maskY uint64, seen *byte)
+	split func(dst *byte, dstStep, dstNext, partStep int, x *byte, y, step, next, n, rows int, maskX, maskY uint64, seen *byte)
 	tiles [2][2]func(chunks int, a *byte, aNext, panels int, b *byte, c *byte, cRow, rows int, mask uint64, add bool, scratch, config, ahead *byte, aheadStep int) // by parts of the sides, 1 or 3
 }
 
@@ -166,7 +166,7 @@ func (g *blocked) splitRows(i, p, m, k int) (magnitudes, int32) {
 		}
 		split := func(chunk, n, terms int) {
 			dst, from := &g.rows[(r/panelSize*chunks+chunk)*chunkBytes], unsafe.Add(unsafe.Pointer(x), chunk*chunkTerms*4)
-			g.unit.split(dst, chunkBytes, splitRow, partBytes, (*byte)(from), (*byte)(unsafe.Add(from, chunkTerms/2*4)), chunkTerms*4, step, n, rows, ones(terms), ones(terms-16), s.mem())
+			g.unit.split(dst, chunkBytes, splitRow, partBytes, (*byte)(from), chunkTerms/2*4, chunkTerms*4, step, n, rows, ones(terms), ones(terms-16), s.mem())
 		}
 		if full > 0 {
 			split(0, full, chunkTerms)
@@ -217,8 +217,11 @@ func (g *blocked) splitColumns(dst Mem, x *byte, step, k, cols int) {
 		mask := ones(cols - 16*half)
 		split := func(chunk, row, n, chunks int, maskX, maskY uint64) {
 			if n > 0 && chunks > 0 {
-				to, from := &dst[chunk*chunkBytes+2*partBytes+half*tileBytes+row*splitRow], unsafe.Add(unsafe.Pointer(x), (chunk*chunkTerms+row)*step+half*splitRow)
-				g.unit.split(to, splitRow, chunkBytes, -partBytes, (*byte)(from), (*byte)(unsafe.Add(from, chunkTerms/2*step)), step, chunkTerms*step, n, chunks, maskX, maskY, g.w.seen.mem())
+				to, from := &dst[chunk*chunkBytes+2*partBytes+half*tileBytes+row*splitRow], x
+				if maskX != 0 {
+					from = (*byte)(unsafe.Add(unsafe.Pointer(x), (chunk*chunkTerms+row)*step+half*splitRow))
+				}
+				g.unit.split(to, splitRow, chunkBytes, -partBytes, from, chunkTerms/2*step, step, chunkTerms*step, n, chunks, maskX, maskY, g.w.seen.mem())
 			}
 		}
 		split(0, 0, 16, full, mask, mask)

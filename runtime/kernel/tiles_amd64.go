@@ -422,7 +422,7 @@ func copyRowsF32x256(dst *byte, src *byte, stride int, rows int)
 func peakF32x256(blocks int)
 
 //go:noescape
-func splitF32(dst *byte, dstStep int, dstNext int, partStep int, x *byte, y *byte, step int, next int, n int, rows int, maskX uint64, maskY uint64, seen *byte)
+func splitF32(dst *byte, dstStep int, dstNext int, partStep int, x *byte, y int, step int, next int, n int, rows int, maskX uint64, maskY uint64, seen *byte)
 
 //go:noescape
 func matrixTiles33(chunks int, a *byte, aNext int, panels int, b *byte, c *byte, cRow int, rows int, mask uint64, add bool, scratch *byte, config *byte, ahead *byte, aheadStep int)

@@ -10309,7 +10309,7 @@ loop:
 	VZEROUPPER
 	RET
 
-// func splitF32(dst *byte, dstStep int, dstNext int, partStep int, x *byte, y *byte, step int, next int, n int, rows int, maskX uint64, maskY uint64, seen *byte)
+// func splitF32(dst *byte, dstStep int, dstNext int, partStep int, x *byte, y int, step int, next int, n int, rows int, maskX uint64, maskY uint64, seen *byte)
 // Requires: AVX, AVX512F
 TEXT ·splitF32(SB), NOSPLIT, $0-104
 	MOVQ         dst+0(FP), AX
@@ -10322,7 +10322,6 @@ TEXT ·splitF32(SB), NOSPLIT, $0-104
 	MOVQ         partStep+24(FP), R9
 	MOVQ         rows+72(FP), R10
 	MOVQ         seen+96(FP), R11
-	SUBQ         BX, SI
 	MOVQ         maskX+80(FP), R12
 	KMOVW        R12, K1
 	MOVQ         maskY+88(FP), R12
