@@ -224,7 +224,7 @@ func (t DType) ReducedPrecision(v float64, e, m int) float64 {
 		}
 		v = math.Ldexp(q, exp-m)
 	}
-	if e < int(own.exp) && v != 0 {
+	if e < int(own.exp) && v != 0 && !math.IsInf(v, 0) {
 		bias := 1<<(e-1) - 1
 		switch _, exp := math.Frexp(v); {
 		case exp-1 > bias:

@@ -173,7 +173,7 @@ func TestReducedPrecision(t *testing.T) {
 	}{
 		{F64, 8, 0, []float64{3, 1.5, 6, 0.75, 2.9, 12}, []float64{2, 2, 8, 0.5, 2, 8}},
 		{F64, 2, 1, []float64{1e10, inf, 5e-324, 0.5, 0.25, 3, 4, 2}, []float64{inf, inf, 0, 0, 0, 3, inf, 2}},
-		{F64, 1, 0, []float64{1e10, 1, 0.5, 2, 3}, []float64{inf, 0, 0, inf, inf}},
+		{F64, 1, 0, []float64{1e10, 1, 0.5, 2, 3, math.MaxFloat64}, []float64{inf, 0, 0, inf, inf, inf}},
 		{BF16, 8, 7, []float64{0x1p-133, -0x1p-133}, []float64{0x1p-133, -0x1p-133}},
 		{BF16, 8, 23, []float64{0x1p-133}, []float64{0x1p-133}},
 		{F16, 5, 10, []float64{0x1p-24, -0x1p-23, 65504}, []float64{0x1p-24, -0x1p-23, 65504}},

@@ -203,6 +203,55 @@ var clamps = byType{ir.I1: clamp[uint8], ir.F32: clamp[float32], ir.F64: clamp[f
 func buildReducePrecision(op *ir.Op) (Func, error) {
 	t := op.Operands[0].Type.Elem
 	e, m := op.Int("exponent_bits"), op.Int("mantissa_bits")
+	switch t {
+	case ir.F16:
+		return reducedPrecision[uint16](5, 10, e, m), nil
+	case ir.BF16:
+		return reducedPrecision[uint16](8, 7, e, m), nil
+	case ir.F32:
+		return reducedPrecision[uint32](8, 23, e, m), nil
+	case ir.F64:
+		return reducedPrecision[uint64](11, 52, e, m), nil
+	}
 	f := func(x float64) float64 { return t.ReducedPrecision(x, e, m) }
 	return orMissing(mapFloats(f).forType(t, t), op, t)
+}
+
+// reducedPrecision rounds numbers of expBits bits of exponent and manBits of mantissa to those of e and m, as
+// [ir.DType.ReducedPrecision] does. The bits of a number but its sign are an integer that grows with it, so that this is what is
+// rounded to a multiple, and a carry goes on into the exponent.
+func reducedPrecision[T uint16 | uint32 | uint64](expBits, manBits, e, m int) Func {
+	sign, inf := T(1)<<(expBits+manBits), T(1<<expBits-1)<<manBits
+	cut := max(0, manBits-m)
+	kept, half := ^T(0)<<cut, T(1)<<cut>>1
+	lowest, highest := T(1), inf-1 // without the sign, of what is neither 0 nor infinite
+	if e < expBits {
+		bias, own := 1<<max(0, e-1)-1, 1<<(expBits-1)-1
+		lowest, highest = T(own+1-bias)<<manBits, T(own+bias+1)<<manBits-1
+	}
+	round := func(bits T) T {
+		abs := bits &^ sign
+		switch {
+		case abs > inf && m == 0: // has no room for a NaN
+			return bits&sign | inf
+		case abs >= inf:
+			return bits
+		}
+		if cut > 0 {
+			abs = (abs + half - 1 + abs>>cut&1) & kept
+		}
+		switch {
+		case abs < lowest:
+			abs = 0
+		case abs > highest:
+			abs = inf
+		}
+		return bits&sign | abs
+	}
+	return func(_ *Work, dst, src []Mem) {
+		to, from := View[T](dst[0]), View[T](src[0])
+		for i := range to {
+			to[i] = round(from[i])
+		}
+	}
 }
