@@ -202,7 +202,8 @@ type planSearch struct {
 	seen  map[string]int // cost
 	limit int
 	wide  bool
-	most  int // a plan of this cost is known; 0: only the one by way of the replicated tensor
+	most  int    // a plan of this cost is known; 0: only the one by way of the replicated tensor
+	key   []byte // of the layout that is looked up
 }
 
 // A planNode is a layout on the way, and how it was reached.
@@ -308,14 +309,17 @@ func Atoms(mesh *ir.Mesh, from, to Layout) (Layout, Layout) {
 }
 
 func (s *planSearch) run(from Layout) *ReshardPlan {
-	s.seen = map[string]int{from.String(): 0}
+	s.seen = map[string]int{string(from.appendKey(nil)): 0}
 	heap.Push(&s.open, &planNode{at: from})
 	for len(s.seen) < s.limit && len(s.open) > 0 {
 		n := heap.Pop(&s.open).(*planNode)
 		if n.at.Equal(s.goal) {
 			return n.plan()
 		}
-		s.expand(n)
+		s.key = n.at.appendKey(s.key[:0])
+		if s.seen[string(s.key)] == n.cost { // else a cheaper way to it was found since
+			s.expand(n)
+		}
 	}
 	if s.most > 0 {
 		return nil
@@ -360,28 +364,44 @@ func LayoutBytes(mesh *ir.Mesh, t *ir.Type, l Layout) int {
 }
 
 func (s *planSearch) node(by *planNode, m Move) *planNode {
-	bytes := LayoutBytes(s.Mesh, s.t, by.at)
-	k := s.Mesh.RefsSize(m.Axes)
-	switch m.Kind {
+	return s.reached(by, m, s.moved(LayoutBytes(s.Mesh, s.t, by.at), m.Kind, m.Axes))
+}
+
+// reached is where a move leads in which a device receives so many bytes.
+func (s *planSearch) reached(by *planNode, m Move, bytes int) *planNode {
+	return &planNode{at: m.Next, by: by, move: m, bytes: by.bytes + bytes, cost: by.costWith(bytes), order: len(s.seen)}
+}
+
+// costWith is the cost with another move, in which a device receives so many bytes.
+func (n *planNode) costWith(bytes int) int { return n.cost + bytes*stepCost + 1 }
+
+// moved is how many bytes a device receives in a move of a shard of so many bytes.
+func (s *planSearch) moved(shard int, kind moveKind, axes []ir.AxisRef) int {
+	switch kind {
 	case Slice:
-		bytes = 0
+		return 0
 	case AllToAll:
-		bytes -= bytes / k
+		return shard - shard/s.Mesh.RefsSize(axes)
 	case AllGather:
-		bytes *= k - 1
+		return shard * (s.Mesh.RefsSize(axes) - 1)
 	}
-	return &planNode{at: m.Next, by: by, move: m, bytes: by.bytes + bytes, cost: by.cost + bytes*stepCost + 1, order: len(s.seen)}
+	return shard
 }
 
 func (s *planSearch) expand(n *planNode) {
-	at := n.at
+	at, shard := n.at, LayoutBytes(s.Mesh, s.t, n.at)
+	// fits reports whether a plan with this move may be cheaper than the one that is known.
+	fits := func(kind moveKind, axes []ir.AxisRef) bool {
+		return s.most == 0 || n.costWith(s.moved(shard, kind, axes)) < s.most
+	}
 	try := func(m Move) {
-		next := s.node(n, m)
-		key := m.Next.String()
-		if old, ok := s.seen[key]; ok && old <= next.cost || s.most > 0 && next.cost >= s.most {
+		bytes := s.moved(shard, m.Kind, m.Axes)
+		s.key = m.Next.appendKey(s.key[:0])
+		if old, ok := s.seen[string(s.key)]; ok && old <= n.costWith(bytes) {
 			return
 		}
-		s.seen[key] = next.cost
+		next := s.reached(n, m, bytes)
+		s.seen[string(s.key)] = next.cost
 		heap.Push(&s.open, next)
 	}
 	for d := range at {
@@ -390,19 +410,24 @@ func (s *planSearch) expand(n *planNode) {
 			into = s.spare
 		}
 		for _, r := range into {
-			if !at.Uses(r) && s.divides(at, d, r) {
+			if fits(Slice, nil) && !at.Uses(r) && s.divides(at, d, r) {
 				try(s.slice(at, d, []ir.AxisRef{r}))
 			}
 		}
 		for k := 1; k <= len(at[d])-SamePrefix(at[d], s.goal[d]); k++ {
-			try(s.gather(at, d, k))
 			axes := at[d][len(at[d])-k:]
+			if fits(AllGather, axes) {
+				try(s.gather(at, d, k))
+			}
 			for to := range at {
-				if to != d && (s.wide || ContainsAll(s.goal[to], axes)) && s.divides(at, to, axes...) {
+				if to != d && fits(AllToAll, axes) && (s.wide || ContainsAll(s.goal[to], axes)) && s.divides(at, to, axes...) {
 					try(s.allToAll(at, d, to, k))
 				}
 			}
 		}
+	}
+	if !fits(Permute, nil) {
+		return
 	}
 	sorted, renamed := s.sorted(at), s.renamed(at)
 	places := []Layout{sorted, renamed, s.toward(at)}
