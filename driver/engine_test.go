@@ -63,14 +63,14 @@ func jobExamples() map[string]bool {
 // TestEngines: three steps of training, or one run, give the same losses, parameters
 // and results on every engine, and the same bits in every run on one. That a plugin
 // makes the same of a program when it compiles it once more is held of the examples
-// of jobs.
+// of jobs, with XLA's optimisations.
 func TestEngines(t *testing.T) {
 	plugin := "pjrt:" + shared.CPUPlugin(t)
 	sample := jobExamples()
 	for _, file := range engineExamples(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			want := runThree(t, file, Goroutines, nil)
-			holds := func(engine string, engines func(string) (engine, error)) {
+			holds := func(t *testing.T, engine string, engines func(string) (engine, error)) {
 				got, again := runThree(t, file, engine, engines), runThree(t, file, engine, engines)
 				for name, w := range want {
 					if got[name] == nil {
@@ -86,14 +86,17 @@ func TestEngines(t *testing.T) {
 				}
 			}
 			if sample[filepath.Base(file)] {
-				holds(plugin, nil)
+				t.Run("optimised", func(t *testing.T) {
+					optimised(t)
+					holds(t, plugin, nil)
+				})
 			} else {
 				once := new(compiledOnce)
 				defer once.end()
-				holds(plugin, once.open)
+				holds(t, plugin, once.open)
 			}
 			if os.Getenv("PPC_JOBS") == "all" || sample[filepath.Base(file)] {
-				holds(JAX, nil)
+				holds(t, JAX, nil)
 			}
 		})
 	}
@@ -147,6 +150,7 @@ func TestCurve(t *testing.T) {
 	if jobExamples() == nil {
 		t.Skip("PPC_ENGINES is not all")
 	}
+	optimised(t)
 	var curves [][]float64
 	for _, engine := range []string{Goroutines, plugin, JAX} {
 		opts := RunOptions{Engine: engine}
