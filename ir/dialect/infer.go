@@ -326,7 +326,21 @@ func inferSelect(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if !baseline(t, op.Operands[2].Type) {
 		return nil, ir.Broken(2, "operands 1 and 2 are %s and %s, want one type", t, op.Operands[2].Type)
 	}
-	return []*ir.Type{rescaled(op, 0, t)}, nil
+	return []*ir.Type{rescaled(op, 0, both(t, op.Operands[2].Type))}, nil
+}
+
+// both is what is known of a value that is one of types t and u: a size that either has.
+func both(t, u *ir.Type) *ir.Type {
+	if t.IsStatic() || t.Text != "" || u.Text != "" {
+		return t
+	}
+	shape := slices.Clone(t.Shape)
+	for d, n := range shape {
+		if n == ir.Dynamic {
+			shape[d] = u.Shape[d]
+		}
+	}
+	return t.WithShape(shape...)
 }
 
 func inferClamp(op *ir.Op) ([]*ir.Type, *ir.Rule) {

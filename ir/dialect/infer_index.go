@@ -15,7 +15,7 @@ func startIndices(n int, vs []*ir.Value, rank int) *ir.Rule {
 		return ir.Broken(n, "%d start indices for an operand of rank %d", len(vs), rank)
 	}
 	for i, v := range vs {
-		if v.Type.Rank() != 0 || !v.Type.Elem.IsInt() || v.Type.Elem != vs[0].Type.Elem {
+		if v.Type.Rank() != 0 || !v.Type.Elem.IsInt() || v.Type.Elem == ir.Index || v.Type.Elem != vs[0].Type.Elem {
 			return ir.Broken(n+1, "start index %d is %s, want scalar integers of one type", i, v.Type)
 		}
 	}

@@ -43,8 +43,11 @@ func positive(n int, name string, list []int, rank int) *ir.Rule {
 	return nil
 }
 
-// padded checks constraint n, that there are two paddings for each dimension.
+// padded checks constraint n, that there are two paddings for each dimension, of type i64.
 func padded(n int, op *ir.Op, rank int) *ir.Rule {
+	if l := op.Literal("padding"); l != nil && l.Type.Elem != ir.I64 {
+		return ir.Broken(0, "padding is %s, want elements of type i64", l.Type)
+	}
 	if l := op.Literal("padding"); l != nil && !slices.Equal(l.Type.Shape, []int{rank, 2}) {
 		return ir.Broken(n, "padding is %s, want the shape [%d, 2]", l.Type, rank)
 	}

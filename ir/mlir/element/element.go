@@ -90,7 +90,7 @@ func putInt(b []byte, t ir.DType, v uint64, neg bool) string {
 	n := t.Bits()
 	limit := uint64(math.MaxUint64)
 	switch {
-	case neg && (t.Class() == ir.Unsigned || v > 1<<(n-1)):
+	case neg && (t.Class() == ir.Unsigned || v == 0 || v > 1<<(n-1)): // MLIR takes no -0
 		return fmt.Sprintf("-%d does not fit in %s", v, t)
 	case t == ir.Index && !neg:
 		limit = math.MaxInt64
