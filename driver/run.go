@@ -228,12 +228,12 @@ func (r *runner) close() {
 // prepare opens and checks all that the run reads and writes, and compiles the
 // program for it.
 func (r *runner) prepare(ctx context.Context, e engine) (executable, error) {
-	exe, err := e.load(ctx, r.p.m) // takes no memory yet
-	if err != nil {
+	r.machine = binding.NewMachine(r.p.m, r.p.naming)
+	if err := r.fits(); err != nil { // before loading: what it measures is as large as what is loaded
 		return nil, err
 	}
-	r.machine = binding.NewMachine(r.p.m, r.p.naming)
-	if err := r.fits(); err != nil {
+	exe, err := e.load(ctx, r.p.m)
+	if err != nil {
 		return nil, err
 	}
 	if err := r.start(); err != nil {

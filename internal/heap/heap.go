@@ -20,8 +20,8 @@ type Limit struct {
 // How much a heap may grow by in any case, in percent of what is in use. Where a limit
 // follows from the input, memory counts, and garbage is collected seldom.
 const (
-	half    = 50
-	quarter = 25
+	half   = 50
+	eighth = 12
 )
 
 // CollectFrom has garbage collected when the heap has n bytes, or, where more than
@@ -46,7 +46,7 @@ func (l *Limit) Read(n int) {
 	l.mu.Lock()
 	larger := n*timesInput > l.bytes
 	if larger {
-		l.bytes, l.growth = n*timesInput, quarter
+		l.bytes, l.growth = n*timesInput, eighth
 	}
 	l.mu.Unlock()
 	if larger {

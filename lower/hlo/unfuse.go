@@ -11,8 +11,8 @@ import (
 	"ppc/lower/hlo/syntax"
 )
 
-// Unfuse returns a copy of m, or m itself, for reading, as it was before XLA fused it and
-// split it in time. In its main function
+// Unfuse returns m with a copy of its main function, or m itself, for reading, as it was before
+// XLA fused it and split it in time. In the main function
 //
 //   - a fusion and a call are the ops of what they call;
 //   - a start and its done are one op, where the start stood: collectives are
@@ -50,17 +50,20 @@ func unfused(m *ir.Module) bool {
 	return is
 }
 
-// Runnable is Unfuse for running: a bitcast between layouts becomes the ops that
+// Runnable is Unfuse for running, after which m is not used: a bitcast between layouts becomes the ops that
 // move elements to their places in the result's layout. Computations that are not
 // called are removed; an instruction that cannot be executed is an error.
 func Runnable(m *ir.Module) (*ir.Module, error) { return unfuse(m, true) }
 
 func unfuse(m *ir.Module, exact bool) (*ir.Module, error) {
-	c := m.Clone()
-	main := c.Main()
+	main := m.Main()
 	if main == nil || main.Body == nil {
-		return c, nil
+		return m.Clone(), nil
 	}
+	c := &ir.Module{Name: m.Name, Attrs: m.Attrs, Meshes: slices.Clone(m.Meshes), Form: m.Form, Funcs: slices.Clone(m.Funcs)} // the other functions are read
+	i := slices.Index(c.Funcs, main)
+	main = main.Clone()
+	c.Funcs[i] = main
 	u := &unfuser{m: c, exact: exact, f: main, kinds: kindsByOpcode(), sub: make(map[*ir.Value]*ir.Value), tuples: make(map[*ir.Value][]*ir.Value), starts: make(map[*ir.Value]*ir.Op)}
 	for _, f := range c.Funcs {
 		if f.Body != nil {
