@@ -54,7 +54,21 @@ func (e *elab) noteRatio(x *syntax.BinaryExpr, v, a, b value.Value) {
 		return
 	}
 	at, _ := e.where(x.Span)
-	e.model.ratios = append(e.model.ratios, ratio{Span: at, x: written(x.X.At(), "sum"), by: written(x.Y.At(), "count"), value: q.V, divisor: divisor.V})
+	count := written(atLeast(x.Y).At(), "count")
+	e.model.ratios = append(e.model.ratios, ratio{Span: at, x: written(x.X.At(), "sum"), by: written(x.Y.At(), "count"), count: count, value: q.V, divisor: divisor.V})
+}
+
+// atLeast is what x holds above a number, maximum(count, 1) say, else x.
+func atLeast(x syntax.Expr) syntax.Expr {
+	call, ok := x.(*syntax.CallExpr)
+	if !ok || len(call.Args) != 2 {
+		return x
+	}
+	fn, _ := call.Fn.(*syntax.NameRef)
+	if _, known := call.Args[1].Value.(*syntax.NumberLit); !known || fn == nil || fn.Name != "maximum" {
+		return x
+	}
+	return call.Args[0].Value
 }
 
 // written is the expression at a place as the source has it, or a name for it
@@ -94,7 +108,7 @@ func (p *builder) checkMeanOfMeans(s *modelState) {
 		for i, v := range main.Return().Operands {
 			if v.Type.Rank() == 0 && v.Type.Elem.IsFloat() && d.of(main, v)[q.value] {
 				said[q.Span] = true
-				p.Warn(q.Span, config.MeanOfMeans, "normalized("+q.x+", by: "+q.by+")", syntax.WarnMeanOfMeans, accumulate, q.by, main.Results[i].Attrs.Str(ir.KeyName))
+				p.Warn(q.Span, config.MeanOfMeans, "normalized("+q.x+", by: "+q.count+")", syntax.WarnMeanOfMeans, accumulate, q.by, main.Results[i].Attrs.Str(ir.KeyName))
 				break
 			}
 		}

@@ -37,6 +37,7 @@ type declaredParam struct {
 type ratio struct {
 	syntax.Span
 	x, by   string // as the source has them
+	count   string // that by holds above a number, else by
 	value   *ir.Value
 	divisor *ir.Value
 }

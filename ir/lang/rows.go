@@ -44,6 +44,7 @@ type rowFlow struct {
 	m      *ir.Module      // of the layers that are stacked; nil in a layer
 	means  map[*ir.Op]bool // divisions by the number of elements that were added up
 	states map[*ir.Value]*rowState
+	counts map[*ir.Op]bool // what counts, the divisors of normalized, are no linear functions of means by
 }
 
 func (f *rowFlow) of(v *ir.Value) *rowState {
@@ -76,7 +77,11 @@ func (f *rowFlow) block(b *ir.Block) []*rowState {
 			l := op.Literal("value")
 			f.set(op, []*rowState{{varies: slices.Repeat([]bool{l == nil || !l.IsSplat()}, rankOf(op.Results[0]))}})
 		case op.Kind == ir.PPName && op.Attrs.Has(ir.KeyOverBatches): // a number of all batches of a step
-			f.set(op, []*rowState{{varies: slices.Repeat([]bool{true}, rankOf(op.Results[0]))}})
+			count := &rowState{varies: slices.Repeat([]bool{true}, rankOf(op.Results[0])), bent: f.of(op.Operands[0]).bent}
+			if count.bent != nil {
+				f.counts[count.bent] = true
+			}
+			f.set(op, []*rowState{count})
 		case op.Kind == ir.Iota:
 			s := &rowState{varies: make([]bool, rankOf(op.Results[0]))}
 			s.varies[op.Int("iota_dimension")] = true
@@ -425,7 +430,7 @@ func (p *builder) checkAccumulated(model *modelState, d *syntax.FuncDecl) {
 	for _, q := range model.ratios {
 		said[q.value.Def] = true
 	}
-	f := &rowFlow{m: m, means: p.Means, states: make(map[*ir.Value]*rowState)}
+	f := &rowFlow{m: m, means: p.Means, states: make(map[*ir.Value]*rowState), counts: make(map[*ir.Op]bool)}
 	for _, v := range m.Main().Params() {
 		axes, _ := v.Attrs.Get(ir.KeyLogical).(ir.Array)
 		if k := slices.Index(axes, ir.Attr(ir.Str(batch))); k >= 0 && v.Attrs.Str(ir.KeyKind) == "input" {
@@ -438,7 +443,11 @@ func (p *builder) checkAccumulated(model *modelState, d *syntax.FuncDecl) {
 			continue
 		}
 		said[s.bent] = true
-		p.warnRows(d.Span, s.bent, config.AccumulatedStatistics, "put all examples in one batch, or return means of what each gives", syntax.WarnAccumulated, r.Attrs.Str(ir.KeyName), batch, n)
+		cure := "put all examples in one batch, or return means of what each gives"
+		if f.counts[s.bent] {
+			cure = "normalized(…, by: sum(…)) as it is: where all counts are 0, the result is 0"
+		}
+		p.warnRows(d.Span, s.bent, config.AccumulatedStatistics, cure, syntax.WarnAccumulated, r.Attrs.Str(ir.KeyName), batch, n)
 	}
 }
 
