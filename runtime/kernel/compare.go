@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ppc/ir"
+	"ppc/runtime/kernel/scalar"
 )
 
 func equal[T comparable](_ *Work, dst, src []Mem) {
@@ -217,37 +218,9 @@ func buildReducePrecision(op *ir.Op) (Func, error) {
 	return orMissing(mapFloats(f).forType(t, t), op, t)
 }
 
-// reducedPrecision rounds numbers of expBits bits of exponent and manBits of mantissa to those of e and m, as
-// [ir.DType.ReducedPrecision] does. The bits of a number but its sign are an integer that grows with it, so that this is what is
-// rounded to a multiple, and a carry goes on into the exponent.
+// reducedPrecision rounds numbers of expBits bits of exponent and manBits of mantissa, as [ir.DType.ReducedPrecision] does.
 func reducedPrecision[T uint16 | uint32 | uint64](expBits, manBits, e, m int) Func {
-	sign, inf := T(1)<<(expBits+manBits), T(1<<expBits-1)<<manBits
-	cut := max(0, manBits-m)
-	kept, half := ^T(0)<<cut, T(1)<<cut>>1
-	lowest, highest := T(1), inf-1 // without the sign, of what is neither 0 nor infinite
-	if e < expBits {
-		bias, own := 1<<max(0, e-1)-1, 1<<(expBits-1)-1
-		lowest, highest = T(own+1-bias)<<manBits, T(own+bias+1)<<manBits-1
-	}
-	round := func(bits T) T {
-		abs := bits &^ sign
-		switch {
-		case abs > inf && m == 0: // has no room for a NaN
-			return bits&sign | inf
-		case abs >= inf:
-			return bits
-		}
-		if cut > 0 {
-			abs = (abs + half - 1 + abs>>cut&1) & kept
-		}
-		switch {
-		case abs < lowest:
-			abs = 0
-		case abs > highest:
-			abs = inf
-		}
-		return bits&sign | abs
-	}
+	round := scalar.Rounding[T](expBits, manBits, e, m)
 	return func(_ *Work, dst, src []Mem) {
 		to, from := View[T](dst[0]), View[T](src[0])
 		for i := range to {

@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"ppc/ir"
+	"ppc/runtime/kernel/scalar"
 )
 
 var gemms = map[ir.DType]gemm{
-	ir.F32: gemmFloat[float32], ir.F64: gemmFloat[float64], ir.C64: gemmDense(gemmPlain[complex64]), ir.C128: gemmDense(gemmPlain[complex128]),
-	ir.I8: gemmDense(gemmPlain[int8]), ir.I16: gemmDense(gemmPlain[int16]), ir.I32: gemmDense(gemmPlain[int32]), ir.I64: gemmDense(gemmPlain[int64]),
-	ir.UI8: gemmDense(gemmPlain[uint8]), ir.UI16: gemmDense(gemmPlain[uint16]), ir.UI32: gemmDense(gemmPlain[uint32]), ir.UI64: gemmDense(gemmPlain[uint64]),
-	ir.I1: gemmDense(gemmBool),
+	ir.F32: gemmFloat[float32], ir.F64: gemmFloat[float64], ir.C64: gemmDense(scalar.MultiplyPlain[complex64]), ir.C128: gemmDense(scalar.MultiplyPlain[complex128]),
+	ir.I8: gemmDense(scalar.MultiplyPlain[int8]), ir.I16: gemmDense(scalar.MultiplyPlain[int16]), ir.I32: gemmDense(scalar.MultiplyPlain[int32]), ir.I64: gemmDense(scalar.MultiplyPlain[int64]),
+	ir.UI8: gemmDense(scalar.MultiplyPlain[uint8]), ir.UI16: gemmDense(scalar.MultiplyPlain[uint16]), ir.UI32: gemmDense(scalar.MultiplyPlain[uint32]), ir.UI64: gemmDense(scalar.MultiplyPlain[uint64]),
+	ir.I1: gemmDense(scalar.MultiplyBool),
 }
 
 // An operand is one side of a contraction, brought to the element type in
@@ -165,31 +166,5 @@ func narrowed(as ir.DType, out *ir.Type, compute func(w *Work, c Mem, src []Mem)
 		compute(w, c, src)
 		w.apply(narrow, dst[0], c)
 		w.depth = depth
-	}
-}
-
-func gemmPlain[T number](_ *Work, c, a, b []T, m, n, k int) {
-	for i := range m {
-		row := c[i*n : (i+1)*n]
-		for p, x := range a[i*k : (i+1)*k] {
-			for j, y := range b[p*n : (p+1)*n] {
-				row[j] += x * y
-			}
-		}
-	}
-}
-
-// gemmBool is or of ands, as StableHLO adds and multiplies booleans.
-func gemmBool(_ *Work, c, a, b []byte, m, n, k int) {
-	for i := range m {
-		row := c[i*n : (i+1)*n]
-		for p, x := range a[i*k : (i+1)*k] {
-			if x == 0 {
-				continue
-			}
-			for j, y := range b[p*n : (p+1)*n] {
-				row[j] |= y
-			}
-		}
 	}
 }

@@ -356,7 +356,7 @@ func (f *Fused) Run(w *Work, dst, src []Mem) {
 	w.fused = tileOf{dst: dst, src: src}
 	t := &w.fused
 	for lo := 0; lo < f.n; lo += f.tile {
-		if w.stopped() {
+		if w.Stopped() {
 			break
 		}
 		t.lo, t.hi = lo, min(lo+f.tile, f.n)

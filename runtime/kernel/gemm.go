@@ -5,6 +5,7 @@ import (
 
 	"ppc/ir"
 	"ppc/lower/strips"
+	"ppc/runtime/kernel/scalar"
 )
 
 // A matrix is two dimensions of elements in memory: element (i, j) is at
@@ -74,7 +75,7 @@ func gemmOn[T float](t *tier, w *Work, c Mem, a, b matrix, m, n, k int) {
 		clear(c)
 		return
 	case t.vector == 0 || n == 1:
-		multiplyDense(gemmRows[T], w, c, a, b, m, n, k)
+		multiplyDense(multiplyBlocks[T], w, c, a, b, m, n, k)
 		return
 	}
 	tiles := t.f32
@@ -85,6 +86,10 @@ func gemmOn[T float](t *tier, w *Work, c Mem, a, b matrix, m, n, k int) {
 	g := blocked{tier: t, tiles: tiles, elem: elem, cols: 2 * t.vector / elem, w: w, c: c, a: a, b: b, m: m, n: n, k: k}
 	g.run()
 	w.depth = depth
+}
+
+func multiplyBlocks[T float](w scalar.Stopper, c, a, b []T, m, n, k int) {
+	scalar.Multiply(w, blockK, c, a, b, m, n, k)
 }
 
 // Sizes of blocks, in bytes of a row. A panel of b, blockK rows of two vectors,
@@ -139,7 +144,7 @@ func (g *blocked) run() {
 				g.panels = g.madeAt(p, j, n)
 			}
 			for i := 0; i < g.m; i += blockM {
-				if g.w.stopped() {
+				if g.w.Stopped() {
 					return
 				}
 				m := min(blockM, g.m-i)

@@ -109,7 +109,8 @@ func (w *Work) apply(f Func, dst, src Mem) {
 	f(w, w.pair[:1], w.pair[1:])
 }
 
-func (w *Work) stopped() bool { return w.Stop != nil && w.Stop.Load() }
+// Stopped reports whether what is computed does not matter any more.
+func (w *Work) Stopped() bool { return w.Stop != nil && w.Stop.Load() }
 
 // byType is a Func for each element type that has one.
 type byType [ir.Index + 1]Func

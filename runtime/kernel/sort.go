@@ -41,7 +41,7 @@ func (s *sorter) run(w *Work, dst, src []Mem) {
 	c := s.lambda.call(src[len(s.sizes):])
 	order, spare := make([]int, s.n), make([]int, s.n)
 	for line := range s.lines {
-		if w.stopped() {
+		if w.Stopped() {
 			return
 		}
 		first := line/s.stride*s.stride*s.n + line%s.stride

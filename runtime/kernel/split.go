@@ -145,7 +145,7 @@ func (g *blocked) runSplit() {
 				g.splitPanels(p, j, k, n)
 			}
 			for i := 0; i < g.m; i += blockM {
-				if g.w.stopped() {
+				if g.w.Stopped() {
 					return
 				}
 				g.splitBlock(i, p, j, min(blockM, g.m-i), n, k)

@@ -187,7 +187,7 @@ func buildConvolution(op *ir.Op) (Func, error) {
 			for b := range batch {
 				i := g*batch + b
 				at, out := make([]int, len(p.out)), z[i*rows:][:rows]
-				for done := 0; done < p.rows && !w.stopped(); done += many {
+				for done := 0; done < p.rows && !w.Stopped(); done += many {
 					n := min(many, p.rows-done)
 					p.fill(patches, x[i*image:][:image], at, n)
 					mul(w, out[done*features*p.elem:][:n*features*p.elem], matrix{patches, p.columns, 1}, matrix{kernel, features, 1}, n, features, p.columns)

@@ -1,5 +1,5 @@
-// Package scalar computes elementary functions one element at a time, with the bits
-// of the vector kernels: its functions are generated from the same programs.
+// Package scalar computes without vectors. Its elementary functions have the bits
+// of the vector kernels: they are generated from the same programs.
 package scalar
 
 import "math"
