@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ppc/driver/binding"
+	"ppc/driver/rounding"
 	"ppc/ir"
 )
 
@@ -34,7 +35,7 @@ func TestCompare(t *testing.T) {
 		typ := ir.Tensor(ir.F32, len(c.got))
 		got := &binding.Named{Name: "x", Literal: ir.Floats64(typ, c.got...)}
 		want, own := ir.Floats64(typ.WithElem(ir.F64), c.want...), ir.Floats64(typ.WithElem(ir.F64), c.own...)
-		y := &yardstick{scale: 1, unit: unitOf(ir.F32), sums: unitOf(ir.F32)}
+		y := &yardstick{scale: 1, unit: rounding.Unit(ir.F32), sums: rounding.Unit(ir.F32)}
 		r := y.compareParts(got, theReference, want, own, y.measures(want, own, nil, 0))
 		if r.OK != c.ok || !strings.Contains(r.Worst, c.worst) {
 			t.Errorf("%s: ok %t, worst %q", c.name, r.OK, r.Worst)
@@ -61,12 +62,12 @@ func TestRoundings(t *testing.T) {
 	m := &ir.Module{Funcs: []*ir.Func{f}}
 	for _, step := range []ir.DType{ir.I32, ir.F64, ir.F32, ir.F16, ir.BF16} {
 		f.NewArg(f.Body, ir.Tensor(step), "")
-		if got := roundings(m); step != ir.I32 && got[0] != step {
+		if got := rounding.Types(m); step != ir.I32 && got[0] != step {
 			t.Errorf("with %s the least precise type is %s", step, got[0])
 		}
 	}
 	for dtype, want := range map[ir.DType]float64{ir.BF16: 0x1p-8, ir.F16: 0x1p-11, ir.F32: 0x1p-24, ir.F64: 0x1p-53} {
-		if got := unitOf(dtype); got != want {
+		if got := rounding.Unit(dtype); got != want {
 			t.Errorf("the unit of %s is %g, want %g", dtype, got, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"ppc/driver/binding"
 	"ppc/driver/job"
+	"ppc/driver/rounding"
 	"ppc/driver/trace"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
@@ -272,7 +273,7 @@ func (r *runner) load(ctx context.Context) error {
 		r.trace = trace.New(r.p.m)
 	}
 	if r.opts.Check {
-		r.typed, r.roundings = r.p.m.Clone(), roundings(r.p.m)
+		r.typed, r.roundings = r.p.m.Clone(), rounding.Types(r.p.m)
 		if r.p.naming == binding.ByNumber {
 			r.before = r.typed
 		}

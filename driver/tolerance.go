@@ -1,12 +1,12 @@
 package driver
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
 
 	"ppc/driver/binding"
+	"ppc/driver/rounding"
 	"ppc/ir"
 )
 
@@ -52,50 +52,6 @@ const (
 	fewElements = 64
 )
 
-// unitOf is the largest relative error of a number rounded to t.
-func unitOf(t ir.DType) float64 {
-	u := 0.5
-	for u > 0x1p-53 && t.Round(1+u) != 1 {
-		u /= 2
-	}
-	return u
-}
-
-// roundings returns the floating-point types of the values of m and those to
-// which its pipelines round weights, the least precise first.
-func roundings(m *ir.Module) []ir.DType {
-	var found []ir.DType
-	add := func(t ir.DType) {
-		if t.IsComplex() {
-			t = t.Part()
-		}
-		if t.IsFloat() && !slices.Contains(found, t) {
-			found = append(found, t)
-		}
-	}
-	see := func(vs []*ir.Value) {
-		for _, v := range vs {
-			if v.Type.IsTensor() {
-				add(v.Type.Elem)
-			}
-		}
-	}
-	for _, f := range m.Funcs {
-		if f.Body == nil {
-			continue
-		}
-		see(f.Params())
-		f.Body.Walk(func(op *ir.Op) {
-			see(op.Results)
-			if d, ok := op.Attrs.Get("config").(ir.Dict); ok {
-				add(ir.DTypeByName(ir.Attrs(d).Str("gather_dtype")))
-			}
-		})
-	}
-	slices.SortFunc(found, func(a, b ir.DType) int { return cmp.Compare(unitOf(b), unitOf(a)) })
-	return found
-}
-
 // newYardstick is the yardstick of program m, as it was read; sequential is its
 // reference, whose sums have all their terms.
 //
@@ -104,71 +60,21 @@ func roundings(m *ir.Module) []ir.DType {
 // make is added up in the type of the value itself, the least precise there is.
 func newYardstick(m, sequential *ir.Module) *yardstick {
 	y := &yardstick{scale: 1, usual: make(map[string]float64)}
-	types := roundings(m)
+	types := rounding.Types(m)
 	if len(types) == 0 {
 		return y
 	}
-	y.unit = unitOf(types[0])
-	y.sums = min(y.unit, unitOf(ir.F32)) * math.Sqrt(longestSum(sequential))
-	y.parts = y.unit * math.Sqrt(float64(pieces(m)))
-	y.reduced, y.inFloat32 = reduces(m), types[0] == ir.F64
+	y.unit = rounding.Unit(types[0])
+	y.sums = min(y.unit, rounding.Unit(ir.F32)) * math.Sqrt(rounding.LongestSum(sequential))
+	y.parts = y.unit * math.Sqrt(float64(rounding.Pieces(m)))
+	y.reduced, y.inFloat32 = rounding.Reduces(m), types[0] == ir.F64
 	switch {
 	case y.reduced:
-		y.scale = math.Sqrt(float64(pieces(m)))
+		y.scale = math.Sqrt(float64(rounding.Pieces(m)))
 	case y.inFloat32:
-		y.scale = math.Sqrt2 * unitOf(ir.F64) / unitOf(ir.F32)
+		y.scale = math.Sqrt2 * rounding.Unit(ir.F64) / rounding.Unit(ir.F32)
 	}
 	return y
-}
-
-// reduces reports whether a pipeline of m sums gradients in a type of its own.
-func reduces(m *ir.Module) bool {
-	found := false
-	for _, f := range m.Funcs {
-		if f.Body != nil {
-			f.Body.Walk(func(op *ir.Op) {
-				d, ok := op.Attrs.Get("config").(ir.Dict)
-				found = found || ok && ir.DTypeByName(ir.Attrs(d).Str("reduce_dtype")).IsFloat()
-			})
-		}
-	}
-	return found
-}
-
-// longestSum is the largest number of terms of a sum in m.
-func longestSum(m *ir.Module) float64 {
-	longest := 1.0
-	for _, f := range m.Funcs {
-		if f.Body == nil {
-			continue
-		}
-		f.Body.Walk(func(op *ir.Op) {
-			rule, n := ir.FactorsOf(op), 1.0
-			if rule == nil {
-				return
-			}
-			for k, t := range rule.Types {
-				if t == ir.Reduction {
-					n *= float64(rule.Sizes[k])
-				}
-			}
-			longest = max(longest, n)
-		})
-	}
-	return longest
-}
-
-// pieces is in how many pieces m adds up what is one sum in the reference: those
-// of the devices of a stage, of microbatches and of accumulated batches.
-func pieces(m *ir.Module) int {
-	microbatches, stages := 1, 1
-	for _, op := range m.Main().Body.Ops {
-		if d, ok := op.Attrs.Get("config").(ir.Dict); ok {
-			microbatches, stages = max(microbatches, ir.Attrs(d).Int("microbatches")), max(stages, ir.Attrs(d).Int("stages"))
-		}
-	}
-	train, _ := m.Attrs.Get(ir.KeyTrain).(ir.Dict)
-	return binding.NumDevices(m) / stages * microbatches * max(1, ir.Attrs(train).Int("gradient_accumulation"))
 }
 
 // An extent is one part of a result, a layer's or all of it: how far the
@@ -246,16 +152,16 @@ func (y *yardstick) allowed(m *extent, v *binding.Named) float64 {
 	if !t.IsFloat() && !t.IsComplex() {
 		return timesMeasured * m.own
 	}
-	own, once := m.own, unitOf(t) // what one rounding may cost
+	own, once := m.own, rounding.Unit(t) // what one rounding may cost
 	if y.inFloat32 {
-		once = y.scale * unitOf(ir.F32)
+		once = y.scale * rounding.Unit(ir.F32)
 	}
 	if m.hi-m.lo < fewElements && own > 2*once*m.scale {
 		own = max(own, y.usualOf(v)*m.scale)
 	}
 	parts := y.parts
 	if v.Kind == "" {
-		parts *= unitOf(t) / y.unit
+		parts *= rounding.Unit(t) / y.unit
 	}
 	return max(timesMeasured*own, m.least) + (y.sums+parts)*m.scale
 }

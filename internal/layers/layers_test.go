@@ -74,15 +74,16 @@ var allowed = map[string][]string{
 
 	"import/maxtext": {"ir/lang/syntax"},
 
-	"driver/binding": {"ir", "runtime/kernel"},
-	"driver/suite":   {"ir", "ir/eval", "ir/mlir", "ir/verify", "passes", "runtime"},
-	"driver/view":    {"ir", "ir/mlir"},
-	"driver/trace":   {"ir", "ir/facts", "lower/stats", "runtime"},
-	"driver/job":     {"ir"},
-	"driver/data":    {"ir"},
-	"driver/against": {"ir", "passes/rewrite"},
+	"driver/binding":  {"ir", "runtime/kernel"},
+	"driver/rounding": {"driver/binding", "ir"},
+	"driver/suite":    {"ir", "ir/eval", "ir/mlir", "ir/verify", "passes", "runtime"},
+	"driver/view":     {"ir", "ir/mlir"},
+	"driver/trace":    {"ir", "ir/facts", "lower/stats", "runtime"},
+	"driver/job":      {"ir"},
+	"driver/data":     {"ir"},
+	"driver/against":  {"ir", "passes/rewrite"},
 
-	"driver": {"ir/facts", "driver/against", "driver/binding", "ir/verify", "passes/expand", "passes/rewrite", "driver/data", "driver/job", "driver/suite", "driver/trace", "driver/view", "import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/hlo/rules", "lower/lint", "lower/report", "lower/stats", "lower/strips", "runtime", "runtime/kernel", "runtime/pjrt"},
+	"driver": {"ir/facts", "driver/against", "driver/binding", "driver/rounding", "ir/verify", "passes/expand", "passes/rewrite", "driver/data", "driver/job", "driver/suite", "driver/trace", "driver/view", "import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/hlo/rules", "lower/lint", "lower/report", "lower/stats", "lower/strips", "runtime", "runtime/kernel", "runtime/pjrt"},
 
 	"cmd/ppc": {"driver", "runtime/pjrt"},
 }
