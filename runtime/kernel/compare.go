@@ -210,6 +210,9 @@ func buildReducePrecision(op *ir.Op) (Func, error) {
 	case ir.BF16:
 		return reducedPrecision[uint16](8, 7, e, m), nil
 	case ir.F32:
+		if e == 8 && m == 7 {
+			return toBF16AndBack, nil
+		}
 		return reducedPrecision[uint32](8, 23, e, m), nil
 	case ir.F64:
 		return reducedPrecision[uint64](11, 52, e, m), nil
@@ -227,4 +230,13 @@ func reducedPrecision[T uint16 | uint32 | uint64](expBits, manBits, e, m int) Fu
 			to[i] = round(from[i])
 		}
 	}
+}
+
+// toBF16AndBack rounds to what bf16 holds, which vectors do.
+func toBF16AndBack(w *Work, dst, src []Mem) {
+	depth := w.depth
+	narrow := View[uint16](w.temp(len(src[0]) / 2))
+	narrowBF16(narrow, View[float32](src[0]))
+	widenBF16(View[float32](dst[0]), narrow)
+	w.depth = depth
 }
