@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"slices"
 
 	"ppc/ir"
@@ -48,7 +49,7 @@ func buildReduceWindow(op *ir.Op, sub builder) (Func, error) {
 	t, out := op.Operands[0].Type, op.Results[0].Type
 	rank := t.Rank()
 	win := newWindowing(op, t.Shape, ir.Strides(t.Shape))
-	total, inWindow := out.NumElements(), ir.Product(win.size)
+	total, inWindow, along := out.NumElements(), ir.Product(win.size), win.accumulates()
 	run := func(w *Work, dst, src []Mem) {
 		if total == 0 {
 			return
@@ -57,6 +58,10 @@ func buildReduceWindow(op *ir.Op, sub builder) (Func, error) {
 		fold := c.folder(src[2*n:])
 		at, k, zero := make([]int, rank), make([]int, rank), make([]int, rank)
 		acc, x := make([]Mem, n), make([]Mem, n)
+		if along >= 0 && idle(w, fold, c, src[n:2*n]) {
+			c.accumulate(w, fold, dst, src, out.Shape, along)
+			return
+		}
 		for e := range total {
 			for range inWindow {
 				from := win.element(at, k)
@@ -73,6 +78,53 @@ func buildReduceWindow(op *ir.Op, sub builder) (Func, error) {
 		}
 	}
 	return promoted(op, run, reductionArgs(n)), nil
+}
+
+// accumulates is the dimension along which a window is that before it and an element more, as in a
+// cumulative sum; -1 if there is none.
+func (w *windowing) accumulates() int {
+	along := -1
+	for d, one := range w.of {
+		n := w.shape[d]
+		switch {
+		case one.Identity() && one.Stride == 1:
+		case along < 0 && one.Stride == 1 && one.Base == 1 && one.Dilation == 1 && !one.Reversed && one.Size >= n && one.Low == one.Size-1 && one.High == 0:
+			along = d
+		default:
+			return -1
+		}
+	}
+	return along
+}
+
+// idle reports whether padding changes nothing: a fold of the initial values into themselves.
+func idle(w *Work, fold folder, c *combiner, init []Mem) bool {
+	acc := make([]Mem, len(init))
+	for i, v := range init {
+		acc[i] = slices.Clone(v[:c.sizes[i]])
+	}
+	fold(w, acc, init)
+	for i := range acc {
+		if !bytes.Equal(acc[i], init[i][:c.sizes[i]]) {
+			return false
+		}
+	}
+	return true
+}
+
+// accumulate folds each element into what is before it along a dimension: the bits of folding each window, in a
+// time that does not grow with its size. The results have the initial values.
+func (c *combiner) accumulate(w *Work, fold folder, dst, src []Mem, shape []int, along int) {
+	step, acc, x := ir.Strides(shape)[along], make([]Mem, len(c.sizes)), make([]Mem, len(c.sizes))
+	for e := range ir.Product(shape) {
+		for i, size := range c.sizes {
+			acc[i], x[i] = dst[i][e*size:(e+1)*size], src[i][e*size:(e+1)*size]
+			if e/step%shape[along] > 0 {
+				copy(acc[i], dst[i][(e-step)*size:])
+			}
+		}
+		fold(w, acc, x)
+	}
 }
 
 // buildSelectAndScatter folds the elements of the source, in row-major order,

@@ -49,3 +49,44 @@ func TestConvolutionInParts(t *testing.T) {
 		t.Errorf("%d bytes beside operands and results, want at most %d", bytes, 4*patchBytes)
 	}
 }
+
+// A cumulative sum takes time in proportion to its length, and has the bits of its windows: of floats, in the order in which
+// they are folded, also with an initial value that is not zero.
+func TestCumulative(t *testing.T) {
+	for _, init := range []float32{0, 3} {
+		for _, n := range []int{40, 60000} {
+			if init != 0 && n > 40 { // where padding counts each window is folded
+				continue
+			}
+			f := ir.NewFunc("f")
+			b := ir.NewBuilder(f)
+			typ := ir.Tensor(ir.F32, 2, n, 3)
+			x, zero := f.NewArg(f.Body, typ, ""), f.NewArg(f.Body, ir.Tensor(ir.F32), "")
+			attrs := ir.AttrsOf(ir.NamedAttr{Name: "window_dimensions", Attr: ir.Ints([]int{1, n, 1})},
+				ir.NamedAttr{Name: "padding", Attr: ir.Ints64(ir.Tensor(ir.I64, 3, 2), 0, 0, n-1, 0, 0, 0)})
+			run, err := Build(b.Emit(ir.ReduceWindow, []*ir.Value{x, zero}, attrs, []*ir.Block{b.Combiner(ir.Add, ir.F32)}, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, out, start := numbers(typ), NewMem(typ.Bytes()), NewMem(4)
+			View[float32](start)[0] = init
+			run(new(Work), []Mem{out}, []Mem{in, start})
+			for e, got := range View[float32](out) {
+				i, sum := e/3%n, init
+				for k := i + 1; k < n && init != 0; k++ {
+					sum += init
+				}
+				if init == 0 && i > 0 {
+					sum = View[float32](out)[e-3] + View[float32](in)[e]
+				} else {
+					for k := range i + 1 {
+						sum += View[float32](in)[e-3*(i-k)]
+					}
+				}
+				if got != sum {
+					t.Fatalf("element %d of %d from %v is %v, want %v", e, n, init, got, sum)
+				}
+			}
+		}
+	}
+}
