@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"ppc/ir"
+	"ppc/runtime/kernel/scalar"
 )
 
 // wide makes a Func of one that works on complex numbers in float64, which get
@@ -220,9 +221,9 @@ func buildFFT(op *ir.Op) (Func, error) {
 		return nil, fmt.Errorf("fft_length %v for %s: want the sizes of its last dimensions", length, in)
 	}
 	f := &fourier{shape: shape, first: first, inverse: kind == "IFFT" || kind == "IRFFT"}
-	f.plans = sync.OnceValue(func() (plans []*plan) {
+	f.plans = sync.OnceValue(func() (plans []*scalar.Fourier) {
 		for _, n := range shape[first:] {
-			plans = append(plans, newPlan(n, f.inverse))
+			plans = append(plans, scalar.NewFourier(n, f.inverse))
 		}
 		return plans
 	})
@@ -260,7 +261,7 @@ type fourier struct {
 	shape   []int
 	first   int
 	inverse bool
-	plans   func() []*plan // by dimension from first on
+	plans   func() []*scalar.Fourier // by dimension from first on
 }
 
 func (f *fourier) run(w *Work, v []complex128) {
@@ -278,7 +279,7 @@ func (f *fourier) run(w *Work, v []complex128) {
 			for k := range n {
 				line[k] = v[start+k*step]
 			}
-			p.transform(result, line, 1)
+			p.Transform(result, line, 1)
 			for k := range n {
 				x := result[k]
 				if f.inverse {
@@ -314,65 +315,6 @@ func (f *fourier) mirror(v, half []complex128, from []int) {
 				break
 			}
 			index[d] = 0
-		}
-	}
-}
-
-// A plan transforms n numbers: of n = p m, with p prime, it makes p transforms
-// of m numbers each, and of what these have in the same place one of p.
-type plan struct {
-	n, p  int
-	part  *plan        // of m numbers; nil where n is 1
-	roots []complex128 // exp(∓2πi k/n)
-}
-
-func newPlan(n int, inverse bool) *plan {
-	if n < 2 {
-		return &plan{n: n}
-	}
-	p := 2
-	for n%p != 0 && p*p < n {
-		p++
-	}
-	if n%p != 0 {
-		p = n
-	}
-	pl := &plan{n: n, p: p, part: newPlan(n/p, inverse), roots: make([]complex128, n)}
-	for k := range pl.roots {
-		s, c := math.Sincos(2 * math.Pi * float64(k) / float64(n))
-		if !inverse {
-			s = -s
-		}
-		pl.roots[k] = complex(c, s)
-	}
-	return pl
-}
-
-// transform makes out of every step-th number of in, n of them.
-func (pl *plan) transform(out, in []complex128, step int) {
-	if pl.n < 2 {
-		copy(out[:pl.n], in)
-		return
-	}
-	m := pl.n / pl.p
-	for r := range pl.p {
-		pl.part.transform(out[r*m:], in[r*step:], step*pl.p)
-	}
-	var few [8]complex128
-	terms := few[:min(pl.p, len(few))]
-	if pl.p > len(few) {
-		terms = make([]complex128, pl.p)
-	}
-	for k := range m {
-		for r := range terms {
-			terms[r] = out[r*m+k] * pl.roots[r*k]
-		}
-		for q := range pl.p {
-			var sum complex128
-			for r, t := range terms {
-				sum += t * pl.roots[r*q*m%pl.n]
-			}
-			out[q*m+k] = sum
 		}
 	}
 }

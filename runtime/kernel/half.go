@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"ppc/ir"
+	"ppc/runtime/kernel/scalar"
 )
 
 func widenBF16(dst []float32, src []uint16) {
@@ -51,21 +52,6 @@ func widenF16(dst []float32, src []uint16) {
 func narrowF16(dst []uint16, src []float32) {
 	src = src[:len(dst)]
 	for i := range dst {
-		dst[i] = f16FromFloat32(src[i])
+		dst[i] = scalar.F16FromFloat32(src[i])
 	}
-}
-
-// f16FromFloat32 rounds to nearest, ties to even.
-func f16FromFloat32(x float32) uint16 {
-	b := math.Float32bits(x)
-	sign, abs := uint16(b>>16)&0x8000, b&0x7fffffff
-	switch {
-	case abs > 0x7f800000:
-		return sign | 0x7e00
-	case abs >= 0x47800000: // 65536 and more
-		return sign | 0x7c00
-	case abs < 0x38800000: // below the smallest normal number: count units of 2^-24
-		return sign | uint16(math.RoundToEven(float64(math.Float32frombits(abs))*(1<<24)))
-	}
-	return sign | uint16((abs-0x38000000+0xfff+abs>>13&1)>>13)
 }
