@@ -13,19 +13,13 @@ func Sink(_ *pass.Context, m *ir.Module) error {
 		if f.Body == nil {
 			continue
 		}
-		uses := make(map[*ir.Value]int)
-		f.Body.Walk(func(op *ir.Op) {
-			for _, v := range op.Operands {
-				uses[v]++
-			}
-		})
-		sink(f.Body, uses)
+		sink(f.Body, f.Uses())
 	}
 	return nil
 }
 
-// sink moves what it can of b into branches in it. uses counts the readers of each value.
-func sink(b *ir.Block, uses map[*ir.Value]int) {
+// sink moves what it can of b into branches in it. uses counts the readers of each value, by ID.
+func sink(b *ir.Block, uses []int) {
 	into := make(map[*ir.Op]*ir.Block)
 	for _, op := range b.Ops {
 		if op.Kind != ir.If && op.Kind != ir.Case {
@@ -41,7 +35,7 @@ func sink(b *ir.Block, uses map[*ir.Value]int) {
 				}
 			})
 			for v, n := range in {
-				if n == uses[v] {
+				if n == uses[v.ID] {
 					into[v.Def] = r
 				}
 			}
