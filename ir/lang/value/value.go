@@ -112,7 +112,13 @@ func (n Number) Whole() (int, bool) {
 	return 0, false
 }
 
-func (n Number) String() string { return strconv.FormatFloat(float64(n), 'g', -1, 64) }
+// String is n as a program has it: whole numbers in full, as far as they are exact.
+func (n Number) String() string {
+	if k, ok := n.Whole(); ok {
+		return strconv.Itoa(k)
+	}
+	return strconv.FormatFloat(float64(n), 'g', -1, 64)
+}
 
 // Elem is the element type of t.
 func (t *Tensor) Elem() ir.DType { return t.V.Type.Elem }
