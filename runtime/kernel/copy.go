@@ -119,6 +119,10 @@ func moveElems[T any](c *Copy, dstMem, srcMem Mem, d, s int) {
 	dst, src := View[T](dstMem), View[T](srcMem)
 	n0, d0, s0, n1, d1, s1 := c.inner()
 	switch {
+	case turns(c.elem, d1, s0, d0, s1, n0, n1):
+		transposeBox(c.elem, dstMem, srcMem, d, s, n0, d0, n1, s1)
+	case turns(c.elem, d0, s1, d1, s0, n0, n1):
+		transposeBox(c.elem, dstMem, srcMem, d, s, n1, d1, n0, s0)
 	case s1 == 0 && d1 == 1:
 		for range n0 {
 			fill(dst[d:d+n1], src[s])
@@ -134,6 +138,36 @@ func moveElems[T any](c *Copy, dstMem, srcMem Mem, d, s int) {
 	default:
 		moveBox(dst, src, d, s, n0, d0, s0, n1, d1, s1)
 	}
+}
+
+// turns reports whether a box of n0 by n1 elements is a transposition for the vectors of this machine:
+// one of its dimensions is contiguous in dst and the other in src, by what are their strides.
+func turns(elem, inDst, inSrc, dstRow, srcRow, n0, n1 int) bool {
+	return fastest.vector > 0 && (elem == 4 || elem == 8) && inDst == 1 && inSrc == 1 && dstRow > 0 && srcRow > 0 && min(n0, n1) >= 32/elem
+}
+
+// transposeBox sets rows rows of dst, dstRow elements apart, to as many columns of src, whose cols rows
+// are srcRow apart.
+func transposeBox(elem int, dst, src Mem, d, s, rows, dstRow, cols, srcRow int) {
+	dst, src = dst[d*elem:(d+(rows-1)*dstRow+cols)*elem], src[s*elem:(s+(cols-1)*srcRow+rows)*elem]
+	side := 32 / elem
+	for i := 0; i < rows-side+1; i += 2 * block {
+		n := min(2*block, rows-i) / side
+		for j := 0; j < cols-side+1; j += side {
+			transposeBlocks(elem, &dst[(i*dstRow+j)*elem], dstRow*elem, &src[(i+j*srcRow)*elem], srcRow*elem, n)
+		}
+	}
+	i, j := rows/side*side, cols/side*side
+	rest := func(i, j, rows, cols int) {
+		at, from := i*dstRow+j, i+j*srcRow
+		if elem == 4 {
+			moveBox(View[uint32](dst), View[uint32](src), at, from, rows, dstRow, 1, cols, 1, srcRow)
+		} else {
+			moveBox(View[uint64](dst), View[uint64](src), at, from, rows, dstRow, 1, cols, 1, srcRow)
+		}
+	}
+	rest(0, j, rows, cols-j)
+	rest(i, 0, rows-i, j)
 }
 
 func moveBox[T any](dst, src []T, d, s, n0, d0, s0, n1, d1, s1 int) {

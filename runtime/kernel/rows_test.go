@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"ppc/ir"
@@ -66,6 +67,36 @@ func TestMoveBoxes(t *testing.T) {
 					moveBoxesOn(tr, got[1:], dstRow, dstBox, src, srcRow, srcBox, n, rows, boxes)
 					if !bytes.Equal(got, want) {
 						t.Fatalf("%s: %d boxes of %d rows of %d bytes, %v apart, differ", tr.name, boxes, rows, n, c[1:])
+					}
+				}
+			}
+		}
+	}
+}
+
+// Matrices of every size are transposed, and no byte beside them is written.
+func TestTransposedCopies(t *testing.T) {
+	src := NewMem(1 << 20)
+	for i := range src {
+		src[i] = byte(i*7 + i>>8)
+	}
+	sizes := []int{1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 64, 65, 100}
+	for _, elem := range []int{1, 2, 4, 8, 16} {
+		for _, n0 := range sizes {
+			for _, n1 := range sizes {
+				for _, gap := range []int{0, 3} {
+					for _, c := range [][2][]int{{{n1 + gap, 1}, {1, n0 + gap}}, {{1, n0 + gap}, {n1 + gap, 1}}} {
+						got := NewMem(((n0+gap)*(n1+gap) + 7) * elem)
+						want := slices.Clone(got)
+						for i := range n0 {
+							for j := range n1 {
+								copy(want[(3+i*c[0][0]+j*c[0][1])*elem:][:elem], src[(2+i*c[1][0]+j*c[1][1])*elem:])
+							}
+						}
+						NewCopy(elem, []int{n0, n1}, c[0], c[1]).Run(got, src, 3, 2)
+						if !bytes.Equal(got, want) {
+							t.Fatalf("%d by %d elements of %d bytes, %v apart, differ", n0, n1, elem, c)
+						}
 					}
 				}
 			}
