@@ -205,7 +205,9 @@ func verifySignatures(m *ir.Module, errs *Errors) bool {
 				errs.add(nil, ir.NewRule(bad.Label, "result %d of the function: %s", i, bad.Msg))
 				return false
 			}
-			errs.add(nil, dialectAttrs(fmt.Sprintf("result %d", i), r.Attrs))
+			if len(r.Attrs) > 0 {
+				errs.add(nil, dialectAttrs(fmt.Sprintf("result %d", i), r.Attrs))
+			}
 		}
 		if f.Body == nil {
 			continue
@@ -215,7 +217,9 @@ func verifySignatures(m *ir.Module, errs *Errors) bool {
 				errs.add(nil, ir.NewRule(bad.Label, "parameter %d: %s", i, bad.Msg))
 				return false
 			}
-			errs.add(nil, dialectAttrs(fmt.Sprintf("parameter %d", i), a.Attrs))
+			if len(a.Attrs) > 0 {
+				errs.add(nil, dialectAttrs(fmt.Sprintf("parameter %d", i), a.Attrs))
+			}
 		}
 	}
 	errs.fn = nil
@@ -286,13 +290,20 @@ func (v *verifier) function() {
 		if !r.Type.Equal(ret.Operands[i].Type) {
 			v.errs.add(ret, ir.NewRule("structure-6", "result %d is %s, the function says %s", i, ret.Operands[i].Type, r.Type))
 		}
-		v.sharding(nil, fmt.Sprintf("result %d", i), r.Sharding, r.Type)
-		v.shardingAttrs(nil, fmt.Sprintf("result %d", i), r.Attrs, r.Type)
-		v.oneSharding(fmt.Sprintf("result %d", i), r.Attrs)
+		if r.Sharding == nil && len(r.Attrs) == 0 {
+			continue
+		}
+		what := fmt.Sprintf("result %d", i)
+		v.sharding(nil, what, r.Sharding, r.Type)
+		v.shardingAttrs(nil, what, r.Attrs, r.Type)
+		v.oneSharding(what, r.Attrs)
 	}
 }
 
 func (v *verifier) parameter(i int, a *ir.Value) {
+	if a.Sharding == nil && len(a.Attrs) == 0 {
+		return
+	}
 	what := fmt.Sprintf("parameter %d", i)
 	v.sharding(nil, what, a.Sharding, a.Type)
 	v.shardingAttrs(nil, what, a.Attrs, a.Type)
