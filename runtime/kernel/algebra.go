@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"math"
 	"math/cmplx"
 	"slices"
 	"sync"
@@ -122,49 +121,18 @@ func buildCholesky(op *ir.Op) (Func, error) {
 		for at := 0; at < len(dst); at += n * n {
 			m := dst[at : at+n*n]
 			if !lower {
-				transpose(m, n)
+				scalar.Adjoint(m, n)
 			}
-			if !choleskyFactor(m, n) {
+			if !scalar.Cholesky(m, n) {
 				for i := range m {
 					m[i] = cmplx.NaN()
 				}
 			}
 			if !lower {
-				transpose(m, n)
+				scalar.Adjoint(m, n)
 			}
 		}
 	})
-}
-
-// transpose makes m, which is n by n, its adjoint.
-func transpose(m []complex128, n int) {
-	for i := range n {
-		for j := range i + 1 {
-			m[i*n+j], m[j*n+i] = cmplx.Conj(m[j*n+i]), cmplx.Conj(m[i*n+j])
-		}
-	}
-}
-
-// choleskyFactor puts the lower factor of m in its place, and reports whether it has one.
-func choleskyFactor(m []complex128, n int) bool {
-	for j := range n {
-		d := real(m[j*n+j])
-		if !(d > 0) {
-			return false
-		}
-		root := math.Sqrt(d)
-		m[j*n+j] = complex(root, 0)
-		for i := j + 1; i < n; i++ {
-			m[i*n+j] = complex(real(m[i*n+j])/root, imag(m[i*n+j])/root)
-			m[j*n+i] = 0
-		}
-		for i := j + 1; i < n; i++ {
-			for k := j + 1; k <= i; k++ {
-				m[i*n+k] -= m[i*n+j] * cmplx.Conj(m[k*n+j])
-			}
-		}
-	}
-	return true
 }
 
 // buildTriangularSolve takes, of each unknown once it is known, its share off
