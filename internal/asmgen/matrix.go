@@ -107,7 +107,7 @@ func constant(x uint32) reg.VecVirtual {
 // A term is a product of parts of the two sides.
 type term struct{ a, b int }
 
-// termsOf are the products of so many parts of each side that are made, the smallest first. Those
+// termsOf are the products of so many parts of each side that are made, the largest last. Those
 // of less than 2^-24 of the product are left out.
 func termsOf(a, b int) []term {
 	switch {

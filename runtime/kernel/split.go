@@ -9,7 +9,7 @@ import (
 
 // A matrixUnit multiplies matrices of float32 on tiles of bfloat16. A number is the sum of three
 // parts of 8 bits, the nearest bfloat16 and those of what is left, and of the nine products of parts the six of
-// 2^-24 of the product and more are added up, in float32, the smallest first and 16 terms at a time
+// 2^-24 of the product and more are added up, in float32, the largest last and 16 terms at a time
 // (Henry, Tang and Heinecke, "Leveraging the bfloat16 artificial intelligence datatype for
 // higher-precision computation", 2019). Sums are as close as those of fused products, and closer
 // where they are long. Where all numbers of a side are bfloat16s, they have one part.
