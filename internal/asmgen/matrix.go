@@ -356,7 +356,7 @@ func (m *matrixMaker) storeRow(adds bool) {
 	ADDQ(Imm(tileRow), m.at)
 }
 
-// tileMemory writes a load of a tile (prefix 0x7b) or a store (0x7a), with rows as far apart as row says.
+// tileMemory writes a load of a tile (prefix 0x7b) or a store (0x7a). Register row has the stride of its rows in bytes.
 func tileMemory(prefix byte, tile int, base, row reg.GPPhysical, disp int) {
 	encode(prefix, 0x4b, 0x84|byte(tile)<<3, code(row)<<3|code(base), byte(disp), byte(disp>>8), byte(disp>>16), byte(disp>>24))
 }

@@ -82,13 +82,12 @@ func (s *seen) all() (b magnitudes, parts int32) {
 	return b, parts
 }
 
-// A panelHead stands before a panel of the right side.
+// A panelHead stands before a panel of the right side. Where its magnitudes are not exact, the panel is the numbers
+// themselves, row by row, because they are not the sums of their parts.
 type panelHead struct {
 	magnitudes
 	parts int32
-	// plain says that the panel is the numbers themselves, row by row, because they are not the sums of their parts.
-	plain bool
-	_     [splitRow - 13]byte
+	_     [splitRow - 12]byte
 }
 
 func headOf(panel Mem) *panelHead { return (*panelHead)(unsafe.Pointer(&panel[0])) }
@@ -202,7 +201,7 @@ func (g *blocked) splitPanel(panel Mem, x *byte, step, k, cols int) {
 	s := g.w.seen.none()
 	g.splitColumns(panel[splitRow:], x, step, k, cols)
 	found, parts := s.all()
-	*headOf(panel) = panelHead{magnitudes: found, parts: parts, plain: !found.exact()}
+	*headOf(panel) = panelHead{magnitudes: found, parts: parts}
 	if found.exact() {
 		return
 	}
@@ -242,7 +241,7 @@ func (g *blocked) splitBlock(i, p, j, m, n, k int) {
 	for q := 0; q < n; q += panelSize {
 		panel, mask := g.panels[q/panelSize*size:][:size], uint64(1)<<min(panelSize, n-q)-1
 		head := headOf(panel)
-		if head.plain || !a.safe(head.magnitudes) {
+		if !a.safe(head.magnitudes) {
 			g.carefully(i, p, j+q, m, k, panel)
 			continue
 		}
@@ -270,7 +269,7 @@ func (g *blocked) carefully(i, p, j, m, k int, panel Mem) {
 	const width = panelSize * 4
 	head, chunks := headOf(panel), chunksOf(k)
 	plain, parts := panel[splitRow:], panel[splitRow:]
-	if head.plain {
+	if !head.exact() {
 		parts = g.w.temp(chunks * chunkBytes)
 		g.splitColumns(parts, &plain[0], width, k, panelSize)
 	} else {

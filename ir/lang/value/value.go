@@ -112,7 +112,7 @@ func (n Number) Whole() (int, bool) {
 	return 0, false
 }
 
-// String is n as a program has it: whole numbers in full, as far as they are exact.
+// String is n as a program has it: integers in full, as far as they are exact.
 func (n Number) String() string {
 	if k, ok := n.Whole(); ok {
 		return strconv.Itoa(k)

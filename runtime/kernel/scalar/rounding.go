@@ -2,7 +2,8 @@ package scalar
 
 import "math"
 
-// Rounding returns how numbers of expBits bits of exponent and manBits of mantissa are rounded to those of e and m, by their bits. The bits of a number but its sign are an integer that grows with it, so that this is what is
+// Rounding returns how numbers of expBits bits of exponent and manBits of mantissa are rounded to those of e
+// and m, by their bits. The bits of a number but its sign are an integer that grows with it, so that this is what is
 // rounded to a multiple, and a carry goes on into the exponent.
 func Rounding[T uint16 | uint32 | uint64](expBits, manBits, e, m int) func(bits T) T {
 	sign, inf := T(1)<<(expBits+manBits), T(1<<expBits-1)<<manBits
