@@ -19,21 +19,23 @@ type Machine interface {
 	Devices(ctx context.Context, m *ir.Module, args [][]*ir.Literal) ([][]*ir.Literal, error)
 }
 
-// An Evaluator is the reference evaluator. With Wide it keeps floating-point
-// numbers in float64: the suite of Shardy compares sums that have been split
-// for equality, which holds where every addition rounds, and here a sum rounds
-// once.
-type Evaluator struct{ Wide bool }
+// An Evaluator is the reference evaluator, whose sums round at every term like those
+// of StableHLO's interpreter: Shardy's suite compares sums that have been split for equality.
+type Evaluator struct{}
 
 // Main runs f and holds its checks.
 func (e Evaluator) Main(ctx context.Context, m *ir.Module, f *ir.Func, args []*ir.Literal) error {
-	_, err := eval.Run(m, f, args, eval.Options{Context: ctx, Float64: e.Wide}.WithChecks())
+	_, err := eval.Run(m, f, args, e.options(ctx).WithChecks())
 	return err
+}
+
+func (Evaluator) options(ctx context.Context) eval.Options {
+	return eval.Options{Context: ctx, EachTerm: true}
 }
 
 // Devices runs the main function of m, a program for each device.
 func (e Evaluator) Devices(ctx context.Context, m *ir.Module, args [][]*ir.Literal) ([][]*ir.Literal, error) {
-	return eval.RunDevices(m, m.Main(), args, eval.Options{Context: ctx})
+	return eval.RunDevices(m, m.Main(), args, e.options(ctx))
 }
 
 // Compiled is the runtime.

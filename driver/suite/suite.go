@@ -12,6 +12,7 @@ import (
 	"ppc/ir"
 	"ppc/ir/mlir"
 	"ppc/ir/verify"
+	"ppc/passes"
 )
 
 // A Case is one program of a file: a piece between lines "// -----".
@@ -124,6 +125,12 @@ func Run(ctx context.Context, on Machine, file, source string) error {
 	if err != nil {
 		return err
 	}
+	if runCHLO.MatchString(source) {
+		if err := passes.RunNamed("expand", m); err != nil {
+			return err
+		}
+		f = m.Func(f.Name)
+	}
 	if n := len(f.Params()); f.Body == nil || n != len(args) {
 		return errors.New(ir.SymbolText(f.Name) + " takes " + ir.Counted(n, "argument") + ", and no RUN line passes as many by --args")
 	}
@@ -131,6 +138,8 @@ func Run(ctx context.Context, on Machine, file, source string) error {
 }
 
 var (
+	// What is run is then made of the ops that chlo's are defined by, each of which rounds.
+	runCHLO  = regexp.MustCompile(`(?m)^// RUN.*--chlo-(pre-serialization-pipeline|legalize-to-stablehlo)`)
 	runArgs  = regexp.MustCompile(`(?m)^// RUN: .*--args="\[(dense.*)\]"`)
 	runValue = regexp.MustCompile(`dense<[^>]*> : tensor<[^>]*>`)
 )

@@ -62,9 +62,6 @@ func runParts(ctx context.Context, on suite.Machine, u Unit, collective bool) er
 	if joined.Main() == nil {
 		return errors.New("there is no @main")
 	}
-	if _, ok := on.(suite.Evaluator); ok {
-		on = suite.Evaluator{Wide: true}
-	}
 	return on.Main(ctx, joined, joined.Main(), nil)
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // dotGeneral: element (batch, left, right) is the sum over the contracted
-// index of products, taken in index order and rounded once. Both operands are
-// first laid out so that the loops run over contiguous rows.
+// index of products, taken in index order. Both operands are first laid out so that
+// the loops run over contiguous rows.
 func dotGeneral(e *exec) ([]*tensor, error) {
 	d := e.op.Attrs.Get("dot_dimension_numbers").(ir.Dot)
 	l, r, out := e.in[0], e.in[1], e.result(0)
@@ -24,14 +24,15 @@ func dotGeneral(e *exec) ([]*tensor, error) {
 		contract: ir.Product(pick(l.shape, d.LhsContract)),
 		right:    ir.Product(pick(r.shape, rfree)),
 	}
+	add := e.sums(out.elem)
 	var err error
 	switch {
 	case x.f != nil && out.f != nil:
-		err = dotRows(e.p.w.ctx, s, out.f, x.f, y.f, products.AddRows)
+		err = dotRows(e.p.w.ctx, s, out.f, x.f, y.f, add.f)
 	case x.i != nil && out.i != nil:
-		err = dotRows(e.p.w.ctx, s, out.i, x.i, y.i, addIntProducts)
+		err = dotRows(e.p.w.ctx, s, out.i, x.i, y.i, add.i)
 	case x.c != nil && out.c != nil:
-		err = dotRows(e.p.w.ctx, s, out.c, x.c, y.c, addComplexProducts)
+		err = dotRows(e.p.w.ctx, s, out.c, x.c, y.c, add.c)
 	default:
 		err = undefined(x)
 	}
@@ -83,19 +84,43 @@ func dotRows[T any](ctx context.Context, s dotSizes, out, x, y []T, row func(out
 	return nil
 }
 
-func addIntProducts(out, x, y []int64) {
-	n := len(out)
-	for k, v := range x {
-		for j, w := range y[k*n:][:n] {
-			out[j] += v * w
-		}
-	}
+// sums add x[k] * y[k, :] to out for every k, one after the other. y has len(x) rows
+// as long as out.
+type sums struct {
+	f func(out, x, y []float64)
+	i func(out, x, y []int64)
+	c func(out, x, y []complex128)
 }
 
-func addComplexProducts(out, x, y []complex128) {
-	n := len(out)
+// sums are those of dot_general and convolution with results of type t: exact up to float64, or
+// rounded at every term. tensor.round rounds them to narrower types.
+func (e *exec) sums(t ir.DType) sums {
+	s := sums{products.AddRows, addProducts[int64], addProducts[complex128]}
+	switch {
+	case !e.p.w.opts.EachTerm:
+	case t.IsFloat() && t != ir.F64:
+		s.f = func(out, x, y []float64) {
+			for k, v := range x {
+				for j, w := range y[k*len(out):][:len(out)] {
+					out[j] = float64(float32(out[j]) + float32(v*w))
+				}
+			}
+		}
+	case t == ir.C64:
+		s.c = func(out, x, y []complex128) {
+			for k, v := range x {
+				for j, w := range y[k*len(out):][:len(out)] {
+					out[j] = complex128(complex64(out[j]) + complex64(v)*complex64(w))
+				}
+			}
+		}
+	}
+	return s
+}
+
+func addProducts[T int64 | complex128](out, x, y []T) {
 	for k, v := range x {
-		for j, w := range y[k*n:][:n] {
+		for j, w := range y[k*len(out):][:len(out)] {
 			out[j] += v * w
 		}
 	}

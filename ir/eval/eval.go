@@ -19,6 +19,10 @@ type Options struct {
 	Float64 bool
 	// Float32 does the same with float32 for every type that is wider than it.
 	Float32 bool
+	// EachTerm rounds every product and every sum of a dot_general or convolution, one after
+	// the other, to float32 where results are not wider, as StableHLO's interpreter and XLA do;
+	// without it they round once, at the end.
+	EachTerm bool
 	// Poison makes the floating-point results of ops with the attribute
 	// pp.dont_care NaN, so that a use of them is seen in the results.
 	Poison bool

@@ -296,3 +296,37 @@ func indexingCases() []opCase {
 		}, lits(ints([]int{4}, 1, 2, 3, 14))},
 	}
 }
+
+// With EachTerm the terms of a dot_general and of a convolution, which here cancel, round one by
+// one in float32, complex ones too, and results of narrower types once more.
+func TestEachTerm(t *testing.T) {
+	dot := func(b *ir.Builder, in values) values {
+		return values{b.Dot(in[0], in[1], ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}})}
+	}
+	side := ir.ConvSide{First: 0, Second: 1}
+	convolution := func(b *ir.Builder, in values) values {
+		return b.Emit(ir.Convolution, in, attrs("dimension_numbers", ir.ConvDims{Input: side, Kernel: side, Output: side},
+			"feature_group_count", ir.I64Attr(1), "batch_group_count", ir.I64Attr(1)), nil, []*ir.Type{ir.Tensor(in[0].Type.Elem, 1, 1)}).Results
+	}
+	row, column, one := []int{1, 4}, []int{4, 1}, []int{1, 1}
+	for name, build := range map[string]func(b *ir.Builder, in values) values{"dot_general": dot, "convolution": convolution} {
+		for _, c := range []struct {
+			elem       ir.DType
+			x          []float64
+			once, each float64
+		}{
+			{ir.F32, []float64{1 << 24, 1, 1, -1 << 24}, 2, 0},
+			{ir.F64, []float64{1 << 24, 1, 1, -1 << 24}, 2, 2},
+			{ir.BF16, []float64{256, 1, 1, 1}, 260, 260}, // 259 lies between 258 and 260
+			{ir.C64, []float64{1 << 24, 1, 1, -1 << 24}, 2, 0},
+		} {
+			args := lits(floats(c.elem, row, c.x...), floats(c.elem, column, 1, 1, 1, 1))
+			m := program(build, args[0].Type, args[1].Type)
+			equal(t, evaluate(t, m, Options{}, args...)[0], floats(c.elem, one, c.once))
+			equal(t, evaluate(t, m, Options{EachTerm: true}, args...)[0], floats(c.elem, one, c.each))
+			if t.Failed() {
+				t.Fatalf("%s of %s", name, c.elem)
+			}
+		}
+	}
+}

@@ -135,11 +135,11 @@ func selectAndScatter(e *exec) ([]*tensor, error) {
 
 // convolution: result element (batch, place, feature) is the sum, over the places
 // of the window and the input features of the feature's group, of the input there
-// times the kernel, rounded once; padding contributes zero. Of several batch
-// groups, the feature's is used.
+// times the kernel; padding contributes zero. Of several batch groups, the
+// feature's is used.
 func convolution(e *exec) ([]*tensor, error) {
 	x, y, out := e.in[0], e.in[1], e.result(0)
-	c := newConvolution(e.op, x.shape, y.shape)
+	c, add := newConvolution(e.op, x.shape, y.shape), e.sums(out.elem)
 	index := make([]int, len(out.shape))
 	for k := range out.len() {
 		if k%1024 == 0 && e.p.w.ctx.Err() != nil {
@@ -149,20 +149,14 @@ func convolution(e *exec) ([]*tensor, error) {
 		next(index, out.shape)
 		switch {
 		case x.f != nil && out.f != nil:
-			for i, l := range c.left {
-				out.f[k] += float64(x.f[l] * y.f[c.right[i]])
-			}
+			add.f(out.f[k:k+1], pick(x.f, c.left), pick(y.f, c.right))
 		case x.i != nil && out.i != nil:
-			for i, l := range c.left {
-				out.i[k] += x.i[l] * y.i[c.right[i]]
-			}
+			add.i(out.i[k:k+1], pick(x.i, c.left), pick(y.i, c.right))
 			if out.elem == ir.I1 { // or of ands
 				out.i[k] = truth(out.i[k] != 0)
 			}
 		case x.c != nil && out.c != nil:
-			for i, l := range c.left {
-				out.c[k] += x.c[l] * y.c[c.right[i]]
-			}
+			add.c(out.c[k:k+1], pick(x.c, c.left), pick(y.c, c.right))
 		default:
 			return nil, undefined(x)
 		}
