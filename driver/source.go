@@ -170,6 +170,7 @@ func loadHLO(s *Source, name string, _ lang.Options) (*program, error) {
 		if err := rules.Verify(m); err != nil {
 			return nil, false, placed(name, err)
 		}
+		hlo.DropUnreached(m)
 		return xla.ImportHLO(m, o)
 	})
 	if p != nil {

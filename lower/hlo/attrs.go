@@ -114,6 +114,36 @@ func (p *parser) common(in *syntax.Instruction, row *row, as *ir.Attrs) {
 	}
 }
 
+// OriginFits reports whether text, which says what an earlier module called a value, has a name
+// for each tensor of one of type t, or none: {{"a"}} of a tensor, {({"a"}, {"b"})} of a tuple of two.
+func OriginFits(text string, t *ir.Type) bool {
+	if strings.Contains(text, "synthetic_call") {
+		return true
+	}
+	s := &syntax.Scanner{Src: text, End: len(text)}
+	s.Expect("{")
+	return namesLike(s, t) || s.Err != nil
+}
+
+// namesLike reports whether the tree of names that s is before has the form of t.
+func namesLike(s *syntax.Scanner, t *ir.Type) bool {
+	if t.Kind != ir.TupleType {
+		return s.Peek() != '('
+	}
+	if !s.Accept("(") {
+		return false
+	}
+	for i, e := range t.Elems {
+		if i > 0 && !s.Accept(",") || !namesLike(s, e) {
+			return false
+		}
+		if e.Kind != ir.TupleType {
+			s.Value()
+		}
+	}
+	return s.Accept(")")
+}
+
 // origin is the position of in and the source position in its metadata.
 func (p *parser) origin(in *syntax.Instruction) *ir.Origin {
 	o := new(ir.Origin)

@@ -109,7 +109,9 @@ func (b *body) constant(in *syntax.Instruction) *node {
 func (b *body) known(in *syntax.Instruction, operands []*node) *node {
 	switch in.Opcode {
 	case "tuple":
-		return tupleNode(operands)
+		n := tupleNode(operands)
+		n.attrs = tupleAttrs(in, nil)
+		return n
 	case "get-tuple-element":
 		return b.getElement(in, operands)
 	}

@@ -53,7 +53,7 @@ func (b *body) inline(c *syntax.Computation, args []*node) *ir.Block {
 		return r.block
 	}
 	results := r.flat(root, nil)
-	r.builder().Emit(ir.Return, results, nil, nil, nil)
+	r.builder().Emit(ir.Return, results, tupleAttrs(c.Root, results), nil, nil)
 	return r.block
 }
 
@@ -97,7 +97,8 @@ func (b *body) loopRegion(c *syntax.Computation, t *ir.Type) *ir.Block {
 	}
 	root := r.computation(c)
 	if b.Err == nil {
-		r.builder().Emit(ir.Return, r.flat(root, nil), nil, nil, nil)
+		results := r.flat(root, nil)
+		r.builder().Emit(ir.Return, results, tupleAttrs(c.Root, results), nil, nil)
 	}
 	return r.block
 }

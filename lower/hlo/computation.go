@@ -1,6 +1,7 @@
 package hlo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,9 +26,10 @@ type computation struct {
 
 // An instruction is one line of a computation.
 type instruction struct {
-	name string
-	typ  *ir.Type
-	line int
+	name    string
+	typ     *ir.Type
+	layouts string
+	line    int
 }
 
 func (p *printer) computation(uses []int) *computation {
@@ -63,7 +65,7 @@ func (c *computation) emit(want string, t *ir.Type, opcode string, operands []in
 }
 
 func (c *computation) line(want string, t *ir.Type, rest string) instruction {
-	in := instruction{c.names.unique(want), t, len(c.lines)}
+	in := instruction{c.names.unique(want), t, c.layouts, len(c.lines)}
 	c.lines = append(c.lines, "%"+in.name+" = "+layoutText(t, c.layouts)+" "+rest)
 	c.layouts = ""
 	return in
@@ -81,17 +83,18 @@ func (c *computation) want(v *ir.Value, otherwise string) string {
 // parameter appends parameter i, which is v.
 func (c *computation) parameter(v *ir.Value, i int) {
 	c.layouts = v.Attrs.Str("hlo.layout")
-	in := c.line(c.want(v, fmt.Sprintf("arg%d", i)), v.Type, fmt.Sprintf("parameter(%d)", i)+verbatim(v.Attrs))
+	in := c.line(c.want(v, fmt.Sprintf("arg%d", i)), v.Type, fmt.Sprintf("parameter(%d)", i)+verbatim(v.Attrs, v.Type))
 	c.params = append(c.params, in.name+": "+BareShape(v.Type))
 	c.values[v.ID] = in
 }
 
 // unpack appends the only parameter, a tuple, and those of its elements that
-// are used: values of the region, then those that it takes from outer, under
-// the names that they have there.
-func (c *computation) unpack(name string, args, captured []*ir.Value, outer *computation, used func(v *ir.Value) bool) {
+// are used: values of the region, whose layouts are those of init, then those that it takes
+// from outer, under the names that they have there.
+func (c *computation) unpack(name string, args, init, captured []*ir.Value, outer *computation, used func(v *ir.Value) bool) {
 	elems := slices.Concat(args, captured)
 	t := ir.Tuple(ir.Types(elems)...)
+	c.layouts = outer.layoutsOf(slices.Concat(init, captured))
 	state := c.line(name, t, "parameter(0)")
 	c.params = []string{state.name + ": " + BareShape(t)}
 	for i, v := range elems {
@@ -108,21 +111,48 @@ func (c *computation) unpack(name string, args, captured []*ir.Value, outer *com
 
 // element appends element i of a tuple.
 func (c *computation) element(tuple instruction, i int, want string) instruction {
+	c.layouts = partLayouts(tuple.typ, tuple.layouts, i)
 	return c.emit(want, tuple.typ.Elems[i], "get-tuple-element", []instruction{tuple}, fmt.Sprintf(", index=%d", i))
 }
 
-// tuple appends the tuple of vs.
-func (c *computation) tuple(vs []*ir.Value) instruction {
-	return c.emit("tuple", ir.Tuple(ir.Types(vs)...), "tuple", c.operands(vs), "")
+// tuple appends the tuple of vs, of which attrs keeps what was read of it.
+func (c *computation) tuple(vs []*ir.Value, attrs ir.Attrs) instruction {
+	t, operands := ir.Tuple(ir.Types(vs)...), c.operands(vs)
+	c.layouts = c.layoutsOf(vs)
+	return c.emit("tuple", t, "tuple", operands, verbatim(attrs, t))
+}
+
+// layoutsOf are the layouts of a tuple of vs: those of their instructions, where they have some.
+func (c *computation) layoutsOf(vs []*ir.Value) string {
+	ins := make([]instruction, len(vs))
+	for i, v := range vs {
+		if ins[i] = c.values[v.ID]; ins[i].typ == nil {
+			ins[i].typ = v.Type
+		}
+	}
+	return joinLayouts(ins)
+}
+
+// handedOn are the layouts of op where its results are parts of its operands, or made of them.
+func handedOn(op *ir.Op, operands []instruction) string {
+	switch op.Kind {
+	case ir.GetTupleElement:
+		return partLayouts(operands[0].typ, operands[0].layouts, op.Int("index"))
+	case ir.OptimizationBarrier:
+		return operands[0].layouts
+	case ir.TupleOp:
+		return joinLayouts(operands)
+	}
+	return ""
 }
 
 // root makes vs the result: the only one itself, or else a tuple.
-func (c *computation) root(vs []*ir.Value) {
+func (c *computation) root(vs []*ir.Value, attrs ir.Attrs) {
 	if len(vs) == 1 {
 		c.result = c.use(vs[0])
 		return
 	}
-	c.result = c.tuple(vs)
+	c.result = c.tuple(vs, attrs)
 }
 
 func (c *computation) operands(vs []*ir.Value) []instruction {
@@ -235,8 +265,8 @@ func (c *computation) fields(op *ir.Op, row *row) string {
 // results appends the instruction whose results are op's: the value itself, or
 // a tuple and those of its elements that are used.
 func (c *computation) results(op *ir.Op, opcode string, operands []instruction, attrs string) {
-	attrs += verbatim(op.Attrs) + c.metadata(op)
-	c.layouts = op.Str("hlo.layout")
+	attrs += verbatim(op.Attrs, tupleOf(ir.Types(op.Results))) + c.metadata(op)
+	c.layouts = cmp.Or(op.Str("hlo.layout"), handedOn(op, operands))
 	if len(op.Results) == 1 {
 		v := op.Results[0]
 		c.values[v.ID] = c.emit(c.want(v, opcode), v.Type, opcode, operands, attrs)

@@ -40,11 +40,11 @@ func (c *computation) constant(op *ir.Op) {
 	text := syntax.LiteralText(scalar)
 	if !spread {
 		c.layouts = op.Str("hlo.layout")
-		c.values[v.ID] = c.line(c.want(v, "constant"), v.Type, "constant("+text+")"+verbatim(op.Attrs)+c.metadata(op))
+		c.values[v.ID] = c.line(c.want(v, "constant"), v.Type, "constant("+text+")"+verbatim(op.Attrs, v.Type)+c.metadata(op))
 		return
 	}
 	in := c.line("constant", scalar.Type, "constant("+text+")")
-	c.values[v.ID] = c.emit(c.want(v, "broadcast"), v.Type, "broadcast", []instruction{in}, ", dimensions={}"+verbatim(op.Attrs)+c.metadata(op))
+	c.values[v.ID] = c.emit(c.want(v, "broadcast"), v.Type, "broadcast", []instruction{in}, ", dimensions={}"+verbatim(op.Attrs, v.Type)+c.metadata(op))
 }
 
 // broadcast appends a broadcast_in_dim. HLO's broadcast keeps the size of each
@@ -85,7 +85,7 @@ func (c *computation) barrier(op *ir.Op, row *row) {
 		c.instruction(op, row, c.operands(op.Operands))
 		return
 	}
-	c.instruction(op, row, []instruction{c.tuple(op.Operands)})
+	c.instruction(op, row, []instruction{c.tuple(op.Operands, nil)})
 }
 
 // allToAll appends an all_to_all. HLO's concatenates along the dimension that it
@@ -145,18 +145,19 @@ func (c *computation) while(op *ir.Op, row *row) {
 			}
 		}
 		in := c.computation(c.uses)
-		in.unpack("state", region.Args, captured, c, func(v *ir.Value) bool { return used[v] })
+		in.unpack("state", region.Args, op.Operands, captured, c, func(v *ir.Value) bool { return used[v] })
 		in.block(region)
 		results := region.Terminator().Operands
 		if i == 1 {
-			in.result = in.tuple(slices.Concat(results, captured))
+			in.result = in.tuple(slices.Concat(results, captured), region.Terminator().Attrs)
 		} else {
-			in.root(results)
+			in.root(results, region.Terminator().Attrs)
 		}
 		names[i] = c.finish(names[i], in)
 	}
-	state := c.tuple(slices.Concat(op.Operands, captured))
-	tuple := c.emit(row.opcode, state.typ, row.opcode, []instruction{state}, ", condition=%"+names[0]+", body=%"+names[1]+verbatim(op.Attrs)+c.metadata(op))
+	state := c.tuple(slices.Concat(op.Operands, captured), nil)
+	c.layouts = state.layouts
+	tuple := c.emit(row.opcode, state.typ, row.opcode, []instruction{state}, ", condition=%"+names[0]+", body=%"+names[1]+verbatim(op.Attrs, state.typ)+c.metadata(op))
 	c.elements(op, tuple, op.Regions[1].Args)
 }
 
@@ -185,11 +186,11 @@ func (c *computation) conditional(op *ir.Op, row *row) {
 	for i, region := range op.Regions {
 		captured := captures(region)
 		in := c.computation(c.uses)
-		in.unpack("captured", nil, captured, c, func(*ir.Value) bool { return true })
+		in.unpack("captured", nil, nil, captured, c, func(*ir.Value) bool { return true })
 		in.block(region)
-		in.root(region.Terminator().Operands)
+		in.root(region.Terminator().Operands, region.Terminator().Attrs)
 		names = append(names, "%"+c.finish(fmt.Sprintf("branch%d", i), in))
-		operands = append(operands, c.tuple(captured))
+		operands = append(operands, c.tuple(captured, nil))
 	}
 	attrs := ", branch_computations={" + strings.Join(names, ", ") + "}"
 	if op.Kind == ir.If {
@@ -230,7 +231,7 @@ func (c *computation) unknown(op *ir.Op) {
 	if op.Attrs.Has(argumentAttr) {
 		v := op.Result()
 		c.layouts = op.Str("hlo.layout")
-		c.values[v.ID] = c.line(c.want(v, opcode), v.Type, opcode+"("+op.Str(argumentAttr)+")"+attrs.String()+verbatim(op.Attrs)+c.metadata(op))
+		c.values[v.ID] = c.line(c.want(v, opcode), v.Type, opcode+"("+op.Str(argumentAttr)+")"+attrs.String()+verbatim(op.Attrs, v.Type)+c.metadata(op))
 		return
 	}
 	c.results(op, opcode, c.operands(op.Operands), attrs.String())

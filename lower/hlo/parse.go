@@ -77,9 +77,9 @@ func (p *parser) module(text *syntax.Module) {
 	main := p.function(text.Entry)
 	main.Private = false
 	p.resultSharding(text.Entry, main)
-	for _, c := range text.Computations {
+	for _, c := range slices.Backward(text.Computations) { // callers first: what they call has been seen then
 		if p.Err == nil && !p.seen[c] {
-			p.unreached(c)
+			p.function(c) // for its errors, and those of the verifier
 		}
 	}
 	if p.Err == nil {
@@ -88,8 +88,51 @@ func (p *parser) module(text *syntax.Module) {
 	}
 }
 
-// resultSharding keeps the sharding of a root that is a tuple, which is no op of
-// its own, on the function whose results it has.
+// DropUnreached removes the functions of m that its entry does not reach: once they have been
+// verified, as XLA verifies them, they have nothing to say.
+func DropUnreached(m *ir.Module) {
+	reached := make(map[*ir.Func]bool)
+	var reach func(f *ir.Func)
+	reach = func(f *ir.Func) {
+		if f == nil || reached[f] {
+			return
+		}
+		reached[f] = true
+		f.Body.Walk(func(op *ir.Op) {
+			for _, a := range op.Attrs {
+				switch v := a.Attr.(type) {
+				case ir.Sym:
+					reach(m.Func(string(v)))
+				case ir.Array:
+					for _, e := range v {
+						if name, ok := e.(ir.Sym); ok {
+							reach(m.Func(string(name)))
+						}
+					}
+				}
+			}
+		})
+	}
+	reach(m.Main())
+	m.Funcs = slices.DeleteFunc(m.Funcs, func(f *ir.Func) bool { return !reached[f] })
+}
+
+// tupleAttrs keeps what an earlier module called the tuple that in makes, which vanishes as an
+// instruction: the value that is made of it has them, the function whose results it has, or what
+// ends the region of values vs.
+func tupleAttrs(in *syntax.Instruction, vs []*ir.Value) ir.Attrs {
+	if in == nil || in.Opcode != "tuple" {
+		return nil
+	}
+	for _, a := range in.Attrs {
+		if a.Name == "origin" && (vs == nil || OriginFits(a.Text, ir.Tuple(ir.Types(vs)...))) { // none of tuples in the tuple
+			return ir.AttrsOf(ir.NamedAttr{Name: "hlo.origin", Attr: ir.Str(a.Text)})
+		}
+	}
+	return nil
+}
+
+// resultSharding keeps the sharding of a root that is a tuple on the function whose results it has.
 func (p *parser) resultSharding(c *syntax.Computation, f *ir.Func) {
 	if p.Err != nil || c.Root == nil || c.Root.Opcode != "tuple" {
 		return
@@ -99,13 +142,6 @@ func (p *parser) resultSharding(c *syntax.Computation, f *ir.Func) {
 			f.Attrs.Set("hlo.sharding", ir.Str(a.Text))
 		}
 	}
-}
-
-// unreached builds c, which nothing uses, and forgets it: for its errors.
-func (p *parser) unreached(c *syntax.Computation) {
-	funcs, meshes := len(p.m.Funcs), len(p.m.Meshes)
-	p.function(c)
-	p.m.Funcs, p.m.Meshes = p.m.Funcs[:funcs], p.m.Meshes[:meshes]
 }
 
 // headerAttrs are the attributes of a module. Those without a row here are
@@ -279,6 +315,7 @@ type node struct {
 	value *ir.Value
 	elems []*node
 	typ   *ir.Type
+	attrs ir.Attrs // of the tuple as a value
 }
 
 func leaf(v *ir.Value) *node { return &node{value: v, typ: v.Type} }
@@ -314,7 +351,7 @@ func (p *parser) function(c *syntax.Computation) *ir.Func {
 	if f := p.funcs[c.Name]; f != nil {
 		return f
 	}
-	f := ir.NewFunc(c.Name)
+	f := ir.NewFunc(p.funcName(c))
 	f.Private, f.Origin = true, &ir.Origin{Text: p.pos(c.At)}
 	p.funcs[c.Name] = f
 	params := make(map[int]*ir.Value)
@@ -358,8 +395,23 @@ func (p *parser) function(c *syntax.Computation) *ir.Func {
 		results = []*ir.Value{b.value(root)}
 	}
 	b.builder().Return(results...)
+	if root.elems != nil && len(results) != 1 {
+		f.Attrs = append(f.Attrs, tupleAttrs(c.Root, nil)...)
+	}
 	p.m.Funcs = append(p.m.Funcs, f)
 	return f
+}
+
+// funcName is the name of c's function: its own, but for a computation called main that is not
+// the entry, since a module's function of that name is where it begins.
+func (p *parser) funcName(c *syntax.Computation) string {
+	name := c.Name
+	if name == "main" && c != p.entry {
+		for i := 1; p.comps[name] != nil; i++ {
+			name = fmt.Sprintf("main.%d", i)
+		}
+	}
+	return name
 }
 
 // numbered checks the numbers of the parameters of c.
@@ -511,7 +563,7 @@ func (b *body) value(n *node) *ir.Value {
 	for i, e := range n.elems {
 		elems[i] = b.value(e)
 	}
-	n.value = b.builder().Emit(ir.TupleOp, elems, nil, nil, []*ir.Type{n.typ}).Result()
+	n.value = b.builder().Emit(ir.TupleOp, elems, n.attrs, nil, []*ir.Type{n.typ}).Result()
 	return n.value
 }
 

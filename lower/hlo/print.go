@@ -8,6 +8,7 @@ import (
 
 	"ppc/ir"
 	"ppc/ir/verify"
+	"ppc/lower/hlo/syntax"
 )
 
 // Print returns m, a per-device program, as HLO text. The entry computation is
@@ -73,7 +74,7 @@ func (p *printer) header(main *ir.Func) string {
 	if partitions > 1 {
 		fmt.Fprintf(&b, ", num_partitions=%d", partitions)
 	}
-	b.WriteString(verbatim(p.m.Attrs))
+	b.WriteString(verbatim(p.m.Attrs, nil))
 	return b.String()
 }
 
@@ -87,17 +88,31 @@ func resultType(f *ir.Func) *ir.Type {
 }
 
 // verbatim are the attributes that were read from HLO and are carried through,
-// those called hlo.NAME; the layout of a result is no attribute in HLO.
-func verbatim(as ir.Attrs) string {
+// those called hlo.NAME, of an instruction of type t or, where t is nil, the module. The layout
+// of a result is no attribute in HLO; and what is said of each part of a tuple is left out where
+// the tuple has other parts than it had.
+func verbatim(as ir.Attrs, t *ir.Type) string {
 	var b strings.Builder
 	for _, a := range as {
 		name, ok := strings.CutPrefix(a.Name, "hlo.")
 		text, isText := a.Attr.(ir.Str)
-		if ok && isText && name != "layout" {
+		if ok && isText && name != "layout" && (t == nil || saysOf(name, string(text), t)) {
 			b.WriteString(", " + name + "=" + string(text))
 		}
 	}
 	return b.String()
+}
+
+// saysOf reports whether the text of an attribute is of a value of type t.
+func saysOf(name, text string, t *ir.Type) bool {
+	switch name {
+	case "origin":
+		return OriginFits(text, t)
+	case "parameter_replication":
+		said, err := syntax.Elements(text)
+		return err == nil && len(said) == len(flatTypes(t, nil))
+	}
+	return true
 }
 
 // aliases says which result may take the memory of which parameter: the
@@ -133,7 +148,11 @@ func (p *printer) function(f *ir.Func, name string) string {
 		c.parameter(v, i)
 	}
 	c.block(f.Body)
-	c.root(f.Return().Operands)
+	var root ir.Attrs
+	if o := f.Attrs.Str("hlo.origin"); o != "" {
+		root.Set("hlo.origin", ir.Str(o))
+	}
+	c.root(f.Return().Operands, root)
 	return "%" + name + c.text()
 }
 
@@ -167,7 +186,7 @@ func (p *printer) reducer(region *ir.Block, uses []int) string {
 		c.parameter(v, i)
 	}
 	c.block(region)
-	c.root(region.Terminator().Operands)
+	c.root(region.Terminator().Operands, nil)
 	body := c.text()
 	if name, ok := p.reducers[body]; ok {
 		return name

@@ -20,6 +20,30 @@ func layoutText(t *ir.Type, layouts string) string {
 	return b.String()
 }
 
+// joinLayouts are the layouts of a tuple of ins, in the form that layoutText takes.
+func joinLayouts(ins []instruction) string {
+	var all []string
+	for _, in := range ins {
+		own := make([]string, len(flatTypes(in.typ, nil)))
+		if in.layouts != "" {
+			copy(own, strings.Split(in.layouts, " "))
+		}
+		all = append(all, own...)
+	}
+	return strings.TrimRight(strings.Join(all, " "), " ")
+}
+
+// partLayouts are the layouts of element i of a tuple of type t that has these.
+func partLayouts(t *ir.Type, layouts string, i int) string {
+	if layouts == "" {
+		return ""
+	}
+	all := strings.Split(layouts, " ")
+	from := min(len(flatTypes(ir.Tuple(t.Elems[:i]...), nil)), len(all))
+	to := min(from+len(flatTypes(t.Elems[i], nil)), len(all))
+	return strings.TrimRight(strings.Join(all[from:to], " "), " ")
+}
+
 // BareShape is layoutText without layouts, as signatures have it.
 func BareShape(t *ir.Type) string {
 	var b strings.Builder

@@ -115,34 +115,9 @@ func pathText(path []int) string {
 	return "{" + strings.Trim(strings.ReplaceAll(fmt.Sprint(path), " ", ","), "[]") + "}"
 }
 
-// origin checks that the text of what an earlier module called a value has a name for each
-// tensor of it, or none: {{"a"}} of a tensor, {({"a"}, {"b"})} of a tuple of two.
+// origin checks that the text of what an earlier module called a value is of one of type t.
 func (c *checker) origin(op *ir.Op, text string, t *ir.Type) {
-	if text == "" || strings.Contains(text, "synthetic_call") {
-		return
-	}
-	s := &syntax.Scanner{Src: text, End: len(text)}
-	s.Expect("{")
-	if !likeOrigin(s, t) && s.Err == nil {
+	if text != "" && !hlo.OriginFits(text, t) {
 		c.fail(op, "origin", "its origin %s is of no value of type %s", text, hlo.BareShape(t))
 	}
-}
-
-// likeOrigin reports whether the tree of names that s is before has the form of t.
-func likeOrigin(s *syntax.Scanner, t *ir.Type) bool {
-	if t.Kind != ir.TupleType {
-		return s.Peek() != '('
-	}
-	if !s.Accept("(") {
-		return false
-	}
-	for i, e := range t.Elems {
-		if i > 0 && !s.Accept(",") || !likeOrigin(s, e) {
-			return false
-		}
-		if e.Kind != ir.TupleType {
-			s.Value()
-		}
-	}
-	return s.Accept(")")
 }

@@ -65,6 +65,7 @@ func (c *checker) function(f *ir.Func) {
 	for _, v := range f.Params() {
 		c.origin(nil, v.Attrs.Str("hlo.origin"), v.Type)
 	}
+	c.origin(nil, f.Attrs.Str("hlo.origin"), hlo.Returns(f))
 	f.Body.Walk(c.op)
 }
 

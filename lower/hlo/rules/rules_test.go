@@ -41,6 +41,9 @@ func TestRefused(t *testing.T) {
 		{"alias twice", ", input_output_alias={ {0}: (0, {}, must-alias), {1}: (0, {}, must-alias) }", two + "ROOT r = (f32[4], f32[4]) tuple(p, q)", "names part {} of parameter 0 twice", ""},
 		{"alias of a shape", ", input_output_alias={ {}: (0, {}, must-alias) }", "p = f32[4] parameter(0)  ROOT r = f32[2,2] reshape(p)", "output {} is f32[2,2], the parameter that it takes the memory of f32[4]", ""},
 		{"donor", ", buffer_donor={ (1, {1}) }", two + "ROOT r = f32[4] add(p, q)", "parameter 1 is f32[4], {1} is no tensor of it", ""},
+		{"unreached", "\nnever { p = f32[4] parameter(0)  ROOT c = f32[5] copy(p) }", two + "ROOT r = f32[4] add(p, q)", "in @never: hlo.copy: is f32[5], its operands make f32[4]", ""},
+		{"calls of unreached", "\nlast { p = f32[4] parameter(0)  ROOT c = f32[5] copy(p) }\nnever { p = f32[4] parameter(0)  ROOT c = f32[5] fusion(p), kind=kLoop, calls=last }", two + "ROOT r = f32[4] add(p, q)", "in @last: hlo.copy: is f32[5], its operands make f32[4]", ""},
+		{"origin of a tuple", "", two + `ROOT r = (f32[4], f32[4]) tuple(p, q), origin={({"a"}, ({"b"}))}`, `is of no value of type (f32[4], f32[4])`, two + `ROOT r = (f32[4], f32[4]) tuple(p, q), origin={({"a"}, {"b"})}`},
 		{"origin", "", two + `ROOT r = f32[4] add(p, q), origin={({"a"}, {"b"})}`, `is of no value of type f32[4]`, two + `ROOT r = f32[4] add(p, q), origin={{"a"}}`},
 
 		{"copy", "", "p = f32[4] parameter(0)  ROOT r = f32[5] copy(p)", "is f32[5], its operands make f32[4]", "p = f32[4] parameter(0)  ROOT r = f32[4] copy(p)"},

@@ -242,7 +242,8 @@ var comments = regexp.MustCompile(`/\*.*?\*/`)
 // checkLayout returns text, or "" where it is the default layout of a tensor
 // of the given rank.
 func checkLayout(text string, rank int) (string, error) {
-	order, rest, _ := strings.Cut(comments.ReplaceAllString(text[1:len(text)-1], ""), ":")
+	text = strings.Join(strings.Fields(comments.ReplaceAllString(text, "")), "") // one word, see Layout
+	order, rest, _ := strings.Cut(text[1:len(text)-1], ":")
 	tail := &Scanner{Src: rest, End: len(rest)}
 	if layoutTail(tail); tail.Err == nil && tail.Peek() != 0 {
 		tail.Fail("want tiles T(…), a tail L(…), types, bits E(…), a memory space S(…) and so on")
