@@ -203,14 +203,15 @@ func (c *computation) call(op *ir.Op, row *row) {
 	c.results(op, row.opcode, c.operands(op.Operands), ", to_apply=%"+c.callee(op, op.Sym("callee")))
 }
 
-// unknown appends an op that is not in package ir's table: one that makes a token, or one
+// unknown appends an op that is not in package ir's table: one of byName, or one
 // that was read from HLO, whose attributes are HLO's own, unread but for the computations
 // that they name.
 func (c *computation) unknown(op *ir.Op) {
-	opcode, ok := strings.CutPrefix(op.Name(), "hlo.")
-	if op.Name() == "stablehlo.after_all" || op.Name() == "stablehlo.create_token" {
-		opcode, ok = "after-all", true
+	if write := byName[op.Name()]; write != nil {
+		write(c, op)
+		return
 	}
+	opcode, ok := strings.CutPrefix(op.Name(), "hlo.")
 	if op.Kind != ir.Unknown || !ok || len(op.Results) != 1 {
 		c.fail(op, "the op is not written as HLO text here: --emit=stablehlo keeps it")
 		return
