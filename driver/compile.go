@@ -108,7 +108,7 @@ func Passes() []PassInfo {
 
 // LowerOptions says how far to lower and what to print.
 type LowerOptions struct {
-	Emit   string // ir, stablehlo, hlo, stats or stats-json; "" is ir
+	Emit   string // ir, stablehlo, hlo, stats or stats-json; "" is hlo where Out is an .hlo file, ir elsewhere
 	After  string // the last pass; "" for all
 	DumpTo string // a folder for the program after each pass; "" for none
 	Out    string // the file that the text is for; "" where it is for none
@@ -116,12 +116,14 @@ type LowerOptions struct {
 	// Platform is whose compiler StableHLO or HLO is for. "" is one that takes dots by
 	// groups as they are; XLA's for CPUs has none, that for TPUs those of two dimensions.
 	Platform string
+
+	implied bool // Emit follows from Out
 }
 
 // Lower compiles the program and returns it as text.
 func Lower(ctx context.Context, src *Source, opts LowerOptions) (string, error) {
 	if opts.Emit == "" {
-		opts.Emit = "ir"
+		opts.Emit, opts.implied = EmitFor(opts.Out), true
 	}
 	if err := checkPass(opts.After); err != nil {
 		return "", err
@@ -136,10 +138,33 @@ func Lower(ctx context.Context, src *Source, opts LowerOptions) (string, error) 
 		}
 	}
 	p.sayWarnings()
+	if d := misnamed(opts); d != nil && p.warn != nil {
+		p.warn(d)
+	}
 	if err := p.compile(ctx, opts.After, opts.DumpTo); err != nil {
 		return "", err
 	}
 	return p.text(ctx, opts)
+}
+
+// EmitFor is what text a file is for by its extension, where nothing else is asked for: hlo or ir.
+func EmitFor(file string) string {
+	if strings.EqualFold(filepath.Ext(file), languages["hlo"].ext) {
+		return "hlo"
+	}
+	return "ir"
+}
+
+// misnamed warns of a file whose extension says that another language is in it than that of the
+// text that is asked for.
+func misnamed(opts LowerOptions) *Warning {
+	r := readings[opts.Emit]
+	for name, row := range languages {
+		if r.lang != "" && name != r.lang && strings.EqualFold(filepath.Ext(opts.Out), row.ext) {
+			return &Warning{File: opts.Out, Warning: "extension", Msg: fmt.Sprintf("%s writes the text of %s files, and commands read %s files as another language: call it %s, or read it with --lang=%s", r.flag, languages[r.lang].ext, row.ext, languages[r.lang].ext, r.lang)}
+		}
+	}
+	return nil
 }
 
 func checkPass(name string) error {
@@ -279,15 +304,16 @@ type reading struct {
 	flag  string  // that asks for it
 	form  ir.Form // that the program must have
 	since string  // why no earlier form will do
+	lang  string  // that the text is in; "" where it is no program
 	print func(m *ir.Module) (string, error)
 }
 
 // readings is how programs are printed.
 var readings = map[string]reading{
-	"ir": {flag: "--emit=ir", print: func(m *ir.Module) (string, error) { return mlir.Print(m), nil }},
-	"stablehlo": {flag: "--emit=stablehlo", form: ir.Expanded, print: lower.StableHLO,
+	"ir": {flag: "--emit=ir", lang: "mlir", print: func(m *ir.Module) (string, error) { return mlir.Print(m), nil }},
+	"stablehlo": {flag: "--emit=stablehlo", lang: "mlir", form: ir.Expanded, print: lower.StableHLO,
 		since: "the program has pp ops, which StableHLO lacks, until the pass expand; --emit=ir prints them"},
-	"hlo": {flag: "--emit=hlo", form: ir.Local, print: hlo.Print,
+	"hlo": {flag: "--emit=hlo", lang: "hlo", form: ir.Local, print: hlo.Print,
 		since: "HLO is text of the per-device program, which is there from the pass localize on"},
 	"stats":      {flag: "--stats", form: ir.Local, since: perDeviceOnly, print: measure((*stats.Stats).Text)},
 	"stats-json": {flag: "--stats --json", form: ir.Local, since: perDeviceOnly, print: measure((*stats.Stats).JSON)},
@@ -329,6 +355,9 @@ func forPlatform(m *ir.Module, platform string) *ir.Module {
 // text prints the program in the reading that opts asks for.
 func (p *program) text(ctx context.Context, opts LowerOptions) (string, error) {
 	reading := readings[opts.Emit]
+	if opts.implied && opts.Emit == "hlo" {
+		reading.flag = "-o " + opts.Out
+	}
 	if !p.m.Form.Has(reading.form) {
 		return "", usage("%s --after=%s: %s", reading.flag, opts.After, reading.since)
 	}

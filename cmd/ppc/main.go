@@ -24,6 +24,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,13 +178,13 @@ type lowerCmd struct {
 	settings
 	File     string `arg:"" help:"${file}"`
 	DumpHLO  bool   `name:"dump-hlo" help:"Print HLO text: --emit=hlo."`
-	Emit     string `enum:",ir,stablehlo,hlo" default:"" help:"What to print: ir (MLIR text of any form, the default), stablehlo or hlo."`
+	Emit     string `enum:",ir,stablehlo,hlo" default:"" help:"What to print: ir (MLIR text of any form, the default), stablehlo or hlo (the default with -o FILE.hlo)."`
 	Platform string `enum:",cpu,cuda,tpu" default:"" help:"With StableHLO or HLO: whose compiler it is for. XLA's for cpu takes no ragged-dot, which becomes a masked dot; that for tpu takes those of two dimensions."`
 	Stats    bool   `help:"Print what the per-device program does in a step: loops, collectives, residuals, memory at the peak."`
 	JSON     bool   `name:"json" help:"With --stats: one JSON object per line."`
 	After    string `placeholder:"PASS" help:"Stop after this pass."`
 	DumpTo   string `placeholder:"DIR" help:"Write one numbered file per pass that changed something."`
-	Out      string `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output."`
+	Out      string `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output: HLO text to an .hlo file."`
 }
 
 // Validate makes the flags for one kind of text the general one.
@@ -203,7 +204,7 @@ func (c *lowerCmd) Validate() error {
 		}
 		c.Emit = f.emit
 	}
-	if c.Platform != "" && c.Emit != "hlo" && c.Emit != "stablehlo" {
+	if c.Platform != "" && c.Emit != "stablehlo" && cmp.Or(c.Emit, driver.EmitFor(c.Out)) != "hlo" {
 		return errors.New("--platform says whose compiler text is for: it goes with --emit=stablehlo or --emit=hlo")
 	}
 	return nil
