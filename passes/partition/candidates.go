@@ -124,8 +124,12 @@ type search struct {
 }
 
 // try reports whether factors make a cheaper assignment than the best, which
-// it then is.
+// it then is. An assignment has no more axes than its factors, so that it computes
+// no less; where that is too much already, it is not asked what moves.
 func (s *search) try(factors [][]ir.AxisRef) bool {
+	if s.best != nil && s.p.work(s.rule, factors) >= s.cost {
+		return false
+	}
 	for _, t := range s.tried {
 		if layout.Layout(t.factors).Equal(factors) {
 			return false
@@ -136,12 +140,11 @@ func (s *search) try(factors [][]ir.AxisRef) bool {
 		return false
 	}
 	s.tried = append(s.tried, a)
-	c := s.costOf(a)
-	if s.best != nil && c >= s.cost {
-		return false
+	c, ok := s.costOf(a)
+	if ok {
+		s.best, s.cost = a, c
 	}
-	s.best, s.cost = a, c
-	return true
+	return ok
 }
 
 // improve changes one factor of the best at a time, as long as that makes it
@@ -167,7 +170,7 @@ func (s *search) exchange(candidates [][][]ir.AxisRef, fixed []bool) bool {
 	for _, c := range candidates {
 		for k, axes := range c {
 			for n := range axes {
-				if s.cost < computeWeight+s.p.work(s.best) { // nothing moves
+				if s.cost < computeWeight+s.p.work(s.rule, s.best.factors) { // nothing moves
 					return better
 				}
 				if with := s.with(k, axes[:n+1], fixed); with != nil {
@@ -203,7 +206,7 @@ func (s *search) with(k int, axes []ir.AxisRef, fixed []bool) [][]ir.AxisRef {
 // and takes less memory.
 func (s *search) divides(a *assignment) bool {
 	p := s.p
-	return p.work(a) <= p.work(s.limit) && p.memory(s.op, a) < p.memory(s.op, s.limit)
+	return p.work(s.rule, a.factors) <= p.work(s.rule, s.limit.factors) && p.memory(s.op, a) < p.memory(s.op, s.limit)
 }
 
 // candidates are the axes that the results, and then the operands, have for
@@ -483,34 +486,42 @@ func (s *search) operandBytes(i int, at layout.Layout) int {
 }
 
 // costOf is what computing the op as a says, and giving its results the layouts
-// that are wanted, costs in bytes moved and elements computed.
-func (s *search) costOf(a *assignment) int {
+// that are wanted, costs in bytes moved and elements computed; false if that is no
+// less than the best costs.
+func (s *search) costOf(a *assignment) (int, bool) {
 	p, op, want := s.p, s.op, s.want
-	bytes := a.bytes
-	for i := range op.Operands {
-		bytes += s.operandBytes(i, a.operands[i])
+	cost := a.bytes*computeWeight + p.work(a.rule, a.factors)
+	add := func(bytes int) bool {
+		cost += bytes * computeWeight
+		return s.best == nil || cost < s.cost
 	}
 	axes := a.partial()
 	for i, v := range op.Results {
 		if !v.Type.IsTensor() {
 			continue
 		}
-		at := a.results[i]
+		at, moved := a.results[i], 0
 		if _, rest := p.kept(v, axes, combinerFor(op)); len(rest) > 0 {
-			var moved int
 			at, moved = p.combineCost(v.Type, at, want[i], rest)
-			bytes += moved
 		}
-		bytes += p.resharder.Plan(v.Type, at, want[i]).Bytes
+		if !add(moved + p.resharder.Plan(v.Type, at, want[i]).Bytes) {
+			return 0, false
+		}
 	}
-	return bytes*computeWeight + p.work(a)
+	for i := range op.Operands {
+		if !add(s.operandBytes(i, a.operands[i])) {
+			return 0, false
+		}
+	}
+	return cost, add(0)
 }
 
-// work is how many elements of the index space a device computes.
-func (p *program) work(a *assignment) int {
+// work is how many elements of the index space of an op by rule a device computes,
+// where the factors are sharded along the given axes.
+func (p *program) work(rule *ir.Factors, factors [][]ir.AxisRef) int {
 	n := 1
-	for k, size := range a.rule.Sizes {
-		n *= max(size/p.mesh.RefsSize(a.factors[k]), 1)
+	for k, size := range rule.Sizes {
+		n *= max(size/p.mesh.RefsSize(factors[k]), 1)
 	}
 	return n
 }
@@ -547,7 +558,7 @@ func combinerFor(op *ir.Op) ir.Kind {
 // bytesTo is how many bytes a device receives for v to get a layout: none where
 // another op gets it in that layout anyway.
 func (p *chooser) bytesTo(v *ir.Value, at layout.Layout) int {
-	if !v.Type.IsTensor() || p.free[v.ID] || p.mayGet(v, at) {
+	if !v.Type.IsTensor() || p.free[v.ID] || p.gotAnyway(v, at) {
 		return 0
 	}
 	from := p.layoutOf(v)

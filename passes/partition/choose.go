@@ -48,6 +48,7 @@ type chooser struct {
 	warn    func(*pass.Error) // may be nil
 	known   lessons           // of earlier walks
 	learned lessons           // for later ones
+	told    []answers         // what this walk asked of known
 	summed  [][]ir.AxisRef    // by ID: along which axes the result of a loop is unreduced
 
 	home *ir.Block // of the given program, whose ops are walked

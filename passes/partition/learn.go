@@ -22,25 +22,28 @@ type lessons struct {
 	// result of a loop is. It only grows from walk to walk: a carry is unreduced
 	// because a term is, never because it was taken to be.
 	unreduced map[*ir.Value][]ir.AxisRef
-	got       map[gotCopy]users
+	got       [][]gotCopy // by ID; nil before the first walk
 }
 
-// A gotCopy is a value in the layout in which ops of a block get it.
+// A gotCopy is a value in a layout in which ops of a block get it.
 type gotCopy struct {
-	v     *ir.Value
-	at    string
+	at    layout.Layout
 	block *ir.Block
+	by    [2]*ir.Op // the first two of the ops: one, at least, is not the one that asks
 }
 
-// users are the first two ops that get a copy: one, at least, is not the one
-// that asks.
-type users [2]*ir.Op
+// answers are what a walk was told of copies, for one op in a block.
+type answers struct {
+	op    *ir.Op
+	block *ir.Block
+	got   []gotSeen
+}
 
 // maxWalks bounds the walks; each is right, and a later one knows more.
 const maxWalks = 8
 
-// learn walks the program until there is nothing new to learn, and returns what
-// the last walk has built, of which alone it warns.
+// learn walks the program until what is to be learned would change nothing, and
+// returns what the last walk has built, of which alone it warns.
 func learn(c *pass.Context, prog *program) *ir.Block {
 	return learnFrom(c, newGiven(prog), func() {})
 }
@@ -52,13 +55,13 @@ func learnFrom(c *pass.Context, g *given, before func()) *ir.Block {
 		before()
 		p := newChooser(g)
 		p.known = known
-		p.learned = lessons{unreduced: maps.Clone(known.unreduced), got: make(map[gotCopy]users)}
+		p.learned = lessons{unreduced: maps.Clone(known.unreduced), got: make([][]gotCopy, g.values)}
 		var warnings []*pass.Error
 		if c.Wants() {
 			p.warn = func(e *pass.Error) { warnings = append(warnings, e) }
 		}
 		p.run()
-		if walk == maxWalks || p.learned.equal(known) {
+		if walk == maxWalks || p.again() {
 			for _, e := range warnings {
 				c.Warn(e)
 			}
@@ -68,8 +71,12 @@ func learnFrom(c *pass.Context, g *given, before func()) *ir.Block {
 	}
 }
 
-func (l lessons) equal(o lessons) bool {
-	return maps.EqualFunc(l.unreduced, o.unreduced, func(a, b []ir.AxisRef) bool { return slices.Equal(a, b) }) && maps.Equal(l.got, o.got)
+// again reports whether another walk, with what this one has learned, would be the
+// same: it would be told the same.
+func (p *chooser) again() bool {
+	return maps.EqualFunc(p.learned.unreduced, p.known.unreduced, slices.Equal) && !slices.ContainsFunc(p.told, func(a answers) bool {
+		return slices.ContainsFunc(a.got, func(s gotSeen) bool { return p.learned.gotBy(s.v, s.at, a.block, a.op) != s.got })
+	})
 }
 
 // learnUnreduced notes that v, which flows into the result sum of a loop, is at
@@ -86,21 +93,19 @@ func (p *chooser) learnCopy(v *ir.Value, at layout.Layout) {
 	if p.free[v.ID] || !v.Type.IsTensor() || len(p.copies[v.ID]) == 0 || p.copies[v.ID][0].at.Equal(at) {
 		return
 	}
-	key := gotCopy{v, at.String(), p.home}
-	switch by := p.learned.got[key]; {
-	case by[0] == nil:
-		p.learned.got[key] = users{p.user}
-	case by[0] != p.user && by[1] == nil:
-		p.learned.got[key] = users{by[0], p.user}
+	known := p.learned.got[v.ID]
+	i := slices.IndexFunc(known, func(c gotCopy) bool { return c.block == p.home && c.at.Equal(at) })
+	switch {
+	case i < 0:
+		p.learned.got[v.ID] = append(known, gotCopy{at, p.home, [2]*ir.Op{p.user}})
+	case known[i].by[0] != p.user && known[i].by[1] == nil:
+		known[i].by[1] = p.user
 	}
 }
 
-// gotAnyway reports whether an op other than the one being walked, in the same
-// block, gets v in the given layout.
-func (p *chooser) gotAnyway(v *ir.Value, at layout.Layout) bool {
-	if len(p.known.got) == 0 { // as in the first walk
-		return false
-	}
-	by := p.known.got[gotCopy{v, at.String(), p.home}]
-	return by[0] != nil && by[0] != p.user || by[1] != nil && by[1] != p.user
+// gotBy reports whether an op of the block other than op gets v in the given layout.
+func (l lessons) gotBy(v *ir.Value, at layout.Layout, block *ir.Block, op *ir.Op) bool {
+	return l.got != nil && slices.ContainsFunc(l.got[v.ID], func(c gotCopy) bool {
+		return c.block == block && c.at.Equal(at) && (c.by[0] != op || c.by[1] != nil && c.by[1] != op)
+	})
 }

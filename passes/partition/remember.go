@@ -38,6 +38,7 @@ type gotSeen struct {
 func (p *chooser) remembered(op *ir.Op, want []layout.Layout) *assignment {
 	for _, d := range p.decisions[op] {
 		if d.holds(p, want) {
+			p.wasTold(d.got)
 			return d.assignment()
 		}
 	}
@@ -51,6 +52,7 @@ func (p *chooser) remember(op *ir.Op, want []layout.Layout, do func() *assignmen
 	p.askings++
 	a := do()
 	p.asking = nil
+	p.wasTold(d.got)
 	d.made = *a
 	known := p.decisions[op]
 	i := slices.IndexFunc(known, func(o *decision) bool { return o.meant(p, want) })
@@ -85,7 +87,7 @@ func (d *decision) holds(p *chooser, want []layout.Layout) bool {
 		}
 	}
 	for _, s := range d.got {
-		if p.gotAnyway(s.v, s.at) != s.got {
+		if p.known.gotBy(s.v, s.at, p.home, p.user) != s.got {
 			return false
 		}
 	}
@@ -111,11 +113,21 @@ func (p *chooser) atHand(v *ir.Value) []valueCopy {
 	return copies
 }
 
-// mayGet is [chooser.gotAnyway], for a decision.
-func (p *chooser) mayGet(v *ir.Value, at layout.Layout) bool {
-	got := p.gotAnyway(v, at)
+// gotAnyway reports whether an op other than the one being walked, in the same
+// block, gets v in the given layout.
+func (p *chooser) gotAnyway(v *ir.Value, at layout.Layout) bool {
+	seen := gotSeen{v, at, p.known.gotBy(v, at, p.home, p.user)}
 	if d := p.asking; d != nil {
-		d.got = append(d.got, gotSeen{v, at, got})
+		d.got = append(d.got, seen)
+	} else {
+		p.wasTold([]gotSeen{seen})
 	}
-	return got
+	return seen.got
+}
+
+// wasTold notes what this walk was told.
+func (p *chooser) wasTold(got []gotSeen) {
+	if len(got) > 0 {
+		p.told = append(p.told, answers{p.user, p.home, got})
+	}
 }
