@@ -33,7 +33,7 @@ type program struct {
 
 	files    *claims                    // of the command
 	rebuild  func() (*ir.Module, error) // returns m built anew; nil if that is not possible
-	verified bool                       // m has passed the verifier, as it was read
+	checker  *verify.Checker            // that has verified m, as it was read; nil where none has
 	compiled bool                       // m is the program per device
 	hlo      bool                       // read from HLO text
 	training *lang.Training             // nil where the program is no step of training
@@ -185,8 +185,8 @@ func (p *program) compile(ctx context.Context, after, dumpTo string) error {
 	if p.compiled {
 		return nil
 	}
-	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear, Rebuild: p.rebuild, Verified: p.verified}
-	p.verified = false // of what the passes make
+	cfg := passes.Config{Context: ctx, After: after, Warn: p.hear, Rebuild: p.rebuild, Checker: p.checker}
+	p.checker = nil // of what the passes make
 	if p.hear == nil && p.warn != nil {
 		cfg.Warn = p.warnOfPass
 	}

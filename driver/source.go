@@ -190,7 +190,7 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 	if err != nil {
 		return nil, err
 	}
-	var checker verify.Checker
+	checker := new(verify.Checker)
 	if err := checker.Verify(m); err != nil {
 		return nil, placed(name, err)
 	}
@@ -205,7 +205,7 @@ func (s *Source) parse(name string, parse func(string, []byte) (*ir.Module, erro
 			return nil, err
 		}
 	}
-	return &program{m: m, warnings: warnings, verified: true}, checker.Verify(m)
+	return &program{m: m, warnings: warnings, checker: checker}, checker.Verify(m)
 }
 
 // placed begins an error of the verifier with the name of the file where its first

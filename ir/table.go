@@ -62,6 +62,7 @@ const (
 	Source                          // a constant: its result follows from its attributes, on every device alike
 	Loop                            // its last region is a body that runs again and again, over values of which the last ones are the first results
 	Branches                        // one of its regions runs, and returns the results
+	LooksBack                       // its rules are about more of its operands than their types: what defines them, or their shardings
 )
 
 // An Arity bounds a number of operands, results or regions.
@@ -209,6 +210,9 @@ func (o *OpInfo) spec(name string) *AttrSpec {
 
 // Has reports whether k has all of the traits t.
 func (k Kind) Has(t Trait) bool { return table[k].Traits&t == t }
+
+// Refers reports whether ops of kind k have references to the rest of the module to check.
+func (k Kind) Refers() bool { return table[k].InModule != nil }
 
 // Doc is one sentence on what k computes.
 func (k Kind) Doc() string { return table[k].Doc }

@@ -28,16 +28,17 @@ type Config struct {
 	// called for a [Bug] alone, to find the module before the pass; without it Run
 	// keeps a copy.
 	Rebuild func() (*ir.Module, error)
-	// Verified says that the verifier has seen the module as Run gets it.
-	Verified bool
+	// Checker is what has verified the module as Run gets it; nil where nothing has.
+	Checker *verify.Checker
 }
 
 // Run runs the passes of Table over m, in order, from the first that has not run
 // according to m's form. The verifier runs before the first pass and after each; an
 // error after a pass is a [*Bug].
 func Run(m *ir.Module, cfg Config) error {
-	var checker verify.Checker
-	if !cfg.Verified {
+	checker := cfg.Checker
+	if checker == nil {
+		checker = new(verify.Checker)
 		if err := checker.Verify(m); err != nil {
 			return err
 		}
@@ -58,7 +59,7 @@ func Run(m *ir.Module, cfg Config) error {
 		if !m.Form.Has(p.Requires) {
 			return &pass.Error{Pass: p.Name, Msg: fmt.Sprintf("pass %s requires the form %q, the program has %q", p.Name, p.Requires, m.Form)}
 		}
-		if err := runOne(p, m, cfg.Warn, &checker); err != nil {
+		if err := runOne(p, m, cfg.Warn, checker); err != nil {
 			var bug *Bug
 			if errors.As(err, &bug) {
 				bug.Before = cfg.before(i)

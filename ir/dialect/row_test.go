@@ -34,6 +34,7 @@ func testRow(t *testing.T, k ir.Kind) {
 	}
 	op := exampleOp(t, k)
 	testSource(t, k, op)
+	testLooksBack(t, op)
 	testRegions(t, k, op)
 	if op == nil || k.Has(ir.Collective) || k.Has(ir.Terminator) {
 		return
@@ -173,6 +174,51 @@ func testSource(t *testing.T, k ir.Kind, op *ir.Op) {
 	is := k.Has(ir.Pure) && !k.Has(ir.Terminator) && k.NumOperands() == ir.Exactly(0) && op != nil && ir.FactorsOf(op) != nil
 	if is != k.Has(ir.Source) {
 		t.Errorf("has no operands, no effect and a sharding rule: %v, is a source: %v", is, k.Has(ir.Source))
+	}
+}
+
+// testLooksBack holds what the rules of op say where other ops define its operands,
+// and where these have other shardings, against what they say of it as it is: where that
+// differs the row has the trait. A sharding that op states may leave axes unreduced.
+func testLooksBack(t *testing.T, op *ir.Op) {
+	if op == nil || len(op.Regions) > 0 {
+		return
+	}
+	unreduced := ir.Sharding{Unreduced: ir.Axs("x"), ReducedBy: "max"}
+	say := func(op *ir.Op) string {
+		types, r := ir.InferOp(op)
+		return fmt.Sprint(types, r)
+	}
+	stating := *op
+	for _, a := range op.Attrs {
+		if s, ok := a.Attr.(*ir.Sharding); ok {
+			s = s.Clone()
+			s.Unreduced, s.ReducedBy = unreduced.Unreduced, unreduced.ReducedBy
+			stating.Attrs.Set(a.Name, s)
+		}
+	}
+	looks := false
+	for _, op := range []*ir.Op{op, &stating} {
+		want := say(op)
+		for _, sharding := range []*ir.Sharding{nil, &unreduced} {
+			for _, number := range []float64{0, 1, 1000} {
+				other := *op
+				other.Operands = nil
+				for _, x := range op.Operands {
+					v := &ir.Value{ID: x.ID, Type: x.Type, Sharding: sharding}
+					if x.Type.IsTensor() && x.Type.IsStatic() && x.Type.Quant == nil {
+						v.Def = &ir.Op{Kind: ir.Constant, Attrs: ir.Attrs{{Name: "value", Attr: ir.SplatOf(x.Type, number)}}, Results: []*ir.Value{v}}
+					} else {
+						v.Block = new(ir.Block)
+					}
+					other.Operands = append(other.Operands, v)
+				}
+				looks = looks || say(&other) != want
+			}
+		}
+	}
+	if has := op.Kind.Has(ir.LooksBack); looks != has {
+		t.Errorf("what the rules of %s say depends on more of its operands than their types: %v; has the trait: %v", op.Name(), looks, has)
 	}
 }
 

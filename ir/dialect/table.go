@@ -320,7 +320,7 @@ cond {
 	ir.ShardingConstraint: {Name: "sdy.sharding_constraint", Doc: "the operand, with the given sharding", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("sharding", ir.ShardingAttr)}, Infer: inferIdentity, Factors: pointwise,
 		Example: `%r = sdy.sharding_constraint %a <@mesh, [{"x"}, {?}]> : tensor<4x8xf32>`},
-	ir.Reshard: {Name: "sdy.reshard", Doc: "the operand, resharded to the given sharding", Traits: ir.Pure | ir.Elementwise | ir.Relayout, Operands: ir.Exactly(1), Results: ir.Exactly(1),
+	ir.Reshard: {Name: "sdy.reshard", Doc: "the operand, resharded to the given sharding", Traits: ir.Pure | ir.Elementwise | ir.Relayout | ir.LooksBack, Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("sharding", ir.ShardingAttr)}, Infer: inferReshard, Factors: pointwise,
 		Example: `%r = sdy.reshard %a <@mesh, [{}, {"y":(1)2}]> : tensor<4x8xf32>`},
 	ir.ManualComputation: {Name: "sdy.manual_computation", Doc: "the region, per device along the manual axes", Traits: ir.Pure | ir.Isolated | ir.TensorRegions, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),

@@ -1,75 +1,129 @@
 package verify
 
 import (
+	"math/bits"
+	"slices"
 	"strings"
+	"sync"
 
-	"ppc/internal/split"
 	"ppc/ir"
 )
 
-// formChecks are the checks of properties, in their order. Those that later passes
-// need not keep in a form that can be checked have none: a remat region may be
-// moved, merged and inlined.
-var formChecks = []struct {
-	form  ir.Form
-	check func(*ir.Module, *Errors)
-}{
-	{ir.Staged, absent("staged", ir.PPPipeline, ir.PPStack)},
-	{ir.Gathered, checkGathered},
-	{ir.Optimized, checkAliases},
-	{ir.Rotated, absent("rotated", ir.PPRotate)},
-	{ir.Expanded, checkExpanded},
-	{ir.Sharded, checkSharded},
-	{ir.Padded, checkPadded},
-	{ir.Resharded, absent("resharded", ir.ShardingConstraint, ir.DataFlowEdge, ir.PropagationBarrier, ir.ShardingGroup)},
-	{ir.Explicit, absent("explicit", ir.Reshard)},
-	{ir.Local, checkLocal},
+// A formCheck is of one property. Those that later passes need not keep in a form that can
+// be checked have none: a remat region may be moved, merged and inlined.
+type formCheck struct {
+	form   ir.Form
+	module func(m *ir.Module, errs *Errors) // of all but what it demands of each op; may be nil
+
+	// of is the kinds of ops of which it demands something; nil where it demands
+	// nothing of single ops.
+	of func(ir.Kind) bool
+	op func(m *ir.Module, op *ir.Op, errs *Errors)
 }
 
-// eachOp calls visit for every op of m, for those of parts of a long function at the same
-// time; what it adds comes to stand in errs in the order of the ops.
-func eachOp(m *ir.Module, errs *Errors, visit func(*ir.Op, *Errors)) {
-	for _, f := range m.Funcs {
-		errs.fn = f
-		if f.Body == nil {
-			continue
-		}
-		if len(f.Body.Ops) < long {
-			f.Body.Walk(func(op *ir.Op) { visit(op, errs) })
-			continue
-		}
-		parts := split.Parts(len(f.Body.Ops), long/2)
-		found := make([]Errors, len(parts))
-		split.Do(parts, func(p split.Part) {
-			found[p.Number].fn = f
-			part := ir.Block{Ops: f.Body.Ops[p.From:p.To]}
-			part.Walk(func(op *ir.Op) { visit(op, &found[p.Number]) })
-		})
-		for i := range found {
-			errs.join(&found[i])
-		}
-	}
+// formChecks are the checks of properties, in their order.
+var formChecks = []formCheck{
+	absent(ir.Staged, "staged", kinds(ir.PPPipeline, ir.PPStack)),
+	{form: ir.Gathered, of: kinds(ir.PPGather), op: checkGathered},
+	{form: ir.Optimized, module: checkAliases},
+	absent(ir.Rotated, "rotated", kinds(ir.PPRotate)),
+	absent(ir.Expanded, "expanded", func(k ir.Kind) bool {
+		return k.Has(ir.Pipeline) || k.Has(ir.Composite) && !k.Has(ir.InHLO)
+	}),
+	{form: ir.Sharded, module: checkSharded},
+	{form: ir.Padded, module: checkPaddedParams, of: every, op: checkPadded},
+	absent(ir.Resharded, "resharded", kinds(ir.ShardingConstraint, ir.DataFlowEdge, ir.PropagationBarrier, ir.ShardingGroup)),
+	absent(ir.Explicit, "explicit", kinds(ir.Reshard)),
+	{form: ir.Local, module: checkLocalFuncs, of: every, op: checkLocal},
 }
 
-func absent(label string, kinds ...ir.Kind) func(*ir.Module, *Errors) {
-	return func(m *ir.Module, errs *Errors) {
-		eachOp(m, errs, func(op *ir.Op, errs *Errors) {
-			for _, k := range kinds {
-				if op.Kind == k {
-					errs.add(op, ir.NewRule(label, "%s is left over", op.Name()))
-				}
+func every(ir.Kind) bool { return true }
+
+func kinds(list ...ir.Kind) func(ir.Kind) bool {
+	return func(k ir.Kind) bool { return slices.Contains(list, k) }
+}
+
+// absent finds ops that are left over.
+func absent(form ir.Form, label string, of func(ir.Kind) bool) formCheck {
+	return formCheck{form: form, of: of, op: func(_ *ir.Module, op *ir.Op, errs *Errors) {
+		errs.add(op, ir.NewRule(label, "%s is left over", op.Name()))
+	}}
+}
+
+// checkForm checks the properties that m claims to have, one after the other. fits is that
+// each op has them.
+func checkForm(m *ir.Module, errs *Errors, fits bool) {
+	for i := range formChecks {
+		row := &formChecks[i]
+		if !m.Form.Has(row.form) {
+			continue
+		}
+		if row.module != nil {
+			row.module(m, errs)
+		}
+		if row.of == nil || fits {
+			continue
+		}
+		for _, f := range m.Funcs {
+			errs.fn = f
+			if f.Body == nil {
+				continue
 			}
-		})
+			f.Body.Walk(func(op *ir.Op) {
+				if row.of(op.Kind) {
+					row.op(m, op, errs)
+				}
+			})
+		}
 	}
+}
+
+// checked are, by kind, the rows of formChecks with demands of single ops of it, as bits.
+var checked = sync.OnceValue(func() *[ir.NumKinds]uint16 {
+	rows := new([ir.NumKinds]uint16)
+	for i := range formChecks {
+		for k := range rows {
+			if of := formChecks[i].of; of != nil && of(ir.Kind(k)) {
+				rows[k] |= 1 << i
+			}
+		}
+	}
+	return rows
+})
+
+// formed tells whether ops have the properties that their module claims.
+type formed struct {
+	m      *ir.Module
+	rows   uint16 // of formChecks, as bits
+	by     *[ir.NumKinds]uint16
+	found  Errors // by a row, of an op
+	misfit bool   // some op lacks one, or something is wrong with it
+}
+
+func formOf(m *ir.Module) formed {
+	f := formed{m: m, by: checked()}
+	for i := range formChecks {
+		if m.Form.Has(formChecks[i].form) {
+			f.rows |= 1 << i
+		}
+	}
+	return f
+}
+
+// lacks reports whether op, as part of a module in which nothing else is wrong, lacks a
+// property.
+func (f *formed) lacks(op *ir.Op) bool {
+	for rows := f.rows & f.by[op.Kind]; rows != 0; rows &= rows - 1 {
+		formChecks[bits.TrailingZeros16(rows)].op(f.m, op, &f.found)
+	}
+	return len(f.found.List) > 0
 }
 
 // checkGathered finds pp.gather ops that still have a placement policy.
-func checkGathered(m *ir.Module, errs *Errors) {
-	eachOp(m, errs, func(op *ir.Op, errs *Errors) {
-		if op.Kind == ir.PPGather && op.Attrs.Has("policy") {
-			errs.add(op, ir.NewRule("gathered", "the policy %s has not been followed yet", op.Attrs.Get("policy")))
-		}
-	})
+func checkGathered(_ *ir.Module, op *ir.Op, errs *Errors) {
+	if op.Attrs.Has("policy") {
+		errs.add(op, ir.NewRule("gathered", "the policy %s has not been followed yet", op.Attrs.Get("policy")))
+	}
 }
 
 // checkAliases finds results that cannot be donated the buffer of the parameter
@@ -99,14 +153,6 @@ func checkAlias(f *ir.Func, i, n int) *ir.Rule {
 		return ir.NewRule("optimized", "result %d is sharded otherwise than parameter %d, which it replaces", i, n)
 	}
 	return nil
-}
-
-func checkExpanded(m *ir.Module, errs *Errors) {
-	eachOp(m, errs, func(op *ir.Op, errs *Errors) {
-		if op.Kind.Has(ir.Pipeline) || op.Kind.Has(ir.Composite) && !op.Kind.Has(ir.InHLO) {
-			errs.add(op, ir.NewRule("expanded", "%s is left over", op.Name()))
-		}
-	})
 }
 
 func checkSharded(m *ir.Module, errs *Errors) {
@@ -153,68 +199,74 @@ func checkSharded(m *ir.Module, errs *Errors) {
 	}
 }
 
-// checkPadded finds shardings whose axes do not divide the sizes that they shard.
-func checkPadded(m *ir.Module, errs *Errors) {
-	divides := func(errs *Errors, op *ir.Op, what string, i int, v *ir.Value) {
-		s := v.Sharding
-		if s == nil || !v.Type.IsTensor() || m.Mesh(s.Mesh) == nil {
-			return
-		}
-		for d, size := range v.Type.Shape {
-			if n := m.Mesh(s.Mesh).RefsSize(s.Axes(d)); size%n != 0 {
-				errs.add(op, ir.NewRule("padded", what+": dimension %d has size %d, which %d devices do not divide: %s", i, d, size, n, s))
-			}
-		}
-	}
+// checkPaddedParams is checkPadded of the parameters of functions.
+func checkPaddedParams(m *ir.Module, errs *Errors) {
 	for _, f := range m.Funcs {
 		errs.fn = f
-		if f.Body == nil {
-			continue
-		}
 		for i, v := range f.Params() {
-			divides(errs, nil, "parameter %d", i, v)
+			divides(m, errs, nil, "parameter %d", i, v)
 		}
 	}
-	eachOp(m, errs, func(op *ir.Op, errs *Errors) {
-		for i, v := range op.Results {
-			divides(errs, op, "result %d", i, v)
-		}
-		for _, r := range op.Regions {
-			for i, v := range r.Args {
-				divides(errs, op, "argument %d of a region", i, v)
-			}
-		}
-	})
 }
 
-func checkLocal(m *ir.Module, errs *Errors) {
-	unsharded := func(errs *Errors, op *ir.Op, what string, i int, s *ir.Sharding) {
-		if s != nil {
-			errs.add(op, ir.NewRule("local", what+" still has the sharding %s", i, s))
+// checkPadded finds shardings whose axes do not divide the sizes that they shard.
+func checkPadded(m *ir.Module, op *ir.Op, errs *Errors) {
+	for i, v := range op.Results {
+		divides(m, errs, op, "result %d", i, v)
+	}
+	for _, r := range op.Regions {
+		for i, v := range r.Args {
+			divides(m, errs, op, "argument %d of a region", i, v)
 		}
 	}
+}
+
+func divides(m *ir.Module, errs *Errors, op *ir.Op, what string, i int, v *ir.Value) {
+	s := v.Sharding
+	if s == nil || !v.Type.IsTensor() {
+		return
+	}
+	mesh := m.Mesh(s.Mesh)
+	if mesh == nil {
+		return
+	}
+	for d, size := range v.Type.Shape {
+		if n := mesh.RefsSize(s.Axes(d)); size%n != 0 {
+			errs.add(op, ir.NewRule("padded", what+": dimension %d has size %d, which %d devices do not divide: %s", i, d, size, n, s))
+		}
+	}
+}
+
+// checkLocalFuncs is checkLocal of the parameters and results of functions.
+func checkLocalFuncs(m *ir.Module, errs *Errors) {
 	for _, f := range m.Funcs {
 		errs.fn = f
 		for i, r := range f.Results {
 			unsharded(errs, nil, "result %d", i, r.Sharding)
 		}
-		if f.Body != nil {
-			for i, v := range f.Params() {
-				unsharded(errs, nil, "parameter %d", i, v.Sharding)
-			}
+		for i, v := range f.Params() {
+			unsharded(errs, nil, "parameter %d", i, v.Sharding)
 		}
 	}
-	eachOp(m, errs, func(op *ir.Op, errs *Errors) {
-		if strings.HasPrefix(op.Name(), "sdy.") {
-			errs.add(op, ir.NewRule("local", "%s is left over", op.Name()))
+}
+
+// checkLocal finds what is left of Shardy.
+func checkLocal(_ *ir.Module, op *ir.Op, errs *Errors) {
+	if strings.HasPrefix(op.Name(), "sdy.") {
+		errs.add(op, ir.NewRule("local", "%s is left over", op.Name()))
+	}
+	for i, v := range op.Results {
+		unsharded(errs, op, "result %d", i, v.Sharding)
+	}
+	for _, r := range op.Regions {
+		for i, v := range r.Args {
+			unsharded(errs, op, "argument %d of a region", i, v.Sharding)
 		}
-		for i, v := range op.Results {
-			unsharded(errs, op, "result %d", i, v.Sharding)
-		}
-		for _, r := range op.Regions {
-			for i, v := range r.Args {
-				unsharded(errs, op, "argument %d of a region", i, v.Sharding)
-			}
-		}
-	})
+	}
+}
+
+func unsharded(errs *Errors, op *ir.Op, what string, i int, s *ir.Sharding) {
+	if s != nil {
+		errs.add(op, ir.NewRule("local", what+" still has the sharding %s", i, s))
+	}
 }

@@ -42,14 +42,17 @@ func deviceIDs(mesh *ir.Mesh) *ir.Rule {
 	return nil
 }
 
-// shardings checks every sharding that op carries: of its results, and in its
-// attributes.
-func (v *verifier) shardings(op *ir.Op) {
+// resultShardings checks the shardings of the results of op.
+func (v *verifier) resultShardings(op *ir.Op) {
 	for i, x := range op.Results {
 		if r := v.unfit(x.Sharding, x.Type); r != nil {
 			v.errs.add(op, ir.NewRule(r.Label, "result %d: %s", i, r.Msg))
 		}
 	}
+}
+
+// shardings checks the shardings in the attributes of op.
+func (v *verifier) shardings(op *ir.Op) {
 	if len(op.Attrs) == 0 {
 		return
 	}

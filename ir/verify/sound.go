@@ -13,50 +13,53 @@ import (
 // without further checks.
 
 // soundOp looks at what op has. Values that it sees have been looked at where they are
-// defined.
-func (v *verifier) soundOp(op *ir.Op) *ir.Rule {
+// defined; of an op that is known, the types and attributes have.
+func (v *verifier) soundOp(op *ir.Op, known bool) *ir.Rule {
 	for i, x := range op.Operands {
 		if v.sees(x) {
 			continue
 		}
-		if r := soundValue(x); r != nil {
+		if r := v.soundValue(x); r != nil {
 			return ir.NewRule(r.Label, "operand %d: %s", i, r.Msg)
 		}
 	}
 	for i, x := range op.Results {
-		if r := v.soundResult(x); r != nil {
+		var r *ir.Rule
+		if !known || x.Sharding != nil || len(x.Attrs) > 0 {
+			r = v.soundValue(x)
+		}
+		if r != nil {
 			return ir.NewRule(r.Label, "result %d: %s", i, r.Msg)
 		}
 		if x.Def != op || x.Block != nil || x.Index != i {
 			return ir.NewRule("structure-8", "result %d does not say that it is", i)
 		}
 	}
+	if known {
+		return nil
+	}
 	return soundAttrs(op.Attrs)
 }
 
-// soundResult is soundValue, where many values have the same type one after the other.
-func (v *verifier) soundResult(x *ir.Value) *ir.Rule {
-	if x != nil && x.Type != nil && x.Type == v.sound && x.Sharding == nil && len(x.Attrs) == 0 {
-		return nil
-	}
-	r := soundValue(x)
-	if r == nil {
-		v.sound = x.Type
-	}
-	return r
-}
-
-func soundValue(v *ir.Value) *ir.Rule {
-	if v == nil {
+func (v *verifier) soundValue(x *ir.Value) *ir.Rule {
+	if x == nil {
 		return ir.NewRule("structure-7", "a value is nil")
 	}
-	if r := soundType(v.Type); r != nil {
+	return v.soundParts(x.Type, x.Sharding, x.Attrs)
+}
+
+// soundParts looks at what a value, or a result of a function, has.
+func (v *verifier) soundParts(t *ir.Type, s *ir.Sharding, as ir.Attrs) *ir.Rule {
+	if !v.isSound(t) {
+		if r := soundType(t); r != nil {
+			return r
+		}
+		v.found(t)
+	}
+	if r := soundSharding(s); r != nil {
 		return r
 	}
-	if r := soundSharding(v.Sharding); r != nil {
-		return r
-	}
-	return soundAttrs(v.Attrs)
+	return soundAttrs(as)
 }
 
 func soundType(t *ir.Type) *ir.Rule {

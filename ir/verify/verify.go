@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"ppc/ir"
 )
@@ -53,6 +54,8 @@ func (e *Error) Pos() ir.Pos {
 type Errors struct {
 	List []*Error
 	More int
+
+	unordered bool // the errors of parts are, which come in no order
 
 	fn    *ir.Func              // that is being checked
 	wrong map[*ir.Func]bool     // those with errors
@@ -122,22 +125,23 @@ func (e *Errors) Error() string {
 // further. Verify never changes m and never panics, whatever is wrong with m.
 func Verify(m *ir.Module) error { return new(Checker).Verify(m) }
 
-// A Checker verifies modules one after the other, in memory that it keeps. The zero
-// value is ready to use.
-type Checker struct{ values values }
+// A Checker verifies modules one after the other, in memory that it keeps: it remembers
+// which types are sound and which ops keep their rules, by what they consist of, and
+// checks each again only where that has changed. The zero value is ready to use.
+type Checker struct {
+	values values
+	known  known
+	parts  []known // by part of a block that is checked in parts
+}
 
 // Verify is [Verify].
 func (c *Checker) Verify(m *ir.Module) error {
-	errs, inParts := c.structure(m, long)
-	if len(errs.List) > 0 && inParts { // that there are errors is known, and not yet their order
-		errs, _ = c.structure(m, math.MaxInt)
+	errs, fits := c.structure(m, long)
+	if errs.unordered { // that there are errors is known, and not yet their order
+		errs, fits = c.structure(m, math.MaxInt)
 	}
 	if len(errs.List) == 0 { // the form checks may assume the rest
-		for _, row := range formChecks {
-			if m.Form.Has(row.form) {
-				row.check(m, errs)
-			}
-		}
+		checkForm(m, errs, fits)
 	}
 	if len(errs.List) == 0 {
 		return nil
@@ -145,28 +149,30 @@ func (c *Checker) Verify(m *ir.Module) error {
 	return errs
 }
 
-// structure checks all but the form. Where so many ops without regions follow one
-// another they are checked in parts, of which it tells: the errors are then those of m,
-// but may be in another order.
-func (c *Checker) structure(m *ir.Module, long int) (errs *Errors, inParts bool) {
+// structure checks all but the form, and reports whether each op by itself is of that. It
+// checks in parts the blocks that have many ops.
+func (c *Checker) structure(m *ir.Module, long int) (errs *Errors, fits bool) {
 	errs = new(Errors)
-	if !verifyNames(m, errs) {
+	v := &verifier{m: m, errs: errs, values: &c.values, known: &c.known, checker: c, blocks: make(map[*ir.Block]bool), long: long}
+	if !v.names() {
 		return errs, false
 	}
-	v := &verifier{m: m, errs: errs, values: &c.values, blocks: make(map[*ir.Block]bool), long: long, limit: math.MaxInt32}
+	v.form = formOf(m)
 	for _, f := range m.Funcs {
-		errs.fn, v.f, v.ops = f, f, 1
-		v.reset(f.NumIDs())
+		errs.fn, v.f, v.part, v.before = f, f, 1, 0
+		v.values.reset(f.NumIDs())
+		v.known.reserve(f.NumIDs())
 		v.function()
 	}
 	errs.fn = nil
 	verifyCalls(m, errs)
-	return errs, v.inParts
+	return errs, !v.form.misfit
 }
 
-// verifyNames checks the meshes and the names and signatures of functions. It
+// names checks the meshes and the names and signatures of functions. It
 // reports false where part of them is nil, so that nothing more can be checked.
-func verifyNames(m *ir.Module, errs *Errors) bool {
+func (v *verifier) names() bool {
+	m, errs := v.m, v.errs
 	errs.add(nil, soundAttrs(m.Attrs))
 	errs.add(nil, dialectAttrs("the module", m.Attrs))
 	seen := make(map[string]bool)
@@ -191,17 +197,18 @@ func verifyNames(m *ir.Module, errs *Errors) bool {
 		}
 		seen[f.Name] = true
 	}
-	return verifySignatures(m, errs)
+	return v.signatures()
 }
 
-// verifySignatures reports false where a type of a parameter or result is nil: the
+// signatures reports false where a type of a parameter or result is nil: the
 // checks of its callers read it.
-func verifySignatures(m *ir.Module, errs *Errors) bool {
+func (v *verifier) signatures() bool {
+	m, errs := v.m, v.errs
 	for _, f := range m.Funcs {
 		errs.fn = f
 		errs.add(nil, soundAttrs(f.Attrs))
 		for i, r := range f.Results {
-			if bad := soundValue(&ir.Value{Type: r.Type, Sharding: r.Sharding, Attrs: r.Attrs}); bad != nil {
+			if bad := v.soundParts(r.Type, r.Sharding, r.Attrs); bad != nil {
 				errs.add(nil, ir.NewRule(bad.Label, "result %d of the function: %s", i, bad.Msg))
 				return false
 			}
@@ -213,7 +220,7 @@ func verifySignatures(m *ir.Module, errs *Errors) bool {
 			continue
 		}
 		for i, a := range f.Body.Args {
-			if bad := soundValue(a); bad != nil {
+			if bad := v.soundValue(a); bad != nil {
 				errs.add(nil, ir.NewRule(bad.Label, "parameter %d: %s", i, bad.Msg))
 				return false
 			}
@@ -226,49 +233,45 @@ func verifySignatures(m *ir.Module, errs *Errors) bool {
 	return true
 }
 
-// values is what is known of the values of a function, by ID.
-type values struct {
-	visible []*ir.Value
-	level   []int32 // in how many regions that see nothing from outside
-	defined []int32 // by which op, as verifier.ops counts them; 0 is by none yet
+// values is what has been met of the values of a function, by ID.
+type values []place
+
+// A place is that of a value among those of its function.
+type place struct {
+	value *ir.Value // that may be used; nil for none, or none any more
+	level int32     // in how many regions that see nothing from outside
+	part  int32     // in which it is defined, from 1; 0 is in none yet
 }
 
-// reset makes room for n values of which nothing is known.
+// reset makes room for n values of which none has been met.
 func (v *values) reset(n int) {
-	clear(v.visible) // keeps nothing of a function before
-	v.visible = sized(v.visible, n)
-	v.level = sized(v.level, n)
-	v.defined = sized(v.defined, n)
-}
-
-// sized is n zeros, in the memory of s if they fit.
-func sized[T any](s []T, n int) []T {
-	if n > cap(s) {
-		return make([]T, n)
+	clear(*v) // keeps nothing of a function before
+	if n > cap(*v) {
+		*v = make(values, n)
+		return
 	}
-	s = s[:n]
-	clear(s)
-	return s
+	*v = (*v)[:n]
 }
 
 // A verifier checks the functions of a module, one after the other.
 type verifier struct {
 	*values
+	*known
 	m      *ir.Module
 	f      *ir.Func
 	errs   *Errors
+	form   formed
 	inside int32              // how many regions that see nothing from outside are around the ops at hand
 	blocks map[*ir.Block]bool // met so far, in the module
 	manual []ir.AxisRef       // axes along which the ops at hand are per device
 	mesh   *ir.Mesh           // that has these axes; nil where it is not known
-	ops    int32              // met so far in the function, from 1 for its parameters
-	limit  int32              // the ops from this one on are later than the one at hand
 
-	long    int  // so many ops without regions are checked in parts
-	inParts bool // some have been
+	long    int // so many ops of a block are checked in parts
+	checker *Checker
 
-	sound   *ir.Type            // the last type that was found sound
-	obeying [ir.NumKinds]*ir.Op // by kind: the last elementwise op that keeps the rules of its row
+	part, before int32 // values are seen that are defined in this part, or in those up to the one before
+	apart        bool  // others are checked at the same time
+	outside      []use // of values that they may define
 }
 
 func (v *verifier) function() {
@@ -330,9 +333,8 @@ func (v *verifier) block(b *ir.Block, parent *ir.Op) bool {
 		return false
 	}
 	v.blocks[b] = true
-	sound := true
 	for i, a := range b.Args {
-		if r := soundValue(a); r != nil {
+		if r := v.soundValue(a); r != nil {
 			v.errs.add(parent, ir.NewRule(r.Label, "argument %d of a block: %s", i, r.Msg))
 			return false
 		}
@@ -341,9 +343,23 @@ func (v *verifier) block(b *ir.Block, parent *ir.Op) bool {
 		}
 	}
 	v.define(parent, b.Args)
-	for i := v.straight(b.Ops, parent); i < len(b.Ops); i++ {
-		op := b.Ops[i]
-		v.ops++
+	if !v.inParts(b.Ops, parent) && !v.ops(b.Ops, parent, true) {
+		return false
+	}
+	if len(b.Ops) == 0 {
+		v.errs.add(parent, ir.NewRule("structure-5", "a block must end with a terminator"))
+	}
+	if parent != nil {
+		v.leave(b)
+	}
+	return true
+}
+
+// ops checks ops, those of a block of parent or, where they are not last, some of them. It
+// reports false where some part of them is nil.
+func (v *verifier) ops(ops []*ir.Op, parent *ir.Op, last bool) bool {
+	sound := true
+	for i, op := range ops {
 		if op == nil {
 			v.errs.add(parent, ir.NewRule("structure-7", "an op is nil"))
 			return false
@@ -353,30 +369,23 @@ func (v *verifier) block(b *ir.Block, parent *ir.Op) bool {
 		} else {
 			sound = false
 		}
-		v.position(op, i == len(b.Ops)-1, parent)
-		if len(op.Regions) > 0 { // a row of ops without any begins
-			i += v.straight(b.Ops[i+1:], parent)
-		}
-	}
-	if len(b.Ops) == 0 {
-		v.errs.add(parent, ir.NewRule("structure-5", "a block must end with a terminator"))
-	}
-	if parent != nil {
-		v.leave(b)
+		v.position(op, last && i == len(ops)-1, parent)
 	}
 	return sound
 }
 
 func (v *verifier) define(op *ir.Op, vs []*ir.Value) {
 	for _, x := range vs {
-		switch {
-		case x.ID <= 0 || int(x.ID) >= len(v.defined):
+		if x.ID <= 0 || int(x.ID) >= len(*v.values) {
 			v.errs.add(op, ir.NewRule("structure-2", "value %q has ID %d, which its function never gave out", x.Name, x.ID))
-		case v.defined[x.ID] > 0:
-			v.errs.add(op, ir.NewRule("structure-3", "value %q has ID %d, as an earlier one has", x.Name, x.ID))
-		default:
-			v.defined[x.ID], v.visible[x.ID], v.level[x.ID] = v.ops, x, v.inside
+			continue
 		}
+		at := &(*v.values)[x.ID]
+		if !v.claim(at) {
+			v.errs.add(op, ir.NewRule("structure-3", "value %q has ID %d, as an earlier one has", x.Name, x.ID))
+			continue
+		}
+		at.value, at.level = x, v.inside
 	}
 }
 
@@ -385,7 +394,7 @@ func (v *verifier) leave(b *ir.Block) {
 	hide := func(vs []*ir.Value) {
 		for _, x := range vs {
 			if x != nil && v.sees(x) {
-				v.visible[x.ID] = nil
+				(*v.values)[x.ID].value = nil
 			}
 		}
 	}
@@ -397,9 +406,15 @@ func (v *verifier) leave(b *ir.Block) {
 	}
 }
 
-// sees reports whether x may be used here.
+// sees reports whether x may be used here. What another part defines at the same time it
+// does not look at.
 func (v *verifier) sees(x *ir.Value) bool {
-	return x != nil && x.ID > 0 && int(x.ID) < len(v.visible) && v.visible[x.ID] == x && v.level[x.ID] == v.inside && v.defined[x.ID] < v.limit
+	if x == nil || uint(x.ID) >= uint(len(*v.values)) {
+		return false
+	}
+	at := &(*v.values)[x.ID]
+	part := atomic.LoadInt32(&at.part)
+	return (part == v.part || 0 < part && part <= v.before) && at.value == x && at.level == v.inside
 }
 
 // position checks that terminators are at the ends of blocks, each in the regions
@@ -445,16 +460,17 @@ func terminatorOf(op *ir.Op) ir.Kind {
 
 // op checks op and its regions. It reports false where some part of it is nil.
 func (v *verifier) op(op *ir.Op) bool {
-	if r := v.soundOp(op); r != nil {
+	as := v.like(op) // one that keeps the rules of its row
+	if r := v.soundOp(op, as != nil); r != nil {
 		v.errs.add(op, r)
 		return false
 	}
-	if callees(op) != nil {
+	if (as == nil || as.module) && callees(op) != nil {
 		v.errs.runs(op)
 	}
 	ok := true
 	for i, x := range op.Operands {
-		if !v.sees(x) {
+		if !v.sees(x) && !v.later(x) {
 			v.errs.add(op, ir.NewRule("structure-4", "operand %d is not defined before its use, or not where it can be seen", i))
 			ok = false
 		}
@@ -467,12 +483,15 @@ func (v *verifier) op(op *ir.Op) bool {
 		return true
 	}
 	if at == len(v.errs.List) {
-		v.rules(op)
+		v.rules(op, as)
+		if len(v.errs.List) == 0 && !v.form.misfit {
+			v.form.misfit = v.form.lacks(op)
+		}
 		return true
 	}
 	inner := slices.Clone(v.errs.List[at:]) // what is wrong with op comes before what is in its regions
 	v.errs.List = v.errs.List[:at]
-	v.rules(op)
+	v.rules(op, as)
 	v.errs.append(inner...)
 	return true
 }
@@ -496,14 +515,15 @@ func (v *verifier) regions(op *ir.Op) bool {
 	return sound
 }
 
-// rules checks op against its row and against the module.
-func (v *verifier) rules(op *ir.Op) {
-	if r := missing(op); r != nil {
-		v.errs.add(op, r)
-		return
-	}
+// rules checks op against its row and against the module. as is what tells that it keeps
+// the rules of its row, nil where nothing does.
+func (v *verifier) rules(op *ir.Op, as *signature) {
 	ok := true
-	if !v.asBefore(op) {
+	if as == nil {
+		if r := missing(op); r != nil {
+			v.errs.add(op, r)
+			return
+		}
 		types, r := ir.InferOp(op)
 		if r != nil {
 			v.errs.add(op, r)
@@ -519,19 +539,17 @@ func (v *verifier) rules(op *ir.Op) {
 				ok = false
 			}
 		}
-		if ok && op.ByTypes() {
-			v.obeying[op.Kind] = op
+		if ok {
+			v.learn(op)
 		}
+	}
+	v.resultShardings(op)
+	if as != nil && !as.module {
+		return
 	}
 	v.shardings(op)
 	v.errs.add(op, v.alongManual(op))
 	if ok {
 		v.errs.add(op, op.InModule(v.m))
 	}
-}
-
-// asBefore reports whether op keeps the rules of its row because an op of its kind and
-// of the same types does.
-func (v *verifier) asBefore(op *ir.Op) bool {
-	return op.Kind < ir.NumKinds && v.obeying[op.Kind].SameByTypes(op)
 }
