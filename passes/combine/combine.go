@@ -27,13 +27,20 @@ import (
 // at most (d+1)*pp.combine higher.
 func Combine(_ *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
-		if f.Body == nil {
+		if f.Body == nil || !communicates(f.Body) {
 			continue
 		}
 		j := &joiner{m: m, f: f, limit: m.Attrs.Int(ir.KeyCombine), uses: f.Uses()}
 		j.block(f.Body)
 	}
 	return nil
+}
+
+// communicates reports whether b has a collective.
+func communicates(b *ir.Block) bool {
+	return slices.ContainsFunc(b.Ops, func(op *ir.Op) bool {
+		return op.Kind.Has(ir.Collective) || slices.ContainsFunc(op.Regions, communicates)
+	})
 }
 
 // A joiner combines the collectives of a function.

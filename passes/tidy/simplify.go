@@ -26,7 +26,7 @@ func Simplify(_ *pass.Context, m *ir.Module) error {
 			continue
 		}
 		for round := 0; ; round++ {
-			s := &simplifier{f: f, sub: f.NewSubst(), rules: identities(f.Uses(), homes(f), m.Form.Has(ir.Local))}
+			s := &simplifier{f: f, sub: f.NewSubst(), rules: identities(ownersIn(f), m.Form.Has(ir.Local))}
 			s.block(f.Body)
 			if !s.changed {
 				break
@@ -39,28 +39,10 @@ func Simplify(_ *pass.Context, m *ir.Module) error {
 	return nil
 }
 
-// homes is, by ID, the block in which an op computes a value.
-func homes(f *ir.Func) []*ir.Block {
-	home := make([]*ir.Block, f.NumIDs())
-	var walk func(b *ir.Block)
-	walk = func(b *ir.Block) {
-		for _, op := range b.Ops {
-			for _, v := range op.Results {
-				home[v.ID] = b
-			}
-			for _, r := range op.Regions {
-				walk(r)
-			}
-		}
-	}
-	walk(f.Body)
-	return home
-}
-
 type simplifier struct {
 	f       *ir.Func
 	sub     ir.Subst
-	rules   map[ir.Kind][]identity
+	rules   *[ir.NumKinds][]identity
 	changed bool
 }
 
@@ -141,12 +123,11 @@ func (s *simplifier) first(b *ir.Builder, op *ir.Op) *ir.Value {
 	return fold(b, op)
 }
 
-// identities are the rules of each op, in the order in which they are tried. uses
-// counts by ID the uses of each value; home is the block in which it is computed;
+// identities are the rules of each op, by kind, in the order in which they are tried.
 // local says that m is one program per device, whose values have no shardings.
-func identities(uses []int, home []*ir.Block, local bool) map[ir.Kind][]identity {
-	rules := map[ir.Kind][]identity{
-		ir.Add:                append([]identity{unit(0)}, sums(uses, home)...),
+func identities(own *owners, local bool) *[ir.NumKinds][]identity {
+	rules := &[ir.NumKinds][]identity{
+		ir.Add:                append([]identity{unit(0)}, own.sums()...),
 		ir.Subtract:           {rightUnit(0)},
 		ir.Multiply:           {unit(1)},
 		ir.Divide:             {rightUnit(1)},

@@ -1,6 +1,8 @@
 package tidy
 
 import (
+	"slices"
+
 	"ppc/ir"
 	"ppc/ir/facts"
 )
@@ -10,18 +12,55 @@ import (
 // terms, and a loop that adds one to a carry in each iteration then reads and
 // writes the window alone.
 
-// sums are the identities of add that rewrite one term. The term must have no other
-// use, or it would be computed beside the sum; uses counts by ID, and home is where
-// a value is computed.
-func sums(uses []int, home []*ir.Block) []identity {
-	// owned reports whether v is computed in the block of op, and used once.
-	owned := func(v *ir.Value, op *ir.Op) bool {
-		return v.Def != nil && int(v.ID) < len(uses) && uses[v.ID] == 1 && !v.Def.Attrs.Has(ir.KeyDontCare) && home[v.ID] == home[op.Result().ID]
+// owners tells which op alone uses a value, and in which block that is computed.
+type owners struct {
+	uses []int       // by ID
+	home []*ir.Block // by ID; nil where no op computes it
+}
+
+// ownersIn are those of f; nothing is owned where f has no terms that identities rewrite.
+func ownersIn(f *ir.Func) *owners {
+	found := false
+	f.Body.Walk(func(op *ir.Op) { found = found || slices.Contains(terms, op.Kind) })
+	if !found {
+		return new(owners)
 	}
+	return &owners{f.Uses(), homes(f)}
+}
+
+// homes is, by ID, the block in which an op computes a value.
+func homes(f *ir.Func) []*ir.Block {
+	home := make([]*ir.Block, f.NumIDs())
+	var walk func(b *ir.Block)
+	walk = func(b *ir.Block) {
+		for _, op := range b.Ops {
+			for _, v := range op.Results {
+				home[v.ID] = b
+			}
+			for _, r := range op.Regions {
+				walk(r)
+			}
+		}
+	}
+	walk(f.Body)
+	return home
+}
+
+// terms are the kinds of ops that the identities of add rewrite.
+var terms = []ir.Kind{ir.Pad, ir.Scatter, ir.DynamicUpdateSlice}
+
+// owned reports whether v is computed in the block of op, and used once.
+func (o *owners) owned(v *ir.Value, op *ir.Op) bool {
+	return v.Def != nil && int(v.ID) < len(o.uses) && o.uses[v.ID] == 1 && !v.Def.Attrs.Has(ir.KeyDontCare) && o.home[v.ID] == o.home[op.Result().ID]
+}
+
+// sums are the identities of add that rewrite one term. The term must have no other
+// use, or it would be computed beside the sum.
+func (o *owners) sums() []identity {
 	ofTerm := func(r func(b *ir.Builder, term *ir.Op, rest *ir.Value) *ir.Value) identity {
 		return func(b *ir.Builder, op *ir.Op) *ir.Value {
 			for i := len(op.Operands) - 1; i >= 0; i-- {
-				if v := op.Operands[i]; owned(v, op) {
+				if v := op.Operands[i]; o.owned(v, op) {
 					if sum := r(b, v.Def, op.Operands[1-i]); sum != nil {
 						return sum
 					}
@@ -32,7 +71,7 @@ func sums(uses []int, home []*ir.Block) []identity {
 	}
 	return []identity{
 		ofTerm(func(b *ir.Builder, term *ir.Op, rest *ir.Value) *ir.Value {
-			if !owned(rest, term) {
+			if !o.owned(rest, term) {
 				return nil
 			}
 			return sumOfPads(b, term, rest.Def)

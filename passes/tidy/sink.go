@@ -1,6 +1,8 @@
 package tidy
 
 import (
+	"sync"
+
 	"ppc/ir"
 	"ppc/passes/pass"
 )
@@ -13,13 +15,14 @@ func Sink(_ *pass.Context, m *ir.Module) error {
 		if f.Body == nil {
 			continue
 		}
-		sink(f.Body, f.Uses())
+		sink(f.Body, sync.OnceValue(f.Uses))
 	}
 	return nil
 }
 
-// sink moves what it can of b into branches in it. uses counts the readers of each value, by ID.
-func sink(b *ir.Block, uses []int) {
+// sink moves what it can of b into branches in it. uses counts the readers of each
+// value, by ID, which moving changes nothing about.
+func sink(b *ir.Block, uses func() []int) {
 	into := make(map[*ir.Op]*ir.Block)
 	for _, op := range b.Ops {
 		if op.Kind != ir.If && op.Kind != ir.Case {
@@ -35,24 +38,26 @@ func sink(b *ir.Block, uses []int) {
 				}
 			})
 			for v, n := range in {
-				if n == uses[v.ID] {
+				if n == uses()[v.ID] {
 					into[v.Def] = r
 				}
 			}
 		}
 	}
-	kept := b.Ops[:0]
-	moved := make(map[*ir.Block][]*ir.Op)
-	for _, op := range b.Ops {
-		if r := into[op]; r != nil {
-			moved[r] = append(moved[r], op)
-			continue
+	if len(into) > 0 {
+		kept := b.Ops[:0]
+		moved := make(map[*ir.Block][]*ir.Op)
+		for _, op := range b.Ops {
+			if r := into[op]; r != nil {
+				moved[r] = append(moved[r], op)
+				continue
+			}
+			kept = append(kept, op)
 		}
-		kept = append(kept, op)
-	}
-	b.Ops = kept
-	for r, ops := range moved {
-		r.Ops = append(ops, r.Ops...)
+		b.Ops = kept
+		for r, ops := range moved {
+			r.Ops = append(ops, r.Ops...)
+		}
 	}
 	for _, op := range b.Ops {
 		for _, r := range op.Regions {
