@@ -32,10 +32,10 @@ func CollectFrom(n int) *Limit {
 	return l
 }
 
-// timesInput is how large the heap is for an input of a unit of size. What a large
-// program is in memory is less than that, so that hardly any garbage is collected
-// while it is read and compiled, and all of the process stays below 12 times its input.
-const timesInput = 8
+// timesInput is how large the heap is for an input of a unit of size. What is allocated
+// while a large program is read and checked is less than that, so that no garbage is
+// collected, and all of the process stays below 12 times its input.
+const timesInput = 10
 
 // Read raises the limit for an input of n bytes, where it is large. Nothing happens
 // where l is nil.

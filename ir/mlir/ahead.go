@@ -187,7 +187,9 @@ func (s *parser) readDraft(d *draft) {
 		}
 	}()
 	d.first = make(map[use]int)
-	s.draft, s.fn, s.scopes, s.read = d, ir.NewFunc(""), []scope{{}}, nil
+	d.slots = make([]**ir.Value, 0, s.room)
+	s.draft, s.fn, s.read = d, ir.NewFunc(""), make([]*ir.Op, 0, s.room)
+	s.scopes = []scope{{numbered: make([]*ir.Value, 0, s.room)}}
 	s.lines = lines.From(d.line, d.start)
 	s.nodes, s.depth = 0, draftDepth
 	s.restart(d.from)
@@ -200,6 +202,7 @@ func (s *parser) readDraft(d *draft) {
 	}
 	d.ops, d.end, d.nodes, d.names = s.read, s.tok.start, s.nodes, s.scopes[0]
 	d.good = len(d.ops) > 0
+	s.room = len(d.ops) + len(d.ops)/8 // the next draft is of as much text
 }
 
 // takeOver appends to s.read the ops of the draft that begins with the next token, and
@@ -230,6 +233,10 @@ func (s *parser) takeOver() bool {
 		return false
 	}
 	s.nodes += d.nodes
+	if n := len(s.read) + len(ops); n > cap(s.read) {
+		left := float64(len(s.src)-d.end) / float64(d.end-d.from) // drafts, and each like this one
+		s.read = slices.Grow(s.read, len(ops)+int(1.1*left*float64(len(ops))))
+	}
 	s.read = append(s.read, ops...)
 	s.restart(d.end)
 	d.ops, d.names, d.inner, d.uses, d.first, d.held, d.slots = nil, scope{}, nil, nil, nil, nil, nil

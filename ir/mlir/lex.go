@@ -59,6 +59,7 @@ type parser struct {
 
 	ahead *ahead // of the parser of the text, where it is large
 	draft *draft // of one that reads ahead: what it reads
+	room  int    // of one that reads ahead: for so many ops of a draft
 
 	m         *ir.Module
 	aliases   map[string]*alias      // of all parsers of a text
