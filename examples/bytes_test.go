@@ -43,11 +43,7 @@ func TestBytesOfExports(t *testing.T) {
 // rows, and returns them, a step of training under the name of its program.
 func checkBytes(t *testing.T, wanted func(name string) bool) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile(bytesTable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	lines := bytesLines(t)
 	in := make(map[string]bool)
 	for i, line := range lines[1:] {
 		row := strings.Split(line, "\t")
@@ -76,6 +72,37 @@ func checkBytes(t *testing.T, wanted func(name string) bool) map[string]bool {
 		}
 	}
 	return in
+}
+
+// bytesLines are the lines of the table.
+func bytesLines(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(bytesTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// bytesOfSteps is what the table, to which TestBytes holds the compiler, has for the
+// training steps of examples, by file without its extension.
+func bytesOfSteps(t *testing.T) map[string]int {
+	t.Helper()
+	steps := make(map[string]int)
+	for _, line := range bytesLines(t)[1:] {
+		row := strings.Split(line, "\t")
+		program, step := strings.CutSuffix(row[0], " step")
+		example, ok := strings.CutPrefix(program, "examples/")
+		if !step || !ok {
+			continue
+		}
+		n, err := strconv.Atoi(row[1])
+		if err != nil {
+			t.Fatalf("%s: %v", row[0], err)
+		}
+		steps[example] = n
+	}
+	return steps
 }
 
 // exampleFiles are the examples that have a model.

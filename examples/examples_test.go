@@ -29,11 +29,15 @@ func files(t *testing.T) []string {
 // with the number of parameters, as llama2_7b.pp does, or is a size for measuring.
 var ofFullSize = regexp.MustCompile(`_(\d+b|small|medium)\.pp$`)
 
+// small are smaller sizes for examples of the sizes of llama.pp, which are checked with
+// the same schedule, shardings and settings: a quarter of the sequence, half of the
+// embedding.
+var small = []string{"axes.seq=16", "axes.embed=32", "axes.mlp=64"}
+
 // Every example is formatted, is right, means what it says, so that nothing is
 // warned of, and, where it has a model, computes
 // what its layers in sequence compute: its outputs, or a step of training. Those
-// that have the sequence of llama.pp are computed with a quarter of it; the
-// schedule, the shardings and every setting are the same.
+// that have the sequence of llama.pp are [small].
 func TestExamples(t *testing.T) {
 	models := 0
 	for _, file := range files(t) {
@@ -66,7 +70,7 @@ func TestExamples(t *testing.T) {
 				opts.Steps = new(1)
 			}
 			if slices.ContainsFunc(p.Module.Main().Params(), func(v *ir.Value) bool { return slices.Equal(v.Type.Shape, []int{16, 64}) }) {
-				src.Set = []string{"axes.seq=16"}
+				src.Set = small
 			}
 			if _, err := driver.Run(t.Context(), src, opts); err != nil {
 				t.Error(err)

@@ -14,7 +14,7 @@ import (
 func TestLlama2(t *testing.T) {
 	const (
 		rounded = "pipeline.gather_dtype=bf16"
-		small   = "axes.seq=16 axes.embed=32 axes.heads=2 axes.mlp=48 axes.vocab=64 axes.queries=8 axes.layers=4 pipeline.repeats=2 "
+		sizes   = "axes.seq=16 axes.embed=32 axes.heads=2 axes.mlp=48 axes.vocab=64 axes.queries=8 axes.layers=4 pipeline.repeats=2 "
 	)
 	for _, set := range []string{
 		"",
@@ -38,7 +38,7 @@ func TestLlama2(t *testing.T) {
 	} {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
-			src := &driver.Source{File: "llama2.pp", Set: strings.Fields(small + set)}
+			src := &driver.Source{File: "llama2.pp", Set: strings.Fields(sizes + set)}
 			if strings.Contains(set, "context") {
 				text := `include "llama2.pp"
 shard activations { batch -> data, fsdp; seq -> context; heads, mlp, vocab -> tensor }`

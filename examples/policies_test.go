@@ -50,7 +50,9 @@ func policyTable(t *testing.T, src string, _ []string) string {
 }
 
 // zeroTable says, for every policy, what a step moves along data that is larger
-// than some scalars, with the optimizer's state replicated, and sharded along data.
+// than some scalars, with the optimizer's state replicated, and sharded along data. An
+// optimizer that is sharded over data adds collectives of its own, all outside of
+// loops: those inside are the same, one by one.
 func zeroTable(t *testing.T, src string, _ []string) string {
 	kinds := []string{"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "collective_permute"}
 	var b strings.Builder
@@ -59,15 +61,37 @@ func zeroTable(t *testing.T, src string, _ []string) string {
 		fmt.Fprintf(&b, "%20s", kind)
 	}
 	for _, p := range policies {
+		var inside [2][]string
+		var outside [2]int
 		for state, zero := range []string{"train.shard_optimizer_over_data=false", "train.shard_optimizer_over_data=true"} {
-			counts := overData(measure(t, src, lang.Options{Set: slices.Concat(zeroMesh, p.set, []string{zero}), Train: true}))
+			s := measure(t, src, lang.Options{Set: slices.Concat(zeroMesh, p.set, []string{zero}), Train: true})
+			inside[state], outside[state] = inLoops(s)
+			counts := overData(s)
 			fmt.Fprintf(&b, "\n%-26s%-12s", p.name, [2]string{"replicated", "sharded"}[state])
 			for _, kind := range kinds {
 				fmt.Fprintf(&b, "%20s", counts[kind])
 			}
 		}
+		if len(inside[0]) == 0 || outside[1] <= outside[0] {
+			t.Errorf("%s: %d collectives in loops; outside %d with the state replicated, %d with it sharded", p.name, len(inside[0]), outside[0], outside[1])
+		}
+		if !slices.Equal(inside[0], inside[1]) {
+			t.Errorf("%s: inside of loops\n%s\nwith the state sharded\n%s", p.name, strings.Join(inside[0], "\n"), strings.Join(inside[1], "\n"))
+		}
 	}
 	return b.String() + "\n"
+}
+
+// inLoops has a line for each collective in a loop, and the number of the others.
+func inLoops(s *stats.Stats) (lines []string, outside int) {
+	for _, c := range s.Collectives {
+		if c.Loop == "" {
+			outside++
+			continue
+		}
+		lines = append(lines, fmt.Sprint(c.Loop, ": ", c.Kind, " of ", c.Name, " over ", c.Axes, ", ", c.Bytes, " bytes, ", c.Executions, " times"))
+	}
+	return lines, outside
 }
 
 // accumulatedTable is what a step of four batches moves along data, and the bytes
@@ -131,30 +155,4 @@ func overData(s *stats.Stats) map[string]string {
 		words[kind] = fmt.Sprintf("%d, %d in loops", outside[kind], n)
 	}
 	return words
-}
-
-// An optimizer that is sharded over data adds collectives of its own, all
-// outside of loops: those inside are the same, one by one.
-func TestUpdateIsShardedOutsideLoops(t *testing.T) {
-	inLoops := func(set []string, zero bool) (lines []string, outside int) {
-		set = slices.Concat(zeroMesh, set, []string{fmt.Sprint("train.shard_optimizer_over_data=", zero)})
-		for _, c := range measure(t, `include "llama.pp"`, lang.Options{Set: set, Train: true}).Collectives {
-			if c.Loop == "" {
-				outside++
-				continue
-			}
-			lines = append(lines, fmt.Sprint(c.Loop, ": ", c.Kind, " of ", c.Name, " over ", c.Axes, ", ", c.Bytes, " bytes, ", c.Executions, " times"))
-		}
-		return lines, outside
-	}
-	for _, p := range policies {
-		replicated, few := inLoops(p.set, false)
-		sharded, many := inLoops(p.set, true)
-		if len(replicated) == 0 || many <= few {
-			t.Errorf("%s: %d collectives in loops; outside %d with the state replicated, %d with it sharded", p.name, len(replicated), few, many)
-		}
-		if !slices.Equal(replicated, sharded) {
-			t.Errorf("%s: inside of loops\n%s\nwith the state sharded\n%s", p.name, strings.Join(replicated, "\n"), strings.Join(sharded, "\n"))
-		}
-	}
 }
