@@ -52,7 +52,10 @@ func (s *Sharding) Refs() []AxisRef {
 	if n == 0 {
 		return nil
 	}
-	rs := make([]AxisRef, 0, n)
+	return s.appendRefs(make([]AxisRef, 0, n))
+}
+
+func (s *Sharding) appendRefs(rs []AxisRef) []AxisRef {
 	for _, d := range s.Dims {
 		rs = append(rs, d.Axes...)
 	}
@@ -72,7 +75,8 @@ func FitsMesh(m *Module, s *Sharding, t *Type) *Rule {
 	if mesh == nil || len(mesh.Axes) > maxAxes {
 		return nil // the text said neither mesh nor axes, or SoundMesh has an error
 	}
-	if r := DistinctAxes(mesh, s.Refs()); r != nil {
+	var few [8]AxisRef
+	if r := DistinctAxes(mesh, s.appendRefs(few[:0])); r != nil {
 		return NewRule(r.Label, "%s: %s", s, r.Msg)
 	}
 	for i, d := range s.Dims {

@@ -101,6 +101,7 @@ func TestReferenceExamples(t *testing.T) {
 		for range 100 {
 			c := m.Clone()
 			dialect.Mangle(r, c)
+			dialect.CheckAgain(t, m, c)
 			dialect.CheckMangled(t, c)
 		}
 	}
@@ -141,6 +142,7 @@ func testMangled(t *testing.T, k ir.Kind) {
 	for range 100 {
 		c := m.Clone()
 		dialect.Mangle(r, c)
+		dialect.CheckAgain(t, m, c)
 		dialect.CheckMangled(t, c)
 	}
 }

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -264,16 +265,30 @@ func CheckMangled(t *testing.T, m *ir.Module) bool {
 	return true
 }
 
+// CheckAgain holds what a checker says of m that has passed before, a module with the same
+// types and attributes, against what it says of m at first sight.
+func CheckAgain(t *testing.T, before, m *ir.Module) {
+	t.Helper()
+	var checker verify.Checker
+	if err := checker.Verify(before); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(checker.Verify(m)), fmt.Sprint(verify.Verify(m)); got != want {
+		t.Fatalf("after the module as it was: %s\nat first sight: %s", got, want)
+	}
+}
+
 // Verify says something of every module.
 func TestVerifyNeverPanics(t *testing.T) {
 	if err := verify.Verify(seedModule()); err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	good := 0
+	good, seed := 0, seedModule()
 	for range 5000 {
-		m := seedModule()
+		m := seed.Clone()
 		Mangle(r, m)
+		CheckAgain(t, seed, m)
 		if CheckMangled(t, m) {
 			good++
 		}
