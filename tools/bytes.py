@@ -113,7 +113,7 @@ def xla(path, backend):
     """The file of the module that XLA makes of a global program."""
     out = path.replace(".global.mlir", ".xla.hlo")
     try:
-        exe = compile_program(Program(path), argparse.Namespace(glob=True, gspmd=False, parse_only=False), backend)
+        exe = compile_program(Program(path), argparse.Namespace(glob=True, gspmd=False, quick=False, parse_only=False), backend)
     except Exception as e:
         raise Refused(f"XLA refuses {path}: {e}")
     with open(out, "w") as f:

@@ -2,7 +2,7 @@
 """Compiles a program with XLA:CPU and, if asked, runs it and compares the results.
 
   xlacheck.py PROGRAM [--args ARGS.npz] [--expect WANT.npz] [--rtol 1e-5] [--atol 1e-6] [--out GOT.npz]
-              [--scale] [--parse-only] [--global [--shards] [--gspmd]] [--time N] [--hlo-out FILE]
+              [--scale] [--quick] [--parse-only] [--global [--shards] [--gspmd]] [--time N] [--hlo-out FILE]
   xlacheck.py --batch FILE
 
 PROGRAM   HLO text (starts with "HloModule") or StableHLO MLIR text. Its header says for how many devices it is:
@@ -10,6 +10,7 @@ PROGRAM   HLO text (starts with "HloModule") or StableHLO MLIR text. Its header 
           A program for N partitions is taken as already partitioned: shapes are per device. It is run as N replicas
           (channel ids dropped, partition-id read as replica-id), which is the same thing and needs no partitioner.
           HLO that holds fusions, async pairs or a schedule can be parsed and verified only (--parse-only).
+          With --quick XLA makes machine code without LLVM's optimisations, in half the time; the HLO is the same.
           With --global the program is left as it is and XLA's own partitioner splits it (Shardy, or --gspmd).
 ARGS      in0, in1, ...: per-device arguments stacked on a new first axis of size N (with N = 1: no extra axis).
           With --global: global values; with --global --shards: per-device, as the program's shardings cut them.
@@ -41,6 +42,7 @@ def parser():
     ap.add_argument("--rtol", type=float, default=1e-5)
     ap.add_argument("--atol", type=float, default=1e-6)
     ap.add_argument("--scale", action="store_true")
+    ap.add_argument("--quick", action="store_true")
     ap.add_argument("--parse-only", action="store_true")
     ap.add_argument("--time", type=int, default=0)
     ap.add_argument("--global", dest="glob", action="store_true")
@@ -100,6 +102,8 @@ def compile_program(p, a, backend):
                                        device_assignment=np.arange(p.devices).reshape(grid))
     if a.glob and a.gspmd:
         opt.executable_build_options.use_shardy_partitioner = False
+    if a.quick:
+        opt.executable_build_options.debug_options.xla_backend_optimization_level = 0
     if p.hlo:
         from jax._src.lib import hlo as xla_hlo, xla_client
         module = xla_hlo.hlo_module_from_text(text)  # parses and verifies
