@@ -52,7 +52,7 @@ func turned(x float64, turn int) float64 {
 }
 
 // samples are the numbers on which functions change what they do, those beside
-// them, and others of every magnitude.
+// them, and others of every magnitude, few with -short.
 func samples[T float](bits func(uint64) T, of func(float64) T, exponents int) []T {
 	r := rand.New(rand.NewPCG(1, 2))
 	var xs []T
@@ -67,11 +67,15 @@ func samples[T float](bits func(uint64) T, of func(float64) T, exponents int) []
 			xs = append(xs, y, -y)
 		}
 	}
-	for range 40000 {
+	drawn, scaled := 40000, 40
+	if testing.Short() {
+		drawn, scaled = 400, 1
+	}
+	for range drawn {
 		xs = append(xs, of(r.NormFloat64()), of(20*r.NormFloat64()), of(300*r.NormFloat64()), bits(r.Uint64()))
 	}
 	for e := range exponents {
-		for range 40 {
+		for range scaled {
 			xs = append(xs, of(math.Ldexp(1+r.Float64(), e-exponents/2)), of(-math.Ldexp(1+r.Float64(), e-exponents/2)))
 		}
 	}
