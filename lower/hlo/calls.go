@@ -35,6 +35,7 @@ func (b *body) inline(c *syntax.Computation, args []*node) *ir.Block {
 			args = append(args, leaf(b.f.NewArg(r.block, in.Shape.Type, in.Name)))
 		}
 	}
+	b.takes(c, len(args))
 	r.args = func(in *syntax.Instruction, i int, t *ir.Type) *node {
 		if i >= len(args) {
 			b.FailAt(in.ArgAt, "parameter %d, but %s takes %d values here", i, c.Name, len(args))
@@ -55,6 +56,13 @@ func (b *body) inline(c *syntax.Computation, args []*node) *ir.Block {
 	results := r.flat(root, nil)
 	r.builder().Emit(ir.Return, results, tupleAttrs(c.Root, results), nil, nil)
 	return r.block
+}
+
+// takes checks that c has n parameters.
+func (b *body) takes(c *syntax.Computation, n int) {
+	if have := len(c.Parameters()); have < n {
+		b.FailAt(c.At, "%s has %s, it takes %s here", c.Name, ir.Counted(have, "parameter"), ir.Counted(n, "value"))
+	}
 }
 
 // while builds a loop over the values in its tuple.
@@ -88,6 +96,7 @@ func (b *body) while(in *syntax.Instruction, operands []*node) *node {
 // loopRegion builds the computation of a loop whose parameter is of type t.
 func (b *body) loopRegion(c *syntax.Computation, t *ir.Type) *ir.Block {
 	r := &body{parser: b.parser, f: b.f, block: new(ir.Block)}
+	b.takes(c, 1)
 	state := unflat(t, func(t *ir.Type) *ir.Value { return b.f.NewArg(r.block, t, "") })
 	r.args = func(in *syntax.Instruction, i int, u *ir.Type) *node {
 		if i != 0 || !ShapesAgree(t, u) {

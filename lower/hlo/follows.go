@@ -26,6 +26,17 @@ func (b *body) follows(in *syntax.Instruction, operands []*node) *ir.Type {
 			return nil
 		}
 	}
+	if in.Opcode == "map" && len(types) > 0 { // whose dimensions are read here alone
+		var text string
+		for _, a := range in.Attrs {
+			if a.Name == "dimensions" {
+				text = a.Text
+			}
+		}
+		if dims, err := syntax.ParseInts(text); (text != "" || types[0].Rank() > 0) && (err != nil || !slices.Equal(dims, upTo(types[0].Rank()))) {
+			return nil
+		}
+	}
 	return Follows(in.Opcode, types, func(name string) string {
 		for _, a := range in.Attrs {
 			if a.Name == name {
@@ -61,7 +72,7 @@ func Follows(opcode string, operands []*ir.Type, text func(name string) string, 
 			return ir.Tensor(ir.I32)
 		}
 	case "map":
-		return mapped(callee, operands, text("dimensions"))
+		return mapped(callee, operands)
 	case "set-dimension-size":
 		if d := oneNumber(text("dimensions")); hasDim(t, d) && operands[1].Equal(ir.Tensor(ir.I32)) {
 			return boundedAt(t, d)
@@ -89,7 +100,7 @@ func hasDim(t *ir.Type, d int) bool { return t.IsTensor() && d >= 0 && d < t.Ran
 // boundedAt is t with a size that is not known in dimension d, of which that of t is the bound.
 func boundedAt(t *ir.Type, d int) *ir.Type {
 	bounds := make([]string, t.Rank())
-	for i, n := range largest(t) {
+	for i, n := range Largest(t) {
 		if bounds[i] = "?"; n != ir.Dynamic && (i == d || t.Shape[i] == ir.Dynamic) {
 			bounds[i] = strconv.Itoa(n)
 		}
@@ -121,8 +132,9 @@ func Returns(f *ir.Func) *ir.Type {
 	return tupleOf(results)
 }
 
-// mapped is what a map of f over all dimensions of its operands computes.
-func mapped(f *ir.Func, operands []*ir.Type, dimensions string) *ir.Type {
+// mapped is what a map of f computes, which is over all dimensions of its operands whatever it
+// says of dimensions.
+func mapped(f *ir.Func, operands []*ir.Type) *ir.Type {
 	t := operands[0]
 	if !t.IsTensor() || len(f.Results) != 1 || !f.Results[0].Type.IsTensor() || len(f.Params()) != len(operands) {
 		return nil
@@ -131,9 +143,6 @@ func mapped(f *ir.Func, operands []*ir.Type, dimensions string) *ir.Type {
 		if !u.IsTensor() || !ShapesAgree(u.WithElem(t.Elem), t) || f.Params()[i].Type.Elem != u.Elem {
 			return nil
 		}
-	}
-	if dims, err := syntax.ParseInts(dimensions); dimensions != "" && (err != nil || !slices.Equal(dims, upTo(t.Rank()))) || dimensions == "" && t.Rank() > 0 {
-		return nil
 	}
 	return t.WithElem(f.Results[0].Type.Elem)
 }

@@ -233,7 +233,7 @@ func (b *body) counted(in *syntax.Instruction) {
 }
 
 // oneDimension are the opcodes whose dimensions are one, which no row reads.
-var oneDimension = []string{"get-dimension-size", "ragged-all-to-all", "scan", "set-dimension-size"}
+var oneDimension = []string{"all-gather-start", "get-dimension-size", "ragged-all-to-all", "scan", "set-dimension-size"}
 
 // channelled checks that a collective over global device ids has a channel.
 func (b *body) channelled(in *syntax.Instruction) {

@@ -19,8 +19,27 @@ func mixed(f *ir.Func, kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regio
 	for _, t := range results {
 		op.Results = append(op.Results, f.NewValue(t, ""))
 	}
-	types, broken := ir.Infer(op)
-	return broken != nil || !slices.EqualFunc(types, results, (*ir.Type).Equal)
+	return !infers(op, results) && (len(regions) > 0 || kind != ir.Reshape && alike(f, op))
+}
+
+// alike reports whether op is sound where all its floating-point types are the widest: where it
+// is not, it breaks another rule, which the verifier says.
+func alike(f *ir.Func, op *ir.Op) bool {
+	wide := widestFloat(append(ir.Types(op.Operands), ir.Types(op.Results)...))
+	same := *op
+	same.Operands = slices.Clone(op.Operands)
+	for i, v := range op.Operands {
+		if isFloat(v.Type) {
+			same.Operands[i] = f.NewValue(v.Type.WithElem(wide), "")
+		}
+	}
+	same.Results = slices.Clone(op.Results)
+	for i, v := range op.Results {
+		if isFloat(v.Type) {
+			same.Results[i] = f.NewValue(v.Type.WithElem(wide), "")
+		}
+	}
+	return infers(&same, ir.Types(same.Results))
 }
 
 // mixesFloats reports whether types has two floating-point types.

@@ -3,6 +3,7 @@ package hlo
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"ppc/ir"
 )
@@ -18,6 +19,14 @@ func kindsByOpcode() map[string]ir.Kind {
 	}
 	return m
 }
+
+// Elementwise reports whether what an opcode computes is that of elements in the same place.
+func Elementwise(opcode string) bool {
+	k, ok := elementwise()[opcode]
+	return ok && k.Has(ir.Elementwise)
+}
+
+var elementwise = sync.OnceValue(kindsByOpcode)
 
 // otherOpcodes are the opcodes of HLO that have no row, with the smallest
 // number of operands. They are carried through.

@@ -470,7 +470,7 @@ func ShapesAgree(t, u *ir.Type) bool {
 	if t.Kind != u.Kind || t.Elem != u.Elem || t.Rank() != u.Rank() || len(t.Elems) != len(u.Elems) {
 		return false
 	}
-	ts, us := largest(t), largest(u)
+	ts, us := Largest(t), Largest(u)
 	for i, n := range ts {
 		if n != us[i] && n != ir.Dynamic && us[i] != ir.Dynamic {
 			return false
@@ -484,8 +484,8 @@ func ShapesAgree(t, u *ir.Type) bool {
 	return true
 }
 
-// largest are the sizes of t, bounds where they are bounded.
-func largest(t *ir.Type) []int {
+// Largest are the sizes of t, bounds where they are bounded.
+func Largest(t *ir.Type) []int {
 	bounds, ok := t.Bounds()
 	if !ok || len(bounds) != t.Rank() {
 		return t.Shape

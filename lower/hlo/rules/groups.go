@@ -58,10 +58,108 @@ func (c *checker) members(op *ir.Op, opcode string) (n int, what string) {
 	return replicas, ir.Counted(replicas, "replica")
 }
 
+// gathered checks the sizes that a collective along a dimension makes where it names no groups,
+// which is one of all: HLO counts replicas, and with a channel all their partitions.
+func gathered(c *checker, op *ir.Op) string {
+	if l := op.Literal("replica_groups"); l == nil || len(l.Data) > 0 {
+		return ""
+	}
+	n := max(c.m.Attrs.Int("mhlo.num_replicas"), 1)
+	if channelOf(op) {
+		n *= max(c.m.Attrs.Int("mhlo.num_partitions"), 1)
+	}
+	for i, v := range op.Operands {
+		small, large := v.Type, op.Results[i].Type
+		d := op.Int("all_gather_dim")
+		if op.Kind == ir.ReduceScatter {
+			small, large, d = large, small, op.Int("scatter_dimension")
+		}
+		if n > 1 && d >= 0 && d < small.Rank() && d < large.Rank() && small.Shape[d] != ir.Dynamic && large.Shape[d] != ir.Dynamic && large.Shape[d] != n*small.Shape[d] {
+			return fmt.Sprintf("dimension %d has size %d on one device and %d on all, of which there are %d", d, small.Shape[d], large.Shape[d], n)
+		}
+	}
+	return ""
+}
+
+// gathers checks the results of an all-gather-start: each is its operand with one dimension as
+// often as there are devices in a group.
+func (c *checker) gathers(op *ir.Op) string {
+	d, err := syntax.ParseInts(op.Str("dimensions"))
+	out := part(op.Result().Type, 1)
+	if err != nil || len(d) != 1 || out == nil {
+		return ""
+	}
+	if len(op.Operands) == 1 && out.Kind != ir.TupleType {
+		out = ir.Tuple(out)
+	}
+	n, _ := c.members(op, "all-gather")
+	if op.Str("channel_id") != "" && op.Str("use_global_device_ids") != "true" {
+		n *= max(c.m.Attrs.Int("mhlo.num_partitions"), 1)
+	}
+	if text := op.Str("replica_groups"); strings.Trim(text, "{} ") != "" {
+		lists, err := syntax.ParseLists(text)
+		if err != nil || len(lists) == 0 {
+			return ""
+		}
+		n = len(lists[0])
+	}
+	for i, v := range op.Operands {
+		x := v.Type
+		if i >= len(out.Elems) || !x.IsTensor() || d[0] < 0 || d[0] >= x.Rank() || x.Shape[d[0]] == ir.Dynamic {
+			continue
+		}
+		sizes, t := slices.Clone(x.Shape), out.Elems[i]
+		if sizes[d[0]] *= n; n == 1 && t.Rank() == x.Rank() { // of any number of devices
+			sizes[d[0]] = t.Shape[d[0]]
+		}
+		if want := x.WithShape(sizes...); !sameKind(t, want) {
+			return fmt.Sprintf("gives %s, want %s", hlo.BareShape(t), hlo.BareShape(want))
+		}
+	}
+	return ""
+}
+
+// channelOf reports whether op has a channel.
+func channelOf(op *ir.Op) bool {
+	channel, _ := op.Attrs.Get("channel_handle").(ir.Channel)
+	return channel.Handle > 0
+}
+
+// rowsOf are the rows of a matrix of numbers.
+func rowsOf(l *ir.Literal) [][]int {
+	if l == nil || l.Type.Rank() != 2 {
+		return nil
+	}
+	rows := make([][]int, l.Type.Shape[0])
+	for i := range rows {
+		for k := range l.Type.Shape[1] {
+			rows[i] = append(rows[i], int(l.Int(i*l.Type.Shape[1]+k)))
+		}
+	}
+	return rows
+}
+
+// among checks that lists name devices of the program: partitions over a channel, else replicas.
+// One that says of a single one is for any number.
+func (c *checker) among(lists [][]int, channel bool) string {
+	n, what := max(c.m.Attrs.Int("mhlo.num_replicas"), 1), "replica"
+	if channel {
+		n, what = max(c.m.Attrs.Int("mhlo.num_partitions"), 1), "partition"
+	}
+	for _, l := range lists {
+		for _, id := range l {
+			if id < 0 || n > 1 && id >= n {
+				return fmt.Sprintf("source_target_pairs name device %d, the program has %s", id, ir.Counted(n, what))
+			}
+		}
+	}
+	return ""
+}
+
 // exchanged checks an all-to-all that has an operand for each device.
 func exchanged(c *checker, op *ir.Op) string {
 	if op.Attrs.Has("dimensions") {
-		return ""
+		return fmt.Sprintf("has %s, of which none is split along dimensions %s: that is for one", ir.Counted(len(op.Operands), "operand"), op.Str("dimensions"))
 	}
 	n, _ := c.members(op, "all-to-all")
 	if lists, err := syntax.ParseLists(op.Str("replica_groups")); err == nil && len(lists) > 0 {
@@ -107,6 +205,9 @@ func permutes(c *checker, op *ir.Op) string {
 	lists, err := syntax.ParseLists(op.Str("source_target_pairs"))
 	if err != nil || slices.ContainsFunc(lists, func(l []int) bool { return len(l) != 2 }) {
 		return ""
+	}
+	if wrong := c.among(lists, op.Str("channel_id") != ""); wrong != "" {
+		return wrong
 	}
 	most := 1
 	if op.Attrs.Has("slice_sizes") && len(op.Operands) == 4 {

@@ -15,7 +15,7 @@ import (
 var instructions = map[string]func(c *checker, op *ir.Op) string{
 	"add-dependency":           func(c *checker, op *ir.Op) string { return first(token(op, 1), follows(c, op)) },
 	"all-gather-done":          done(1),
-	"all-gather-start":         started,
+	"all-gather-start":         func(c *checker, op *ir.Op) string { return first(started(c, op), c.gathers(op)) },
 	"all-reduce-done":          done(1),
 	"all-reduce-start":         reduces,
 	"all-to-all":               exchanged,
@@ -32,22 +32,28 @@ var instructions = map[string]func(c *checker, op *ir.Op) string{
 	"copy-start":               transfers(ir.Tensor(ir.UI32)),
 	"domain":                   follows,
 	"dynamic-reshape":          reshaped,
-	"fusion":                   called("calls"),
-	"get-dimension-size":       follows,
-	"infeed":                   func(_ *checker, op *ir.Op) string { return first(token(op, 0), ends(op)) },
-	"map":                      follows,
-	"outfeed":                  fed,
-	"ragged-all-to-all":        ragged,
-	"recv":                     received,
-	"recv-done":                func(_ *checker, op *ir.Op) string { return makes(op, ir.Tuple(orToken(op, 0), ir.Token())) },
+	"dynamic-slice":            sliced,
+	"dynamic-update-slice":     sliced,
+	"fusion": func(c *checker, op *ir.Op) string {
+		return first(called("calls")(c, op), used(c.m.Func(op.Sym("calls"))))
+	},
+	"get-dimension-size": follows,
+	"infeed":             func(_ *checker, op *ir.Op) string { return first(token(op, 0), ends(op)) },
+	"map":                follows,
+	"outfeed":            fed,
+	"ragged-all-to-all":  ragged,
+	"recv":               received,
+	"recv-done": func(_ *checker, op *ir.Op) string {
+		return first(sameEnds(op), gives(op, ir.Tuple(orToken(op, 0), ir.Token())))
+	},
 	"rng":                      random,
 	"rng-get-and-update-state": func(_ *checker, op *ir.Op) string { return makes(op, ir.Tensor(ir.UI64, 2)) },
 	"send":                     sent,
-	"send-done":                func(_ *checker, op *ir.Op) string { return makes(op, ir.Token()) },
+	"send-done":                func(_ *checker, op *ir.Op) string { return first(sameEnds(op), gives(op, ir.Token())) },
 	"set-dimension-size":       follows,
 	"stochastic-convert":       stochastic,
 	"topk":                     follows,
-	"tuple":                    func(_ *checker, op *ir.Op) string { return makes(op, ir.Tuple(ir.Types(op.Operands)...)) },
+	"tuple":                    func(_ *checker, op *ir.Op) string { return gives(op, ir.Tuple(ir.Types(op.Operands)...)) },
 }
 
 func first(wrong ...string) string {
@@ -66,6 +72,76 @@ func follows(c *checker, op *ir.Op) string {
 		return fmt.Sprintf("it does not fit its operands %s", hlo.BareShape(ir.Tuple(ir.Types(op.Operands)...)))
 	}
 	return makes(op, t)
+}
+
+// kinds say what is wrong with an instruction that has an op beyond what the op keeps.
+var kinds = map[ir.Kind]func(c *checker, op *ir.Op) string{
+	ir.AllGather:      gathered,
+	ir.BroadcastInDim: kept,
+	ir.CollectivePermute: func(c *checker, op *ir.Op) string {
+		return c.among(rowsOf(op.Literal("source_target_pairs")), channelOf(op))
+	},
+	ir.ReduceScatter: gathered,
+}
+
+// kept checks that a broadcast keeps the sizes of its operand, also those of 1.
+func kept(_ *checker, op *ir.Op) string {
+	x, t := op.Operands[0].Type, op.Result().Type
+	from, to := hlo.Largest(x), hlo.Largest(t)
+	for i, d := range op.Ints("broadcast_dimensions") {
+		if i < len(from) && d >= 0 && d < len(to) && from[i] != to[d] {
+			return fmt.Sprintf("dimension %d of its operand %s is dimension %d of %s, want one of that size", i, hlo.BareShape(x), d, hlo.BareShape(t))
+		}
+	}
+	return ""
+}
+
+// sliced checks the indices of a slice that are numbers or one list, and the type of the result.
+func sliced(_ *checker, op *ir.Op) string {
+	x := op.Operands[0].Type
+	n, t := 1, op.Operands[0].Type
+	if opcodeOf(op) == "dynamic-update-slice" {
+		n = 2
+	} else if sizes, err := syntax.ParseInts(op.Str("dynamic_slice_sizes")); err == nil && x.IsTensor() {
+		t = x.WithShape(sizes...)
+	}
+	for i, v := range op.Operands[n:] {
+		if u := v.Type; !u.IsTensor() || !u.Elem.IsInt() || !x.IsTensor() || u.Rank() == 1 && u.Shape[0] != x.Rank() {
+			return fmt.Sprintf("index %d is %s, want integers for the dimensions of %s", i, hlo.BareShape(u), hlo.BareShape(x))
+		}
+	}
+	return makes(op, t)
+}
+
+// used checks that what a fusion computes is used: each instruction by another, the root by none.
+func used(f *ir.Func) string {
+	if f == nil || f.Return() == nil {
+		return ""
+	}
+	uses := f.Uses()
+	if root := f.Return().Operands; len(root) == 1 && root[0].Def != nil && len(root[0].Def.Results) == 1 && uses[root[0].ID] > 1 {
+		return fmt.Sprintf("%s, what %s returns, is used in it", root[0].Name, f.Name)
+	}
+	for i, v := range f.Params() {
+		if uses[v.ID] == 0 {
+			return fmt.Sprintf("parameter %d of %s is not used", i, f.Name)
+		}
+	}
+	for _, op := range f.Body.Ops {
+		if len(op.Results) == 1 && uses[op.Result().ID] == 0 {
+			return fmt.Sprintf("%s of %s is not used", op.Result().Name, f.Name)
+		}
+	}
+	return ""
+}
+
+// sameEnds checks that both parts of a transfer say whether it is one to the host.
+func sameEnds(op *ir.Op) string {
+	const name = "is_host_transfer"
+	if from := op.Operands[0].Def; from != nil && (opcodeOf(from) == "send" || opcodeOf(from) == "recv") && (from.Str(name) == "true") != (op.Str(name) == "true") {
+		return fmt.Sprintf("%s is not what its beginning says", name)
+	}
+	return ""
 }
 
 // token checks that operand i is a token.
@@ -96,26 +172,20 @@ func done(i int) func(*checker, *ir.Op) string {
 	}
 }
 
-// started checks that op is (operands, results, context…), or the results alone.
+// started checks that op is (operands, results, context…).
 func started(_ *checker, op *ir.Op) string {
 	t, in := op.Result().Type, op.Operands
 	if len(in) == 4 && op.Attrs.Has("slice_sizes") { // in place: buffers and offsets in them
 		return ""
 	}
-	if t.Kind == ir.TupleType && (len(t.Elems) < 2 || !sameKind(t.Elems[0], together(in))) {
+	if t.Kind != ir.TupleType || len(t.Elems) < 2 || !sameKind(t.Elems[0], together(in)) {
 		return fmt.Sprintf("is %s, want (%s, results)", hlo.BareShape(t), hlo.BareShape(together(in)))
 	}
 	return ""
 }
 
-// reduces checks that op is what it reduces, with its operands before it or without.
-func reduces(_ *checker, op *ir.Op) string {
-	t := together(op.Operands)
-	if makes(op, ir.Tuple(t, t)) == "" {
-		return ""
-	}
-	return makes(op, t)
-}
+// reduces checks that op is what it reduces.
+func reduces(_ *checker, op *ir.Op) string { return makes(op, together(op.Operands)) }
 
 // transfers checks that op is (operand, operand, context).
 func transfers(context *ir.Type) func(*checker, *ir.Op) string {
@@ -126,7 +196,7 @@ func transfers(context *ir.Type) func(*checker, *ir.Op) string {
 }
 
 func sent(_ *checker, op *ir.Op) string {
-	return first(token(op, 1), makes(op, ir.Tuple(op.Operands[0].Type, ir.Tensor(ir.UI32), ir.Token())))
+	return first(token(op, 1), gives(op, ir.Tuple(op.Operands[0].Type, ir.Tensor(ir.UI32), ir.Token())))
 }
 
 func received(_ *checker, op *ir.Op) string {
@@ -134,7 +204,7 @@ func received(_ *checker, op *ir.Op) string {
 	if t == nil {
 		return ""
 	}
-	return first(token(op, 0), makes(op, ir.Tuple(t, ir.Tensor(ir.UI32), ir.Token())))
+	return first(token(op, 0), gives(op, ir.Tuple(t, ir.Tensor(ir.UI32), ir.Token())))
 }
 
 // orToken is part i of what op goes on with.
@@ -206,7 +276,7 @@ func random(_ *checker, op *ir.Op) string {
 	}
 	t := op.Result().Type
 	for i, v := range op.Operands {
-		if !v.Type.IsTensor() || v.Type.Rank() != 0 || !t.IsTensor() || !sameKind(v.Type, ir.Tensor(t.Elem)) {
+		if !v.Type.IsTensor() || v.Type.Rank() != 0 || !t.IsTensor() || v.Type.Elem != t.Elem {
 			return fmt.Sprintf("operand %d is %s, want a scalar of the type of its result %s", i, hlo.BareShape(v.Type), hlo.BareShape(t))
 		}
 	}

@@ -7,6 +7,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ppc/ir"
@@ -84,6 +85,11 @@ func opcodeOf(op *ir.Op) string {
 func (c *checker) op(op *ir.Op) {
 	opcode := opcodeOf(op)
 	if opcode == "" {
+		if check := kinds[op.Kind]; check != nil {
+			if wrong := check(c, op); wrong != "" {
+				c.fail(op, strings.TrimPrefix(op.Kind.String(), "stablehlo."), "%s", wrong)
+			}
+		}
 		if len(op.Results) == 1 {
 			c.origin(op, op.Str("hlo.origin"), op.Result().Type)
 		}
@@ -97,6 +103,17 @@ func (c *checker) op(op *ir.Op) {
 	if groups := op.Str("replica_groups"); groups != "" {
 		c.groups(op, opcode, groups)
 	}
+	if op.Str("use_global_device_ids") == "true" && op.Str("channel_id") == "" {
+		c.fail(op, opcode, "use_global_device_ids is true, and there is no channel_id")
+	}
+	if hlo.Elementwise(opcode) {
+		for _, v := range append(slices.Clone(op.Operands), op.Result()) {
+			if !v.Type.IsTensor() {
+				c.fail(op, opcode, "is computed element by element, not of %s", hlo.BareShape(v.Type))
+				return
+			}
+		}
+	}
 	if check := instructions[opcode]; check != nil {
 		if wrong := check(c, op); wrong != "" {
 			c.fail(op, opcode, "%s", wrong)
@@ -106,6 +123,14 @@ func (c *checker) op(op *ir.Op) {
 	if base, split := hlo.Wrapped(opcode); split {
 		c.async(op, base)
 	}
+}
+
+// gives says how the result of op is none of type t, of the same precision; "" where it is one.
+func gives(op *ir.Op, t *ir.Type) string {
+	if got := op.Result().Type; !hlo.ShapesAgree(got, t) {
+		return fmt.Sprintf("is %s, its operands make %s", hlo.BareShape(got), hlo.BareShape(t))
+	}
+	return ""
 }
 
 // makes says how the result of op is none of type t; "" where it is one. Numbers may be of
@@ -131,7 +156,9 @@ func sameKind(t, u *ir.Type) bool {
 		return true
 	}
 	if t.IsTensor() && u.IsTensor() && t.Elem.IsFloat() && u.Elem.IsFloat() {
-		t = t.WithElem(u.Elem)
+		same := *t // with its bounds
+		same.Elem = u.Elem
+		t = &same
 	}
 	return hlo.ShapesAgree(t, u)
 }

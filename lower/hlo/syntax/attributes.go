@@ -243,7 +243,7 @@ func accuracy(s *Scanner) {
 			if at, name := s.Pos, s.attrName(); !slices.Contains([]string{"atol", "rtol", "ulps"}, name) {
 				s.FailAt(at, "%s is none of atol, rtol and ulps", name)
 			}
-			if at, text := s.Pos, s.numberText(); strings.HasPrefix(text, "-") {
+			if at, text := s.Pos, s.numberText(); strings.HasPrefix(text, "-") && strings.Trim(text, "-0.") != "" {
 				s.FailAt(at, "%s is negative", text)
 			}
 		}, "}")(s)

@@ -258,11 +258,14 @@ func putNumber(t ir.DType, b []byte, text string) error {
 	bad := fmt.Errorf("%s is no number of type %s", text, t.HLO())
 	switch t.Class() {
 	case ir.Boolean:
-		v, ok := map[string]byte{"true": 1, "1": 1, "false": 0, "0": 0}[text]
-		if !ok {
+		n, err := strconv.ParseInt(text, 10, 64) // other than zero is true
+		if err != nil && text != "true" && text != "false" {
 			return bad
 		}
-		b[0] = v
+		b[0] = 0
+		if text == "true" || n != 0 {
+			b[0] = 1
+		}
 	case ir.Unsigned:
 		if v, err := strconv.ParseInt(text, 10, 64); err == nil && v < 0 && t == ir.UI64 {
 			t.PutInt(b, v) // the bits of a signed number
