@@ -64,7 +64,7 @@ func (b *body) attrs(in *syntax.Instruction, row *row) (as ir.Attrs, extra bool)
 		f := row.field(a.Name)
 		switch {
 		case f == nil && !commonAttrs[a.Name]:
-			extra = extra || !structural(a.Name)
+			extra = extra || !structural(a.Name) || row != nil && syntax.ComputationAttrs[a.Name] && !slices.Contains(row.calls, a.Name)
 			continue
 		case f == nil:
 			continue // kept below

@@ -22,11 +22,17 @@ func kindsByOpcode() map[string]ir.Kind {
 
 // Elementwise reports whether what an opcode computes is that of elements in the same place.
 func Elementwise(opcode string) bool {
-	k, ok := elementwise()[opcode]
+	k, ok := rowKinds()[opcode]
 	return ok && k.Has(ir.Elementwise)
 }
 
-var elementwise = sync.OnceValue(kindsByOpcode)
+// OfTensors reports whether an opcode takes tensors, and no tuples of them.
+func OfTensors(opcode string) bool {
+	k, ok := rowKinds()[opcode]
+	return ok && k != ir.CollectivePermute && k != ir.CustomCall && k != ir.TupleOp && k != ir.GetTupleElement && slices.Contains([]form{plain, stretched, leveled, exchange}, rowOf(k).form)
+}
+
+var rowKinds = sync.OnceValue(kindsByOpcode)
 
 // otherOpcodes are the opcodes of HLO that have no row, with the smallest
 // number of operands. They are carried through.

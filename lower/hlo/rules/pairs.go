@@ -39,7 +39,22 @@ func (c *checker) paired(op *ir.Op, opcode string, p *pair) {
 		}
 	case !c.ends(op):
 		c.fail(op, opcode, "it has no %s", p.done)
+	default:
+		if n := c.dones(op); n > 1 {
+			c.fail(op, opcode, "it has %d %ss", n, p.done)
+		}
 	}
+}
+
+// dones is how often what op starts is ended.
+func (c *checker) dones(op *ir.Op) int {
+	n := 0
+	for _, user := range c.uses[op.Result()] {
+		if strings.HasSuffix(opcodeOf(user), "-done") {
+			n++
+		}
+	}
+	return n
 }
 
 // ends reports whether something goes on with what op starts. In another computation than the

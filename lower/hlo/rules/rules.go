@@ -7,7 +7,6 @@ package rules
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"ppc/ir"
@@ -106,13 +105,9 @@ func (c *checker) op(op *ir.Op) {
 	if op.Str("use_global_device_ids") == "true" && op.Str("channel_id") == "" {
 		c.fail(op, opcode, "use_global_device_ids is true, and there is no channel_id")
 	}
-	if hlo.Elementwise(opcode) {
-		for _, v := range append(slices.Clone(op.Operands), op.Result()) {
-			if !v.Type.IsTensor() {
-				c.fail(op, opcode, "is computed element by element, not of %s", hlo.BareShape(v.Type))
-				return
-			}
-		}
+	if wrong := tensors(op, opcode); wrong != "" {
+		c.fail(op, opcode, "%s", wrong)
+		return
 	}
 	if check := instructions[opcode]; check != nil {
 		if wrong := check(c, op); wrong != "" {
@@ -123,6 +118,19 @@ func (c *checker) op(op *ir.Op) {
 	if base, split := hlo.Wrapped(opcode); split {
 		c.async(op, base)
 	}
+}
+
+// tensors checks that what takes tensors, or computes one of them, has no tuple there.
+func tensors(op *ir.Op, opcode string) string {
+	if t := op.Result().Type; hlo.Elementwise(opcode) && t.Kind == ir.TupleType {
+		return fmt.Sprintf("is computed element by element, not %s", hlo.BareShape(t))
+	}
+	for i, v := range op.Operands {
+		if hlo.OfTensors(opcode) && v.Type.Kind == ir.TupleType {
+			return fmt.Sprintf("operand %d is %s, want a tensor", i, hlo.BareShape(v.Type))
+		}
+	}
+	return ""
 }
 
 // gives says how the result of op is none of type t, of the same precision; "" where it is one.
