@@ -139,7 +139,7 @@ func (w *derivation) join() *clash {
 			continue
 		}
 		w.some = true
-		t := w.p.projectTensor(r, w.n.rule.Operands[i], w.n.rule.Sizes)
+		t := w.p.projectTensor(r, w.n.rule.Operands[i], w.n.rule.Sizes, make([]layout.FactorAxes, len(w.axes)))
 		w.pr.tensors = append(w.pr.tensors, t)
 	}
 	var found *clash

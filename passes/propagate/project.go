@@ -23,19 +23,23 @@ type projected struct {
 	barred  []ir.AxisRef
 }
 
+// project is the projection of n as it is now, in memory that the next one reuses.
 func (p *propagator) project(n *propNode) *projection {
-	pr := &projection{mesh: p.mesh, sizes: n.rule.Sizes, inputs: len(n.operands), tensors: make([]projected, 0, len(n.operands)+len(n.results))}
-	for i, r := range n.operands {
-		pr.tensors = append(pr.tensors, p.projectTensor(r, n.rule.Operands[i], n.rule.Sizes))
-	}
-	for i, r := range n.results {
-		pr.tensors = append(pr.tensors, p.projectTensor(r, n.rule.Results[i], n.rule.Sizes))
+	k := len(n.rule.Sizes)
+	p.factors = slices.Grow(p.factors[:0], len(n.refs)*k)[:len(n.refs)*k]
+	clear(p.factors)
+	pr := &p.projection
+	*pr = projection{mesh: p.mesh, sizes: n.rule.Sizes, inputs: len(n.operands), tensors: pr.tensors[:0]}
+	for i, r := range n.refs {
+		pr.tensors = append(pr.tensors, p.projectTensor(r, n.dims(i), n.rule.Sizes, p.factors[i*k:(i+1)*k]))
 	}
 	return pr
 }
 
-func (p *propagator) projectTensor(r propRef, dims [][]int, sizes []int) projected {
-	t := projected{factors: make([]layout.FactorAxes, len(sizes))}
+// projectTensor is r, of dimensions with the given factors of the given sizes, by
+// factor.
+func (p *propagator) projectTensor(r propRef, dims [][]int, sizes []int, factors []layout.FactorAxes) projected {
+	t := projected{factors: factors}
 	if r.propTensor == nil {
 		return t
 	}
@@ -45,7 +49,10 @@ func (p *propagator) projectTensor(r propRef, dims [][]int, sizes []int) project
 		}
 	}
 	for d, ks := range dims {
-		axes := p.mesh.JoinAxes(slices.Clone(r.manualAxes(d)), r.dims[d])
+		axes := r.dims[d]
+		if manual := r.manualAxes(d); len(manual) > 0 || len(axes) > 1 {
+			axes = p.mesh.JoinAxes(slices.Clone(manual), axes)
+		}
 		if len(ks) == 0 {
 			t.barred = append(t.barred, axes...)
 			continue
@@ -87,16 +94,25 @@ func (pr *projection) dimAxes(t *projected, ks []int) []ir.AxisRef {
 // along propagates axes along every factor in the given directions. Where two
 // factors want one axis of a tensor, the factor with the larger source tensor has
 // it; of elementwise ops, among equals, the one with more devices. It changes pr
-// only.
-func (pr *projection) along(n *propNode, dir func(factor int) direction) {
+// only, and reports whether it may have.
+func (pr *projection) along(n *propNode, may allowed) bool {
 	axes := make([][]ir.AxisRef, len(pr.sizes))
-	found := false
-	for k := range axes {
-		axes[k] = pr.compatible(k, dir(k))
-		found = found || len(axes[k]) > 0
+	more := false
+	for k, t := range n.rule.Types {
+		dir := may.other
+		if t == ir.PassThrough {
+			dir = may.through
+		}
+		if axes[k] = pr.compatible(k, dir); len(axes[k]) == 0 {
+			continue
+		}
+		for i := range pr.tensors {
+			f := &pr.tensors[i].factors[k]
+			more = more || f.Present && !slices.Equal(f.Axes, axes[k])
+		}
 	}
-	if !found {
-		return
+	if !more {
+		return false
 	}
 	order := pr.order(n, axes)
 	for i := pr.inputs; i < len(pr.tensors); i++ {
@@ -119,6 +135,7 @@ func (pr *projection) along(n *propNode, dir func(factor int) direction) {
 			}
 		}
 	}
+	return true
 }
 
 // noFurther is the part of axes that an operand of an elementwise op may take from
@@ -166,6 +183,15 @@ func (c *commonAxes) meet(f *layout.FactorAxes) {
 		return
 	}
 	old, met := c.axes, f.Axes
+	switch {
+	case len(met) == 0 || slices.Equal(old, met):
+		return
+	case len(old) == 0:
+		if c.open {
+			c.axes = met
+		}
+		return
+	}
 	var out []ir.AxisRef
 	for len(old) > 0 && len(met) > 0 {
 		a, b := old[0], met[0]

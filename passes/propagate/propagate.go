@@ -75,6 +75,7 @@ type propTensor struct {
 	barred []ir.AxisRef // must shard no dimension
 	nodes  []*propNode  // that read or write it, definition first
 	rules  []*ir.Origin // by dimension: see findRules
+	found  *ir.Sharding // in the end
 
 	free  bool         // one use of a free value
 	known bool         // in explicit mode: dims is its sharding
@@ -98,14 +99,21 @@ type propNode struct {
 	at                *ir.Op    // op, or the op that the edge belongs to; nil for a result of the function
 	barred            direction // in which axes may not propagate
 	rule              *ir.Factors
-	operands, results []propRef // without a tensor for a scalar
-	oneUse            bool      // the operands have no other use
+	operands, results []propRef              // without a tensor for a scalar
+	refs              []propRef              // the operands, then the results
+	oneUse            bool                   // the operands have no other use
+	rounds            [lastRound + 1]allowed // what each round and those before it allow
+	settled           int                    // one more than the last round in which a step found no more axes, if none of the tensors has changed since
 	queued            bool
 	refused           bool // in explicit mode: there is an error of it
 }
 
-// refs are the operands, then the results.
-func (n *propNode) refs() []propRef { return slices.Concat(n.operands, n.results) }
+// relate makes n relate operands and results.
+func (n *propNode) relate(operands, results []propRef) {
+	k := len(operands)
+	n.refs = slices.Concat(operands, results)
+	n.operands, n.results = n.refs[:k:k], n.refs[k:]
+}
 
 func (n *propNode) elementwise() bool { return n.op != nil && n.op.Kind.Has(ir.Elementwise) }
 
@@ -118,25 +126,43 @@ const (
 	both     = forward | backward
 )
 
+// lastRound allows every direction.
+const lastRound = 4
+
 // propRounds are the rounds of propagation by kind of op: each says in which
-// direction axes propagate along a factor of a node. A later round includes the
-// earlier ones, which makes the ops of the earlier ones the stronger.
-var propRounds = [...]func(n *propNode, factor int) direction{
-	func(n *propNode, _ int) direction {
+// direction axes propagate along a factor of a node, one that is passed through or
+// another. A later round includes the earlier ones, which makes the ops of the earlier
+// ones the stronger.
+var propRounds = [lastRound + 1]func(n *propNode, through bool) direction{
+	func(n *propNode, _ bool) direction {
 		if !n.oneUse {
 			return 0
 		}
 		return passesThrough(n)
 	},
-	func(n *propNode, _ int) direction { return passesThrough(n) },
-	func(n *propNode, factor int) direction {
-		if n.rule.Types[factor] != ir.PassThrough {
+	func(n *propNode, _ bool) direction { return passesThrough(n) },
+	func(n *propNode, through bool) direction {
+		if !through {
 			return 0
 		}
 		return exceptBroadcast(n)
 	},
-	func(n *propNode, _ int) direction { return exceptBroadcast(n) },
-	func(*propNode, int) direction { return both },
+	func(n *propNode, _ bool) direction { return exceptBroadcast(n) },
+	func(*propNode, bool) direction { return both },
+}
+
+// An allowed is the directions in which axes may propagate along the factors of a
+// node: those that are passed through, and others.
+type allowed struct{ through, other direction }
+
+// allow finds what is allowed in the rounds up to each.
+func (n *propNode) allow() {
+	var a allowed
+	for r, in := range propRounds {
+		a.through |= in(n, true) &^ n.barred
+		a.other |= in(n, false) &^ n.barred
+		n.rounds[r] = a
+	}
 }
 
 // keeping are the ops besides elementwise ones that keep every element as it is,
@@ -175,6 +201,9 @@ type propagator struct {
 	results []*propNode // edges to the results of the function
 	all     []*propTensor
 	stack   []*propNode
+
+	projection projection          // see project
+	factors    []layout.FactorAxes // of projection
 
 	explicit bool          // the module asks for explicit mode
 	refused  []*pass.Error // in explicit mode
@@ -360,35 +389,37 @@ func (p *propagator) op(op *ir.Op) {
 		return
 	}
 	n := &propNode{op: op, rule: rule, oneUse: true}
-	for _, v := range op.Operands {
-		n.operands = append(n.operands, p.use(v))
+	operands, results := make([]propRef, len(op.Operands)), make([]propRef, len(op.Results))
+	for i, v := range op.Operands {
+		operands[i] = p.use(v)
 		n.oneUse = n.oneUse && (p.uses[v.ID] == 1 || p.free[v.ID] || v.Type.Rank() == 0)
 	}
 	for i, v := range op.Results {
-		n.results = append(n.results, propRef{propTensor: p.tensors[v.ID]})
-		p.ghosts(op, rule.Results[i], p.tensors[v.ID])
+		results[i] = propRef{propTensor: p.tensors[v.ID]}
+		ghosts(op, rule, rule.Results[i], p.tensors[v.ID])
 	}
-	p.add(n)
+	p.add(n, operands, results)
 }
 
 // ghosts marks the dimensions that op, a slice, pad or concatenate, permutes
 // elements along, so that their sizes need not divide if another such op follows.
 // The list is this pass's own: it is of the ops whose chains, as a rotation is one of
 // slices and a concatenation, package partition computes as one move of pieces.
-func (p *propagator) ghosts(op *ir.Op, dims [][]int, x *propTensor) {
+func ghosts(op *ir.Op, rule *ir.Factors, dims [][]int, x *propTensor) {
 	if x == nil || op.Kind != ir.Slice && op.Kind != ir.Pad && op.Kind != ir.Concatenate {
 		return
 	}
 	x.ghost = make([]bool, len(dims))
 	for d, ks := range dims {
-		x.ghost[d] = len(ks) == 1 && ir.FactorsOf(op).Types[ks[0]] == ir.Permutation
+		x.ghost[d] = len(ks) == 1 && rule.Types[ks[0]] == ir.Permutation
 	}
 }
 
-func (p *propagator) add(n *propNode) {
+func (p *propagator) add(n *propNode, operands, results []propRef) {
 	n.at = p.at
+	n.relate(operands, results)
 	p.nodes = append(p.nodes, n)
-	for _, r := range n.refs() {
+	for _, r := range n.refs {
 		if r.propTensor != nil && (len(r.nodes) == 0 || r.nodes[len(r.nodes)-1] != n) {
 			r.nodes = append(r.nodes, n)
 		}
@@ -400,18 +431,19 @@ func (p *propagator) edge(sources []*ir.Value, target propRef) {
 	if target.propTensor == nil {
 		return
 	}
-	n := &propNode{rule: new(ir.Factors), results: []propRef{target}, oneUse: true}
+	n := &propNode{rule: new(ir.Factors), oneUse: true}
 	dims := make([][]int, len(target.shape))
 	for d, size := range target.shape {
 		n.rule.Sizes, n.rule.Types = append(n.rule.Sizes, size*p.mesh.RefsSize(target.manualAxes(d))), append(n.rule.Types, ir.PassThrough)
 		dims[d] = []int{d}
 	}
 	n.rule.Results = [][][]int{dims}
-	for _, v := range sources {
-		n.operands = append(n.operands, p.use(v))
+	operands := make([]propRef, len(sources))
+	for i, v := range sources {
+		operands[i] = p.use(v)
 		n.rule.Operands = append(n.rule.Operands, dims)
 	}
-	p.add(n)
+	p.add(n, operands, []propRef{target})
 }
 
 func (r propRef) manualAxes(d int) []ir.AxisRef {

@@ -39,39 +39,41 @@ func (p *propagator) findRules() {
 	}
 	for ; len(work) > 0; work = work[1:] {
 		from := work[0]
+		axes, rule := from.dims[from.d], from.rules[from.d]
 		for _, n := range from.nodes {
-			n.eachDim(func(x *propTensor, d int, ks []int) {
-				if x != from.propTensor || d != from.d {
-					return
+			for i, r := range n.refs {
+				if r.propTensor != from.propTensor {
+					continue
 				}
-				n.eachDim(func(y *propTensor, e int, theirs []int) {
-					related := slices.ContainsFunc(theirs, func(k int) bool { return slices.Contains(ks, k) })
-					if related && slices.ContainsFunc(y.dims[e], func(r ir.AxisRef) bool { return layout.OverlapsAny(r, from.dims[from.d]) }) {
-						reach(y, e, from.rules[from.d])
+				ks := n.dims(i)[from.d]
+				if len(ks) == 0 {
+					continue
+				}
+				for j, to := range n.refs {
+					if to.propTensor == nil {
+						continue
 					}
-				})
-			})
+					for e, theirs := range n.dims(j) {
+						if len(to.dims[e]) == 0 || to.rules[e] != nil {
+							continue
+						}
+						related := slices.ContainsFunc(theirs, func(k int) bool { return slices.Contains(ks, k) })
+						if related && slices.ContainsFunc(to.dims[e], func(r ir.AxisRef) bool { return layout.OverlapsAny(r, axes) }) {
+							reach(to.propTensor, e, rule)
+						}
+					}
+				}
+			}
 		}
 	}
 }
 
-// eachDim calls visit with every dimension of the tensors of n that has
-// factors, operands first.
-func (n *propNode) eachDim(visit func(x *propTensor, d int, ks []int)) {
-	for i, r := range n.refs() {
-		dims := n.rule.Operands
-		if i >= len(n.operands) {
-			dims, i = n.rule.Results, i-len(n.operands)
-		}
-		if r.propTensor == nil {
-			continue
-		}
-		for d, ks := range dims[i] {
-			if len(ks) > 0 {
-				visit(r.propTensor, d, ks)
-			}
-		}
+// dims are the factors of the dimensions of the i-th of n's refs.
+func (n *propNode) dims(i int) [][]int {
+	if k := len(n.operands); i >= k {
+		return n.rule.Results[i-k]
 	}
+	return n.rule.Operands[i]
 }
 
 // RulesAlong says, as the end of a message, which rules of the source shard a value

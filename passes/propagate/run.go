@@ -79,6 +79,11 @@ func (p *propagator) redirect(c *propNode, x *propTensor) {
 // run propagates shardings until nothing changes: for each user priority, for each
 // round.
 func (p *propagator) run() {
+	for _, nodes := range [][]*propNode{p.nodes, p.results} {
+		for _, n := range nodes {
+			n.allow()
+		}
+	}
 	priorities := p.plant()
 	for i := 0; ; i++ {
 		for r := range propRounds {
@@ -129,69 +134,75 @@ func (p *propagator) plantPriority(x *propTensor, priority int) {
 		}
 		x.dims[d], x.closed[d] = s.Axes, !s.Open
 		x.barred = slices.DeleteFunc(slices.Clone(x.barred), func(r ir.AxisRef) bool { return slices.Contains(s.Axes, r) })
+		x.unsettle()
+	}
+}
+
+// unsettle notes that x has changed.
+func (x *propTensor) unsettle() {
+	for _, n := range x.nodes {
+		n.settled = 0
 	}
 }
 
 // round propagates shardings through the nodes of the rounds up to last, last
 // changed first, as MLIR's worklists do, so that conflicts end as in Shardy.
 func (p *propagator) round(last int) {
-	p.step(p.results, func(*propNode, int) direction { return both })
+	p.resultSteps()
 	for _, n := range slices.Backward(p.nodes) {
 		n.queued = true
 		p.stack = append(p.stack, n)
-	}
-	dir := func(n *propNode, factor int) direction {
-		var d direction
-		for _, allowed := range propRounds[:last+1] {
-			d |= allowed(n, factor)
-		}
-		return d
 	}
 	for len(p.stack) > 0 {
 		n := p.stack[len(p.stack)-1]
 		p.stack = p.stack[:len(p.stack)-1]
 		n.queued = false
-		p.step([]*propNode{n}, dir)
+		p.step(n, last)
 	}
-	p.step(p.results, func(*propNode, int) direction { return both })
+	p.resultSteps()
 	p.stack = p.stack[:0]
 	for _, n := range p.nodes {
 		n.queued = false
 	}
 }
 
-// step propagates axes through nodes and queues the neighbours of the tensors that
-// changed. Where an op has a tensor as two operands that want different axes, the
-// later one has its way, as in Shardy.
-func (p *propagator) step(nodes []*propNode, dir func(*propNode, int) direction) {
-	for _, n := range nodes {
-		if !slices.ContainsFunc(n.refs(), func(r propRef) bool { return r.propTensor != nil && r.sharded() }) {
+// resultSteps propagates axes to and from the results of the function.
+func (p *propagator) resultSteps() {
+	for _, n := range p.results {
+		p.step(n, lastRound)
+	}
+}
+
+// step propagates axes through n, in the directions that the rounds up to last
+// allow, and queues the neighbours of the tensors that changed. Where an op has a
+// tensor as two operands that want different axes, the later one has its way, as in
+// Shardy.
+func (p *propagator) step(n *propNode, last int) {
+	may := n.rounds[last]
+	if may == (allowed{}) || n.settled > 0 && n.rounds[n.settled-1] == may || !slices.ContainsFunc(n.refs, propRef.sharded) {
+		return
+	}
+	pr := p.project(n)
+	n.settled = last + 1
+	if !pr.along(n, may) {
+		return
+	}
+	before := make([][][]ir.AxisRef, len(n.refs)) // of a tensor that occurs later in refs once more
+	for i, r := range n.refs {
+		if r.propTensor == nil {
 			continue
 		}
-		pr := p.project(n)
-		pr.along(n, func(k int) direction { return dir(n, k) &^ n.barred })
-		refs := n.refs()
-		before := make([][][]ir.AxisRef, len(refs)) // of a tensor that occurs later in refs once more
-		for i, r := range refs {
-			dims := n.rule.Operands
-			at := i
-			if i >= pr.inputs {
-				dims, at = n.rule.Results, i-pr.inputs
-			}
-			if r.propTensor == nil {
-				continue
-			}
-			now := r.dims
-			if first := refIndex(refs, r); first < i {
-				r.dims = slices.Clone(before[first])
-			} else if refIndex(refs[i+1:], r) >= 0 {
-				before[i] = slices.Clone(r.dims)
-			}
-			if p.extend(r, pr, &pr.tensors[i], dims[at]) {
-				p.wake(r.propTensor, n)
-			} else {
-				r.dims = now
-			}
+		now := r.dims
+		if first := refIndex(n.refs, r); first < i {
+			r.dims = slices.Clone(before[first])
+		} else if refIndex(n.refs[i+1:], r) >= 0 {
+			before[i] = slices.Clone(r.dims)
+		}
+		if p.extend(r, pr, &pr.tensors[i], n.dims(i)) {
+			r.unsettle()
+			p.wake(r.propTensor, n)
+		} else {
+			r.dims = now
 		}
 	}
 }
@@ -203,6 +214,9 @@ func refIndex(refs []propRef, r propRef) int {
 
 // sharded reports whether some axis shards r.
 func (r propRef) sharded() bool {
+	if r.propTensor == nil {
+		return false
+	}
 	for d := range r.dims {
 		if len(r.dims[d]) > 0 || len(r.manualAxes(d)) > 0 {
 			return true
@@ -252,18 +266,17 @@ func (p *propagator) wake(x *propTensor, by *propNode) {
 // assign writes the shardings found into the module.
 func (p *propagator) assign() {
 	p.findRules()
-	shardings := make(map[*propTensor]*ir.Sharding)
 	for _, x := range p.all {
-		shardings[x] = p.closedSharding(x)
+		x.found = p.closedSharding(x)
 	}
 	set := func(v *ir.Value) {
 		switch x := p.tensors[v.ID]; {
 		case !v.Type.IsTensor():
 			v.Sharding = nil
 		case x != nil:
-			v.Sharding = shardings[x]
+			v.Sharding = x.found
 		case p.inUse[v.ID] != nil:
-			if v.Sharding = shardings[p.inUse[v.ID]]; v.Sharding == nil {
+			if v.Sharding = p.inUse[v.ID].found; v.Sharding == nil {
 				v.Sharding = p.closedSharding(p.inUse[v.ID])
 			}
 		default:
@@ -279,7 +292,7 @@ func (p *propagator) assign() {
 	k := 0
 	for i, v := range p.f.Return().Operands {
 		if v.Type.IsTensor() && v.Type.Rank() > 0 {
-			p.f.Results[i].Sharding = shardings[p.results[k].results[0].propTensor]
+			p.f.Results[i].Sharding = p.results[k].results[0].found
 			k++
 		}
 	}
