@@ -40,14 +40,32 @@ func FactorsOf(op *Op) *Factors {
 
 // NewFactors is a rule for op in which no dimension has a factor yet.
 func NewFactors(op *Op) *Factors {
-	f := new(Factors)
-	for _, v := range op.Operands {
-		f.Operands = append(f.Operands, make([][]int, rankOf(v)))
+	n := len(op.Operands)
+	total, most := 0, 0
+	for _, vs := range [][]*Value{op.Operands, op.Results} {
+		for _, v := range vs {
+			total, most = total+rankOf(v), max(most, rankOf(v))
+		}
 	}
-	for _, v := range op.Results {
-		f.Results = append(f.Results, make([][]int, rankOf(v)))
+	// One piece of memory each for the tensors, their dimensions, and the one factor
+	// that most dimensions have.
+	tensors, dims, first := make([][][]int, n+len(op.Results)), make([][]int, total), make([]int, total)
+	for d := range dims {
+		dims[d] = first[d : d : d+1]
 	}
-	return f
+	for i := range tensors {
+		var rank int
+		if i < n {
+			rank = rankOf(op.Operands[i])
+		} else {
+			rank = rankOf(op.Results[i-n])
+		}
+		tensors[i], dims = dims[:rank:rank], dims[rank:]
+	}
+	return &Factors{
+		Sizes: make([]int, 0, most), Types: make([]FactorType, 0, most),
+		Operands: tensors[:n:n], Results: tensors[n:],
+	}
 }
 
 func rankOf(v *Value) int {

@@ -11,16 +11,14 @@ import (
 func pointwise(op *ir.Op) *ir.Factors {
 	f := ir.NewFactors(op)
 	t := op.Results[0].Type
+	dims := f.Results[0]
 	for d, size := range t.Shape {
-		k := f.Factor(size, ir.PassThrough)
-		for i := range f.Operands {
-			if d < len(f.Operands[i]) && len(f.Operands[i]) == t.Rank() {
-				f.Operands[i][d] = []int{k}
-			}
-		}
-		for i := range f.Results {
-			if len(f.Results[i]) == t.Rank() {
-				f.Results[i][d] = []int{k}
+		dims[d] = append(dims[d], f.Factor(size, ir.PassThrough))
+	}
+	for _, tensors := range [][][][]int{f.Operands, f.Results} {
+		for i := range tensors {
+			if len(tensors[i]) == t.Rank() {
+				tensors[i] = dims
 			}
 		}
 	}

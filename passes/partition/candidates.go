@@ -64,13 +64,14 @@ func (p *chooser) choose(op *ir.Op, want []layout.Layout) *assignment {
 
 // cheapest searches for what [chooser.choose] returns.
 func (p *chooser) cheapest(op *ir.Op, want []layout.Layout, rule *ir.Factors) *assignment {
-	candidates := p.candidates(op, want, rule)
+	has := p.projected(op, rule)
+	candidates := p.candidates(want, rule, has)
 	for _, c := range candidates {
 		if moved := p.relocated(op, rule, c); moved != nil {
 			candidates = append(candidates, moved)
 		}
 	}
-	contracted, fixed := p.contracted(op, rule)
+	contracted, fixed := p.contracted(op, rule, has)
 	unfixUpdates(op, want, contracted, fixed)
 	must := p.combinedFactors(op, rule, contracted, fixed)
 	candidates = slices.Insert(candidates, 0, contracted)
@@ -82,7 +83,9 @@ func (p *chooser) cheapest(op *ir.Op, want []layout.Layout, rule *ir.Factors) *a
 	}
 	s := &search{p: p, op: op, want: want, rule: rule, cost: -1}
 	for i := range len(candidates) + 1 {
-		s.try(p.complete(op, rule, candidates, i, fixed))
+		if i == len(candidates) || !containsAxes(candidates[:i], candidates[i]) {
+			s.try(p.complete(op, rule, candidates, i, fixed))
+		}
 	}
 	if op.Kind == ir.DotGeneral && slices.Contains(fixed, true) && !must {
 		s.limit = s.best
@@ -130,10 +133,8 @@ func (s *search) try(factors [][]ir.AxisRef) bool {
 	if s.best != nil && s.p.work(s.rule, factors) >= s.cost {
 		return false
 	}
-	for _, t := range s.tried {
-		if layout.Layout(t.factors).Equal(factors) {
-			return false
-		}
+	if slices.ContainsFunc(s.tried, func(t *assignment) bool { return layout.Layout(t.factors).Equal(factors) }) {
+		return false
 	}
 	a := s.p.assign(s.op, s.rule, factors)
 	if s.limit != nil && !s.divides(a) {
@@ -209,19 +210,36 @@ func (s *search) divides(a *assignment) bool {
 	return p.work(s.rule, a.factors) <= p.work(s.rule, s.limit.factors) && p.memory(s.op, a) < p.memory(s.op, s.limit)
 }
 
+// projected are the axes that each operand of op has for each factor of a rule; nil
+// where they count for nothing.
+func (p *given) projected(op *ir.Op, rule *ir.Factors) [][][]ir.AxisRef {
+	has := make([][][]ir.AxisRef, len(op.Operands))
+	for i, v := range op.Operands {
+		if v.Type.IsTensor() && !p.free[v.ID] {
+			has[i] = p.project(p.layoutOf(v), rule.Operands[i], rule)
+		}
+	}
+	return has
+}
+
 // candidates are the axes that the results, and then the operands, have for
 // each factor.
-func (p *chooser) candidates(op *ir.Op, want []layout.Layout, rule *ir.Factors) [][][]ir.AxisRef {
-	var out [][][]ir.AxisRef
+func (p *chooser) candidates(want []layout.Layout, rule *ir.Factors, has [][][]ir.AxisRef) [][][]ir.AxisRef {
+	out := make([][][]ir.AxisRef, 0, 2*(len(want)+len(has)))
 	for i, at := range want {
 		out = append(out, p.project(at, rule.Results[i], rule))
 	}
-	for i, v := range op.Operands {
-		if v.Type.IsTensor() && !p.free[v.ID] {
-			out = append(out, p.project(p.layoutOf(v), rule.Operands[i], rule))
+	for _, axes := range has {
+		if axes != nil {
+			out = append(out, axes)
 		}
 	}
 	return out
+}
+
+// containsAxes reports whether candidates have one with the given axes.
+func containsAxes(candidates [][][]ir.AxisRef, axes [][]ir.AxisRef) bool {
+	return slices.ContainsFunc(candidates, func(c [][]ir.AxisRef) bool { return layout.Layout(c).Equal(axes) })
 }
 
 // project is the axes that a tensor of the given layout and dimensions has for
@@ -257,10 +275,14 @@ func unfixUpdates(op *ir.Op, want []layout.Layout, contracted [][]ir.AxisRef, fi
 // along moved to others, those with the largest shards first; nil where there
 // are none, or no place for them.
 func (p *chooser) relocated(op *ir.Op, rule *ir.Factors, candidate [][]ir.AxisRef) [][]ir.AxisRef {
-	out, some := slices.Clone(candidate), false
+	var out [][]ir.AxisRef
+	some := false
 	for k, axes := range candidate {
 		if len(axes) == 0 || p.mayShard(op, rule, k, axes) {
 			continue
+		}
+		if out == nil {
+			out = slices.Clone(candidate)
 		}
 		out[k] = nil
 		for _, r := range axes {
@@ -284,26 +306,27 @@ func (p *chooser) relocated(op *ir.Op, rule *ir.Factors, candidate [][]ir.AxisRe
 
 // contracted are the axes of the reduced factors that all operands are sharded
 // along alike, and which factors these are: they are fixed.
-func (p *given) contracted(op *ir.Op, rule *ir.Factors) (axes [][]ir.AxisRef, fixed []bool) {
+func (p *given) contracted(op *ir.Op, rule *ir.Factors, has [][][]ir.AxisRef) (axes [][]ir.AxisRef, fixed []bool) {
 	axes, fixed = make([][]ir.AxisRef, len(rule.Sizes)), make([]bool, len(rule.Sizes))
 	if own := p.factorsOf(op); own != nil { // not those that are reduced where that moves fewer bytes
 		for k, t := range own.Types {
 			fixed[k] = t == ir.Reduction
 		}
 	}
-	for i, v := range op.Operands {
-		if !v.Type.IsTensor() || p.free[v.ID] {
+	for i, has := range has {
+		if has == nil {
 			continue
 		}
-		has := p.project(p.layoutOf(v), rule.Operands[i], rule)
-		for _, k := range slices.Concat(rule.Operands[i]...) {
-			switch {
-			case axes[k] == nil:
-				axes[k] = has[k]
-			case !slices.Equal(axes[k], has[k]):
-				fixed[k] = false
+		for _, ks := range rule.Operands[i] {
+			for _, k := range ks {
+				switch {
+				case axes[k] == nil:
+					axes[k] = has[k]
+				case !slices.Equal(axes[k], has[k]):
+					fixed[k] = false
+				}
+				fixed[k] = fixed[k] && len(has[k]) > 0
 			}
-			fixed[k] = fixed[k] && len(has[k]) > 0
 		}
 	}
 	for k := range axes {

@@ -125,6 +125,9 @@ func (g *given) factorsOf(op *ir.Op) *ir.Factors {
 
 // shardRule is the rule by which op, of the given program, is computed on shards.
 func (g *given) shardRule(op *ir.Op) *ir.Factors {
+	if row := shardRowOf(op.Kind); row.rule == nil && row.more == nil {
+		return g.factorsOf(op)
+	}
 	rule, ok := g.sharded[op]
 	if !ok {
 		rule = shardRule(op)

@@ -58,10 +58,10 @@ func (p *localizer) computed(op *ir.Op, a *assignment, i int) layout.Layout {
 	if dims == nil {
 		return p.replicated(v)
 	}
-	at, either := p.layoutBy(a.factors, dims), shardRowOf(op.Kind).either
+	at, either, stated := p.layoutBy(a.factors, dims), shardRowOf(op.Kind).either, p.layoutOf(v)
 	for d := range at {
 		halo := slices.ContainsFunc(a.halos, func(h windowHalo) bool { return h.operand == i && h.dim == d })
-		if has := p.layoutOf(v)[d]; halo || either != nil && either(op, i, d) && len(has) == 0 {
+		if has := stated[d]; halo || either != nil && either(op, i, d) && len(has) == 0 {
 			at[d] = has
 		}
 	}

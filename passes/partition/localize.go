@@ -24,6 +24,7 @@ func Localize(_ *pass.Context, m *ir.Module) error {
 	f := p.f
 	l := &localizer{
 		program: p, values: make([]*ir.Value, f.NumIDs()), users: usersOf(f), body: new(ir.Block),
+		layouts:  make([]layout.Layout, f.NumIDs()),
 		replicas: p.mesh.Size() > 1 && m.Attrs.Int("mhlo.num_replicas") == p.mesh.Size(),
 	}
 	l.build = ir.Builder{Func: f, Block: l.body}
@@ -57,9 +58,10 @@ func Localize(_ *pass.Context, m *ir.Module) error {
 // A localizer is the state of one run of [Localize].
 type localizer struct {
 	*program
-	replicas bool        // the devices are replicas of one partition
-	values   []*ir.Value // by ID of the global program: this device's shard
-	users    [][]*ir.Op  // by ID of the global program
+	replicas bool            // the devices are replicas of one partition
+	layouts  []layout.Layout // by ID of the global program
+	values   []*ir.Value     // by ID of the global program: this device's shard
+	users    [][]*ir.Op      // by ID of the global program
 	body     *ir.Block
 
 	build    ir.Builder  // where ops go
@@ -76,6 +78,14 @@ func usersOf(f *ir.Func) [][]*ir.Op {
 		}
 	})
 	return users
+}
+
+// layoutOf is the layout that the sharding of v, of the global program, states.
+func (p *localizer) layoutOf(v *ir.Value) layout.Layout {
+	if p.layouts[v.ID] == nil {
+		p.layouts[v.ID] = p.program.layoutOf(v)
+	}
+	return p.layouts[v.ID]
 }
 
 // value is this device's shard of v.
@@ -173,13 +183,14 @@ func (p *localizer) op(op *ir.Op) error {
 // stated is the assignment that the layouts of op's operands and results state.
 // The results are those of the op before it reduces them itself.
 func (p *localizer) stated(op *ir.Op) *assignment {
-	a := p.replicatedAssignment(op)
 	if slices.ContainsFunc(op.Results, func(v *ir.Value) bool { _, ok := p.onOneDevice(v); return ok }) {
-		return a
+		return p.replicatedAssignment(op)
 	}
-	if a.rule = shardRule(op); a.rule == nil {
-		return a
+	rule := shardRule(op)
+	if rule == nil {
+		return p.replicatedAssignment(op)
 	}
+	a := &assignment{rule: rule, operands: make([]layout.Layout, len(op.Operands)), results: make([]layout.Layout, len(op.Results))}
 	for i, v := range op.Operands {
 		a.operands[i] = p.layoutOf(v)
 	}

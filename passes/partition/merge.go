@@ -65,7 +65,7 @@ func (p *given) sumAxes(op *ir.Op) []ir.AxisRef {
 	if rule == nil {
 		return nil
 	}
-	contracted, fixed := p.contracted(op, rule)
+	contracted, fixed := p.contracted(op, rule, p.projected(op, rule))
 	unfixUpdates(op, []layout.Layout{p.layoutOf(op.Result())}, contracted, fixed)
 	var axes []ir.AxisRef
 	for k, t := range contracted {

@@ -31,13 +31,13 @@ type shardRow struct {
 }
 
 // shardRows has a row for every op that needs one.
-var shardRows map[ir.Kind]shardRow
+var shardRows [ir.NumKinds]shardRow
 
 func init() {
 	windows := shardRow{place: (*chooser).placeWindows, halos: windowHalos, emit: (*localizer).emitWindows}
 	convolution := windows
 	convolution.more = kernelReduced
-	shardRows = map[ir.Kind]shardRow{
+	shardRows = [ir.NumKinds]shardRow{
 		ir.DynamicSlice:       {more: windowReduced, emit: (*localizer).emitDynamicSlice},
 		ir.DynamicUpdateSlice: {emit: (*localizer).emitUpdate},
 		ir.Gather:             {more: windowsReduced, emit: (*localizer).emitGather},
@@ -57,7 +57,7 @@ func init() {
 	}
 }
 
-func shardRowOf(k ir.Kind) shardRow { return shardRows[k] }
+func shardRowOf(k ir.Kind) *shardRow { return &shardRows[k] }
 
 // shardRule is the rule by which op is computed on shards; nil if it has none.
 func shardRule(op *ir.Op) *ir.Factors {

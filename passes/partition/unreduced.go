@@ -10,6 +10,9 @@ import (
 // kept tells those of axes along which v, which k combines, may stay unreduced
 // from the rest.
 func (p *chooser) kept(v *ir.Value, axes []ir.AxisRef, k ir.Kind) (left, rest []ir.AxisRef) {
+	if len(axes) == 0 {
+		return nil, nil
+	}
 	var may []ir.AxisRef
 	for _, r := range p.combined[v.ID] {
 		if r.By == k {
