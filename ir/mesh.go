@@ -301,6 +301,13 @@ func (s *Sharding) Uses(r AxisRef) bool {
 // Clash is two sub-axes of one axis in s that no factorisation of the axis has both
 // of; false where there are none.
 func (s *Sharding) Clash() (a, b AxisRef, ok bool) {
+	n := len(s.Replicated) + len(s.Unreduced)
+	for i := range s.Dims {
+		n += len(s.Dims[i].Axes)
+	}
+	if n < 2 {
+		return AxisRef{}, AxisRef{}, false
+	}
 	rs := s.Refs()
 	for i, b := range rs {
 		if k := slices.IndexFunc(rs[:i], b.Overlaps); k >= 0 {

@@ -40,6 +40,14 @@ func MeshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
 				what(), a, b, saidAt(s), mesh.AxisSize(a.Name))
 		}
 	}
+	// plain reports whether see has nothing to say of s.
+	plain := func(s *ir.Sharding) bool {
+		if s == nil || found == nil || s.Mesh != found.Name {
+			return s == nil
+		}
+		_, _, clash := s.Clash()
+		return !clash
+	}
 	for _, v := range f.Params() {
 		see(nil, func() string { return facts.Describe(v) }, v.Sharding)
 	}
@@ -48,16 +56,21 @@ func MeshOf(m *ir.Module, f *ir.Func) (*ir.Mesh, error) {
 	}
 	f.Body.Walk(func(op *ir.Op) {
 		for _, v := range op.Results {
-			see(op, func() string { return facts.Describe(v) }, v.Sharding)
+			if !plain(v.Sharding) {
+				see(op, func() string { return facts.Describe(v) }, v.Sharding)
+			}
 		}
 		for _, a := range op.Attrs {
-			what := func() string { return a.Name + " of " + op.Name() }
+			var per ir.PerValue
 			switch a := a.Attr.(type) {
 			case *ir.Sharding:
-				see(op, what, a)
+				per = ir.PerValue{a}
 			case ir.PerValue:
-				for _, s := range a {
-					see(op, what, s)
+				per = a
+			}
+			for _, s := range per {
+				if !plain(s) {
+					see(op, func() string { return a.Name + " of " + op.Name() }, s)
 				}
 			}
 		}

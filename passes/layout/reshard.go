@@ -128,12 +128,15 @@ func (l Layout) appendKey(b []byte) []byte {
 	return b
 }
 
+// stay is the plan where nothing moves.
+var stay ReshardPlan
+
 // Plan returns the cheapest way that planSearch finds from one layout of a
 // tensor of type t to another. Along the unreduced axes devices have different
 // values, so that no shard can come from there.
 func (rs *Resharder) Plan(t *ir.Type, from, to Layout, unreduced ...ir.AxisRef) *ReshardPlan {
 	if from.Equal(to) {
-		return new(ReshardPlan)
+		return &stay
 	}
 	rs.key = append(rs.key[:0], byte(t.Elem), byte(len(t.Shape)))
 	for _, n := range t.Shape {
@@ -278,6 +281,9 @@ func Fine(mesh *ir.Mesh, l Layout) Layout {
 
 // Atoms writes both layouts in sub-axes that overlap only where they are equal.
 func Atoms(mesh *ir.Mesh, from, to Layout) (Layout, Layout) {
+	if from.wholeAxes(mesh) && to.wholeAxes(mesh) {
+		return from.Clone(), to.Clone()
+	}
 	bounds := make(map[string][]int) // by axis: where sub-axes begin and end
 	for _, l := range []Layout{from, to} {
 		for _, r := range slices.Concat(l...) {
@@ -306,6 +312,18 @@ func Atoms(mesh *ir.Mesh, from, to Layout) (Layout, Layout) {
 		return out
 	}
 	return split(from), split(to)
+}
+
+// wholeAxes reports whether l has no sub-axes, and no axes of one device.
+func (l Layout) wholeAxes(mesh *ir.Mesh) bool {
+	for _, axes := range l {
+		for _, r := range axes {
+			if r.Size != 0 || mesh.AxisSize(r.Name) == 1 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (s *planSearch) run(from Layout) *ReshardPlan {

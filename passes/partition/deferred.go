@@ -26,6 +26,9 @@ func deferredAxes(f *ir.Func) [][]ir.AxisRef {
 			l.allow(op.Result(), layout.UnreducedOf(op.Result().Sharding))
 		}
 	})
+	if !l.changed {
+		return l.axes
+	}
 	l.forward(f)
 	for l.changed {
 		l.changed = false

@@ -139,6 +139,9 @@ func (p *program) sortedAxes(axes []ir.AxisRef) []ir.AxisRef {
 
 // outside is what of axes none of others covers.
 func (p *program) outside(axes, others []ir.AxisRef) []ir.AxisRef {
+	if len(axes) == 0 {
+		return nil
+	}
 	parts, _ := layout.Atoms(p.mesh, layout.Layout{axes}, layout.Layout{others})
 	return p.mesh.JoinAxes(nil, slices.DeleteFunc(parts[0], func(r ir.AxisRef) bool { return layout.OverlapsAny(r, others) }))
 }

@@ -96,10 +96,9 @@ func (p *propagator) reachBack() {
 			layout.ProjectDim(p.mesh, said.Axes(d), ks, n.rule.Sizes, factors)
 		}
 		pr := &projection{mesh: p.mesh, sizes: n.rule.Sizes}
+		inResult := slices.Concat(n.rule.Results[0]...)
+		elsewhere := func(k int) bool { return n.rule.Types[k] != ir.PassThrough || !slices.Contains(inResult, k) }
 		for i, r := range n.operands {
-			elsewhere := func(k int) bool {
-				return n.rule.Types[k] != ir.PassThrough || !slices.Contains(slices.Concat(n.rule.Results[0]...), k)
-			}
 			if r.propTensor == nil || r.free || p.uses[n.op.Operands[i].ID] != 1 || slices.ContainsFunc(slices.Concat(n.rule.Operands[i]...), elsewhere) {
 				continue
 			}

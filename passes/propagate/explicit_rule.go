@@ -28,13 +28,14 @@ import (
 // result further than the operands do, since that needs no communication: each
 // device computes less.
 type derivation struct {
-	p    *propagator
-	n    *propNode
-	pr   *projection
-	axes [][]ir.AxisRef // by factor
-	from []int          // by factor: the operand that is sharded along these axes, -1 for none
-	some bool           // the sharding of an operand is known
-	all  bool           // the shardings of all operands are known
+	p      *propagator
+	n      *propNode
+	pr     *projection
+	axes   [][]ir.AxisRef // by factor
+	from   []int          // by factor: the operand that is sharded along these axes, -1 for none
+	joined *projected     // axes, once they are found
+	some   bool           // the sharding of an operand is known
+	all    bool           // the shardings of all operands are known
 }
 
 // A clash is why no sharding of an op's result follows from those of its operands,
@@ -271,7 +272,12 @@ func (w *derivation) factors() *projected {
 }
 
 // dim is the axes that shard a dimension with factors ks.
-func (w *derivation) dim(ks []int) []ir.AxisRef { return w.pr.dimAxes(w.factors(), ks) }
+func (w *derivation) dim(ks []int) []ir.AxisRef {
+	if w.joined == nil {
+		w.joined = w.factors()
+	}
+	return w.pr.dimAxes(w.joined, ks)
+}
 
 // settle writes the shardings of the results: said, if that is given, else what
 // follows from the operands.
