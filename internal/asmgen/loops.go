@@ -285,6 +285,19 @@ func (v *vectors) copyRows() {
 	RET()
 }
 
+// prefetchRows writes the bringing of the first line of so many rows, stride bytes apart, into the first-level cache.
+func prefetchRows() {
+	TEXT("prefetchRows", NOSPLIT, "func(x *byte, stride, rows int)")
+	Pragma("noescape")
+	x, stride, rows := param("x"), param("stride"), param("rows")
+	Label("loop")
+	PREFETCHT0(Mem{Base: x})
+	ADDQ(stride, x)
+	DECQ(rows)
+	JNZ(LabelRef("loop"))
+	RET()
+}
+
 // moveRows writes the copy of so many boxes of so many rows of so many bytes, 4 or more,
 // between rows that are dstRow and srcRow bytes apart; dstSkip and srcSkip are from behind the
 // last row of a box to the next box. The last bytes of a row are moved by

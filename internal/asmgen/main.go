@@ -50,6 +50,7 @@ func main() {
 	}
 	transpose32()
 	transpose64()
+	prefetchRows()
 	moveRows()
 	for i := range elems {
 		spreadRows(elems[i])
@@ -141,30 +142,46 @@ func (r rowsOf) advance(by Op) {
 
 func param(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
 
-// A tileMaker emits the kernel of one tile.
+// A tileMaker emits the kernel of tiles one below the other.
 type tileMaker struct {
 	e           elem
 	rows, bytes int
 	masked      bool
 	masks       [2]reg.OpmaskVirtual
+	next        reg.GPVirtual
 	sums        [][2]reg.VecVirtual
 }
 
-// tile emits the kernel of a tile of rows rows and two vectors of the given
+// tile emits the kernel of so many tiles, one below the other, of rows rows and two vectors of the given
 // bytes: c = a*b, or c += a*b, where a is rows x k, b is k x columns and has its
 // columns together. Strides are in bytes. The k products of an element are
 // fused into one sum in order, which is then stored, or added to the element.
-// With vectors of 64 bytes, mask has a bit for each column that there is. Memory from next
-// on is brought into the second-level cache, a line for every turn.
+// With vectors of 64 bytes, mask has a bit for each column that there is. Lines from next
+// on, nextStep bytes apart, are brought into the second-level cache, one for every turn. Below is from the last tile
+// to the rows that are read after it: to look for a page that is not there takes hundreds of cycles each time.
 func tile(e elem, rows, bytes int) {
 	t := &tileMaker{e: e, rows: rows, bytes: bytes, masked: bytes == 64, sums: make([][2]reg.VecVirtual, rows)}
 	TEXT(fmt.Sprintf("tile%sx%d_%d", e.name, bytes*8, rows), NOSPLIT,
-		"func(k int, a *byte, aRow, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)")
+		"func(k int, a *byte, aRow, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep, tiles, below int)")
 	Pragma("noescape")
+	t.readMask()
+	t.next = param("next")
+	Label("tile")
 	t.multiply()
 	t.store()
+	DECQ(argument("tiles"))
+	JNZ(LabelRef("tile"))
 	VZEROUPPER()
 	RET()
+}
+
+// argument is where an argument is in memory.
+func argument(name string) Mem {
+	b, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
 }
 
 func (t *tileMaker) vector() reg.VecVirtual {
@@ -174,20 +191,29 @@ func (t *tileMaker) vector() reg.VecVirtual {
 	return YMM()
 }
 
-// multiply makes the sums.
-func (t *tileMaker) multiply() {
-	a := newRows(param("a"), param("aRow"), t.rows)
-	aCol, b, bRow, k := param("aCol"), param("b"), param("bRow"), param("k")
-	if t.masked {
-		m := param("mask")
-		for j := range t.masks {
-			t.masks[j] = K()
-			KMOVW(m.As32(), t.masks[j])
-			if j == 0 {
-				SHRQ(Imm(uint64(t.bytes/t.e.size)), m)
-			}
+// readMask brings the mask into registers, one for each vector.
+func (t *tileMaker) readMask() {
+	if !t.masked {
+		return
+	}
+	m := param("mask")
+	for j := range t.masks {
+		t.masks[j] = K()
+		KMOVW(m.As32(), t.masks[j])
+		if j == 0 {
+			SHRQ(Imm(uint64(t.bytes/t.e.size)), m)
 		}
 	}
+}
+
+// multiply makes the sums of a tile, and moves the argument a to the next one.
+func (t *tileMaker) multiply() {
+	a := newRows(param("a"), param("aRow"), t.rows)
+	below := GP64()
+	IMUL3Q(Imm(uint64(t.rows)), a.stride, below)
+	ADDQ(below, argument("a"))
+	ahead := t.ahead(a, below)
+	aCol, b, bRow, k := param("aCol"), param("b"), param("bRow"), param("k")
 	for i := range t.sums {
 		for j := range t.sums[i] {
 			t.sums[i][j] = t.vector()
@@ -195,7 +221,7 @@ func (t *tileMaker) multiply() {
 		}
 	}
 	t.prefetch()
-	t.unrolled(a, aCol, b, bRow, k)
+	t.unrolled(a, ahead, aCol, b, bRow, k)
 	Label("loop")
 	t.products(a, 0, Mem{Base: b}, t.load)
 	a.advance(aCol)
@@ -216,14 +242,14 @@ const line = 64
 // unrolled makes the sums of all columns but those that are fewer than a turn, where the
 // columns of a are together and the mask has every column, and leaves k, a and b at the rest; it goes on at made where
 // there is no rest.
-func (t *tileMaker) unrolled(a rowsOf, aCol, b, bRow, k reg.GPVirtual) {
+func (t *tileMaker) unrolled(a, ahead rowsOf, aCol, b, bRow, k reg.GPVirtual) {
 	CMPQ(aCol, Imm(uint64(t.e.size)))
 	JNE(LabelRef("loop"))
 	if t.masked {
 		t.e.allSet(t.masks[1], t.masks[1])
 		JCC(LabelRef("loop"))
 	}
-	n, bRow3, next := GP64(), GP64(), param("next")
+	n, bRow3, nextStep := GP64(), GP64(), param("nextStep")
 	MOVQ(k, n)
 	SHRQ(Imm(2), n)
 	JZ(LabelRef("loop"))
@@ -231,15 +257,37 @@ func (t *tileMaker) unrolled(a rowsOf, aCol, b, bRow, k reg.GPVirtual) {
 	Label("turn")
 	for i, row := range [turns]Mem{{Base: b}, {Base: b, Index: bRow, Scale: 1}, {Base: b, Index: bRow, Scale: 2}, {Base: b, Index: bRow3, Scale: 1}} {
 		t.products(a, i*t.e.size, row, t.loadFull)
+		for r := i; r < t.rows && ahead.bases != nil; r += turns {
+			PREFETCHT0(ahead.at(r, 0))
+		}
 	}
-	PREFETCHT1(Mem{Base: next})
-	ADDQ(Imm(line), next)
+	PREFETCHT1(Mem{Base: t.next})
+	ADDQ(nextStep, t.next)
 	a.advance(Imm(uint64(turns * t.e.size)))
+	ahead.advance(Imm(uint64(turns * t.e.size)))
 	LEAQ(Mem{Base: b, Index: bRow, Scale: 4}, b)
 	DECQ(n)
 	JNZ(LabelRef("turn"))
 	ANDQ(Imm(turns-1), k)
 	JZ(LabelRef("made"))
+}
+
+// ahead are the rows of the next tile, so many bytes below a, and of the last one those that the argument below says;
+// they are brought into the first-level cache. With vectors of 64 bytes there are none: products leave fewer turns of the ports
+// of loads.
+func (t *tileMaker) ahead(a rowsOf, below reg.GPVirtual) (r rowsOf) {
+	if t.masked {
+		return
+	}
+	CMPQ(argument("tiles"), Imm(1))
+	CMOVQEQ(argument("below"), below)
+	r.stride, r.stride3 = a.stride, a.stride3
+	for _, base := range a.bases {
+		p := GP64()
+		LEAQ(Mem{Base: base, Index: below, Scale: 1}, p)
+		r.bases = append(r.bases, p)
+	}
+	return
 }
 
 // load reads vector j of a row of b, where the mask has a column.
@@ -306,6 +354,7 @@ func (t *tileMaker) store() {
 			t.e.load(sum, m)
 		}
 	})
+	MOVQ(c, argument("c"))
 }
 
 // each visits the vectors of c, row by row, from at.

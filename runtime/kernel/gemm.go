@@ -15,19 +15,16 @@ type matrix struct {
 	row, col int
 }
 
-// A gemm sets c [m, n], dense and row-major, to the product of a [m, k] and
-// b [k, n]. The sum of an element has its k products in order, floats in blocks of
-// [strips.SumBlock] whose sums are added up in order; so the same operands give the same
-// bits on one tier, however they are stored, and in strips. It may leave c unfinished
-// when w is stopped.
+// A gemm sets c [m, n], dense and row-major, to the product of a [m, k] and b [k, n]. The sum of an element has its k
+// products in order, floats in blocks of [strips.SumBlock] whose sums are added up in order; so the same operands give the
+// same bits on one tier, however they are stored, and in strips. It may leave c unfinished when w is stopped.
 type gemm func(w *Work, c Mem, a, b matrix, m, n, k int)
 
-// A tileFunc computes one tile of a product: c = a*b, or c += a*b, of as many
-// rows as the function is for and two vectors of columns. a and b have k columns
-// and rows. Strides are in bytes; b and c have their columns together. mask has
-// a bit for each column that there is, where the tier has masks. From next on is memory that is
-// read soon.
-type tileFunc func(k int, a *byte, aRow, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+// A tileFunc computes so many tiles of a product, one below the other: c = a*b, or c += a*b, each of as many rows as the
+// function is for and two vectors of columns. a and b have k columns and rows. Strides are in bytes; b and c have their
+// columns together. mask has a bit for each column that there is, where the tier has masks. From next on, at every nextStep
+// bytes, is memory that is read soon, and so are the rows that are below bytes from those of the last tile.
+type tileFunc func(k int, a *byte, aRow, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep, tiles, below int)
 
 // A tier is one way to compute with floats.
 type tier struct {
@@ -92,10 +89,8 @@ func multiplyBlocks[T float](w scalar.Stopper, c, a, b []T, m, n, k int) {
 	scalar.Multiply(w, blockK, c, a, b, m, n, k)
 }
 
-// Sizes of blocks, in bytes of a row. A panel of b, blockK rows of two vectors,
-// stays in the first-level cache while the rows of a block of a pass by, which
-// stays in the second. blockK is the length of the sums that are made before
-// they are added up.
+// Sizes of blocks, in bytes of a row. A panel of b, blockK rows of two vectors, stays in the first-level cache while the
+// rows of a block of a pass by, which stays in the second. blockK is the length of the sums that are made before they are added up.
 const (
 	blockK = strips.SumBlock // elements
 	blockM = 256             // rows
@@ -164,9 +159,8 @@ func (g *blocked) address(x matrix, i, j int) *byte {
 	return &x.mem[(i*x.row+j*x.col)*g.elem]
 }
 
-// packsB reports whether b is brought into panels: it must be where its columns
-// are not together, or where a tile at the edge would read beyond it; and it
-// pays where it is read often and does not stay in the cache as it is stored.
+// packsB reports whether b is brought into panels: it must be where its columns are not together, or where a tile at the
+// edge would read beyond it; and it pays where it is read often and does not stay in the cache as it is stored.
 func (g *blocked) packsB() bool {
 	stride := g.b.row * g.elem
 	return g.splits() || g.b.col != 1 || !g.masks && g.n%g.cols != 0 || g.m >= 4*len(g.tiles) && (g.k*g.n*g.elem > 1<<17 || stride%2048 == 0 && g.k > 16)
@@ -178,11 +172,13 @@ func (g *blocked) packsA() bool {
 	return g.n > g.cols && (g.a.col != 1 && g.k > 16 || stride%2048 == 0 || g.m*g.k*g.elem > 1<<18)
 }
 
-// rowStride is the distance of packed rows of a: not a multiple of the page,
-// whose lines would all fall on the same places of the cache.
+// rowStride is the distance of packed rows of a: no multiple of the page, whose lines all have the same places in the cache.
 func (g *blocked) rowStride() int {
 	return (min(g.k, blockK)*g.elem+63)&^63 + 64
 }
+
+// Tiles bring a line of what is read next into the cache for each turn of so many products of an element.
+const line, turn = 64, 4
 
 // block multiplies one block of a, at a, with the panels of b from column j.
 func (g *blocked) block(i, p, j, m, n, k int, a *byte, aRow, aCol int) {
@@ -191,46 +187,57 @@ func (g *blocked) block(i, p, j, m, n, k int, a *byte, aRow, aCol int) {
 	low, more := m/tiles, m%tiles // rows of a tile, and how many have one more
 	width := g.cols * g.elem
 	cRow := g.n * g.elem
-	part, parts := partsOfPanel(k, width)
+	turns := max(1, k/turn)
 	for q := 0; q < n; q += g.cols {
 		cols := min(g.cols, n-q)
-		var b *byte
-		bRow := width
-		if g.panels != nil {
-			b = &g.panels[q/g.cols*k*width]
-		} else {
-			b, bRow = g.address(g.b, p, j+q), g.b.row*g.elem
+		b, bRow := g.panelAt(p, j, q, k)
+		next, nextStep, lines := b, 0, 0 // the next panel, as far as tiles have not brought it
+		if q+g.cols < n {
+			next, nextStep = g.panelAt(p, j, q+g.cols, k)
+			if lines = k; nextStep == width {
+				nextStep, lines = line, k*width/line
+			}
+		}
+		if q == 0 {
+			prefetchRows(b, bRow, k)
 		}
 		mask := uint64(1)<<cols - 1
-		ahead := g.panels != nil && q+g.cols < n
-		at := 0
-		for t := range tiles {
-			rows := low
+		for t, at := 0, 0; t < tiles; {
+			rows, count := low, tiles-t
 			if t < more {
-				rows++
+				rows, count = low+1, more-t
+			}
+			if lines > 0 {
+				count = min(count, (lines+turns-1)/turns)
+			} else {
+				next, nextStep = b, 0
 			}
 			x := (*byte)(unsafe.Add(unsafe.Pointer(a), at*aRow))
-			c := &g.c[((i+at)*g.n+j+q)*g.elem]
+			below := rows * aRow // from the last tile to what is read then
+			if t+count == tiles {
+				below = (rows - m) * aRow
+			}
 			if cols == g.cols || g.masks {
-				next := b
-				if ahead {
-					next = (*byte)(unsafe.Add(unsafe.Pointer(b), k*width+t%parts*part))
-				}
-				g.tiles[rows-1](k, x, aRow, aCol, b, bRow, c, cRow, mask, p > 0, next)
+				c := &g.c[((i+at)*g.n+j+q)*g.elem]
+				g.tiles[rows-1](k, x, aRow, aCol, b, bRow, c, cRow, mask, p > 0, next, nextStep, count, below)
 			} else {
+				count = 1
 				g.edgeTile(rows, cols, k, x, aRow, aCol, b, bRow, (i+at)*g.n+j+q, p > 0)
 			}
-			at += rows
+			if lines -= count * turns; lines > 0 {
+				next = (*byte)(unsafe.Add(unsafe.Pointer(next), count*turns*nextStep))
+			}
+			t, at = t+count, at+count*rows
 		}
 	}
 }
 
-// partsOfPanel is how many bytes of the next panel, of k rows, a tile brings into the cache, and
-// how many tiles bring all of it.
-func partsOfPanel(k, width int) (part, parts int) {
-	const line, turn = 64, 4 // bytes, and rows for which a tile brings one line
-	part = k / turn * line
-	return part, max(1, k*width/max(part, 1))
+// panelAt is the panel of the k rows of b from p and the columns of a tile from j+q, and how far its rows are apart.
+func (g *blocked) panelAt(p, j, q, k int) (b *byte, bRow int) {
+	if width := g.cols * g.elem; g.panels != nil {
+		return &g.panels[q/g.cols*k*width], width
+	}
+	return g.address(g.b, p, j+q), g.b.row * g.elem
 }
 
 // edgeTile computes a tile of fewer columns beside c and moves it there.
@@ -242,7 +249,7 @@ func (g *blocked) edgeTile(rows, cols, k int, a *byte, aRow, aCol int, b *byte, 
 		}
 		clear(g.edge[r*width+used : (r+1)*width])
 	}
-	g.tiles[rows-1](k, a, aRow, aCol, b, bRow, &g.edge[0], width, 0, add, b)
+	g.tiles[rows-1](k, a, aRow, aCol, b, bRow, &g.edge[0], width, 0, add, b, 0, 1, 0)
 	for r := range rows {
 		copy(g.c[(at+r*g.n)*g.elem:][:used], g.edge[r*width:])
 	}
@@ -255,9 +262,8 @@ func (g *blocked) madeAt(p, j, n int) Mem {
 	return g.made[j/g.cols*column+(n+g.cols-1)/g.cols*(p/blockK*block):]
 }
 
-// packPanels brings the block of b of k rows from p and n columns from j into
-// panels: the columns of a tile, row after row. Columns that are not there are
-// zeros.
+// packPanels brings the block of b of k rows from p and n columns from j into panels: the columns of a tile, row
+// after row. Columns that are not there are zeros.
 func (g *blocked) packPanels(p, j, k, n int) {
 	width := g.cols * g.elem
 	for q := 0; q < n; q += g.cols {
@@ -296,9 +302,8 @@ func (g *blocked) packRows(i, p, m, k int) {
 	}
 }
 
-// transposed sets rows of dst, stride bytes apart, to those of x from (i, j):
-// rows of cols elements. Where the rows of x are what is together, it goes by
-// square blocks.
+// transposed sets rows of dst, stride bytes apart, to those of x from (i, j): rows of cols elements. Where the rows of
+// x are what is together, it goes by square blocks.
 func (g *blocked) transposed(dst Mem, stride int, x matrix, i, j, rows, cols int) {
 	side := 32 / g.elem
 	done := 0 // columns

@@ -288,7 +288,7 @@ func (g *blocked) carefully(i, p, j, m, k int, panel Mem) {
 		g.unit.tiles[1][1](chunks, &g.rows[at/panelSize*chunks*chunkBytes], 0, 1, &parts[0], &unit[0], width, rows, 1<<panelSize-1, false, &g.sums[0], &configs[rows][0], &parts[0], 0)
 		for r := 0; r < rows; r += len(g.tiles) {
 			x := (*byte)(unsafe.Add(unsafe.Pointer(a), (at+r)*aRow))
-			g.tiles[min(len(g.tiles), rows-r)-1](k, x, aRow, aCol, &plain[0], width, &vectors[r*width], width, 1<<panelSize-1, false, &plain[0])
+			g.tiles[min(len(g.tiles), rows-r)-1](k, x, aRow, aCol, &plain[0], width, &vectors[r*width], width, 1<<panelSize-1, false, &plain[0], 0, 1, 0)
 		}
 		for r := range rows {
 			row := magnitudesOf(View[float32](g.a.mem)[(i+at+r)*g.a.row+p*g.a.col:], k, g.a.col)

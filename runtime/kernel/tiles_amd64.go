@@ -5,94 +5,97 @@
 package kernel
 
 //go:noescape
-func tileF32x512_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x512_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF32x512_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x512_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF32x512_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x512_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF32x512_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x512_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF32x512_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x512_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF32x512_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x512_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF32x512_7(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x512_7(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF32x512_8(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x512_8(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF32x256_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x256_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF32x256_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x256_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF32x256_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x256_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF32x256_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x256_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF32x256_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x256_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF32x256_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF32x256_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x512_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x512_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x512_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x512_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x512_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x512_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x512_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x512_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x512_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x512_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x512_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x512_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x512_7(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x512_7(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x512_8(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x512_8(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x256_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x256_1(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x256_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x256_2(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x256_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x256_3(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x256_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x256_4(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x256_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x256_5(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
-func tileF64x256_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte)
+func tileF64x256_6(k int, a *byte, aRow int, aCol int, b *byte, bRow int, c *byte, cRow int, mask uint64, add bool, next *byte, nextStep int, tiles int, below int)
 
 //go:noescape
 func transpose32x8(dst *byte, dstRow int, src *byte, srcRow int, blocks int)
 
 //go:noescape
 func transpose64x4(dst *byte, dstRow int, src *byte, srcRow int, blocks int)
+
+//go:noescape
+func prefetchRows(x *byte, stride int, rows int)
 
 //go:noescape
 func moveRows(dst *byte, dstRow int, src *byte, srcRow int, bytes int, rows int, dstSkip int, srcSkip int, boxes int)
