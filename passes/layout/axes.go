@@ -27,3 +27,34 @@ func GcdOf(a, b int) int {
 	}
 	return a
 }
+
+// Digits are axes in the sub-axes that are digits of what counts devices: their number, or
+// their place in the grid of a mesh that lists them.
+func Digits(mesh *ir.Mesh, axes []ir.AxisRef) []ir.AxisRef {
+	var out []ir.AxisRef
+	for _, r := range axes {
+		if ds := mesh.Digits(r); len(ds) > 1 {
+			out = append(out, ds...)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Stride is how far that count is from one device along r to the next; 0 where r is no digit of it.
+func Stride(mesh *ir.Mesh, r ir.AxisRef) int {
+	switch {
+	case mesh.DeviceIDs != nil:
+		return mesh.Stride(r)
+	case mesh.Digits(r) == nil:
+		return 0
+	}
+	return mesh.DeviceStride(r)
+}
+
+// Adjacent reports whether the count has r as the digit above s.
+func Adjacent(mesh *ir.Mesh, r, s ir.AxisRef) bool {
+	n := Stride(mesh, s)
+	return n > 0 && Stride(mesh, r) == n*mesh.RefSize(s)
+}

@@ -39,22 +39,22 @@ func (p *localizer) makeCoord(axes []ir.AxisRef) *ir.Value {
 	if len(axes) == 0 {
 		return b.I32(0)
 	}
-	if parts := p.digits(axes); len(parts) > len(axes) {
+	if parts := layout.Digits(p.mesh, axes); len(parts) > len(axes) {
 		return p.coord(parts)
 	}
-	if len(axes) > 1 && !p.neighbours(axes[0], axes[1]) {
+	if len(axes) > 1 && !layout.Adjacent(p.mesh, axes[0], axes[1]) {
 		major, minor := p.coord(axes[:1]), p.coord(axes[1:])
 		return b.Add(b.Mul(major, b.I32(p.mesh.RefsSize(axes[1:]))), minor)
 	}
 	n := 1 // so many axes count as one
-	for n < len(axes) && p.neighbours(axes[n-1], axes[n]) {
+	for n < len(axes) && layout.Adjacent(p.mesh, axes[n-1], axes[n]) {
 		n++
 	}
 	if n < len(axes) {
 		major, minor := p.coord(axes[:n]), p.coord(axes[n:])
 		return b.Add(b.Mul(major, b.I32(p.mesh.RefsSize(axes[n:]))), minor)
 	}
-	v, all, stride, size := p.rank, p.mesh.Size(), p.stride(axes[n-1]), p.mesh.RefsSize(axes)
+	v, all, stride, size := p.rank, p.mesh.Size(), layout.Stride(p.mesh, axes[n-1]), p.mesh.RefsSize(axes)
 	if stride == 0 { // it is no digit, but the axis that it is of is made of such
 		pre, size := p.mesh.Span(axes[0])
 		axis := ir.Ax(axes[0].Name)
@@ -69,37 +69,6 @@ func (p *localizer) makeCoord(axes []ir.AxisRef) *ir.Value {
 		c = b.Binary(ir.Remainder, c, b.I32(size))
 	}
 	return c
-}
-
-// digits is axes in the sub-axes that are digits of what rank counts.
-func (p *localizer) digits(axes []ir.AxisRef) []ir.AxisRef {
-	var out []ir.AxisRef
-	for _, r := range axes {
-		if ds := p.mesh.Digits(r); len(ds) > 1 {
-			out = append(out, ds...)
-		} else {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// stride is how far rank counts from one device along r to the next; 0 where r
-// is no digit.
-func (p *localizer) stride(r ir.AxisRef) int {
-	switch {
-	case p.mesh.DeviceIDs != nil:
-		return p.mesh.Stride(r)
-	case p.mesh.Digits(r) == nil:
-		return 0
-	}
-	return p.mesh.DeviceStride(r)
-}
-
-// neighbours reports whether rank counts r after s.
-func (p *localizer) neighbours(r, s ir.AxisRef) bool {
-	n := p.stride(s)
-	return n > 0 && p.stride(r) == n*p.mesh.RefSize(s)
 }
 
 // rank is the number of this device, or its place in the grid if the
