@@ -33,9 +33,9 @@ func CollectFrom(n int) *Limit {
 }
 
 // timesInput is how large the heap is for an input of a unit of size. What is allocated
-// while a large program is read and checked is less than that, so that no garbage is
+// while a large program is read and checked is about that, so that hardly any garbage is
 // collected, and all of the process stays below 12 times its input.
-const timesInput = 10
+const timesInput = 9
 
 // Read raises the limit for an input of n bytes, where it is large. Nothing happens
 // where l is nil.

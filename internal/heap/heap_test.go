@@ -52,8 +52,8 @@ func TestRead(t *testing.T) {
 	l := CollectFrom(64 << 20)
 	for _, c := range []struct{ read, bytes, growth int }{
 		{1 << 20, 64 << 20, half},
-		{10 << 20, 100 << 20, eighth},
-		{9 << 20, 100 << 20, eighth},
+		{10 << 20, 90 << 20, eighth},
+		{9 << 20, 90 << 20, eighth},
 	} {
 		if l.Read(c.read); l.bytes != c.bytes || l.growth != c.growth {
 			t.Errorf("with %d bytes read the limit is %d, growth %d, want %d and %d", c.read, l.bytes, l.growth, c.bytes, c.growth)
