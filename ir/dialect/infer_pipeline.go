@@ -94,7 +94,7 @@ func inferRotate(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		return nil, ir.Broken(1, "the operand is %s, want a leading stage dimension", t)
 	}
 	if fill := op.Word("edge") == "fill"; fill != (len(op.Operands) == 2) || fill && !op.Operands[1].Type.Equal(t) {
-		return nil, ir.Broken(1, "an edge of %q with %d operands: fill takes a second one of type %s", op.Word("edge"), len(op.Operands), t)
+		return nil, ir.Broken(1, "an edge of %q with %s: fill takes a second one of type %s", op.Word("edge"), ir.Counted(len(op.Operands), "operand"), t)
 	}
 	if s := op.Int("shift"); s != 1 && s != -1 {
 		return nil, ir.Broken(2, "shift is %d, want 1 or -1", s)

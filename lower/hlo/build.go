@@ -37,7 +37,7 @@ func (b *body) instruction(in *syntax.Instruction) *node {
 		return b.none()
 	}
 	if len(in.Operands) < least {
-		b.FailAt(in.OpAt, "%s has %d operands, want at least %d", in.Opcode, len(in.Operands), least)
+		b.FailAt(in.OpAt, "%s has %s, want at least %d", in.Opcode, ir.Counted(len(in.Operands), "operand"), least)
 		return b.none()
 	}
 	if b.grammatical(in); b.Err != nil {
@@ -145,7 +145,7 @@ func (b *body) known(in *syntax.Instruction, operands []*node) *node {
 		if len(values) > n.Max && in.Shape != nil && (in.Shape.Type.Kind == ir.TupleType || kind == ir.Convolution || kind == ir.DotGeneral) {
 			return nil // several at once, or with sparsity or scales of the first two
 		}
-		b.FailAt(in.OpAt, "%s has %d operands, want %s", in.Opcode, len(values), n)
+		b.FailAt(in.OpAt, "%s has %s, want %s", in.Opcode, ir.Counted(len(values), "operand"), n)
 		return nil
 	}
 	if first := kind.NumOperands().Min; (kind == ir.DynamicSlice || kind == ir.DynamicUpdateSlice) && len(values) == first+1 && values[first].Type.Rank() == 1 {

@@ -38,7 +38,7 @@ func (b *body) inline(c *syntax.Computation, args []*node) *ir.Block {
 	b.takes(c, len(args))
 	r.args = func(in *syntax.Instruction, i int, t *ir.Type) *node {
 		if i >= len(args) {
-			b.FailAt(in.ArgAt, "parameter %d, but %s takes %d values here", i, c.Name, len(args))
+			b.FailAt(in.ArgAt, "parameter %d, but %s takes %s here", i, c.Name, ir.Counted(len(args), "value"))
 			return leaf(b.f.NewValue(t, ""))
 		}
 		if !ShapesAgree(args[i].typ, t) {
@@ -69,7 +69,7 @@ func (b *body) takes(c *syntax.Computation, n int) {
 func (b *body) while(in *syntax.Instruction, operands []*node) *node {
 	attrs, _ := b.attrs(in, nil)
 	if len(operands) != 1 {
-		b.FailAt(in.OpAt, "while has %d operands, want one", len(operands))
+		b.FailAt(in.OpAt, "while has %s, want one", ir.Counted(len(operands), "operand"))
 		return nil
 	}
 	state := operands[0]
@@ -170,7 +170,7 @@ func (b *body) conditional(in *syntax.Instruction, operands []*node) *node {
 		return leaf(op.Result().Named(in.Name))
 	}
 	if len(flatTypes(in.Shape.Type, nil)) != len(results) {
-		b.FailAt(in.At, "%s is %s, its branches make %d values", in.Name, BareShape(in.Shape.Type), len(results))
+		b.FailAt(in.At, "%s is %s, its branches make %s", in.Name, BareShape(in.Shape.Type), ir.Counted(len(results), "value"))
 		return nil
 	}
 	return refill(in.Shape.Type, op.Results)

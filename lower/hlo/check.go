@@ -90,7 +90,7 @@ func (b *body) constraints(in *syntax.Instruction, operands []*node) {
 		b.FailAt(a.At, "%s: %s", a.Name, s.Err.Msg)
 	}
 	if n != len(operands) {
-		b.FailAt(a.At, "%s: %s for %d operands", a.Name, ir.Counted(n, "constraint"), len(operands))
+		b.FailAt(a.At, "%s: %s for %s", a.Name, ir.Counted(n, "constraint"), ir.Counted(len(operands), "operand"))
 	}
 }
 
@@ -111,9 +111,9 @@ func (b *body) scanned(in *syntax.Instruction) {
 	switch {
 	case b.Err != nil || err != nil:
 	case len(c.Parameters()) != len(in.Operands):
-		b.FailAt(in.OpAt, "scan has %d operands, %s takes %d", len(in.Operands), c.Name, len(c.Parameters()))
+		b.FailAt(in.OpAt, "scan has %s, %s takes %d", ir.Counted(len(in.Operands), "operand"), c.Name, len(c.Parameters()))
 	case carries > len(in.Operands):
-		b.FailAt(in.OpAt, "scan carries %d values and has %d operands", carries, len(in.Operands))
+		b.FailAt(in.OpAt, "scan carries %s and has %s", ir.Counted(carries, "value"), ir.Counted(len(in.Operands), "operand"))
 	}
 }
 

@@ -191,7 +191,7 @@ func (b *body) grammatical(in *syntax.Instruction) {
 	}
 	b.counted(in)
 	if n := len(in.Operands); known && g.operands != anyNumber && n != g.operands {
-		b.FailAt(in.OpAt, "%s has %d operands, want %d", in.Opcode, n, g.operands)
+		b.FailAt(in.OpAt, "%s has %s, want %d", in.Opcode, ir.Counted(n, "operand"), g.operands)
 	}
 }
 
@@ -212,7 +212,7 @@ var parity = map[string]int{"reduce": 0, "reduce-window": 0, "scatter": 1}
 func (b *body) counted(in *syntax.Instruction) {
 	n := len(in.Operands)
 	if want, ok := parity[in.Opcode]; ok && n%2 != want {
-		b.FailAt(in.OpAt, "%s has %d operands, want an %s number", in.Opcode, n, [...]string{"even", "odd"}[want])
+		b.FailAt(in.OpAt, "%s has %s, want an %s number", in.Opcode, ir.Counted(n, "operand"), [...]string{"even", "odd"}[want])
 	}
 	if in.Shape == nil && in.Opcode == "reduce-window" && n > 2 {
 		b.FailAt(in.At, "reduce-window of several operands needs its shape written")
@@ -220,7 +220,7 @@ func (b *body) counted(in *syntax.Instruction) {
 	for _, a := range in.Attrs {
 		switch {
 		case a.Name == "slice_sizes" && strings.HasPrefix(in.Opcode, "collective-permute") && n != 4:
-			b.FailAt(in.OpAt, "%s of slices has %d operands, want 4", in.Opcode, n)
+			b.FailAt(in.OpAt, "%s of slices has %s, want 4", in.Opcode, ir.Counted(n, "operand"))
 		case a.Name == "dimensions" && slices.Contains(oneDimension, in.Opcode):
 			if dims, err := syntax.ParseInts(a.Text); err == nil && len(dims) != 1 {
 				b.FailAt(a.At, "dimensions: want one dimension, found %s", a.Text)

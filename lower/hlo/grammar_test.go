@@ -22,7 +22,7 @@ func TestGrammar(t *testing.T) {
 		"batch-norm-training(p, p, p), epsilon=x, feature_index=0": "want a number, found \"x\"",
 		"all-reduce-start(p), replica_groups={{0,x}}, to_apply=f":  "replica_groups",
 		"reshape(q)": "the result has 2 elements, the operand 3",
-		"custom-call(p), custom_call_target=\"x\", operand_layout_constraints={}": "0 constraints for 1 operands",
+		"custom-call(p), custom_call_target=\"x\", operand_layout_constraints={}": "0 constraints for 1 operand",
 		"convolution(p, p), dim_labels=b0f_0io->bf":                               "have 3, 3 and 2 dimensions, want as many",
 		"call-update(p)": "want ((operands), results, …)",
 	} {
@@ -88,7 +88,7 @@ func TestShapeLeftOut(t *testing.T) {
 		"f32[2] reduce(p, z, z), dimensions={1}, to_apply=add":                           "reduce has 3 operands, want an even number",
 		"f32[2,8] all-reduce(p), to_apply=add, use_global_device_ids=true":               "all-reduce has no channel_id",
 		"f32[2,8] all-reduce(p), to_apply=sum":                                           "there is no computation sum before this one",
-		"f32[2,8] collective-permute(p), source_target_pairs={{0,1}}, slice_sizes={{1}}": "has 1 operands, want 4",
+		"f32[2,8] collective-permute(p), source_target_pairs={{0,1}}, slice_sizes={{1}}": "has 1 operand, want 4",
 		"f32[1,8] dynamic-slice(p, i), dynamic_slice_sizes={1,8}":                        "1 index for an operand of rank 2",
 		"f32[2,8] infeed(p)":                                                             "infeed is f32[2,8], want a tuple that is not empty",
 		`f32[2,8] custom-call(p), custom_call_target="t", to_apply=sum`:                  "there is no computation sum before this one",
