@@ -317,7 +317,7 @@ func TestEachTerm(t *testing.T) {
 		}{
 			{ir.F32, []float64{1 << 24, 1, 1, -1 << 24}, 2, 0},
 			{ir.F64, []float64{1 << 24, 1, 1, -1 << 24}, 2, 2},
-			{ir.BF16, []float64{256, 1, 1, 1}, 260, 260}, // 259 lies between 258 and 260
+			{ir.BF16, []float64{256, 1, 1, 1}, 260, 260}, // 259 is halfway between 258 and 260; sums in bf16 would stay at 256
 			{ir.C64, []float64{1 << 24, 1, 1, -1 << 24}, 2, 0},
 		} {
 			args := lits(floats(c.elem, row, c.x...), floats(c.elem, column, 1, 1, 1, 1))

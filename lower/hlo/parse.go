@@ -88,35 +88,6 @@ func (p *parser) module(text *syntax.Module) {
 	}
 }
 
-// DropUnreached removes the functions of m that its entry does not reach: once they have been
-// verified, as XLA verifies them, they have nothing to say.
-func DropUnreached(m *ir.Module) {
-	reached := make(map[*ir.Func]bool)
-	var reach func(f *ir.Func)
-	reach = func(f *ir.Func) {
-		if f == nil || reached[f] {
-			return
-		}
-		reached[f] = true
-		f.Body.Walk(func(op *ir.Op) {
-			for _, a := range op.Attrs {
-				switch v := a.Attr.(type) {
-				case ir.Sym:
-					reach(m.Func(string(v)))
-				case ir.Array:
-					for _, e := range v {
-						if name, ok := e.(ir.Sym); ok {
-							reach(m.Func(string(name)))
-						}
-					}
-				}
-			}
-		})
-	}
-	reach(m.Main())
-	m.Funcs = slices.DeleteFunc(m.Funcs, func(f *ir.Func) bool { return !reached[f] })
-}
-
 // tupleAttrs keeps what an earlier module called the tuple that in makes, which vanishes as an
 // instruction: the value that is made of it has them, the function whose results it has, or what
 // ends the region of values vs.

@@ -79,13 +79,14 @@ func unfuse(m *ir.Module, exact bool) (*ir.Module, error) {
 	nameGroups(c)
 	main.Renumber()
 	if exact {
-		dropUnreached(c)
+		DropUnreached(c)
 	}
 	return c, nil
 }
 
-// dropUnreached drops the functions that nothing in the main function comes to.
-func dropUnreached(m *ir.Module) {
+// DropUnreached drops the functions of m that its main function does not reach. Those of text
+// that was read are verified before, as XLA verifies them.
+func DropUnreached(m *ir.Module) {
 	reached := make(map[*ir.Func]bool)
 	var visit func(f *ir.Func)
 	name := func(a ir.Attr) {

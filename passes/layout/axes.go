@@ -42,7 +42,7 @@ func Digits(mesh *ir.Mesh, axes []ir.AxisRef) []ir.AxisRef {
 	return out
 }
 
-// Stride is how far that count is from one device along r to the next; 0 where r is no digit of it.
+// Stride is the difference of that count between one device along r and the next; 0 where r is no digit of it.
 func Stride(mesh *ir.Mesh, r ir.AxisRef) int {
 	switch {
 	case mesh.DeviceIDs != nil:

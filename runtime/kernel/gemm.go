@@ -191,7 +191,7 @@ func (g *blocked) block(i, p, j, m, n, k int, a *byte, aRow, aCol int) {
 	for q := 0; q < n; q += g.cols {
 		cols := min(g.cols, n-q)
 		b, bRow := g.panelAt(p, j, q, k)
-		next, nextStep, lines := b, 0, 0 // the next panel, as far as tiles have not brought it
+		next, nextStep, lines := b, 0, 0 // the lines of the next panel that are still to be prefetched
 		if q+g.cols < n {
 			next, nextStep = g.panelAt(p, j, q+g.cols, k)
 			if lines = k; nextStep == width {
@@ -232,7 +232,7 @@ func (g *blocked) block(i, p, j, m, n, k int, a *byte, aRow, aCol int) {
 	}
 }
 
-// panelAt is the panel of the k rows of b from p and the columns of a tile from j+q, and how far its rows are apart.
+// panelAt is the panel of the k rows of b from p and the columns of a tile from j+q, and the stride of its rows in bytes.
 func (g *blocked) panelAt(p, j, q, k int) (b *byte, bRow int) {
 	if width := g.cols * g.elem; g.panels != nil {
 		return &g.panels[q/g.cols*k*width], width
