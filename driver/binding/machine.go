@@ -1,13 +1,13 @@
 package binding
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"unsafe"
 
 	"ppc/ir"
-	"ppc/runtime/kernel"
 )
 
 // A Machine is a program that is run again and again. What one run returns in
@@ -101,23 +101,34 @@ func (m *Machine) Adopt(out [][]*ir.Literal) []*ir.Literal {
 
 // unshared are those of old, each once, that share no memory with what is used.
 func unshared(old []*ir.Literal, used [][]*ir.Literal) []*ir.Literal {
-	var spans []kernel.Mem
+	type span struct{ begin, end uintptr }
+	spanOf := func(l *ir.Literal) span {
+		begin := uintptr(unsafe.Pointer(unsafe.SliceData(l.Data)))
+		return span{begin, begin + uintptr(len(l.Data))}
+	}
+	byBegin := func(a, b span) int { return cmp.Compare(a.begin, b.begin) }
+	var spans []span
 	for _, list := range used {
 		for _, l := range list {
 			if l != nil && len(l.Data) > 0 {
-				spans = append(spans, l.Data)
+				spans = append(spans, spanOf(l))
 			}
 		}
 	}
-	begin := func(m kernel.Mem) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(m))) }
+	slices.SortFunc(spans, byBegin)
+	for i := 1; i < len(spans); i++ { // each to the farthest end so far
+		spans[i].end = max(spans[i].end, spans[i-1].end)
+	}
 	seen := make(map[uintptr]bool)
 	var free []*ir.Literal
 	for _, l := range old {
-		if len(l.Data) == 0 || seen[begin(l.Data)] {
+		s := spanOf(l)
+		if len(l.Data) == 0 || seen[s.begin] {
 			continue
 		}
-		seen[begin(l.Data)] = true
-		if !slices.ContainsFunc(spans, func(s kernel.Mem) bool { return kernel.Overlap(s, l.Data) }) {
+		seen[s.begin] = true
+		after, _ := slices.BinarySearchFunc(spans, span{begin: s.end}, byBegin) // the spans before begin before s ends
+		if after == 0 || spans[after-1].end <= s.begin {
 			free = append(free, l)
 		}
 	}
