@@ -29,13 +29,14 @@ type elem struct {
 	load      func(...Op)
 	loadZero  func(m, mask, v Op) // zeros where the mask has none
 	fma       func(...Op)
+	fmaOne    func(...Op) // of one element in memory, for all lanes
 	add       func(...Op)
-	allSet    func(k, same Op) // sets the carry where the mask of a vector of 64 bytes has all lanes
+	test      func(k, same Op) // sets the carry where the mask of a vector of 64 bytes has all lanes, and the zero flag where it has none
 }
 
 var elems = []elem{
-	{"F32", 4, VBROADCASTSS, VMOVUPS, VMOVUPS_Z, VFMADD231PS, VADDPS, KORTESTW},
-	{"F64", 8, VBROADCASTSD, VMOVUPD, VMOVUPD_Z, VFMADD231PD, VADDPD, KORTESTB},
+	{"F32", 4, VBROADCASTSS, VMOVUPS, VMOVUPS_Z, VFMADD231PS, VFMADD231PS_BCST, VADDPS, KORTESTW},
+	{"F64", 8, VBROADCASTSD, VMOVUPD, VMOVUPD_Z, VFMADD231PD, VFMADD231PD_BCST, VADDPD, KORTESTB},
 }
 
 func main() {
@@ -221,6 +222,7 @@ func (t *tileMaker) multiply() {
 		}
 	}
 	t.prefetch()
+	t.narrow(a, aCol, b, bRow, k)
 	t.unrolled(a, ahead, aCol, b, bRow, k)
 	Label("loop")
 	t.products(a, 0, Mem{Base: b}, t.load)
@@ -229,6 +231,35 @@ func (t *tileMaker) multiply() {
 	DECQ(k)
 	JNZ(LabelRef("loop"))
 	Label("made")
+}
+
+// narrow makes the sums where the mask has no column of the second vector, and goes on at made: half of the products would be
+// of no column.
+func (t *tileMaker) narrow(a rowsOf, aCol, b, bRow, k reg.GPVirtual) {
+	if !t.masked {
+		return
+	}
+	t.e.test(t.masks[1], t.masks[1])
+	JNZ(LabelRef("wide"))
+	t.e.test(t.masks[0], t.masks[0])
+	JCC(LabelRef("narrow"))
+	for _, loop := range []struct {
+		name string
+		load func(b Mem, j int, v reg.VecVirtual)
+	}{{"narrowFull", t.loadFull}, {"narrow", t.load}} {
+		Label(loop.name)
+		row := t.vector()
+		loop.load(Mem{Base: b}, 0, row)
+		for i := range t.rows {
+			t.e.fmaOne(a.at(i, 0), row, t.sums[i][0])
+		}
+		a.advance(aCol)
+		ADDQ(bRow, b)
+		DECQ(k)
+		JNZ(LabelRef(loop.name))
+		JMP(LabelRef("made"))
+	}
+	Label("wide")
 }
 
 // turns is how many products of an element are made in a turn of the loop where the
@@ -246,7 +277,7 @@ func (t *tileMaker) unrolled(a, ahead rowsOf, aCol, b, bRow, k reg.GPVirtual) {
 	CMPQ(aCol, Imm(uint64(t.e.size)))
 	JNE(LabelRef("loop"))
 	if t.masked {
-		t.e.allSet(t.masks[1], t.masks[1])
+		t.e.test(t.masks[1], t.masks[1])
 		JCC(LabelRef("loop"))
 	}
 	n, bRow3, nextStep := GP64(), GP64(), param("nextStep")

@@ -29,15 +29,39 @@ tile:
 	MOVQ       cRow+56(FP), R9
 	PREFETCHT0 (R8)
 	PREFETCHT0 64(R8)
-	CMPQ       DX, $0x04
-	JNE        loop
 	KORTESTW   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R10
-	MOVQ       DI, R8
-	SHRQ       $0x02, R8
-	JZ         loop
-	LEAQ       (SI)(SI*2), R9
+	JNZ        wide
+	KORTESTW   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPS          (BX), Z2
+	VFMADD231PS.BCST (CX), Z2, Z0
+	ADDQ             DX, CX
+	ADDQ             SI, BX
+	DECQ             DI
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPS.Z        (BX), K1, Z2
+	VFMADD231PS.BCST (CX), Z2, Z0
+	ADDQ             DX, CX
+	ADDQ             SI, BX
+	DECQ             DI
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     DX, $0x04
+	JNE      loop
+	KORTESTW K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R10
+	MOVQ     DI, R8
+	SHRQ     $0x02, R8
+	JZ       loop
+	LEAQ     (SI)(SI*2), R9
 
 turn:
 	VMOVUPS      (BX), Z2
@@ -131,15 +155,41 @@ tile:
 	ADDQ       R10, R9
 	PREFETCHT0 (R9)
 	PREFETCHT0 64(R9)
-	CMPQ       BX, $0x04
-	JNE        loop
 	KORTESTW   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R11
-	MOVQ       R8, R9
-	SHRQ       $0x02, R9
-	JZ         loop
-	LEAQ       (DI)(DI*2), R10
+	JNZ        wide
+	KORTESTW   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPS          (SI), Z4
+	VFMADD231PS.BCST (CX), Z4, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z4, Z2
+	ADDQ             BX, CX
+	ADDQ             DI, SI
+	DECQ             R8
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPS.Z        (SI), K1, Z4
+	VFMADD231PS.BCST (CX), Z4, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z4, Z2
+	ADDQ             BX, CX
+	ADDQ             DI, SI
+	DECQ             R8
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     BX, $0x04
+	JNE      loop
+	KORTESTW K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R11
+	MOVQ     R8, R9
+	SHRQ     $0x02, R9
+	JZ       loop
+	LEAQ     (DI)(DI*2), R10
 
 turn:
 	VMOVUPS      (SI), Z4
@@ -259,15 +309,43 @@ tile:
 	ADDQ       R10, R9
 	PREFETCHT0 (R9)
 	PREFETCHT0 64(R9)
-	CMPQ       BX, $0x04
-	JNE        loop
 	KORTESTW   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R11
-	MOVQ       R8, R9
-	SHRQ       $0x02, R9
-	JZ         loop
-	LEAQ       (DI)(DI*2), R10
+	JNZ        wide
+	KORTESTW   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPS          (SI), Z6
+	VFMADD231PS.BCST (CX), Z6, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z6, Z2
+	VFMADD231PS.BCST (CX)(DX*2), Z6, Z4
+	ADDQ             BX, CX
+	ADDQ             DI, SI
+	DECQ             R8
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPS.Z        (SI), K1, Z6
+	VFMADD231PS.BCST (CX), Z6, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z6, Z2
+	VFMADD231PS.BCST (CX)(DX*2), Z6, Z4
+	ADDQ             BX, CX
+	ADDQ             DI, SI
+	DECQ             R8
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     BX, $0x04
+	JNE      loop
+	KORTESTW K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R11
+	MOVQ     R8, R9
+	SHRQ     $0x02, R9
+	JZ       loop
+	LEAQ     (DI)(DI*2), R10
 
 turn:
 	VMOVUPS      (SI), Z6
@@ -413,15 +491,45 @@ tile:
 	ADDQ       R11, R10
 	PREFETCHT0 (R10)
 	PREFETCHT0 64(R10)
-	CMPQ       SI, $0x04
-	JNE        loop
 	KORTESTW   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R12
-	MOVQ       R9, R10
-	SHRQ       $0x02, R10
-	JZ         loop
-	LEAQ       (R8)(R8*2), R11
+	JNZ        wide
+	KORTESTW   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPS          (DI), Z8
+	VFMADD231PS.BCST (CX), Z8, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z8, Z2
+	VFMADD231PS.BCST (CX)(DX*2), Z8, Z4
+	VFMADD231PS.BCST (CX)(BX*1), Z8, Z6
+	ADDQ             SI, CX
+	ADDQ             R8, DI
+	DECQ             R9
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPS.Z        (DI), K1, Z8
+	VFMADD231PS.BCST (CX), Z8, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z8, Z2
+	VFMADD231PS.BCST (CX)(DX*2), Z8, Z4
+	VFMADD231PS.BCST (CX)(BX*1), Z8, Z6
+	ADDQ             SI, CX
+	ADDQ             R8, DI
+	DECQ             R9
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     SI, $0x04
+	JNE      loop
+	KORTESTW K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R12
+	MOVQ     R9, R10
+	SHRQ     $0x02, R10
+	JZ       loop
+	LEAQ     (R8)(R8*2), R11
 
 turn:
 	VMOVUPS      (DI), Z8
@@ -593,15 +701,47 @@ tile:
 	ADDQ       R11, R10
 	PREFETCHT0 (R10)
 	PREFETCHT0 64(R10)
-	CMPQ       SI, $0x04
-	JNE        loop
 	KORTESTW   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R12
-	MOVQ       R9, R10
-	SHRQ       $0x02, R10
-	JZ         loop
-	LEAQ       (R8)(R8*2), R11
+	JNZ        wide
+	KORTESTW   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPS          (DI), Z10
+	VFMADD231PS.BCST (CX), Z10, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z10, Z2
+	VFMADD231PS.BCST (CX)(DX*2), Z10, Z4
+	VFMADD231PS.BCST (CX)(BX*1), Z10, Z6
+	VFMADD231PS.BCST (CX)(DX*4), Z10, Z8
+	ADDQ             SI, CX
+	ADDQ             R8, DI
+	DECQ             R9
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPS.Z        (DI), K1, Z10
+	VFMADD231PS.BCST (CX), Z10, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z10, Z2
+	VFMADD231PS.BCST (CX)(DX*2), Z10, Z4
+	VFMADD231PS.BCST (CX)(BX*1), Z10, Z6
+	VFMADD231PS.BCST (CX)(DX*4), Z10, Z8
+	ADDQ             SI, CX
+	ADDQ             R8, DI
+	DECQ             R9
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     SI, $0x04
+	JNE      loop
+	KORTESTW K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R12
+	MOVQ     R9, R10
+	SHRQ     $0x02, R10
+	JZ       loop
+	LEAQ     (R8)(R8*2), R11
 
 turn:
 	VMOVUPS      (DI), Z10
@@ -801,15 +941,51 @@ tile:
 	ADDQ       R12, R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	CMPQ       DI, $0x04
-	JNE        loop
 	KORTESTW   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R13
-	MOVQ       R10, R11
-	SHRQ       $0x02, R11
-	JZ         loop
-	LEAQ       (R9)(R9*2), R12
+	JNZ        wide
+	KORTESTW   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPS          (R8), Z12
+	VFMADD231PS.BCST (CX), Z12, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z12, Z2
+	VFMADD231PS.BCST (CX)(DX*2), Z12, Z4
+	VFMADD231PS.BCST (CX)(BX*1), Z12, Z6
+	VFMADD231PS.BCST (CX)(DX*4), Z12, Z8
+	VFMADD231PS.BCST (SI), Z12, Z10
+	ADDQ             DI, CX
+	ADDQ             DI, SI
+	ADDQ             R9, R8
+	DECQ             R10
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPS.Z        (R8), K1, Z12
+	VFMADD231PS.BCST (CX), Z12, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z12, Z2
+	VFMADD231PS.BCST (CX)(DX*2), Z12, Z4
+	VFMADD231PS.BCST (CX)(BX*1), Z12, Z6
+	VFMADD231PS.BCST (CX)(DX*4), Z12, Z8
+	VFMADD231PS.BCST (SI), Z12, Z10
+	ADDQ             DI, CX
+	ADDQ             DI, SI
+	ADDQ             R9, R8
+	DECQ             R10
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     DI, $0x04
+	JNE      loop
+	KORTESTW K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R13
+	MOVQ     R10, R11
+	SHRQ     $0x02, R11
+	JZ       loop
+	LEAQ     (R9)(R9*2), R12
 
 turn:
 	VMOVUPS      (R8), Z12
@@ -1037,15 +1213,53 @@ tile:
 	ADDQ       R12, R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	CMPQ       DI, $0x04
-	JNE        loop
 	KORTESTW   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R13
-	MOVQ       R10, R11
-	SHRQ       $0x02, R11
-	JZ         loop
-	LEAQ       (R9)(R9*2), R12
+	JNZ        wide
+	KORTESTW   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPS          (R8), Z14
+	VFMADD231PS.BCST (CX), Z14, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z14, Z2
+	VFMADD231PS.BCST (CX)(DX*2), Z14, Z4
+	VFMADD231PS.BCST (CX)(BX*1), Z14, Z6
+	VFMADD231PS.BCST (CX)(DX*4), Z14, Z8
+	VFMADD231PS.BCST (SI), Z14, Z10
+	VFMADD231PS.BCST (SI)(DX*1), Z14, Z12
+	ADDQ             DI, CX
+	ADDQ             DI, SI
+	ADDQ             R9, R8
+	DECQ             R10
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPS.Z        (R8), K1, Z14
+	VFMADD231PS.BCST (CX), Z14, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z14, Z2
+	VFMADD231PS.BCST (CX)(DX*2), Z14, Z4
+	VFMADD231PS.BCST (CX)(BX*1), Z14, Z6
+	VFMADD231PS.BCST (CX)(DX*4), Z14, Z8
+	VFMADD231PS.BCST (SI), Z14, Z10
+	VFMADD231PS.BCST (SI)(DX*1), Z14, Z12
+	ADDQ             DI, CX
+	ADDQ             DI, SI
+	ADDQ             R9, R8
+	DECQ             R10
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     DI, $0x04
+	JNE      loop
+	KORTESTW K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R13
+	MOVQ     R10, R11
+	SHRQ     $0x02, R11
+	JZ       loop
+	LEAQ     (R9)(R9*2), R12
 
 turn:
 	VMOVUPS      (R8), Z14
@@ -1299,15 +1513,55 @@ tile:
 	ADDQ       R12, R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	CMPQ       DI, $0x04
-	JNE        loop
 	KORTESTW   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R13
-	MOVQ       R10, R11
-	SHRQ       $0x02, R11
-	JZ         loop
-	LEAQ       (R9)(R9*2), R12
+	JNZ        wide
+	KORTESTW   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPS          (R8), Z16
+	VFMADD231PS.BCST (CX), Z16, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z16, Z2
+	VFMADD231PS.BCST (CX)(DX*2), Z16, Z4
+	VFMADD231PS.BCST (CX)(BX*1), Z16, Z6
+	VFMADD231PS.BCST (CX)(DX*4), Z16, Z8
+	VFMADD231PS.BCST (SI), Z16, Z10
+	VFMADD231PS.BCST (SI)(DX*1), Z16, Z12
+	VFMADD231PS.BCST (SI)(DX*2), Z16, Z14
+	ADDQ             DI, CX
+	ADDQ             DI, SI
+	ADDQ             R9, R8
+	DECQ             R10
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPS.Z        (R8), K1, Z16
+	VFMADD231PS.BCST (CX), Z16, Z0
+	VFMADD231PS.BCST (CX)(DX*1), Z16, Z2
+	VFMADD231PS.BCST (CX)(DX*2), Z16, Z4
+	VFMADD231PS.BCST (CX)(BX*1), Z16, Z6
+	VFMADD231PS.BCST (CX)(DX*4), Z16, Z8
+	VFMADD231PS.BCST (SI), Z16, Z10
+	VFMADD231PS.BCST (SI)(DX*1), Z16, Z12
+	VFMADD231PS.BCST (SI)(DX*2), Z16, Z14
+	ADDQ             DI, CX
+	ADDQ             DI, SI
+	ADDQ             R9, R8
+	DECQ             R10
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     DI, $0x04
+	JNE      loop
+	KORTESTW K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R13
+	MOVQ     R10, R11
+	SHRQ     $0x02, R11
+	JZ       loop
+	LEAQ     (R9)(R9*2), R12
 
 turn:
 	VMOVUPS      (R8), Z16
@@ -2532,15 +2786,39 @@ tile:
 	MOVQ       cRow+56(FP), R9
 	PREFETCHT0 (R8)
 	PREFETCHT0 64(R8)
-	CMPQ       DX, $0x08
-	JNE        loop
 	KORTESTB   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R10
-	MOVQ       DI, R8
-	SHRQ       $0x02, R8
-	JZ         loop
-	LEAQ       (SI)(SI*2), R9
+	JNZ        wide
+	KORTESTB   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPD          (BX), Z2
+	VFMADD231PD.BCST (CX), Z2, Z0
+	ADDQ             DX, CX
+	ADDQ             SI, BX
+	DECQ             DI
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPD.Z        (BX), K1, Z2
+	VFMADD231PD.BCST (CX), Z2, Z0
+	ADDQ             DX, CX
+	ADDQ             SI, BX
+	DECQ             DI
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     DX, $0x08
+	JNE      loop
+	KORTESTB K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R10
+	MOVQ     DI, R8
+	SHRQ     $0x02, R8
+	JZ       loop
+	LEAQ     (SI)(SI*2), R9
 
 turn:
 	VMOVUPD      (BX), Z2
@@ -2634,15 +2912,41 @@ tile:
 	ADDQ       R10, R9
 	PREFETCHT0 (R9)
 	PREFETCHT0 64(R9)
-	CMPQ       BX, $0x08
-	JNE        loop
 	KORTESTB   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R11
-	MOVQ       R8, R9
-	SHRQ       $0x02, R9
-	JZ         loop
-	LEAQ       (DI)(DI*2), R10
+	JNZ        wide
+	KORTESTB   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPD          (SI), Z4
+	VFMADD231PD.BCST (CX), Z4, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z4, Z2
+	ADDQ             BX, CX
+	ADDQ             DI, SI
+	DECQ             R8
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPD.Z        (SI), K1, Z4
+	VFMADD231PD.BCST (CX), Z4, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z4, Z2
+	ADDQ             BX, CX
+	ADDQ             DI, SI
+	DECQ             R8
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     BX, $0x08
+	JNE      loop
+	KORTESTB K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R11
+	MOVQ     R8, R9
+	SHRQ     $0x02, R9
+	JZ       loop
+	LEAQ     (DI)(DI*2), R10
 
 turn:
 	VMOVUPD      (SI), Z4
@@ -2762,15 +3066,43 @@ tile:
 	ADDQ       R10, R9
 	PREFETCHT0 (R9)
 	PREFETCHT0 64(R9)
-	CMPQ       BX, $0x08
-	JNE        loop
 	KORTESTB   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R11
-	MOVQ       R8, R9
-	SHRQ       $0x02, R9
-	JZ         loop
-	LEAQ       (DI)(DI*2), R10
+	JNZ        wide
+	KORTESTB   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPD          (SI), Z6
+	VFMADD231PD.BCST (CX), Z6, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z6, Z2
+	VFMADD231PD.BCST (CX)(DX*2), Z6, Z4
+	ADDQ             BX, CX
+	ADDQ             DI, SI
+	DECQ             R8
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPD.Z        (SI), K1, Z6
+	VFMADD231PD.BCST (CX), Z6, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z6, Z2
+	VFMADD231PD.BCST (CX)(DX*2), Z6, Z4
+	ADDQ             BX, CX
+	ADDQ             DI, SI
+	DECQ             R8
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     BX, $0x08
+	JNE      loop
+	KORTESTB K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R11
+	MOVQ     R8, R9
+	SHRQ     $0x02, R9
+	JZ       loop
+	LEAQ     (DI)(DI*2), R10
 
 turn:
 	VMOVUPD      (SI), Z6
@@ -2916,15 +3248,45 @@ tile:
 	ADDQ       R11, R10
 	PREFETCHT0 (R10)
 	PREFETCHT0 64(R10)
-	CMPQ       SI, $0x08
-	JNE        loop
 	KORTESTB   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R12
-	MOVQ       R9, R10
-	SHRQ       $0x02, R10
-	JZ         loop
-	LEAQ       (R8)(R8*2), R11
+	JNZ        wide
+	KORTESTB   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPD          (DI), Z8
+	VFMADD231PD.BCST (CX), Z8, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z8, Z2
+	VFMADD231PD.BCST (CX)(DX*2), Z8, Z4
+	VFMADD231PD.BCST (CX)(BX*1), Z8, Z6
+	ADDQ             SI, CX
+	ADDQ             R8, DI
+	DECQ             R9
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPD.Z        (DI), K1, Z8
+	VFMADD231PD.BCST (CX), Z8, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z8, Z2
+	VFMADD231PD.BCST (CX)(DX*2), Z8, Z4
+	VFMADD231PD.BCST (CX)(BX*1), Z8, Z6
+	ADDQ             SI, CX
+	ADDQ             R8, DI
+	DECQ             R9
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     SI, $0x08
+	JNE      loop
+	KORTESTB K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R12
+	MOVQ     R9, R10
+	SHRQ     $0x02, R10
+	JZ       loop
+	LEAQ     (R8)(R8*2), R11
 
 turn:
 	VMOVUPD      (DI), Z8
@@ -3096,15 +3458,47 @@ tile:
 	ADDQ       R11, R10
 	PREFETCHT0 (R10)
 	PREFETCHT0 64(R10)
-	CMPQ       SI, $0x08
-	JNE        loop
 	KORTESTB   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R12
-	MOVQ       R9, R10
-	SHRQ       $0x02, R10
-	JZ         loop
-	LEAQ       (R8)(R8*2), R11
+	JNZ        wide
+	KORTESTB   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPD          (DI), Z10
+	VFMADD231PD.BCST (CX), Z10, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z10, Z2
+	VFMADD231PD.BCST (CX)(DX*2), Z10, Z4
+	VFMADD231PD.BCST (CX)(BX*1), Z10, Z6
+	VFMADD231PD.BCST (CX)(DX*4), Z10, Z8
+	ADDQ             SI, CX
+	ADDQ             R8, DI
+	DECQ             R9
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPD.Z        (DI), K1, Z10
+	VFMADD231PD.BCST (CX), Z10, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z10, Z2
+	VFMADD231PD.BCST (CX)(DX*2), Z10, Z4
+	VFMADD231PD.BCST (CX)(BX*1), Z10, Z6
+	VFMADD231PD.BCST (CX)(DX*4), Z10, Z8
+	ADDQ             SI, CX
+	ADDQ             R8, DI
+	DECQ             R9
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     SI, $0x08
+	JNE      loop
+	KORTESTB K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R12
+	MOVQ     R9, R10
+	SHRQ     $0x02, R10
+	JZ       loop
+	LEAQ     (R8)(R8*2), R11
 
 turn:
 	VMOVUPD      (DI), Z10
@@ -3304,15 +3698,51 @@ tile:
 	ADDQ       R12, R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	CMPQ       DI, $0x08
-	JNE        loop
 	KORTESTB   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R13
-	MOVQ       R10, R11
-	SHRQ       $0x02, R11
-	JZ         loop
-	LEAQ       (R9)(R9*2), R12
+	JNZ        wide
+	KORTESTB   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPD          (R8), Z12
+	VFMADD231PD.BCST (CX), Z12, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z12, Z2
+	VFMADD231PD.BCST (CX)(DX*2), Z12, Z4
+	VFMADD231PD.BCST (CX)(BX*1), Z12, Z6
+	VFMADD231PD.BCST (CX)(DX*4), Z12, Z8
+	VFMADD231PD.BCST (SI), Z12, Z10
+	ADDQ             DI, CX
+	ADDQ             DI, SI
+	ADDQ             R9, R8
+	DECQ             R10
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPD.Z        (R8), K1, Z12
+	VFMADD231PD.BCST (CX), Z12, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z12, Z2
+	VFMADD231PD.BCST (CX)(DX*2), Z12, Z4
+	VFMADD231PD.BCST (CX)(BX*1), Z12, Z6
+	VFMADD231PD.BCST (CX)(DX*4), Z12, Z8
+	VFMADD231PD.BCST (SI), Z12, Z10
+	ADDQ             DI, CX
+	ADDQ             DI, SI
+	ADDQ             R9, R8
+	DECQ             R10
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     DI, $0x08
+	JNE      loop
+	KORTESTB K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R13
+	MOVQ     R10, R11
+	SHRQ     $0x02, R11
+	JZ       loop
+	LEAQ     (R9)(R9*2), R12
 
 turn:
 	VMOVUPD      (R8), Z12
@@ -3540,15 +3970,53 @@ tile:
 	ADDQ       R12, R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	CMPQ       DI, $0x08
-	JNE        loop
 	KORTESTB   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R13
-	MOVQ       R10, R11
-	SHRQ       $0x02, R11
-	JZ         loop
-	LEAQ       (R9)(R9*2), R12
+	JNZ        wide
+	KORTESTB   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPD          (R8), Z14
+	VFMADD231PD.BCST (CX), Z14, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z14, Z2
+	VFMADD231PD.BCST (CX)(DX*2), Z14, Z4
+	VFMADD231PD.BCST (CX)(BX*1), Z14, Z6
+	VFMADD231PD.BCST (CX)(DX*4), Z14, Z8
+	VFMADD231PD.BCST (SI), Z14, Z10
+	VFMADD231PD.BCST (SI)(DX*1), Z14, Z12
+	ADDQ             DI, CX
+	ADDQ             DI, SI
+	ADDQ             R9, R8
+	DECQ             R10
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPD.Z        (R8), K1, Z14
+	VFMADD231PD.BCST (CX), Z14, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z14, Z2
+	VFMADD231PD.BCST (CX)(DX*2), Z14, Z4
+	VFMADD231PD.BCST (CX)(BX*1), Z14, Z6
+	VFMADD231PD.BCST (CX)(DX*4), Z14, Z8
+	VFMADD231PD.BCST (SI), Z14, Z10
+	VFMADD231PD.BCST (SI)(DX*1), Z14, Z12
+	ADDQ             DI, CX
+	ADDQ             DI, SI
+	ADDQ             R9, R8
+	DECQ             R10
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     DI, $0x08
+	JNE      loop
+	KORTESTB K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R13
+	MOVQ     R10, R11
+	SHRQ     $0x02, R11
+	JZ       loop
+	LEAQ     (R9)(R9*2), R12
 
 turn:
 	VMOVUPD      (R8), Z14
@@ -3802,15 +4270,55 @@ tile:
 	ADDQ       R12, R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	CMPQ       DI, $0x08
-	JNE        loop
 	KORTESTB   K2, K2
-	JCC        loop
-	MOVQ       nextStep+88(FP), R13
-	MOVQ       R10, R11
-	SHRQ       $0x02, R11
-	JZ         loop
-	LEAQ       (R9)(R9*2), R12
+	JNZ        wide
+	KORTESTB   K1, K1
+	JCC        narrow
+
+narrowFull:
+	VMOVUPD          (R8), Z16
+	VFMADD231PD.BCST (CX), Z16, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z16, Z2
+	VFMADD231PD.BCST (CX)(DX*2), Z16, Z4
+	VFMADD231PD.BCST (CX)(BX*1), Z16, Z6
+	VFMADD231PD.BCST (CX)(DX*4), Z16, Z8
+	VFMADD231PD.BCST (SI), Z16, Z10
+	VFMADD231PD.BCST (SI)(DX*1), Z16, Z12
+	VFMADD231PD.BCST (SI)(DX*2), Z16, Z14
+	ADDQ             DI, CX
+	ADDQ             DI, SI
+	ADDQ             R9, R8
+	DECQ             R10
+	JNZ              narrowFull
+	JMP              made
+
+narrow:
+	VMOVUPD.Z        (R8), K1, Z16
+	VFMADD231PD.BCST (CX), Z16, Z0
+	VFMADD231PD.BCST (CX)(DX*1), Z16, Z2
+	VFMADD231PD.BCST (CX)(DX*2), Z16, Z4
+	VFMADD231PD.BCST (CX)(BX*1), Z16, Z6
+	VFMADD231PD.BCST (CX)(DX*4), Z16, Z8
+	VFMADD231PD.BCST (SI), Z16, Z10
+	VFMADD231PD.BCST (SI)(DX*1), Z16, Z12
+	VFMADD231PD.BCST (SI)(DX*2), Z16, Z14
+	ADDQ             DI, CX
+	ADDQ             DI, SI
+	ADDQ             R9, R8
+	DECQ             R10
+	JNZ              narrow
+	JMP              made
+
+wide:
+	CMPQ     DI, $0x08
+	JNE      loop
+	KORTESTB K2, K2
+	JCC      loop
+	MOVQ     nextStep+88(FP), R13
+	MOVQ     R10, R11
+	SHRQ     $0x02, R11
+	JZ       loop
+	LEAQ     (R9)(R9*2), R12
 
 turn:
 	VMOVUPD      (R8), Z16
