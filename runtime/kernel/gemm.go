@@ -111,6 +111,9 @@ type blocked struct {
 	made               Mem // b in panels, where it has been made before: b has no memory then
 	panels, rows, edge Mem // packed b, packed a, a tile of c at the edge
 	flat, sums         Mem // of the matrix unit: rows or columns together that are about to be split, sums of a block
+
+	left      magnitudes // of the block of a that the unit has split
+	leftParts int32
 }
 
 func (g *blocked) run() {

@@ -134,6 +134,7 @@ func (g *blocked) runSplit() {
 	if g.made == nil {
 		g.panels = g.w.temp(right * g.panelBytes(k))
 	}
+	one := g.m <= blockM && g.k <= blockK // block of a, which all columns are multiplied with
 	for j := 0; j < g.n; j += blockN {
 		n := min(blockN, g.n-j)
 		for p := 0; p < g.k; p += blockK {
@@ -147,7 +148,11 @@ func (g *blocked) runSplit() {
 				if g.w.Stopped() {
 					return
 				}
-				g.splitBlock(i, p, j, min(blockM, g.m-i), n, k)
+				m := min(blockM, g.m-i)
+				if !one || j == 0 {
+					g.left, g.leftParts = g.splitRows(i, p, m, k)
+				}
+				g.splitBlock(i, p, j, m, n, k)
 			}
 		}
 	}
@@ -233,19 +238,18 @@ func (g *blocked) splitColumns(dst Mem, x *byte, step, k, cols int) {
 	}
 }
 
-// splitBlock multiplies a block of a with the panels of b from column j.
+// splitBlock multiplies the block of a that has been split with the panels of b from column j.
 func (g *blocked) splitBlock(i, p, j, m, n, k int) {
-	a, parts := g.splitRows(i, p, m, k)
 	chunks, size := chunksOf(k), g.panelBytes(k)
 	aNext, cRow := chunks*chunkBytes, g.n*g.elem
 	for q := 0; q < n; q += panelSize {
 		panel, mask := g.panels[q/panelSize*size:][:size], uint64(1)<<min(panelSize, n-q)-1
 		head := headOf(panel)
-		if !a.safe(head.magnitudes) {
+		if !g.left.safe(head.magnitudes) {
 			g.carefully(i, p, j+q, m, k, panel)
 			continue
 		}
-		tiles := g.unit.tiles[parts/3][head.parts/3]
+		tiles := g.unit.tiles[g.leftParts/3][head.parts/3]
 		full, rest := m/panelSize, m%panelSize
 		ahead, aheadStep := &panel[0], 0
 		if next := (q/panelSize + 1) * size; next < len(g.panels) {
