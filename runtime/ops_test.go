@@ -16,6 +16,7 @@ import (
 	"ppc/ir/verify"
 	"ppc/runtime"
 	"ppc/runtime/kernel"
+	"ppc/runtime/kernel/scalar"
 )
 
 // computed are the element types that have kernels.
@@ -248,7 +249,7 @@ func testElementwise(t *testing.T, k ir.Kind) {
 		}
 		n++
 		tol := elementwise
-		if units := kernel.Bound(k, elem); units > 0 {
+		if units := scalar.Bound(k, elem); units > 0 {
 			unit := map[ir.DType]float64{ir.F32: 0x1p-23, ir.F64: 0x1p-52}[elem]
 			tol = map[ir.DType]float64{elem: units * unit}
 		}

@@ -68,9 +68,10 @@ var allowed = map[string][]string{
 
 	"lower/report": {"ir", "ir/facts", "lower/flow", "lower/hlo", "lower/lint", "lower/stats"},
 
-	"runtime/kernel": {"ir", "ir/dialect", "lower/fuse", "lower/strips", "runtime/kernel/scalar"},
-	"runtime":        {"ir", "ir/verify", "lower/fuse", "lower/schedule", "lower/strips", "runtime/kernel"},
-	"runtime/pjrt":   {"ir"},
+	"runtime/kernel/scalar": {"ir"},
+	"runtime/kernel":        {"ir", "ir/dialect", "lower/fuse", "lower/strips", "runtime/kernel/scalar"},
+	"runtime":               {"ir", "ir/verify", "lower/fuse", "lower/schedule", "lower/strips", "runtime/kernel"},
+	"runtime/pjrt":          {"ir"},
 
 	"import/maxtext": {"ir/lang/syntax"},
 
@@ -83,7 +84,7 @@ var allowed = map[string][]string{
 	"driver/data":     {"ir"},
 	"driver/against":  {"ir", "passes/rewrite"},
 
-	"driver": {"ir/facts", "driver/against", "driver/binding", "driver/rounding", "ir/verify", "passes/expand", "passes/rewrite", "driver/data", "driver/job", "driver/suite", "driver/trace", "driver/view", "import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/hlo/rules", "lower/lint", "lower/report", "lower/stats", "lower/strips", "runtime", "runtime/kernel", "runtime/pjrt"},
+	"driver": {"ir/facts", "driver/against", "driver/binding", "driver/rounding", "ir/verify", "passes/expand", "passes/rewrite", "driver/data", "driver/job", "driver/suite", "driver/trace", "driver/view", "import/maxtext", "ir", "ir/mlir", "ir/lang", "ir/lang/syntax", "ir/lang/config", "ir/eval", "ir/xla", "passes", "passes/pass", "lower", "lower/hlo", "lower/hlo/rules", "lower/lint", "lower/report", "lower/stats", "lower/strips", "runtime", "runtime/kernel", "runtime/kernel/scalar", "runtime/pjrt"},
 
 	"cmd/ppc": {"driver", "runtime/pjrt"},
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"unsafe"
 
-	"ppc/internal/elementary"
 	"ppc/ir"
 	"ppc/runtime/kernel/scalar"
 )
@@ -89,36 +88,6 @@ func (t *tier) choose(f vectorChoose, elem int) Func {
 	}
 }
 
-// scalarF32 and scalarF64 are what the kernels of elementary functions compute,
-// an element at a time: all tiers give the same bits.
-var (
-	scalarF32 = map[ir.Kind]func(float32) float32{
-		ir.Rsqrt: scalar.RsqrtF32, ir.Exponential: scalar.ExpF32, ir.ExponentialMinusOne: scalar.Expm1F32, ir.Log: scalar.LogF32, ir.Tanh: scalar.TanhF32, ir.Logistic: scalar.LogisticF32, ir.Sine: scalar.SinF32, ir.Cosine: scalar.CosF32,
-	}
-	scalarF64 = map[ir.Kind]func(float64) float64{
-		ir.Rsqrt: scalar.RsqrtF64, ir.Exponential: scalar.ExpF64, ir.ExponentialMinusOne: scalar.Expm1F64, ir.Log: scalar.LogF64, ir.Tanh: scalar.TanhF64, ir.Logistic: scalar.LogisticF64, ir.Sine: scalar.SinF64, ir.Cosine: scalar.CosF64,
-	}
-)
-
-// bounds are how far the elementary functions of f32 and of f64 may be from the
-// exact value, in units in the last place; those of f64 include what their
-// reference, package math, is off.
-var bounds = map[ir.Kind][2]float64{
-	ir.Rsqrt: {1.5, 1}, ir.Exponential: {1.1, 2}, ir.ExponentialMinusOne: {1.6, 3}, ir.Log: {1.1, 2}, ir.Tanh: {2.6, 5}, ir.Logistic: {2.2, 4}, ir.Sine: {1.5, 2}, ir.Cosine: {1.5, 2},
-}
-
-// Bound is how far ops of kind k on elements of type t may be from the exact
-// value, in units in the last place; 0 of ops that have no bound of their own.
-func Bound(k ir.Kind, t ir.DType) float64 {
-	switch t {
-	case ir.F32:
-		return bounds[k][0]
-	case ir.F64:
-		return bounds[k][1]
-	}
-	return 0
-}
-
 // mapped is a Func of f, which the Go compiler does not vectorise.
 func mapped[T float](f func(T) T) Func {
 	return func(_ *Work, dst, src []Mem) {
@@ -128,13 +97,6 @@ func mapped[T float](f func(T) T) Func {
 		}
 	}
 }
-
-// Angles up to these are reduced by the kernels of sine and cosine; the others,
-// and what is no number, by package math.
-const (
-	turnsF32 = 1 << 14
-	turnsF64 = 1 << 20
-)
 
 // wideAngles is f, and g where |x| is above limit.
 func wideAngles[T float](f Func, g func(float64) float64, limit T) Func {
@@ -173,21 +135,21 @@ func unaryOn(t *tier, k ir.Kind, e ir.DType) Func {
 	switch {
 	case t.vector > 0 && t.ops[e] != nil && t.ops[e].unary[k] != nil:
 		f = t.unary(t.ops[e].unary[k], t.vector, t.vector)
-	case e == ir.F32 && scalarF32[k] != nil:
-		f = mapped(scalarF32[k])
-	case e == ir.F64 && scalarF64[k] != nil:
-		f = mapped(scalarF64[k])
+	case e == ir.F32 && scalar.F32[k] != nil:
+		f = mapped(scalar.F32[k])
+	case e == ir.F64 && scalar.F64[k] != nil:
+		f = mapped(scalar.F64[k])
 	default:
 		return nil
 	}
-	g := map[ir.Kind]func(float64) float64{ir.Sine: elementary.SinReal, ir.Cosine: elementary.CosReal}[k]
+	g := scalar.Angles[k]
 	switch {
 	case g == nil:
 		return f
 	case e == ir.F32:
-		return wideAngles[float32](f, g, turnsF32)
+		return wideAngles[float32](f, g, scalar.TurnsF32)
 	}
-	return wideAngles[float64](f, g, turnsF64)
+	return wideAngles[float64](f, g, scalar.TurnsF64)
 }
 
 // useTier puts the kernels of t in the tables.

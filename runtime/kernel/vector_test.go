@@ -10,6 +10,7 @@ import (
 
 	"ppc/internal/elementary"
 	"ppc/ir"
+	"ppc/runtime/kernel/scalar"
 )
 
 // elementaries are the functions that have kernels, in float64.
@@ -117,7 +118,7 @@ func elementaryTier[T float](t *testing.T, tr *tier, e ir.DType, xs []T, mantiss
 		}
 		d := make([]T, len(xs))
 		f(new(Work), []Mem{bytesOf(d)}, []Mem{bytesOf(xs)})
-		allowed, worst, at := Bound(k, e), 0.0, T(0)
+		allowed, worst, at := scalar.Bound(k, e), 0.0, T(0)
 		if k == ir.Sqrt && e == ir.F32 {
 			allowed = 0.5 // which is rounding
 		}
