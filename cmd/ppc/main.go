@@ -227,7 +227,7 @@ type runCmd struct {
 	Grad      bool    `help:"The gradients of the loss for every parameter and floating-point input, without an update."`
 	Seed      *uint64 `placeholder:"N" help:"Seed of what is made up; the program's own by default."`
 	Engine    string  `default:"goroutines" placeholder:"ENGINE" help:"What the devices are: goroutines (the default), cpu, cuda or tpu by a PJRT plugin that is found, pjrt:PATH, or jax."`
-	Processes int     `placeholder:"N" help:"Processes of --engine=jax, which share the devices (1)."`
+	Processes *int    `placeholder:"N" help:"Processes of --engine=jax, which share the devices (1)."`
 	Check     bool    `help:"Compare with the layers in sequence, in float64, on the reference evaluator."`
 	Against   string  `placeholder:"ENGINE" help:"With --check: run on another engine, too, or on the evaluator, and compare; name the first value that differs."`
 	Trace     string  `placeholder:"FILE" help:"Write what each device did when, and what it waited for: a trace in JSON that Perfetto opens."`
@@ -237,7 +237,11 @@ type runCmd struct {
 }
 
 func (c *runCmd) Run(std *streams) error {
-	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Trace: c.Trace, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check, Engine: c.Engine, Against: c.Against, Processes: c.Processes, Saving: std.saving}
+	processes, err := processesOf(c.Processes)
+	if err != nil {
+		return err
+	}
+	opts := driver.RunOptions{Args: c.Args, Out: c.Out, Shards: c.Shards, Trace: c.Trace, Seed: c.Seed, Steps: c.Steps, Grad: c.Grad, Check: c.Check, Engine: c.Engine, Against: c.Against, Processes: processes, Saving: std.saving}
 	if !c.Quiet {
 		opts.Note, opts.Step = std.note, std.step
 	}
@@ -257,6 +261,17 @@ func (c *runCmd) Run(std *streams) error {
 	return err
 }
 
+// processesOf is what --processes says, 0 where it is left out.
+func processesOf(n *int) (int, error) {
+	switch {
+	case n == nil:
+		return 0, nil
+	case *n < 1:
+		return 0, &driver.UsageError{Msg: fmt.Sprintf("--processes %d: want 1 or more", *n)}
+	}
+	return *n, nil
+}
+
 func (c *runCmd) print(std *streams, result *driver.RunResult) {
 	switch {
 	case c.JSON:
@@ -273,12 +288,16 @@ type benchCmd struct {
 	Seed       *uint64 `placeholder:"N" help:"Seed of arguments; the program's own by default."`
 	JSON       bool    `name:"json" help:"One JSON object, nothing else on standard output."`
 	Engine     string  `default:"goroutines" placeholder:"ENGINE" help:"What the devices are, as for run."`
-	Processes  int     `placeholder:"N" help:"Processes of --engine=jax, which share the devices (1)."`
+	Processes  *int    `placeholder:"N" help:"Processes of --engine=jax, which share the devices (1)."`
 	CPUProfile string  `name:"cpuprofile" placeholder:"FILE" help:"Write a profile of the timed steps, for go tool pprof."`
 }
 
 func (c *benchCmd) Run(std *streams) error {
-	result, err := driver.Bench(std.ctx, c.source(c.File, std), driver.BenchOptions{Steps: c.Steps, Seed: c.Seed, CPUProfile: c.CPUProfile, Engine: c.Engine, Processes: c.Processes})
+	processes, err := processesOf(c.Processes)
+	if err != nil {
+		return err
+	}
+	result, err := driver.Bench(std.ctx, c.source(c.File, std), driver.BenchOptions{Steps: c.Steps, Seed: c.Seed, CPUProfile: c.CPUProfile, Engine: c.Engine, Processes: processes})
 	if err != nil {
 		return err
 	}
