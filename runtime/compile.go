@@ -70,13 +70,14 @@ type inner struct {
 	fused  *kernel.Fused // of a group of ops, of which op is the last
 	blocks []*block
 	carry  []int // slots of a loop's values
+	keeps  []int // what is kept while a loop runs, by index
 	callee *function
 	coll   *collective
 	index  int // of get_tuple_element
 }
 
 func (n *inner) empty() bool {
-	return n.fused == nil && n.blocks == nil && n.carry == nil && n.callee == nil && n.coll == nil && n.index == 0
+	return n.fused == nil && n.blocks == nil && n.carry == nil && n.keeps == nil && n.callee == nil && n.coll == nil && n.index == 0
 }
 
 // A compiler makes the functions of one module.
@@ -117,6 +118,13 @@ type scope struct {
 	readers  map[*ir.Value][]*ir.Op // of results of all-gathers; nil until somebody asks
 	panelled map[*ir.Value]*panelled
 	pieces   map[*ir.Op]*piece // nil until there is one
+	loop     *loop             // the innermost one whose body is being compiled; nil for none
+}
+
+// A loop is what a while has of its body.
+type loop struct {
+	captured map[*ir.Value]bool // values from outside
+	keeps    []int              // see keptProduct
 }
 
 // function compiles f, once.

@@ -23,13 +23,14 @@ type device struct {
 	stack      []*buffer
 	src, dst   []kernel.Mem
 	made       []*buffer
-	*seat                // while it computes
-	pieces     *buffer   // that are none any more, linked by base
-	recorder   *recorder // nil unless that is asked for
-	spent      []spent   // by step; nil unless that is asked for
-	times      []int     // by collective, how often it took part; nil unless that is asked for
-	met        int       // collectives so far
-	killAt     int       // 0: never
+	*seat                   // while it computes
+	kept       []keptPanels // by index
+	pieces     *buffer      // that are none any more, linked by base
+	recorder   *recorder    // nil unless that is asked for
+	spent      []spent      // by step; nil unless that is asked for
+	times      []int        // by collective, how often it took part; nil unless that is asked for
+	met        int          // collectives so far
+	killAt     int          // 0: never
 
 	// Guarded by run.mu.
 	parked   bool

@@ -155,3 +155,105 @@ func (c *compiler) product(s *step) bool {
 	}
 	return true
 }
+
+// A keptProduct is a product in a loop whose right side is a value from outside of the loop, or a slice of one, such
+// as the weights of a layer that all microbatches read. A device keeps the panels of the right side from one iteration to the next.
+type keptProduct struct {
+	form  *kernel.Panels
+	class int
+	index int // among those of the executable
+}
+
+// keptPanels are what a device keeps for one keptProduct while its loop runs.
+type keptPanels struct {
+	made   *buffer // nil: nothing
+	of     kernel.Mem
+	base   *buffer // that of is memory of, which nobody writes while a reference to it is held; nil where of is never written
+	misses int     // one after the other
+}
+
+// mostMisses is how often panels are made that the next iteration does not read, because it reads another slice; then they
+// are not kept any more.
+const mostMisses = 2
+
+// kept completes the step of a product as a keptProduct if it is one.
+func (c *compiler) kept(s *step) {
+	if c.loop == nil || s.op.Kind != ir.DotGeneral || c.checks || c.exe.unfused || s.dontCare {
+		return
+	}
+	x := s.op.Operands[1]
+	root := x
+	for root.Def != nil && (root.Def.Kind == ir.Reshape || kernel.Within(root.Def) != nil) {
+		root = root.Def.Operands[0]
+	}
+	dims := s.op.Attrs.Get("dot_dimension_numbers").(ir.Dot).RhsContract
+	if len(dims) == 0 || !c.loop.captured[root] {
+		return
+	}
+	dim := dims[0] // all of the value is one part, along any dimension that has neighbours
+	for _, d := range dims {
+		if x.Type.Shape[d] != 1 {
+			dim = d
+			break
+		}
+	}
+	form := kernel.PanelsOf(s.op, x.Type, dim)
+	if form == nil {
+		return
+	}
+	k := &keptProduct{form: form, class: c.exe.classes.of(form.Bytes()), index: c.exe.keeps}
+	c.exe.keeps++
+	c.loop.keeps = append(c.loop.keeps, k.index)
+	plain, product := s.kernel, form.Product(s.op)
+	s.exec = func(d *device, s *step) error {
+		right := d.slots[s.in[1]]
+		panels := d.panelsOf(k, right)
+		b := d.alloc(s.classes[0])
+		if d.run.poisonBuffers {
+			kernel.Poison(b.mem, s.elems[0])
+		}
+		d.dst, d.src = append(d.dst[:0], b.mem), append(d.src[:0], d.slots[s.in[0]].mem)
+		if panels == nil {
+			d.src = append(d.src, right.mem)
+			plain(d.work, d.dst, d.src)
+		} else {
+			d.src = append(d.src, panels.mem)
+			product(d.work, d.dst, d.src)
+		}
+		d.put(s, 0, b)
+		return nil
+	}
+}
+
+// panelsOf are the panels of right, kept or made; nil where it does not pay to keep them.
+func (d *device) panelsOf(k *keptProduct, right *buffer) *buffer {
+	have := &d.kept[k.index]
+	var base *buffer
+	if !right.pinned {
+		for base = right; base.base != nil; {
+			base = base.base
+		}
+	}
+	switch {
+	case have.made != nil && have.base == base && kernel.Same(have.of, right.mem):
+		have.misses = 0
+		return have.made
+	case have.misses == mostMisses:
+		d.forget(have)
+		return nil
+	}
+	d.forget(have)
+	have.made, have.of, have.misses = d.alloc(k.class), right.mem, have.misses+1
+	if base != nil {
+		have.base = base.retain()
+	}
+	k.form.Make(d.work, have.made.mem, []kernel.Mem{right.mem})
+	return have.made
+}
+
+// forget gives up what is kept.
+func (d *device) forget(k *keptPanels) {
+	d.release(k.made)
+	d.release(k.base)
+	k.made, k.of, k.base = nil, nil, nil
+}

@@ -65,6 +65,7 @@ func compileKernel(c *compiler, s *step) error {
 	if s.op.Kind == ir.DynamicUpdateSlice {
 		s.exec = execUpdate
 	}
+	c.kept(s)
 	if isCopy(s.op) {
 		s.exec = execAlias
 	}
@@ -268,10 +269,24 @@ func compileWhile(c *compiler, s *step) error {
 		c.slot[a.ID] = c.slot[body.Args[i].ID]
 	}
 	s.carry = c.slots(body.Args)
+	outer := c.loop
+	c.loop = newLoop(s.op, c.checks)
 	s.blocks = []*block{c.block(cond), c.owning(body)}
+	s.keeps, c.loop = c.loop.keeps, outer
 	shareAcross(s.blocks[0], s.blocks[1])
 	s.exec = execWhile
 	return nil
+}
+
+// newLoop is that of a while, of which checks need nothing.
+func newLoop(op *ir.Op, checks bool) *loop {
+	l := &loop{captured: make(map[*ir.Value]bool)}
+	if !checks {
+		for _, v := range captures(op) {
+			l.captured[v] = true
+		}
+	}
+	return l
 }
 
 func execWhile(d *device, s *step) error {
@@ -300,6 +315,9 @@ func execWhile(d *device, s *step) error {
 		d.iterations[level]++
 	}
 	d.iterations = d.iterations[:level]
+	for _, k := range s.keeps {
+		d.forget(&d.kept[k])
+	}
 	for i, slot := range s.carry {
 		d.slots[s.out[i]], d.slots[slot] = d.slots[slot], nil
 	}

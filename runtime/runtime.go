@@ -23,6 +23,7 @@ type Executable struct {
 	devices int
 	classes classes
 	colls   []*collective
+	keeps   int   // how many there are, of each device
 	ops     []ran // by step
 	blocks  []*block
 	unfused bool

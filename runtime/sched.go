@@ -65,7 +65,7 @@ func newRun(exe *Executable, opts []Option) *run {
 		r.seats = append(r.seats, &seat{w, make([][]*buffer, n)})
 	}
 	for id := range exe.devices {
-		d := &device{id: id, run: r, parked: true, wake: make(chan struct{}, 1)}
+		d := &device{id: id, run: r, parked: true, wake: make(chan struct{}, 1), kept: make([]keptPanels, exe.keeps)}
 		for _, k := range r.kills {
 			if k.device == id {
 				d.killAt = k.n
