@@ -14,12 +14,13 @@ import (
 // that it has op by op.
 func TestPanelledGathers(t *testing.T) {
 	const n, rows, in, out = 4, 64, 512, 384
-	x, w := ir.Tensor(ir.F32, rows, in), ir.Tensor(ir.F32, 2, in/2, out)
 	groups := [][]int{{0, 1}, {2, 3}}
-	for _, read := range []bool{false, true} {
-		t.Run(fmt.Sprintf("other readers %v", read), func(t *testing.T) {
+	for i, elem := range []ir.DType{ir.F32, ir.F32, ir.BF16, ir.F64} {
+		read := i == 1
+		t.Run(fmt.Sprintf("%s, other readers %v", elem, read), func(t *testing.T) {
+			x, w := ir.Tensor(elem, rows, in), ir.Tensor(elem, 2, in/2, out)
 			m := program(n, []*ir.Type{x, w}, func(b *ir.Builder, args []*ir.Value) []*ir.Value {
-				return loop(b, 6, values{args[0], b.Splat(ir.Tensor(ir.F32, in, out), 0)}, func(b *ir.Builder, i *ir.Value, carry []*ir.Value) []*ir.Value {
+				return loop(b, 6, values{args[0], b.Splat(ir.Tensor(elem, in, out), 0)}, func(b *ir.Builder, i *ir.Value, carry []*ir.Value) []*ir.Value {
 					layer := b.DynamicSlice(args[1], values{b.Binary(ir.Divide, i, b.I32(3)), b.I32(0), b.I32(0)}, 1, in/2, out)
 					g := gathered(b, 1, b.Reshape(layer, in/2, out), 0, groups...)
 					h := b.Unary(ir.Tanh, b.Dot(carry[0], g, ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}))
@@ -68,10 +69,16 @@ func sameBitsUnfused(t *testing.T, m *ir.Module, n int) {
 // in place between two executions of the loop to the bits that they have op by op; the slices are the same for three
 // iterations, others in each, copies, or all of the value.
 func TestKeptProducts(t *testing.T) {
+	for _, elem := range []ir.DType{ir.F32, ir.BF16, ir.F64} {
+		t.Run(elem.String(), func(t *testing.T) { sameBitsUnfused(t, keptProducts(elem), 1) })
+	}
+}
+
+func keptProducts(elem ir.DType) *ir.Module {
 	const rows, in, out = 64, 192, 320
-	x, w := ir.Tensor(ir.F32, rows, in), ir.Tensor(ir.F32, 2, in, out)
+	x, w := ir.Tensor(elem, rows, in), ir.Tensor(elem, 2, in, out)
 	forward, back := ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}, ir.Dot{LhsContract: []int{1}, RhsContract: []int{1}}
-	m := program(1, []*ir.Type{x, w, w}, func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+	return program(1, []*ir.Type{x, w, w}, func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		return loop(b, 3, values{args[0], b.Unary(ir.Sine, args[2])}, func(b *ir.Builder, epoch *ir.Value, carry []*ir.Value) []*ir.Value {
 			written := carry[1]
 			all := b.Reshape(b.DynamicSlice(written, values{b.I32(1), b.I32(0), b.I32(0)}, 1, in, out), in, out)
@@ -96,5 +103,4 @@ func TestKeptProducts(t *testing.T) {
 			return values{y, b.DynamicUpdateSlice(written, part, values{b.Binary(ir.Remainder, epoch, b.I32(2)), b.I32(0), b.I32(0)})}
 		})
 	})
-	sameBitsUnfused(t, m, 1)
 }

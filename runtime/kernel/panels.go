@@ -13,13 +13,15 @@ import (
 // read the operand spares each of them the same work.
 type Panels struct {
 	tier         *tier
-	elem, cols   int // bytes of an element, columns of a tile
+	from, as     ir.DType // of the parts, and of the panels
+	elem, cols   int      // bytes of an element, columns of a tile
 	batch, k, n  int
 	m            int  // rows of the left side, up to those that decide how the product is made
 	row, col     int  // strides of a part, in elements
 	apart        int  // elements between the batches of a part
 	across       bool // parts follow one another along columns
 	partK, partN int
+	elements     int // of a part
 }
 
 // PanelsOf returns how the right operand of op, made of parts of type part along dimension
@@ -32,7 +34,7 @@ func PanelsOf(op *ir.Op, part *ir.Type, dim int) *Panels {
 	}
 	d := op.Attrs.Get("dot_dimension_numbers").(ir.Dot)
 	r, as := op.Operands[1].Type, arithmetic(op.Result().Type.Elem)
-	if r.Elem != as || as != ir.F32 && as != ir.F64 {
+	if arithmetic(r.Elem) != as || as != ir.F32 && as != ir.F64 {
 		return nil
 	}
 	columns := free(r.Rank(), d.RhsBatch, d.RhsContract)
@@ -46,10 +48,10 @@ func PanelsOf(op *ir.Op, part *ir.Type, dim int) *Panels {
 	}
 	f, whole := newFactor(part, as, d.RhsBatch, d.RhsContract, columns), newFactor(r, as, d.RhsBatch, d.RhsContract, columns)
 	p := &Panels{
-		tier: t, elem: as.Size(), cols: 2 * t.vector / as.Size(),
+		tier: t, from: r.Elem, as: as, elem: as.Size(), cols: 2 * t.vector / as.Size(),
 		batch: sizes(r, d.RhsBatch), k: sizes(r, d.RhsContract), n: sizes(r, columns),
 		row: f.row, col: f.col, apart: f.batch, across: across,
-		partK: sizes(part, d.RhsContract), partN: sizes(part, columns),
+		partK: sizes(part, d.RhsContract), partN: sizes(part, columns), elements: part.NumElements(),
 	}
 	l := op.Operands[0].Type
 	m := sizes(l, free(l.Rank(), d.LhsBatch, d.LhsContract))
@@ -102,8 +104,9 @@ func (p *Panels) blocked(made Mem) blocked {
 // Make writes p of the given parts to dst.
 func (p *Panels) Make(w *Work, dst Mem, parts []Mem) {
 	depth := w.depth
-	flat := w.temp(blockK * p.cols * p.elem)
 	defer func() { w.depth = depth }()
+	parts = p.converted(w, parts)
+	flat := w.temp(blockK * p.cols * p.elem)
 	for i := range p.batch {
 		g := p.blocked(dst[i*p.bytes() : (i+1)*p.bytes()])
 		g.w = w
@@ -124,6 +127,19 @@ func (p *Panels) Make(w *Work, dst Mem, parts []Mem) {
 			}
 		}
 	}
+}
+
+// converted are the parts in the type of the panels; it leaves scratch of w in use.
+func (p *Panels) converted(w *Work, parts []Mem) []Mem {
+	if p.from == p.as {
+		return parts
+	}
+	out, convert := make([]Mem, len(parts)), converter(p.from, p.as)
+	for i, part := range parts {
+		out[i] = w.temp(p.elements * p.elem)
+		w.apply(convert, out[i], part)
+	}
+	return out
 }
 
 // panel writes to dst the rows and columns from (r, c) of matrix i of the batch.
