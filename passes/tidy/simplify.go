@@ -134,7 +134,7 @@ func identities(own *owners, local bool) *[ir.NumKinds][]identity {
 		ir.And:                {unit(1)},
 		ir.Or:                 {unit(0)},
 		ir.Remainder:          {remainderOfOne},
-		ir.Convert:            {noChange},
+		ir.Convert:            {noChange, backFromWider},
 		ir.Reshape:            {noChange, partOfSplat, reshapeOfReshape},
 		ir.BroadcastInDim:     {broadcastOfNothing},
 		ir.Transpose:          {transposeOfNothing, partOfSplat, transposeOfTranspose},
@@ -205,6 +205,22 @@ func noChange(b *ir.Builder, op *ir.Op) *ir.Value {
 		return op.Operands[0]
 	}
 	return nil
+}
+
+// convert(convert(x)) = x, where the type between holds all numbers of x's type.
+func backFromWider(b *ir.Builder, op *ir.Op) *ir.Value {
+	inner := op.Operands[0].Def
+	if inner == nil || inner.Kind != ir.Convert || !inner.Operands[0].Type.Equal(op.Result().Type) {
+		return nil
+	}
+	x, between := inner.Operands[0].Type.Elem, inner.Result().Type.Elem
+	switch {
+	case between == ir.F64 && (x == ir.F32 || x == ir.BF16 || x == ir.F16), between == ir.F32 && (x == ir.BF16 || x == ir.F16):
+	case x.IsInt() && between.Class() == x.Class() && between.Bits() > x.Bits():
+	default:
+		return nil
+	}
+	return inner.Operands[0]
 }
 
 // A slice, reshape or permutation of a splat is a splat of the same element.
