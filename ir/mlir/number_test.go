@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 
 	"ppc/ir/mlir"
@@ -32,15 +33,8 @@ func TestDecimalsAreRoundedOnce(t *testing.T) {
 		name string
 		size int
 	}{{"f32", 32}, {"f64", 64}} {
-		list := ""
-		for i, s := range texts {
-			if i > 0 {
-				list += ", "
-			}
-			list += s
-		}
 		typ := fmt.Sprintf("tensor<%dx%s>", len(texts), e.name)
-		m, err := mlir.Parse("numbers.mlir", []byte("func.func @main() -> "+typ+" {\n  %w = stablehlo.constant dense<["+list+"]> : "+typ+"\n  return %w : "+typ+"\n}\n"))
+		m, err := mlir.Parse("numbers.mlir", []byte("func.func @main() -> "+typ+" {\n  %w = stablehlo.constant dense<["+strings.Join(texts, ", ")+"]> : "+typ+"\n  return %w : "+typ+"\n}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
