@@ -32,7 +32,7 @@ func (e brokenEngine) load(ctx context.Context, m *ir.Module) (executable, error
 func againstEngine(t *testing.T, other string, engines func(string) (engine, error)) error {
 	t.Helper()
 	one := 1
-	r := &runner{src: &Source{File: "../examples/llama.pp", Set: []string{"axes.seq=16"}}, engines: engines,
+	r := &runner{src: &Source{File: "../examples/llama.pp", Set: []string{"axes.seq=16", "axes.mlp=32", "axes.vocab=64"}}, engines: engines,
 		opts: RunOptions{Steps: &one, Check: true, Against: other}}
 	_, err := r.run(t.Context())
 	return err

@@ -125,8 +125,8 @@ func TestImportFiles(t *testing.T) {
 // Imported programs compute what their layers do in sequence, whatever axes of the
 // mesh they have together: the first two, and with CI=true the others.
 func TestImportChecks(t *testing.T) {
-	const sizes = "base_emb_dim=32 base_num_query_heads=4 head_dim=8 base_mlp_dim=64 vocab_size=64 max_target_length=16 per_device_batch_size=4 steps=1 dtype=float32 "
-	const experts = "num_experts=4 num_experts_per_tok=2 sparse_matmul=false capacity_factor=1.0 load_balance_loss_weight=0.01 base_moe_mlp_dim=32 "
+	const sizes = "base_emb_dim=16 base_num_query_heads=4 head_dim=4 base_mlp_dim=32 vocab_size=32 max_target_length=16 per_device_batch_size=2 steps=1 dtype=float32 "
+	const experts = "num_experts=4 num_experts_per_tok=2 sparse_matmul=false capacity_factor=1.0 load_balance_loss_weight=0.01 base_moe_mlp_dim=16 "
 	for i, set := range []string{
 		"decoder_block=mixtral base_num_kv_heads=2 base_num_decoder_layers=4 ici_pipeline_parallelism=2 ici_expert_parallelism=2 ici_context_parallelism=2 " + experts,
 		"decoder_block=deepseek attention_type=mla base_num_decoder_layers=6 first_num_dense_layers=1 shared_experts=1 q_lora_rank=8 kv_lora_rank=16 qk_nope_head_dim=8 qk_rope_head_dim=4 v_head_dim=8 ici_pipeline_parallelism=4 ici_tensor_parallelism=2 pipeline_parallel_layers=4 " + experts,

@@ -19,7 +19,7 @@ func TestProgress(t *testing.T) {
 		all = append(all, p)
 	})
 	two := 2
-	if _, err := driver.Run(ctx, &driver.Source{File: "../examples/llama.pp", Set: []string{"axes.seq=16"}}, driver.RunOptions{Steps: &two, Check: true}); err != nil {
+	if _, err := driver.Run(ctx, &driver.Source{File: "../examples/llama.pp", Set: []string{"axes.seq=8", "axes.embed=16", "axes.head=4", "axes.mlp=32", "axes.vocab=64"}}, driver.RunOptions{Steps: &two, Check: true}); err != nil {
 		t.Fatal(err)
 	}
 	counts := make(map[string]int)

@@ -16,7 +16,7 @@ import (
 const held = `
 types { t = T }
 
-axes { batch = 16, seq = 8, kv_seq = seq, embed = 16, heads = 2, head = 8, mlp = 32, vocab = 32 }
+axes { batch = 16, seq = 4, kv_seq = seq, embed = 16, heads = 2, head = 8, mlp = 16, vocab = 32 }
 
 layer decoder(x: t[batch, seq, embed]) {
   param norm1, norm2: t[embed]              = ones

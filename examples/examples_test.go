@@ -29,15 +29,29 @@ func files(t *testing.T) []string {
 // with the number of parameters, as llama2_7b.pp does, or is a size for measuring.
 var ofFullSize = regexp.MustCompile(`_(\d+b|small|medium)\.pp$`)
 
-// small are smaller sizes for examples of the sizes of llama.pp, which are checked with
-// the same schedule, shardings and settings: a quarter of the sequence, half of the
-// embedding.
-var small = []string{"axes.seq=16", "axes.embed=32", "axes.mlp=64"}
+// smaller are sizes for examples of the sizes of llama.pp, which are checked with the same
+// schedule, shardings and settings: an eighth of the sequence, a quarter of the embedding
+// and of each head, and of the vocabulary.
+var smaller = []string{"axes.seq=8", "axes.embed=16", "axes.head=4", "axes.mlp=32", "axes.vocab=128"}
+
+// sizes are such sizes for examples that have axes of their own.
+var sizes = map[string][]string{
+	"gpt.pp":    {"axes.seq=8", "axes.embed=16", "axes.vocab=64"},
+	"llama2.pp": {"axes.seq=8", "axes.embed=16", "axes.mlp=44", "axes.vocab=80", "axes.queries=4", "axes.tokens=2"},
+}
+
+// sized are the settings for a program of such sizes: nil where it is small as it is.
+func sized(file string, m *ir.Module) []string {
+	if slices.ContainsFunc(m.Main().Params(), func(v *ir.Value) bool { return slices.Equal(v.Type.Shape, []int{16, 64}) }) {
+		return smaller
+	}
+	return sizes[file]
+}
 
 // Every example is formatted, is right, means what it says, so that nothing is
 // warned of, and, where it has a model, computes
-// what its layers in sequence compute: its outputs, or a step of training. Those
-// that have the sequence of llama.pp are [small].
+// what its layers in sequence compute: its outputs, or a step of training, at the
+// sizes that [sized] has for them.
 func TestExamples(t *testing.T) {
 	models := 0
 	for _, file := range files(t) {
@@ -69,9 +83,7 @@ func TestExamples(t *testing.T) {
 			if p.Training != nil {
 				opts.Steps = new(1)
 			}
-			if slices.ContainsFunc(p.Module.Main().Params(), func(v *ir.Value) bool { return slices.Equal(v.Type.Shape, []int{16, 64}) }) {
-				src.Set = small
-			}
+			src.Set = sized(file, p.Module)
 			if _, err := driver.Run(t.Context(), src, opts); err != nil {
 				t.Error(err)
 			}

@@ -40,7 +40,7 @@ func TestExplicitMode(t *testing.T) {
 				opts.Steps = new(3)
 			}
 			if file == "train_bytes.pp" {
-				src.Set = append(src.Set, small...)
+				src.Set = append(src.Set, smaller...)
 			}
 			if _, err := driver.Run(t.Context(), src, opts); err != nil {
 				t.Error(err)

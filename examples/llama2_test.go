@@ -14,7 +14,7 @@ import (
 func TestLlama2(t *testing.T) {
 	const (
 		rounded = "pipeline.gather_dtype=bf16"
-		sizes   = "axes.seq=16 axes.embed=32 axes.heads=2 axes.mlp=48 axes.vocab=64 axes.queries=8 axes.layers=4 pipeline.repeats=2 "
+		sizes   = "axes.seq=16 axes.embed=16 axes.heads=2 axes.mlp=24 axes.vocab=64 axes.queries=8 axes.layers=4 pipeline.repeats=2 "
 	)
 	for _, set := range []string{
 		"",

@@ -173,11 +173,26 @@ func (t DType) Round(x float64) float64 {
 	switch {
 	case t == F32:
 		return float64(float32(x))
+	case t == F64:
+		return x
 	case t.IsFloat() && t.Bits() <= 16:
-		f := &formatTable[t]
-		return f.decode(f.encode(x))
+		return formatTable[t].nearest(x)
 	}
 	return x
+}
+
+// nearest is the number of the format that is nearest to x.
+func (f *floatFormat) nearest(x float64) float64 {
+	bits := math.Float64bits(x)
+	e := int(bits>>52&0x7ff) - 1023
+	if f.special == scaleOnly || e < 1-f.bias || e >= 1<<f.exp-2-f.bias {
+		return f.decode(f.encode(x))
+	}
+	// A normal number that is one when it is rounded, be it up to the next power of two: a
+	// float64 with so many fewer bits of mantissa.
+	shift := 52 - f.man
+	bits += 1<<(shift-1) - 1 + bits>>shift&1
+	return math.Float64frombits(bits &^ (1<<shift - 1))
 }
 
 // BF16ToFloat32 is the value of bfloat16 bits.

@@ -191,3 +191,27 @@ func TestReducedPrecision(t *testing.T) {
 		}
 	}
 }
+
+// The nearest number is that of the code to which a number is rounded: at every number of
+// a format and halfway to the next, and beside them.
+func TestNearest(t *testing.T) {
+	for e, f := range formatTable {
+		if f.exp == 0 {
+			continue
+		}
+		for code := range f.largest() + 1 {
+			low := f.decode(code)
+			half := low + (f.decode(min(code+1, f.largest()))-low)/2
+			for _, x := range []float64{low, half} {
+				for _, x := range []float64{x, math.Nextafter(x, 0), math.Nextafter(x, math.Inf(1)), 1.5 * x} {
+					for _, x := range []float64{x, -x} {
+						got, want := DType(e).Round(x), f.decode(f.encode(x))
+						if math.Float64bits(got) != math.Float64bits(want) && (got == got || want == want) {
+							t.Fatalf("%g as %s is %g, want %g", x, DType(e), got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
