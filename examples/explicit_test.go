@@ -37,7 +37,7 @@ func TestExplicitMode(t *testing.T) {
 			src := &driver.Source{File: file, Set: []string{"pipeline.mode=explicit"}}
 			opts := driver.RunOptions{Check: true, Grad: !trains}
 			if trains {
-				opts.Steps = new(3)
+				opts.Steps = new(2) // the second takes what the first has made
 			}
 			if file == "train_bytes.pp" {
 				src.Set = append(src.Set, smaller...)

@@ -93,9 +93,9 @@ func TestTrace(t *testing.T) {
 		set     []string
 	}{
 		{"llama", []string{"axes.seq=16"}},
-		{"llama_window", []string{"axes.seq=16"}},
-		{"llama_gpipe", []string{"axes.seq=16", "pipeline.delay=2"}},
-		{"llama", []string{"axes.seq=16", "pipeline.skip_bubbles=true"}},
+		{"llama_window", []string{"axes.seq=16", "pipeline.microbatches=4"}},
+		{"llama_gpipe", []string{"axes.seq=16", "mesh.fsdp=1", "pipeline.delay=2"}},
+		{"llama", []string{"axes.seq=16", "mesh.fsdp=1", "pipeline.microbatches=4", "pipeline.skip_bubbles=true"}},
 	} {
 		t.Run(fmt.Sprint(c.example, c.set), func(t *testing.T) {
 			r, exe, args, schedule := program(t, c.example, c.set...)

@@ -147,7 +147,7 @@ func TestExamples(t *testing.T) {
 		loops int
 	}{
 		{"llama axes.seq=512 axes.batch=4 axes.heads=2 axes.embed=16 axes.mlp=32 axes.vocab=48 mesh.fsdp=1 pipeline.microbatches=4 train", 15},
-		{"llama_cp axes.seq=2048 axes.batch=2 axes.heads=1 axes.embed=16 axes.mlp=32 axes.vocab=48 mesh.fsdp=1 pipeline.microbatches=2 train", 8},
+		{"llama_cp axes.seq=1536 axes.batch=1 axes.heads=1 axes.embed=16 axes.mlp=32 axes.vocab=48 mesh.stage=1 mesh.fsdp=1 pipeline.microbatches=1 pipeline.repeats=8 train", 9},
 		{"llama_window axes.seq=96", 8},
 		{"llama axes.seq=100 axes.embed=16 axes.vocab=320", 3},
 		{"gpt axes.seq=64 train", 2},
