@@ -11,6 +11,7 @@ import (
 	"ppc/driver"
 	"ppc/internal/golden"
 	"ppc/internal/shared"
+	"ppc/ir/lang"
 )
 
 // bytesTable has, for every example, forward and as a step of training, and for
@@ -127,20 +128,19 @@ func exampleFiles(t *testing.T) []string {
 // row is about.
 func bytesReceived(t *testing.T, name string) int {
 	t.Helper()
-	src := new(driver.Source)
 	if example, ok := strings.CutPrefix(name, "examples/"); ok {
 		file, step := strings.CutSuffix(example, " step")
-		if src.File = file + ".pp"; !step {
-			src.Set = []string{"train.steps=0"}
+		p, err := lang.Load(file+".pp", lang.Options{Train: step})
+		if err != nil {
+			t.Fatal(err)
 		}
-	} else {
-		found, err := filepath.Glob(filepath.Join(shared.Dir(t, "oracle"), "*", name+".mlir"))
-		if err != nil || len(found) != 1 {
-			t.Fatalf("no program %s: %v, %v", name, found, err)
-		}
-		src.File = found[0]
+		return bytesOf(t, p.Module)
 	}
-	text, err := driver.Lower(t.Context(), src, driver.LowerOptions{Emit: "stats-json"})
+	found, err := filepath.Glob(filepath.Join(shared.Dir(t, "oracle"), "*", name+".mlir"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("no program %s: %v, %v", name, found, err)
+	}
+	text, err := driver.Lower(t.Context(), &driver.Source{File: found[0]}, driver.LowerOptions{Emit: "stats-json"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"ppc/driver"
+	"ppc/ir"
 	"ppc/ir/lang"
 	"ppc/lower/stats"
 	"ppc/passes"
+	"ppc/passes/pass"
 )
 
 // Every example, with its gradient or training step, lowers in explicit mode as well: what
@@ -64,17 +66,30 @@ func bytesIn(t *testing.T, file, mode string) (bytes int, model bool) {
 	if p.Module == nil {
 		return 0, false
 	}
-	if err := passes.Run(p.Module, passes.Config{}); err != nil {
+	return bytesOf(t, p.Module), true
+}
+
+// bytesOf is how many bytes a device receives in a step of an example, of whose values
+// that a rule of the program shards messages can name the rule: see [rulesReach].
+func bytesOf(t *testing.T, m *ir.Module) (bytes int) {
+	t.Helper()
+	each := func(_ int, p *pass.Pass, m *ir.Module) error {
+		if p.Name == "propagate" {
+			rulesReach(t, m)
+		}
+		return nil
+	}
+	if err := passes.Run(m, passes.Config{Each: each}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := stats.Of(p.Module)
+	s, err := stats.Of(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range s.Collectives {
 		bytes += c.Moved * int(c.Executions)
 	}
-	return bytes, true
+	return bytes
 }
 
 // Where microbatches do not fill the stages, and activations have no dimension that all

@@ -5,38 +5,23 @@ import (
 	"testing"
 
 	"ppc/ir"
-	"ppc/ir/lang"
-	"ppc/passes"
 )
 
-// Of every value of an example that a rule of the program shards, messages can
-// name the rule: it reaches all that is not computed from constants alone.
-func TestRulesReach(t *testing.T) {
-	for _, file := range files(t) {
-		for _, mode := range []string{"auto", "explicit"} {
-			t.Run(filepath.ToSlash(file)+"/"+mode, func(t *testing.T) {
-				p, err := lang.Load(file, lang.Options{Library: true, Train: true, Set: []string{"pipeline.mode=" + mode}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if p.Module == nil {
-					return // a library
-				}
-				if err := passes.Run(p.Module, passes.Config{After: "propagate"}); err != nil {
-					t.Fatal(err)
-				}
-				missing := 0
-				p.Module.Main().Body.Walk(func(op *ir.Op) {
-					for _, v := range op.Results {
-						if lacksRule(v) && missing < 5 {
-							missing++
-							t.Errorf("%s: %s: no rule is known by which it is sharded as %s", op.Origin.Place(), op.Name(), v.Sharding)
-						}
-					}
-				})
-			})
+// rulesReach demands that of every value of a program that one of its rules shards,
+// messages can name the rule: it reaches all that is not computed from constants alone.
+// Whatever asks an example for its bytes demands it, forward, of steps of training and of
+// gradients, and in explicit mode.
+func rulesReach(t *testing.T, m *ir.Module) {
+	t.Helper()
+	missing := 0
+	m.Main().Body.Walk(func(op *ir.Op) {
+		for _, v := range op.Results {
+			if lacksRule(v) && missing < 5 {
+				missing++
+				t.Errorf("%s: %s: no rule is known by which it is sharded as %s", op.Origin.Place(), op.Name(), v.Sharding)
+			}
 		}
-	}
+	})
 }
 
 // lacksRule reports whether v is sharded along axes of the rules by none of them:
