@@ -65,11 +65,16 @@ func openEngine(name string, processes int) (engine, error) {
 
 // goroutines is the engine of package runtime.
 type goroutines struct {
-	trace *trace.Recording // of the runs; nil for none
+	trace  *trace.Recording                    // of the runs; nil for none
+	loaded func() (*runtime.Executable, error) // the program, where it runs several times; nil where it is loaded for this run
 }
 
 func (g goroutines) load(_ context.Context, m *ir.Module) (executable, error) {
-	exe, err := runtime.Load(m)
+	load := g.loaded
+	if load == nil {
+		load = func() (*runtime.Executable, error) { return runtime.Load(m) }
+	}
+	exe, err := load()
 	if err != nil {
 		return nil, err
 	}

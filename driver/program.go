@@ -1,6 +1,11 @@
 package driver
 
-import "context"
+import (
+	"context"
+	"sync"
+
+	"ppc/runtime"
+)
 
 // A Program is a program that was compiled, to run any number of times.
 type Program struct {
@@ -8,6 +13,8 @@ type Program struct {
 	src   *Source
 	p     *program
 	steps int
+
+	loaded func() (*runtime.Executable, error)
 }
 
 // Compile reads and compiles the program that [Run] runs with the options. These may ask
@@ -27,7 +34,8 @@ func Compile(ctx context.Context, src *Source, opts RunOptions) (*Program, error
 	if err := r.p.compile(ctx, "", ""); err != nil {
 		return nil, err
 	}
-	return &Program{opts, src, r.p, r.steps}, nil
+	load := sync.OnceValues(func() (*runtime.Executable, error) { return runtime.Load(r.p.m) })
+	return &Program{opts, src, r.p, r.steps, load}, nil
 }
 
 // Run runs the program like [Run], with the arguments of one file, and the results in
@@ -38,6 +46,6 @@ func (p *Program) Run(ctx context.Context, args, out string) (*RunResult, error)
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	r := &runner{src: p.src, opts: opts, p: p.p, steps: p.steps}
+	r := &runner{src: p.src, opts: opts, p: p.p, steps: p.steps, loaded: p.loaded}
 	return r.compute(ctx)
 }

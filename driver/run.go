@@ -16,6 +16,7 @@ import (
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 	"ppc/ir/lang"
+	"ppc/runtime"
 )
 
 // RunOptions says what to run a program on and what to do with the results.
@@ -118,8 +119,9 @@ type runner struct {
 	safeDone  int                               // after so many steps
 	unsettled error                             // why the results of the last step are not on the host
 	trace     *trace.Recording
-	prepared  *reference // what --check evaluates after the run
-	evaluator int        // bytes that the values of a reference may take on the evaluator; 0 for evaluatorMemory
+	loaded    func() (*runtime.Executable, error) // what goroutines run, for all runs; nil where this is the only one
+	prepared  *reference                          // what --check evaluates after the run
+	evaluator int                                 // bytes that the values of a reference may take on the evaluator; 0 for evaluatorMemory
 }
 
 func (r *runner) run(ctx context.Context) (*RunResult, error) {
@@ -175,7 +177,7 @@ func (r *runner) values(ctx context.Context) ([]*binding.Named, error) {
 	}
 	rep := moduleReproducer(r.p.m, "", "run", "ppc run %s")
 	if g, local := engine.(goroutines); local {
-		g.trace = r.trace
+		g.trace, g.loaded = r.trace, r.loaded
 		engine = g
 	}
 	exe, err := guard(ctx, "preparing the run", rep, func() (executable, error) { return r.prepare(ctx, engine) })

@@ -222,7 +222,7 @@ func TestImportedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r := &recording{t: t, file: f}
+	r := &recording{t: t, file: f, have: make(map[string]*tensorfile.Array)}
 	var config map[string]any
 	if err := json.Unmarshal(r.read("config").Data, &config); err != nil {
 		t.Fatal(err)

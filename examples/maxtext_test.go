@@ -24,7 +24,8 @@ import (
 type recording struct {
 	t     *testing.T
 	file  *tensorfile.File
-	names []string // of the weights, without w/
+	names []string                     // of the weights, without w/
+	have  map[string]*tensorfile.Array // what has been read
 	meta  struct {
 		S, R, L, M, D int
 		Mesh          map[string]int
@@ -41,7 +42,7 @@ func record(t *testing.T, name string) *recording {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	r := &recording{t: t, file: f}
+	r := &recording{t: t, file: f, have: make(map[string]*tensorfile.Array)}
 	for _, n := range f.Names() {
 		if w, ok := strings.CutPrefix(n, "w/"); ok {
 			r.names = append(r.names, w)
@@ -56,9 +57,13 @@ func record(t *testing.T, name string) *recording {
 
 func (r *recording) read(name string) *tensorfile.Array {
 	r.t.Helper()
-	a, err := r.file.Read(name)
-	if err != nil {
-		r.t.Fatal(err)
+	a := r.have[name]
+	if a == nil {
+		var err error
+		if a, err = r.file.Read(name); err != nil {
+			r.t.Fatal(err)
+		}
+		r.have[name] = a
 	}
 	return a
 }
@@ -69,6 +74,7 @@ type setup struct {
 	include []string // folders of what it includes
 	set     []string
 	args    []tensorfile.Named
+	named   map[string]string // what paths has found
 }
 
 // run executes the program at the given element type and returns all results
@@ -99,7 +105,7 @@ func (s *setup) runProgram(t *testing.T, dtype string, p *driver.Program) map[st
 			args[i].Array = convert(args[i].Array, "f32")
 		}
 	}
-	in, out := filepath.Join(dir, "in.npz"), filepath.Join(dir, "out.npz")
+	in, out := filepath.Join(dir, "in.safetensors"), filepath.Join(dir, "out.safetensors") // not compressed
 	if write(t, in, args); len(args) == 0 {
 		in = ""
 	}
@@ -121,20 +127,24 @@ func near(t *testing.T, what string, got, want *tensorfile.Array, tol float64) {
 	}
 }
 
-// paths are the parameters of the program by the names that files have for them.
+// paths are the parameters of the program by the names that files have for them, whatever
+// its settings.
 func (s *setup) paths(t *testing.T) map[string]string {
 	t.Helper()
+	if s.named != nil {
+		return s.named
+	}
 	p, err := lang.Load(s.program, lang.Options{Set: s.set, IncludeDirs: s.include})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := make(map[string]string)
+	s.named = make(map[string]string)
 	for _, v := range p.Module.Main().Params() {
 		if file := v.Attrs.Str("pp.file"); file != "" {
-			out[file] = v.Attrs.Str("pp.name")
+			s.named[file] = v.Attrs.Str("pp.name")
 		}
 	}
-	return out
+	return s.named
 }
 
 func write(t *testing.T, path string, arrays []tensorfile.Named) {
