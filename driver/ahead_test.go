@@ -28,7 +28,7 @@ var aheadRows = map[string][]string{
 // TestAhead: a step of Llama 2 7B takes the bytes that the documents say, as the compiler for TPUs
 // counts them; collectives and loops are found in what it made, and the saved program is there.
 func TestAhead(t *testing.T) {
-	if os.Getenv("PPC_ENGINES") != "all" || len(pjrt.PlatformOf("tpu").Find()) == 0 {
+	if shared.Setting(t, "PPC_ENGINES") != "all" || len(pjrt.PlatformOf("tpu").Find()) == 0 {
 		t.Skip("PPC_ENGINES is not all, or there is no libtpu")
 	}
 	text, err := os.ReadFile(filepath.Join(shared.Root(t), "docs", "rationale.md"))
@@ -73,7 +73,7 @@ func TestAhead(t *testing.T) {
 // TestAheadTopologies: a program that shards more examples over more devices takes the same bytes
 // of each, whatever the topology; a topology that is too small is refused with one that is not.
 func TestAheadTopologies(t *testing.T) {
-	if os.Getenv("PPC_ENGINES") != "all" || len(pjrt.PlatformOf("tpu").Find()) == 0 {
+	if shared.Setting(t, "PPC_ENGINES") != "all" || len(pjrt.PlatformOf("tpu").Find()) == 0 {
 		t.Skip("PPC_ENGINES is not all, or there is no libtpu")
 	}
 	compile := func(topology string, data int) (*AheadResult, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,7 +26,7 @@ func init() { pjrt.Serve() } // a worker's child is this test
 // engineExamples are the programs that every engine is held to: all that are small,
 // with PPC_ENGINES=all, or some.
 func engineExamples(t *testing.T) []string {
-	if os.Getenv("PPC_ENGINES") != "all" {
+	if shared.Setting(t, "PPC_ENGINES") != "all" {
 		return []string{"../examples/simple.pp", "../examples/llama_moe.pp"}
 	}
 	var out []string
@@ -53,8 +52,8 @@ func engineExamples(t *testing.T) []string {
 // jobExamples are those that processes of JAX are held to, which take half a minute
 // each: with PPC_JOBS=all those of every engine, with PPC_ENGINES=all one of each kind,
 // otherwise none.
-func jobExamples() map[string]bool {
-	if os.Getenv("PPC_ENGINES") != "all" {
+func jobExamples(t *testing.T) map[string]bool {
+	if shared.Setting(t, "PPC_ENGINES") != "all" {
 		return nil
 	}
 	return map[string]bool{"simple.pp": true, "llama_gpipe.pp": true, "llama_hybrid.pp": true, "llama_window.pp": true, "gpt_oss.pp": true, "deepseek_moe.pp": true}
@@ -66,7 +65,7 @@ func jobExamples() map[string]bool {
 // of jobs, with XLA's optimisations.
 func TestEngines(t *testing.T) {
 	plugin := "pjrt:" + shared.CPUPlugin(t)
-	sample := jobExamples()
+	sample := jobExamples(t)
 	for _, file := range engineExamples(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			want := runThree(t, file, Goroutines, nil)
@@ -95,7 +94,7 @@ func TestEngines(t *testing.T) {
 				defer once.end()
 				holds(t, plugin, once.open)
 			}
-			if os.Getenv("PPC_JOBS") == "all" || sample[filepath.Base(file)] {
+			if shared.Setting(t, "PPC_JOBS") == "all" || sample[filepath.Base(file)] {
 				holds(t, JAX, nil)
 			}
 		})
@@ -147,7 +146,7 @@ func (c *compiledOnce) end() {
 // engine.
 func TestCurve(t *testing.T) {
 	plugin := "pjrt:" + shared.CPUPlugin(t)
-	if jobExamples() == nil {
+	if jobExamples(t) == nil {
 		t.Skip("PPC_ENGINES is not all")
 	}
 	optimised(t)

@@ -14,6 +14,7 @@ import (
 	"ppc/driver"
 	"ppc/internal/diag"
 	"ppc/internal/golden"
+	"ppc/internal/shared"
 )
 
 var meshLine = regexp.MustCompile(`(?m)^mesh \{ (.*) \}$`)
@@ -36,7 +37,7 @@ func TestImportCommands(t *testing.T) {
 		out = append(out, line)
 		if line != "" && line[0] != '#' {
 			commands++
-			lower := commands%12 == 0 || os.Getenv("CI") == "true"
+			lower := commands%12 == 0 || shared.Setting(t, "CI") == "true"
 			out = append(out, outcome(t, strings.Fields(strings.ReplaceAll(line, "'", "")), lower)...)
 		}
 	}
@@ -135,7 +136,7 @@ func TestImportChecks(t *testing.T) {
 		"decoder_block=llama2 base_num_kv_heads=2 base_num_decoder_layers=8 ici_pipeline_parallelism=2 ici_tensor_parallelism=2 ici_context_parallelism=2 pipeline_fsdp_ag_per_repeat=true num_pipeline_microbatches=4 rope_type=llama3.1 fused_mlp=true sa_block_q=8 num_vocab_tiling=2",
 		"decoder_block=gpt3 base_num_kv_heads=4 fused_qkv=true mlp_activations=[gelu] trainable_position_size=16 base_num_decoder_layers=4 ici_fsdp_transpose_parallelism=2 ici_tensor_parallelism=2 logits_via_embedding=true gradient_accumulation_steps=2",
 	} {
-		if i > 1 && os.Getenv("CI") != "true" {
+		if i > 1 && shared.Setting(t, "CI") != "true" {
 			break
 		}
 		r, err := driver.Import(t.Context(), driver.ImportOptions{Set: strings.Fields(sizes + set), Devices: 8})

@@ -15,12 +15,13 @@ import (
 
 	"ppc/driver/job"
 	"ppc/internal/atomicfile"
+	"ppc/internal/shared"
 )
 
 // jobPython is a python with jax, for jobs.
 func jobPython(t *testing.T) string {
 	t.Helper()
-	python := os.Getenv("PPC_PYTHON")
+	python := shared.Setting(t, "PPC_PYTHON")
 	if python == "" {
 		t.Skip("no python with jax: set PPC_PYTHON")
 	}
@@ -61,7 +62,7 @@ func TestLaunch(t *testing.T) {
 // have the same losses.
 func TestJob(t *testing.T) {
 	python := jobPython(t)
-	if os.Getenv("PPC_ENGINES") != "all" {
+	if shared.Setting(t, "PPC_ENGINES") != "all" {
 		t.Skip("PPC_ENGINES is not all")
 	}
 	dir := filepath.Join(t.TempDir(), "job")
@@ -92,7 +93,7 @@ func TestJob(t *testing.T) {
 // named.
 func TestJobExamples(t *testing.T) {
 	python := jobPython(t)
-	if os.Getenv("PPC_ENGINES") != "all" {
+	if shared.Setting(t, "PPC_ENGINES") != "all" {
 		t.Skip("PPC_ENGINES is not all")
 	}
 	folder := t.TempDir()

@@ -14,6 +14,7 @@ import (
 
 	"ppc/driver"
 	"ppc/internal/golden"
+	"ppc/internal/shared"
 )
 
 // An orbaxTool is a Python that runs tools/orbax_params.py in dir, again and again: to import orbax takes it longer
@@ -42,7 +43,7 @@ for line in sys.stdin:
 
 func startOrbax(t *testing.T, dir string) *orbaxTool {
 	t.Helper()
-	python := os.Getenv("PPC_PYTHON")
+	python := shared.Setting(t, "PPC_PYTHON")
 	if python == "" || exec.Command(python, "-c", "import importlib.util as u, sys; sys.exit(not (u.find_spec('orbax') and u.find_spec('ml_dtypes')))").Run() != nil {
 		t.Skip("no python with orbax-checkpoint: set PPC_PYTHON")
 	}

@@ -22,7 +22,7 @@ import (
 // resumed is a job for two processes of four devices each.
 func resumed(t *testing.T, set ...string) string {
 	t.Helper()
-	if jobExamples() == nil {
+	if jobExamples(t) == nil {
 		t.Skip("PPC_ENGINES is not all")
 	}
 	dir := filepath.Join(t.TempDir(), "job")

@@ -1,13 +1,13 @@
 package examples_test
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"ppc/driver"
+	"ppc/internal/shared"
 	"ppc/ir/lang"
 )
 
@@ -87,7 +87,7 @@ func TestNoWarnings(t *testing.T) {
 			noWarnings(t, file, nil)
 		})
 	}
-	which := os.Getenv("PPC_LINT")
+	which := shared.Setting(t, "PPC_LINT")
 	all := which == "all"
 	for i, change := range changes {
 		if which == "" && i%3 > 0 {

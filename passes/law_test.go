@@ -3,12 +3,13 @@ package passes
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	goruntime "runtime"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"ppc/internal/shared"
 )
 
 // The law: every legal configuration computes what the layers one after the
@@ -27,14 +28,14 @@ import (
 // policies, with the other choices drawn.
 func TestLaw(t *testing.T) {
 	seed := uint64(1)
-	if s := os.Getenv("PPC_LAW_SEED"); s != "" {
+	if s := shared.Setting(t, "PPC_LAW_SEED"); s != "" {
 		n, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {
 			t.Fatalf("PPC_LAW_SEED: %v", err)
 		}
 		seed = n
 	}
-	how := os.Getenv("PPC_LAW")
+	how := shared.Setting(t, "PPC_LAW")
 	budget, err := time.ParseDuration(how)
 	if how != "" {
 		t.Logf("PPC_LAW=%s PPC_LAW_SEED=%d", how, seed)

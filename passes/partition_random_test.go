@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime/debug"
 	"slices"
 	"testing"
 
 	"ppc/internal/optest"
+	"ppc/internal/shared"
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/ir/facts"
@@ -524,7 +524,7 @@ func TestPartitionRandom(t *testing.T) {
 
 // seedsOf are the first n seeds, or those that PPC_SEEDS=FROM:TO says.
 func seedsOf(t *testing.T, n uint64) (from, to uint64) {
-	s := os.Getenv("PPC_SEEDS")
+	s := shared.Setting(t, "PPC_SEEDS")
 	if s == "" {
 		return 0, n
 	}

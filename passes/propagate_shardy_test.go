@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"ppc/internal/shared"
 	"ppc/ir"
 	"ppc/ir/mlir"
 	"ppc/lower"
@@ -41,7 +42,7 @@ for name in glob.glob(sys.argv[1] + "/*.mlir"):
 
 // shardyPython is a python that has jax, and with it Shardy.
 func shardyPython(t *testing.T) string {
-	python := os.Getenv("PPC_PYTHON")
+	python := shared.Setting(t, "PPC_PYTHON")
 	if _, err := os.Stat(python); err != nil {
 		t.Skip("no python with jax: set PPC_PYTHON")
 	}
@@ -113,7 +114,7 @@ func TestPropagateLikeShardy(t *testing.T) {
 		}
 	}
 	t.Logf("%d programs agree, %d differ as explained", agree, explained)
-	if os.Getenv("PPC_SEEDS") == "" && agree < mustAgree {
+	if shared.Setting(t, "PPC_SEEDS") == "" && agree < mustAgree {
 		t.Errorf("%d programs agree, want at least %d", agree, mustAgree)
 	}
 }

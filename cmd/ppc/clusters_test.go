@@ -30,12 +30,12 @@ SLURM_JOB_ID=$$ SLURM_SUBMIT_DIR=. exec sh "$@"
 // TestWalkthrough: every command of docs/clusters.md runs, in its form for this machine:
 // clusters of two processes, and no chips.
 func TestWalkthrough(t *testing.T) {
-	if os.Getenv("PPC_ENGINES") != "all" {
+	if shared.Setting(t, "PPC_ENGINES") != "all" {
 		t.Skip("PPC_ENGINES is not all")
 	}
 	shared.CPUPlugin(t)
 	root, bin, dir := shared.Root(t), t.TempDir(), t.TempDir()
-	python, err := filepath.Abs(os.Getenv("PPC_PYTHON"))
+	python, err := filepath.Abs(shared.Setting(t, "PPC_PYTHON"))
 	if err != nil {
 		t.Fatal(err)
 	}

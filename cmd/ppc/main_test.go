@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"ppc/driver"
+	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
 )
 
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
-		UpdateScripts:       os.Getenv("PPC_UPDATE") == "1",
+		UpdateScripts:       shared.Setting(t, "PPC_UPDATE") == "1",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -10,13 +10,23 @@ import (
 	"testing"
 )
 
+// Setting is the variable of the environment called name, which is CI or begins
+// with PPC_. What test asked is an attribute of it that go test -json shows: a run
+// with other variables need only repeat the tests that asked for one of them.
+// Tests read such variables in no other way.
+func Setting(t testing.TB, name string) string {
+	t.Helper()
+	t.Attr("setting", name)
+	return os.Getenv(name)
+}
+
 // Dir returns a folder of the shared material, such as "conformance", below
 // PPC_SHARED or below the directory shared beside the module. Where it is not
 // there the test is skipped, or fails if CI=true, so that no check is lost
 // unseen.
 func Dir(t testing.TB, folder string) string {
 	t.Helper()
-	root := os.Getenv("PPC_SHARED")
+	root := Setting(t, "PPC_SHARED")
 	if root == "" {
 		root = filepath.Join(Root(t), "..", "shared")
 	}
@@ -24,7 +34,7 @@ func Dir(t testing.TB, folder string) string {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return dir
 	}
-	if os.Getenv("CI") == "true" {
+	if Setting(t, "CI") == "true" {
 		t.Fatalf("there is no %s in %s: set PPC_SHARED", folder, root)
 	}
 	t.Skipf("there is no %s in %s: set PPC_SHARED", folder, root)
@@ -60,7 +70,7 @@ func Oracle(t testing.TB, name string) string {
 // in the environment of PPC_PYTHON. Without that variable the test is skipped.
 func CPUPlugin(t testing.TB) string {
 	t.Helper()
-	python := os.Getenv("PPC_PYTHON")
+	python := Setting(t, "PPC_PYTHON")
 	if python == "" {
 		t.Skip("no PJRT plugin: set PPC_PYTHON to a python with xla-cpu-pjrt")
 	}
@@ -71,7 +81,7 @@ func CPUPlugin(t testing.TB) string {
 	}
 	switch {
 	case len(files) > 0:
-	case os.Getenv("CI") == "true":
+	case Setting(t, "CI") == "true":
 		t.Fatalf("%s has no package xla-cpu-pjrt: pip install xla-cpu-pjrt", python)
 	default:
 		t.Skipf("%s has no package xla-cpu-pjrt", python)

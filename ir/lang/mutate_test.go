@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"ppc/internal/shared"
 	"ppc/ir/lang/syntax"
 )
 
@@ -18,7 +19,7 @@ import (
 // right: they get far, and must not make Load panic. PPC_MUTATIONS says how
 // many are tried.
 func TestMutations(t *testing.T) {
-	n, err := strconv.Atoi(os.Getenv("PPC_MUTATIONS"))
+	n, err := strconv.Atoi(shared.Setting(t, "PPC_MUTATIONS"))
 	if err != nil {
 		n = 300
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ppc/internal/shared"
 	"ppc/internal/tensorfile"
 	"ppc/ir"
 	"ppc/ir/eval"
@@ -67,7 +68,7 @@ func TestMeaning(t *testing.T) {
 					}
 				}
 			}
-			if dir := os.Getenv("PPC_HLO_DIR"); dir != "" {
+			if dir := shared.Setting(t, "PPC_HLO_DIR"); dir != "" {
 				writeRun(t, filepath.Join(dir, p.name), text, args, want)
 			}
 		})

@@ -27,7 +27,7 @@ import (
 func TestBrowser(t *testing.T) {
 	b := browser.Start(t)
 	names := []string{"llama_window", "llama2_7b"}
-	if os.Getenv("PPC_BROWSER") == "all" {
+	if shared.Setting(t, "PPC_BROWSER") == "all" {
 		names = examples(t)
 	}
 	page := b.Page()
@@ -349,7 +349,7 @@ func barsShown(t *testing.T, cs []report.Collective, marks []*mark) {
 // The pictures in docs are those of reports; PPC_UPDATE=1 makes them again.
 func TestPictures(t *testing.T) {
 	var p *browser.Page
-	if os.Getenv("PPC_UPDATE") == "1" {
+	if shared.Setting(t, "PPC_UPDATE") == "1" {
 		p = browser.Start(t).Page()
 	}
 	for _, c := range []struct{ example, picture string }{{"llama_window", "report-window.png"}, {"llama_moe", "report-moe.png"}, {"llama2_7b", "report-7b.png"}} {
