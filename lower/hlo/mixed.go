@@ -12,20 +12,36 @@ import (
 // operands or of these and its results, in a way that XLA allows, as it does
 // once it has optimised a module, and StableHLO does not. [Unfuse] converts.
 func mixed(f *ir.Func, kind ir.Kind, operands []*ir.Value, attrs ir.Attrs, regions []*ir.Block, results []*ir.Type) bool {
-	if !mixesFloats(append(ir.Types(operands), results...)) {
+	if types := append(ir.Types(operands), results...); !mixesFloats(types) || kind != ir.DotGeneral && kind != ir.Convolution && slices.ContainsFunc(types, apart) {
 		return false
 	}
 	op := &ir.Op{Kind: kind, Operands: operands, Attrs: attrs, Regions: regions}
 	for _, t := range results {
 		op.Results = append(op.Results, f.NewValue(t, ""))
 	}
-	return !infers(op, results) && (len(regions) > 0 || kind != ir.Reshape && alike(f, op))
+	return !infers(op, results) && kind != ir.Reshape && alike(f, op)
 }
 
-// alike reports whether op is sound where all its floating-point types are the widest: where it
-// is not, it breaks another rule, which the verifier says.
+// apart reports whether t is of floating-point numbers that XLA mixes with others in products alone:
+// bf16, f16 and f32 are what its passes compute with in place of one another.
+func apart(t *ir.Type) bool {
+	return isFloat(t) && t.Elem != ir.BF16 && t.Elem != ir.F16 && t.Elem != ir.F32
+}
+
+// alike reports whether op is sound where all its floating-point types are one: the widest, or
+// that which its regions compute with. Where it is not, it breaks another rule, which the
+// verifier says.
 func alike(f *ir.Func, op *ir.Op) bool {
-	wide := widestFloat(append(ir.Types(op.Operands), ir.Types(op.Results)...))
+	types := append(ir.Types(op.Operands), ir.Types(op.Results)...)
+	if len(op.Regions) > 0 {
+		if types = ir.Types(op.Regions[0].Args); mixesFloats(types) {
+			return true
+		}
+	}
+	wide := widestFloat(types)
+	if wide == ir.InvalidDType {
+		return true
+	}
 	same := *op
 	same.Operands = slices.Clone(op.Operands)
 	for i, v := range op.Operands {

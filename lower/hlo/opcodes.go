@@ -32,6 +32,16 @@ func OfTensors(opcode string) bool {
 	return ok && k != ir.CollectivePermute && k != ir.CustomCall && k != ir.TupleOp && k != ir.GetTupleElement && slices.Contains([]form{plain, stretched, leveled, exchange}, rowOf(k).form)
 }
 
+// Gives reports whether what an opcode computes may be of type t, as far as that is one tensor or a
+// tuple of several. An opcode without a row is not looked at.
+func Gives(opcode string, t *ir.Type) bool {
+	if !OfTensors(opcode) || t.Kind != ir.TupleType {
+		return true
+	}
+	k := rowKinds()[opcode]
+	return rowOf(k).form == exchange || len(t.Elems) > 1 && len(t.Elems) <= k.NumResults().Max
+}
+
 var rowKinds = sync.OnceValue(kindsByOpcode)
 
 // otherOpcodes are the opcodes of HLO that have no row, with the smallest

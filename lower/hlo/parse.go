@@ -205,18 +205,23 @@ func (p *parser) aliases(text *syntax.Module, main *ir.Func) {
 			return
 		}
 	}
+	taken := make(map[int]bool)
 	for _, al := range pairs {
 		plain := len(al.Output) == 1 || len(al.Output) == 0 && len(main.Results) == 1
-		if !plain || len(al.ParamIndex) > 0 || al.Must || al.Param < 0 || al.Param >= len(params) {
+		if !plain || len(al.ParamIndex) > 0 || al.Must || al.Param >= len(params) || taken[al.Param] || !isTensorOf(params[al.Param].Type, partOf(result, al.Output)) {
 			p.m.Attrs.Set("hlo.input_output_alias", ir.Str(a.Text))
 			return
 		}
+		taken[al.Param] = true
 	}
 	for _, al := range pairs {
 		out := append(al.Output, 0)[0]
 		params[al.Param].Attrs.Set("tf.aliasing_output", ir.Int{Value: out, Type: ir.I32})
 	}
 }
+
+// isTensorOf reports whether both are tensors of one shape.
+func isTensorOf(t, u *ir.Type) bool { return t.IsTensor() && u.IsTensor() && ShapesAgree(t, u) }
 
 // partOf is the part of a tuple at the end of path; nil where there is none.
 func partOf(t *ir.Type, path []int) *ir.Type {

@@ -74,7 +74,13 @@ func gathered(c *checker, op *ir.Op) string {
 		if op.Kind == ir.ReduceScatter {
 			small, large, d = large, small, op.Int("scatter_dimension")
 		}
-		if n > 1 && d >= 0 && d < small.Rank() && d < large.Rank() && small.Shape[d] != ir.Dynamic && large.Shape[d] != ir.Dynamic && large.Shape[d] != n*small.Shape[d] {
+		if d < 0 || d >= small.Rank() || d >= large.Rank() || small.Shape[d] == ir.Dynamic || large.Shape[d] == ir.Dynamic {
+			continue
+		}
+		if n == 1 && large.Shape[d] < small.Shape[d] { // of any number of devices, but of one at least
+			return fmt.Sprintf("dimension %d has size %d on one device and %d on all", d, small.Shape[d], large.Shape[d])
+		}
+		if n > 1 && large.Shape[d] != n*small.Shape[d] {
 			return fmt.Sprintf("dimension %d has size %d on one device and %d on all, of which there are %d", d, small.Shape[d], large.Shape[d], n)
 		}
 	}
@@ -114,6 +120,16 @@ func (c *checker) gathers(op *ir.Op) string {
 		}
 		if want := x.WithShape(sizes...); !sameKind(t, want) {
 			return fmt.Sprintf("gives %s, want %s", hlo.BareShape(t), hlo.BareShape(want))
+		}
+	}
+	return ""
+}
+
+// peopled checks that each group of a collective with an op has a device.
+func peopled(op *ir.Op) string {
+	for i, l := range rowsOf(op.Literal("replica_groups")) {
+		if !slices.ContainsFunc(l, func(id int) bool { return id >= 0 }) {
+			return fmt.Sprintf("group %d of replica_groups has no device", i)
 		}
 	}
 	return ""
@@ -193,10 +209,42 @@ func ragged(_ *checker, op *ir.Op) string {
 
 // permuted checks a collective-permute of several operands, or in place of slices.
 func permuted(c *checker, op *ir.Op) string {
-	if wrong := permutes(c, op); wrong != "" || len(op.Operands) == 4 && op.Attrs.Has("slice_sizes") {
+	if wrong := permutes(c, op); wrong != "" {
 		return wrong
 	}
+	if len(op.Operands) == 4 && op.Attrs.Has("slice_sizes") {
+		return first(offsets(op.Operands[0].Type, op.Operands[2].Type), offsets(op.Operands[1].Type, op.Operands[3].Type))
+	}
 	return makes(op, together(op.Operands))
+}
+
+// offsets checks where slices of a buffer are: a tuple of numbers, one for each dimension, or a
+// tuple of several of these; of a tuple of buffers one for each.
+func offsets(buffer, at *ir.Type) string {
+	if at.Kind != ir.TupleType {
+		return fmt.Sprintf("the offsets in %s are %s, want a tuple", hlo.BareShape(buffer), hlo.BareShape(at))
+	}
+	if buffer.Kind == ir.TupleType {
+		if len(at.Elems) != len(buffer.Elems) {
+			return fmt.Sprintf("has %s for %s", ir.Counted(len(at.Elems), "offset"), ir.Counted(len(buffer.Elems), "buffer"))
+		}
+		for i, t := range buffer.Elems {
+			if wrong := offsets(t, at.Elems[i]); wrong != "" {
+				return wrong
+			}
+		}
+		return ""
+	}
+	each := at.Elems
+	if len(each) == 0 || each[0].Kind != ir.TupleType {
+		each = []*ir.Type{at}
+	}
+	for _, t := range each {
+		if t.Kind != ir.TupleType || len(t.Elems) != buffer.Rank() {
+			return fmt.Sprintf("the offset in %s is %s, want a number for each dimension", hlo.BareShape(buffer), hlo.BareShape(t))
+		}
+	}
+	return ""
 }
 
 // permutes checks the pairs of a collective-permute: a device sends once and receives once, in
@@ -211,12 +259,12 @@ func permutes(c *checker, op *ir.Op) string {
 	}
 	most := 1
 	if op.Attrs.Has("slice_sizes") && len(op.Operands) == 4 {
-		offsets := op.Operands[2].Type
 		if op.Operands[0].Type.Kind == ir.TupleType {
-			offsets = part(offsets, 0)
-		}
-		if offsets != nil {
-			most = max(len(offsets.Elems), 1)
+			if offsets := part(op.Operands[2].Type, 0); offsets != nil {
+				most = max(len(offsets.Elems), 1)
+			}
+		} else if slices, err := syntax.ParseLists(op.Str("slice_sizes")); err == nil {
+			most = max(len(slices), 1)
 		}
 	}
 	for end, what := range []string{"source", "target"} {

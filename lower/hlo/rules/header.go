@@ -67,7 +67,7 @@ func (c *checker) aliases(text string) {
 		if t == nil || out == nil {
 			continue
 		}
-		if !hlo.ShapesAgree(t, out) && (al.Must || !t.IsTensor() || !out.IsTensor() || t.Bytes() != out.Bytes()) {
+		if !out.IsTensor() || !hlo.ShapesAgree(t, out) && (al.Must || !t.IsTensor() || !out.IsTensor() || t.Bytes() != out.Bytes()) {
 			c.fail(nil, rule, "output %s is %s, the parameter that it takes the memory of %s", pathText(al.Output), hlo.BareShape(out), hlo.BareShape(t))
 		}
 	}

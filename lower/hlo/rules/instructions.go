@@ -22,7 +22,7 @@ var instructions = map[string]func(c *checker, op *ir.Op) string{
 	"batch-norm-grad":          normalised(0, 1, 1, 1, 0),
 	"batch-norm-inference":     normalised(0, 1, 1, 1, 1),
 	"batch-norm-training":      normalised(0, 1, 1),
-	"call":                     called("to_apply"),
+	"call":                     func(c *checker, op *ir.Op) string { return first(composed(op), called("to_apply")(c, op)) },
 	"collective-permute":       permuted,
 	"collective-permute-done":  done(1),
 	"collective-permute-start": func(c *checker, op *ir.Op) string { return first(started(c, op), permutes(c, op)) },
@@ -246,6 +246,15 @@ func called(attr string) func(*checker, *ir.Op) string {
 		}
 		return takes(f, op.Operands)
 	}
+}
+
+// composed checks that the call of a composite says in its frontend attributes what it is of.
+func composed(op *ir.Op) string {
+	_, name, _ := strings.Cut(op.Str("frontend_attributes"), `composite.name="`)
+	if op.Str("is_composite") == "true" && (name == "" || name[0] == '"') {
+		return "is_composite is true, and its frontend_attributes have no composite.name"
+	}
+	return ""
 }
 
 // normalised checks that the operands of a batch norm are floating-point numbers, those of rank 1

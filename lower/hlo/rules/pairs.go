@@ -122,7 +122,7 @@ func (c *checker) async(op *ir.Op, base string) {
 	before, operands := 0, op.Operands
 	if strings.HasSuffix(opcode, "-update") {
 		from := part(operands[0].Type, 0)
-		if from == nil || !isPrefix(from, in) || !isPrefix(part(operands[0].Type, 1), out) {
+		if from == nil || !isPrefix(from, in) || !isPrefix(part(operands[0].Type, 1), out) || !sameContexts(operands[0].Type, t) {
 			c.fail(op, opcode, "is %s, it goes on with %s", hlo.BareShape(t), hlo.BareShape(operands[0].Type))
 			return
 		}
@@ -137,6 +137,12 @@ func (c *checker) async(op *ir.Op, base string) {
 			c.fail(op, opcode, "operand %d is %s, its type says %s", i, hlo.BareShape(v.Type), hlo.BareShape(e))
 		}
 	}
+}
+
+// sameContexts reports whether two parts of an operation agree in what stands behind its operands
+// and its result.
+func sameContexts(t, u *ir.Type) bool {
+	return len(t.Elems) >= 2 && len(u.Elems) >= 2 && slices.EqualFunc(t.Elems[2:], u.Elems[2:], sameKind)
 }
 
 // calls is the function that the operation of op calls, which its start says.

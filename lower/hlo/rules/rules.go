@@ -84,10 +84,12 @@ func opcodeOf(op *ir.Op) string {
 func (c *checker) op(op *ir.Op) {
 	opcode := opcodeOf(op)
 	if opcode == "" {
+		wrong := ""
 		if check := kinds[op.Kind]; check != nil {
-			if wrong := check(c, op); wrong != "" {
-				c.fail(op, strings.TrimPrefix(op.Kind.String(), "stablehlo."), "%s", wrong)
-			}
+			wrong = check(c, op)
+		}
+		if wrong = first(wrong, peopled(op), bounded(op)); wrong != "" {
+			c.fail(op, strings.TrimPrefix(op.Kind.String(), "stablehlo."), "%s", wrong)
 		}
 		if len(op.Results) == 1 {
 			c.origin(op, op.Str("hlo.origin"), op.Result().Type)
@@ -122,8 +124,11 @@ func (c *checker) op(op *ir.Op) {
 
 // tensors checks that what takes tensors, or computes one of them, has no tuple there.
 func tensors(op *ir.Op, opcode string) string {
-	if t := op.Result().Type; hlo.Elementwise(opcode) && t.Kind == ir.TupleType {
+	switch t := op.Result().Type; {
+	case hlo.Elementwise(opcode) && t.Kind == ir.TupleType:
 		return fmt.Sprintf("is computed element by element, not %s", hlo.BareShape(t))
+	case !hlo.Gives(opcode, t):
+		return fmt.Sprintf("computes no %s", hlo.BareShape(t))
 	}
 	for i, v := range op.Operands {
 		if hlo.OfTensors(opcode) && v.Type.Kind == ir.TupleType {
