@@ -70,8 +70,9 @@ type parser struct {
 
 	fn     *ir.Func
 	scopes []scope
-	known  map[string]*ir.Type // types of tensors, by text
-	shared *types              // the same of all parsers, where there are several
+	outer  map[string][]*ir.Value // memory for the names of the next function
+	known  map[string]*ir.Type    // types of tensors, by text
+	shared *types                 // the same of all parsers, where there are several
 
 	read    []*ir.Op // of the blocks that have not ended
 	states  []*state // for the ops to come

@@ -184,7 +184,7 @@ func (s *parser) function() {
 	}
 	f.Name = s.symbol()
 	s.fn = f
-	s.scopes = []scope{{isolated: true}}
+	s.scopes = append(s.scopes[:0], scope{isolated: true, values: s.reusedValues()})
 	declared := s.params(f)
 	if s.accept("->") {
 		f.Results = s.funcResults()
@@ -204,7 +204,7 @@ func (s *parser) function() {
 		return
 	}
 	s.m.Funcs = append(s.m.Funcs, f)
-	s.fn, s.scopes = nil, nil
+	s.outer, s.fn, s.scopes = s.scopes[0].values, nil, s.scopes[:0]
 }
 
 // funcAttrs adds attrs to those of f.

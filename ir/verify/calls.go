@@ -4,19 +4,15 @@ import (
 	"ppc/ir"
 )
 
-// callees are the functions that op runs.
-func callees(op *ir.Op) []string {
-	if len(op.Attrs) == 0 {
-		return nil
-	}
-	var names []string
-	for _, name := range [...]string{op.Callee(), op.Sym("layer"), ir.ConfigOf(op).Sym("outside")} {
-		if name != "" {
-			names = append(names, name)
-		}
+// callees are the functions that op runs, and "" where it runs fewer.
+func callees(op *ir.Op) (names [3]string) {
+	if len(op.Attrs) > 0 {
+		names = [3]string{op.Callee(), op.Sym("layer"), ir.ConfigOf(op).Sym("outside")}
 	}
 	return names
 }
+
+func runsAny(op *ir.Op) bool { return callees(op) != [3]string{} }
 
 // verifyCalls checks that no function calls itself, directly or indirectly:
 // programs are evaluated by inlining.
@@ -45,12 +41,19 @@ const (
 )
 
 func (c *callGraph) visit(f *ir.Func) {
-	if f == nil || f.Body == nil || c.state[f] != 0 {
+	if f == nil || f.Body == nil {
+		return
+	}
+	calls := c.errs.calls[f]
+	if len(calls) == 0 || c.state[f] != 0 {
 		return
 	}
 	c.state[f] = underway
-	for _, op := range c.errs.calls[f] {
+	for _, op := range calls {
 		for _, name := range callees(op) {
+			if name == "" {
+				continue
+			}
 			g := c.m.Func(name)
 			if g != nil && c.state[g] == underway {
 				c.errs.fn = f

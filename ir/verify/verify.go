@@ -153,7 +153,7 @@ func (c *Checker) Verify(m *ir.Module) error {
 // checks in parts the blocks that have many ops.
 func (c *Checker) structure(m *ir.Module, long int) (errs *Errors, fits bool) {
 	errs = new(Errors)
-	v := &verifier{m: m, errs: errs, values: &c.values, known: &c.known, checker: c, blocks: make(map[*ir.Block]bool), long: long}
+	v := &verifier{m: m, errs: errs, values: &c.values, known: &c.known, checker: c, blocks: make(map[*ir.Block]bool, len(m.Funcs)), long: long}
 	if !v.names() {
 		return errs, false
 	}
@@ -175,7 +175,7 @@ func (v *verifier) names() bool {
 	m, errs := v.m, v.errs
 	errs.add(nil, soundAttrs(m.Attrs))
 	errs.add(nil, dialectAttrs("the module", m.Attrs))
-	seen := make(map[string]bool)
+	seen := make(map[string]bool, len(m.Meshes)+len(m.Funcs))
 	for _, mesh := range m.Meshes {
 		if mesh == nil {
 			errs.add(nil, ir.NewRule("structure-7", "a mesh is nil"))
@@ -465,7 +465,7 @@ func (v *verifier) op(op *ir.Op) bool {
 		v.errs.add(op, r)
 		return false
 	}
-	if (as == nil || as.module) && callees(op) != nil {
+	if (as == nil || as.module) && runsAny(op) {
 		v.errs.runs(op)
 	}
 	ok := true

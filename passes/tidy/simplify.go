@@ -21,12 +21,15 @@ const maxRounds = 50
 // Simplify applies the identities below, each from left to right, and folds
 // small integer constants, until nothing changes.
 func Simplify(_ *pass.Context, m *ir.Module) error {
+	own := new(owners) // of one function after the other
+	rules := identities(own, m.Form.Has(ir.Local))
 	for _, f := range m.Funcs {
 		if f.Body == nil {
 			continue
 		}
 		for round := 0; ; round++ {
-			s := &simplifier{f: f, sub: f.NewSubst(), rules: identities(ownersIn(f), m.Form.Has(ir.Local))}
+			*own = ownersIn(f)
+			s := &simplifier{f: f, sub: f.NewSubst(), rules: rules}
 			s.block(f.Body)
 			if !s.changed {
 				break

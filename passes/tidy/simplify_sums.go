@@ -19,13 +19,13 @@ type owners struct {
 }
 
 // ownersIn are those of f; nothing is owned where f has no terms that identities rewrite.
-func ownersIn(f *ir.Func) *owners {
+func ownersIn(f *ir.Func) owners {
 	found := false
 	f.Body.Walk(func(op *ir.Op) { found = found || slices.Contains(terms, op.Kind) })
 	if !found {
-		return new(owners)
+		return owners{}
 	}
-	return &owners{f.Uses(), homes(f)}
+	return owners{f.Uses(), homes(f)}
 }
 
 // homes is, by ID, the block in which an op computes a value.
