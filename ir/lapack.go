@@ -5,25 +5,50 @@ import (
 	"slices"
 )
 
-// LAPACK checks that op, a custom call of a routine of LAPACK, has operands and results
-// of the given ranks, behind as many batch dimensions each, and that its matrices are
-// in the order of LAPACK, where it says how they are laid out.
-func LAPACK(op *Op, operands, results []int) error {
+// A LAPACKPart is what a routine of LAPACK takes or gives, behind the dimensions of the batch: of
+// how many dimensions it is, and of which numbers. Those are the routine's own where Of is 0,
+// and else real ones of that precision, 'r', complex ones, 'c', or integers, 'i'.
+type LAPACKPart = struct {
+	Rank int
+	Of   byte
+}
+
+// numbersOf is the type of the numbers of p in the routine whose name begins with precision.
+func numbersOf(precision byte, p LAPACKPart) DType {
+	double := precision == 'd' || precision == 'z'
+	switch own := precision == 'c' || precision == 'z'; {
+	case p.Of == 'i':
+		return I32
+	case p.Of == 'c' || p.Of == 0 && own:
+		if double {
+			return C128
+		}
+		return C64
+	case double:
+		return F64
+	}
+	return F32
+}
+
+// LAPACK checks that op, a custom call of the routine of LAPACK for numbers of the given
+// precision, s, d, c or z, has these operands and results, behind as many batch dimensions each,
+// and that its matrices are in the order of LAPACK, where it says how they are laid out.
+func LAPACK(op *Op, precision byte, operands, results []LAPACKPart) error {
 	if len(op.Operands) != len(operands) || len(op.Results) != len(results) {
 		return fmt.Errorf("%s and %s, want %d and %d", Counted(len(op.Operands), "operand"), Counted(len(op.Results), "result"), len(operands), len(results))
 	}
 	first := op.Operands[0].Type
-	batch := first.Rank() - operands[0]
-	check := func(what string, vs []*Value, ranks []int, layouts string) error {
+	batch := first.Rank() - operands[0].Rank
+	check := func(what string, vs []*Value, parts []LAPACKPart, layouts string) error {
 		orders, _ := op.Attrs.Get(layouts).(Array)
 		for i, v := range vs {
-			t := v.Type
-			switch {
-			case !t.IsTensor() || !t.IsStatic() || t.Elem != first.Elem && t.Elem != I32 || first.Elem != F32 && first.Elem != F64:
-				return fmt.Errorf("%s %d is %s, want a tensor of known sizes, of f32, f64 or, to number something, i32", what, i, t)
-			case batch < 0 || t.Rank() != batch+ranks[i] || !slices.Equal(t.Shape[:batch], first.Shape[:batch]):
-				return fmt.Errorf("%s %d is %s, want %d dimensions behind those of the batch", what, i, t, ranks[i])
-			case i >= len(orders) || ranks[i] != 2:
+			t, rank := v.Type, parts[i].Rank
+			switch want := numbersOf(precision, parts[i]); {
+			case !t.IsTensor() || !t.IsStatic() || t.Elem != want:
+				return fmt.Errorf("%s %d is %s, want a tensor of known sizes, of %s", what, i, t, want)
+			case batch < 0 || t.Rank() != batch+rank || !slices.Equal(t.Shape[:batch], first.Shape[:batch]):
+				return fmt.Errorf("%s %d is %s, want %d dimensions behind those of the batch", what, i, t, rank)
+			case i >= len(orders) || rank != 2:
 				continue
 			}
 			if l, ok := orders[i].(*Literal); ok && l.Type.NumElements() > 1 && int(l.Int(0)) != t.Rank()-2 {
@@ -38,11 +63,11 @@ func LAPACK(op *Op, operands, results []int) error {
 	return check("result", op.Results, results, "result_layouts")
 }
 
-// ShapesBehind are the last sizes of each of vs, as many as ranks says.
-func ShapesBehind(vs []*Value, ranks []int) [][]int {
+// ShapesBehind are the last sizes of each of vs, as many as parts says.
+func ShapesBehind(vs []*Value, parts []LAPACKPart) [][]int {
 	out := make([][]int, len(vs))
 	for i, v := range vs {
-		out[i] = v.Type.Shape[v.Type.Rank()-ranks[i]:]
+		out[i] = v.Type.Shape[v.Type.Rank()-parts[i].Rank:]
 	}
 	return out
 }

@@ -1,5 +1,5 @@
 // Package lapack computes the custom calls by which JAX asks for LAPACK on CPUs, such
-// as lapack_sgetrf_ffi, on real numbers in float64.
+// as lapack_sgetrf_ffi: on real numbers in float64, on complex ones in complex128.
 package lapack
 
 import (
@@ -14,10 +14,12 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// An Array is a vector or a matrix, in row-major order.
+// An Array is a vector or a matrix, in row-major order. Its elements are Complex where they are
+// complex numbers, else Data.
 type Array struct {
-	Shape []int
-	Data  []float64
+	Shape   []int
+	Data    []float64
+	Complex []complex128
 }
 
 func (a Array) matrix() blas64.General {
@@ -27,9 +29,18 @@ func (a Array) matrix() blas64.General {
 // A Routine computes results from operands. Options are the characters and numbers of
 // the call's configuration, by name.
 type Routine struct {
-	Operands, Results []int // their ranks, without batch dimensions
+	Precision         byte // s, d, c or z
+	Operands, Results []Part
 	fits              func(option func(name string) int, in, out [][]int) bool
 	run               func(option func(name string) int, in, out []Array)
+}
+
+// A Part is the rank of an operand or a result, without batch dimensions, and which numbers it has:
+// those that the routine is for where Of is 0, else real ones of that precision, 'r', complex
+// ones, 'c', or integers, 'i'.
+type Part = struct {
+	Rank int
+	Of   byte
 }
 
 // Check reports shapes of operands and results that do not fit together.
@@ -43,47 +54,99 @@ func (r *Routine) Check(option func(name string) int, in, out [][]int) error {
 // Run computes out, which is zeros, from in. in is overwritten.
 func (r *Routine) Run(option func(name string) int, in, out []Array) { r.run(option, in, out) }
 
-var routines = map[string]*Routine{
-	"potrf": {[]int{2}, []int{2, 0}, func(_ func(string) int, in, out [][]int) bool {
+// ranks are parts of the given ranks with the numbers that a routine is for.
+func ranks(of ...int) []Part {
+	parts := make([]Part, len(of))
+	for i, n := range of {
+		parts[i].Rank = n
+	}
+	return parts
+}
+
+// info is what a routine says of how it went: a number.
+var info = Part{0, 'i'}
+
+// reals are the routines for real numbers, by name without precision.
+var reals = map[string]*Routine{
+	"potrf": {0, ranks(2), append(ranks(2), info), func(_ func(string) int, in, out [][]int) bool {
 		return square(in[0]) && slices.Equal(out[0], in[0])
 	}, potrf},
-	"trsm": {[]int{2, 2}, []int{2}, func(option func(string) int, in, out [][]int) bool {
+	"trsm": {0, ranks(2, 2), ranks(2), func(option func(string) int, in, out [][]int) bool {
 		n := in[1][0]
 		if option("side") == 'R' {
 			n = in[1][1]
 		}
 		return square(in[0]) && in[0][0] == n && slices.Equal(out[0], in[1])
 	}, trsm},
-	"getrf": {[]int{2}, []int{2, 1, 0}, func(_ func(string) int, in, out [][]int) bool {
-		return slices.Equal(out[0], in[0]) && out[1][0] == slices.Min(in[0])
-	}, getrf},
-	"geqrf": {[]int{2}, []int{2, 1}, func(_ func(string) int, in, out [][]int) bool {
-		return slices.Equal(out[0], in[0]) && out[1][0] == slices.Min(in[0])
-	}, geqrf},
-	"orgqr": {[]int{2, 1}, []int{2}, func(_ func(string) int, in, out [][]int) bool {
-		return slices.Equal(out[0], in[0]) && in[1][0] <= in[0][1] && in[0][1] <= in[0][0]
-	}, orgqr},
-	"syevd": {[]int{2}, []int{2, 1, 0}, func(_ func(string) int, in, out [][]int) bool {
-		return square(in[0]) && slices.Equal(out[0], in[0]) && out[1][0] == in[0][0]
-	}, syevd},
-	"gesdd": {[]int{2}, []int{2, 1, 2, 2, 0}, func(option func(string) int, in, out [][]int) bool {
-		m, n := in[0][0], in[0][1]
-		u, vt := []int{m, m}, []int{n, n}
-		if option("mode") == 'S' {
-			u[1], vt[0] = min(m, n), min(m, n)
+	"getrf": {0, ranks(2), []Part{{2, 0}, {1, 'i'}, info}, factors, getrf},
+	"geqrf": {0, ranks(2), ranks(2, 1), factors, geqrf},
+	"orgqr": {0, ranks(2, 1), ranks(2), reflected, orgqr},
+	"syevd": {0, ranks(2), []Part{{2, 0}, {1, 'r'}, info}, spectral, syevd},
+	"gesdd": {0, ranks(2), []Part{{2, 0}, {1, 'r'}, {2, 0}, {2, 0}, info}, singular, gesdd},
+	"geev": {0, ranks(2), []Part{{1, 0}, {1, 0}, {2, 'c'}, {2, 'c'}, info}, func(_ func(string) int, in, out [][]int) bool {
+		return square(in[0]) && out[0][0] == in[0][0] && out[1][0] == in[0][0] && slices.Equal(out[2], in[0]) && slices.Equal(out[3], in[0])
+	}, geev},
+	"gees": {0, ranks(2), []Part{{2, 0}, {2, 0}, {1, 0}, {1, 0}, info, info}, func(option func(string) int, in, out [][]int) bool {
+		return square(in[0]) && slices.Equal(out[0], in[0]) && slices.Equal(out[1], in[0]) && out[2][0] == in[0][0] && out[3][0] == in[0][0]
+	}, gees},
+	"gehrd": {0, ranks(2), []Part{{2, 0}, {1, 0}, info}, func(option func(string) int, in, out [][]int) bool {
+		n := in[0][0]
+		low, high := option("low"), option("high")
+		return square(in[0]) && slices.Equal(out[0], in[0]) && out[1][0] == max(n-1, 0) && (n == 0 || 1 <= low && low <= high && high <= n)
+	}, gehrd},
+	"gtsv": {0, ranks(1, 1, 1, 2), append(ranks(1, 1, 1, 2), info), func(_ func(string) int, in, out [][]int) bool {
+		for i, shape := range in {
+			if shape[0] != in[0][0] || !slices.Equal(shape, out[i]) {
+				return false
+			}
 		}
-		return slices.Equal(out[0], in[0]) && out[1][0] == min(m, n) && (option("mode") != 'A' && option("mode") != 'S' || slices.Equal(out[2], u) && slices.Equal(out[3], vt))
-	}, gesdd},
+		return true
+	}, gtsv},
+}
+
+// factors fits what gives as many factors of a matrix as its smaller size.
+func factors(_ func(string) int, in, out [][]int) bool {
+	return slices.Equal(out[0], in[0]) && out[1][0] == slices.Min(in[0])
+}
+
+// reflected fits what makes columns of reflections.
+func reflected(_ func(string) int, in, out [][]int) bool {
+	return slices.Equal(out[0], in[0]) && in[1][0] <= in[0][1] && in[0][1] <= in[0][0]
+}
+
+// spectral fits what gives eigenvectors and eigenvalues.
+func spectral(_ func(string) int, in, out [][]int) bool {
+	return square(in[0]) && slices.Equal(out[0], in[0]) && out[1][0] == in[0][0]
+}
+
+// singular fits what gives singular values, and vectors if its mode says so.
+func singular(option func(string) int, in, out [][]int) bool {
+	m, n := in[0][0], in[0][1]
+	u, vt := []int{m, m}, []int{n, n}
+	if option("mode") == 'S' {
+		u[1], vt[0] = min(m, n), min(m, n)
+	}
+	return slices.Equal(out[0], in[0]) && out[1][0] == min(m, n) && (option("mode") != 'A' && option("mode") != 'S' || slices.Equal(out[2], u) && slices.Equal(out[3], vt))
 }
 
 func square(shape []int) bool { return shape[0] == shape[1] }
 
-var target = regexp.MustCompile(`^lapack_[sd]([a-z]+)_ffi$`)
+var target = regexp.MustCompile(`^lapack_([sdcz])([a-z]+)_ffi$`)
 
 // Find is the routine of a target; nil where there is none.
 func Find(name string) *Routine {
-	if m := target.FindStringSubmatch(name); m != nil {
-		return routines[m[1]]
+	m := target.FindStringSubmatch(name)
+	if m == nil {
+		return nil
+	}
+	of := reals
+	if m[1] == "c" || m[1] == "z" {
+		of = complexes
+	}
+	if r := of[m[2]]; r != nil {
+		found := *r
+		found.Precision = m[1][0]
+		return &found
 	}
 	return nil
 }

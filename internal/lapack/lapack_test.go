@@ -19,10 +19,10 @@ func zeros(shape ...int) Array {
 	for _, d := range shape {
 		n *= d
 	}
-	return Array{shape, make([]float64, n)}
+	return Array{Shape: shape, Data: make([]float64, n)}
 }
 
-func (a Array) clone() Array { return Array{a.Shape, append([]float64{}, a.Data...)} }
+func (a Array) clone() Array { return Array{Shape: a.Shape, Data: append([]float64{}, a.Data...)} }
 
 func (a Array) at(i, j int) float64 { return a.Data[i*a.Shape[1]+j] }
 
@@ -133,7 +133,7 @@ func TestSymmetric(t *testing.T) {
 		}), b)
 	}
 	info := zeros()
-	Find("lapack_dpotrf_ffi").Run(options(nil), []Array{{[]int{1, 1}, []float64{-1}}}, []Array{zeros(1, 1), info})
+	Find("lapack_dpotrf_ffi").Run(options(nil), []Array{{Shape: []int{1, 1}, Data: []float64{-1}}}, []Array{zeros(1, 1), info})
 	if info.Data[0] == 0 {
 		t.Error("a negative number has a Cholesky factor")
 	}
@@ -141,7 +141,7 @@ func TestSymmetric(t *testing.T) {
 
 // Other targets have no routine, and sizes that do not fit are an error.
 func TestRefused(t *testing.T) {
-	for _, name := range []string{"lapack_cgetrf_ffi", "lapack_dgeev_ffi", "dgetrf", ""} {
+	for _, name := range []string{"lapack_zgeev_ffi", "lapack_dungqr_ffi", "lapack_dsyevx_ffi", "dgetrf", ""} {
 		if Find(name) != nil {
 			t.Errorf("%q has a routine", name)
 		}
@@ -154,8 +154,12 @@ func TestRefused(t *testing.T) {
 		"orgqr": {{{2, 3}, {2}}, {{2, 3}}},
 		"syevd": {{{2, 2}}, {{2, 2}, {3}, {}}},
 		"gesdd": {{{2, 3}}, {{2, 3}, {3}, {2, 2}, {3, 3}, {}}},
+		"geev":  {{{2, 2}}, {{2}, {3}, {2, 2}, {2, 2}, {}}},
+		"gees":  {{{2, 3}}, {{2, 3}, {2, 3}, {2}, {2}, {}, {}}},
+		"gehrd": {{{2, 2}}, {{2, 2}, {1}, {}}}, // of no rows
+		"gtsv":  {{{3}, {3}, {2}, {3, 1}}, {{3}, {3}, {2}, {3, 1}, {}}},
 	} {
-		if err := routines[name].Check(options(nil), shapes[0], shapes[1]); err == nil {
+		if err := reals[name].Check(options(nil), shapes[0], shapes[1]); err == nil {
 			t.Errorf("%s accepts %v and %v", name, shapes[0], shapes[1])
 		}
 	}

@@ -64,13 +64,13 @@ func customCall(e *exec) ([]*tensor, error) {
 // lapack calls r for each matrix of the batch.
 func (e *exec) lapack(r *lapack.Routine) ([]*tensor, error) {
 	option := ir.LAPACKOption(e.op, lapack.Option)
-	if err := ir.LAPACK(e.op, r.Operands, r.Results); err != nil {
+	if err := ir.LAPACK(e.op, r.Precision, r.Operands, r.Results); err != nil {
 		return nil, err
 	}
 	if err := r.Check(option, ir.ShapesBehind(e.op.Operands, r.Operands), ir.ShapesBehind(e.op.Results, r.Results)); err != nil {
 		return nil, err
 	}
-	rank := len(e.in[0].shape) - r.Operands[0]
+	rank := len(e.in[0].shape) - r.Operands[0].Rank
 	out := make([]*tensor, len(e.op.Results))
 	for i := range out {
 		out[i] = e.result(i)
@@ -79,10 +79,22 @@ func (e *exec) lapack(r *lapack.Routine) ([]*tensor, error) {
 		var in, results []lapack.Array
 		for _, x := range e.in {
 			n := ir.Product(x.shape[rank:])
-			in = append(in, lapack.Array{Shape: x.shape[rank:], Data: slices.Clone(x.f[i*n : (i+1)*n])})
+			a := lapack.Array{Shape: x.shape[rank:]}
+			if x.c != nil {
+				a.Complex = slices.Clone(x.c[i*n : (i+1)*n])
+			} else {
+				a.Data = slices.Clone(x.f[i*n : (i+1)*n])
+			}
+			in = append(in, a)
 		}
 		for _, x := range out {
-			results = append(results, lapack.Array{Shape: x.shape[rank:], Data: make([]float64, ir.Product(x.shape[rank:]))})
+			a, n := lapack.Array{Shape: x.shape[rank:]}, ir.Product(x.shape[rank:])
+			if x.c != nil {
+				a.Complex = x.c[i*n : (i+1)*n]
+			} else {
+				a.Data = make([]float64, n)
+			}
+			results = append(results, a)
 		}
 		r.Run(option, in, results)
 		for k, x := range out {

@@ -14,20 +14,24 @@ func CustomCall(op *ir.Op) (Func, error) {
 	if r == nil {
 		return nil, fmt.Errorf("there is no implementation of the target %q", target)
 	}
-	if err := ir.LAPACK(op, r.Operands, r.Results); err != nil {
+	if err := ir.LAPACK(op, r.Precision, r.Operands, r.Results); err != nil {
 		return nil, err
 	}
 	option := ir.LAPACKOption(op, lapack.Option)
 	if err := r.Check(option, ir.ShapesBehind(op.Operands, r.Operands), ir.ShapesBehind(op.Results, r.Results)); err != nil {
 		return nil, err
 	}
-	batch := ir.Product(op.Operands[0].Type.Shape[:op.Operands[0].Type.Rank()-r.Operands[0]])
-	arrays := func(vs []*ir.Value, ranks []int, ms []Mem, i int) []lapack.Array {
+	batch := ir.Product(op.Operands[0].Type.Shape[:op.Operands[0].Type.Rank()-r.Operands[0].Rank])
+	arrays := func(vs []*ir.Value, parts []lapack.Part, ms []Mem, i int) []lapack.Array {
 		out := make([]lapack.Array, len(vs))
 		for k, v := range vs {
-			shape := v.Type.Shape[v.Type.Rank()-ranks[k]:]
+			shape := v.Type.Shape[v.Type.Rank()-parts[k].Rank:]
 			n := ir.Product(shape)
-			out[k] = lapack.Array{Shape: shape, Data: View[float64](ms[k])[i*n : (i+1)*n]}
+			if out[k].Shape = shape; v.Type.Elem.IsComplex() {
+				out[k].Complex = View[complex128](ms[k])[i*n : (i+1)*n]
+			} else {
+				out[k].Data = View[float64](ms[k])[i*n : (i+1)*n]
+			}
 		}
 		return out
 	}
@@ -35,19 +39,28 @@ func CustomCall(op *ir.Op) (Func, error) {
 		depth := w.depth
 		in, out := make([]Mem, len(src)), make([]Mem, len(dst))
 		for k, v := range op.Operands {
-			in[k] = w.temp(8 * v.Type.NumElements())
-			w.apply(converter(v.Type.Elem, ir.F64), in[k], src[k])
+			wide := widest(v.Type.Elem)
+			in[k] = w.temp(wide.Size() * v.Type.NumElements())
+			w.apply(converter(v.Type.Elem, wide), in[k], src[k])
 		}
 		for k, v := range op.Results {
-			out[k] = w.temp(8 * v.Type.NumElements())
+			out[k] = w.temp(widest(v.Type.Elem).Size() * v.Type.NumElements())
 			clear(out[k])
 		}
 		for i := range batch {
 			r.Run(option, arrays(op.Operands, r.Operands, in, i), arrays(op.Results, r.Results, out, i))
 		}
 		for k, v := range op.Results {
-			w.apply(converter(ir.F64, v.Type.Elem), dst[k], out[k])
+			w.apply(converter(widest(v.Type.Elem), v.Type.Elem), dst[k], out[k])
 		}
 		w.depth = depth
 	}, nil
+}
+
+// widest is the type in which routines compute with numbers of type t.
+func widest(t ir.DType) ir.DType {
+	if t.IsComplex() {
+		return ir.C128
+	}
+	return ir.F64
 }
