@@ -103,7 +103,7 @@ func (s *parser) fnCount() int { return len(s.m.Funcs) }
 // recoverAtFunction makes the next line that starts a function the next to
 // read; it reports whether there is one.
 func (s *parser) recoverAtFunction() bool {
-	s.fn, s.scopes, s.read = nil, nil, nil
+	s.fn, s.scopes, s.outer, s.read = nil, nil, nil, nil
 	if len(s.errs) >= maxErrors {
 		return false
 	}
@@ -184,7 +184,7 @@ func (s *parser) function() {
 	}
 	f.Name = s.symbol()
 	s.fn = f
-	s.scopes = append(s.scopes[:0], scope{isolated: true, values: s.reusedValues()})
+	s.scopes = append(s.scopes[:0], scope{isolated: true, values: s.outer})
 	declared := s.params(f)
 	if s.accept("->") {
 		f.Results = s.funcResults()
@@ -204,7 +204,11 @@ func (s *parser) function() {
 		return
 	}
 	s.m.Funcs = append(s.m.Funcs, f)
-	s.outer, s.fn, s.scopes = s.scopes[0].values, nil, s.scopes[:0]
+	if s.outer = s.scopes[0].values; len(s.outer) > maxGap { // much to clear
+		s.outer = nil
+	}
+	clear(s.outer)
+	s.fn, s.scopes = nil, s.scopes[:0]
 }
 
 // funcAttrs adds attrs to those of f.

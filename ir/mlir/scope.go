@@ -65,17 +65,6 @@ func (c *scope) set(name string, n int, vs []*ir.Value) {
 	c.values[strings.Clone(name)] = vs
 }
 
-// reusedValues is the memory of the last function's scope for that of the next one, where it is
-// little to clear.
-func (s *parser) reusedValues() map[string][]*ir.Value {
-	values := s.outer
-	if s.outer = nil; len(values) > maxGap {
-		return nil
-	}
-	clear(values)
-	return values
-}
-
 // setNumber makes n stand for v, if it follows the sequence.
 func (c *scope) setNumber(n int, v *ir.Value) bool {
 	if len(c.numbered) == 0 {
