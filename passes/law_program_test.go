@@ -58,6 +58,7 @@ var (
 	lawPlaces  = make(map[string]int)
 	lawWords   = make([][][]string, len(lawFactors)) // of each value of each factor
 	lawNumbers = make([][]int, len(lawFactors))
+	lawAxes    [][]string // of each mesh
 )
 
 func init() {
@@ -67,6 +68,9 @@ func init() {
 			n, _ := strconv.Atoi(value)
 			lawWords[i], lawNumbers[i] = append(lawWords[i], words(value)), append(lawNumbers[i], n)
 		}
+	}
+	for _, mesh := range lawWords[factorAt("mesh")] {
+		lawAxes = append(lawAxes, slices.DeleteFunc(slices.Clone(mesh), func(w string) bool { return w == "sequence" || w == "slices" }))
 	}
 }
 
@@ -174,9 +178,7 @@ func (c lawCase) padded() bool {
 // axes are those of the mesh besides stage, each of size 2. With sequence,
 // activations are sharded along tensor in the sequence dimension where no other
 // dimension is; with slices, fsdp spans slices of devices.
-func (c lawCase) axes() []string {
-	return slices.DeleteFunc(words(c.is("mesh")), func(w string) bool { return w == "sequence" || w == "slices" })
-}
+func (c lawCase) axes() []string { return lawAxes[c[factorAt("mesh")]] }
 
 // batch is a row of each microbatch for each device that has rows of its own.
 func (c lawCase) batch() int {
@@ -201,39 +203,62 @@ func (c lawCase) inexact() bool {
 	return c.layers() > deepest
 }
 
-// cost is about what it takes to compile and run c, in milliseconds.
+// cost is about what it takes to compile and run c, in milliseconds: for each layer that is in
+// the program, and for each time that a device computes one.
 func (c lawCase) cost() float64 {
-	ms := 28.0
-	if c.is("form") == "pipeline" {
-		ms = 14
-		T, R := c.iterations(), float64(c.number("repeats"))
-		copies, slope := float64(c.number("unroll")+T%c.number("unroll")), 0.6 // of an iteration in the program
-		if c.is("scan_iterations") == "false" {
-			copies = float64(T)
+	size := math.Pow(1.14, float64(len(c.axes()))) // of a layer
+	if c.has("mesh", "expert") {
+		size *= 3.4
+	}
+	if c.is("layers") != "alike" {
+		size *= 1.35
+	}
+	unroll, devices := c.number("unroll"), float64(c.number("stages")<<len(c.axes()))
+	turns := func(loop string, n int) float64 { // of a loop over n that are in the program
+		switch {
+		case c.is(loop) == "false":
+			return float64(n)
+		case unroll == 1:
+			return 1
 		}
-		if c.has("gather", "per_repeat") { // in loops of their own
-			ms, slope = 3*ms, 0.2
-		}
-		ms *= math.Pow(copies, slope) * math.Sqrt(R)
+		return float64(min(unroll+n%unroll, n))
+	}
+	ms := 7.5
+	if c.is("form") == "stack" {
+		ms += 7*size*math.Pow(turns("scan_layers", c.layers()), 0.75) + 0.03*size*float64(c.layers())*devices*(1+0.05*float64(c.microbatches()))
+	} else {
+		T := c.iterations()
+		iteration := 6 * size * math.Pow(turns("scan_layers", c.perStage()), 0.4)
 		if c.is("stages") != "1" {
-			ms *= 1.9
+			iteration += 7
 		}
 		if c.is("batch_split") == "2" {
-			ms *= 1.5
+			iteration *= 1.8
+		}
+		if c.padded() {
+			iteration *= 1.4
+		}
+		if c.has("gather", "per_repeat") { // in loops of their own
+			n := turns("scan_iterations", max(T/c.number("repeats"), 1))
+			if c.is("scan_repeats") == "false" {
+				n *= math.Sqrt(float64(c.number("repeats")))
+			}
+			iteration *= 2.4 * math.Pow(n, 0.6)
+		} else {
+			iteration *= math.Pow(turns("scan_iterations", T), 0.8)
+		}
+		ms += 5 + iteration + 0.013*float64(T)*devices*float64(1+c.perStage())*math.Sqrt(size)
+		if c.is("checkpoint") == "repeat" {
+			ms *= 1.25
+		}
+		if c.is("outside") != "0" {
+			ms += 7.5 * size
 		}
 	}
-	if c.is("scan_layers") == "false" {
-		ms *= math.Sqrt(float64(c.number("layers_per_stage"))) * 1.2
+	if c.has("step", "accumulate") {
+		ms *= 1.25
 	}
-	for _, more := range []struct {
-		name, word string
-		times      float64
-	}{{"mesh", "expert", 2.1}, {"mesh", "context", 1.6}, {"mesh", "fsdp", 1.2}, {"mesh", "tensor", 1.2}, {"layers", "pair", 1.2}, {"outside", "2", 1.3}} {
-		if c.has(more.name, more.word) {
-			ms *= more.times
-		}
-	}
-	if c.twins() != nil {
+	if c.twinned() >= 0 {
 		ms *= 2
 	}
 	return ms
