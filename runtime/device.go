@@ -14,8 +14,9 @@ import (
 // A device is one goroutine's state. Only that goroutine touches it, but for
 // the fields that the scheduler guards.
 type device struct {
-	id  int
-	run *run
+	id   int
+	run  *run
+	home int // the seat that it goes on in, if that is free
 
 	slots      []*buffer // of the function at hand
 	at         *step

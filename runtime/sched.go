@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"ppc/internal/ticks"
+	"ppc/ir"
 	"ppc/runtime/kernel"
 )
 
@@ -28,6 +29,7 @@ type run struct {
 	mu      sync.Mutex
 	permits int       // free ones
 	seats   []*seat   // of free permits, but for those that nobody has needed yet
+	made    int       // seats
 	line    []*device // may go on as soon as there is a permit
 	live    int       // devices that have not returned
 	rng     *rand.Rand
@@ -62,7 +64,7 @@ func newRun(exe *Executable, opts []Option) *run {
 	r.pool.free = make([][]*buffer, n)
 	r.pool.takeAll(&exe.spare)
 	for _, w := range exe.works.take(r.workers, &r.failed) {
-		r.seats = append(r.seats, &seat{w, make([][]*buffer, n)})
+		r.seats = append(r.seats, r.newSeat(w))
 	}
 	for id := range exe.devices {
 		d := &device{id: id, run: r, parked: true, wake: make(chan struct{}, 1), kept: make([]keptPanels, exe.keeps)}
@@ -79,6 +81,7 @@ func newRun(exe *Executable, opts []Option) *run {
 		}
 		r.devices = append(r.devices, d)
 	}
+	r.homes()
 	if r.timeline != nil {
 		r.startTimeline()
 	}
@@ -197,15 +200,11 @@ func (r *run) enqueue(d *device) {
 	r.dispatch()
 }
 
-// dispatch hands out permits, first to the device that came into line last: what it computed
-// on is in a cache, more likely than what others did. If no device computes and none is in line, all wait
+// dispatch hands out permits. If no device computes and none is in line, all wait
 // for each other: a deadlock. r.mu is held.
 func (r *run) dispatch() {
 	for r.err == nil && r.permits > 0 && len(r.line) > 0 {
-		i := len(r.line) - 1
-		if r.rng != nil {
-			i = r.rng.IntN(len(r.line))
-		}
+		i := r.next()
 		d := r.line[i]
 		r.line = slices.Delete(r.line, i, i+1)
 		r.permit(d)
@@ -214,6 +213,41 @@ func (r *run) dispatch() {
 	}
 	if r.err == nil && r.permits == r.workers && r.live > 0 {
 		r.stop(r.deadlock())
+	}
+}
+
+// farthest is how far from the end of the line a device is looked for that is at home in a seat.
+const farthest = 64
+
+// next is the place in line of the device that goes on: of those at home in the seat that is free the one that
+// came last, since what it computed on is in a cache, more likely than what others did; if there is none, the last
+// one. r.mu is held.
+func (r *run) next() int {
+	last := len(r.line) - 1
+	if r.rng != nil {
+		return r.rng.IntN(len(r.line))
+	}
+	seat := r.made // one that is still to be made
+	if n := len(r.seats); n > 0 {
+		seat = r.seats[n-1].index
+	}
+	for i := last; i >= max(0, last-farthest); i-- {
+		if r.line[i].home == seat {
+			return i
+		}
+	}
+	return last
+}
+
+// homes gives each device a seat to be at home in: the same one to those that gather the same, which they read one after
+// the other; where none gather anything, to those that follow one another.
+func (r *run) homes() {
+	gather := slices.IndexFunc(r.exe.colls, func(c *collective) bool { return c.op.Kind == ir.AllGather && len(c.groups[0]) > 1 })
+	for id, d := range r.devices {
+		d.home = id * r.workers / len(r.devices)
+		if gather >= 0 {
+			d.home = r.exe.colls[gather].group[id] % r.workers
+		}
 	}
 }
 
@@ -251,8 +285,9 @@ func (r *run) finish(d *device) {
 // A seat is the memory that a device computes in: of a core and not of a device, since what
 // one device leaves there is in the core's caches when the next one takes it.
 type seat struct {
-	work *kernel.Work
-	free [][]*buffer // by class
+	work  *kernel.Work
+	free  [][]*buffer // by class
+	index int         // among those of the run
 }
 
 // permit lets d compute, in the seat of the device that gave a permit back last. r.mu is held.
@@ -262,7 +297,12 @@ func (r *run) permit(d *device) {
 		d.seat, r.seats = r.seats[n-1], r.seats[:n-1]
 		return
 	}
-	d.seat = &seat{&kernel.Work{Stop: &r.failed}, make([][]*buffer, len(r.exe.classes.sizes))}
+	d.seat = r.newSeat(&kernel.Work{Stop: &r.failed})
+}
+
+func (r *run) newSeat(w *kernel.Work) *seat {
+	r.made++
+	return &seat{w, make([][]*buffer, len(r.exe.classes.sizes)), r.made - 1}
 }
 
 // giveBack ends what permit began. r.mu is held.
