@@ -37,6 +37,7 @@ func TestProgram(t *testing.T) {
 		}
 		args, last = once, got
 	}
+	t.Setenv("PPC_PYTHON", "python3") // so that JAX is refused whether there is one or not
 	for _, opts := range []RunOptions{{Check: true}, {Trace: "t.json"}, {Engine: JAX}} {
 		if _, err := Compile(t.Context(), src, opts); err == nil {
 			t.Errorf("%+v: it is compiled", opts)
