@@ -15,14 +15,13 @@ type LAPACKPart = struct {
 
 // numbersOf is the type of the numbers of p in the routine whose name begins with precision.
 func numbersOf(precision byte, p LAPACKPart) DType {
-	double := precision == 'd' || precision == 'z'
-	switch own := precision == 'c' || precision == 'z'; {
+	own := p.Of == 0 && (precision == 'c' || precision == 'z')
+	switch double := precision == 'd' || precision == 'z'; {
 	case p.Of == 'i':
 		return I32
-	case p.Of == 'c' || p.Of == 0 && own:
-		if double {
-			return C128
-		}
+	case double && (own || p.Of == 'c'):
+		return C128
+	case own || p.Of == 'c':
 		return C64
 	case double:
 		return F64

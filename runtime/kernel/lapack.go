@@ -21,17 +21,14 @@ func CustomCall(op *ir.Op) (Func, error) {
 	if err := r.Check(option, ir.ShapesBehind(op.Operands, r.Operands), ir.ShapesBehind(op.Results, r.Results)); err != nil {
 		return nil, err
 	}
+	wide := map[bool]ir.DType{false: ir.F64, true: ir.C128} // what is computed with, by what is complex
 	batch := ir.Product(op.Operands[0].Type.Shape[:op.Operands[0].Type.Rank()-r.Operands[0].Rank])
 	arrays := func(vs []*ir.Value, parts []lapack.Part, ms []Mem, i int) []lapack.Array {
 		out := make([]lapack.Array, len(vs))
 		for k, v := range vs {
-			shape := v.Type.Shape[v.Type.Rank()-parts[k].Rank:]
-			n := ir.Product(shape)
-			if out[k].Shape = shape; v.Type.Elem.IsComplex() {
-				out[k].Complex = View[complex128](ms[k])[i*n : (i+1)*n]
-			} else {
-				out[k].Data = View[float64](ms[k])[i*n : (i+1)*n]
-			}
+			out[k].Shape = v.Type.Shape[v.Type.Rank()-parts[k].Rank:]
+			n := ir.Product(out[k].Shape) * wide[v.Type.Elem.IsComplex()].Size()
+			out[k].Data, out[k].Complex = View[float64](ms[k][i*n:(i+1)*n]), View[complex128](ms[k][i*n:(i+1)*n])
 		}
 		return out
 	}
@@ -39,28 +36,19 @@ func CustomCall(op *ir.Op) (Func, error) {
 		depth := w.depth
 		in, out := make([]Mem, len(src)), make([]Mem, len(dst))
 		for k, v := range op.Operands {
-			wide := widest(v.Type.Elem)
-			in[k] = w.temp(wide.Size() * v.Type.NumElements())
-			w.apply(converter(v.Type.Elem, wide), in[k], src[k])
+			in[k] = w.temp(wide[v.Type.Elem.IsComplex()].Size() * v.Type.NumElements())
+			w.apply(converter(v.Type.Elem, wide[v.Type.Elem.IsComplex()]), in[k], src[k])
 		}
 		for k, v := range op.Results {
-			out[k] = w.temp(widest(v.Type.Elem).Size() * v.Type.NumElements())
+			out[k] = w.temp(wide[v.Type.Elem.IsComplex()].Size() * v.Type.NumElements())
 			clear(out[k])
 		}
 		for i := range batch {
 			r.Run(option, arrays(op.Operands, r.Operands, in, i), arrays(op.Results, r.Results, out, i))
 		}
 		for k, v := range op.Results {
-			w.apply(converter(widest(v.Type.Elem), v.Type.Elem), dst[k], out[k])
+			w.apply(converter(wide[v.Type.Elem.IsComplex()], v.Type.Elem), dst[k], out[k])
 		}
 		w.depth = depth
 	}, nil
-}
-
-// widest is the type in which routines compute with numbers of type t.
-func widest(t ir.DType) ir.DType {
-	if t.IsComplex() {
-		return ir.C128
-	}
-	return ir.F64
 }
