@@ -114,8 +114,11 @@ func onceOrNever(b *ir.Builder, op *ir.Op) []*ir.Value {
 	return rewrite.CopyBody(b, body, sub)
 }
 
+// unknownSize reports whether v has a size that is not known: the identities are about others.
+func unknownSize(v *ir.Value) bool { return v.Type.IsTensor() && !v.Type.IsStatic() }
+
 func (s *simplifier) first(b *ir.Builder, op *ir.Op) *ir.Value {
-	if len(op.Results) != 1 || !op.Kind.Has(ir.Pure) || op.Attrs.Has(ir.KeyDontCare) || op.Unread() {
+	if len(op.Results) != 1 || !op.Kind.Has(ir.Pure) || op.Attrs.Has(ir.KeyDontCare) || op.Unread() || slices.ContainsFunc(op.Operands, unknownSize) {
 		return nil
 	}
 	for _, r := range s.rules[op.Kind] {
