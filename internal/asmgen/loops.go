@@ -55,12 +55,15 @@ func (v *vectors) loop(f function) {
 }
 
 var comparisons = []struct {
-	name      string
-	predicate uint64
-}{{"equal", 0}, {"unequal", 4}, {"less", 17}, {"lessEqual", 18}}
+	name           string
+	float, integer uint64 // predicates
+}{{"equal", 0, isEqualInt}, {"unequal", 4, isUnequalInt}, {"less", 17, isLessInt}, {"lessEqual", 18, isLessEqualInt}}
+
+// Predicates of VPCMPD.
+const isEqualInt, isLessInt, isLessEqualInt, isUnequalInt = 0, 1, 2, 4
 
 // comparison writes a kernel that gives a byte of 0 or 1 for each element.
-func (v *vectors) comparison(name string, predicate uint64) {
+func (v *vectors) comparison(name string, compare func(x val, y Mem) mask) {
 	v.begin(name, "func(dst, x, y *byte, blocks int)")
 	dst, x, y, blocks := param("dst"), param("x"), param("y"), param("blocks")
 	ones := GP64()
@@ -68,7 +71,7 @@ func (v *vectors) comparison(name string, predicate uint64) {
 	counted(blocks, v.bytes, func(at reg.GPVirtual) {
 		a := v.fresh()
 		v.e.load(index(x, at, 1), a)
-		m := v.compare(predicate, a, index(y, at, 1))
+		m := compare(a, index(y, at, 1))
 		lanes := v.bytes / v.e.size
 		if v.wide() {
 			bytes := XMM()

@@ -63,7 +63,7 @@ func main() {
 				v.loop(f)
 			}
 			for _, c := range comparisons {
-				v.comparison(c.name, c.predicate)
+				v.comparison(c.name, func(x val, y Mem) mask { return v.compare(c.float, x, y) })
 			}
 			v.choice()
 			for _, f := range folds {
@@ -72,6 +72,12 @@ func main() {
 		}
 	}
 	for _, bytes := range []int{64, 32} {
+		ints := elems[0]
+		ints.name = "I32"
+		i := &vectors{e: &ints, bytes: bytes}
+		for _, c := range comparisons {
+			i.comparison(c.name, func(x val, y Mem) mask { return i.compareInts(c.integer, x, y) })
+		}
 		v := &vectors{e: &elems[0], bytes: bytes}
 		v.fromBits()
 		v.widen()

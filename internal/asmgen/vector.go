@@ -161,6 +161,31 @@ func (v *vectors) compare(predicate uint64, x, y val) mask {
 	return r
 }
 
+// compareInts compares signed integers of 4 bytes.
+func (v *vectors) compareInts(predicate uint64, x val, y Mem) mask {
+	if v.wide() {
+		k := v.mask()
+		VPCMPD(Imm(predicate), y, v.held(x), k)
+		return k
+	}
+	r := YMM()
+	switch predicate {
+	case isEqualInt, isUnequalInt:
+		VPCMPEQD(y, v.held(x), r)
+	case isLessInt:
+		VMOVDQU(y, r)
+		VPCMPGTD(v.held(x), r, r)
+	case isLessEqualInt:
+		VPCMPGTD(y, v.held(x), r)
+	}
+	if predicate == isUnequalInt || predicate == isLessEqualInt { // the opposite has been asked for
+		ones := YMM()
+		VPCMPEQD(ones, ones, ones)
+		VPXOR(ones, r, r)
+	}
+	return r
+}
+
 func (v *vectors) lt(x, y val) mask { return v.compare(isLess, x, y) }
 func (v *vectors) le(x, y val) mask { return v.compare(isLessEqual, x, y) }
 func (v *vectors) eq(x, y val) mask { return v.compare(isEqual, x, y) }

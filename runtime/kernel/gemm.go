@@ -35,7 +35,7 @@ type tier struct {
 	f32, f64 []tileFunc
 	unit     *matrixUnit // nil: there is none
 
-	ops                             map[ir.DType]*vectorOps                // of F32 and F64
+	ops                             map[ir.DType]*vectorOps                // of F32, F64 and, comparisons alone, I32
 	fromBool, widenBF16, narrowBF16 vectorUnary                            // to f32, and from it
 	copyRows                        func(dst, src *byte, stride, rows int) // of two vectors
 	moveRows                        func(dst *byte, dstRow int, src *byte, srcRow, bytes, rows, dstSkip, srcSkip, boxes int)

@@ -395,6 +395,18 @@ func sumRowsF64x256(dst *byte, x *byte, rows int, blocks int)
 func maxRowsF64x256(dst *byte, x *byte, rows int, blocks int)
 
 //go:noescape
+func equalI32x512(dst *byte, x *byte, y *byte, blocks int)
+
+//go:noescape
+func unequalI32x512(dst *byte, x *byte, y *byte, blocks int)
+
+//go:noescape
+func lessI32x512(dst *byte, x *byte, y *byte, blocks int)
+
+//go:noescape
+func lessEqualI32x512(dst *byte, x *byte, y *byte, blocks int)
+
+//go:noescape
 func fromBoolF32x512(dst *byte, x *byte, blocks int)
 
 //go:noescape
@@ -408,6 +420,18 @@ func copyRowsF32x512(dst *byte, src *byte, stride int, rows int)
 
 //go:noescape
 func peakF32x512(blocks int)
+
+//go:noescape
+func equalI32x256(dst *byte, x *byte, y *byte, blocks int)
+
+//go:noescape
+func unequalI32x256(dst *byte, x *byte, y *byte, blocks int)
+
+//go:noescape
+func lessI32x256(dst *byte, x *byte, y *byte, blocks int)
+
+//go:noescape
+func lessEqualI32x256(dst *byte, x *byte, y *byte, blocks int)
 
 //go:noescape
 func fromBoolF32x256(dst *byte, x *byte, blocks int)

@@ -10880,6 +10880,110 @@ tree:
 	VZEROUPPER
 	RET
 
+// func equalI32x512(dst *byte, x *byte, y *byte, blocks int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL
+TEXT ·equalI32x512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), BX
+	MOVQ $0x0101010101010101, SI
+	XORQ DI, DI
+	SHLQ $0x06, BX
+
+loop:
+	VMOVUPS      (CX)(DI*1), Z0
+	VPCMPD       $0x00, (DX)(DI*1), Z0, K2
+	VPMOVM2B     K2, X0
+	VMOVQ        SI, X1
+	VPBROADCASTQ X1, X1
+	VPAND        X1, X0, X0
+	VMOVDQU      X0, (AX)
+	ADDQ         $0x10, AX
+	ADDQ         $0x40, DI
+	CMPQ         DI, BX
+	JLT          loop
+	VZEROUPPER
+	RET
+
+// func unequalI32x512(dst *byte, x *byte, y *byte, blocks int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL
+TEXT ·unequalI32x512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), BX
+	MOVQ $0x0101010101010101, SI
+	XORQ DI, DI
+	SHLQ $0x06, BX
+
+loop:
+	VMOVUPS      (CX)(DI*1), Z0
+	VPCMPD       $0x04, (DX)(DI*1), Z0, K3
+	VPMOVM2B     K3, X0
+	VMOVQ        SI, X1
+	VPBROADCASTQ X1, X1
+	VPAND        X1, X0, X0
+	VMOVDQU      X0, (AX)
+	ADDQ         $0x10, AX
+	ADDQ         $0x40, DI
+	CMPQ         DI, BX
+	JLT          loop
+	VZEROUPPER
+	RET
+
+// func lessI32x512(dst *byte, x *byte, y *byte, blocks int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL
+TEXT ·lessI32x512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), BX
+	MOVQ $0x0101010101010101, SI
+	XORQ DI, DI
+	SHLQ $0x06, BX
+
+loop:
+	VMOVUPS      (CX)(DI*1), Z0
+	VPCMPD       $0x01, (DX)(DI*1), Z0, K4
+	VPMOVM2B     K4, X0
+	VMOVQ        SI, X1
+	VPBROADCASTQ X1, X1
+	VPAND        X1, X0, X0
+	VMOVDQU      X0, (AX)
+	ADDQ         $0x10, AX
+	ADDQ         $0x40, DI
+	CMPQ         DI, BX
+	JLT          loop
+	VZEROUPPER
+	RET
+
+// func lessEqualI32x512(dst *byte, x *byte, y *byte, blocks int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL
+TEXT ·lessEqualI32x512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), BX
+	MOVQ $0x0101010101010101, SI
+	XORQ DI, DI
+	SHLQ $0x06, BX
+
+loop:
+	VMOVUPS      (CX)(DI*1), Z0
+	VPCMPD       $0x02, (DX)(DI*1), Z0, K5
+	VPMOVM2B     K5, X0
+	VMOVQ        SI, X1
+	VPBROADCASTQ X1, X1
+	VPAND        X1, X0, X0
+	VMOVDQU      X0, (AX)
+	ADDQ         $0x10, AX
+	ADDQ         $0x40, DI
+	CMPQ         DI, BX
+	JLT          loop
+	VZEROUPPER
+	RET
+
 // func fromBoolF32x512(dst *byte, x *byte, blocks int)
 // Requires: AVX, AVX512F
 TEXT ·fromBoolF32x512(SB), NOSPLIT, $0-24
@@ -11020,6 +11124,107 @@ loop:
 	VFMADD231PS Z12, Z12, Z11
 	DECQ        AX
 	JNZ         loop
+	VZEROUPPER
+	RET
+
+// func equalI32x256(dst *byte, x *byte, y *byte, blocks int)
+// Requires: AVX, AVX2, BMI2
+TEXT ·equalI32x256(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), BX
+	MOVQ $0x0101010101010101, SI
+	XORQ DI, DI
+	SHLQ $0x05, BX
+
+loop:
+	VMOVUPS   (CX)(DI*1), Y0
+	VPCMPEQD  (DX)(DI*1), Y0, Y0
+	VMOVMSKPS Y0, R8
+	PDEPQ     SI, R8, R8
+	MOVQ      R8, (AX)
+	ADDQ      $0x08, AX
+	ADDQ      $0x20, DI
+	CMPQ      DI, BX
+	JLT       loop
+	VZEROUPPER
+	RET
+
+// func unequalI32x256(dst *byte, x *byte, y *byte, blocks int)
+// Requires: AVX, AVX2, BMI2
+TEXT ·unequalI32x256(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), BX
+	MOVQ $0x0101010101010101, SI
+	XORQ DI, DI
+	SHLQ $0x05, BX
+
+loop:
+	VMOVUPS   (CX)(DI*1), Y0
+	VPCMPEQD  (DX)(DI*1), Y0, Y0
+	VPCMPEQD  Y1, Y1, Y1
+	VPXOR     Y1, Y0, Y0
+	VMOVMSKPS Y0, R8
+	PDEPQ     SI, R8, R8
+	MOVQ      R8, (AX)
+	ADDQ      $0x08, AX
+	ADDQ      $0x20, DI
+	CMPQ      DI, BX
+	JLT       loop
+	VZEROUPPER
+	RET
+
+// func lessI32x256(dst *byte, x *byte, y *byte, blocks int)
+// Requires: AVX, AVX2, BMI2
+TEXT ·lessI32x256(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), BX
+	MOVQ $0x0101010101010101, SI
+	XORQ DI, DI
+	SHLQ $0x05, BX
+
+loop:
+	VMOVUPS   (CX)(DI*1), Y0
+	VMOVDQU   (DX)(DI*1), Y1
+	VPCMPGTD  Y0, Y1, Y1
+	VMOVMSKPS Y1, R8
+	PDEPQ     SI, R8, R8
+	MOVQ      R8, (AX)
+	ADDQ      $0x08, AX
+	ADDQ      $0x20, DI
+	CMPQ      DI, BX
+	JLT       loop
+	VZEROUPPER
+	RET
+
+// func lessEqualI32x256(dst *byte, x *byte, y *byte, blocks int)
+// Requires: AVX, AVX2, BMI2
+TEXT ·lessEqualI32x256(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), BX
+	MOVQ $0x0101010101010101, SI
+	XORQ DI, DI
+	SHLQ $0x05, BX
+
+loop:
+	VMOVUPS   (CX)(DI*1), Y0
+	VPCMPGTD  (DX)(DI*1), Y0, Y0
+	VPCMPEQD  Y1, Y1, Y1
+	VPXOR     Y1, Y0, Y0
+	VMOVMSKPS Y0, R8
+	PDEPQ     SI, R8, R8
+	MOVQ      R8, (AX)
+	ADDQ      $0x08, AX
+	ADDQ      $0x20, DI
+	CMPQ      DI, BX
+	JLT       loop
 	VZEROUPPER
 	RET
 

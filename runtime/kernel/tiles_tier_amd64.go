@@ -24,7 +24,7 @@ var avx512 = tier{
 	name: "avx512", has: cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW, vector: 64, masks: true,
 	f32:      []tileFunc{tileF32x512_1, tileF32x512_2, tileF32x512_3, tileF32x512_4, tileF32x512_5, tileF32x512_6, tileF32x512_7, tileF32x512_8},
 	f64:      []tileFunc{tileF64x512_1, tileF64x512_2, tileF64x512_3, tileF64x512_4, tileF64x512_5, tileF64x512_6, tileF64x512_7, tileF64x512_8},
-	ops:      map[ir.DType]*vectorOps{ir.F32: &f32x512, ir.F64: &f64x512},
+	ops:      map[ir.DType]*vectorOps{ir.F32: &f32x512, ir.F64: &f64x512, ir.I32: &i32x512},
 	fromBool: fromBoolF32x512, widenBF16: widenBF16F32x512, narrowBF16: narrowBF16F32x512, copyRows: copyRowsF32x512, moveRows: moveRows, spreadRows: spreads, peak: peakF32x512, lanes: 2 * 12 * 16,
 }
 
@@ -32,7 +32,7 @@ var avx2 = tier{
 	name: "avx2", has: cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI2, vector: 32,
 	f32:      []tileFunc{tileF32x256_1, tileF32x256_2, tileF32x256_3, tileF32x256_4, tileF32x256_5, tileF32x256_6},
 	f64:      []tileFunc{tileF64x256_1, tileF64x256_2, tileF64x256_3, tileF64x256_4, tileF64x256_5, tileF64x256_6},
-	ops:      map[ir.DType]*vectorOps{ir.F32: &f32x256, ir.F64: &f64x256},
+	ops:      map[ir.DType]*vectorOps{ir.F32: &f32x256, ir.F64: &f64x256, ir.I32: &i32x256},
 	fromBool: fromBoolF32x256, widenBF16: widenBF16F32x256, narrowBF16: narrowBF16F32x256, copyRows: copyRowsF32x256, moveRows: moveRows, spreadRows: spreads, peak: peakF32x256, lanes: 2 * 12 * 8,
 }
 
@@ -67,6 +67,11 @@ var f64x256 = vectorOps{
 	compare: map[string]vectorBinary{"EQ": equalF64x256, "NE": unequalF64x256, "LT": lessF64x256, "LE": lessEqualF64x256},
 	choose:  chooseF64x256, rows: map[ir.Kind]vectorRows{ir.Add: sumRowsF64x256, ir.Maximum: maxRowsF64x256},
 }
+
+var (
+	i32x512 = vectorOps{compare: map[string]vectorBinary{"EQ": equalI32x512, "NE": unequalI32x512, "LT": lessI32x512, "LE": lessEqualI32x512}}
+	i32x256 = vectorOps{compare: map[string]vectorBinary{"EQ": equalI32x256, "NE": unequalI32x256, "LT": lessI32x256, "LE": lessEqualI32x256}}
+)
 
 // transposeBlocks sets dst to the transpose of src: rows are their distances in
 // bytes, side is 8 columns for elements of 4 bytes and 4 for those of 8, and src

@@ -180,7 +180,9 @@ func useTier(t *tier) {
 				comparisons[turned] = row
 			}
 		}
-		chooses[size] = t.choose(ops.choose, size)
+		if ops.choose != nil {
+			chooses[size] = t.choose(ops.choose, size)
+		}
 	}
 	if t.vector > 0 {
 		direct[[2]ir.DType{ir.I1, ir.F32}] = t.unary(t.fromBool, t.vector/4, t.vector)
@@ -288,7 +290,7 @@ func foldRowsBy[T float](rows vectorRows, fold func(a, b T) T, neutral T) Func {
 }
 
 // bytesOf is the memory of x.
-func bytesOf[T float](x []T) Mem {
+func bytesOf[T float | int32](x []T) Mem {
 	var zero T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(zero)))
 }

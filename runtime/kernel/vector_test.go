@@ -195,6 +195,28 @@ func TestVectorOps(t *testing.T) {
 		}
 		vectorOpsOf[float32](t, tr, ir.F32, special)
 		vectorOpsOf[float64](t, tr, ir.F64, special)
+		r, edges := rand.New(rand.NewPCG(7, 8)), []int32{0, 1, -1, math.MaxInt32, math.MinInt32, 1 << 16}
+		for n := range 150 {
+			x, y := make([]int32, n), make([]int32, n)
+			for i := range n {
+				x[i], y[i] = edges[r.IntN(len(edges))], edges[r.IntN(len(edges))]
+			}
+			vectorComparisons(t, tr, ir.I32, x, y)
+		}
+	}
+}
+
+// vectorComparisons compares x and y.
+func vectorComparisons[T float | int32](t *testing.T, tr *tier, e ir.DType, x, y []T) {
+	t.Helper()
+	for dir, f := range map[string]func(a, b T) bool{"EQ": func(a, b T) bool { return a == b }, "NE": func(a, b T) bool { return a != b }, "LT": func(a, b T) bool { return a < b }, "LE": func(a, b T) bool { return a <= b }} {
+		d := NewMem(len(x))
+		tr.binary(tr.ops[e].compare[dir], tr.vector, tr.vector/e.Size())(new(Work), []Mem{d}, []Mem{bytesOf(x), bytesOf(y)})
+		for i := range d {
+			if (d[i] != 0) != f(x[i], y[i]) || d[i] > 1 {
+				t.Fatalf("%s %s %s of %v and %v is %d", tr.name, e, dir, x[i], y[i], d[i])
+			}
+		}
 	}
 }
 
@@ -203,7 +225,6 @@ func vectorOpsOf[T float](t *testing.T, tr *tier, e ir.DType, special []float64)
 		ir.Add: func(a, b T) T { return a + b }, ir.Subtract: func(a, b T) T { return a - b }, ir.Multiply: func(a, b T) T { return a * b },
 		ir.Divide: func(a, b T) T { return a / b }, ir.Maximum: func(a, b T) T { return max(a, b) }, ir.Minimum: func(a, b T) T { return min(a, b) },
 	}
-	compare := map[string]func(a, b T) bool{"EQ": func(a, b T) bool { return a == b }, "NE": func(a, b T) bool { return a != b }, "LT": func(a, b T) bool { return a < b }, "LE": func(a, b T) bool { return a <= b }}
 	r := rand.New(rand.NewPCG(5, 6))
 	w := new(Work)
 	for n := range 150 {
@@ -231,15 +252,7 @@ func vectorOpsOf[T float](t *testing.T, tr *tier, e ir.DType, special []float64)
 				}
 			}
 		}
-		for dir, f := range compare {
-			d := NewMem(n)
-			tr.binary(tr.ops[e].compare[dir], tr.vector, tr.vector/e.Size())(w, []Mem{d}, []Mem{bytesOf(x), bytesOf(y)})
-			for i := range d {
-				if (d[i] != 0) != f(x[i], y[i]) || d[i] > 1 {
-					t.Fatalf("%s %s %s of %v and %v is %d", tr.name, e, dir, x[i], y[i], d[i])
-				}
-			}
-		}
+		vectorComparisons(t, tr, e, x, y)
 		d := make([]T, n)
 		tr.choose(tr.ops[e].choose, e.Size())(w, []Mem{bytesOf(d)}, []Mem{p, bytesOf(x), bytesOf(y)})
 		for i := range d {
