@@ -402,14 +402,14 @@ func (c *cursor) valueRef(op *ir.Op) (string, *ir.Rule) {
 	}
 	k := c.number()
 	ref := kind + "-" + strconv.Itoa(k)
-	if (k < 0 || k >= n) && !isFlowEdge(op) {
+	if (k < 0 || k >= n) && (kind == "result" || !isFlowEdge(op)) {
 		return ref, ir.NewRule("edges-4", "there is no %s: the op has %s and %s", ref, ir.Counted(len(op.Operands), "operand"), ir.Counted(len(op.Results), "result"))
 	}
 	return ref, nil
 }
 
 // isFlowEdge reports whether op stands for the values that flow into its operand
-// and out of its result, which have more numbers than it has operands.
+// and out of its result: the former have more numbers than it has operands.
 func isFlowEdge(op *ir.Op) bool {
 	return op.Kind == ir.DataFlowEdge || op.Name() == "sdy.func_data_flow_edge"
 }
