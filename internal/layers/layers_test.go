@@ -19,11 +19,12 @@ import (
 //	ir, ir/dialect <- ir/mlir, ir/lang, ir/eval, ir/xla <- passes <- lower, lower/hlo, lower/flow, lower/stats, lower/lint, lower/report <- driver <- cmd/ppc
 //	ir, lower/fuse, lower/schedule, lower/strips <- runtime/kernel, runtime <- driver
 var allowed = map[string][]string{
-	"ir/verify":  {"ir"},
-	"ir/dialect": {"ir"},
-	"ir/mlir":    {"ir", "ir/verify", "ir/dialect", "ir/mlir/names", "ir/mlir/element"},
-	"ir/lang":    {"ir", "ir/verify", "ir/dialect", "ir/lang/syntax", "ir/lang/value", "ir/lang/config"},
-	"ir/eval":    {"ir", "ir/verify", "ir/dialect"},
+	"ir/verify":     {"ir"},
+	"ir/dialect":    {"ir"},
+	"ir/mlir":       {"ir", "ir/verify", "ir/dialect", "ir/mlir/names", "ir/mlir/element"},
+	"ir/lang":       {"ir", "ir/verify", "ir/dialect", "ir/lang/syntax", "ir/lang/value", "ir/lang/config"},
+	"ir/eval":       {"ir", "ir/verify", "ir/dialect", "ir/lapackcall"},
+	"ir/lapackcall": {"ir"},
 
 	"ir/mlir/names":   {"ir"},
 	"ir/mlir/element": {"ir"},
@@ -69,7 +70,7 @@ var allowed = map[string][]string{
 	"lower/report": {"ir", "ir/facts", "lower/flow", "lower/hlo", "lower/lint", "lower/stats"},
 
 	"runtime/kernel/scalar": {"ir"},
-	"runtime/kernel":        {"ir", "ir/dialect", "lower/fuse", "lower/strips", "runtime/kernel/scalar"},
+	"runtime/kernel":        {"ir", "ir/dialect", "ir/lapackcall", "lower/fuse", "lower/strips", "runtime/kernel/scalar"},
 	"runtime":               {"ir", "ir/verify", "lower/fuse", "lower/schedule", "lower/strips", "runtime/kernel"},
 	"runtime/pjrt":          {"ir"},
 

@@ -7,6 +7,7 @@ import (
 
 	"ppc/internal/lapack"
 	"ppc/ir"
+	"ppc/ir/lapackcall"
 )
 
 func identity(e *exec) ([]*tensor, error) { return e.in, nil }
@@ -63,11 +64,11 @@ func customCall(e *exec) ([]*tensor, error) {
 
 // lapack calls r for each matrix of the batch.
 func (e *exec) lapack(r *lapack.Routine) ([]*tensor, error) {
-	option := ir.LAPACKOption(e.op, lapack.Option)
-	if err := ir.LAPACK(e.op, r.Precision, r.Operands, r.Results); err != nil {
+	option := lapackcall.Option(e.op, lapack.Option)
+	if err := lapackcall.Check(e.op, r.Precision, r.Operands, r.Results); err != nil {
 		return nil, err
 	}
-	if err := r.Check(option, ir.ShapesBehind(e.op.Operands, r.Operands), ir.ShapesBehind(e.op.Results, r.Results)); err != nil {
+	if err := r.Check(option, lapackcall.ShapesBehind(e.op.Operands, r.Operands), lapackcall.ShapesBehind(e.op.Results, r.Results)); err != nil {
 		return nil, err
 	}
 	rank := len(e.in[0].shape) - r.Operands[0].Rank

@@ -5,6 +5,7 @@ import (
 
 	"ppc/internal/lapack"
 	"ppc/ir"
+	"ppc/ir/lapackcall"
 )
 
 // CustomCall returns the Func of a custom call, if its target is a routine of LAPACK.
@@ -14,11 +15,11 @@ func CustomCall(op *ir.Op) (Func, error) {
 	if r == nil {
 		return nil, fmt.Errorf("there is no implementation of the target %q", target)
 	}
-	if err := ir.LAPACK(op, r.Precision, r.Operands, r.Results); err != nil {
+	if err := lapackcall.Check(op, r.Precision, r.Operands, r.Results); err != nil {
 		return nil, err
 	}
-	option := ir.LAPACKOption(op, lapack.Option)
-	if err := r.Check(option, ir.ShapesBehind(op.Operands, r.Operands), ir.ShapesBehind(op.Results, r.Results)); err != nil {
+	option := lapackcall.Option(op, lapack.Option)
+	if err := r.Check(option, lapackcall.ShapesBehind(op.Operands, r.Operands), lapackcall.ShapesBehind(op.Results, r.Results)); err != nil {
 		return nil, err
 	}
 	wide := map[bool]ir.DType{false: ir.F64, true: ir.C128} // what is computed with, by what is complex
