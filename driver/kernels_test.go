@@ -18,7 +18,6 @@ func TestReferenceByKernels(t *testing.T) {
 		{"training", &Source{File: "../examples/llama.pp", Set: []string{"axes.seq=8", "axes.embed=16", "axes.head=4", "axes.mlp=32", "axes.vocab=32", "train.steps=1"}}, 1e-2},
 		{"experts", &Source{File: "../examples/llama_moe.pp", Set: []string{"axes.seq=8", "axes.embed=16", "axes.head=4", "axes.mlp=32", "axes.vocab=32", "train.steps=1"}}, 1e-2},
 		{"f64", &Source{File: write(t, "f64.pp", tinyF64)}, 1e-5},
-		{"elementary functions", &Source{File: write(t, "functions.mlir", functionsMLIR)}, 0},
 		{"a program of StableHLO", &Source{File: write(t, "in.mlir", tinyMLIR)}, 1e-2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -73,26 +72,6 @@ func sameValues(t *testing.T, got, want []*binding.Named, most float64) {
 		}
 	}
 }
-
-const functionsMLIR = `
-func.func @main(%x: tensor<999xf32>) -> (tensor<999xf32>, tensor<999xf32>, tensor<999xf32>, tensor<999xf32>) {
-  %c = stablehlo.constant dense<7.0> : tensor<999xf32>
-  %y = stablehlo.multiply %x, %c : tensor<999xf32>
-  %tanh = stablehlo.tanh %y : tensor<999xf32>
-  %exp = stablehlo.exponential %y : tensor<999xf32>
-  %log = stablehlo.log %exp : tensor<999xf32>
-  %logistic = stablehlo.logistic %y : tensor<999xf32>
-  %expm1 = stablehlo.exponential_minus_one %logistic : tensor<999xf32>
-  %d = stablehlo.constant dense<5000.0> : tensor<999xf32>
-  %wide = stablehlo.multiply %y, %d : tensor<999xf32>
-  %sine = stablehlo.sine %wide : tensor<999xf32>
-  %cosine = stablehlo.cosine %wide : tensor<999xf32>
-  %angles = stablehlo.multiply %sine, %cosine : tensor<999xf32>
-  %rsqrt = stablehlo.rsqrt %exp : tensor<999xf32>
-  %all = stablehlo.add %log, %rsqrt : tensor<999xf32>
-  return %tanh, %expm1, %angles, %all : tensor<999xf32>, tensor<999xf32>, tensor<999xf32>, tensor<999xf32>
-}
-`
 
 const tinyF64 = `
 axes { batch = 8, embed = 16, mlp = 32 }

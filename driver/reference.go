@@ -13,7 +13,6 @@ import (
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/passes"
-	"ppc/runtime/kernel/scalar"
 )
 
 // A reference is the program without a pipeline, on the reference evaluator, or on the
@@ -62,7 +61,7 @@ func (r *runner) newReference(ctx context.Context) (*reference, error) {
 	case types[0] == ir.F64:
 		ref.own, err = r.evaluation(ctx, eval.Options{Float32: true}, ref.exact)
 	default:
-		ref.own, err = r.evaluation(ctx, eval.Options{Elementary: scalar.Elementary}, ref.exact)
+		ref.own, err = r.evaluation(ctx, eval.Options{}, ref.exact)
 	}
 	if err != nil {
 		return nil, err

@@ -15,8 +15,7 @@ import (
 // rounding alone moves each result.
 //
 // The last is measured. The reference is evaluated a second time in the
-// program's own types, one rounding after each op, elementary functions as the
-// kernels compute them; its distance from float64 is
+// program's own types, one rounding after each op; its distance from float64 is
 // what these types cost, whatever the model does. The pipelined program rounds
 // as often but adds up in another order, so its distance has the same size:
 // [timesMeasured] as much is allowed, plus what its sums may lose. A program in

@@ -56,7 +56,8 @@ var pipedFactors = words("stages repeats microbatches delay batch_split rotate s
 const mostPiped = 1500
 
 // newLawCover is all meetings of as many values as strength says, of groups that have at most
-// so many, and those of the first three factors, which are the size of a pipeline.
+// so many, those of the first three factors, which are the size of a pipeline, and with a strength of 3 those of
+// every two.
 func newLawCover(strength, most int) *lawCover {
 	v := &lawCover{of: make([][]lawPart, len(lawFactors))}
 	v.add(0, 1, 2)
@@ -65,6 +66,9 @@ func newLawCover(strength, most int) *lawCover {
 			if strength == 2 {
 				v.addUpTo(most, j, k)
 				continue
+			}
+			if most < math.MaxInt { // else they meet in threes
+				v.add(j, k)
 			}
 			for i := range j {
 				if k > 2 {

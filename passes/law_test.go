@@ -21,7 +21,8 @@ import (
 // The configurations are a part of the product of all choices: every stages,
 // repeats and microbatches meet, and every two values of two choices that do
 // not have too many, in a pipeline where a choice acts in pipelines alone. With
-// PPC_LAW=pairs every two values of two choices meet, with PPC_LAW=triples
+// PPC_LAW=pairs every two values of two choices meet, with PPC_LAW=400 besides
+// every three of three that have at most 400 together, with PPC_LAW=triples
 // every three of three, some thousand cases. PPC_LAW=3m draws
 // from the product for that long, from the seed PPC_LAW_SEED; PPC_LAW=all goes
 // through stages, repeats, microbatches, meshes, gathers, rotates and remat
@@ -37,6 +38,7 @@ func TestLaw(t *testing.T) {
 	}
 	how := shared.Setting(t, "PPC_LAW")
 	budget, err := time.ParseDuration(how)
+	most, notNumber := strconv.Atoi(how)
 	if how != "" {
 		t.Logf("PPC_LAW=%s PPC_LAW_SEED=%d", how, seed)
 	}
@@ -47,10 +49,12 @@ func TestLaw(t *testing.T) {
 		everyCase(t, covering(rand.New(rand.NewPCG(seed, 0)), 2, math.MaxInt))
 	case how == "triples":
 		everyCase(t, covering(rand.New(rand.NewPCG(seed, 0)), 3, math.MaxInt))
+	case notNumber == nil:
+		everyCase(t, covering(rand.New(rand.NewPCG(seed, 0)), 3, most))
 	case how == "all":
 		everyCase(t, fullProduct(seed))
 	case err != nil:
-		t.Fatalf("PPC_LAW=%s: want a time, as 3m, or pairs, triples, or all", how)
+		t.Fatalf("PPC_LAW=%s: want a time, as 3m, a number, or pairs, triples, or all", how)
 	default:
 		everyCase(t, draws(t, seed, time.Now().Add(budget)))
 	}

@@ -23,9 +23,6 @@ type Options struct {
 	// the other, to float32 where results are not wider, as StableHLO's interpreter and XLA do;
 	// without it they round once, at the end.
 	EachTerm bool
-	// Elementary has functions of one number that are computed as they say, of float32, where results are not wider. It may be nil,
-	// and give nil: then the result is the number nearest to the exact one.
-	Elementary func(k ir.Kind) func(float32) float32
 	// Poison makes the floating-point results of ops with the attribute
 	// pp.dont_care NaN, so that a use of them is seen in the results.
 	Poison bool
@@ -341,14 +338,6 @@ func (e *exec) run() ([]*tensor, error) {
 	return e.row()
 }
 
-// elementary is what the options say of the op that makes out; nil if nothing.
-func (e *exec) elementary(out *tensor) func(float32) float32 {
-	if functions := e.p.w.opts.Elementary; functions != nil && out.f != nil && out.elem != ir.F64 {
-		return functions(e.op.Kind)
-	}
-	return nil
-}
-
 // row evaluates an op whose operands and results have known sizes, and elements
 // that are not quantized.
 func (e *exec) row() ([]*tensor, error) {
@@ -363,13 +352,6 @@ func (e *exec) row() ([]*tensor, error) {
 	switch {
 	case r.each != nil:
 		out := e.result(0)
-		if f := e.elementary(out); f != nil {
-			for k := range out.f {
-				out.f[k] = float64(f(float32(e.in[0].f[k&indexMask(e.in[0])])))
-			}
-			out.round()
-			return []*tensor{out}, nil
-		}
 		return []*tensor{out}, r.each(e.op, out, e.in)
 	case r.one != nil:
 		return []*tensor{r.one(e)}, nil

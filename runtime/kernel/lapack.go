@@ -29,7 +29,11 @@ func CustomCall(op *ir.Op) (Func, error) {
 		for k, v := range vs {
 			out[k].Shape = v.Type.Shape[v.Type.Rank()-parts[k].Rank:]
 			n := ir.Product(out[k].Shape) * wide[v.Type.Elem.IsComplex()].Size()
-			out[k].Data, out[k].Complex = View[float64](ms[k][i*n:(i+1)*n]), View[complex128](ms[k][i*n:(i+1)*n])
+			if m := ms[k][i*n : (i+1)*n]; v.Type.Elem.IsComplex() {
+				out[k].Complex = View[complex128](m)
+			} else {
+				out[k].Data = View[float64](m)
+			}
 		}
 		return out
 	}

@@ -24,21 +24,6 @@ const (
 // Angles are the functions of angles of any size, to be rounded once.
 var Angles = map[ir.Kind]func(float64) float64{ir.Sine: elementary.SinReal, ir.Cosine: elementary.CosReal}
 
-// Elementary is what ops of kind k make of an f32, which is not the nearest number to the exact value everywhere
-// ([Bound]); nil where it is, and for other ops.
-func Elementary(k ir.Kind) func(float32) float32 {
-	f, g := F32[k], Angles[k]
-	if g == nil {
-		return f
-	}
-	return func(x float32) float32 {
-		if x <= TurnsF32 && x >= -TurnsF32 {
-			return f(x)
-		}
-		return float32(g(float64(x)))
-	}
-}
-
 // bounds are how far the elementary functions of f32 and of f64 may be from the
 // exact value, in units in the last place; those of f64 include what their
 // reference, package math, is off.
