@@ -75,10 +75,14 @@ func (l *Limit) adjust() {
 const minHeap = 4 << 20
 
 // percent is how much a heap with so many bytes in use may grow for n in all, or growth
-// where that is more.
+// where that is more. Where half as much again is in use, n is too little to hold on to: a program whose ops
+// have shardings takes several times it, and would be collected without an end.
 func percent(n, live uint64, growth int) int {
 	live = max(live, minHeap)
-	if n <= live {
+	switch {
+	case live > n+n/2:
+		return half
+	case n <= live:
 		return growth
 	}
 	return max(growth, int((n-live)*100/live))

@@ -23,6 +23,11 @@ func TestPercent(t *testing.T) {
 			t.Errorf("percent(%d, %d, half) = %d, want %d", c.n, c.live, got, c.want)
 		}
 	}
+	for live, want := range map[uint64]int{64 << 20: eighth, 96 << 20: eighth, 97 << 20: half} {
+		if got := percent(64<<20, live, eighth); got != want {
+			t.Errorf("percent of %d in use beyond 64 MiB is %d, want %d", live, got, want)
+		}
+	}
 }
 
 var kept []byte // what a test has in use
