@@ -143,17 +143,21 @@ func (c *compiler) product(s *step) bool {
 	k := slices.IndexFunc(c.scope.panelled[s.op.Operands[1]].forms, form.Same)
 	s.kernel = form.Product(s.op)
 	s.exec = func(d *device, s *step) error {
-		b := d.alloc(s.classes[0])
-		if d.run.poisonBuffers {
-			kernel.Poison(b.mem, s.elems[0])
-		}
-		d.dst = append(d.dst[:0], b.mem)
-		d.src = append(d.src[:0], d.slots[s.in[0]].mem, d.slots[s.in[1]].elems[k].mem)
-		s.kernel(d.work, d.dst, d.src)
-		d.put(s, 0, b)
+		d.multiply(s, s.kernel, d.slots[s.in[1]].elems[k].mem)
 		return nil
 	}
 	return true
+}
+
+// multiply makes the result of s, a product, by f of its left operand and of right.
+func (d *device) multiply(s *step, f kernel.Func, right kernel.Mem) {
+	b := d.alloc(s.classes[0])
+	if d.run.poisonBuffers {
+		kernel.Poison(b.mem, s.elems[0])
+	}
+	d.dst, d.src = append(d.dst[:0], b.mem), append(d.src[:0], d.slots[s.in[0]].mem, right)
+	f(d.work, d.dst, d.src)
+	d.put(s, 0, b)
 }
 
 // A keptProduct is a product in a loop whose right side is a value from outside of the loop, or a slice of one, such
@@ -207,20 +211,11 @@ func (c *compiler) kept(s *step) {
 	plain, product := s.kernel, form.Product(s.op)
 	s.exec = func(d *device, s *step) error {
 		right := d.slots[s.in[1]]
-		panels := d.panelsOf(k, right)
-		b := d.alloc(s.classes[0])
-		if d.run.poisonBuffers {
-			kernel.Poison(b.mem, s.elems[0])
-		}
-		d.dst, d.src = append(d.dst[:0], b.mem), append(d.src[:0], d.slots[s.in[0]].mem)
-		if panels == nil {
-			d.src = append(d.src, right.mem)
-			plain(d.work, d.dst, d.src)
+		if panels := d.panelsOf(k, right); panels != nil {
+			d.multiply(s, product, panels.mem)
 		} else {
-			d.src = append(d.src, panels.mem)
-			product(d.work, d.dst, d.src)
+			d.multiply(s, plain, right.mem)
 		}
-		d.put(s, 0, b)
 		return nil
 	}
 }

@@ -216,10 +216,10 @@ func (r *run) dispatch() {
 	}
 }
 
-// farthest is how far from the end of the line a device is looked for that is at home in a seat.
-const farthest = 64
+// mostLooked is how many devices at the end of the line are looked at for one whose home is a seat.
+const mostLooked = 64
 
-// next is the place in line of the device that goes on: of those at home in the seat that is free the one that
+// next is the place in line of the device that goes on: of those whose home is the free seat the one that
 // came last, since what it computed on is in a cache, more likely than what others did; if there is none, the last
 // one. r.mu is held.
 func (r *run) next() int {
@@ -231,7 +231,7 @@ func (r *run) next() int {
 	if n := len(r.seats); n > 0 {
 		seat = r.seats[n-1].index
 	}
-	for i := last; i >= max(0, last-farthest); i-- {
+	for i := last; i > last-mostLooked && i >= 0; i-- {
 		if r.line[i].home == seat {
 			return i
 		}
@@ -239,7 +239,7 @@ func (r *run) next() int {
 	return last
 }
 
-// homes gives each device a seat to be at home in: the same one to those that gather the same, which they read one after
+// homes gives each device a seat to go on in: the same one to those that gather the same, which they read one after
 // the other; where none gather anything, to those that follow one another.
 func (r *run) homes() {
 	gather := slices.IndexFunc(r.exe.colls, func(c *collective) bool { return c.op.Kind == ir.AllGather && len(c.groups[0]) > 1 })

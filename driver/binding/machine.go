@@ -116,7 +116,7 @@ func unshared(old []*ir.Literal, used [][]*ir.Literal) []*ir.Literal {
 		}
 	}
 	slices.SortFunc(spans, byBegin)
-	for i := 1; i < len(spans); i++ { // each to the farthest end so far
+	for i := 1; i < len(spans); i++ { // ends at the largest end so far
 		spans[i].end = max(spans[i].end, spans[i-1].end)
 	}
 	seen := make(map[uintptr]bool)
