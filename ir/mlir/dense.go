@@ -57,7 +57,7 @@ func (s *parser) elementsEnd(i int) int {
 		case '"':
 			end := stringEnd(s.src, k)
 			if end < 0 {
-				s.fail(k, "a string without an end, or with an escape that does not exist")
+				s.fail(k, badString)
 				return k
 			}
 			k = end - 1

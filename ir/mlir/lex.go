@@ -135,13 +135,15 @@ func (s *parser) wanted(what string) {
 	}
 }
 
+const badString = "a string without an end, or with an escape that does not exist"
+
 // found is the next token for a message.
 func (s *parser) found() string {
 	switch t := s.text(); {
 	case s.tok.kind == endToken:
 		return "the end of the text"
 	case s.tok.kind == invalidToken && strings.HasPrefix(t, `"`):
-		return "a string without an end, or with an escape that does not exist"
+		return badString
 	case len(t) > 40:
 		return fmt.Sprintf("%.40q…", t)
 	default:

@@ -331,7 +331,7 @@ func (s *parser) bracketsEnd(i int) int {
 		case c == '"':
 			end := stringEnd(s.src, i)
 			if end < 0 {
-				s.fail(i, "a string without an end, or with an escape that does not exist")
+				s.fail(i, badString)
 				return len(s.src)
 			}
 			i = end - 1
@@ -387,7 +387,10 @@ func (s *parser) rawTo(start, end int) string {
 		text := ""
 		switch s.src[i] {
 		case '"':
-			j = stringEnd(s.src, i)
+			if j = stringEnd(s.src, i); j < 0 {
+				s.fail(i, badString)
+				continue
+			}
 		case '#', '!':
 			j = s.lex(i).end
 			text = s.aliasText(s.src[i:j])

@@ -279,7 +279,14 @@ func (t *text) sharding(mesh *ir.Mesh, rank int, open []int) (s *ir.Sharding, ma
 			}
 		}
 	}
+	s.Replicated, s.Unreduced = ordered(mesh, s.Replicated), ordered(mesh, s.Unreduced)
 	return opened(s, open), manualAxes, nil
+}
+
+// ordered is axes in the order of mesh, as of axes that are a set.
+func ordered(mesh *ir.Mesh, axes []ir.AxisRef) []ir.AxisRef {
+	axes = slices.SortedFunc(slices.Values(axes), mesh.CompareRefs)
+	return mesh.JoinAxes(nil, axes)
 }
 
 func meshText(mesh *ir.Mesh) string {

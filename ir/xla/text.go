@@ -280,19 +280,16 @@ func isPermutation(ns []int, n int) bool {
 // named reads the form that names axes, after its first word:
 // mesh['a'=2,'b'=4], [{'a'}, {'b':(1)2, ?}], replicated={}, unreduced={'c'}.
 func (r *reader) named(t *text) {
-	t.kind, t.mesh, t.named = tiled, new(ir.Mesh), &ir.Sharding{Dims: []ir.DimSharding{}}
+	t.kind, t.mesh, t.named = tiled, &ir.Mesh{Name: "mesh"}, &ir.Sharding{Dims: []ir.DimSharding{}}
 	r.expect("[")
 	r.list("]", func() {
 		name := unquoted(r.word())
 		r.expect("=")
 		t.mesh.Axes = append(t.mesh.Axes, ir.MeshAxis{Name: name, Size: r.number()})
 	})
-	sizes := make([]int, len(t.mesh.Axes))
-	for i, a := range t.mesh.Axes {
-		sizes[i] = a.Size
-	}
-	if ir.ProductUpTo(sizes, maxDevices) < 1 {
-		r.fail("the mesh has no devices, or more than %d", maxDevices)
+	r.keeps(ir.SoundMesh(t.mesh))
+	if n := t.mesh.Size(); n > maxDevices {
+		r.fail("the mesh has %d devices, more than %d", n, maxDevices)
 	}
 	for r.accept(",") {
 		word := r.word()
@@ -314,14 +311,19 @@ func (r *reader) named(t *text) {
 	if t.named == nil {
 		return
 	}
-	refs := slices.Concat(t.named.Replicated, t.named.Unreduced, t.manual)
-	for _, d := range t.named.Dims {
-		refs = append(refs, d.Axes...)
+	if r.keeps(ir.DistinctAxes(t.mesh, slices.Concat(t.named.Refs(), t.manual))); r.wrong != "" {
+		return
 	}
-	for _, a := range refs {
-		if t.mesh.Axis(a.Name) < 0 {
-			r.fail("the mesh has no axis %q", a.Name)
-		}
+	for i := range t.named.Dims {
+		d := &t.named.Dims[i]
+		d.Axes = t.mesh.JoinAxes(nil, d.Axes)
+	}
+}
+
+// keeps fails with what a rule says, unless it is nil.
+func (r *reader) keeps(rule *ir.Rule) {
+	if rule != nil {
+		r.fail("%s", rule.Msg)
 	}
 }
 
@@ -359,7 +361,9 @@ func (r *reader) dim() ir.DimSharding {
 			r.expect("(")
 			a.Pre = r.number()
 			r.expect(")")
-			a.Size = r.number()
+			if a.Size = r.number(); a.Size < 2 {
+				r.fail("a sub-axis of %q of size %d, want at least 2", a.Name, a.Size)
+			}
 		}
 		d.Axes = append(d.Axes, a)
 	})
