@@ -112,8 +112,7 @@ type blocked struct {
 	panels, rows, edge Mem // packed b, packed a, a tile of c at the edge
 	flat, sums         Mem // of the matrix unit: rows or columns together that are about to be split, sums of a block
 
-	left      magnitudes // of the block of a that the unit has split
-	leftParts int32
+	left splitBlock // what is known of the block of a that the unit has split
 }
 
 func (g *blocked) run() {

@@ -294,6 +294,46 @@ func blocksTier[T float](t *testing.T, tr *tier) {
 	}
 }
 
+// Blocks of the left side that are of different kinds, numbers too small for the matrix unit or of few bits, stay so
+// for all blocks of columns.
+func TestGemmKinds(t *testing.T) {
+	const m, n, k = 300, blockN + 70, 2 * blockK
+	r := rand.New(rand.NewPCG(7, 8))
+	x, y := make([]float32, m*k), make([]float32, k*n)
+	for i := range y {
+		y[i] = float32(r.NormFloat64())
+	}
+	for i := range x {
+		v := float32(r.NormFloat64())
+		switch row, col := i/k, i%k; {
+		case row < blockM && col >= blockK:
+			v = float32(math.Ldexp(float64(v), -125))
+		case row >= blockM && col < blockK:
+			v = math.Float32frombits(math.Float32bits(v) &^ 0xffff)
+		}
+		x[i] = v
+	}
+	for i := range tiers {
+		tr := &tiers[i]
+		if !tr.has || tr.unit == nil {
+			continue
+		}
+		a, b := matrix{memOf(x), k, 1}, matrix{memOf(y), n, 1}
+		all := NewMem(4 * m * n)
+		gemmOn[float32](tr, new(Work), all, a, b, m, n, k)
+		for j := 0; j < n; j += blockN { // the blocks of columns by themselves
+			cols := min(blockN, n-j)
+			part := NewMem(4 * m * cols)
+			gemmOn[float32](tr, new(Work), part, a, matrix{b.mem[4*j:], n, 1}, m, cols, k)
+			for row := range m {
+				if !bytes.Equal(part[4*row*cols:4*(row+1)*cols], all[4*(row*n+j):4*(row*n+j+cols)]) {
+					t.Fatalf("%s: row %d has other bits from column %d on than by themselves", tr.name, row, j)
+				}
+			}
+		}
+	}
+}
+
 func asMem[T float](x []T) Mem {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T))))
 }

@@ -74,7 +74,8 @@ type Work struct {
 	fusedDst   [1]Mem
 	groups     map[*instr]Mem
 
-	seen seen // of what a matrixUnit splits
+	seen   seen         // of what a matrixUnit splits
+	blocks []splitBlock // of its left side
 
 	temps []Mem // stack of scratch, by depth of use
 	depth int

@@ -126,18 +126,32 @@ func (g *blocked) panelBytes(k int) int {
 	return k * g.cols * g.elem
 }
 
+// A splitBlock is what is known of a block of a that has been split.
+type splitBlock struct {
+	magnitudes
+	parts int32
+}
+
+// mostLeft is how large a left side may be that is split once for all blocks of columns: it stays in the second-level
+// cache. Of a larger one each block is split when it is multiplied.
+const mostLeft = 1 << 20
+
 // runSplit is run on the unit.
 func (g *blocked) runSplit() {
 	k, left, right := min(g.k, blockK), (min(g.m, blockM)+panelSize-1)/panelSize, (min(g.n, blockN)+panelSize-1)/panelSize
-	g.rows, g.sums = g.w.temp(left*chunksOf(k)*chunkBytes), g.w.temp(left*4*tileBytes)
+	g.sums = g.w.temp(left * 4 * tileBytes)
 	g.flat = g.w.temp(max(panelSize*g.rowStride(), k*panelSize*g.elem))
 	if g.made == nil {
 		g.panels = g.w.temp(right * g.panelBytes(k))
 	}
-	one := g.m <= blockM && g.k <= blockK // block of a, which all columns are multiplied with
+	all, once := g.leftBytes(g.k), g.leftBytes(g.k) <= mostLeft
+	if !once {
+		all = left * chunksOf(k) * chunkBytes
+	}
+	rows, blocks := g.w.temp(all), g.w.blocks[:0]
 	for j := 0; j < g.n; j += blockN {
 		n := min(blockN, g.n-j)
-		for p := 0; p < g.k; p += blockK {
+		for p, block := 0, 0; p < g.k; p += blockK {
 			k := min(blockK, g.k-p)
 			if g.made != nil {
 				g.panels = g.madeAt(p, j, n)
@@ -149,17 +163,32 @@ func (g *blocked) runSplit() {
 					return
 				}
 				m := min(blockM, g.m-i)
-				if !one || j == 0 {
-					g.left, g.leftParts = g.splitRows(i, p, m, k)
+				switch {
+				case !once:
+					g.rows = rows
+					g.left = g.splitRows(i, p, m, k)
+				case j == 0:
+					g.rows = rows[g.leftBytes(p)+i/panelSize*chunksOf(k)*chunkBytes:]
+					g.left = g.splitRows(i, p, m, k)
+					blocks = append(blocks, g.left)
+				default:
+					g.rows, g.left = rows[g.leftBytes(p)+i/panelSize*chunksOf(k)*chunkBytes:], blocks[block]
 				}
+				block++
 				g.splitBlock(i, p, j, m, n, k)
 			}
 		}
 	}
+	g.w.blocks = blocks
 }
 
-// splitRows splits the block of a of m rows from i and k columns from p.
-func (g *blocked) splitRows(i, p, m, k int) (magnitudes, int32) {
+// leftBytes is what the first k terms of all rows take, as many as blocks have or all.
+func (g *blocked) leftBytes(k int) int {
+	return (g.m + panelSize - 1) / panelSize * chunksOf(k) * chunkBytes
+}
+
+// splitRows splits the block of a of m rows from i and k columns from p to g.rows.
+func (g *blocked) splitRows(i, p, m, k int) splitBlock {
 	s, chunks, full, rest := g.w.seen.none(), chunksOf(k), k/chunkTerms, k%chunkTerms
 	for r := 0; r < m; r += panelSize {
 		rows := min(panelSize, m-r)
@@ -179,7 +208,8 @@ func (g *blocked) splitRows(i, p, m, k int) (magnitudes, int32) {
 			split(full, 1, rest)
 		}
 	}
-	return s.all()
+	found, parts := s.all()
+	return splitBlock{found, parts}
 }
 
 func (s *seen) mem() *byte { return (*byte)(unsafe.Pointer(s)) }
@@ -249,7 +279,7 @@ func (g *blocked) splitBlock(i, p, j, m, n, k int) {
 			g.carefully(i, p, j+q, m, k, panel)
 			continue
 		}
-		tiles := g.unit.tiles[g.leftParts/3][head.parts/3]
+		tiles := g.unit.tiles[g.left.parts/3][head.parts/3]
 		full, rest := m/panelSize, m%panelSize
 		ahead, aheadStep := &panel[0], 0
 		if next := (q/panelSize + 1) * size; next < len(g.panels) {
