@@ -261,9 +261,12 @@ func Fold(op *ir.Op) (ir.Kind, bool) {
 	return f.Kind, true
 }
 
-// splat is the literal of a constant whose elements are all the same; nil where v
-// is no such thing.
+// splat is the literal of a constant whose elements are all the same and are those of v, which may be
+// a broadcast of it, in this block or before it; nil where v is no such thing.
 func splat(v *ir.Value) *ir.Literal {
+	for v.Def != nil && (v.Def.Kind == ir.BroadcastInDim || v.Def.Kind == ir.Reshape) && !v.Def.Attrs.Has(ir.KeyDontCare) {
+		v = v.Def.Operands[0]
+	}
 	if v.Def == nil || v.Def.Kind != ir.Constant {
 		return nil
 	}
