@@ -118,7 +118,8 @@ type scope struct {
 	readers  map[*ir.Value][]*ir.Op // of results of all-gathers; nil until somebody asks
 	panelled map[*ir.Value]*panelled
 	pieces   map[*ir.Op]*piece // nil until there is one
-	loop     *loop             // the innermost one whose body is being compiled; nil for none
+	folded   map[*ir.Op]bool
+	loop     *loop // the innermost one whose body is being compiled; nil for none
 }
 
 // A loop is what a while has of its body.
@@ -145,7 +146,7 @@ func (c *compiler) function(f *ir.Func) (*function, error) {
 		fn.frame = make([]*buffer, n)
 		fn.bubbles = fn.frame
 	}
-	c.scope = &scope{name: f.Name, f: f, fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n), home: make([]*ir.Block, n), last: make([]int32, n)}
+	c.scope = &scope{folded: c.findFolded(f), name: f.Name, f: f, fn: fn, slot: make([]int, n), owner: make([]*ir.Block, n), home: make([]*ir.Block, n), last: make([]int32, n)}
 	for id := range c.slot {
 		c.slot[id] = id
 	}
@@ -221,6 +222,11 @@ func (c *compiler) block(b *ir.Block) *block {
 			c.step(&out.steps[len(out.steps)-1], op, at)
 		}
 	}
+	for _, op := range b.Ops {
+		if c.folded[op] && c.read(op.Result()) {
+			c.exe.constants = append(c.exe.constants, constant{c.fn, op})
+		}
+	}
 	out.shareReadings()
 	return out
 }
@@ -228,7 +234,11 @@ func (c *compiler) block(b *ir.Block) *block {
 // plan is what b computes, in order.
 func (c *compiler) plan(b *ir.Block) []fuse.Node {
 	if !c.exe.unfused && !c.checks {
-		return fuse.Plan(schedule.Order(b))
+		ops := schedule.Order(b)
+		if len(c.folded) > 0 {
+			ops = slices.DeleteFunc(slices.Clone(ops), func(op *ir.Op) bool { return c.folded[op] })
+		}
+		return fuse.Plan(ops)
 	}
 	nodes := make([]fuse.Node, len(b.Ops))
 	for i, op := range b.Ops {
@@ -338,16 +348,16 @@ func (c *compiler) constant(op *ir.Op) {
 // poisons reports whether op, a constant, is another one in bubbles.
 func poisons(op *ir.Op) bool { return op.Attrs.Has(ir.KeyDontCare) && canPoison(op.Result().Type.Elem) }
 
-// A constant is one of a function, to be put into its frames.
+// A constant is one of a function, or the result of a folded op, to be put into its frames.
 type constant struct {
 	fn *function
 	op *ir.Op
 }
 
-// make puts the elements of c, one for a splat, into the frames.
-func (c constant) make() {
+// make puts the elements of c into the frames.
+func (c constant) make(f *folder) {
 	v, fn := c.op.Result(), c.fn
-	b := pinned(kernel.FromLiteral(c.op.Literal("value")))
+	b := pinned(f.of(v))
 	fn.frame[v.ID], fn.bubbles[v.ID] = b, b
 	if poisons(c.op) {
 		b := pinned(kernel.NewMem(v.Type.Bytes()))

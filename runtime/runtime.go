@@ -24,6 +24,7 @@ type Executable struct {
 	classes classes
 	colls   []*collective
 	keeps   int   // how many there are, of each device
+	folded  int   // bytes of what folded ops make
 	ops     []ran // by step
 	blocks  []*block
 	unfused bool
@@ -137,8 +138,9 @@ func (exe *Executable) Run(ctx context.Context, args [][]*ir.Literal, opts ...Op
 		return nil, err
 	}
 	exe.made.Do(func() {
+		f := &folder{made: make(map[*ir.Value]kernel.Mem)}
 		for _, c := range exe.constants {
-			c.make()
+			c.make(f)
 		}
 		for _, z := range exe.zeros {
 			z.b.mem = kernel.Zeros(z.t)

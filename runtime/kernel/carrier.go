@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"ppc/ir"
+	"ppc/runtime/kernel/scalar"
 )
 
 // A carrier is how elements of a type without arithmetic of its own go to a type
@@ -21,7 +22,7 @@ var carriers = makeCarriers()
 
 func makeCarriers() (cs [ir.Index + 1]*carrier) {
 	cs[ir.BF16] = &carrier{ir.F32, halfToF32(widenBF16), halfFromF32(narrowBF16)}
-	cs[ir.F16] = &carrier{ir.F32, halfToF32(widenF16), halfFromF32(narrowF16)}
+	cs[ir.F16] = &carrier{ir.F32, halfToF32(scalar.WidenF16), halfFromF32(scalar.NarrowF16)}
 	for _, t := range ir.DTypes() {
 		switch {
 		case t == ir.F8E8M0FNU:

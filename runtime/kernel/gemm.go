@@ -45,7 +45,7 @@ type tier struct {
 }
 
 // portable computes in plain Go.
-var portable = tier{name: "portable", has: true, peak: fmaLoop, lanes: 16}
+var portable = tier{name: "portable", has: true, peak: scalar.Peak, lanes: 16}
 
 // fastest is the tier of this machine.
 var fastest = func() *tier {

@@ -28,16 +28,3 @@ func Peak(cores int) float64 {
 	}
 	return sum
 }
-
-// fmaLoop is the loop of the portable tier: eight chains.
-func fmaLoop(blocks int) {
-	var a [8]float32
-	for range blocks {
-		for i := range a {
-			a[i] = float32(a[i]*0.5) + 1
-		}
-	}
-	if a[0] < 0 {
-		panic("kernel: a sum of positive numbers is negative")
-	}
-}
