@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -33,11 +34,8 @@ func index(base, at reg.GPVirtual, scale uint8) Mem { return Mem{Base: base, Ind
 
 // loop writes the kernel of f: so many full vectors, one or more.
 func (v *vectors) loop(f function) {
-	signature, names := "func(dst, x *byte, blocks int)", []string{"x"}
-	if f.args == 2 {
-		signature, names = "func(dst, x, y *byte, blocks int)", []string{"x", "y"}
-	}
-	v.begin(f.name, signature)
+	names := []string{"x", "y", "z"}[:f.args]
+	v.begin(f.name, fmt.Sprintf("func(dst, %s *byte, blocks int)", strings.Join(names, ", ")))
 	dst := param("dst")
 	var in []reg.GPVirtual
 	for _, n := range names {

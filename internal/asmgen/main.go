@@ -62,6 +62,11 @@ func main() {
 			for _, f := range functions {
 				v.loop(f)
 			}
+			if v.e.size == 4 {
+				for _, f := range pairs() {
+					v.loop(f)
+				}
+			}
 			for _, c := range comparisons {
 				v.comparison(c.name, func(x val, y Mem) mask { return v.compare(c.float, x, y) })
 			}

@@ -42,6 +42,7 @@ type splatValue struct {
 type instr struct {
 	run  func(f *Fused, w *Work, in *instr, t *tileOf)
 	f    Func
+	op   *ir.Op // that it is; nil where it is several, or none
 	dst  int
 	src  []int
 	view *tileView
@@ -51,8 +52,9 @@ type instr struct {
 
 // A tileOf is the tile at hand.
 type tileOf struct {
-	lo, hi   int // elements
-	dst, src []Mem
+	lo, hi    int // elements
+	row, rows int // the first of its rows, where there are rows, and how many
+	dst, src  []Mem
 }
 
 // fusedTile is the number of elements of a tile, as nearly as rows permit, or a half or a quarter of it
@@ -84,6 +86,7 @@ func buildTiles(g *fuse.Group, tile int) (*Fused, error) {
 			return nil, err
 		}
 	}
+	b.join()
 	b.findReuse()
 	b.assign()
 	return b.Fused, nil
@@ -140,7 +143,7 @@ func (b *fusedBuilder) member(i int) error {
 	if err != nil {
 		return err
 	}
-	in := instr{run: runMember, f: f}
+	in := instr{run: runMember, f: f, op: m.Op}
 	for j := range m.Args {
 		in.src = append(in.src, b.arg(m, j))
 	}
@@ -148,6 +151,49 @@ func (b *fusedBuilder) member(i int) error {
 	b.members[i] = in.dst
 	b.code = append(b.code, in)
 	return nil
+}
+
+// join makes one instruction of two where the tier has a kernel of both and nothing else reads what the first makes.
+func (b *fusedBuilder) join() {
+	made, uses := make(map[int]int), make(map[int]int) // by value: the instruction, and how many read it
+	for i, in := range b.code {
+		made[in.dst] = i
+		for _, v := range in.src {
+			uses[v]++
+		}
+	}
+	for j := range b.code {
+		second := &b.code[j]
+		for k, v := range second.src {
+			i, ok := made[v]
+			if !ok || second.op == nil || b.code[i].op == nil || uses[v] > 1 {
+				continue
+			}
+			first, val := &b.code[i], &b.values[v]
+			f := pairOf(first.op, second.op, k == 1)
+			if f == nil || val.result >= 0 || val.whole || val.level != b.values[second.dst].level {
+				continue
+			}
+			second.f, second.src, second.op = f, []int{first.src[0], first.src[1], second.src[1-k]}, nil
+			first.run = nil
+			break
+		}
+	}
+	b.code = slices.DeleteFunc(b.code, func(in instr) bool { return in.run == nil })
+}
+
+// pairOf is the kernel of two ops of which the second reads what the first makes, on its left or on its right; nil if
+// there is none.
+func pairOf(first, second *ir.Op, right bool) Func {
+	t, e := fastest, first.Result().Type.Elem
+	if second.Result().Type.Elem != e || t.ops[e] == nil {
+		return nil
+	}
+	f := t.ops[e].pairs[pair{first.Kind, second.Kind, right}]
+	if f == nil {
+		return nil
+	}
+	return t.ternary(f, t.vector)
 }
 
 // fold adds a reduction.
@@ -360,6 +406,9 @@ func (f *Fused) Run(w *Work, dst, src []Mem) {
 			break
 		}
 		t.lo, t.hi = lo, min(lo+f.tile, f.n)
+		if f.cols > 0 {
+			t.row, t.rows = t.lo/f.cols, (t.hi-t.lo)/f.cols
+		}
 		for i := range f.code {
 			if in := &f.code[i]; lo == 0 || !in.once {
 				in.run(f, w, in, t)
@@ -378,10 +427,19 @@ func (f *Fused) count(v *fusedValue, n int) int {
 	return n
 }
 
+// of is the first number of v that belongs to t, and how many do.
+func (t *tileOf) of(v *fusedValue) (lo, n int) {
+	if v.level == fuse.Row {
+		return t.row, t.rows
+	}
+	return t.lo, t.hi - t.lo
+}
+
 // mem is value i for the tile t.
 func (f *Fused) mem(w *Work, i int, t *tileOf) Mem {
 	v := &f.values[i]
-	lo, n := f.count(v, t.lo)*v.size, f.count(v, t.hi-t.lo)*v.size
+	lo, n := t.of(v)
+	lo, n = lo*v.size, n*v.size
 	switch {
 	case v.whole:
 		lo %= foldLength * v.size
@@ -410,7 +468,8 @@ func runSpread(f *Fused, w *Work, in *instr, t *tileOf) {
 
 func runLoad(f *Fused, w *Work, in *instr, t *tileOf) {
 	v := &f.values[in.dst]
-	in.view.load(f.mem(w, in.dst, t), t.src[v.source], f.count(v, t.lo), f.count(v, t.hi-t.lo))
+	lo, n := t.of(v)
+	in.view.load(f.mem(w, in.dst, t), t.src[v.source], lo, n)
 }
 
 func runRows(f *Fused, w *Work, in *instr, t *tileOf) {
@@ -434,10 +493,9 @@ func runWhole(f *Fused, w *Work, in *instr, t *tileOf) {
 func runColumns(f *Fused, w *Work, in *instr, t *tileOf) {
 	acc, x := t.dst[f.values[in.dst].result], f.mem(w, in.src[0], t)
 	n, rows := len(acc), f.n/f.cols
-	first := t.lo / f.cols
 	group := w.columns(in, n)
-	for i := range (t.hi - t.lo) / f.cols {
-		row, r := x[i*n:(i+1)*n], first+i
+	for i := range t.rows {
+		row, r := x[i*n:(i+1)*n], t.row+i
 		switch {
 		case rows <= columnRows:
 			w.Fold(in.f, acc, row)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ppc/ir"
+	"ppc/runtime/kernel/scalar"
 )
 
 // Carriers take floats as ir does, bit for bit.
@@ -104,7 +105,7 @@ func TestMergeSortInconsistent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range 60 {
 		x := rng.Perm(n)
-		mergeSort(x, make([]int, n), func(a, b int) bool { return rng.IntN(2) == 0 })
+		scalar.MergeSort(x, make([]int, n), func(a, b int) bool { return rng.IntN(2) == 0 })
 		slices.Sort(x)
 		for i, v := range x {
 			if i != v {

@@ -1,6 +1,9 @@
 package kernel
 
-import "ppc/ir"
+import (
+	"ppc/ir"
+	"ppc/runtime/kernel/scalar"
+)
 
 // buildSort sorts the lines along a dimension, all operands together, by
 // merging: it is stable, ends whatever the comparator says, and asks it n log n
@@ -57,30 +60,11 @@ func (s *sorter) run(w *Work, dst, src []Mem) {
 		for i := range order {
 			order[i] = i
 		}
-		mergeSort(order, spare, less)
+		scalar.MergeSort(order, spare, less)
 		for i, size := range s.sizes {
 			for k, from := range order {
 				copy(dst[i][at(k)*size:][:size], src[i][at(from)*size:][:size])
 			}
-		}
-	}
-}
-
-// mergeSort sorts x, with spare room of its length.
-func mergeSort(x, spare []int, less func(a, b int) bool) {
-	if len(x) < 2 {
-		return
-	}
-	mid := len(x) / 2
-	mergeSort(x[:mid], spare[:mid], less)
-	mergeSort(x[mid:], spare[mid:], less)
-	copy(spare, x)
-	a, b := spare[:mid], spare[mid:]
-	for i := range x {
-		if len(a) == 0 || len(b) > 0 && less(b[0], a[0]) {
-			x[i], b = b[0], b[1:]
-		} else {
-			x[i], a = a[0], a[1:]
 		}
 	}
 }

@@ -70,16 +70,21 @@ func (s *seen) none() *seen {
 	return s
 }
 
-// all are the magnitudes of all lanes, and the parts that the numbers have.
+// all are the magnitudes of all lanes, and the parts that the numbers have. Magnitudes are compared by their bits, of which
+// those of NaN are the largest.
 func (s *seen) all() (b magnitudes, parts int32) {
-	b, parts = magnitudes{s.lo[0], s.hi[0]}, 1
+	const inf = 0x7f800000
+	lo, hi, rest := uint32(inf), uint32(0), uint32(0)
 	for i, r := range s.rest {
-		b.lo, b.hi = min(b.lo, s.lo[i]), max(b.hi, s.hi[i])
-		if r != 0 {
-			parts = 3
+		l, h := math.Float32bits(s.lo[i]), math.Float32bits(s.hi[i])
+		if lo, hi, rest = min(lo, l), max(hi, h), rest|r; l > inf {
+			hi = l
 		}
 	}
-	return b, parts
+	if parts = 1; rest != 0 {
+		parts = 3
+	}
+	return magnitudes{math.Float32frombits(lo), math.Float32frombits(hi)}, parts
 }
 
 // A panelHead stands before a panel of the right side. Where its magnitudes are not exact, the panel is the numbers

@@ -158,6 +158,60 @@ func sinF32x512(dst *byte, x *byte, blocks int)
 func cosF32x512(dst *byte, x *byte, blocks int)
 
 //go:noescape
+func addAddF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func addAddRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func addSubtractF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func addSubtractRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func addMultiplyF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func addMultiplyRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func subtractAddF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func subtractAddRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func subtractSubtractF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func subtractSubtractRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func subtractMultiplyF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func subtractMultiplyRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func multiplyAddF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func multiplyAddRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func multiplySubtractF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func multiplySubtractRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func multiplyMultiplyF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func multiplyMultiplyRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
 func equalF32x512(dst *byte, x *byte, y *byte, blocks int)
 
 //go:noescape
@@ -228,6 +282,60 @@ func sinF32x256(dst *byte, x *byte, blocks int)
 
 //go:noescape
 func cosF32x256(dst *byte, x *byte, blocks int)
+
+//go:noescape
+func addAddF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func addAddRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func addSubtractF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func addSubtractRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func addMultiplyF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func addMultiplyRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func subtractAddF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func subtractAddRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func subtractSubtractF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func subtractSubtractRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func subtractMultiplyF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func subtractMultiplyRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func multiplyAddF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func multiplyAddRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func multiplySubtractF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func multiplySubtractRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func multiplyMultiplyF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+
+//go:noescape
+func multiplyMultiplyRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
 
 //go:noescape
 func equalF32x256(dst *byte, x *byte, y *byte, blocks int)

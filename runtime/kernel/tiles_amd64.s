@@ -7273,6 +7273,438 @@ loop:
 	VZEROUPPER
 	RET
 
+// func addAddF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·addAddF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VADDPS  Z1, Z0, Z0
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func addAddRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·addAddRightF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VADDPS  Z1, Z0, Z0
+	VADDPS  Z0, Z2, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func addSubtractF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·addSubtractF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VADDPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func addSubtractRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·addSubtractRightF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VADDPS  Z1, Z0, Z0
+	VSUBPS  Z0, Z2, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func addMultiplyF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·addMultiplyF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VADDPS  Z1, Z0, Z0
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func addMultiplyRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·addMultiplyRightF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VADDPS  Z1, Z0, Z0
+	VMULPS  Z0, Z2, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func subtractAddF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·subtractAddF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VSUBPS  Z1, Z0, Z0
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func subtractAddRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·subtractAddRightF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VSUBPS  Z1, Z0, Z0
+	VADDPS  Z0, Z2, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func subtractSubtractF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·subtractSubtractF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VSUBPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func subtractSubtractRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·subtractSubtractRightF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VSUBPS  Z1, Z0, Z0
+	VSUBPS  Z0, Z2, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func subtractMultiplyF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·subtractMultiplyF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VSUBPS  Z1, Z0, Z0
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func subtractMultiplyRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·subtractMultiplyRightF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VSUBPS  Z1, Z0, Z0
+	VMULPS  Z0, Z2, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func multiplyAddF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·multiplyAddF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VMULPS  Z1, Z0, Z0
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func multiplyAddRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·multiplyAddRightF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VMULPS  Z1, Z0, Z0
+	VADDPS  Z0, Z2, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func multiplySubtractF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·multiplySubtractF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VMULPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func multiplySubtractRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·multiplySubtractRightF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VMULPS  Z1, Z0, Z0
+	VSUBPS  Z0, Z2, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func multiplyMultiplyF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·multiplyMultiplyF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VMULPS  Z1, Z0, Z0
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func multiplyMultiplyRightF32x512(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·multiplyMultiplyRightF32x512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x06, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMOVUPS (DX)(DI*1), Z1
+	VMOVUPS (BX)(DI*1), Z2
+	VMULPS  Z1, Z0, Z0
+	VMULPS  Z0, Z2, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
 // func equalF32x512(dst *byte, x *byte, y *byte, blocks int)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL
 TEXT ·equalF32x512(SB), NOSPLIT, $0-32
@@ -8099,6 +8531,438 @@ loop:
 	ADDQ        $0x20, BX
 	CMPQ        BX, DX
 	JLT         loop
+	VZEROUPPER
+	RET
+
+// func addAddF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·addAddF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VADDPS  Y1, Y0, Y0
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func addAddRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·addAddRightF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VADDPS  Y1, Y0, Y0
+	VADDPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func addSubtractF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·addSubtractF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VADDPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func addSubtractRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·addSubtractRightF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VADDPS  Y1, Y0, Y0
+	VSUBPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func addMultiplyF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·addMultiplyF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VADDPS  Y1, Y0, Y0
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func addMultiplyRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·addMultiplyRightF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VADDPS  Y1, Y0, Y0
+	VMULPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func subtractAddF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·subtractAddF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VSUBPS  Y1, Y0, Y0
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func subtractAddRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·subtractAddRightF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VSUBPS  Y1, Y0, Y0
+	VADDPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func subtractSubtractF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·subtractSubtractF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VSUBPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func subtractSubtractRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·subtractSubtractRightF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VSUBPS  Y1, Y0, Y0
+	VSUBPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func subtractMultiplyF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·subtractMultiplyF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VSUBPS  Y1, Y0, Y0
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func subtractMultiplyRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·subtractMultiplyRightF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VSUBPS  Y1, Y0, Y0
+	VMULPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func multiplyAddF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·multiplyAddF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VMULPS  Y1, Y0, Y0
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func multiplyAddRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·multiplyAddRightF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VMULPS  Y1, Y0, Y0
+	VADDPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func multiplySubtractF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·multiplySubtractF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VMULPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func multiplySubtractRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·multiplySubtractRightF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VMULPS  Y1, Y0, Y0
+	VSUBPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func multiplyMultiplyF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·multiplyMultiplyF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VMULPS  Y1, Y0, Y0
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func multiplyMultiplyRightF32x256(dst *byte, x *byte, y *byte, z *byte, blocks int)
+// Requires: AVX
+TEXT ·multiplyMultiplyRightF32x256(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	XORQ DI, DI
+	SHLQ $0x05, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMOVUPS (DX)(DI*1), Y1
+	VMOVUPS (BX)(DI*1), Y2
+	VMULPS  Y1, Y0, Y0
+	VMULPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, SI
+	JLT     loop
 	VZEROUPPER
 	RET
 

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"math/bits"
 	"unsafe"
 
 	"ppc/ir"
@@ -11,9 +12,9 @@ import (
 // The kernels of a tier work on full vectors, one or more: blocks is their number.
 // x and y may be dst.
 type (
-	vectorUnary  func(dst, x *byte, blocks int)
-	vectorBinary func(dst, x, y *byte, blocks int)
-	vectorChoose func(dst, p, x, y *byte, blocks int)
+	vectorUnary   func(dst, x *byte, blocks int)
+	vectorBinary  func(dst, x, y *byte, blocks int)
+	vectorTernary func(dst, x, y, z *byte, blocks int)
 
 	// vectorRows folds each of the rows of blocks times foldLanes elements to one.
 	vectorRows func(dst, x *byte, rows, blocks int)
@@ -24,8 +25,15 @@ type vectorOps struct {
 	unary   map[ir.Kind]vectorUnary
 	binary  map[ir.Kind]vectorBinary
 	compare map[string]vectorBinary // to booleans
-	choose  vectorChoose
+	choose  vectorTernary           // of booleans x
+	pairs   map[pair]vectorTernary
 	rows    map[ir.Kind]vectorRows
+}
+
+// A pair is one function after another: (x first y) second z, or z second (x first y).
+type pair struct {
+	first, second ir.Kind
+	right         bool
 }
 
 // longest is how many vectors one call of assembly takes, so that it ends soon:
@@ -38,52 +46,39 @@ type ends [4][64]byte
 // unary is a Func of f, which takes vectors of so many bytes in to vectors of so
 // many bytes out.
 func (t *tier) unary(f vectorUnary, in, out int) Func {
-	return func(w *Work, dst, src []Mem) {
-		d, x := dst[0], src[0]
-		full := len(d) / out
-		for lo := 0; lo < full; lo += longest {
-			f(&d[lo*out], &x[lo*in], min(longest, full-lo))
-		}
-		if rest := len(d) - full*out; rest > 0 {
-			copy(w.ends[0][:], x[full*in:])
-			f(&w.ends[3][0], &w.ends[0][0], 1)
-			copy(d[full*out:], w.ends[3][:rest])
-		}
-	}
+	return byVectors(func(dst *byte, x [3]*byte, blocks int) { f(dst, x[0], blocks) }, out, in)
 }
 
 // binary is a Func of f likewise.
 func (t *tier) binary(f vectorBinary, in, out int) Func {
-	return func(w *Work, dst, src []Mem) {
-		d, x, y := dst[0], src[0], src[1]
-		full := len(d) / out
-		for lo := 0; lo < full; lo += longest {
-			f(&d[lo*out], &x[lo*in], &y[lo*in], min(longest, full-lo))
-		}
-		if rest := len(d) - full*out; rest > 0 {
-			copy(w.ends[0][:], x[full*in:])
-			copy(w.ends[1][:], y[full*in:])
-			f(&w.ends[3][0], &w.ends[0][0], &w.ends[1][0], 1)
-			copy(d[full*out:], w.ends[3][:rest])
-		}
-	}
+	return byVectors(func(dst *byte, x [3]*byte, blocks int) { f(dst, x[0], x[1], blocks) }, out, in, in)
 }
 
-// choose is a Func of f, for elements of elem bytes.
-func (t *tier) choose(f vectorChoose, elem int) Func {
-	v, lanes := t.vector, t.vector/elem
+// ternary is a Func of f, whose first operand has vectors of first bytes.
+func (t *tier) ternary(f vectorTernary, first int) Func {
+	return byVectors(func(dst *byte, x [3]*byte, blocks int) { f(dst, x[0], x[1], x[2], blocks) }, t.vector, first, t.vector, t.vector)
+}
+
+// byVectors is a Func of f, which takes vectors of so many bytes of each operand to vectors of out bytes.
+func byVectors(f func(dst *byte, x [3]*byte, blocks int), out int, in ...int) Func {
+	shift := bits.TrailingZeros(uint(out))
 	return func(w *Work, dst, src []Mem) {
-		d, p, x, y := dst[0], src[0], src[1], src[2]
-		full := len(d) / v
+		d, src := dst[0], src[:len(in)]
+		full := len(d) >> shift
+		var x [3]*byte
 		for lo := 0; lo < full; lo += longest {
-			f(&d[lo*v], &p[lo*lanes], &x[lo*v], &y[lo*v], min(longest, full-lo))
+			for i, size := range in {
+				x[i] = &src[i][lo*size]
+			}
+			f(&d[lo*out], x, min(longest, full-lo))
 		}
-		if rest := len(d) - full*v; rest > 0 {
-			copy(w.ends[2][:], p[full*lanes:])
-			copy(w.ends[0][:], x[full*v:])
-			copy(w.ends[1][:], y[full*v:])
-			f(&w.ends[3][0], &w.ends[2][0], &w.ends[0][0], &w.ends[1][0], 1)
-			copy(d[full*v:], w.ends[3][:rest])
+		if rest := len(d) - full<<shift; rest > 0 {
+			for i, size := range in {
+				copy(w.ends[i][:], src[i][full*size:])
+				x[i] = &w.ends[i][0]
+			}
+			f(&w.ends[3][0], x, 1)
+			copy(d[full*out:], w.ends[3][:rest])
 		}
 	}
 }
@@ -181,7 +176,7 @@ func useTier(t *tier) {
 			}
 		}
 		if ops.choose != nil {
-			chooses[size] = t.choose(ops.choose, size)
+			chooses[size] = t.ternary(ops.choose, t.vector/size)
 		}
 	}
 	if t.vector > 0 {
@@ -200,7 +195,7 @@ func useTier(t *tier) {
 // lower until one is left. foldLength elements are folded so; a longer row is
 // its pieces, one after the other, and what is left at its end is filled up.
 const (
-	foldLanes  = 32
+	foldLanes  = scalar.Lanes
 	foldLength = 4096
 )
 
@@ -220,34 +215,11 @@ func rowFolder(t *tier, k ir.Kind, e ir.DType) Func {
 	return foldRowsBy(rows, func(a, b float64) float64 { return max(a, b) }, math.Inf(-1))
 }
 
-// lanesOf is vectorRows in Go.
-func lanesOf[T float](fold func(a, b T) T) vectorRows {
-	return func(dst, x *byte, rows, blocks int) {
-		d := unsafe.Slice((*T)(unsafe.Pointer(dst)), rows)
-		all := unsafe.Slice((*T)(unsafe.Pointer(x)), rows*blocks*foldLanes)
-		for r := range d {
-			row := all[r*blocks*foldLanes:][:blocks*foldLanes]
-			lanes := [foldLanes]T(row)
-			for at := foldLanes; at < len(row); at += foldLanes {
-				for i, v := range row[at : at+foldLanes] {
-					lanes[i] = fold(lanes[i], v)
-				}
-			}
-			for n := foldLanes / 2; n > 0; n /= 2 {
-				for i := range n {
-					lanes[i] = fold(lanes[i], lanes[i+n])
-				}
-			}
-			d[r] = lanes[0]
-		}
-	}
-}
-
 // foldRowsBy folds each row of src, and then takes that in to the element of dst.
 // neutral fills up what is shorter than the lanes.
 func foldRowsBy[T float](rows vectorRows, fold func(a, b T) T, neutral T) Func {
 	if rows == nil {
-		rows = lanesOf(fold)
+		rows = scalar.FoldRows(fold)
 	}
 	return func(w *Work, dst, src []Mem) {
 		d, x := View[T](dst[0]), View[T](src[0])

@@ -254,7 +254,7 @@ func vectorOpsOf[T float](t *testing.T, tr *tier, e ir.DType, special []float64)
 		}
 		vectorComparisons(t, tr, e, x, y)
 		d := make([]T, n)
-		tr.choose(tr.ops[e].choose, e.Size())(w, []Mem{bytesOf(d)}, []Mem{p, bytesOf(x), bytesOf(y)})
+		tr.ternary(tr.ops[e].choose, tr.vector/e.Size())(w, []Mem{bytesOf(d)}, []Mem{p, bytesOf(x), bytesOf(y)})
 		for i := range d {
 			want := y[i]
 			if p[i] != 0 {
