@@ -439,8 +439,7 @@ func (t *tileOf) of(v *fusedValue) (lo, n int) {
 func (f *Fused) mem(w *Work, i int, t *tileOf) Mem {
 	v := &f.values[i]
 	lo, n := t.of(v)
-	lo, n = lo*v.size, n*v.size
-	switch {
+	switch lo, n = lo*v.size, n*v.size; {
 	case v.whole:
 		lo %= foldLength * v.size
 		return w.fusedTemps[v.temp][lo : lo+n]

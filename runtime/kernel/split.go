@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"ppc/lower/strips"
+	"ppc/runtime/kernel/scalar"
 )
 
 // A matrixUnit multiplies matrices of float32 on tiles of bfloat16. A number is the sum of three
@@ -81,8 +82,8 @@ func (s *seen) all() (b magnitudes, parts int32) {
 			hi = l
 		}
 	}
-	if parts = 1; rest != 0 {
-		parts = 3
+	if parts = 3; rest == 0 {
+		parts = 1
 	}
 	return magnitudes{math.Float32frombits(lo), math.Float32frombits(hi)}, parts
 }
@@ -242,11 +243,10 @@ func (g *blocked) splitPanel(panel Mem, x *byte, step, k, cols int) {
 	g.splitColumns(panel[splitRow:], x, step, k, cols)
 	found, parts := s.all()
 	*headOf(panel) = panelHead{magnitudes: found, parts: parts}
-	if found.exact() {
-		return
+	if !found.exact() {
+		clear(panel[splitRow:])
+		MoveRows(panel[splitRow:], panelSize*4, unsafe.Slice(x, (k-1)*step+cols*4), step, cols*4, k)
 	}
-	clear(panel[splitRow:])
-	MoveRows(panel[splitRow:], panelSize*4, unsafe.Slice(x, (k-1)*step+cols*4), step, cols*4, k)
 }
 
 // splitColumns writes the chunks of k rows of cols columns at x, step bytes apart.
@@ -317,7 +317,7 @@ func (g *blocked) carefully(i, p, j, m, k int, panel Mem) {
 	}
 	var cols [panelSize]magnitudes
 	for c := range cols {
-		cols[c] = magnitudesOf(View[float32](plain)[c:], k, panelSize)
+		cols[c].lo, cols[c].hi = scalar.Magnitudes(View[float32](plain)[c:], k, panelSize)
 	}
 	a, aRow, aCol := g.address(g.a, i, p), g.a.row*g.elem, g.a.col*g.elem
 	unit, vectors := g.w.temp(panelSize*width), g.w.temp(panelSize*width)
@@ -330,7 +330,8 @@ func (g *blocked) carefully(i, p, j, m, k int, panel Mem) {
 			g.tiles[min(len(g.tiles), rows-r)-1](k, x, aRow, aCol, &plain[0], width, &vectors[r*width], width, 1<<panelSize-1, false, &plain[0], 0, 1, 0)
 		}
 		for r := range rows {
-			row := magnitudesOf(View[float32](g.a.mem)[(i+at+r)*g.a.row+p*g.a.col:], k, g.a.col)
+			var row magnitudes
+			row.lo, row.hi = scalar.Magnitudes(View[float32](g.a.mem)[(i+at+r)*g.a.row+p*g.a.col:], k, g.a.col)
 			c := View[float32](g.c)[(i+at+r)*g.n+j:]
 			for q := range min(panelSize, g.n-j) {
 				v := y[r*panelSize+q]
@@ -344,19 +345,6 @@ func (g *blocked) carefully(i, p, j, m, k int, panel Mem) {
 			}
 		}
 	}
-}
-
-// magnitudesOf are those of n elements of x, step apart. No number has none.
-func magnitudesOf(x []float32, n, step int) magnitudes {
-	b := magnitudes{lo: float32(math.Inf(1))}
-	for i := range n {
-		v := float32(math.Abs(float64(x[i*step])))
-		if v != 0 {
-			b.lo = min(b.lo, v)
-		}
-		b.hi = max(b.hi, v)
-	}
-	return b
 }
 
 // join adds up the parts of k rows of a panel.
