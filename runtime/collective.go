@@ -178,6 +178,14 @@ func (w waitsForGroup) on(d *device) int { return d.exchange.by }
 func (w waitsForGroup) only() bool { return false }
 
 func compileMeeting(c *compiler, s *step) error {
+	if err := c.inGroups(s); err != nil {
+		return err
+	}
+	return meetings[s.op.Kind](c, s)
+}
+
+// inGroups makes s a step in which the groups of its op meet.
+func (c *compiler) inGroups(s *step) error {
 	groups, err := c.grid.groups(s.op)
 	if err != nil {
 		return err
@@ -186,7 +194,7 @@ func compileMeeting(c *compiler, s *step) error {
 	coll.groups = groups
 	coll.group, coll.place = places(groups, c.grid.size())
 	s.exec = execMeeting
-	return meetings[s.op.Kind](c, s)
+	return nil
 }
 
 func execMeeting(d *device, s *step) error {

@@ -119,6 +119,7 @@ type scope struct {
 	panelled map[*ir.Value]*panelled
 	pieces   map[*ir.Op]*piece // nil until there is one
 	folded   map[*ir.Op]bool
+	at       point // of the op whose step is being made
 	loop     *loop // the innermost one whose body is being compiled; nil for none
 }
 
@@ -178,18 +179,21 @@ func readBy(n fuse.Node) []*ir.Value {
 	return reads(n.Op)
 }
 
-// owning compiles b, which owns its arguments: it releases them after their last
+// owning compiles b, which owns its arguments, and others: it releases them after their last
 // use.
-func (c *compiler) owning(b *ir.Block) *block {
-	for _, a := range b.Args {
-		c.owner[a.ID] = b
+func (c *compiler) owning(b *ir.Block, others ...*ir.Value) *block {
+	for _, v := range b.Args {
+		c.owner[v.ID] = b
 	}
-	return c.block(b)
+	for _, v := range others {
+		c.home[v.ID], c.owner[v.ID], c.last[v.ID] = b, b, 0
+	}
+	return c.block(b, others...)
 }
 
 // block compiles b. It owns the values that its ops define, and releases what it
 // owns after its last use.
-func (c *compiler) block(b *ir.Block) *block {
+func (c *compiler) block(b *ir.Block, others ...*ir.Value) *block {
 	nodes := c.plan(b)
 	c.lastUses(b, nodes)
 	c.findPieces(b, nodes)
@@ -198,14 +202,17 @@ func (c *compiler) block(b *ir.Block) *block {
 		out.steps, out.id = make([]step, 0, len(nodes)), len(c.exe.blocks)
 		c.exe.blocks = append(c.exe.blocks, out)
 	}
-	for _, a := range b.Args {
-		if !c.read(a) && c.owner[a.ID] == b {
-			out.unused = append(out.unused, c.slot[a.ID])
+	for _, v := range slices.Concat(b.Args, others) {
+		if !c.read(v) && c.owner[v.ID] == b {
+			out.unused = append(out.unused, c.slot[v.ID])
 		}
 	}
 	for i, n := range nodes {
 		at := point{b, int32(i) + 1}
 		switch op := n.Op; {
+		case n.Group != nil && n.Op != nil:
+			out.steps = append(out.steps, step{})
+			c.sum(&out.steps[len(out.steps)-1], n, at)
 		case n.Group != nil:
 			out.steps = append(out.steps, step{})
 			c.fused(&out.steps[len(out.steps)-1], n.Group, at)
@@ -238,7 +245,7 @@ func (c *compiler) plan(b *ir.Block) []fuse.Node {
 		if len(c.folded) > 0 {
 			ops = slices.DeleteFunc(slices.Clone(ops), func(op *ir.Op) bool { return c.folded[op] })
 		}
-		return fuse.Plan(ops)
+		return joinSums(fuse.Plan(ops))
 	}
 	nodes := make([]fuse.Node, len(b.Ops))
 	for i, op := range b.Ops {
@@ -391,6 +398,7 @@ func canPoison(t ir.DType) bool { return t.IsFloat() || t.IsComplex() }
 // step makes s that of op.
 func (c *compiler) step(s *step, op *ir.Op, at point) {
 	c.begin(s, op, op.Operands, op.Results, captures(op), at)
+	c.at = at
 	compile := c.rows[op.Kind]
 	if op.Kind == ir.Unknown {
 		compile = named[op.Spelling]

@@ -27,11 +27,13 @@ type device struct {
 	*seat                   // while it computes
 	kept       []keptPanels // by index
 	pieces     *buffer      // that are none any more, linked by base
-	recorder   *recorder    // nil unless that is asked for
-	spent      []spent      // by step; nil unless that is asked for
-	times      []int        // by collective, how often it took part; nil unless that is asked for
-	met        int          // collectives so far
-	killAt     int          // 0: never
+	chunk      kernel.Mem   // of a sum
+	terms      [2]kernel.Mem
+	recorder   *recorder // nil unless that is asked for
+	spent      []spent   // by step; nil unless that is asked for
+	times      []int     // by collective, how often it took part; nil unless that is asked for
+	met        int       // collectives so far
+	killAt     int       // 0: never
 
 	// Guarded by run.mu.
 	parked   bool

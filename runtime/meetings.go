@@ -154,42 +154,58 @@ func compileAllReduce(_ *compiler, s *step) error {
 // the caches.
 const shortRow = 64
 
+// A scattering makes the parts of a sum that the devices of a group take.
+type scattering struct {
+	f kernel.Func
+	n int // devices
+	split
+}
+
 func compileReduceScatter(c *compiler, s *step) error {
-	f, err := combiner(s)
+	x, err := newScattering(c, s)
 	if err != nil {
 		return err
-	}
-	n, err := s.coll.groupSize()
-	if err != nil {
-		return err
-	}
-	dim, in, out := s.op.Int("scatter_dimension"), s.op.Operands[0].Type, s.op.Result().Type
-	if in.Shape[dim] != out.Shape[dim]*n {
-		return fmt.Errorf("dimension %d of the operand has size %d, groups of %d make %d", dim, in.Shape[dim], n, out.Shape[dim]*n)
-	}
-	sp := newSplit(out, dim)
-	if sp.inner < shortRow && n > 2 { // the sums are made of contiguous parts, and each device takes its own
-		full := c.exe.classes.of(in.Bytes())
-		s.coll.before = func(d *device, parts [][]*buffer) []*buffer {
-			acc := d.alloc(full)
-			d.src = d.src[:0]
-			for _, part := range parts {
-				d.src = append(d.src, part[0].mem)
-			}
-			d.work.FoldParts(f, acc.mem, d.src, 0, len(acc.mem), len(acc.mem))
-			return []*buffer{acc}
-		}
 	}
 	s.coll.own = func(d *device, s *step, parts [][]*buffer, place int) []*buffer {
 		acc := d.alloc(s.classes[0])
-		d.src = d.src[:0]
-		for _, part := range parts {
-			d.src = append(d.src, part[0].mem)
-		}
-		d.work.FoldParts(f, acc.mem, d.src, place*sp.inner, n*sp.inner, sp.inner)
+		d.work.FoldParts(x.f, acc.mem, d.firsts(parts), place*x.inner, x.n*x.inner, x.inner)
 		return []*buffer{acc}
 	}
 	return nil
+}
+
+func newScattering(c *compiler, s *step) (*scattering, error) {
+	f, err := combiner(s)
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.coll.groupSize()
+	if err != nil {
+		return nil, err
+	}
+	dim, in, out := s.op.Int("scatter_dimension"), s.op.Operands[0].Type, s.op.Result().Type
+	if in.Shape[dim] != out.Shape[dim]*n {
+		return nil, fmt.Errorf("dimension %d of the operand has size %d, groups of %d make %d", dim, in.Shape[dim], n, out.Shape[dim]*n)
+	}
+	x := &scattering{f, n, newSplit(out, dim)}
+	if x.inner < shortRow && n > 2 { // the sums are made of contiguous parts, and each device takes its own
+		full := c.exe.classes.of(in.Bytes())
+		s.coll.before = func(d *device, parts [][]*buffer) []*buffer {
+			acc := d.alloc(full)
+			d.work.FoldParts(f, acc.mem, d.firsts(parts), 0, len(acc.mem), len(acc.mem))
+			return []*buffer{acc}
+		}
+	}
+	return x, nil
+}
+
+// firsts is the memory of the first operand of each device.
+func (d *device) firsts(parts [][]*buffer) []kernel.Mem {
+	d.src = d.src[:0]
+	for _, part := range parts {
+		d.src = append(d.src, part[0].mem)
+	}
+	return d.src
 }
 
 func compileAllToAll(_ *compiler, s *step) error {

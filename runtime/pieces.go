@@ -73,7 +73,7 @@ func lastOfPiece(v *ir.Value, nodes []fuse.Node, readers readersIn) (int, bool) 
 		last = max(last, i)
 		op := nodes[i].Op
 		switch {
-		case op == nil: // a group
+		case nodes[i].Group != nil && (op == nil || v != op.Operands[0]): // a group, or what a reduce-scatter adds to
 		case len(op.Regions) > 0:
 			return 0, false
 		case op.Kind == ir.Reshape:
@@ -120,7 +120,7 @@ func throughReshapes(v *ir.Value, nodes []fuse.Node, readers readersIn) (int, *i
 			return -1, nil
 		}
 		op := nodes[at[0]].Op
-		if op == nil || op.Kind != ir.Reshape {
+		if nodes[at[0]].Group != nil || op.Kind != ir.Reshape {
 			return at[0], v
 		}
 		v = op.Result()

@@ -32,6 +32,33 @@ func TestPieces(t *testing.T) {
 			old := b.Reshape(slice(b, sum, i), rows, cols)
 			return update(b, sum, row(b, b.Add(old, x)), i), x
 		}},
+		{"accumulated in a branch", sum.Bytes() + x.Bytes()/2, func(b *ir.Builder, i, sum, x *ir.Value) (*ir.Value, *ir.Value) {
+			return branches(b, b.Compare("LT", i, b.I32(2)), func(b *ir.Builder) values {
+				return values{update(b, sum, b.Add(slice(b, sum, i), row(b, x)), i)}
+			}, func(*ir.Builder) values { return values{sum} })[0], x
+		}},
+		{"accumulated in a branch of a branch", sum.Bytes() + x.Bytes()/2, func(b *ir.Builder, i, sum, x *ir.Value) (*ir.Value, *ir.Value) {
+			return branches(b, b.Compare("LT", i, b.I32(3)), func(b *ir.Builder) values {
+				return branches(b, b.Compare("GT", i, b.I32(0)), func(b *ir.Builder) values {
+					return values{update(b, sum, b.Add(slice(b, sum, i), row(b, x)), i)}
+				}, func(*ir.Builder) values { return values{sum} })
+			}, func(b *ir.Builder) values { return values{update(b, sum, row(b, x), i)} })[0], x
+		}},
+		{"read behind the branch", 0, func(b *ir.Builder, i, sum, x *ir.Value) (*ir.Value, *ir.Value) {
+			next := branches(b, b.Compare("LT", i, b.I32(2)), func(b *ir.Builder) values {
+				return values{update(b, sum, b.Add(slice(b, sum, i), row(b, x)), i)}
+			}, func(*ir.Builder) values { return values{sum} })[0]
+			return next, b.Unary(ir.Tanh, b.Add(b.Reshape(slice(b, sum, i), rows, cols), x))
+		}},
+		{"read twice by a branch, and not by the other", 3 * sum.Bytes(), func(b *ir.Builder, i, sum, x *ir.Value) (*ir.Value, *ir.Value) {
+			both := branches(b, b.Compare("LT", i, b.I32(1)), func(b *ir.Builder) values {
+				return values{sum, b.Unary(ir.Tanh, sum)}
+			}, func(b *ir.Builder) values {
+				zero := b.Splat(sum.Type, 0)
+				return values{zero, zero}
+			})
+			return both[0], b.Unary(ir.Tanh, b.Add(b.Reshape(slice(b, both[1], i), rows, cols), x))
+		}},
 		{"accumulated of what dies", 0, func(b *ir.Builder, i, sum, x *ir.Value) (*ir.Value, *ir.Value) {
 			y := b.Unary(ir.Tanh, b.Dot(x, b.Dot(x, x, ir.Dot{LhsContract: []int{0}, RhsContract: []int{0}}), ir.Dot{LhsContract: []int{1}, RhsContract: []int{0}}))
 			return update(b, sum, b.Add(slice(b, sum, i), row(b, y)), i), b.Unary(ir.Tanh, x)
@@ -113,4 +140,17 @@ func TestPieces(t *testing.T) {
 			}
 		})
 	}
+}
+
+// branches are the results of one of two blocks.
+func branches(b *ir.Builder, p *ir.Value, yes, no func(b *ir.Builder) values) []*ir.Value {
+	then, otherwise := new(ir.Block), new(ir.Block)
+	var types []*ir.Type
+	out := yes(b.In(then))
+	for _, v := range out {
+		types = append(types, v.Type)
+	}
+	b.In(then).Emit(ir.Return, out, nil, nil, nil)
+	b.In(otherwise).Emit(ir.Return, no(b.In(otherwise)), nil, nil, nil)
+	return b.Emit(ir.If, []*ir.Value{p}, nil, []*ir.Block{then, otherwise}, types).Results
 }

@@ -343,9 +343,16 @@ func (d *device) yield(b *block, to []int) {
 	d.stack = d.stack[:base]
 }
 
+// compileBranches gives each branch the values from outside that it may be the last to read: one of them is done, once,
+// and may write over them.
 func compileBranches(c *compiler, s *step) error {
+	at := c.at
+	dying := slices.DeleteFunc(captures(s.op), func(v *ir.Value) bool { return !c.dies(v, at) || slices.Contains(s.op.Operands, v) })
 	for _, r := range s.op.Regions {
-		s.blocks = append(s.blocks, c.owning(r))
+		s.blocks = append(s.blocks, c.owning(r, dying...))
+	}
+	for _, v := range dying {
+		c.home[v.ID], c.owner[v.ID], c.last[v.ID] = at.b, nil, at.at
 	}
 	s.exec = execCase
 	if s.op.Kind == ir.If {

@@ -57,6 +57,7 @@ type axisSet uint64
 
 func (s *skipper) block(b *ir.Block) error {
 	if preds := s.predicates(b); len(preds) > 0 {
+		s.accumulate(b, preds)
 		q := s.sequenceOf(b, preds)
 		for _, p := range preds {
 			if err := q.skip(*p); err != nil {
