@@ -541,6 +541,30 @@ func (as *Attrs) Set(name string, a Attr) {
 	*as = c
 }
 
+// ShareAttrs makes the attributes of ops that have the same the same memory, by which
+// those who keep what they know of ops tell that they are alike. Literals are not
+// compared.
+func (m *Module) ShareAttrs() {
+	shared := make(map[string]Attrs)
+	for _, f := range m.Funcs {
+		if f.Body == nil {
+			continue
+		}
+		f.Body.Walk(func(op *Op) {
+			if len(op.Attrs) == 0 || slices.ContainsFunc(op.Attrs, func(a NamedAttr) bool { return Is[*Literal](a.Attr) }) {
+				return
+			}
+			text := op.Attrs.String()
+			as, ok := shared[text]
+			if !ok {
+				as = op.Attrs
+				shared[text] = as
+			}
+			op.Attrs = as
+		})
+	}
+}
+
 // Delete drops the attribute called name, if it is there.
 func (as *Attrs) Delete(name string) {
 	if i, ok := as.find(name); ok {

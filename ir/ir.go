@@ -267,6 +267,14 @@ func (f *Func) NumIDs() int { return int(f.lastID) + 1 }
 // NewFunc returns a function with an empty body.
 func NewFunc(name string) *Func { return &Func{Name: name, Body: new(Block)} }
 
+// NewBody returns an empty block that is to take the place of the body of f. Values
+// made from now on share no memory with those of the old body, each of which keeps all
+// that it was computed from: these go when the old body does.
+func (f *Func) NewBody() *Block {
+	f.values = nil
+	return new(Block)
+}
+
 // NewValue returns a value of f that nothing defines yet.
 func (f *Func) NewValue(t *Type, name string) *Value {
 	if f.values == nil {
