@@ -47,6 +47,7 @@ func Run(m *ir.Module, cfg Config) error {
 		first := m.Clone()
 		cfg.Rebuild = func() (*ir.Module, error) { return first, nil }
 	}
+	m.ShareAttrs()
 	seen := false
 	for i := range Table {
 		p := &Table[i]

@@ -15,8 +15,8 @@ type Combining struct {
 }
 
 // CombiningsOf are, by ID, how the explicit collectives of f combine its values.
-func CombiningsOf(f *ir.Func) [][]Combining {
-	all := make([][]Combining, f.NumIDs())
+func CombiningsOf(f *ir.Func) map[ir.ID][]Combining {
+	all := make(map[ir.ID][]Combining)
 	f.Body.Walk(func(op *ir.Op) {
 		if op.Kind == ir.SdyAllReduce || op.Kind == ir.SdyReduceScatter {
 			id := op.Operands[0].ID

@@ -67,10 +67,10 @@ type padder struct {
 	mesh     *ir.Mesh
 	f        *ir.Func
 	build    ir.Builder
-	padded   map[*ir.Value]*ir.Value // values as they are, to their padded form
-	trail    []*ir.Value             // that have got one, to forget it at the end of a region
-	sub      ir.Subst                // replaced values, to values as they are
-	combined [][]layout.Combining    // by ID: see layout.CombiningsOf
+	padded   map[*ir.Value]*ir.Value      // values as they are, to their padded form
+	trail    []*ir.Value                  // that have got one, to forget it at the end of a region
+	sub      ir.Subst                     // replaced values, to values as they are
+	combined map[ir.ID][]layout.Combining // by ID: see layout.CombiningsOf
 }
 
 // divides reports whether there is nothing to do.

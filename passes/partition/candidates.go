@@ -56,9 +56,6 @@ func (p *chooser) choose(op *ir.Op, want []layout.Layout) *assignment {
 	if rule == nil || single {
 		return p.replicatedAssignment(op)
 	}
-	if a := p.remembered(op, want); a != nil {
-		return a
-	}
 	return p.remember(op, want, func() *assignment { return p.cheapest(op, want, rule) })
 }
 

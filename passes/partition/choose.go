@@ -45,11 +45,11 @@ func Choose(c *pass.Context, m *ir.Module) error {
 // former and holds the latter.
 type chooser struct {
 	*given
-	warn    func(*pass.Error) // may be nil
-	known   lessons           // of earlier walks
-	learned lessons           // for later ones
-	told    []answers         // what this walk asked of known
-	summed  [][]ir.AxisRef    // by ID: along which axes the result of a loop is unreduced
+	warn    func(*pass.Error)      // may be nil
+	known   lessons                // of earlier walks
+	learned lessons                // for later ones
+	told    []answers              // what this walk asked of known
+	summed  map[ir.ID][]ir.AxisRef // by ID: along which axes the result of a loop is unreduced
 
 	home *ir.Block // of the given program, whose ops are walked
 	user *ir.Op    // that is being walked
@@ -75,29 +75,28 @@ type valueCopy struct {
 // A given is the given program and what the walks ask of it.
 type given struct {
 	*program
-	values   int                  // how many IDs its values have
-	free     []bool               // by ID: any device can compute any shard by itself
-	combined [][]layout.Combining // by ID: how explicit collectives combine the value
-	deferred [][]ir.AxisRef       // by ID: along which axes the value may stay unreduced
-	merged   [][]ir.AxisRef       // by ID: along which axes it stays unreduced until it is added to another
-	moves    []int                // by ID: see [program.movesOf]
-	layouts  []layout.Layout      // by ID: that its sharding states
-	rules    map[*ir.Op]*ir.Factors
-	sharded  map[*ir.Op]*ir.Factors // see shardRule
+	values   int                          // how many IDs its values have
+	free     []bool                       // by ID: any device can compute any shard by itself
+	combined map[ir.ID][]layout.Combining // by ID: how explicit collectives combine the value
+	deferred map[ir.ID][]ir.AxisRef       // by ID: along which axes the value may stay unreduced
+	merged   map[ir.ID][]ir.AxisRef       // by ID: along which axes it stays unreduced until it is added to another
+	moves    []int                        // by ID: see [program.movesOf]
+	layouts  []layout.Layout              // by ID: that its sharding states
 	plans    map[string]*layout.ReshardPlan
 
-	decisions map[*ir.Op][]*decision // of all walks
-	asking    *decision              // that is being made
-	askings   int                    // how many were
-	asked     []int                  // by ID: the last of askings that asked for its copies
+	decisions map[*ir.Op][]*decision       // of all walks, for one op each
+	alike     map[layout.Class][]*decision // of all walks, for ops that are alike; nil: none are
+	asking    *decision                    // that is being made
+	askings   int                          // how many were
+	asked     []int                        // by ID: the last of askings that asked for its copies
 }
 
 func newGiven(p *program) *given {
 	f := p.f
 	g := &given{
 		program: p, values: f.NumIDs(), free: layout.FreeOrConstrained(f), combined: layout.CombiningsOf(f), deferred: deferredAxes(f), moves: p.movesOf(),
-		layouts: make([]layout.Layout, f.NumIDs()), rules: make(map[*ir.Op]*ir.Factors), sharded: make(map[*ir.Op]*ir.Factors), plans: make(map[string]*layout.ReshardPlan),
-		decisions: make(map[*ir.Op][]*decision), asked: make([]int, f.NumIDs()),
+		layouts: make([]layout.Layout, f.NumIDs()), plans: make(map[string]*layout.ReshardPlan),
+		decisions: make(map[*ir.Op][]*decision), alike: make(map[layout.Class][]*decision), asked: make([]int, f.NumIDs()),
 	}
 	g.merged = g.mergedAxes(f)
 	return g
@@ -115,37 +114,19 @@ func (g *given) layoutOf(v *ir.Value) layout.Layout {
 
 // factorsOf is the sharding rule of op, of the given program.
 func (g *given) factorsOf(op *ir.Op) *ir.Factors {
-	rule, ok := g.rules[op]
-	if !ok {
-		rule = ir.FactorsOf(op)
-		g.rules[op] = rule
-	}
-	return rule
-}
-
-// shardRule is the rule by which op, of the given program, is computed on shards.
-func (g *given) shardRule(op *ir.Op) *ir.Factors {
-	if row := shardRowOf(op.Kind); row.rule == nil && row.more == nil {
-		return g.factorsOf(op)
-	}
-	rule, ok := g.sharded[op]
-	if !ok {
-		rule = shardRule(op)
-		g.sharded[op] = rule
-	}
-	return rule
+	return g.shared.Rules.Of(op)
 }
 
 func newChooser(g *given) *chooser {
 	return &chooser{
-		given: g, copies: make([][]valueCopy, g.values), summed: make([][]ir.AxisRef, g.values),
+		given: g, copies: make([][]valueCopy, g.values), summed: make(map[ir.ID][]ir.AxisRef),
 		resharder: layout.Resharder{Mesh: g.mesh, Plans: g.plans},
 	}
 }
 
 // run walks the program.
 func (p *chooser) run() {
-	p.body = new(ir.Block)
+	p.body = p.f.NewBody()
 	p.build = ir.Builder{Func: p.f, Block: p.body}
 	for _, v := range p.f.Params() {
 		a := p.f.NewArg(p.body, v.Type, v.Name)

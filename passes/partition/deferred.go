@@ -19,8 +19,8 @@ import (
 // it reduced, and a term that is not partial counts on one device.
 
 // deferredAxes are, by ID, the axes along which the values of f may stay unreduced.
-func deferredAxes(f *ir.Func) [][]ir.AxisRef {
-	l := &deferral{axes: make([][]ir.AxisRef, f.NumIDs())}
+func deferredAxes(f *ir.Func) map[ir.ID][]ir.AxisRef {
+	l := &deferral{axes: make(map[ir.ID][]ir.AxisRef)}
 	f.Body.Walk(func(op *ir.Op) {
 		if op.Kind == ir.ShardingConstraint {
 			l.allow(op.Result(), layout.UnreducedOf(op.Result().Sharding))
@@ -109,7 +109,7 @@ func termsOf(op *ir.Op) []*ir.Value {
 
 // A deferral is the state of propagating permissions to stay unreduced.
 type deferral struct {
-	axes    [][]ir.AxisRef
+	axes    map[ir.ID][]ir.AxisRef
 	changed bool
 }
 

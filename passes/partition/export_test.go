@@ -14,6 +14,7 @@ func ChooseAnew(c *pass.Context, m *ir.Module) (walks int, err error) {
 	}
 	p.splitMoves()
 	g := newGiven(p)
+	g.alike = nil
 	p.f.Body = learnFrom(c, g, func() {
 		walks++
 		clear(g.decisions)

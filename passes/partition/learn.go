@@ -22,7 +22,7 @@ type lessons struct {
 	// result of a loop is. It only grows from walk to walk: a carry is unreduced
 	// because a term is, never because it was taken to be.
 	unreduced map[*ir.Value][]ir.AxisRef
-	got       [][]gotCopy // by ID; nil before the first walk
+	got       map[ir.ID][]gotCopy // by ID
 }
 
 // A gotCopy is a value in a layout in which ops of a block get it.
@@ -36,7 +36,8 @@ type gotCopy struct {
 type answers struct {
 	op    *ir.Op
 	block *ir.Block
-	got   []gotSeen
+	of    *ir.Op // that was decided
+	by    *decision
 }
 
 // maxWalks bounds the walks; each is right, and a later one knows more.
@@ -55,7 +56,7 @@ func learnFrom(c *pass.Context, g *given, before func()) *ir.Block {
 		before()
 		p := newChooser(g)
 		p.known = known
-		p.learned = lessons{unreduced: maps.Clone(known.unreduced), got: make([][]gotCopy, g.values)}
+		p.learned = lessons{unreduced: maps.Clone(known.unreduced), got: make(map[ir.ID][]gotCopy)}
 		var warnings []*pass.Error
 		if c.Wants() {
 			p.warn = func(e *pass.Error) { warnings = append(warnings, e) }
@@ -75,7 +76,7 @@ func learnFrom(c *pass.Context, g *given, before func()) *ir.Block {
 // same: it would be told the same.
 func (p *chooser) again() bool {
 	return maps.EqualFunc(p.learned.unreduced, p.known.unreduced, slices.Equal) && !slices.ContainsFunc(p.told, func(a answers) bool {
-		return slices.ContainsFunc(a.got, func(s gotSeen) bool { return p.learned.gotBy(s.v, s.at, a.block, a.op) != s.got })
+		return slices.ContainsFunc(a.by.got, func(s gotSeen) bool { return p.learned.gotBy(s.in(a.of), s.at, a.block, a.op) != s.got })
 	})
 }
 
@@ -105,7 +106,7 @@ func (p *chooser) learnCopy(v *ir.Value, at layout.Layout) {
 
 // gotBy reports whether an op of the block other than op gets v in the given layout.
 func (l lessons) gotBy(v *ir.Value, at layout.Layout, block *ir.Block, op *ir.Op) bool {
-	return l.got != nil && slices.ContainsFunc(l.got[v.ID], func(c gotCopy) bool {
+	return slices.ContainsFunc(l.got[v.ID], func(c gotCopy) bool {
 		return c.block == block && c.at.Equal(at) && (c.by[0] != op || c.by[1] != nil && c.by[1] != op)
 	})
 }

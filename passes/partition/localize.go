@@ -23,10 +23,11 @@ func Localize(_ *pass.Context, m *ir.Module) error {
 	}
 	f := p.f
 	l := &localizer{
-		program: p, values: make([]*ir.Value, f.NumIDs()), users: usersOf(f), body: new(ir.Block),
-		layouts:  make([]layout.Layout, f.NumIDs()),
+		program: p, values: make([]*ir.Value, f.NumIDs()), body: f.NewBody(),
+		layouts: make([]layout.Layout, f.NumIDs()), alike: make(map[layout.Class]*assignment),
 		replicas: p.mesh.Size() > 1 && m.Attrs.Int("mhlo.num_replicas") == p.mesh.Size(),
 	}
+	l.pieces = l.onlyPieces()
 	l.build = ir.Builder{Func: f, Block: l.body}
 	for _, v := range f.Params() {
 		a := f.NewArg(l.body, p.local(v.Type, p.layoutOf(v)), v.Name)
@@ -58,26 +59,16 @@ func Localize(_ *pass.Context, m *ir.Module) error {
 // A localizer is the state of one run of [Localize].
 type localizer struct {
 	*program
-	replicas bool            // the devices are replicas of one partition
-	layouts  []layout.Layout // by ID of the global program
-	values   []*ir.Value     // by ID of the global program: this device's shard
-	users    [][]*ir.Op      // by ID of the global program
+	replicas bool                         // the devices are replicas of one partition
+	layouts  []layout.Layout              // by ID of the global program
+	values   []*ir.Value                  // by ID of the global program: this device's shard
+	pieces   []bool                       // by ID of the global program: see onlyPieces
+	alike    map[layout.Class]*assignment // what is stated of ops that are alike
 	body     *ir.Block
 
 	build    ir.Builder  // where ops go
 	coords   []coordCopy // along which axes this device's coordinate is at hand
 	channels int         // given out
-}
-
-// usersOf are, by ID, the ops that have each value of f as an operand.
-func usersOf(f *ir.Func) [][]*ir.Op {
-	users := make([][]*ir.Op, f.NumIDs())
-	f.Body.Walk(func(op *ir.Op) {
-		for _, v := range op.Operands {
-			users[v.ID] = append(users[v.ID], op)
-		}
-	})
-	return users
 }
 
 // layoutOf is the layout that the sharding of v, of the global program, states.
@@ -160,11 +151,11 @@ func lowered(lower func(p *localizer, op *ir.Op, x *ir.Value) *ir.Value) func(*l
 
 // op computes an op by its sharding rule, with the layouts that are stated.
 func (p *localizer) op(op *ir.Op) error {
-	if len(op.Results) == 1 && p.onlyPiece(op.Result()) {
+	if len(op.Results) == 1 && p.pieces[op.Result().ID] {
 		return nil
 	}
-	a := p.stated(op)
-	if err := p.fits(op, a); err != nil {
+	a, err := p.fitting(op)
+	if err != nil {
 		return err
 	}
 	for i, v := range p.emit(op, a, p.operands(op.Operands)) {
@@ -180,13 +171,32 @@ func (p *localizer) op(op *ir.Op) error {
 	return nil
 }
 
+// fitting is what is stated of op, which is what it can be computed with.
+func (p *localizer) fitting(op *ir.Op) (*assignment, error) {
+	class, ok := p.classOf(op, p.layoutOf, func(*ir.Value) bool { return false })
+	if a := p.alike[class]; ok && a != nil {
+		return a, nil
+	}
+	a := p.stated(op)
+	if err := p.fits(op, a); err != nil {
+		return nil, err
+	}
+	if ok {
+		if len(p.alike) == layout.MaxClasses {
+			clear(p.alike)
+		}
+		p.alike[class] = a
+	}
+	return a, nil
+}
+
 // stated is the assignment that the layouts of op's operands and results state.
 // The results are those of the op before it reduces them itself.
 func (p *localizer) stated(op *ir.Op) *assignment {
 	if slices.ContainsFunc(op.Results, func(v *ir.Value) bool { _, ok := p.onOneDevice(v); return ok }) {
 		return p.replicatedAssignment(op)
 	}
-	rule := shardRule(op)
+	rule := p.shardRule(op)
 	if rule == nil {
 		return p.replicatedAssignment(op)
 	}

@@ -43,7 +43,7 @@ func (p *localizer) allToAll(op *ir.Op, x *ir.Value) *ir.Value {
 }
 
 func (p *localizer) collectivePermute(op *ir.Op, x *ir.Value) *ir.Value {
-	pairs := p.permutePairs(p.layoutOf(op.Operands[0]), p.layoutOf(op.Result()))
+	pairs := layout.PermutePairs(p.mesh, p.layoutOf(op.Operands[0]), p.layoutOf(op.Result()))
 	if len(pairs.From) == 0 {
 		return x
 	}

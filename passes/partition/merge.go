@@ -11,7 +11,7 @@ import (
 // they are added to others that are unreduced alike: the devices reduce the sum
 // once, and not each of its terms. A value whose one use leads to such an
 // addition is needed nowhere else, so that nothing is reduced twice for it.
-func (p *given) mergedAxes(f *ir.Func) [][]ir.AxisRef {
+func (p *given) mergedAxes(f *ir.Func) map[ir.ID][]ir.AxisRef {
 	uses := make([]int, f.NumIDs())
 	var ops []*ir.Op
 	f.Body.Walk(func(op *ir.Op) {
@@ -22,30 +22,33 @@ func (p *given) mergedAxes(f *ir.Func) [][]ir.AxisRef {
 			ops = append(ops, op)
 		}
 	})
-	merged, unreduced := make([][]ir.AxisRef, f.NumIDs()), make([][]ir.AxisRef, f.NumIDs())
+	merged, unreduced := make(map[ir.ID][]ir.AxisRef), make(map[ir.ID][]ir.AxisRef)
 	for _, op := range ops {
-		axes := &unreduced[op.Result().ID]
+		var axes []ir.AxisRef
 		switch {
 		case op.Kind == ir.DotGeneral:
-			*axes = p.sumAxes(op)
+			axes = p.sumAxes(op)
 		case op.Kind == ir.Scatter && ir.CombinerOf(op.Regions[0]) == ir.Add:
-			*axes = p.sumAxes(op)
-			if x := op.Operands[0].ID; slices.Equal(unreduced[x], *axes) && uses[x] == 1 {
-				merged[x] = *axes
+			axes = p.sumAxes(op)
+			if x := op.Operands[0].ID; slices.Equal(unreduced[x], axes) && uses[x] == 1 {
+				merged[x] = axes
 			}
 		case passesOn(op):
 			if x := op.Operands[0].ID; uses[x] == 1 {
-				*axes = unreduced[x]
+				axes = unreduced[x]
 			}
 		case op.Kind == ir.Add || op.Kind == ir.Subtract:
 			x, y := op.Operands[0].ID, op.Operands[1].ID
-			if slices.Equal(unreduced[x], unreduced[y]) && uses[x] == 1 && uses[y] == 1 {
-				*axes, merged[x], merged[y] = unreduced[x], unreduced[x], unreduced[x]
+			if len(unreduced[x]) > 0 && slices.Equal(unreduced[x], unreduced[y]) && uses[x] == 1 && uses[y] == 1 {
+				axes, merged[x], merged[y] = unreduced[x], unreduced[x], unreduced[x]
 			}
+		}
+		if len(axes) > 0 {
+			unreduced[op.Result().ID] = axes
 		}
 	}
 	for _, op := range slices.Backward(ops) {
-		if passesOn(op) {
+		if passesOn(op) && len(merged[op.Result().ID]) > 0 {
 			merged[op.Operands[0].ID] = append(merged[op.Operands[0].ID], merged[op.Result().ID]...)
 		}
 	}

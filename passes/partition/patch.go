@@ -1,8 +1,6 @@
 package partition
 
 import (
-	"slices"
-
 	"ppc/ir"
 	"ppc/passes/layout"
 )
@@ -185,11 +183,23 @@ func (w *patchwork) mask(pieces []piece, t *ir.Type) *ir.Value {
 	return b.Broadcast(mask, t.Shape, w.d)
 }
 
-// onlyPiece reports whether v is a piece of concatenations along a sharded
-// dimension and nothing else: those read its source.
-func (p *localizer) onlyPiece(v *ir.Value) bool {
-	users := p.users[v.ID]
-	return len(users) > 0 && !slices.ContainsFunc(users, func(op *ir.Op) bool {
-		return op.Kind != ir.Concatenate || len(p.layoutOf(op.Result())[op.Int("dimension")]) == 0 || !isPiece(v, op.Int("dimension"))
+// onlyPieces says, by ID, which values are pieces of concatenations along sharded
+// dimensions and nothing else: those read their sources.
+func (p *localizer) onlyPieces() []bool {
+	pieces, others := make([]bool, p.f.NumIDs()), make([]bool, p.f.NumIDs())
+	p.f.Body.Walk(func(op *ir.Op) {
+		d := op.Int("dimension")
+		joins := op.Kind == ir.Concatenate && len(p.layoutOf(op.Result())[d]) > 0
+		for _, v := range op.Operands {
+			if joins && isPiece(v, d) {
+				pieces[v.ID] = true
+			} else {
+				others[v.ID] = true
+			}
+		}
 	})
+	for id, other := range others {
+		pieces[id] = pieces[id] && !other
+	}
+	return pieces
 }

@@ -16,6 +16,7 @@ type program struct {
 	f        *ir.Func
 	mesh     *ir.Mesh
 	meshless bool // the module has no mesh: there is one device, and no sharding
+	shared   *layout.Shared
 }
 
 // programOf is the program of m; its f is nil where there is nothing to
@@ -30,9 +31,10 @@ func programOf(m *ir.Module) (*program, error) {
 		return nil, err
 	}
 	if mesh == nil {
-		return &program{m: m, f: f, mesh: &ir.Mesh{Name: "mesh"}, meshless: true}, nil
+		mesh = &ir.Mesh{Name: "mesh"}
+		return &program{m: m, f: f, mesh: mesh, meshless: true, shared: layout.NewShared(mesh)}, nil
 	}
-	return &program{m: m, f: f, mesh: mesh}, nil
+	return &program{m: m, f: f, mesh: mesh, shared: layout.NewShared(mesh)}, nil
 }
 
 // layoutOf is the layout that the sharding of v states.
@@ -40,20 +42,7 @@ func (p *program) layoutOf(v *ir.Value) layout.Layout { return p.layout(v.Shardi
 
 // layout is what s states of a tensor of type t: axes of one device are left
 // out. What is no tensor has none.
-func (p *program) layout(s *ir.Sharding, t *ir.Type) layout.Layout {
-	if !t.IsTensor() {
-		return nil
-	}
-	at := make(layout.Layout, t.Rank())
-	for d := range at {
-		for _, r := range s.Axes(d) {
-			if p.mesh.RefSize(r) > 1 {
-				at[d] = append(at[d], r)
-			}
-		}
-	}
-	return at
-}
+func (p *program) layout(s *ir.Sharding, t *ir.Type) layout.Layout { return p.shared.Stated(s, t) }
 
 // divides is an error where the axes of s do not divide a size of t; v is
 // whose sharding it is.
@@ -85,6 +74,9 @@ func (p *program) check() (err error) {
 		for _, v := range op.Results {
 			see(v, v.Sharding)
 		}
+		if op.Kind != ir.ManualComputation {
+			return
+		}
 		for name, vs := range map[string][]*ir.Value{"in_shardings": op.Operands, "out_shardings": op.Results} {
 			per, _ := op.Attrs.Get(name).(ir.PerValue)
 			for i, s := range per {
@@ -104,25 +96,11 @@ func (p *program) sharding(at layout.Layout, unreduced []ir.AxisRef, k ir.Kind) 
 	if p.meshless {
 		return nil
 	}
-	s := ir.NewSharding(p.mesh.Name, at.Clone()...)
-	if len(unreduced) > 0 {
-		s.Unreduced = p.mesh.JoinAxes(nil, p.sortedAxes(unreduced))
-		s.ReducedBy = layout.CombinerName(k)
-	}
-	return s
+	return p.shared.Sharding(at, unreduced, k)
 }
 
 // local is the type of one device's shard of a tensor of type t.
-func (p *program) local(t *ir.Type, at layout.Layout) *ir.Type {
-	if !t.IsTensor() || at.IsReplicated() {
-		return t
-	}
-	shape := make([]int, t.Rank())
-	for d, n := range t.Shape {
-		shape[d] = n / p.mesh.RefsSize(at[d])
-	}
-	return t.WithShape(shape...)
-}
+func (p *program) local(t *ir.Type, at layout.Layout) *ir.Type { return p.shared.Local(t, at) }
 
 // replicated is the layout of v on which every device has all of it.
 func (p *program) replicated(v *ir.Value) layout.Layout {
@@ -158,4 +136,20 @@ func (p *program) shardTypes(op *ir.Op, a *assignment) []*ir.Type {
 // onOneDevice is the device that alone has v by its sharding.
 func (p *program) onOneDevice(v *ir.Value) (device int, ok bool) {
 	return layout.OnOneDevice(p.m, v.Sharding)
+}
+
+// classOf is the class of op, whose values have the given layouts; false where it is not
+// computed as others of its class: its result is unreduced or on one device, or elements
+// have to be at a place.
+func (p *program) classOf(op *ir.Op, layoutOf func(*ir.Value) layout.Layout, free func(*ir.Value) bool) (layout.Class, bool) {
+	row := shardRowOf(op.Kind)
+	if row.rule != nil || row.more != nil || row.may != nil || row.place != nil || row.either != nil {
+		return layout.Class{}, false
+	}
+	for _, v := range op.Results {
+		if _, single := p.onOneDevice(v); single || len(layout.UnreducedOf(v.Sharding)) > 0 {
+			return layout.Class{}, false
+		}
+	}
+	return p.shared.ClassOf(op, layoutOf, free)
 }

@@ -17,6 +17,9 @@ const maxRecomputed = 32
 // recomputation is how v is recomputed in a layout, and how many bytes move for
 // that; nil unless these are fewer than limit.
 func (p *chooser) recomputation(v *ir.Value, at layout.Layout, limit int) (*assignment, int) {
+	if p.asking != nil {
+		p.asking.deep = true
+	}
 	left := maxRecomputed
 	return p.recomputationWithin(&left, v, at, limit)
 }

@@ -60,12 +60,16 @@ func init() {
 func shardRowOf(k ir.Kind) *shardRow { return &shardRows[k] }
 
 // shardRule is the rule by which op is computed on shards; nil if it has none.
-func shardRule(op *ir.Op) *ir.Factors {
-	row, rule := shardRowOf(op.Kind), ir.FactorsOf(op)
+func (p *program) shardRule(op *ir.Op) *ir.Factors {
+	row := shardRowOf(op.Kind)
 	switch {
 	case row.rule != nil:
 		return row.rule(op)
-	case row.more != nil && rule != nil:
+	case row.more == nil:
+		return p.shared.Rules.Of(op)
+	}
+	rule := ir.FactorsOf(op)
+	if rule != nil {
 		row.more(op, rule)
 	}
 	return rule

@@ -63,7 +63,7 @@ func (p *propagator) refuse(n *propNode, err *pass.Error) {
 // leaveOpen marks the results of n for which the program states no sharding as
 // unknown.
 func (n *propNode) leaveOpen() {
-	for _, r := range n.results {
+	for _, r := range n.results() {
 		if r.propTensor != nil && r.seed == nil {
 			r.open = true
 		}
@@ -72,7 +72,7 @@ func (n *propNode) leaveOpen() {
 
 // onOpen reports whether n uses a value whose sharding an error has left unknown.
 func (n *propNode) onOpen() bool {
-	return slices.ContainsFunc(n.operands, func(r propRef) bool { return r.propTensor != nil && r.open })
+	return slices.ContainsFunc(n.operands(), func(r propRef) bool { return r.propTensor != nil && r.open })
 }
 
 // reachBack finds for each tensor the sharding that the program states for it
@@ -81,11 +81,11 @@ func (n *propNode) onOpen() bool {
 // transpose or a sum that it is a term of.
 func (p *propagator) reachBack() {
 	for _, n := range slices.Backward(p.nodes) {
-		if n.op == nil || len(n.results) != 1 || n.results[0].propTensor == nil {
+		if n.op == nil || len(n.results()) != 1 || n.results()[0].propTensor == nil {
 			continue
 		}
-		said := n.results[0].said
-		if s := n.results[0].seed; s != nil {
+		said := n.results()[0].said
+		if s := n.results()[0].seed; s != nil {
 			said = s
 		}
 		if said == nil {
@@ -98,7 +98,7 @@ func (p *propagator) reachBack() {
 		pr := &projection{mesh: p.mesh, sizes: n.rule.Sizes}
 		inResult := slices.Concat(n.rule.Results[0]...)
 		elsewhere := func(k int) bool { return n.rule.Types[k] != ir.PassThrough || !slices.Contains(inResult, k) }
-		for i, r := range n.operands {
+		for i, r := range n.operands() {
 			if r.propTensor == nil || r.free || p.uses[n.op.Operands[i].ID] != 1 || slices.ContainsFunc(slices.Concat(n.rule.Operands[i]...), elsewhere) {
 				continue
 			}
@@ -132,7 +132,7 @@ func (p *propagator) followBody(l *propLoop) {
 func (p *propagator) followLoop(l *propLoop) {
 	edges := p.nodes[l.edges:l.end]
 	for _, n := range edges {
-		x, init := n.results[0].propTensor, n.operands[0].propTensor
+		x, init := n.results()[0].propTensor, n.operands()[0].propTensor
 		if x.seed != nil {
 			continue
 		}
@@ -161,7 +161,7 @@ func (p *propagator) followLoop(l *propLoop) {
 func (p *propagator) becomeKnown(edges []*propNode) bool {
 	some, left := false, false
 	for _, n := range edges {
-		x, next := n.results[0].propTensor, n.operands[1].propTensor
+		x, next := n.results()[0].propTensor, n.operands()[1].propTensor
 		if x.open = x.open || !x.known && next.open && x.seed == nil; x.known || x.open {
 			continue
 		}
@@ -176,7 +176,7 @@ func (p *propagator) becomeKnown(edges []*propNode) bool {
 		return some
 	}
 	for _, n := range edges {
-		if x := n.results[0].propTensor; !x.known && !x.open {
+		if x := n.results()[0].propTensor; !x.known && !x.open {
 			p.setDims(x, make([][]ir.AxisRef, len(x.shape)))
 			x.known = true
 		}

@@ -77,7 +77,7 @@ func (c *clash) ofResult(w *derivation) bool {
 
 func newDerivation(p *propagator, n *propNode) *derivation {
 	w := &derivation{p: p, n: n, axes: make([][]ir.AxisRef, len(n.rule.Sizes)), from: make([]int, len(n.rule.Sizes)), all: true}
-	w.pr = &projection{mesh: p.mesh, sizes: n.rule.Sizes, inputs: len(n.operands)}
+	w.pr = &projection{mesh: p.mesh, sizes: n.rule.Sizes, inputs: len(n.operands())}
 	for k := range w.from {
 		w.from[k] = -1
 	}
@@ -116,7 +116,7 @@ func (p *propagator) followNode(n *propNode) {
 
 // stated is the sharding that the program states for the result, nil if none.
 func (w *derivation) stated() *ir.Sharding {
-	r := w.n.results[0].propTensor
+	r := w.n.results()[0].propTensor
 	switch {
 	case r == nil:
 		return nil
@@ -129,7 +129,7 @@ func (w *derivation) stated() *ir.Sharding {
 // join finds the axes of each factor, the longest list that an operand has, and the
 // first clash among the operands.
 func (w *derivation) join() *clash {
-	for i, r := range w.n.operands {
+	for i, r := range w.n.operands() {
 		if r.propTensor == nil || r.free {
 			w.pr.tensors = append(w.pr.tensors, projected{factors: make([]layout.FactorAxes, len(w.axes))})
 			continue
@@ -150,7 +150,7 @@ func (w *derivation) join() *clash {
 		}
 	}
 	for k := range w.axes {
-		for i := range w.n.operands {
+		for i := range w.n.operands() {
 			f := &w.pr.tensors[i].factors[k]
 			switch {
 			case !f.Present || len(f.Axes) == 0 && len(f.Overflow) == 0:
@@ -167,7 +167,7 @@ func (w *derivation) join() *clash {
 		}
 	}
 	if found == nil || found.ofResult(w) {
-		for i, r := range w.n.operands {
+		for i, r := range w.n.operands() {
 			if d := w.misfit(i, r); d >= 0 {
 				note(&clash{kind: clashDivide, a: i, d: d, axes: r.dims[d]})
 			}
@@ -183,7 +183,7 @@ func (w *derivation) misfit(i int, r propRef) int {
 	if r.propTensor == nil || r.free || !r.known {
 		return -1
 	}
-	moves := w.n.op != nil && w.n.results[0].propTensor != nil && w.n.results[0].ghost != nil
+	moves := w.n.op != nil && w.n.results()[0].propTensor != nil && w.n.results()[0].ghost != nil
 	for d, axes := range r.dims {
 		divides := r.shape[d]%w.p.mesh.RefsSize(axes) == 0
 		if len(axes) > 0 && (len(w.n.rule.Operands[i][d]) == 0 || !divides && !moves) {
@@ -217,7 +217,7 @@ func (w *derivation) check() *clash {
 	if found != nil {
 		return found
 	}
-	for i, r := range w.n.results {
+	for i, r := range w.n.results() {
 		if r.propTensor == nil {
 			continue
 		}
@@ -251,7 +251,7 @@ func (w *derivation) covers(axes, part []ir.AxisRef) bool {
 // reduced nor scattered. A scalar result is always all-reduced, as is that of an op
 // with a combining region.
 func (w *derivation) partial() *clash {
-	if w.n.op == nil || len(w.n.op.Regions) > 0 || w.n.results[0].propTensor == nil {
+	if w.n.op == nil || len(w.n.op.Regions) > 0 || w.n.results()[0].propTensor == nil {
 		return nil
 	}
 	for k, axes := range w.axes {
@@ -282,7 +282,7 @@ func (w *derivation) dim(ks []int) []ir.AxisRef {
 // settle writes the shardings of the results: said, if that is given, else what
 // follows from the operands.
 func (w *derivation) settle(said *ir.Sharding) {
-	for i, r := range w.n.results {
+	for i, r := range w.n.results() {
 		x := r.propTensor
 		if x == nil || x.seed != nil && !w.opens(x) {
 			continue
@@ -361,7 +361,7 @@ func (w *derivation) grows(k int) bool {
 	if w.n.rule.Types[k] != ir.PassThrough {
 		return false
 	}
-	for i, r := range w.n.operands {
+	for i, r := range w.n.operands() {
 		if d := w.dimOf(i, k); d >= 0 && !r.free && !(r.known && r.grown[d]) {
 			return false
 		}
@@ -373,7 +373,7 @@ func (w *derivation) grows(k int) bool {
 // along broadcast dimensions too: the first use that needs a sharding decides it.
 func (w *derivation) fill() {
 	factors := w.factors()
-	for i, r := range w.n.results {
+	for i, r := range w.n.results() {
 		if r.propTensor == nil || !r.known {
 			continue
 		}
@@ -381,7 +381,7 @@ func (w *derivation) fill() {
 			layout.ProjectDim(w.p.mesh, w.p.mesh.JoinAxes(slices.Clone(r.manualAxes(d)), r.dims[d]), ks, w.pr.sizes, factors.factors)
 		}
 	}
-	for i, r := range w.n.operands {
+	for i, r := range w.n.operands() {
 		if r.propTensor != nil && !r.free && r.known && w.all {
 			w.grow(r.propTensor, w.n.rule.Operands[i], factors)
 		}
@@ -423,7 +423,7 @@ func (w *derivation) grow(x *propTensor, dims [][]int, factors *projected) {
 // growsOn reports whether a result is broadcast along factor k and has no sharding
 // of it yet.
 func (w *derivation) growsOn(k int) bool {
-	for i, r := range w.n.results {
+	for i, r := range w.n.results() {
 		for d, ks := range w.n.rule.Results[i] {
 			if r.propTensor != nil && slices.Equal(ks, []int{k}) && r.grown[d] {
 				return true
@@ -436,7 +436,7 @@ func (w *derivation) growsOn(k int) bool {
 // carriedAlike checks that the yielded value of a carry needs no communication to
 // take the carry's sharding.
 func (p *propagator) carriedAlike(n *propNode) {
-	x, next := n.results[0], n.operands[1]
+	x, next := n.results()[0], n.operands()[1]
 	if next.free || !next.known {
 		return
 	}

@@ -47,7 +47,7 @@ func (w *derivation) dimsOf(c *clash) []layout.ShardedDim {
 	w.p.findRules()
 	var out []layout.ShardedDim
 	see := func(i, d int) {
-		if r := w.n.operands[i]; d >= 0 && len(r.dims[d]) > 0 {
+		if r := w.n.operands()[i]; d >= 0 && len(r.dims[d]) > 0 {
 			out = append(out, layout.ShardedDim{D: d, Axes: r.dims[d], Rule: r.rules[d]})
 		}
 	}
@@ -117,7 +117,7 @@ func (w *derivation) cures(c *clash) []string {
 // scatterable is a factor of the result that can be sharded along the axes of an
 // unreduced sum, so that a reduce-scatter completes it; -1 if there is none.
 func (w *derivation) scatterable(c *clash) int {
-	x := w.n.results[0]
+	x := w.n.results()[0]
 	for d, ks := range w.n.rule.Results[0] {
 		if len(ks) == 1 && x.shape[d]%(w.p.mesh.RefsSize(w.axes[ks[0]])*w.p.mesh.RefsSize(c.axes)) == 0 && w.nameOf(w.n.op.Results[0], d, 0) != "" {
 			return ks[0]
@@ -163,7 +163,7 @@ func (w *derivation) operandCure(i, k int, axes []ir.AxisRef) string {
 // sharded along axes in that dimension.
 func (w *derivation) dimCure(i, d int, axes []ir.AxisRef) string {
 	v, at := w.source(i, d)
-	dims := slices.Clone(w.n.operands[i].dims)
+	dims := slices.Clone(w.n.operands()[i].dims)
 	if v != w.value(i) {
 		dims = slices.Clone(w.p.tensors[v.ID].dims)
 	}
@@ -201,16 +201,16 @@ func (w *derivation) value(i int) *ir.Value {
 		return nil
 	case op.Kind.Has(ir.Loop):
 		for k, v := range op.Results {
-			if w.p.tensors[v.ID] == w.n.results[0].propTensor && i == 1 {
+			if w.p.tensors[v.ID] == w.n.results()[0].propTensor && i == 1 {
 				r := op.Regions[len(op.Regions)-1]
 				return r.Terminator().Operands[k]
-			} else if w.p.tensors[v.ID] == w.n.results[0].propTensor && k < len(op.Operands) {
+			} else if w.p.tensors[v.ID] == w.n.results()[0].propTensor && k < len(op.Operands) {
 				return op.Operands[k]
 			}
 		}
 	case op.Kind.Has(ir.Branches):
 		for k, v := range op.Results {
-			if w.p.tensors[v.ID] == w.n.results[0].propTensor {
+			if w.p.tensors[v.ID] == w.n.results()[0].propTensor {
 				return op.Regions[i].Terminator().Operands[k]
 			}
 		}
@@ -332,7 +332,7 @@ func (w *derivation) factorText(k int) string {
 		}
 	}
 	text := ""
-	for i := range w.n.operands {
+	for i := range w.n.operands() {
 		d := w.dimOf(i, k)
 		if d < 0 {
 			continue
@@ -346,7 +346,7 @@ func (w *derivation) factorText(k int) string {
 
 // dimText is dimension d of operand i in words: seq (16), or dimension 1 (16).
 func (w *derivation) dimText(i, d int) string {
-	size := w.n.operands[i].shape[d]
+	size := w.n.operands()[i].shape[d]
 	if v := w.value(i); v != nil {
 		if name := w.nameOf(v, d, 0); name != "" {
 			return fmt.Sprintf("%s (%d)", name, size)
@@ -358,7 +358,7 @@ func (w *derivation) dimText(i, d int) string {
 // operandText names operand i: what the user calls it or what it is made of, or
 // else its place.
 func (w *derivation) operandText(i int) string {
-	for d := range w.n.operands[i].shape {
+	for d := range w.n.operands()[i].shape {
 		if v, _ := w.source(i, d); v != nil && v.Name != "" {
 			return v.Name
 		}

@@ -57,14 +57,14 @@ func scanNodes(p *propagator, op *ir.Op) {
 func (p *propagator) rowsOf(all, row *ir.Value) {
 	if rule, x := p.rowRule(row, all.Type), p.tensors[row.ID]; rule != nil && x != nil {
 		rule.Operands, rule.Results = rule.Results, rule.Operands
-		p.add(&propNode{rule: rule}, []propRef{p.use(all)}, []propRef{{propTensor: x}})
+		p.add(&propNode{rule: rule}, 1, p.use(all), propRef{propTensor: x})
 	}
 }
 
 // stackOf relates row, the row of an iteration, to all, which has one for each.
 func (p *propagator) stackOf(row, all *ir.Value) {
 	if rule, x := p.rowRule(row, all.Type), p.tensors[all.ID]; rule != nil && x != nil {
-		p.add(&propNode{rule: rule}, []propRef{p.use(row)}, []propRef{{propTensor: x}})
+		p.add(&propNode{rule: rule}, 1, p.use(row), propRef{propTensor: x})
 	}
 }
 
@@ -153,7 +153,7 @@ func (p *propagator) edgeRefs(source, target propRef) {
 	p.edge(nil, target)
 	n := p.nodes[len(p.nodes)-1]
 	n.rule.Operands = n.rule.Results
-	n.relate([]propRef{source}, n.results)
+	n.relate(1, source, target)
 	source.nodes = append(source.nodes, n)
 }
 

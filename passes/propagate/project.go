@@ -29,7 +29,7 @@ func (p *propagator) project(n *propNode) *projection {
 	p.factors = slices.Grow(p.factors[:0], len(n.refs)*k)[:len(n.refs)*k]
 	clear(p.factors)
 	pr := &p.projection
-	*pr = projection{mesh: p.mesh, sizes: n.rule.Sizes, inputs: len(n.operands), tensors: pr.tensors[:0]}
+	*pr = projection{mesh: p.mesh, sizes: n.rule.Sizes, inputs: len(n.operands()), tensors: pr.tensors[:0]}
 	for i, r := range n.refs {
 		pr.tensors = append(pr.tensors, p.projectTensor(r, n.dims(i), n.rule.Sizes, p.factors[i*k:(i+1)*k]))
 	}

@@ -3,6 +3,7 @@ package propagate
 import (
 	"slices"
 
+	"ppc/internal/slab"
 	"ppc/ir"
 	"ppc/ir/facts"
 	"ppc/passes/layout"
@@ -95,25 +96,25 @@ type propRef struct {
 
 // A propNode relates tensors by a rule: an op, or an edge of the data flow.
 type propNode struct {
-	op                *ir.Op    // nil for an edge
-	at                *ir.Op    // op, or the op that the edge belongs to; nil for a result of the function
-	barred            direction // in which axes may not propagate
-	rule              *ir.Factors
-	operands, results []propRef              // without a tensor for a scalar
-	refs              []propRef              // the operands, then the results
-	oneUse            bool                   // the operands have no other use
-	rounds            [lastRound + 1]allowed // what each round and those before it allow
-	settled           int                    // one more than the last round in which a step found no more axes, if none of the tensors has changed since
-	queued            bool
-	refused           bool // in explicit mode: there is an error of it
+	op      *ir.Op    // nil for an edge
+	at      *ir.Op    // op, or the op that the edge belongs to; nil for a result of the function
+	barred  direction // in which axes may not propagate
+	rule    *ir.Factors
+	refs    []propRef              // the operands, then the results; without a tensor for a scalar
+	inputs  int                    // the operands among refs
+	oneUse  bool                   // the operands have no other use
+	rounds  [lastRound + 1]allowed // what each round and those before it allow
+	settled int                    // one more than the last round in which a step found no more axes, if none of the tensors has changed since
+	queued  bool
+	refused bool // in explicit mode: there is an error of it
 }
 
-// relate makes n relate operands and results.
-func (n *propNode) relate(operands, results []propRef) {
-	k := len(operands)
-	n.refs = slices.Concat(operands, results)
-	n.operands, n.results = n.refs[:k:k], n.refs[k:]
-}
+// relate makes n relate refs, of which the first are operands and the others results.
+func (n *propNode) relate(operands int, refs ...propRef) { n.refs, n.inputs = refs, operands }
+
+func (n *propNode) operands() []propRef { return n.refs[:n.inputs:n.inputs] }
+
+func (n *propNode) results() []propRef { return n.refs[n.inputs:] }
 
 func (n *propNode) elementwise() bool { return n.op != nil && n.op.Kind.Has(ir.Elementwise) }
 
@@ -202,6 +203,19 @@ type propagator struct {
 	all     []*propTensor
 	stack   []*propNode
 
+	// What the tensors and nodes are made of.
+	tensorSlab slab.Of[propTensor]
+	nodeSlab   slab.Of[propNode]
+	refSlab    slab.Of[propRef]
+	nodesSlab  slab.Of[*propNode]
+	dimSlab    slab.Of[[]ir.AxisRef]
+	closedSlab slab.Of[bool]
+	ruleSlab   slab.Of[*ir.Origin]
+	sharding   ir.Sharding // of closedSharding
+	scratch    layout.Layout
+	layouts    *layout.Shared
+	found      map[*[]ir.AxisRef]*ir.Sharding // by layout: the last sharding that was found
+
 	projection projection          // see project
 	factors    []layout.FactorAxes // of projection
 
@@ -231,7 +245,7 @@ func newPropagator(m *ir.Module, mesh *ir.Mesh, f *ir.Func) *propagator {
 	p := &propagator{
 		m: m, mesh: mesh, f: f, uses: f.Uses(), free: layout.FreeValues(f), groups: groupsOf(f),
 		tensors: make([]*propTensor, n), inUse: make([]*propTensor, n), wanted: make(map[*ir.Op][]propRef),
-		explicit: facts.ExplicitMode(m), loop: new(propLoop),
+		explicit: facts.ExplicitMode(m), loop: new(propLoop), layouts: layout.NewShared(mesh), found: make(map[*[]ir.AxisRef]*ir.Sharding),
 	}
 	for id := range p.groups {
 		p.free[id] = false
@@ -262,7 +276,8 @@ func (p *propagator) tensor(t *ir.Type, seed *ir.Sharding) *propTensor {
 	if !t.IsTensor() || t.Rank() == 0 {
 		return nil
 	}
-	x := &propTensor{shape: t.Shape, dims: make([][]ir.AxisRef, t.Rank()), closed: make([]bool, t.Rank())}
+	x := p.tensorSlab.New()
+	x.shape, x.dims, x.closed = t.Shape, p.dimSlab.Slice(t.Rank()), p.closedSlab.Slice(t.Rank())
 	if _, ok := layout.OnOneDevice(p.m, seed); ok {
 		x.single, seed = seed, ir.Replicated(p.mesh.Name, t.Rank())
 	}
@@ -274,11 +289,18 @@ func (p *propagator) tensor(t *ir.Type, seed *ir.Sharding) *propTensor {
 	return x
 }
 
-// withoutUnits is s without axes of one device.
+// withoutUnits is s without axes of one device: s itself where it has none.
 func (p *propagator) withoutUnits(s *ir.Sharding) *ir.Sharding {
+	unit := func(r ir.AxisRef) bool { return p.mesh.RefSize(r) == 1 }
+	units := slices.ContainsFunc(s.Replicated, unit) || slices.ContainsFunc(s.Unreduced, unit)
+	for i := range s.Dims {
+		units = units || slices.ContainsFunc(s.Dims[i].Axes, unit)
+	}
+	if !units && s.Mesh == p.mesh.Name {
+		return s
+	}
 	c := s.Clone()
 	c.Mesh = p.mesh.Name
-	unit := func(r ir.AxisRef) bool { return p.mesh.RefSize(r) == 1 }
 	for i := range c.Dims {
 		c.Dims[i].Axes = slices.DeleteFunc(c.Dims[i].Axes, unit)
 	}
@@ -292,7 +314,11 @@ func (p *propagator) withoutUnits(s *ir.Sharding) *ir.Sharding {
 func (p *propagator) define(v *ir.Value, seed *ir.Sharding) *propTensor {
 	g := p.groups[v.ID]
 	if g == nil || g.tensor == nil || !slices.Equal(g.tensor.shape, v.Type.Shape) || !constrained(v) && !agree(seed, g.tensor.seed) {
-		p.tensors[v.ID] = p.tensor(v.Type, seed)
+		x := p.tensor(v.Type, seed)
+		if x != nil {
+			x.nodes = p.nodesSlab.Slice(p.uses[v.ID] + 1)[:0] // what defines it and what reads it
+		}
+		p.tensors[v.ID] = x
 		if g != nil && g.tensor == nil {
 			g.tensor = p.tensors[v.ID]
 		}
@@ -381,24 +407,25 @@ func init() {
 }
 
 func (p *propagator) op(op *ir.Op) {
-	rule := ir.FactorsOf(op)
+	rule := p.layouts.Rules.Of(op)
 	if rule == nil && p.explicit {
 		rule = replicatedFactors(op)
 	}
 	if rule == nil || len(op.Results) == 0 || p.free[op.Results[0].ID] {
 		return
 	}
-	n := &propNode{op: op, rule: rule, oneUse: true}
-	operands, results := make([]propRef, len(op.Operands)), make([]propRef, len(op.Results))
+	n := p.nodeSlab.New()
+	n.op, n.rule, n.oneUse = op, rule, true
+	refs := p.refSlab.Slice(len(op.Operands) + len(op.Results))
 	for i, v := range op.Operands {
-		operands[i] = p.use(v)
+		refs[i] = p.use(v)
 		n.oneUse = n.oneUse && (p.uses[v.ID] == 1 || p.free[v.ID] || v.Type.Rank() == 0)
 	}
 	for i, v := range op.Results {
-		results[i] = propRef{propTensor: p.tensors[v.ID]}
+		refs[len(op.Operands)+i] = propRef{propTensor: p.tensors[v.ID]}
 		ghosts(op, rule, rule.Results[i], p.tensors[v.ID])
 	}
-	p.add(n, operands, results)
+	p.add(n, len(op.Operands), refs...)
 }
 
 // ghosts marks the dimensions that op, a slice, pad or concatenate, permutes
@@ -415,9 +442,10 @@ func ghosts(op *ir.Op, rule *ir.Factors, dims [][]int, x *propTensor) {
 	}
 }
 
-func (p *propagator) add(n *propNode, operands, results []propRef) {
+// add makes n relate refs, of which the first are operands.
+func (p *propagator) add(n *propNode, operands int, refs ...propRef) {
 	n.at = p.at
-	n.relate(operands, results)
+	n.relate(operands, refs...)
 	p.nodes = append(p.nodes, n)
 	for _, r := range n.refs {
 		if r.propTensor != nil && (len(r.nodes) == 0 || r.nodes[len(r.nodes)-1] != n) {
@@ -438,12 +466,12 @@ func (p *propagator) edge(sources []*ir.Value, target propRef) {
 		dims[d] = []int{d}
 	}
 	n.rule.Results = [][][]int{dims}
-	operands := make([]propRef, len(sources))
+	refs := make([]propRef, len(sources), len(sources)+1)
 	for i, v := range sources {
-		operands[i] = p.use(v)
+		refs[i] = p.use(v)
 		n.rule.Operands = append(n.rule.Operands, dims)
 	}
-	p.add(n, operands, []propRef{target})
+	p.add(n, len(sources), append(refs, target)...)
 }
 
 func (r propRef) manualAxes(d int) []ir.AxisRef {

@@ -17,15 +17,15 @@ func (p *propagator) findRules() {
 		*propTensor
 		d int
 	}
-	var work []dim
+	var work, next []dim
 	reach := func(x *propTensor, d int, rule *ir.Origin) {
 		if x.rules[d] == nil && rule != nil && len(x.dims[d]) > 0 {
 			x.rules[d] = rule
-			work = append(work, dim{x, d})
+			next = append(next, dim{x, d})
 		}
 	}
 	for _, x := range p.all {
-		x.rules = make([]*ir.Origin, len(x.dims))
+		x.rules = p.ruleSlab.Slice(len(x.dims))
 	}
 	for _, x := range p.all {
 		if x.seed == nil {
@@ -37,8 +37,11 @@ func (p *propagator) findRules() {
 			}
 		}
 	}
-	for ; len(work) > 0; work = work[1:] {
-		from := work[0]
+	for i := 0; len(next) > 0 || i < len(work); i++ {
+		if i == len(work) { // the next that are as far from a rule
+			work, next, i = next, work[:0], 0
+		}
+		from := work[i]
 		axes, rule := from.dims[from.d], from.rules[from.d]
 		for _, n := range from.nodes {
 			for i, r := range n.refs {
@@ -70,7 +73,7 @@ func (p *propagator) findRules() {
 
 // dims are the factors of the dimensions of the i-th of n's refs.
 func (n *propNode) dims(i int) [][]int {
-	if k := len(n.operands); i >= k {
+	if k := len(n.operands()); i >= k {
 		return n.rule.Results[i-k]
 	}
 	return n.rule.Operands[i]

@@ -18,13 +18,13 @@ func (p *propagator) applyConstraints() {
 	var constraints []*propNode
 	for _, n := range p.nodes {
 		if n.op == nil {
-			flows[n.results[0].propTensor] = true
+			flows[n.results()[0].propTensor] = true
 			continue
 		}
 		if n.op.Kind != ir.ShardingConstraint {
 			continue
 		}
-		x, s := n.operands[0].propTensor, n.op.Attrs.Get("sharding").(*ir.Sharding)
+		x, s := n.operands()[0].propTensor, n.op.Attrs.Get("sharding").(*ir.Sharding)
 		if x == nil {
 			continue
 		}
@@ -35,7 +35,7 @@ func (p *propagator) applyConstraints() {
 		said[x] = s
 	}
 	for _, n := range constraints {
-		x, s := n.operands[0].propTensor, n.op.Attrs.Get("sharding").(*ir.Sharding)
+		x, s := n.operands()[0].propTensor, n.op.Attrs.Get("sharding").(*ir.Sharding)
 		closed := !slices.ContainsFunc(s.Dims, func(d ir.DimSharding) bool { return d.Open })
 		if x.seed != nil && !saysNothing(x.seed) || clash[x] || !closed {
 			continue
@@ -59,16 +59,16 @@ func saysNothing(s *ir.Sharding) bool {
 
 // redirect makes the other ops that use x use the result of the constraint c.
 func (p *propagator) redirect(c *propNode, x *propTensor) {
-	to := c.results[0].propTensor
+	to := c.results()[0].propTensor
 	keep := x.nodes[:0]
 	for _, n := range x.nodes {
-		if n == c || slices.ContainsFunc(n.results, func(r propRef) bool { return r.propTensor == x }) {
+		if n == c || slices.ContainsFunc(n.results(), func(r propRef) bool { return r.propTensor == x }) {
 			keep = append(keep, n)
 			continue
 		}
-		for i := range n.operands {
-			if n.operands[i].propTensor == x {
-				n.operands[i].propTensor = to
+		for i := range n.operands() {
+			if n.operands()[i].propTensor == x {
+				n.operands()[i].propTensor = to
 			}
 		}
 		to.nodes = append(to.nodes, n)
@@ -292,7 +292,7 @@ func (p *propagator) assign() {
 	k := 0
 	for i, v := range p.f.Return().Operands {
 		if v.Type.IsTensor() && v.Type.Rank() > 0 {
-			p.f.Results[i].Sharding = p.results[k].results[0].found
+			p.f.Results[i].Sharding = p.results[k].results()[0].found
 			k++
 		}
 	}
@@ -332,7 +332,7 @@ func (p *propagator) setBlock(b *ir.Block, set func(*ir.Value)) {
 // wish gives the operands of a free op, which are free themselves, the sharding
 // that its result needs, if no other use has given them one.
 func (p *propagator) wish(op *ir.Op) {
-	rule := ir.FactorsOf(op)
+	rule := p.layouts.Rules.Of(op)
 	s := op.Result().Sharding
 	if rule == nil || s.IsReplicated() {
 		return
@@ -380,15 +380,18 @@ func (p *propagator) setManual(op *ir.Op) {
 }
 
 // closedSharding is the final sharding of x: axes that do not divide a ghost
-// dimension are dropped.
+// dimension are dropped. It is what the program states, or what another tensor has,
+// where that is the same.
 func (p *propagator) closedSharding(x *propTensor) *ir.Sharding {
 	if x.single != nil {
 		return x.single.Clone()
 	}
-	s := ir.Replicated(p.mesh.Name, len(x.shape))
+	s := &p.sharding
+	*s = ir.Sharding{Mesh: p.mesh.Name, Dims: s.Dims[:0]}
 	if x.seed != nil {
 		s.Unreduced, s.ReducedBy = x.seed.Unreduced, x.seed.ReducedBy
 	}
+	at := p.scratch[:0]
 	for d, axes := range x.dims {
 		n := 1
 		for i, r := range axes {
@@ -399,10 +402,30 @@ func (p *propagator) closedSharding(x *propTensor) *ir.Sharding {
 				break
 			}
 		}
-		s.Dims[d].Axes = slices.Clone(axes)
+		dim := ir.DimSharding{Axes: axes}
 		if x.rules != nil && len(axes) > 0 {
-			s.Dims[d].Rule = x.rules[d]
+			dim.Rule = x.rules[d]
 		}
+		s.Dims, at = append(s.Dims, dim), append(at, axes)
 	}
-	return s
+	p.scratch = at
+	if x.seed != nil && sameByRules(x.seed, s) {
+		return x.seed
+	}
+	at = p.layouts.Of(at)
+	if last := p.found[at.First()]; last != nil && sameByRules(last, s) {
+		return last
+	}
+	c := &ir.Sharding{Mesh: s.Mesh, Dims: slices.Clone(s.Dims), Unreduced: s.Unreduced, ReducedBy: s.ReducedBy}
+	for d := range c.Dims {
+		c.Dims[d].Axes = at[d]
+	}
+	p.found[at.First()] = c
+	return c
+}
+
+// sameByRules reports whether s and t are the same sharding, by the same rules of the
+// source, for the dimensions that are sharded.
+func sameByRules(s, t *ir.Sharding) bool {
+	return s.Equal(t) && slices.EqualFunc(s.Dims, t.Dims, func(a, b ir.DimSharding) bool { return a.Rule == b.Rule || len(a.Axes) == 0 })
 }

@@ -1,19 +1,18 @@
-package partition
+package layout
 
 import (
 	"slices"
 
 	"ppc/ir"
-	"ppc/passes/layout"
 )
 
-// permutePairs are the pairs that bring each shard of a tensor from the devices of
+// PermutePairs are the pairs that bring each shard of a tensor from the devices of
 // one layout to those of another with shards of the same size. Along axes that
 // neither uses, nothing moves.
-func (p *program) permutePairs(from, to layout.Layout) ir.AxisMove {
-	from, to = layout.Atoms(p.mesh, from, to)
-	a := ir.AxisMove{Mesh: p.mesh.Name, From: slices.Concat(from...), To: slices.Concat(to...)}
-	for _, r := range p.subAxes(from, to) { // shards that several devices have
+func PermutePairs(mesh *ir.Mesh, from, to Layout) ir.AxisMove {
+	from, to = Atoms(mesh, from, to)
+	a := ir.AxisMove{Mesh: mesh.Name, From: slices.Concat(from...), To: slices.Concat(to...)}
+	for _, r := range subAxes(mesh, from, to) { // shards that several devices have
 		if !from.Uses(r) && to.Uses(r) {
 			a.From = append(a.From, r)
 		}
@@ -32,14 +31,14 @@ func (p *program) permutePairs(from, to layout.Layout) ir.AxisMove {
 
 // subAxes is every axis of the mesh, split where an axis of the layouts begins or
 // ends.
-func (p *program) subAxes(ls ...layout.Layout) []ir.AxisRef {
+func subAxes(mesh *ir.Mesh, ls ...Layout) []ir.AxisRef {
 	var out []ir.AxisRef
-	for _, a := range p.mesh.Axes {
+	for _, a := range mesh.Axes {
 		bounds := []int{a.Size}
 		for _, l := range ls {
 			for _, r := range slices.Concat(l...) {
 				if r.Name == a.Name {
-					pre, size := p.mesh.Span(r)
+					pre, size := mesh.Span(r)
 					bounds = append(bounds, pre, pre*size)
 				}
 			}
@@ -48,7 +47,7 @@ func (p *program) subAxes(ls ...layout.Layout) []ir.AxisRef {
 		pre := 1
 		for _, b := range slices.Compact(bounds) {
 			if b > pre {
-				out = append(out, p.mesh.SubAxis(a.Name, pre, b/pre))
+				out = append(out, mesh.SubAxis(a.Name, pre, b/pre))
 				pre = b
 			}
 		}
