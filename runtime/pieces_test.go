@@ -54,8 +54,8 @@ func TestPieces(t *testing.T) {
 			both := branches(b, b.Compare("LT", i, b.I32(1)), func(b *ir.Builder) values {
 				return values{sum, b.Unary(ir.Tanh, sum)}
 			}, func(b *ir.Builder) values {
-				zero := b.Splat(sum.Type, 0)
-				return values{zero, zero}
+				y := b.Broadcast(b.Unary(ir.Tanh, x), sum.Type.Shape, 1, 2)
+				return values{y, y}
 			})
 			return both[0], b.Unary(ir.Tanh, b.Add(b.Reshape(slice(b, both[1], i), rows, cols), x))
 		}},
