@@ -335,8 +335,8 @@ func (s *parser) bracketsEnd(i int) int {
 				return len(s.src)
 			}
 			i = end - 1
-		case closing(c) != 0:
-			if open = append(open, closing(c)); len(open) > maxDepth {
+		case closing[c] != 0:
+			if open = append(open, closing[c]); len(open) > maxDepth {
 				s.fail(i, "nested more than %d levels deep", maxDepth)
 				return len(s.src)
 			}
@@ -355,20 +355,8 @@ func (s *parser) bracketsEnd(i int) int {
 	}
 }
 
-// closing is the bracket that closes c, or 0.
-func closing(c byte) byte {
-	switch c {
-	case '<':
-		return '>'
-	case '(':
-		return ')'
-	case '[':
-		return ']'
-	case '{':
-		return '}'
-	}
-	return 0
-}
+// closing are, by bracket, the one that closes it; 0 of what is none.
+var closing = [256]byte{'<': '>', '(': ')', '[': ']', '{': '}'}
 
 // rawTo makes what follows offset end the next token and returns the text from
 // start to there. Aliases in it are replaced by what they stand for.
@@ -378,7 +366,7 @@ func (s *parser) rawTo(start, end int) string {
 	for i := start; i < end && !s.failed; {
 		if j := s.skipSpace(i); j > i {
 			i = min(j, end)
-			if i < end && closing(last) == 0 && strings.IndexByte(">)]},", s.src[i]) < 0 {
+			if i < end && closing[last] == 0 && strings.IndexByte(">)]},", s.src[i]) < 0 {
 				b.WriteByte(' ')
 			}
 			continue
