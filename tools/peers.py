@@ -4,7 +4,8 @@
   peers.py [--size tiny,small,medium] [--program single,shardmap,auto] [--rounds 5] [--ppc PATH] [--json]
   peers.py --engines cpu,jax [--size tiny,small,medium] [--rounds 5] [--ppc PATH] [--json]
 
-ppc runs examples/llama.pp (tiny), llama_small.pp or llama_medium.pp. Three JAX programs compute the same step of the same
+ppc runs examples/llama.pp (tiny), llama_small.pp or llama_medium.pp, with pipeline.skip_bubbles: devices that share cores leave them
+to those that have work. Three JAX programs compute the same step of the same
 shapes, with embedding, cross entropy, full rematerialisation and AdamW in float32:
 
   single     one device, the layers in a lax.scan, no pipeline
@@ -246,7 +247,7 @@ class PPC:
     name = "ppc"
 
     def __init__(self, size, ppc):
-        self.command = [ppc, "bench", "--json", "--steps=3", str(ROOT / "examples" / FILES[size])]
+        self.command = [ppc, "bench", "--json", "--steps=3", "--set=pipeline.skip_bubbles=true", str(ROOT / "examples" / FILES[size])]
         self.about = self.step()
 
     def step(self):
