@@ -2,6 +2,7 @@ package xla
 
 import (
 	"slices"
+	"strings"
 
 	"ppc/internal/diag"
 	"ppc/ir"
@@ -18,8 +19,8 @@ var hostCalls = []string{
 // isHostCall reports whether op passes values to or from the host, by a function that
 // only the process has that made the program.
 func isHostCall(op *ir.Op) bool {
-	if op.Kind == ir.CustomCall {
-		return slices.Contains(hostCalls, op.Str("call_target_name"))
+	if target := calledTarget(op); target != "" {
+		return slices.Contains(hostCalls, target)
 	}
 	name := op.Name()
 	return (name == "stablehlo.send" || name == "stablehlo.recv") && op.Bool("is_host_transfer")
@@ -41,10 +42,22 @@ func isHostQueue(op *ir.Op) bool {
 
 // callName is op in messages.
 func callName(op *ir.Op) string {
-	if op.Kind == ir.CustomCall {
-		return "custom_call @" + op.Str("call_target_name")
+	if target := calledTarget(op); target != "" {
+		return "custom_call @" + target
 	}
 	return op.Name()
+}
+
+// calledTarget is the target of a custom call, also of one that is still an instruction of
+// HLO since its operands have layouts; else "".
+func calledTarget(op *ir.Op) string {
+	switch {
+	case op.Kind == ir.CustomCall:
+		return op.Str("call_target_name")
+	case op.Name() == "hlo.custom-call":
+		return strings.Trim(op.Str("custom_call_target"), `"`)
+	}
+	return ""
 }
 
 // Unattended prepares m for a run in which nobody on the host reads what it hands
@@ -106,7 +119,7 @@ func (c *hostCaller) leftOut(op *ir.Op) bool {
 		switch {
 		case (v.Type.Kind == ir.TokenType || name == "hlo.send") && token >= 0:
 			c.sub[v.ID] = op.Operands[token]
-		case op.Str("call_target_name") == "InspectSharding" && i < len(op.Operands):
+		case calledTarget(op) == "InspectSharding" && i < len(op.Operands):
 			c.sub[v.ID] = op.Operands[i]
 		default:
 			c.errorf(op.Origin, "%s gets %s from the host, which is not there when the program runs; compute it in the program, or take it as a parameter", name, v.Type)

@@ -175,7 +175,7 @@ func (r *reader) part(t *text, word string) {
 	case "device":
 		r.expect("=")
 		t.device = r.number()
-	case "maximal_mesh":
+	case "single_device", "maximal_mesh":
 		t.kind = maximal
 		r.expect("[")
 		r.expect("device_id")

@@ -320,7 +320,7 @@ func (s *Scanner) skip(until ending) string {
 // inMesh reports whether the value that begins with text goes on at a comma or
 // white space: mesh['x'=2] {'x'} and mesh['x'=2], device_ids=(1,0) {'x'} are one.
 func (s *Scanner) inMesh(text string) bool {
-	if !strings.HasPrefix(text, "mesh[") && !strings.HasPrefix(text, "maximal_mesh[") || strings.HasSuffix(text, "}") {
+	if !slices.ContainsFunc([]string{"mesh[", "single_device[", "maximal_mesh["}, func(p string) bool { return strings.HasPrefix(text, p) }) || strings.HasSuffix(text, "}") {
 		return false
 	}
 	rest := s.Src[s.Pos:s.End]

@@ -26,7 +26,7 @@ func sharding(s *Scanner) {
 // oneSharding reads a sharding behind its brace.
 func oneSharding(s *Scanner) {
 	switch w := s.lookWord(); w {
-	case "mesh", "maximal_mesh":
+	case "mesh", "single_device", "maximal_mesh":
 		s.Keyword(w)
 		named(s, w == "mesh")
 	default:
@@ -134,7 +134,8 @@ func (t *tiling) assignment(s *Scanner) {
 	}
 }
 
-// named reads a sharding over a mesh behind the word mesh, or maximal_mesh.
+// named reads a sharding over a mesh behind the word mesh, or on one device behind
+// single_device, which XLA once spells maximal_mesh.
 func named(s *Scanner, several bool) {
 	meta := func() {
 		if s.Accept(",") {
