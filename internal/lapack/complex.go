@@ -5,17 +5,56 @@ import (
 	"math/cmplx"
 
 	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/cblas128"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
 )
 
 // complexes are the routines for complex numbers, by name without precision.
 var complexes = map[string]*Routine{
+	"potrf": {0, ranks(2), append(ranks(2), info), factor, complexCholesky},
+	"trsm":  {0, ranks(2, 2), ranks(2), solved, complexTrsm},
 	"getrf": {0, ranks(2), []Part{{2, 0}, {1, 'i'}, info}, factors, complexLU},
 	"geqrf": {0, ranks(2), ranks(2, 1), factors, complexQR},
 	"ungqr": {0, ranks(2, 1), ranks(2), reflected, complexQ},
 	"heevd": {0, ranks(2), []Part{{2, 0}, {1, 'r'}, info}, spectral, hermitian},
 	"gesdd": {0, ranks(2), []Part{{2, 0}, {1, 'r'}, {2, 0}, {2, 0}, info}, singular, complexSVD},
+}
+
+// complexCholesky is potrf. It leaves the other triangle as it is.
+func complexCholesky(option func(string) int, in, out []Array) {
+	copy(out[0].Complex, in[0].Complex)
+	a := whole(out[0])
+	if option("uplo") == 'U' { // whose transpose is the conjugate of the other factor
+		a = a.turned()
+	}
+	for j := range a.rows {
+		for i := j; i < a.rows; i++ {
+			for k := range j {
+				*a.at(i, j) -= *a.at(i, k) * cmplx.Conj(*a.at(j, k))
+			}
+			switch pivot := real(*a.at(j, j)); {
+			case i > j:
+				*a.at(i, j) /= *a.at(j, j)
+			case !(pivot > 0):
+				out[1].Data[0] = float64(j + 1)
+				return
+			default:
+				*a.at(j, j) = complex(math.Sqrt(pivot), 0)
+			}
+		}
+	}
+}
+
+func complexTrsm(option func(string) int, in, out []Array) {
+	copy(out[0].Complex, in[1].Complex)
+	if len(out[0].Complex) == 0 {
+		return
+	}
+	side, trans, diag := triangular(option)
+	n, m, columns := in[0].Shape[0], out[0].Shape[0], out[0].Shape[1]
+	cblas128.Trsm(side, trans, 1, cblas128.Triangular{N: n, Stride: n, Data: in[0].Complex, Uplo: uplo(option), Diag: diag},
+		cblas128.General{Rows: m, Cols: columns, Stride: columns, Data: out[0].Complex})
 }
 
 // complexLU is getrf. A pivot is what is largest in the sum of its parts, as LAPACK has it.

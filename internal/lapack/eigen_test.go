@@ -41,6 +41,60 @@ func sameComplex(t *testing.T, what string, want Array, k int, f func(i, p, j in
 	}
 }
 
+// A Hermitian matrix is the product of its Cholesky factor and the adjoint, and equations with the
+// factor, its transpose and its adjoint are solved from both sides.
+func TestComplexCholesky(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	const n = 4
+	x, a := randomComplex(rng, n, n), complexZeros(n, n)
+	for i := range n {
+		for j := range n {
+			for k := range n {
+				a.Complex[i*n+j] += x.z(i, k) * cmplx.Conj(x.z(j, k))
+			}
+		}
+	}
+	for _, uplo := range []int{'L', 'U'} {
+		f, info := complexZeros(n, n), zeros()
+		Find("lapack_zpotrf_ffi").Run(options(map[string]int{"uplo": uplo}), []Array{a.cloneComplex()}, []Array{f, info})
+		triangle := func(i, j int) complex128 {
+			if i == j || (i > j) == (uplo == 'L') {
+				return f.z(i, j)
+			}
+			return 0
+		}
+		sameComplex(t, "potrf", a, n, func(i, p, j int) complex128 {
+			if uplo == 'L' {
+				return triangle(i, p) * cmplx.Conj(triangle(j, p))
+			}
+			return cmplx.Conj(triangle(p, i)) * triangle(p, j)
+		})
+		if info.Data[0] != 0 {
+			t.Errorf("potrf says %v of a matrix that has a factor", info.Data[0])
+		}
+		for trans, at := range map[int]func(i, j int) complex128{
+			'N': triangle,
+			'T': func(i, j int) complex128 { return triangle(j, i) },
+			'C': func(i, j int) complex128 { return cmplx.Conj(triangle(j, i)) },
+		} {
+			option := func(side int) func(string) int {
+				return options(map[string]int{"side": side, "uplo": uplo, "trans_x": trans, "diag": 'N'})
+			}
+			b, y := randomComplex(rng, n, 2), complexZeros(n, 2)
+			Find("lapack_ztrsm_ffi").Run(option('L'), []Array{f.cloneComplex(), b.cloneComplex()}, []Array{y})
+			sameComplex(t, "trsm", b, n, func(i, p, j int) complex128 { return at(i, p) * y.z(p, j) })
+			b, y = randomComplex(rng, 2, n), complexZeros(2, n)
+			Find("lapack_ctrsm_ffi").Run(option('R'), []Array{f.cloneComplex(), b.cloneComplex()}, []Array{y})
+			sameComplex(t, "trsm", b, n, func(i, p, j int) complex128 { return y.z(i, p) * at(p, j) })
+		}
+	}
+	a.Complex[n+1], a.Complex[n] = -1, 0
+	info := zeros()
+	if Find("lapack_cpotrf_ffi").Run(options(nil), []Array{a}, []Array{complexZeros(n, n), info}); info.Data[0] != 2 {
+		t.Errorf("potrf says %v of a matrix whose second pivot is negative", info.Data[0])
+	}
+}
+
 // Factors of complex matrices multiply to what they are factors of.
 func TestComplexFactors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))

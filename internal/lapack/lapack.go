@@ -68,16 +68,8 @@ var info = Part{0, 'i'}
 
 // reals are the routines for real numbers, by name without precision.
 var reals = map[string]*Routine{
-	"potrf": {0, ranks(2), append(ranks(2), info), func(_ func(string) int, in, out [][]int) bool {
-		return square(in[0]) && slices.Equal(out[0], in[0])
-	}, potrf},
-	"trsm": {0, ranks(2, 2), ranks(2), func(option func(string) int, in, out [][]int) bool {
-		n := in[1][0]
-		if option("side") == 'R' {
-			n = in[1][1]
-		}
-		return square(in[0]) && in[0][0] == n && slices.Equal(out[0], in[1])
-	}, trsm},
+	"potrf": {0, ranks(2), append(ranks(2), info), factor, potrf},
+	"trsm":  {0, ranks(2, 2), ranks(2), solved, trsm},
 	"getrf": {0, ranks(2), []Part{{2, 0}, {1, 'i'}, info}, factors, getrf},
 	"geqrf": {0, ranks(2), ranks(2, 1), factors, geqrf},
 	"orgqr": {0, ranks(2, 1), ranks(2), reflected, orgqr},
@@ -102,6 +94,20 @@ var reals = map[string]*Routine{
 		}
 		return true
 	}, gtsv},
+}
+
+// factor fits what factors a square matrix.
+func factor(_ func(string) int, in, out [][]int) bool {
+	return square(in[0]) && slices.Equal(out[0], in[0])
+}
+
+// solved fits what solves equations with a triangle.
+func solved(option func(string) int, in, out [][]int) bool {
+	n := in[1][0]
+	if option("side") == 'R' {
+		n = in[1][1]
+	}
+	return square(in[0]) && in[0][0] == n && slices.Equal(out[0], in[1])
 }
 
 // factors fits what gives as many factors of a matrix as its smaller size.
@@ -193,18 +199,27 @@ func trsm(option func(string) int, in, out []Array) {
 	if len(out[0].Data) == 0 {
 		return
 	}
-	side, trans, diag := blas.Left, blas.NoTrans, blas.NonUnit
+	side, trans, diag := triangular(option)
+	n := in[0].Shape[0]
+	blas64.Trsm(side, trans, 1, blas64.Triangular{N: n, Stride: n, Data: in[0].Data, Uplo: uplo(option), Diag: diag}, out[0].matrix())
+}
+
+// triangular reads the options of trsm. The adjoint of real numbers is the transpose.
+func triangular(option func(string) int) (side blas.Side, trans blas.Transpose, diag blas.Diag) {
+	side, trans, diag = blas.Left, blas.NoTrans, blas.NonUnit
 	if option("side") == 'R' {
 		side = blas.Right
 	}
-	if option("trans_x") != 'N' {
+	switch option("trans_x") {
+	case 'T':
 		trans = blas.Trans
+	case 'C':
+		trans = blas.ConjTrans
 	}
 	if option("diag") == 'U' {
 		diag = blas.Unit
 	}
-	n := in[0].Shape[0]
-	blas64.Trsm(side, trans, 1, blas64.Triangular{N: n, Stride: n, Data: in[0].Data, Uplo: uplo(option), Diag: diag}, out[0].matrix())
+	return
 }
 
 // getrf numbers rows from 1. Its last result is the first column without a pivot, or 0.

@@ -124,8 +124,8 @@ func parseStatedRule(a ir.Attr) (*statedRule, *ir.Rule) {
 			}
 			c.expect("=")
 			n := c.number()
-			if n < 1 {
-				c.fail("want a size of at least 1")
+			if n < 0 {
+				c.fail("want a size of at least 0")
 			}
 			r.sizes = append(r.sizes, n)
 		})
