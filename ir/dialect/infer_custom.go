@@ -96,13 +96,35 @@ func namespaced(name string) bool {
 	return len(words) > 1
 }
 
-// customFactors: an annotation passes all dimensions through; other calls have no
-// rule.
+// customFactors: an annotation passes all dimensions through, a call that says how many
+// dimensions are of a batch those; other calls have no rule.
 func customFactors(op *ir.Op) *ir.Factors {
 	if op.Annotates() && op.Results[0].Type.IsTensor() {
 		return pointwise(op)
 	}
-	return nil
+	d, _ := op.Attrs.Get("mhlo.frontend_attributes").(ir.Dict)
+	batch, _ := strconv.Atoi(ir.Attrs(d).Str("num_batch_dims"))
+	ts := append(ir.Types(op.Operands), ir.Types(op.Results)...)
+	for _, t := range ts {
+		if !t.IsTensor() || t.Rank() < batch || !slices.Equal(t.Shape[:batch], ts[0].Shape[:batch]) {
+			return nil
+		}
+	}
+	if batch < 1 {
+		return nil
+	}
+	f, operands := ir.NewFactors(op), len(op.Operands)
+	for d, size := range ts[0].Shape[:batch] {
+		f.Add(size, ir.PassThrough, ir.Repeat(d, operands), ir.Repeat(d, len(op.Results)))
+	}
+	for i, t := range ts {
+		for d := batch; d < t.Rank(); d++ {
+			in := ir.Repeat(-1, len(ts))
+			in[i] = d
+			f.Add(t.Shape[d], ir.NeedReplication, in[:operands], in[operands:])
+		}
+	}
+	return f
 }
 
 func layoutsFit(what string, a ir.Attr, ts []*ir.Type) *ir.Rule {
