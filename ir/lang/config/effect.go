@@ -173,6 +173,13 @@ var Conditions = sync.OnceValue(func() map[string]*condition {
 			},
 			cure: "leave one of them out",
 		},
+		"repeats": {
+			holds: func(p *Program, _ *syntax.Setting) bool {
+				return p.Word("pipeline", "checkpoint") != "repeat" || len(p.Use.Schedules) > 0
+			},
+			why:  because("what a stack recomputes as one is a layer, or with checkpoint_place = outside the loop over them"),
+			cure: "leave it out",
+		},
 		"loop to surround": {
 			holds: func(p *Program, s *syntax.Setting) bool {
 				return p.Word("pipeline", "checkpoint") != "layer" || p.Use.loopOfLayers()

@@ -33,8 +33,12 @@ var Offloaded = map[string][]string{
 // save, and those that custom gives to device.
 func (p *Program) saved() []string { return p.kept(Policies, "save", "device") }
 
-// hosted are the names that are kept in host memory, likewise.
-func (p *Program) hosted() []string { return p.kept(Offloaded, "offload", "offload") }
+// hosted are the names that are kept in host memory, likewise, but for those of a policy
+// that save keeps on the device.
+func (p *Program) hosted() []string {
+	saved := p.names("pipeline", "save")
+	return slices.DeleteFunc(p.kept(Offloaded, "offload", "offload"), func(name string) bool { return slices.Contains(saved, name) })
+}
 
 func (p *Program) kept(policies map[string][]string, key, word string) []string {
 	ns := slices.Concat(policies[p.Word("pipeline", "remat")], p.names("pipeline", key))
@@ -45,6 +49,44 @@ func (p *Program) kept(policies map[string][]string, key, word string) []string 
 	}
 	slices.Sort(ns)
 	return slices.Compact(ns)
+}
+
+// A told is what one setting says of a checkpoint name: that it is kept on the device, offloaded,
+// or remat.
+type told struct {
+	at            syntax.Span
+	name, by, how string
+}
+
+// eachTold is what settings say of single names.
+func (p *Program) eachTold() []told {
+	var out []told
+	for _, s := range []struct{ key, how string }{{"save", "device"}, {"offload", "offload"}} {
+		for _, name := range p.names("pipeline", s.key) {
+			out = append(out, told{p.Values["pipeline"][s.key].Span, name, s.key, s.how})
+		}
+	}
+	for _, e := range p.custom() {
+		if how, ok := e.Value.(*syntax.NameRef); ok {
+			out = append(out, told{e.Span, e.Key, "remat = custom { " + e.Key + " = " + how.Name + " }", how.Name})
+		}
+	}
+	if s := p.Values["pipeline"]["save_decoder_layer_input"]; s != nil && !p.Flag("pipeline", s.Key) {
+		out = append(out, told{s.Span, layerInput, s.Key + " = false", "remat"})
+	}
+	return out
+}
+
+// checkTold refuses settings that say of one name different things. To offload the input of a
+// layer and not to keep it on the device is one.
+func (p *Program) checkTold() {
+	all := p.eachTold()
+	for i, t := range all {
+		j := slices.IndexFunc(all[:i], func(o told) bool { return o.name == t.name && o.how != t.how })
+		if j >= 0 && !(t.by == "save_decoder_layer_input = false" && all[j].how == "offload") {
+			p.Report(t.at, "leave one of them out", syntax.ErrToldTwice, t.name, all[j].by, t.by)
+		}
+	}
 }
 
 // asked are the names that are given one by one: by save, offload and custom.
@@ -90,8 +132,10 @@ const (
 	layerInput     = "decoder_layer_input"
 )
 
-// CheckNames refuses names in save and custom that no value of m carries.
+// CheckNames refuses names in save and custom that no value of m carries, and those of
+// which two settings say different things.
 func (p *Program) CheckNames(m *ir.Module) {
+	p.checkTold()
 	carried := []string{iterationInput} // the pipeline's own
 	for _, f := range m.Funcs {
 		f.Body.Walk(func(op *ir.Op) {

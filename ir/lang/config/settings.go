@@ -83,7 +83,7 @@ var SettingTable = []SettingRow{
 	{Block: "pipeline", Key: "save_gathered", Kind: Flag, Def: false, Doc: "whether gathered weights are kept for the backward pass; goes with gather = per_repeat",
 		Acts: []string{"window", "layers", "gathered"}},
 	{Block: "pipeline", Key: "checkpoint", Kind: Word, Words: []string{"iteration", "layer", "repeat", "none"}, Def: "iteration", Doc: "what is recomputed as one",
-		Acts: []string{"layers", "boundary"}},
+		Acts: []string{"layers", "boundary", "repeats"}},
 	{Block: "pipeline", Key: "checkpoint_place", Kind: Word, Words: []string{"inside", "outside"}, Def: "inside", Doc: "whether each body of the loop is recomputed by itself, or the loop around them",
 		Acts: []string{"layers", "boundary", "loop to surround"}},
 	{Block: "pipeline", Key: "scan_iterations", Kind: Flag, Def: true, Doc: "whether iterations are a loop, or one after the other in the program",

@@ -74,6 +74,7 @@ const (
 	ErrCustomValue  Message = "%s: want %s"
 	ErrLoss         Message = "train: model %s returns %s, want a float without axes: a loss"
 	ErrNoCheckpoint Message = "no value of the model has the checkpoint name %s"
+	ErrToldTwice    Message = "pipeline: checkpoint name %s: %s and %s say different things"
 	ErrNoInput      Message = "without iteration_input and decoder_layer_input each iteration would save the full state of the loop instead: %s"
 	ErrNoEffect     Message = "%s: %s %s: %s"
 )
