@@ -45,3 +45,30 @@ func TestVocabulary(t *testing.T) {
 		}
 	}
 }
+
+// What systems put around the name of an axis does not hide it, and the checkpoint names of
+// policies are no settings.
+func TestVocabularyAround(t *testing.T) {
+	for _, c := range []struct {
+		field      syntax.Field
+		word, want string
+	}{
+		{syntax.SettingWord, "pp_degree", "mesh { stage = … }"},
+		{syntax.SettingWord, "tensor_parallel_size", "mesh { tensor = … }"},
+		{syntax.SettingWord, "use_fsdp", "mesh { fsdp = … }"},
+		{syntax.SettingWord, "stage", "mesh { stage = … }"},
+		{syntax.MeshWord, "dp-degree", "data"},
+		{syntax.MeshWord, "stage", ""},
+		{syntax.SettingWord, "batch_size", "axes { batch = … }"},
+		{syntax.SettingWord, "parallel_size", ""},
+		{syntax.TypeWord, "tp_size", ""},
+	} {
+		got := ""
+		if row := syntax.Theirs(c.field, c.word); row != nil {
+			got = row.Ours
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", c.word, got, c.want)
+		}
+	}
+}

@@ -192,6 +192,9 @@ func keyHint(block, key string) string {
 			return key + " is a setting of " + b
 		}
 	}
+	if key == layerInput || key == iterationInput || slices.Contains(Policies["minimal_with_context"], key) && syntax.Theirs(syntax.SettingWord, key) == nil {
+		return "pipeline { remat = custom { " + key + " = … } }"
+	}
 	return syntax.Suggest(syntax.SettingWord, key, SettingKeys(block))
 }
 

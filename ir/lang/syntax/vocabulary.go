@@ -41,6 +41,9 @@ const (
 	megatron  = "Megatron-LM"
 	deepSpeed = "DeepSpeed"
 	praxis    = "praxis"
+	nemo      = "NeMo"
+	pyTorch   = "PyTorch"
+	face      = "Transformers"
 )
 
 // Vocabulary is the names that users of other systems know, by what they are
@@ -76,6 +79,14 @@ var Vocabulary = map[Field][]foreign{
 		{maxText, "vocab_size", "axes { vocab = … }"},
 		{maxText, "base_num_decoder_layers num_decoder_layers", "pipeline(layer, layers: …)"},
 		{maxText, "init_weights_seed data_shuffle_seed", "train { seed = … }"},
+		{maxText, "lr_schedule_type learning_rate_final_fraction", "an argument of train { optimizer = adamw(lr: cosine(…)) }"},
+		{maxText, "parameter_memory_host_offload optimizer_memory_host_offload", "not a setting: parameters and state stay on the device"},
+		{maxText, "head_dim", "axes { head = … }"},
+		{maxText, "base_num_kv_heads", "axes { kv_heads = … }"},
+		{maxText, "num_experts", "axes { experts = … }"},
+		{maxText, "num_experts_per_tok", "axes { routes = … }"},
+		{maxText, "num_slices", "mesh { data = dcn(…) }"},
+		{maxText, "mesh_axes", "mesh { stage = …, fsdp = … }"},
 		{maxText, "dataset_path", "train { data = … }"},
 		{maxText, "logical_axis_rules", "shard weights { … } and shard activations { … }"},
 
@@ -91,6 +102,11 @@ var Vocabulary = map[Field][]foreign{
 		{titan, "mixed_precision_param param_dtype", "gather_dtype"},
 		{titan, "mixed_precision_reduce", "reduce_dtype"},
 		{titan, "activation_checkpoint activation_checkpointing", "remat"},
+		{titan, "pipeline_parallel_split_points module_fqns_per_model_part", "layers_per_stage, of which all stages have as many"},
+		{titan, "pipeline_parallel_first_stage_less_layers pipeline_parallel_last_stage_less_layers", "layers, which leaves the last ones outside, or pad_layers"},
+		{titan, "selective_ac_option full_activation_checkpoint ac_mode activation_checkpointing_policy", "remat"},
+		{titan, "enable_cpu_offload", "offload, for what the backward pass needs"},
+		{titan, "min_lr_factor decay_ratio", "an argument of train { optimizer = adamw(lr: cosine(…)) }"},
 		{titan, "local_batch_size", "axes { batch = … }"},
 		{titan, "max_norm", "train { clip_by_global_norm = … }"},
 
@@ -116,6 +132,20 @@ var Vocabulary = map[Field][]foreign{
 		{megatron, "lr_warmup_iters lr_decay_iters min_lr", "an argument of train { optimizer = adamw(lr: cosine(…)) }"},
 		{megatron, "sequence_parallel", "shard activations { seq -> tensor }"},
 		{megatron, "num_layers", "pipeline(layer, layers: …)"},
+		{megatron, "decoder_first_pipeline_num_layers decoder_last_pipeline_num_layers num_layers_in_first_pipeline_stage num_layers_in_last_pipeline_stage", "layers, which leaves the last ones outside, or pad_layers"},
+		{megatron, "pipeline_model_parallel_layout pipeline_model_parallel_split_rank", "layers_per_stage, of which all stages have as many"},
+		{megatron, "account_for_embedding_in_pipeline_split account_for_loss_in_pipeline_split", "not a setting: embedding and loss are outside of the stages and sharded over them"},
+		{megatron, "microbatch_group_size_per_vp_stage", "not a setting: all microbatches go through a repeat before the next"},
+		{megatron, "overlap_param_gather", "gather = per_repeat, with prefetch = ahead"},
+		{megatron, "overlap_p2p_communication", "delay = 2"},
+		{megatron, "overlap_grad_reduce tp_comm_overlap", "batch_split = 2, which gives XLA other products beside a collective"},
+		{megatron, "data_parallel_sharding_strategy", "shard weights { embed -> fsdp }, or train { shard_optimizer_over_data = true }"},
+		{megatron, "cpu_offloading", "offload"},
+		{megatron, "pipeline_dtype", "types { act = … }"},
+		{megatron, "ffn_hidden_size", "axes { mlp = … }"},
+		{megatron, "num_query_groups", "axes { kv_heads = … }"},
+		{megatron, "moe_router_topk", "axes { routes = … }"},
+		{megatron, "lr_decay_style", "train { optimizer = adamw(lr: cosine(…)) }"},
 		{megatron, "params_dtype", "types { weight = … }"},
 
 		{deepSpeed, "train_micro_batch_size_per_gpu", "microbatches, which counts microbatches"},
@@ -125,12 +155,45 @@ var Vocabulary = map[Field][]foreign{
 		{deepSpeed, "activation_checkpoint_interval", "checkpoint"},
 		{deepSpeed, "partition_method", "layers_per_stage"},
 		{deepSpeed, "communication_data_type", "reduce_dtype"},
+		{deepSpeed, "pipe_parallel_size", "mesh { stage = … }"},
+		{deepSpeed, "partition_activations", "shard activations { seq -> tensor }"},
+		{deepSpeed, "cpu_checkpointing", "offload = [decoder_layer_input]"},
+		{deepSpeed, "number_checkpoints", "checkpoint"},
+		{deepSpeed, "offload_optimizer offload_param", "not a setting: parameters and state stay on the device"},
+		{deepSpeed, "overlap_comm", "gather = per_repeat, with prefetch = ahead"},
+
+		{nemo, "activations_checkpoint_method activations_checkpoint_granularity", "remat and checkpoint"},
+		{nemo, "activations_checkpoint_num_layers", "checkpoint"},
+		{nemo, "gradient_clip_val", "train { clip_by_global_norm = … }"},
+		{nemo, "virtual_pipeline_parallel_size", "repeats"},
+
+		{pyTorch, "sharding_strategy", "shard weights { embed -> fsdp }, and gather"},
+		{pyTorch, "backward_prefetch forward_prefetch limit_all_gathers", "prefetch"},
+		{pyTorch, "cpu_offload", "offload, for what the backward pass needs"},
+		{pyTorch, "mixed_precision", "gather_dtype and reduce_dtype"},
+		{pyTorch, "clip_grad_norm", "train { clip_by_global_norm = … }"},
+
+		{face, "num_hidden_layers", "pipeline(layer, layers: …)"},
+		{face, "num_attention_heads", "axes { heads = … }"},
+		{face, "num_key_value_heads", "axes { kv_heads = … }"},
+		{face, "intermediate_size", "axes { mlp = … }"},
+		{face, "max_position_embeddings", "axes { seq = … }"},
+		{face, "per_device_train_batch_size", "axes { batch = … }"},
+		{face, "num_train_epochs", "train { steps = … }"},
 
 		{praxis, "circular_repeat", "repeats"},
 		{praxis, "checkpoint_policy", "remat"},
-		{"", "num_microbatches n_microbatches chunks microbatch_count", "microbatches"},
-		{"", "stages num_stages pp_size pipeline_stages", "mesh { stage = … }"},
-		{"", "num_repeats rounds virtual_stages interleave", "repeats"},
+		{"", "num_microbatches n_microbatches num_micro_batches micro_batches chunks microbatch_count", "microbatches"},
+		{"", "microbatch_size", "microbatches, which counts microbatches"},
+		{"", "schedule pipeline_schedule pipeline_parallel_schedule", "not a setting: all microbatches go forward through all repeats, then backward, as in GPipe"},
+		{"", "split_points", "layers_per_stage, of which all stages have as many"},
+		{"", "forwarding_delay delay_activation_forwarding", "delay"},
+		{"", "hsdp", "mesh { data = …, fsdp = … }"},
+		{"", "bf16 fp16 use_bf16 half_precision", "types { act = … }"},
+		{"", "loss_scale loss_scaling", "not a setting: losses are not scaled"},
+		{"", "epochs num_epochs", "train { steps = … }"},
+		{"", "stages num_stages pp_size pipeline_stages num_pipeline_stages", "mesh { stage = … }"},
+		{"", "num_repeats rounds virtual_stages interleave interleaved circular vpp_size vpp num_model_chunks num_chunks", "repeats"},
 		{"", "learning_rate lr lr_schedule learning_rate_schedule", "train { optimizer = adamw(lr: …) }"},
 		{"", "weight_decay momentum beta1 beta2 betas epsilon b1 b2", "an argument of train { optimizer = adamw(…) }"},
 		{"", "warmup_steps", "train { optimizer = adamw(lr: cosine(…, warmup: …)) }"},
@@ -138,7 +201,7 @@ var Vocabulary = map[Field][]foreign{
 		{"", "max_grad_norm grad_clip gradient_clip_norm clip_norm", "train { clip_by_global_norm = … }"},
 		{"", "num_steps num_train_steps max_steps", "train { steps = … }"},
 		{"", "batch_size", "axes { batch = … }"},
-		{"", "seq_len seq_length sequence_length max_seq_len", "axes { seq = … }"},
+		{"", "seq_len seq_length sequence_length max_seq_len max_sequence_length", "axes { seq = … }"},
 		{"", "hidden_size d_model hidden_dim", "axes { embed = … }"},
 		{"", "rematerialization recompute gradient_checkpointing checkpointing", "remat"},
 		{"", "zero1 zero_1", "train { shard_optimizer_over_data = true }"},
@@ -222,6 +285,28 @@ func Theirs(f Field, word string) *foreign {
 			return &Vocabulary[f][i]
 		}
 	}
+	return axisOf(f, word)
+}
+
+// axisOf is the row of a name that is an axis of the mesh with what systems put around it, as
+// tensor_parallel_size and dp_degree, or of such an axis as a setting.
+func axisOf(f Field, word string) *foreign {
+	axis := strings.TrimPrefix(strings.TrimPrefix(word, "use_"), "enable_")
+	for _, suffix := range []string{"_size", "_degree", "_model", "_parallelism", "_parallel"} {
+		axis = strings.TrimSuffix(axis, suffix)
+	}
+	if f != SettingWord && (f != MeshWord || axis == word) {
+		return nil
+	}
+	for _, row := range Vocabulary[MeshWord] {
+		switch {
+		case axis != row.Ours && !slices.Contains(strings.Fields(row.Names), axis):
+		case f == SettingWord:
+			return &foreign{"", word, "mesh { " + row.Ours + " = … }"}
+		default:
+			return &foreign{"", word, row.Ours}
+		}
+	}
 	return nil
 }
 
@@ -239,6 +324,8 @@ func Suggest(f Field, word string, candidates []string) string {
 		return Near(word, candidates) // of another function
 	case row == nil || slices.Contains(candidates, word):
 		return Near(word, candidates)
+	case strings.HasPrefix(row.Ours, "not a setting"):
+		return word + " is " + row.Ours
 	case row.system != "":
 		return row.system + "'s " + word + " is " + row.Ours + " here"
 	case f == SettingWord || strings.Contains(row.Ours, " "):
