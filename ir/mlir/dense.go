@@ -26,6 +26,10 @@ func (s *parser) dense() ir.Attr {
 	s.expect(":")
 	typeAt := s.tok.start
 	t := s.typ()
+	if t.Quant != nil {
+		s.report(typeAt, "a literal of type %s, want one of what it is stored in: stablehlo.constant() {value = dense<…> : %s} : () -> %[1]s", t, t.Stored())
+		return ir.Verbatim("dense<> : " + t.String())
+	}
 	if t.Kind == ir.TensorType && t.Text == "" && t.IsStatic() {
 		if l := s.literal(t, from, to); l != nil {
 			return l
