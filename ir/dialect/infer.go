@@ -369,6 +369,9 @@ func inferConstant(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 		}
 		return []*ir.Type{u}, nil
 	}
+	if t.Elem == ir.Index {
+		return nil, ir.Broken(0, "the value is %s, want other elements than those of type index", t)
+	}
 	return []*ir.Type{t}, nil
 }
 

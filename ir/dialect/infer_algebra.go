@@ -46,13 +46,23 @@ func inferTriangularSolve(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if r := square(2, "operand 0", a); r != nil {
 		return nil, r
 	}
-	solved := a.Rank() - 1 // the dimension of b that the equations are in
+	row, column := a.Rank()-2, a.Rank()-1
+	solved := column // the dimension of b that the equations are in
 	if op.Bool("left_side") {
-		solved--
+		solved = row
 	}
 	for d, n := range b.Shape {
-		if d < a.Rank()-2 && !ir.Fits(n, a.Shape[d]) || d == solved && !ir.Fits(n, a.Shape[d]) {
-			return nil, ir.Broken(3, "dimension %d has sizes %d and %d, want one size", d, a.Shape[d], n)
+		sizes := a.Shape[d : d+1]
+		switch {
+		case d == solved:
+			sizes = a.Shape[row:]
+		case d >= row:
+			continue
+		}
+		for _, size := range sizes {
+			if !ir.Fits(n, size) {
+				return nil, ir.Broken(3, "dimension %d has sizes %d and %d, want one size", d, size, n)
+			}
 		}
 	}
 	return []*ir.Type{rescaled(op, 0, b)}, nil

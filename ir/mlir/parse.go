@@ -662,7 +662,8 @@ func (s *parser) genericRest(st *state) {
 		s.properties(st)
 	}
 	if s.at("(") {
-		s.list("(", ")", func() { st.regions = append(st.regions, s.region(scope{isolated: st.kind.Has(ir.Isolated)}, nil)) })
+		alone := st.kind.Has(ir.Isolated) || st.name == "chlo.scan"
+		s.list("(", ")", func() { st.regions = append(st.regions, s.region(scope{isolated: alone}, nil)) })
 	}
 	dict{}.read(s, st)
 	s.expect(":")

@@ -370,7 +370,7 @@ func (scan) read(s *parser, st *state) {
 	if s.accept("attributes") {
 		s.dictInto(st)
 	}
-	st.regions = []*ir.Block{s.region(scope{}, nil)}
+	st.regions = []*ir.Block{s.region(scope{isolated: true}, nil)}
 	s.expect(":")
 	s.functionType(st)
 	st.set("operandSegmentSizes", ir.Verbatim(fmt.Sprintf("array<i32: %d, %d>", inputs, inits)))
