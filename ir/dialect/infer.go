@@ -403,8 +403,11 @@ func inferRngBits(op *ir.Op) ([]*ir.Type, *ir.Rule) {
 	if t.Rank() != 1 || t.Elem != ir.UI64 {
 		return nil, ir.Broken(0, "the state is %s, want numbers of type ui64", t)
 	}
-	if len(op.Results) != 2 || !op.Results[1].Type.IsTensor() || op.Results[1].Type.Elem.IsComplex() {
+	if len(op.Results) != 2 || !op.Results[1].Type.IsTensor() || op.Results[1].Type.Elem.IsComplex() || op.Results[1].Type.Elem == ir.I1 {
 		return nil, ir.Broken(0, "want a state and a tensor of integers or floating-point numbers as results")
+	}
+	if r := ir.Settled(op.Results[1].Type); r != nil {
+		return nil, r
 	}
 	n, algorithm := t.Shape[0], op.Word("rng_algorithm")
 	if n != ir.Dynamic && n != 2 && (n != 3 || algorithm == "THREE_FRY") && algorithm != "DEFAULT" {

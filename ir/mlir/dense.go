@@ -196,7 +196,11 @@ func (e *elements) close() {
 
 // element reads one element and appends its bytes to data.
 func (e *elements) element(data []byte) []byte {
-	if e.t.Elem.IsComplex() && e.s.src[e.i] == '(' {
+	switch {
+	case e.t.Elem.IsComplex() && e.s.src[e.i] != '(':
+		e.fail(e.i, "found %q, want a complex number: (real, imaginary)", string(e.s.src[e.i]))
+		return data
+	case e.t.Elem.IsComplex():
 		return e.complex(data)
 	}
 	return e.number(data, e.t.Elem.Part())

@@ -162,7 +162,10 @@ func (s *parser) tensor() *ir.Type {
 	}
 	t := &ir.Type{Kind: ir.TensorType, Elem: elem, Quant: quant, Shape: shape}
 	if s.accept(",") {
-		t.Text = newEncoding(s.encoding())
+		at := s.tok.start
+		if t.Text = newEncoding(s.encoding()); strings.HasPrefix(t.Text, oldBounds) {
+			s.report(at, "found %s, want %s<bounds = […]>", t.Text, oldBounds[:len(oldBounds)-1])
+		}
 		if r := ir.SoundBounds(t); r != nil {
 			s.report(start, "%s [%s]", r.Msg, r.Label)
 		}
@@ -222,9 +225,12 @@ func (s *parser) encoding() string {
 	return s.raw(s.tok.start)
 }
 
+// oldBounds begins the encoding of bounds as StableHLO spelt it once.
+const oldBounds = "#stablehlo.type_extensions<"
+
 // newEncoding is the encoding of a tensor as StableHLO spells it now.
 func newEncoding(text string) string {
-	if sizes, ok := strings.CutPrefix(text, "#stablehlo.type_extensions<bounds = ["); ok {
+	if sizes, ok := strings.CutPrefix(text, oldBounds+"bounds = ["); ok {
 		return "#stablehlo.bounds<" + strings.TrimSuffix(sizes, "]>") + ">"
 	}
 	return text
