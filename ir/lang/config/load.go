@@ -62,6 +62,7 @@ type Program struct {
 	Steps     int                        // statements executed so far
 	Use       use                        // what settings act on
 	along     map[string]*axisUse
+	activated map[string]bool // the axes that some activation has
 	ruleUses  map[*syntax.Rule]*ruleUse
 	// badSetting says that a setting or a size of the mesh is not what it may be: what
 	// follows from it alone is not reported.
@@ -81,7 +82,7 @@ type Language struct {
 // NewProgram is a program of which nothing is read yet.
 func NewProgram(opts Options, l Language) *Program {
 	return &Program{language: l, Opts: opts, seen: make(map[string]*syntax.File), Fns: make(map[string]*syntax.FuncDecl), Rules: make(map[string][]syntax.Rule),
-		Values: make(map[string]map[string]*syntax.Setting), undivided: make(map[undivided]bool), Places: make(map[*ir.Origin]syntax.Span), Means: make(map[*ir.Op]bool), along: make(map[string]*axisUse), ruleUses: make(map[*syntax.Rule]*ruleUse), types: newTable[ir.DType](), Axes: newTable[*axisDecl]()}
+		Values: make(map[string]map[string]*syntax.Setting), undivided: make(map[undivided]bool), Places: make(map[*ir.Origin]syntax.Span), Means: make(map[*ir.Op]bool), along: make(map[string]*axisUse), activated: make(map[string]bool), ruleUses: make(map[*syntax.Rule]*ruleUse), types: newTable[ir.DType](), Axes: newTable[*axisDecl]()}
 }
 
 // A table is named things in order.

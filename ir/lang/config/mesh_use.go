@@ -31,6 +31,11 @@ func (l *Layout) note(axes []value.Axis, dims []DimRule) {
 		return
 	}
 	names := value.NamesOf(axes)
+	if l.Of == "activations" {
+		for _, name := range names {
+			l.P.activated[name] = true
+		}
+	}
 	for d, c := range dims {
 		if n := l.P.parts(c.Mesh); axes[d].Size%n != 0 {
 			continue
@@ -180,7 +185,7 @@ func (p *Program) ruleFor(a ir.MeshAxis) string {
 		if name == "batch" && batch != "" {
 			name = batch
 		}
-		if p.Axes.Of[name] == nil {
+		if p.Axes.Of[name] == nil || !p.activated[name] {
 			continue
 		}
 		if n, ok := p.AxisSize(name); ok && n%size == 0 {
@@ -190,6 +195,8 @@ func (p *Program) ruleFor(a ir.MeshAxis) string {
 	switch {
 	case axes == nil && p.axisUse(mesh).gathered: // weights are stored sharded along it
 		return "shard an axis of activations along it too, or leave it out"
+	case axes == nil && slices.ContainsFunc(p.Rules["activations"], func(r syntax.Rule) bool { return slices.Contains(namesOfRefs(r.Mesh), mesh) }):
+		return "shard an axis that activations have along it, or leave it out"
 	case axes == nil:
 		return "name it in a shard rule, or leave it out"
 	}
