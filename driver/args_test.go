@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -217,6 +218,43 @@ func TestConvert(t *testing.T) {
 	}
 	if _, err := binding.Convert(&ir.Literal{Type: ir.Tensor(ir.I1, 2), Data: []byte{1, 2}}, ir.I1); err == nil {
 		t.Error("2 is taken for a boolean")
+	}
+}
+
+// Arrays of raw bytes, as NumPy's extensions write types of a byte and less, are read as what the
+// program takes, if that is such a type, and are written so.
+func TestRawBytes(t *testing.T) {
+	raw := tensorfile.Array{DType: tensorfile.Unsaid, Shape: []int{3}, Data: []byte{0xfe, 14, 2}}
+	for _, c := range []struct {
+		elem ir.DType
+		want []float64 // nil: refused
+	}{
+		{ir.I4, []float64{-2, -2, 2}}, {ir.UI4, []float64{14, 14, 2}}, {ir.I2, []float64{-2, -2, -2}}, {ir.F8E5M2, []float64{math.NaN(), 0x1.8p-12, 0x1p-15}},
+		{ir.F4E2M1FN, []float64{-4, -4, 1}}, {ir.I8, nil}, {ir.I1, nil}, {ir.F32, nil},
+	} {
+		p := &binding.Port{Name: "x", InFile: ir.Tensor(c.elem, 3), Global: ir.Tensor(c.elem, 3)}
+		a, err := binding.Open(writeArgs(t, tensorfile.Named{Name: "x", Array: raw}), 0, []*binding.Port{p})
+		if (err == nil) != (c.want != nil) {
+			t.Errorf("%s: error %v", c.elem, err)
+			continue
+		} else if err != nil {
+			if !strings.Contains(err.Error(), "it does not say what they are, the program takes "+c.elem.String()) {
+				t.Errorf("%s: %v", c.elem, err)
+			}
+			continue
+		}
+		l, err := a.FileValue(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range c.want {
+			if got := l.Float(i); got != want && !(got != got && want != want) {
+				t.Errorf("%s: element %d is %v, want %v", c.elem, i, got, want)
+			}
+		}
+		if out := binding.ArrayOf(l); out.Data[2] != 2&(1<<c.elem.Bits()-1) {
+			t.Errorf("%s: 2 is written as %d", c.elem, out.Data[2])
+		}
 	}
 }
 

@@ -108,7 +108,7 @@ func (f *feed) read(file *tensorfile.File, p *binding.Port) error {
 	if err != nil {
 		return err
 	}
-	have := ir.Tensor(ir.DTypeByName(info.DType), info.Shape...)
+	have := ir.Tensor(binding.ElemOf(info.DType, p.InFile.Elem), info.Shape...)
 	if have.Rank() != p.InFile.Rank()+1 || !slices.Equal(have.Shape[1:], p.InFile.Shape) {
 		return fmt.Errorf("%s: %q is %s, want batches of %s on a leading axis", f.path, p.Name, binding.TypeText(have, nil), p)
 	}
@@ -124,7 +124,7 @@ func (f *feed) read(file *tensorfile.File, p *binding.Port) error {
 	if err != nil {
 		return err
 	}
-	l, err := binding.Convert(binding.LiteralOf(a), p.InFile.Elem)
+	l, err := binding.Convert(binding.LiteralFor(a, p.InFile.Elem), p.InFile.Elem)
 	if err != nil {
 		return fmt.Errorf("%s: %q: %w", f.path, p.Name, err)
 	}

@@ -182,8 +182,10 @@ func (a *Arguments) checkArrays(p *Port, keys []string, apart int) error {
 			errs = append(errs, err)
 			continue
 		}
-		have := ir.Tensor(ir.DTypeByName(info.DType), info.Shape...)
-		if !slices.Equal(have.Shape, want.Shape) {
+		have := ir.Tensor(ElemOf(info.DType, want.Elem), info.Shape...)
+		if have.Elem == ir.InvalidDType {
+			errs = append(errs, fmt.Errorf("%s: %q has elements of NumPy's type %s, of which it does not say what they are, the program takes %s", a.File.Path, key, info.DType, want.Elem))
+		} else if !slices.Equal(have.Shape, want.Shape) {
 			errs = append(errs, fmt.Errorf("%s: %q is %s, the program takes %s%s", a.File.Path, key, TypeText(have, nil), TypeText(want, axes), p.cure(have)))
 		} else if err := a.checkElem(key, have.Elem, want.Elem); err != nil {
 			errs = append(errs, err)
@@ -292,7 +294,7 @@ func (a *Arguments) read(p *Port, keys []string) (*ir.Literal, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, err := Convert(LiteralOf(arr), p.InFile.Elem)
+		l, err := Convert(LiteralFor(arr, p.InFile.Elem), p.InFile.Elem)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %q: %w", a.File.Path, key, err)
 		}

@@ -13,6 +13,27 @@ func LiteralOf(a *tensorfile.Array) *ir.Literal {
 	return &ir.Literal{Type: ir.Tensor(ir.DTypeByName(a.DType), a.Shape...), Data: a.Data}
 }
 
+// ElemOf is the element type of an array of a file that elements of type want are read from:
+// want itself where the file does not say and want is no wider than what it has.
+func ElemOf(dtype string, want ir.DType) ir.DType {
+	if dtype == tensorfile.Unsaid && want.Size() == 1 && want != ir.I1 && want != ir.I8 && want != ir.UI8 {
+		return want
+	}
+	return ir.DTypeByName(dtype)
+}
+
+// LiteralFor returns an array of a file as a value that elements of type want are read from.
+func LiteralFor(a *tensorfile.Array, want ir.DType) *ir.Literal {
+	elem := ElemOf(a.DType, want)
+	l := &ir.Literal{Type: ir.Tensor(elem, a.Shape...), Data: a.Data}
+	if bits := elem.Bits(); a.DType == tensorfile.Unsaid && bits < 8 {
+		for i := range l.Data { // the other bits may be set
+			l.Data[i] &= 1<<bits - 1
+		}
+	}
+	return l
+}
+
 // ArrayOf returns a value as an array of a file.
 func ArrayOf(l *ir.Literal) tensorfile.Array {
 	return tensorfile.Array{DType: l.Type.Elem.String(), Shape: slices.Clone(l.Type.Shape), Data: l.Expand()}

@@ -133,16 +133,12 @@ func writeNPZ(w io.Writer, arrays []Named) error {
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, newDeflater)
 	for _, a := range arrays {
-		header, err := npyHeaderText(&a.Array)
-		if err != nil {
-			return fmt.Errorf("array %q: %w", a.Name, err)
-		}
 		// The oldest date a zip can have: NumPy writes the same.
 		m, err := z.CreateHeader(&zip.FileHeader{Name: a.Name + ".npy", Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)})
 		if err != nil {
 			return err
 		}
-		if _, err := m.Write(header); err != nil {
+		if _, err := m.Write(npyHeaderText(&a.Array)); err != nil {
 			return err
 		}
 		if _, err := m.Write(a.Array.Data); err != nil {
