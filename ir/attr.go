@@ -143,6 +143,15 @@ func (PerValue) attr() {}
 
 func (Verbatim) attr() {}
 
+// NumberType is the type that attributes called name have which are integers.
+func NumberType(name string) DType {
+	switch name {
+	case "exponent_bits", "mantissa_bits", "allowed_direction", "reduction_op", "version", "index":
+		return I32
+	}
+	return I64
+}
+
 // I64Attr is v as an attribute of type i64.
 func I64Attr(v int) Int { return Int{v, I64} }
 

@@ -103,7 +103,10 @@ func (t *Type) Bounds() ([]int, bool) {
 // none for those of known size.
 func SoundBounds(t *Type) *Rule {
 	bounds, ok := t.Bounds()
-	if !ok {
+	switch {
+	case strings.HasPrefix(t.Text, oldBounds):
+		return NewRule("type-7", "found %s, want %sbounds = […]>", t.Text, oldBounds)
+	case !ok:
 		return nil
 	}
 	if len(bounds) != len(t.Shape) {
@@ -127,6 +130,17 @@ func withinBounds(t, u *Type) bool {
 		}
 	}
 	return true
+}
+
+// oldBounds begins the encoding of bounds as StableHLO spelt it once.
+const oldBounds = "#stablehlo.type_extensions<"
+
+// NewEncoding is the encoding of a tensor as StableHLO spells it now.
+func NewEncoding(text string) string {
+	if sizes, ok := strings.CutPrefix(text, oldBounds+"bounds = ["); ok {
+		return "#stablehlo.bounds<" + strings.TrimSuffix(sizes, "]>") + ">"
+	}
+	return text
 }
 
 // Settled checks that every size of t is known, but for at most one that has a

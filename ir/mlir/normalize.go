@@ -36,8 +36,8 @@ func (s *parser) normalize(at int, op *ir.Op, f *syntax) {
 			s.report(at, "attribute %s of %s has %d elements", spec.Name, op.Name(), l.Type.NumElements())
 			continue
 		}
-		if n, ok := a.(ir.Int); ok && spec.Kind == ir.IntAttr && n.Type != numberType(spec.Name) {
-			s.report(at, "attribute %s of %s is %s, want an %s", spec.Name, op.Name(), a, numberType(spec.Name))
+		if n, ok := a.(ir.Int); ok && spec.Kind == ir.IntAttr && n.Type != ir.NumberType(spec.Name) {
+			s.report(at, "attribute %s of %s is %s, want an %s", spec.Name, op.Name(), a, ir.NumberType(spec.Name))
 			continue
 		}
 		if spec.Kind == ir.BoolAttr && ir.Is[ir.Unit](a) != (spec.Name == "use_global_device_ids" || spec.Name == "has_dynamic_root") {
@@ -64,15 +64,6 @@ var defaults = []filled{
 type filled struct {
 	op, name string
 	value    ir.Attr
-}
-
-// numberType is the type of the attribute called name, an integer.
-func numberType(name string) ir.DType {
-	switch name {
-	case "exponent_bits", "mantissa_bits", "allowed_direction", "reduction_op", "version", "index":
-		return ir.I32
-	}
-	return ir.I64
 }
 
 // maxSplat bounds the lists of numbers that one element stands for, which

@@ -162,10 +162,7 @@ func (s *parser) tensor() *ir.Type {
 	}
 	t := &ir.Type{Kind: ir.TensorType, Elem: elem, Quant: quant, Shape: shape}
 	if s.accept(",") {
-		at := s.tok.start
-		if t.Text = newEncoding(s.encoding()); strings.HasPrefix(t.Text, oldBounds) {
-			s.report(at, "found %s, want %s<bounds = […]>", t.Text, oldBounds[:len(oldBounds)-1])
-		}
+		t.Text = ir.NewEncoding(s.encoding())
 		if r := ir.SoundBounds(t); r != nil {
 			s.report(start, "%s [%s]", r.Msg, r.Label)
 		}
@@ -223,17 +220,6 @@ func (s *parser) encoding() string {
 		}
 	}
 	return s.raw(s.tok.start)
-}
-
-// oldBounds begins the encoding of bounds as StableHLO spelt it once.
-const oldBounds = "#stablehlo.type_extensions<"
-
-// newEncoding is the encoding of a tensor as StableHLO spells it now.
-func newEncoding(text string) string {
-	if sizes, ok := strings.CutPrefix(text, oldBounds+"bounds = ["); ok {
-		return "#stablehlo.bounds<" + strings.TrimSuffix(sizes, "]>") + ">"
-	}
-	return text
 }
 
 // dims reads dimensions, each with the x after it, from offset i on. It

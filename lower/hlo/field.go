@@ -71,7 +71,7 @@ func number(name, attr string) field {
 	return must(of(name, func(op *ir.Op) string { return strconv.Itoa(op.Int(attr)) },
 		func(text string, as *ir.Attrs) error {
 			n, err := syntax.ParseInt(text)
-			as.Set(attr, ir.I64Attr(n))
+			as.Set(attr, ir.Int{Value: n, Type: ir.NumberType(attr)})
 			return err
 		}))
 }
