@@ -2,40 +2,34 @@ package lang
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
+	"ppc/internal/wordfuzz"
 	"ppc/ir/lang/syntax"
 )
 
-// seeds are the programs of the repository and of the goldens.
-func seeds(f *testing.F) {
+// seeds are the programs of the repository and of the goldens; their words are
+// returned.
+func seeds(f *testing.F) wordfuzz.Words {
+	all := wordfuzz.Seeds(f, "pp", "lang")
 	for _, path := range sources(f) {
 		src, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(src)
+		all = append(all, string(src))
 	}
-	paths, err := filepath.Glob(filepath.Join(goldenDir, "*.txtar"))
-	if err != nil {
-		f.Fatal(err)
+	for _, src := range all {
+		f.Add([]byte(src), wordfuzz.Nothing)
 	}
-	for _, path := range paths {
-		ar, err := txtar.ParseFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(ar.Files[0].Data)
-	}
+	return wordfuzz.Of(all...)
 }
 
 // Format never fails on what it made, and leaves it as it is.
 func FuzzParse(f *testing.F) {
-	seeds(f)
-	f.Fuzz(func(t *testing.T, src []byte) {
+	words := seeds(f)
+	f.Fuzz(func(t *testing.T, src, edits []byte) {
+		src = []byte(words.Edit(string(src), edits))
 		once, err := syntax.Format("in.pp", src)
 		if err != nil {
 			return
@@ -52,8 +46,9 @@ func FuzzParse(f *testing.F) {
 
 // Load gives a verified module or an error, whatever it reads.
 func FuzzLoad(f *testing.F) {
-	seeds(f)
-	f.Fuzz(func(t *testing.T, src []byte) {
+	words := seeds(f)
+	f.Fuzz(func(t *testing.T, src, edits []byte) {
+		src = []byte(words.Edit(string(src), edits))
 		for _, args := range [][]string{nil, {"sequential", "f64"}, {"train", "devices=8"}} {
 			if _, err := loadArgs(string(src), args); err != nil && err.Error() == "" {
 				t.Error("an empty error")

@@ -2,14 +2,11 @@ package mlir
 
 import (
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
-	"ppc/internal/shared"
+	"ppc/internal/wordfuzz"
 )
 
 // drafted is the result of reading src as text, errors included: with drafts so many bytes
@@ -113,23 +110,16 @@ func TestReadAhead(t *testing.T) {
 
 // FuzzDrafts is TestDrafts for any text.
 func FuzzDrafts(f *testing.F) {
-	paths, err := filepath.Glob(filepath.Join(shared.Root(f), "testdata", "golden", "mlir", "*.txtar"))
-	if err != nil || len(paths) == 0 {
-		f.Fatalf("no archives (%v)", err)
+	seeds := wordfuzz.Seeds(f, "mlir", "mlir", "xla")
+	for _, s := range seeds {
+		f.Add([]byte(s), wordfuzz.Nothing, 8)
 	}
-	for _, path := range paths {
-		ar, err := txtar.ParseFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for _, file := range ar.Files {
-			f.Add(file.Data, 8)
-		}
-	}
-	f.Fuzz(func(t *testing.T, src []byte, apart int) {
+	words := wordfuzz.Of(seeds...)
+	f.Fuzz(func(t *testing.T, src, edits []byte, apart int) {
+		src = []byte(words.Edit(string(src), edits))
 		want, _ := drafted(src, 0)
 		if got, _ := drafted(src, max(1, apart)); got != want {
-			t.Errorf("got %s\nwant %s", got, want)
+			t.Errorf("got %s\nwant %s\nof\n%s", got, want, src)
 		}
 	})
 }

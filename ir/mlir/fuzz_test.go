@@ -1,40 +1,34 @@
 package mlir
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
-	"ppc/internal/shared"
+	"ppc/internal/wordfuzz"
 	"ppc/ir/verify"
 )
 
 // No text makes the parser panic or hang, and what it takes and the verifier
 // accepts prints the same way when it is read again.
 func FuzzParse(f *testing.F) {
-	paths, err := filepath.Glob(filepath.Join(shared.Root(f), "testdata", "golden", "mlir", "*.txtar"))
-	if err != nil || len(paths) == 0 {
-		f.Fatalf("no archives (%v)", err)
+	seeds := wordfuzz.Seeds(f, "mlir", "mlir", "verify", "xla", "passes")
+	for _, s := range seeds {
+		f.Add([]byte(s), wordfuzz.Nothing)
 	}
-	for _, path := range paths {
-		ar, err := txtar.ParseFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for _, file := range ar.Files {
-			f.Add(file.Data)
-		}
-	}
-	f.Add([]byte(strings.Repeat("(", 100)))
-	f.Fuzz(func(t *testing.T, src []byte) {
-		m, err := Parse("in.mlir", src)
-		if err != nil || verify.Verify(m) != nil {
-			return
-		}
-		if err := stable(src); err != nil {
-			t.Error(err)
-		}
+	f.Add([]byte(strings.Repeat("(", 100)), wordfuzz.Nothing)
+	words := wordfuzz.Of(seeds...)
+	f.Fuzz(func(t *testing.T, src, edits []byte) {
+		parses(t, words.Edit(string(src), edits))
 	})
+}
+
+// parses holds FuzzParse for one text.
+func parses(t *testing.T, src string) {
+	m, err := Parse("in.mlir", []byte(src))
+	if err != nil || verify.Verify(m) != nil {
+		return
+	}
+	if err := stable([]byte(src)); err != nil {
+		t.Errorf("%v\nof\n%s", err, src)
+	}
 }

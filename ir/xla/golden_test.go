@@ -1,20 +1,20 @@
 package xla_test
 
 import (
-	"os"
-	"path/filepath"
+	"fmt"
 	"strings"
 	"testing"
 
 	"ppc/internal/diag"
 	"ppc/internal/golden"
+	"ppc/internal/wordfuzz"
 	"ppc/ir"
 	"ppc/ir/mlir"
 	"ppc/ir/verify"
 	"ppc/ir/xla"
 	"ppc/lower/hlo"
 
-	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestGolden(t *testing.T) {
@@ -59,30 +59,64 @@ func imported(read func(src string) (*ir.Module, error), load func(*ir.Module) (
 }
 
 // What is imported from a program that the verifier takes is a program that it
-// takes.
+// takes, that prints the same way when it is read again, and of which importing
+// leaves everything as it is.
 func FuzzImport(f *testing.F) {
-	files, _ := filepath.Glob("../../testdata/golden/xla/*.txtar")
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for _, in := range txtar.Parse(data).Files {
-			if in.Name == "in.mlir" {
-				f.Add(string(in.Data))
-			}
-		}
+	mlirs, hlos := wordfuzz.Seeds(f, "mlir", "xla"), wordfuzz.Seeds(f, "hlo", "xla")
+	for _, s := range xla.Shardings {
+		mlirs = append(mlirs, fmt.Sprintf("func.func @main(%%a: tensor<4x4xf32> {mhlo.sharding = %[1]q}) -> (tensor<4x4xf32> {mhlo.sharding = %[1]q}) {\n"+
+			"  %%0 = stablehlo.custom_call @Sharding(%%a) {mhlo.sharding = %[1]q, backend_config = \"unspecified_dims=[1]\"} : (tensor<4x4xf32>) -> tensor<4x4xf32>\n"+
+			"  %%1 = stablehlo.add %%0, %%a {mhlo.sharding = %[1]q} : tensor<4x4xf32>\n  return %%1 : tensor<4x4xf32>\n}\n", s))
+		hlos = append(hlos, fmt.Sprintf("HloModule m, num_partitions=4\n\nENTRY main {\n  a = f32[4,4]{1,0} parameter(0), sharding=%s\n"+
+			"  ROOT b = f32[4,4]{1,0} add(a, a), sharding=%[1]s\n}\n", s))
 	}
-	f.Fuzz(func(t *testing.T, src string) {
-		m, err := mlir.Parse("in.mlir", []byte(src))
-		if err != nil || verify.Verify(m) != nil {
-			return
-		}
-		if _, err := xla.Import(m, xla.Options{}); err != nil {
-			return
-		}
-		if err := verify.Verify(m); err != nil {
-			t.Error(err)
+	for _, s := range mlirs {
+		f.Add(s, wordfuzz.Nothing, false)
+	}
+	for _, s := range hlos {
+		f.Add(s, wordfuzz.Nothing, true)
+	}
+	words := map[bool]wordfuzz.Words{false: wordfuzz.Of(mlirs...), true: wordfuzz.Of(hlos...)}
+	f.Fuzz(func(t *testing.T, src string, edits []byte, isHLO bool) {
+		if len(src) < 1<<14 {
+			imports(t, words[isHLO].Edit(src, edits), isHLO)
 		}
 	})
+}
+
+// imports holds FuzzImport for one program.
+func imports(t *testing.T, src string, isHLO bool) {
+	parse, load := mlir.Parse, xla.Import
+	if isHLO {
+		parse, load = hlo.Parse, func(m *ir.Module, o xla.Options) (diag.List, error) {
+			warnings, _, err := xla.ImportHLO(m, o)
+			return warnings, err
+		}
+	}
+	m, err := parse("in", []byte(src))
+	if err != nil || verify.Verify(m) != nil {
+		return
+	}
+	if _, err := load(m, xla.Options{}); err != nil {
+		return
+	}
+	if err := verify.Verify(m); err != nil {
+		t.Fatalf("%v\n%s", err, src)
+	}
+	once := mlir.Print(m)
+	if m, err = mlir.Parse("once", []byte(once)); err != nil {
+		t.Fatalf("%v\n%s\nof\n%s", err, once, src)
+	}
+	if err := verify.Verify(m); err != nil {
+		t.Fatalf("%v\n%s\nof\n%s", err, once, src)
+	}
+	if again := mlir.Print(m); again != once {
+		t.Fatalf("read again:\n%s\nof\n%s", cmp.Diff(once, again), src)
+	}
+	if warnings, err := xla.Import(m, xla.Options{}); err != nil || len(warnings) > 0 {
+		t.Fatalf("imported again: %v %v\n%s\nof\n%s", warnings, err, once, src)
+	}
+	if again := mlir.Print(m); again != once {
+		t.Fatalf("imported again:\n%s\nof\n%s", cmp.Diff(once, again), src)
+	}
 }

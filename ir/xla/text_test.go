@@ -8,12 +8,21 @@ import (
 	"ppc/ir"
 )
 
+// Shardings are one text of every form.
+var Shardings = []string{
+	"{replicated}", "{manual}", "{unreduced}", "{unknown}", "{maximal device=3}", "{maximal_mesh[device_id=1]}",
+	"{devices=[2,2]<=[4]}", "{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}", "{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}",
+	"{devices=[2,2]0,2,1,3}", "{devices=[2,3]0,3,1,4,2,5}", "{{replicated}, {devices=[2]0,1}}", "{{devices=[2,2]<=[4]}}", "{}", "{{}}",
+	"{devices=[1,1,2,2]<=[4] last_tile_dims={manual, replicated}}", "{devices=[1,2,2]<=[4] last_tile_dims={unreduced}}",
+	"{mesh['a'=2,'b'=4], [{'a'}, {'b':(1)2, ?}], unreduced=max{'b':(2)2}}", "{mesh['a'=2,'b'=2], [{'a','b'}, {}]}", "{mesh['a'=4], [{}, {?}], replicated={'a'}}",
+	"{mesh['a'=2,'b'=2], [{'a'}, {}], manual={'b'}}", "{mesh['a'=2], manual, [{'a'}]}", "{mesh['a'=4], replicated}", "{mesh['a'=4], unreduced}",
+	"{unknown shard_as 1 metadata={op_name=\"x{\"}}", "{devices=[2,2]<=[4] shard_like 0}",
+}
+
 // What is read is a tiling of all devices, whatever the text; and a mesh that is
 // made of it gives every device the tile that the text does.
 func FuzzSharding(f *testing.F) {
-	for _, s := range []string{"{replicated}", "{manual}", "{maximal device=3}", "{devices=[2,2]<=[4]}", "{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}",
-		"{devices=[2,3]0,3,1,4,2,5}", "{{replicated}, {devices=[2]0,1}}", "{devices=[1,1,2,2]<=[4] last_tile_dims={manual, replicated}}",
-		"{mesh['a'=2,'b'=4], [{'a'}, {'b':(1)2, ?}], unreduced=max{'b':(2)2}}", "{unknown shard_as 1 metadata={op_name=\"x{\"}}", "{}", "{{}}", "{mesh['a'=2], manual, [{'a'}]}"} {
+	for _, s := range Shardings {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

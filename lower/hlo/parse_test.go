@@ -11,6 +11,7 @@ import (
 
 	"ppc/internal/golden"
 	"ppc/internal/shared"
+	"ppc/internal/wordfuzz"
 	"ppc/ir"
 	"ppc/ir/mlir"
 	"ppc/ir/verify"
@@ -63,37 +64,46 @@ func TestScheduled(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
+	seeds := wordfuzz.Seeds(f, "hlo", "hlo", "lint", "xla")
 	for _, p := range programs {
 		text, err := Print(module(p.name, p.mesh, p.build))
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(text)
+		seeds = append(seeds, text)
 	}
+	words := wordfuzz.Of(seeds...)
 	for _, text := range broken {
-		f.Add(text.src)
+		seeds = append(seeds, text.src)
 	}
-	f.Fuzz(func(t *testing.T, src string) {
-		if len(src) > 1<<14 {
-			return
-		}
-		m, err := Parse("fuzz.hlo", []byte(src))
-		if err != nil {
-			return
-		}
-		_ = verify.Verify(m)
-		text, err := Print(m)
-		if err != nil {
-			return
-		}
-		m, err = Parse("printed.hlo", []byte(text))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		if twice, err := Print(m); err != nil || twice != text {
-			t.Fatalf("%v\n%s", err, cmp.Diff(text, twice))
+	for _, s := range seeds {
+		f.Add(s, wordfuzz.Nothing)
+	}
+	f.Fuzz(func(t *testing.T, src string, edits []byte) {
+		if len(src) < 1<<14 {
+			parses(t, words.Edit(src, edits))
 		}
 	})
+}
+
+// parses holds FuzzParse for one text.
+func parses(t *testing.T, src string) {
+	m, err := Parse("fuzz.hlo", []byte(src))
+	if err != nil {
+		return
+	}
+	_ = verify.Verify(m)
+	text, err := Print(m)
+	if err != nil {
+		return
+	}
+	m, err = Parse("printed.hlo", []byte(text))
+	if err != nil {
+		t.Fatalf("%v\n%s\nof\n%s", err, text, src)
+	}
+	if twice, err := Print(m); err != nil || twice != text {
+		t.Fatalf("%v\n%s\nof\n%s", err, cmp.Diff(text, twice), src)
+	}
 }
 
 // broken are texts that must be refused, each for its own reason.
