@@ -56,6 +56,7 @@ func Import(m *ir.Module, o Options) (warnings diag.List, err error) {
 	im := &importer{m: m, Options: o, has: surveyOf(m)}
 	global := len(m.Meshes) > 0 || im.saysShardings()
 	im.each(im.attributes)
+	im.aliases()
 	im.targets()
 	for _, f := range m.Funcs {
 		if f.Body != nil {
@@ -166,6 +167,31 @@ func (im *importer) attributes(what string, o *ir.Origin, as ir.Attrs) {
 				im.errorf(o, "%s has the frontend attribute %s: %s", what, e.Name, row.why)
 			}
 		}
+	}
+}
+
+// aliases reports the parameters of main whose memory goes to no result, or to one
+// that has that of another.
+func (im *importer) aliases() {
+	main := im.m.Main()
+	if main == nil {
+		return
+	}
+	from := make(map[int]int)
+	for i, v := range main.Params() {
+		a := v.Attrs.Get(aliasAttr)
+		if a == nil {
+			continue
+		}
+		n, ok := a.(ir.Int)
+		if !ok || n.Value < 0 || n.Value >= len(main.Results) {
+			im.errorf(main.Origin, "parameter %d of %s has the attribute %s = %s, want the number of a result; it has %s", i, ir.SymbolText(main.Name), aliasAttr, a, counted(len(main.Results), "result"))
+			continue
+		}
+		if k, twice := from[n.Value]; twice {
+			im.errorf(main.Origin, "parameter %d of %s has the attribute %s = %s, and so has parameter %d: a result takes the memory of one", i, ir.SymbolText(main.Name), aliasAttr, a, k)
+		}
+		from[n.Value] = i
 	}
 }
 

@@ -184,9 +184,8 @@ func (p *parser) entryLayout(text *syntax.Module) {
 	}
 }
 
-// aliases reads { {0}: (1, {}, may-alias) }. Pairs of a parameter, not an element
-// of one, and a result become attributes of the parameters, others are kept as
-// text.
+// aliases reads { {0}: (1, {}, may-alias) }. Pairs of a parameter and a result of main,
+// neither an element of one, become attributes of the parameters, others are kept as text.
 func (p *parser) aliases(text *syntax.Module, main *ir.Func) {
 	i := slices.IndexFunc(text.Attrs, func(a syntax.Attr) bool { return a.Name == "input_output_alias" })
 	if i < 0 {
@@ -198,17 +197,24 @@ func (p *parser) aliases(text *syntax.Module, main *ir.Func) {
 		p.FailAt(a.At, "input_output_alias: %v", err)
 		return
 	}
-	params, result := main.Params(), p.root
+	given := make(map[string]bool)
 	for _, al := range pairs {
-		if part := partOf(result, al.Output); part == nil {
-			p.FailAt(a.At, "input_output_alias: the result is %s, which has no part %s", BareShape(result), braced(al.Output))
+		out := braced(al.Output)
+		switch {
+		case partOf(p.root, al.Output) == nil:
+			p.FailAt(a.At, "input_output_alias: the result is %s, which has no part %s", BareShape(p.root), out)
+			return
+		case given[out]:
+			p.FailAt(a.At, "input_output_alias: output %s takes the memory of two parameters", out)
 			return
 		}
+		given[out] = true
 	}
-	taken := make(map[int]bool)
+	params, taken := main.Params(), make(map[int]bool)
 	for _, al := range pairs {
-		plain := len(al.Output) == 1 || len(al.Output) == 0 && len(main.Results) == 1
-		if !plain || len(al.ParamIndex) > 0 || al.Must || al.Param >= len(params) || taken[al.Param] || !isTensorOf(params[al.Param].Type, partOf(result, al.Output)) {
+		out := append(al.Output, 0)[0]
+		plain := len(al.Output) == 0 && len(main.Results) == 1 || len(al.Output) == 1 && out < len(main.Results)
+		if !plain || len(al.ParamIndex) > 0 || al.Must || al.Param >= len(params) || taken[al.Param] || !isTensorOf(params[al.Param].Type, main.Results[out].Type) {
 			p.m.Attrs.Set("hlo.input_output_alias", ir.Str(a.Text))
 			return
 		}

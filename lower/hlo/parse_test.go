@@ -11,7 +11,6 @@ import (
 
 	"ppc/internal/golden"
 	"ppc/internal/shared"
-	"ppc/internal/wordfuzz"
 	"ppc/ir"
 	"ppc/ir/mlir"
 	"ppc/ir/verify"
@@ -63,47 +62,19 @@ func TestScheduled(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	seeds := wordfuzz.Seeds(f, "hlo", "hlo", "lint", "xla")
+// Texts are programs as text, and after them texts that are refused.
+func Texts(t testing.TB) (printed, refused []string) {
 	for _, p := range programs {
 		text, err := Print(module(p.name, p.mesh, p.build))
 		if err != nil {
-			f.Fatal(err)
+			t.Fatal(err)
 		}
-		seeds = append(seeds, text)
+		printed = append(printed, text)
 	}
-	words := wordfuzz.Of(seeds...)
 	for _, text := range broken {
-		seeds = append(seeds, text.src)
+		refused = append(refused, text.src)
 	}
-	for _, s := range seeds {
-		f.Add(s, wordfuzz.Nothing)
-	}
-	f.Fuzz(func(t *testing.T, src string, edits []byte) {
-		if len(src) < 1<<14 {
-			parses(t, words.Edit(src, edits))
-		}
-	})
-}
-
-// parses holds FuzzParse for one text.
-func parses(t *testing.T, src string) {
-	m, err := Parse("fuzz.hlo", []byte(src))
-	if err != nil {
-		return
-	}
-	_ = verify.Verify(m)
-	text, err := Print(m)
-	if err != nil {
-		return
-	}
-	m, err = Parse("printed.hlo", []byte(text))
-	if err != nil {
-		t.Fatalf("%v\n%s\nof\n%s", err, text, src)
-	}
-	if twice, err := Print(m); err != nil || twice != text {
-		t.Fatalf("%v\n%s\nof\n%s", err, cmp.Diff(text, twice), src)
-	}
+	return printed, refused
 }
 
 // broken are texts that must be refused, each for its own reason.
@@ -128,6 +99,7 @@ var broken = []struct{ name, src, want string }{
 	{"deep operands", "ENTRY e { x = f32[] " + strings.Repeat("sqrt(", 1000), "operands are nested more than 100 deep"},
 	{"deep computations", "ENTRY e { x = f32[] " + strings.Repeat("fusion(), calls={ x = f32[] ", 1000), "computations are nested more than 100 deep"},
 	{"many devices", "ENTRY e {\n  x = f32[] parameter(0)\n  ROOT y = f32[] all-to-all(x), dimensions={0}, replica_groups=[1,1073741824]<=[1073741824]\n}", "are not the devices of a grid of at most"},
+	{"aliased twice", "HloModule m, input_output_alias={ {0}: (0, {}), {0}: (1, {}) }\nENTRY e {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT t = (f32[], f32[]) tuple(x, y)\n}", "1:33: input_output_alias: output {0} takes the memory of two parameters"},
 	{"doubling", doubling(40), "too often"},
 }
 

@@ -116,26 +116,28 @@ func saysOf(name, text string, t *ir.Type) bool {
 }
 
 // aliases says which result may take the memory of which parameter: the
-// attribute tf.aliasing_output of a parameter is the number of the result.
+// attribute tf.aliasing_output of a parameter is the number of the result. Those
+// whose parts on a device differ in size do not.
 func aliases(main *ir.Func) string {
-	var b strings.Builder
+	var pairs []string
 	for i, v := range main.Params() {
-		if !v.Attrs.Has("tf.aliasing_output") {
+		k, ok := v.Attrs.Get("tf.aliasing_output").(ir.Int)
+		if !ok || k.Value < 0 || k.Value >= len(main.Results) {
+			continue
+		}
+		if t := main.Results[k.Value].Type; !t.IsTensor() || !v.Type.IsTensor() || t.Bytes() != v.Type.Bytes() {
 			continue
 		}
 		out := ""
 		if len(main.Results) != 1 {
-			out = strconv.Itoa(v.Attrs.Int("tf.aliasing_output"))
+			out = strconv.Itoa(k.Value)
 		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, " {%s}: (%d, {}, may-alias)", out, i)
+		pairs = append(pairs, fmt.Sprintf("{%s}: (%d, {}, may-alias)", out, i))
 	}
-	if b.Len() == 0 {
+	if pairs == nil {
 		return ""
 	}
-	return ", input_output_alias={" + b.String() + " }"
+	return ", input_output_alias={ " + strings.Join(pairs, ", ") + " }"
 }
 
 // function is the text of f as the computation called name.

@@ -1,0 +1,53 @@
+package hlo_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ppc/internal/wordfuzz"
+	"ppc/ir/verify"
+	"ppc/lower/hlo"
+	"ppc/lower/hlo/rules"
+)
+
+// No text makes the parser panic or hang, and what it takes and the verifiers
+// accept prints as a text that prints the same way.
+func FuzzParse(f *testing.F) {
+	printed, refused := hlo.Texts(f)
+	seeds := append(wordfuzz.Seeds(f, "hlo", "hlo", "lint", "xla"), printed...)
+	words := wordfuzz.Of(seeds...)
+	for _, s := range append(seeds, refused...) {
+		f.Add(s, wordfuzz.Nothing)
+	}
+	f.Fuzz(func(t *testing.T, src string, edits []byte) {
+		if len(src) < 1<<14 {
+			parses(t, words.Edit(src, edits))
+		}
+	})
+}
+
+// parses holds FuzzParse for one text.
+func parses(t *testing.T, src string) {
+	m, err := hlo.Parse("fuzz.hlo", []byte(src))
+	if err != nil || verify.Verify(m) != nil || rules.Verify(m) != nil {
+		return
+	}
+	text, err := hlo.Print(m)
+	if err != nil {
+		return
+	}
+	m, err = hlo.Parse("printed.hlo", []byte(text))
+	if err == nil {
+		err = verify.Verify(m)
+	}
+	if err == nil {
+		err = rules.Verify(m)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s\nof\n%s", err, text, src)
+	}
+	if twice, err := hlo.Print(m); err != nil || twice != text {
+		t.Fatalf("%v\n%s\nof\n%s", err, cmp.Diff(text, twice), src)
+	}
+}
