@@ -13,6 +13,7 @@ import (
 	"ppc/ir/verify"
 	"ppc/ir/xla"
 	"ppc/lower/hlo"
+	"ppc/lower/hlo/rules"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -89,7 +90,14 @@ func imports(t *testing.T, src string, isHLO bool) {
 	parse, load := mlir.Parse, xla.Import
 	if isHLO {
 		parse, load = hlo.Parse, func(m *ir.Module, o xla.Options) (diag.List, error) {
-			warnings, _, err := xla.ImportHLO(m, o)
+			if err := rules.Verify(m); err != nil {
+				return nil, err
+			}
+			hlo.DropUnreached(m)
+			warnings, local, err := xla.ImportHLO(m, o)
+			if local && err == nil {
+				m.Form |= ir.Expanded | ir.Local
+			}
 			return warnings, err
 		}
 	}

@@ -404,7 +404,7 @@ func allDevices(m *ir.Module, row *row, attrs *ir.Attrs) {
 	case global && none:
 		attrs.Set("replica_groups", lower.Dense(syntax.IotaLists([]int{1, n}, []int{n}, []int{0}), n))
 	case !global && !none && partitions > 1 && channel.Handle > 0 && row.field("use_global_device_ids") != nil:
-		groups := rows(l)
+		groups := Rows(l)
 		for i, ids := range groups {
 			groups[i] = nil
 			for _, id := range ids {

@@ -463,7 +463,7 @@ func groups() field {
 	return absent(field{name: "replica_groups", print: func(m *ir.Module, op *ir.Op) (string, error) {
 		switch g := op.Attrs.Get("replica_groups").(type) {
 		case *ir.Literal:
-			return listsText(rows(g)), nil
+			return ListsText(Rows(g)), nil
 		case ir.MeshAxes:
 			mesh, err := lower.MeshOf(m, g.Mesh, g.Axes...)
 			if err != nil {
@@ -485,19 +485,19 @@ func pairs() field {
 	return must(field{name: "source_target_pairs", print: func(m *ir.Module, op *ir.Op) (string, error) {
 		switch p := op.Attrs.Get("source_target_pairs").(type) {
 		case *ir.Literal:
-			return listsText(rows(p)), nil
+			return ListsText(Rows(p)), nil
 		case ir.AxisShift:
 			mesh, err := lower.MeshOf(m, p.Mesh, p.Axes...)
 			if err != nil {
 				return "", err
 			}
-			return listsText(lower.Pairs(mesh, p)), nil
+			return ListsText(lower.Pairs(mesh, p)), nil
 		case ir.AxisMove:
 			mesh, err := lower.MeshOf(m, p.Mesh, p.From...)
 			if err != nil {
 				return "", err
 			}
-			return listsText(lower.MovePairs(mesh, p)), nil
+			return ListsText(lower.MovePairs(mesh, p)), nil
 		}
 		return "", errors.New("source_target_pairs are missing")
 	}, parse: func(_ *ir.Module, text string, as *ir.Attrs) error {

@@ -6,7 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ppc/internal/wordfuzz"
+	"ppc/ir"
 	"ppc/ir/verify"
+	"ppc/ir/xla"
 	"ppc/lower/hlo"
 	"ppc/lower/hlo/rules"
 )
@@ -29,25 +31,42 @@ func FuzzParse(f *testing.F) {
 
 // parses holds FuzzParse for one text.
 func parses(t *testing.T, src string) {
-	m, err := hlo.Parse("fuzz.hlo", []byte(src))
-	if err != nil || verify.Verify(m) != nil || rules.Verify(m) != nil {
+	m, err := read(src)
+	if err != nil || m.Form&ir.Local == 0 {
 		return
 	}
 	text, err := hlo.Print(m)
 	if err != nil {
 		return
 	}
-	m, err = hlo.Parse("printed.hlo", []byte(text))
-	if err == nil {
-		err = verify.Verify(m)
-	}
-	if err == nil {
-		err = rules.Verify(m)
-	}
+	m, err = read(text)
 	if err != nil {
 		t.Fatalf("%v\n%s\nof\n%s", err, text, src)
 	}
 	if twice, err := hlo.Print(m); err != nil || twice != text {
 		t.Fatalf("%v\n%s\nof\n%s", err, cmp.Diff(text, twice), src)
 	}
+}
+
+// read is the program of a text that is one.
+func read(src string) (*ir.Module, error) {
+	m, err := hlo.Parse("in.hlo", []byte(src))
+	if err != nil {
+		return nil, err
+	}
+	if err := verify.Verify(m); err != nil {
+		return nil, err
+	}
+	if err := rules.Verify(m); err != nil {
+		return nil, err
+	}
+	hlo.DropUnreached(m)
+	_, local, err := xla.ImportHLO(m, xla.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if local {
+		m.Form |= ir.Expanded | ir.Local
+	}
+	return m, verify.Verify(m)
 }

@@ -21,12 +21,12 @@ const longList = 64
 func groupsText(mesh *ir.Mesh, axes []ir.AxisRef) string {
 	iota, ok := iotaText(mesh, axes)
 	if !ok {
-		return listsText(lower.Groups(mesh, axes))
+		return ListsText(lower.Groups(mesh, axes))
 	}
 	if mesh.Size() > longList {
 		return iota
 	}
-	if lists := listsText(lower.Groups(mesh, axes)); len(lists) < len(iota) {
+	if lists := ListsText(lower.Groups(mesh, axes)); len(lists) < len(iota) {
 		return lists
 	}
 	return iota
@@ -89,8 +89,8 @@ func mergeDigits(dims, perm []int) ([]int, []int) {
 	return outDims, outPerm
 }
 
-// listsText is groups or pairs as lists: {{0,1},{2,3}}.
-func listsText(groups [][]int) string {
+// ListsText is groups or pairs as lists: {{0,1},{2,3}}.
+func ListsText(groups [][]int) string {
 	b := make([]byte, 0, 16*len(groups)+2)
 	b = append(b, '{')
 	for i, g := range groups {
@@ -109,8 +109,8 @@ func listsText(groups [][]int) string {
 	return string(append(b, '}'))
 }
 
-// rows are the rows of a two-dimensional literal; -1 pads ragged ones.
-func rows(l *ir.Literal) [][]int {
+// Rows are the rows of a two-dimensional literal; -1 pads ragged ones.
+func Rows(l *ir.Literal) [][]int {
 	n, width := l.Type.Shape[0], l.Type.Shape[1]
 	out := make([][]int, n)
 	for i := range out {

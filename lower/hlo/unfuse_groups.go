@@ -69,7 +69,7 @@ func sameAxes(mesh, other *ir.Mesh, axes []ir.AxisRef) ([]ir.AxisRef, bool) {
 
 // axesOfGroups are the axes of mesh whose groups a list of groups is.
 func axesOfGroups(mesh *ir.Mesh, l *ir.Literal) ([]ir.AxisRef, bool) {
-	groups := rows(l)
+	groups := Rows(l)
 	if len(l.Data) == 0 || len(groups) == 0 || len(groups)*len(groups[0]) != mesh.Size() {
 		return nil, false
 	}
@@ -84,7 +84,7 @@ func axesOfGroups(mesh *ir.Mesh, l *ir.Literal) ([]ir.AxisRef, bool) {
 
 // shiftOfPairs is the shift along an axis of mesh that a list of pairs is.
 func shiftOfPairs(mesh *ir.Mesh, l *ir.Literal) (ir.AxisShift, bool) {
-	pairs := rows(l)
+	pairs := Rows(l)
 	if len(l.Data) == 0 || len(pairs) == 0 || len(pairs) > mesh.Size() || len(pairs[0]) != 2 {
 		return ir.AxisShift{}, false
 	}

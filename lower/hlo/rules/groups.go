@@ -10,11 +10,25 @@ import (
 	"ppc/lower/hlo/syntax"
 )
 
-// groups checks the lists of devices that a collective without an op goes over: each device is in
-// one group, and they are all devices that a group is of.
-func (c *checker) groups(op *ir.Op, opcode, text string) {
-	lists, err := syntax.ParseLists(text)
-	if err != nil || len(lists) == 0 {
+// groups checks the groups of devices that a collective goes over: each device is in one, and
+// they are all devices that a group is of.
+func (c *checker) groups(op *ir.Op, opcode string) {
+	var lists [][]int
+	text := ""
+	switch a := op.Attrs.Get("replica_groups").(type) {
+	case ir.Str:
+		text = string(a)
+		lists, _ = syntax.ParseLists(text)
+	case *ir.Literal:
+		lists = hlo.Rows(a)
+		text = hlo.ListsText(lists)
+	case ir.MeshAxes:
+		mesh := c.m.Mesh(a.Mesh)
+		if n, of := c.members(op, opcode); n > 1 && mesh != nil && mesh.Size() != n {
+			c.fail(op, opcode, "the mesh of replica_groups has %d devices, the program %s", mesh.Size(), of)
+		}
+	}
+	if len(lists) == 0 {
 		return
 	}
 	seen := make(map[int]bool)
@@ -49,8 +63,8 @@ func (c *checker) groups(op *ir.Op, opcode, text string) {
 // members is how many devices the groups of a collective are of, by its channel and its ids.
 func (c *checker) members(op *ir.Op, opcode string) (n int, what string) {
 	replicas, partitions := max(c.m.Attrs.Int("mhlo.num_replicas"), 1), max(c.m.Attrs.Int("mhlo.num_partitions"), 1)
-	switch channel := op.Str("channel_id") != ""; {
-	case op.Str("use_global_device_ids") == "true":
+	switch channel := op.Str("channel_id") != "" || channelOf(op); {
+	case op.Str("use_global_device_ids") == "true" || op.Bool("use_global_device_ids"):
 		return replicas * partitions, ir.Counted(replicas*partitions, "device")
 	case channel && (opcode == "all-to-all" || opcode == "ragged-all-to-all"):
 		return partitions, ir.Counted(partitions, "partition")

@@ -88,6 +88,7 @@ func (c *checker) op(op *ir.Op) {
 		if check := kinds[op.Kind]; check != nil {
 			wrong = check(c, op)
 		}
+		c.groups(op, strings.ReplaceAll(strings.TrimPrefix(op.Kind.String(), "stablehlo."), "_", "-"))
 		if wrong = first(wrong, peopled(op), bounded(op)); wrong != "" {
 			c.fail(op, strings.TrimPrefix(op.Kind.String(), "stablehlo."), "%s", wrong)
 		}
@@ -101,9 +102,7 @@ func (c *checker) op(op *ir.Op) {
 	if p := pairOf(opcode); p != nil {
 		c.paired(op, opcode, p)
 	}
-	if groups := op.Str("replica_groups"); groups != "" {
-		c.groups(op, opcode, groups)
-	}
+	c.groups(op, opcode)
 	if op.Str("use_global_device_ids") == "true" && op.Str("channel_id") == "" {
 		c.fail(op, opcode, "use_global_device_ids is true, and there is no channel_id")
 	}
