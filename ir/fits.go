@@ -1,7 +1,6 @@
 package ir
 
 import (
-	"math"
 	"slices"
 	"strings"
 )
@@ -9,8 +8,11 @@ import (
 // maxAxes is how many axes a mesh may have.
 const maxAxes = 256
 
-// SoundMesh checks that the axes have names of their own, and sizes whose
-// product is a number.
+// MaxDevices bounds the devices of a program, so that a short text cannot ask for long lists of them.
+const MaxDevices = 1 << 20
+
+// SoundMesh checks that the axes have names of their own, and that the devices are
+// not too many.
 func SoundMesh(mesh *Mesh) *Rule {
 	name := SymbolText(mesh.Name)
 	n := 1
@@ -21,8 +23,8 @@ func SoundMesh(mesh *Mesh) *Rule {
 		switch {
 		case a.Size < 1:
 			return NewRule("mesh-1", "axis %q of mesh %s has size %d, want at least 1", a.Name, name, a.Size)
-		case n > math.MaxInt/a.Size:
-			return NewRule("mesh-1", "mesh %s has more devices than can be counted", name)
+		case n > MaxDevices/a.Size:
+			return NewRule("mesh-1", "mesh %s has more than %d devices", name, MaxDevices)
 		case mesh.Axis(a.Name) != i:
 			return NewRule("mesh-2", "mesh %s has two axes %q", name, a.Name)
 		}

@@ -111,7 +111,7 @@ func tensors(types []*ir.Type) []*ir.Type {
 func (t *text) distributes() bool {
 	switch t.kind {
 	case tiled:
-		return t.named != nil && t.mesh.Size() > 1 || ir.ProductUpTo(t.tiles, maxDevices) > 1
+		return t.named != nil && t.mesh.Size() > 1 || ir.ProductUpTo(t.tiles, ir.MaxDevices) > 1
 	case maximal:
 		return t.device > 0
 	case tuple:

@@ -152,8 +152,8 @@ func (im *importer) attributes(what string, o *ir.Origin, as ir.Attrs) {
 		if row.meaning == refused || row.meaning == unless && !isZero(a.Attr) {
 			im.errorf(o, "%s has the attribute %s: %s", what, a.Name, row.why)
 		}
-		if n, ok := a.Attr.(ir.Int); (a.Name == "mhlo.num_partitions" || a.Name == "mhlo.num_replicas") && (!ok || n.Value < 1) {
-			im.errorf(o, "%s has the attribute %s = %s, want a number of devices, at least 1", what, a.Name, a.Attr)
+		if n, ok := a.Attr.(ir.Int); (a.Name == "mhlo.num_partitions" || a.Name == "mhlo.num_replicas") && (!ok || n.Value < 1 || n.Value > ir.MaxDevices) {
+			im.errorf(o, "%s has the attribute %s = %s, want a number of devices, 1 to %d", what, a.Name, a.Attr, ir.MaxDevices)
 		}
 		if text, ok := a.Attr.(ir.Str); ok && a.Name == "hlo.frontend_attributes" && strings.Contains(string(text), "xla.sdy.sharding") && !as.Has("hlo.sharding") {
 			im.errorf(o, "%s has the frontend attribute xla.sdy.sharding: %s", what, frontendRow("xla.sdy.sharding").why)

@@ -44,7 +44,7 @@ func gridDigits(t *text) ([][]digit, bool) {
 	var digits []digit
 	for _, d := range t.perm {
 		if t.grid[d] > 1 {
-			digits = append(digits, digit{ir.ProductUpTo(t.grid[:d], maxDevices), t.grid[d]})
+			digits = append(digits, digit{ir.ProductUpTo(t.grid[:d], ir.MaxDevices), t.grid[d]})
 		}
 	}
 	out := make([][]digit, len(t.tiles))
@@ -68,7 +68,7 @@ func gridDigits(t *text) ([][]digit, bool) {
 
 // places is, by device, its number among the tiles of t.
 func (t *text) places() []int {
-	at := make([]int, ir.ProductUpTo(t.tiles, maxDevices))
+	at := make([]int, ir.ProductUpTo(t.tiles, ir.MaxDevices))
 	for i := range at {
 		at[t.device0(i)] = i
 	}
@@ -83,7 +83,7 @@ func (t *text) device0(i int) int {
 	n := 0
 	strides := make([]int, len(t.grid))
 	for d := range t.grid {
-		strides[d] = ir.ProductUpTo(t.grid[d+1:], maxDevices)
+		strides[d] = ir.ProductUpTo(t.grid[d+1:], ir.MaxDevices)
 	}
 	for _, d := range slices.Backward(t.perm) {
 		n += i % t.grid[d] * strides[d]
@@ -96,7 +96,7 @@ func (t *text) device0(i int) int {
 // coordinate that changes with it. Devices that differ only in the subgroup of
 // replicas may be in any order.
 func listDigits(t *text, order []int) ([][]digit, bool) {
-	n, at := ir.ProductUpTo(t.tiles, maxDevices), t.places()
+	n, at := ir.ProductUpTo(t.tiles, ir.MaxDevices), t.places()
 	ignored := -1
 	if k := slices.Index(t.groups, replicated); k >= 0 {
 		ignored = len(t.dims()) + k

@@ -104,7 +104,7 @@ func (im *importer) findMesh(o *ir.Origin, all []*text) *ir.Mesh {
 		if t.kind != tiled {
 			continue
 		}
-		size := ir.ProductUpTo(t.tiles, maxDevices)
+		size := ir.ProductUpTo(t.tiles, ir.MaxDevices)
 		if t.named != nil {
 			size = t.mesh.Size()
 			if named != nil && !slices.Equal(named.Axes, t.mesh.Axes) {

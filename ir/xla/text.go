@@ -41,9 +41,6 @@ const (
 
 var subgroups = map[string]textKind{"replicated": replicated, "manual": manual, "unreduced": unreduced}
 
-// maxDevices bounds the devices that a sharding numbers.
-const maxDevices = 1 << 20
-
 // parse reads a sharding in XLA's text form.
 func parse(s string) (*text, error) {
 	r := &reader{src: s}
@@ -118,8 +115,8 @@ func (r *reader) expect(w string) {
 func (r *reader) number() int {
 	w := r.word()
 	n, err := strconv.Atoi(w)
-	if err != nil || n < 0 || n > maxDevices {
-		r.fail("found %q, want a number of at most %d", w, maxDevices)
+	if err != nil || n < 0 || n > ir.MaxDevices {
+		r.fail("found %q, want a number of at most %d", w, ir.MaxDevices)
 	}
 	return n
 }
@@ -248,7 +245,7 @@ func (r *reader) devices(t *text) {
 
 // tiling checks that every device has one place among the tiles.
 func (r *reader) tiling(t *text) {
-	n := ir.ProductUpTo(t.tiles, maxDevices)
+	n := ir.ProductUpTo(t.tiles, ir.MaxDevices)
 	if n < 1 || len(t.groups) > len(t.tiles) {
 		r.fail("%d tiles with %d kinds of last dimensions", n, len(t.groups))
 	}
@@ -258,7 +255,7 @@ func (r *reader) tiling(t *text) {
 		}
 		return
 	}
-	if ir.ProductUpTo(t.grid, maxDevices) != n || !isPermutation(t.perm, len(t.grid)) {
+	if ir.ProductUpTo(t.grid, ir.MaxDevices) != n || !isPermutation(t.perm, len(t.grid)) {
 		r.fail("%d tiles want a grid of as many devices, with each of its dimensions once", n)
 	}
 }
@@ -288,9 +285,6 @@ func (r *reader) named(t *text) {
 		t.mesh.Axes = append(t.mesh.Axes, ir.MeshAxis{Name: name, Size: r.number()})
 	})
 	r.keeps(ir.SoundMesh(t.mesh))
-	if n := t.mesh.Size(); n > maxDevices {
-		r.fail("the mesh has %d devices, more than %d", n, maxDevices)
-	}
 	for r.accept(",") {
 		word := r.word()
 		if t.named == nil { // all has been said

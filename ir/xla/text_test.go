@@ -30,10 +30,10 @@ func FuzzSharding(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if p.kind != tiled || p.named != nil || ir.ProductUpTo(p.tiles, maxDevices) > 64 {
+		if p.kind != tiled || p.named != nil || ir.ProductUpTo(p.tiles, ir.MaxDevices) > 64 {
 			return
 		}
-		mesh, err := meshOf([]*text{p}, ir.ProductUpTo(p.tiles, maxDevices), "mesh")
+		mesh, err := meshOf([]*text{p}, ir.ProductUpTo(p.tiles, ir.MaxDevices), "mesh")
 		if err == nil {
 			sameTiles(t, mesh, p)
 		}
@@ -65,7 +65,7 @@ func TestMeshOfGrid(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		grid := []int{2, 3, 2, 4}[:1+r.IntN(4)]
-		n := ir.ProductUpTo(grid, maxDevices)
+		n := ir.ProductUpTo(grid, ir.MaxDevices)
 		order := r.Perm(n)
 		if seed%3 == 0 {
 			order = nil
@@ -102,7 +102,7 @@ func gridText(r *rand.Rand, grid, order []int) *text {
 	if order == nil && r.IntN(2) == 0 {
 		return t
 	}
-	list := make([]int, ir.ProductUpTo(grid, maxDevices))
+	list := make([]int, ir.ProductUpTo(grid, ir.MaxDevices))
 	for i := range list {
 		list[i] = t.device0(i)
 		if order != nil {

@@ -395,7 +395,7 @@ func (b *body) find(in *syntax.Instruction, name string) *syntax.Attr {
 func allDevices(m *ir.Module, row *row, attrs *ir.Attrs) {
 	l := attrs.Literal("replica_groups")
 	replicas, partitions := max(m.Attrs.Int("mhlo.num_replicas"), 1), max(m.Attrs.Int("mhlo.num_partitions"), 1)
-	if l == nil || replicas > syntax.MaxDevices/partitions {
+	if l == nil || replicas > ir.MaxDevices/partitions {
 		return
 	}
 	global, none := attrs.Bool("use_global_device_ids"), len(l.Data) == 0

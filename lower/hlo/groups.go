@@ -136,8 +136,8 @@ func parseGroups(m *ir.Module, text string) (ir.Attr, error) {
 		if err != nil {
 			return nil, err
 		}
-		if width := widest(lists); width*len(lists) > syntax.MaxDevices {
-			return nil, fmt.Errorf("groups of %d devices: want at most %d in all", width, syntax.MaxDevices)
+		if width := widest(lists); width*len(lists) > ir.MaxDevices {
+			return nil, fmt.Errorf("groups of %d devices: want at most %d in all", width, ir.MaxDevices)
 		}
 		return ragged(lists), nil
 	}
@@ -172,9 +172,9 @@ func parseIota(m *ir.Module, text string) (ir.Attr, error) {
 	if s.Err != nil || s.Peek() != 0 || len(shape) != 2 {
 		return nil, fmt.Errorf("want [groups,size]<=[dims]T(perm), found %s", text)
 	}
-	n := ir.ProductUpTo(dims, syntax.MaxDevices)
-	if n < 1 || n > syntax.MaxDevices || ir.ProductUpTo(shape, syntax.MaxDevices) != n {
-		return nil, fmt.Errorf("%s: %d groups of %d are not the devices of a grid of at most %d", text, shape[0], shape[1], syntax.MaxDevices)
+	n := ir.ProductUpTo(dims, ir.MaxDevices)
+	if n < 1 || n > ir.MaxDevices || ir.ProductUpTo(shape, ir.MaxDevices) != n {
+		return nil, fmt.Errorf("%s: %d groups of %d are not the devices of a grid of at most %d", text, shape[0], shape[1], ir.MaxDevices)
 	}
 	if mesh, axes, ok := gridOf(dims, perm, shape[1]); ok && ofDevices(m, n) {
 		addMesh(m, mesh)

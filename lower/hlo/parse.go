@@ -141,8 +141,8 @@ func (p *parser) header(text *syntax.Module) {
 			n, err = syntax.ParseInt(a.Text)
 			name := map[string]string{"num_partitions": "mhlo.num_partitions", "replica_count": "mhlo.num_replicas"}[a.Name]
 			p.m.Attrs.Set(name, ir.Int{Value: n, Type: ir.I32})
-			if err == nil && (n < 1 || n > syntax.MaxDevices) {
-				err = fmt.Errorf("%d devices: want 1 to %d", n, syntax.MaxDevices)
+			if err == nil && (n < 1 || n > ir.MaxDevices) {
+				err = fmt.Errorf("%d devices: want 1 to %d", n, ir.MaxDevices)
 			}
 		case "input_output_alias": // read when the parameters are known
 		case "entry_computation_layout": // read when the entry computation is known

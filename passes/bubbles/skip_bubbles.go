@@ -30,7 +30,7 @@ import (
 // axis stays outside; where it is between the ops of a layer, some stages alone
 // cannot skip the layer, and that is an error.
 func SkipBubbles(_ *pass.Context, m *ir.Module) error {
-	if !m.Attrs.Has(ir.KeySkipBubbles) {
+	if !m.Attrs.Has(ir.KeySkipBubbles) || len(m.Meshes) == 0 { // without a mesh there are no stages
 		return nil
 	}
 	f := m.Main()

@@ -4,10 +4,6 @@ import (
 	"ppc/ir"
 )
 
-// MaxDevices bounds the devices that groups may name, so that a short text cannot
-// denote a long list.
-const MaxDevices = 1 << 20
-
 // IotaLists counts through the devices of a grid with its dimensions permuted.
 func IotaLists(shape, dims, perm []int) [][]int {
 	strides := make([]int, len(dims))
@@ -55,8 +51,8 @@ func (s *Scanner) Mesh() *ir.Mesh {
 			s.FailAt(at, "there are two axes %s", name)
 		}
 		mesh.Axes = append(mesh.Axes, ir.MeshAxis{Name: name, Size: size})
-		if s.Err == nil && (size < 1 || mesh.Size() > MaxDevices) {
-			s.FailAt(at, "a mesh of more than %d devices, or an empty one", MaxDevices)
+		if s.Err == nil && (size < 1 || mesh.Size() > ir.MaxDevices) {
+			s.FailAt(at, "a mesh of more than %d devices, or an empty one", ir.MaxDevices)
 		}
 	}, "]")(s)
 	at := s.Pos
@@ -83,10 +79,10 @@ func (s *Scanner) deviceIDs() []int {
 	}
 	dims, perm := s.IotaGrid()
 	s.Expect(")")
-	if n := ir.ProductUpTo(dims, MaxDevices); s.Err == nil && n >= 1 && n <= MaxDevices {
+	if n := ir.ProductUpTo(dims, ir.MaxDevices); s.Err == nil && n >= 1 && n <= ir.MaxDevices {
 		return IotaLists([]int{1, n}, dims, perm)[0]
 	}
-	s.Fail("want device_ids=([dims]T(perm)) of at most %d devices", MaxDevices)
+	s.Fail("want device_ids=([dims]T(perm)) of at most %d devices", ir.MaxDevices)
 	return nil
 }
 

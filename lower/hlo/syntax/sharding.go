@@ -60,7 +60,7 @@ func tiled(s *Scanner) {
 		}
 		return
 	}
-	n := ir.ProductUpTo(t.dims, MaxDevices)
+	n := ir.ProductUpTo(t.dims, ir.MaxDevices)
 	switch {
 	case t.dims == nil:
 		s.FailAt(start, "says nothing of a sharding: want replicated, maximal, manual, unknown, unreduced or devices=[…]")
@@ -122,7 +122,7 @@ func (t *tiling) assignment(s *Scanner) {
 	if s.Accept("<=") {
 		t.iota = true
 		grid, _ := s.IotaGrid()
-		if n, m := ir.ProductUpTo(t.dims, MaxDevices), ir.ProductUpTo(grid, MaxDevices); s.Err == nil && n != m {
+		if n, m := ir.ProductUpTo(t.dims, ir.MaxDevices), ir.ProductUpTo(grid, ir.MaxDevices); s.Err == nil && n != m {
 			s.FailAt(at, "%d devices for %d parts", m, n)
 		}
 		return
