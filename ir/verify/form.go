@@ -243,11 +243,37 @@ func checkLocalFuncs(m *ir.Module, errs *Errors) {
 		errs.fn = f
 		for i, r := range f.Results {
 			unsharded(errs, nil, "result %d", i, r.Sharding)
+			errs.add(nil, checkUnpadded(m, "result", i, r.Type, r.Attrs))
 		}
 		for i, v := range f.Params() {
 			unsharded(errs, nil, "parameter %d", i, v.Sharding)
+			errs.add(nil, checkUnpadded(m, "parameter", i, v.Type, v.Attrs))
 		}
 	}
+}
+
+// checkUnpadded checks that the shape without padding of a global value is one whose
+// shards are of type t.
+func checkUnpadded(m *ir.Module, what string, i int, t *ir.Type, as ir.Attrs) *ir.Rule {
+	s, _ := as.Get(ir.KeySharding).(*ir.Sharding)
+	size := as.Ints(ir.KeySize)
+	if s == nil || size == nil || !t.IsTensor() {
+		return nil
+	}
+	mesh := m.Mesh(s.Mesh)
+	if mesh == nil || ir.DistinctAxes(mesh, s.Refs()) != nil {
+		return nil // what is wrong with the sharding is said of it
+	}
+	if len(size) != t.Rank() {
+		return ir.NewRule("local", "%s %d is %s, which has not the %d dimensions of %s", what, i, t, len(size), ir.KeySize)
+	}
+	for d, n := range size {
+		parts := mesh.RefsSize(s.Axes(d))
+		if want := n/parts + min(n%parts, 1); t.Shape[d] != want {
+			return ir.NewRule("local", "%s %d is %s, but dimension %d of %s, %d, in %d parts has %d", what, i, t, d, ir.KeySize, n, parts, want)
+		}
+	}
+	return nil
 }
 
 // checkLocal finds what is left of Shardy.
