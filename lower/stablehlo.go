@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"slices"
 	"strings"
 
 	"ppc/ir"
@@ -112,8 +113,10 @@ func stableHLO(m *ir.Module, change func(*ir.Module)) (string, error) {
 	if err := ExpandGroups(c); err != nil {
 		return "", err
 	}
+	kept := foreign
 	if c.Form.Has(ir.Local) {
 		c.Meshes = nil
+		kept = func(as ir.Attrs) ir.Attrs { return slices.DeleteFunc(foreign(as), ofMesh) }
 	} else {
 		forPartitioners(c)
 		for i, mesh := range c.Meshes {
@@ -121,24 +124,24 @@ func stableHLO(m *ir.Module, change func(*ir.Module)) (string, error) {
 		}
 	}
 	c.Form = 0
-	c.Attrs = foreign(c.Attrs)
+	c.Attrs = kept(c.Attrs)
 	if n := m.NumDevices(); n > 1 && !c.Attrs.Has("mhlo.num_replicas") {
 		c.Attrs.Set("mhlo.num_partitions", ir.Int{Value: n, Type: ir.I32})
 	}
 	for _, f := range c.Funcs {
-		f.Attrs = foreign(f.Attrs)
+		f.Attrs = kept(f.Attrs)
 		for i := range f.Results {
-			f.Results[i].Attrs = foreign(f.Results[i].Attrs)
+			f.Results[i].Attrs = kept(f.Results[i].Attrs)
 		}
 		if f.Body == nil {
 			continue
 		}
 		for _, v := range f.Params() {
-			v.Attrs = foreign(v.Attrs)
+			v.Attrs = kept(v.Attrs)
 		}
 		var own *ir.Op
 		f.Body.Walk(func(op *ir.Op) {
-			op.Attrs = foreign(op.Attrs)
+			op.Attrs = kept(op.Attrs)
 			if own == nil && isOwn(op.Name()) {
 				own = op
 			}
@@ -169,6 +172,15 @@ func listed(mesh *ir.Mesh) *ir.Mesh {
 // hlo, what was read from HLO and has no form in StableHLO.
 func isOwn(name string) bool {
 	return strings.HasPrefix(name, "pp.") || strings.HasPrefix(name, "hlo.")
+}
+
+// ofMesh reports whether a says something of a mesh.
+func ofMesh(a ir.NamedAttr) bool {
+	switch a.Attr.(type) {
+	case *ir.Sharding, ir.PerValue:
+		return true
+	}
+	return false
 }
 
 // foreign is as without the attributes that are ppc's own.
