@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -209,10 +210,20 @@ func (p *program) compile(ctx context.Context, after, dumpTo string) error {
 	}
 	_, err := guard(ctx, "compiling", moduleReproducer(p.m, dumpTo, "compile", "ppc lower %s"), func() (any, error) { return nil, passes.Run(p.m, cfg) })
 	if err := passBug(err, dumpTo); err != nil {
-		return err
+		return p.placedInMain(err)
 	}
 	p.compiled = after == ""
 	return p.checkMemory()
+}
+
+// placedInMain gives an error of a pass that blames no op the place of main, where the
+// program is no text of ours, of which the error would name a setting.
+func (p *program) placedInMain(err error) error {
+	var e *pass.Error
+	if main := p.m.Main(); p.lang == nil && main != nil && main.Origin != nil && main.Origin.Pos.Line > 0 && errors.As(err, &e) && e.Op == nil {
+		return fmt.Errorf("%s: %w", main.Origin.Pos, err)
+	}
+	return err
 }
 
 // checkMemory warns of a program per device that takes more memory than the
