@@ -92,7 +92,7 @@ var allowed = map[string][]string{
 
 // testOnly are the internal packages that help tests: no other code imports
 // them, but for each other.
-var testOnly = []string{"internal/browser", "internal/conformance", "internal/golden", "internal/optest", "internal/paired", "internal/shared"}
+var testOnly = []string{"internal/browser", "internal/conformance", "internal/golden", "internal/optest", "internal/paired", "internal/shared", "internal/wordfuzz"}
 
 // root is the folder of the module.
 const root = "../.."

@@ -59,12 +59,7 @@ func (s *parser) elementsEnd(i int) int {
 		case '>':
 			return k
 		case '"':
-			end := stringEnd(s.src, k)
-			if end < 0 {
-				s.fail(k, badString)
-				return k
-			}
-			k = end - 1
+			k = s.pastString(k) - 1
 		case '/':
 			k = max(k, s.skipSpace(k)-1)
 		}
@@ -258,8 +253,7 @@ func isNumberByte(c byte) bool {
 // blob reads a string of hexadecimal digits, the bytes of all elements or of
 // one. Booleans may have a bit each, as older versions of MLIR wrote them.
 func (e *elements) blob() []byte {
-	at := e.i
-	end := stringEnd(e.s.src, at)
+	at, end := e.i, stringEnd(e.s.src, e.i)
 	e.i = end
 	if e.skip(); e.i < e.end {
 		e.fail(e.i, `want ">" after the bytes`)

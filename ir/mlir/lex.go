@@ -368,6 +368,15 @@ func stringEnd(src string, quote int) int {
 	return -1
 }
 
+// pastString is stringEnd; where there is none it fails, and is the end of the text.
+func (s *parser) pastString(quote int) int {
+	if end := stringEnd(s.src, quote); end >= 0 {
+		return end
+	}
+	s.fail(quote, badString)
+	return len(s.src)
+}
+
 // isEscape reports whether t, at most two bytes, may stand after a backslash.
 func isEscape(t string) bool {
 	return t != "" && strings.IndexByte(`nt\"`, t[0]) >= 0 || len(t) == 2 && isHex(t[0]) && isHex(t[1])

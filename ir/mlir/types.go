@@ -321,12 +321,7 @@ func (s *parser) bracketsEnd(i int) int {
 		case strings.HasPrefix(s.src[i:], "->"):
 			i++
 		case c == '"':
-			end := stringEnd(s.src, i)
-			if end < 0 {
-				s.fail(i, badString)
-				return len(s.src)
-			}
-			i = end - 1
+			i = s.pastString(i) - 1
 		case closing[c] != 0:
 			if open = append(open, closing[c]); len(open) > maxDepth {
 				s.fail(i, "nested more than %d levels deep", maxDepth)
@@ -367,10 +362,7 @@ func (s *parser) rawTo(start, end int) string {
 		text := ""
 		switch s.src[i] {
 		case '"':
-			if j = stringEnd(s.src, i); j < 0 {
-				s.fail(i, badString)
-				continue
-			}
+			j = s.pastString(i)
 		case '#', '!':
 			j = s.lex(i).end
 			text = s.aliasText(s.src[i:j])
