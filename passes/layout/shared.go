@@ -9,7 +9,7 @@ import (
 // Shared has what many ops and values of a program have, each once: it is in the program
 // from then on, and nobody may change it.
 type Shared struct {
-	Rules ir.Rules
+	Rules Rules
 
 	mesh      *ir.Mesh
 	layouts   map[string]Layout

@@ -1,10 +1,11 @@
-package dialect_test
+package layout_test
 
 import (
 	"reflect"
 	"testing"
 
 	"ppc/ir"
+	"ppc/passes/layout"
 )
 
 // Ops that are alike have one rule, and one piece of memory for their attributes; those
@@ -20,7 +21,7 @@ func TestAlike(t *testing.T) {
 		v.Type = f.Body.Ops[0].Result().Type // as the types of a text are
 	}
 	(&ir.Module{Funcs: []*ir.Func{f}}).ShareAttrs()
-	var rules ir.Rules
+	var rules layout.Rules
 	var got [3]*ir.Factors
 	for i, op := range f.Body.Ops {
 		if got[i] = rules.Of(op); !reflect.DeepEqual(got[i], ir.FactorsOf(op)) {
