@@ -336,18 +336,23 @@ func (im *importer) constraint(b *ir.Builder, op *ir.Op) *ir.Value {
 // unspecified_dims=[0,2].
 func openDims(op *ir.Op) ([]int, error) {
 	config := op.Str("backend_config")
-	list, ok := strings.CutPrefix(config, "unspecified_dims=[")
-	if !ok {
-		if config != "" {
-			return nil, fmt.Errorf("backend_config %q is not read, want unspecified_dims=[…]", config)
-		}
+	if config == "" {
 		return nil, nil
 	}
+	list, begins := strings.CutPrefix(config, "unspecified_dims=[")
+	list, ends := strings.CutSuffix(list, "]")
+	if !begins || !ends {
+		return nil, fmt.Errorf("backend_config %q is not read, want unspecified_dims=[…]", config)
+	}
+	if len(op.Operands) != 1 || !op.Operands[0].Type.IsTensor() {
+		return nil, fmt.Errorf("backend_config %q is of one operand, a tensor", config)
+	}
 	var dims []int
-	for _, word := range strings.Split(strings.TrimSuffix(list, "]"), ",") {
+	t := op.Operands[0].Type
+	for _, word := range strings.Split(list, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(word))
-		if err != nil || n < 0 {
-			return nil, fmt.Errorf("backend_config %q: %q is no dimension", config, word)
+		if err != nil || n < 0 || n >= t.Rank() {
+			return nil, fmt.Errorf("backend_config %q: %q is no dimension of %s", config, word, t)
 		}
 		dims = append(dims, n)
 	}

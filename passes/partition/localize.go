@@ -154,6 +154,9 @@ func (p *localizer) op(op *ir.Op) error {
 	if len(op.Results) == 1 && p.pieces[op.Result().ID] {
 		return nil
 	}
+	if !op.Known() && len(op.Regions) > 0 {
+		return pass.Errorf(op, "%s is no op that is known here: what its region computes on shards is not known either; leave the mesh out, or put ops that are known in its place", op.Name())
+	}
 	a, err := p.fitting(op)
 	if err != nil {
 		return err
