@@ -151,7 +151,7 @@ func (g *verifiedMaker) elem() ir.DType {
 	if g.n(3) > 0 {
 		return of(g, ir.F32, ir.F32, ir.I32, ir.F64, ir.I1, ir.UI32, ir.BF16, ir.C64)
 	}
-	all := ir.DTypes()
+	all := slices.DeleteFunc(slices.Clone(ir.DTypes()), func(e ir.DType) bool { return e == ir.Index }) // of which there is no constant
 	return all[g.n(len(all))]
 }
 

@@ -170,7 +170,7 @@ func TestLoadErrors(t *testing.T) {
 			m.Meshes = []*ir.Mesh{{Name: "mesh", Axes: []ir.MeshAxis{{Name: "a", Size: 1 << 40}}}}
 			m.Attrs.Set("mhlo.num_partitions", ir.Int{Value: 1 << 40, Type: ir.I32})
 			return m
-		})(ir.F32), "at most"},
+		})(ir.F32), "more than 1048576 devices"},
 	} {
 		_, err := runtime.Load(test.m)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
