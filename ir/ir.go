@@ -211,6 +211,14 @@ func (m *Module) Mesh(name string) *Mesh {
 	return find(&m.meshes, m.Meshes, name, func(mesh *Mesh) string { return mesh.Name })
 }
 
+// Unused is name, or name with a number behind it, whichever no mesh and no function has.
+func (m *Module) Unused(name string) string {
+	for i, base := 0, name; m.Mesh(name) != nil || m.Func(name) != nil; i++ {
+		name = fmt.Sprintf("%s_%d", base, i)
+	}
+	return name
+}
+
 // NumDevices is the size of the largest mesh, or mhlo.num_partitions where the
 // module says it; at least 1.
 func (m *Module) NumDevices() int {

@@ -79,7 +79,7 @@ func Import(m *ir.Module, o Options) (warnings diag.List, err error) {
 	}
 	dropMeshes(m)
 	if n := m.Attrs.Int("mhlo.num_partitions"); global && len(m.Meshes) == 0 && n > 1 {
-		m.Meshes = []*ir.Mesh{{Name: "mesh", Axes: []ir.MeshAxis{{Name: "devices", Size: n}}}}
+		m.Meshes = []*ir.Mesh{{Name: m.Unused("mesh"), Axes: []ir.MeshAxis{{Name: "devices", Size: n}}}}
 	}
 	im.warnings.Sort()
 	im.errs.Sort()

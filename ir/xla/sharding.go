@@ -130,10 +130,7 @@ func (im *importer) findMesh(o *ir.Origin, all []*text) *ir.Mesh {
 	if n > 1 {
 		im.m.Attrs.Set("mhlo.num_partitions", ir.Int{Value: n, Type: ir.I32})
 	}
-	name := "mesh"
-	for i := 0; im.m.Mesh(name) != nil; i++ {
-		name = fmt.Sprintf("mesh_%d", i)
-	}
+	name := im.m.Unused("mesh")
 	if named != nil {
 		named.Name = name
 		return named
@@ -274,10 +271,7 @@ func (im *importer) maximal(device int) string {
 			return mesh.Name
 		}
 	}
-	name := fmt.Sprintf("maximal_mesh_%d", device)
-	for im.m.Mesh(name) != nil {
-		name += "_"
-	}
+	name := im.m.Unused(fmt.Sprintf("maximal_mesh_%d", device))
 	im.m.Meshes = append(im.m.Meshes, &ir.Mesh{Name: name, DeviceIDs: []int{device}})
 	return name
 }

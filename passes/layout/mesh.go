@@ -120,10 +120,7 @@ func allDevices(m *ir.Module) *ir.Mesh {
 		}
 	}
 	n = max(n, 1)
-	name := "devices"
-	for m.Mesh(name) != nil {
-		name += "_"
-	}
+	name := m.Unused("devices")
 	mesh := &ir.Mesh{Name: name, Axes: []ir.MeshAxis{{Name: name, Size: n}}}
 	m.Meshes = append(m.Meshes, mesh)
 	return mesh

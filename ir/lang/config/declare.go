@@ -105,9 +105,6 @@ func (p *Program) AxisSize(name string) (int, bool) {
 var KnownMeshAxes = []string{"diloco", "stage", "data", "fsdp", "fsdp_transpose", "context", "context_usp_ulysses", "context_autoregressive",
 	"tensor", "tensor_sequence", "expert", "autoregressive"}
 
-// maxDevices bounds a mesh.
-const maxDevices = 1 << 40
-
 func (p *Program) declareMesh() {
 	entries := p.ordered("mesh")
 	if len(entries) == 0 {
@@ -133,9 +130,9 @@ func (p *Program) declareMesh() {
 			} else {
 				fill = len(mesh.Axes)
 			}
-		} else if product *= size; product > maxDevices {
+		} else if product *= size; product > ir.MaxDevices {
 			p.BadSetting = true
-			p.Report(e.Value.At(), "", syntax.ErrMeshLarge, product, maxDevices)
+			p.Report(e.Value.At(), "", syntax.ErrMeshLarge, product, ir.MaxDevices)
 			product = size
 		}
 		spans = spans || outer > 1
@@ -167,6 +164,9 @@ func (p *Program) fillMesh(mesh *ir.Mesh, entries []*syntax.Setting, fill, produ
 	case fill >= 0 && n == 0:
 		mesh.Axes[fill].Size, p.BadSetting = 1, true
 		p.Report(entries[fill].Span, "give --devices, or --set mesh."+mesh.Axes[fill].Name+"=1", syntax.ErrFill, mesh.Axes[fill].Name)
+	case fill >= 0 && n > ir.MaxDevices:
+		mesh.Axes[fill].Size, p.BadSetting = 1, true
+		p.Report(entries[fill].Span, "", syntax.ErrMeshLarge, n, ir.MaxDevices)
 	case fill >= 0 && n%product != 0:
 		mesh.Axes[fill].Size, p.BadSetting = 1, true
 		p.Report(entries[fill].Span, "", syntax.ErrFillRest, n, product)
