@@ -220,12 +220,40 @@ func dropMeshes(m *ir.Module) {
 			used[s.Mesh] = true
 		}
 	}
+	var attr func(a ir.Attr)
+	attrs := func(as ir.Attrs) {
+		for _, a := range as {
+			attr(a.Attr)
+		}
+	}
+	attr = func(a ir.Attr) {
+		switch a := a.(type) {
+		case *ir.Sharding:
+			see(a)
+		case ir.PerValue:
+			for _, s := range a {
+				see(s)
+			}
+		case ir.MeshAxes:
+			used[a.Mesh] = true
+		case ir.Dict:
+			attrs(ir.Attrs(a))
+		case ir.Array:
+			for _, e := range a {
+				attr(e)
+			}
+		}
+	}
+	attrs(m.Attrs)
 	for _, f := range m.Funcs {
+		attrs(f.Attrs)
 		for _, r := range f.Results {
 			see(r.Sharding)
+			attrs(r.Attrs)
 		}
 		for _, v := range f.Params() {
 			see(v.Sharding)
+			attrs(v.Attrs)
 		}
 		if f.Body == nil {
 			continue
@@ -234,16 +262,7 @@ func dropMeshes(m *ir.Module) {
 			for _, v := range op.Results {
 				see(v.Sharding)
 			}
-			for _, a := range op.Attrs {
-				switch a := a.Attr.(type) {
-				case *ir.Sharding:
-					see(a)
-				case ir.PerValue:
-					for _, s := range a {
-						see(s)
-					}
-				}
-			}
+			attrs(op.Attrs)
 		})
 	}
 	m.Meshes = slices.DeleteFunc(m.Meshes, func(mesh *ir.Mesh) bool { return len(mesh.Axes) == 0 && !used[mesh.Name] })
