@@ -193,6 +193,14 @@ func (op *Op) row() *OpInfo {
 // Known reports whether a row says what op is.
 func (op *Op) Known() bool { return op.Kind != Unknown || references[op.Spelling] != nil }
 
+// HasByName reports whether ops of kind k, or those called name where that is [Unknown], have t.
+func HasByName(k Kind, name string, t Trait) bool {
+	if row := references[name]; k == Unknown && row != nil {
+		return row.Traits&t == t
+	}
+	return k.Has(t)
+}
+
 // Specs are the inherent attributes of op.
 func (op *Op) Specs() []AttrSpec { return op.row().Attrs }
 

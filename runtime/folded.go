@@ -27,7 +27,7 @@ func (c *compiler) findFolded(f *ir.Func) map[*ir.Op]bool {
 	var block func(b *ir.Block, loop bool)
 	block = func(b *ir.Block, loop bool) {
 		for _, op := range b.Ops {
-			if loop && foldable(op) && !slices.ContainsFunc(op.Operands, func(v *ir.Value) bool { return !known[v.Def] && !isConstant(v) }) {
+			if loop && !slices.ContainsFunc(op.Operands, func(v *ir.Value) bool { return !known[v.Def] && !isConstant(v) }) && foldable(op) {
 				known[op] = true
 				same = append(same, op)
 				continue
@@ -66,12 +66,8 @@ func isConstant(v *ir.Value) bool {
 
 // foldable reports whether op computes its result from its operands alone, at little expense.
 func foldable(op *ir.Op) bool {
-	switch op.Kind {
-	case ir.Iota, ir.BroadcastInDim, ir.Reshape, ir.Transpose, ir.Slice, ir.Concatenate:
-	default:
-		if !op.Kind.Has(ir.Elementwise) {
-			return false
-		}
+	if !op.Kind.Has(ir.Elementwise) && !op.Kind.Has(ir.Source) && len(op.Moves()) == 0 || op.Kind == ir.Constant {
+		return false
 	}
 	if !op.Kind.Has(ir.Pure) || !kernel.Has(op.Kind) || len(op.Results) != 1 || len(op.Regions) > 0 || op.Attrs.Has(ir.KeyDontCare) {
 		return false

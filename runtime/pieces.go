@@ -1,9 +1,10 @@
 package runtime
 
 import (
-	"bytes"
+	"slices"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 	"ppc/lower/fuse"
 	"ppc/runtime/kernel"
 )
@@ -129,24 +130,7 @@ func throughReshapes(v *ir.Value, nodes []fuse.Node, readers readersIn) (int, *i
 
 // replaces reports whether update puts v in the place that slice reads.
 func replaces(update, slice *ir.Op, v *ir.Value) bool {
-	if update.Kind != ir.DynamicUpdateSlice || slice.Kind != ir.DynamicSlice || update.Operands[0] != slice.Operands[0] || update.Operands[1] != v || !v.Type.Equal(slice.Result().Type) {
-		return false
-	}
-	for i, at := range update.Operands[2:] {
-		if at == v || !sameIndex(at, slice.Operands[1+i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// sameIndex reports whether x and y are one value or equal constants.
-func sameIndex(x, y *ir.Value) bool {
-	if x == y {
-		return true
-	}
-	a, b := ir.ConstantOf(x), ir.ConstantOf(y)
-	return a != nil && b != nil && a.Type.Equal(b.Type) && bytes.Equal(a.Data, b.Data)
+	return facts.Replaces(update, slice) && update.Operands[1] == v && !slices.Contains(update.Operands[2:], v)
 }
 
 // readBetween reports whether some of the places is from lo to below hi.

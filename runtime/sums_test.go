@@ -1,6 +1,8 @@
 package runtime_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"testing"
 
@@ -57,4 +59,30 @@ func scatteredSums(elem ir.DType, shape []int, dim, devices int) *ir.Module {
 			return values{b.Unary(ir.Sine, x), b.Unary(ir.Tanh, b.Add(b.Mul(first, kept), b.Add(twice, twice))), sum}
 		})
 	})
+}
+
+// Of two that are no numbers the sum is the first.
+func TestSumOfNaNs(t *testing.T) {
+	x, y := ir.Tensor(ir.F32, 64), ir.Tensor(ir.F32, 32)
+	nans := func(t *ir.Type, bits uint32) *ir.Literal {
+		data := make([]byte, t.Bytes())
+		for at := 0; at < len(data); at += 4 {
+			binary.LittleEndian.PutUint32(data[at:], bits)
+		}
+		return &ir.Literal{Type: t, Data: data}
+	}
+	args := []*ir.Literal{nans(x, 0x7fc00001), nans(y, 0x7fc00002)}
+	for first, want := range []uint32{0x7fc00001, 0x7fc00002} {
+		m := program(2, []*ir.Type{x, y}, func(b *ir.Builder, in []*ir.Value) []*ir.Value {
+			terms := values{b.Reshape(scattered(b, 1, in[0], 0, []int{0, 1}), 1, 32), b.Reshape(in[1], 1, 32)}
+			return values{b.Add(terms[first], terms[1-first])}
+		})
+		out, err := load(t, m).Run(t.Context(), [][]*ir.Literal{args, args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(out[0][0].Data, nans(y, want).Data) {
+			t.Errorf("the sum is not term %d, which comes first", first)
+		}
+	}
 }

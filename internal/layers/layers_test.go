@@ -71,7 +71,7 @@ var allowed = map[string][]string{
 
 	"runtime/kernel/scalar": {"ir"},
 	"runtime/kernel":        {"ir", "ir/dialect", "ir/lapackcall", "lower/fuse", "lower/strips", "runtime/kernel/scalar"},
-	"runtime":               {"ir", "ir/verify", "lower/fuse", "lower/schedule", "lower/strips", "runtime/kernel"},
+	"runtime":               {"ir", "ir/facts", "ir/verify", "lower/fuse", "lower/schedule", "lower/strips", "runtime/kernel"},
 	"runtime/pjrt":          {"ir"},
 
 	"import/maxtext": {"ir/lang/syntax"},

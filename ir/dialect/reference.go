@@ -125,7 +125,7 @@ var references = []ir.OpInfo{
 		Example: `%r = chlo.mulhi %i, %j : tensor<4x8xi32>, tensor<4x8xi32> -> tensor<4x8xi32>`},
 	{Name: "chlo.polygamma", Doc: "the derivatives of the digamma function", Operands: ir.Exactly(2), Results: ir.Exactly(1), Infer: inferReal,
 		Example: `%r = chlo.polygamma %a, %b : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>`},
-	{Name: "chlo.scan", Doc: "the region of the slices along a dimension, one after the other, and of the carries that it returned before", Operands: ir.AtLeast(1), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
+	{Name: "chlo.scan", Doc: "the region of the slices along a dimension, one after the other, and of the carries that it returned before", Traits: ir.Isolated, Operands: ir.AtLeast(1), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("dimension", ir.IntAttr), opt("is_reverse", ir.BoolAttr), opt("is_associative", ir.BoolAttr), req("operandSegmentSizes", ir.AnyAttr)}, Infer: inferScanOp,
 		Example: `%r:2 = chlo.scan(%a) inits (%e) dimension=0  {
 ^bb0(%input: tensor<8xf32>, %carry: tensor<8xf32>):

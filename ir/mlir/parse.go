@@ -662,7 +662,7 @@ func (s *parser) genericRest(st *state) {
 		s.properties(st)
 	}
 	if s.at("(") {
-		alone := st.kind.Has(ir.Isolated) || st.name == "chlo.scan"
+		alone := ir.HasByName(st.kind, st.name, ir.Isolated)
 		s.list("(", ")", func() { st.regions = append(st.regions, s.region(scope{isolated: alone}, nil)) })
 	}
 	dict{}.read(s, st)

@@ -1,10 +1,10 @@
 package bubbles
 
 import (
-	"bytes"
 	"slices"
 
 	"ppc/ir"
+	"ppc/ir/facts"
 	"ppc/passes/rewrite"
 )
 
@@ -72,7 +72,7 @@ func (a *accumulator) adds(update *ir.Op) (sel, reader *ir.Op) {
 		return nil, nil
 	}
 	for k, v := range add.Operands {
-		if old := a.once(add.Operands[1-k]); old == nil || !replaces(update, old) {
+		if old := a.once(add.Operands[1-k]); old == nil || !facts.Replaces(update, old) {
 			continue
 		}
 		reader, sel = add, a.once(v)
@@ -95,19 +95,4 @@ func dear(v *ir.Value) bool {
 		v = v.Def.Operands[0]
 	}
 	return v.Def != nil && (v.Def.Kind.Has(ir.Collective) || v.Def.Kind.Has(ir.Costly))
-}
-
-// replaces reports whether slice reads the part of a tensor that update replaces.
-func replaces(update, slice *ir.Op) bool {
-	if slice.Kind != ir.DynamicSlice || slice.Operands[0] != update.Operands[0] || !slice.Result().Type.Equal(update.Operands[1].Type) {
-		return false
-	}
-	for i, at := range slice.Operands[1:] {
-		x, y := at, update.Operands[2+i]
-		a, b := ir.ConstantOf(x), ir.ConstantOf(y)
-		if x != y && (a == nil || b == nil || !a.Type.Equal(b.Type) || !bytes.Equal(a.Data, b.Data)) {
-			return false
-		}
-	}
-	return true
 }
