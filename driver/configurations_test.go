@@ -153,6 +153,8 @@ func (d *drawer) blocks(b *strings.Builder, fit map[string]int) {
 				often = 2
 			case "data", "seed", "layers":
 				continue // files, and other numbers of the same kind
+			case "compat":
+				continue // defects of others
 			}
 			switch n, ok := fit[s.Key]; {
 			case ok && !d.rarely(20):

@@ -43,8 +43,8 @@ type yardstick struct {
 }
 
 const (
-	// timesMeasured is how many times the measured distance is allowed. No
-	// result of the programs that the tests run uses half of its tolerance.
+	// timesMeasured is how many times the measured distance is allowed of many elements:
+	// see [extent.times].
 	timesMeasured = 4
 
 	// With fewer elements a distance may be small by chance; then at least that
@@ -82,6 +82,7 @@ func newYardstick(m, sequential *ir.Module) *yardstick {
 type extent struct {
 	lo, hi int     // its elements
 	scale  float64 // the norm of what it is relative to
+	count  float64 // how many elements make up scale: 1 where one is larger by far than all others
 	own    float64 // the distance, as a norm
 	least  float64 // a distance that is allowed in any case
 }
@@ -94,11 +95,18 @@ func (y *yardstick) measures(want, own, before *ir.Literal, layers int) []extent
 	for i := range ms {
 		m := &ms[i]
 		m.lo, m.hi = n/len(ms)*i, n/len(ms)*(i+1)
-		m.scale = norm(m.lo, m.hi, func(i int) float64 { return binding.Number(want, i) })
+		size := func(i int) float64 { return binding.Number(want, i) }
+		m.scale = norm(m.lo, m.hi, size)
 		if before != nil {
-			if update := norm(m.lo, m.hi, func(i int) float64 { return difference(want, before, i) }); update > 0 {
-				m.scale = update
+			update := func(i int) float64 { return difference(want, before, i) }
+			if by := norm(m.lo, m.hi, update); by > 0 {
+				m.scale, size = by, update
 			}
+		}
+		m.count = 1
+		if m.scale > 0 {
+			fourth := norm(m.lo, m.hi, func(i int) float64 { return size(i) / m.scale * (size(i) / m.scale) })
+			m.count = 1 / (fourth * fourth)
 		}
 		if own != nil {
 			m.own = y.scale * norm(m.lo, m.hi, func(i int) float64 {
@@ -146,6 +154,11 @@ func (y *yardstick) learn(kinds map[string][]extent) {
 	}
 }
 
+// times is how many times the measured distance is allowed. The fewer the elements that make
+// up a distance, the further it is from what is expected of it by chance: of normal errors one in
+// 10^9 is 6 times as large as expected where it is one number, 4.6 times of two, 2 times of 20.
+func (m *extent) times() float64 { return timesMeasured * (1 + 1/m.count) }
+
 // allowed is the distance that is allowed of a part of v, as a norm.
 func (y *yardstick) allowed(m *extent, v *binding.Named) float64 {
 	t := v.Literal.Type.Elem
@@ -156,14 +169,14 @@ func (y *yardstick) allowed(m *extent, v *binding.Named) float64 {
 	if y.inFloat32 {
 		once = y.scale * rounding.Unit(ir.F32)
 	}
-	if m.hi-m.lo < fewElements && own > 2*once*m.scale {
+	if m.count < fewElements && own > 2*once*m.scale {
 		own = max(own, y.usualOf(v)*m.scale)
 	}
 	parts := y.parts
 	if v.Kind == "" {
 		parts *= rounding.Unit(t) / y.unit
 	}
-	return max(timesMeasured*own, m.least) + (y.sums+parts)*m.scale
+	return max(m.times()*own, m.least) + (y.sums+parts)*m.scale
 }
 
 // usualOf is the relative distance that is usual among results like v. The

@@ -3,6 +3,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -272,6 +273,31 @@ func TestCheckFindsNoFault(t *testing.T) {
 			if _, err := checkEdited(t, &Source{File: file, Set: strings.Fields(set)}, RunOptions{}, nil, "", nil); err != nil {
 				t.Errorf("%s, %s: %v", dtype, set, err)
 			}
+		}
+	}
+}
+
+// The fewer elements make up a value, the more is allowed of it.
+func TestFewElements(t *testing.T) {
+	y := &yardstick{scale: 1}
+	for _, c := range []struct {
+		want, before []float64
+		times        float64
+	}{
+		{[]float64{1, 1, -1, 1}, nil, 5},
+		{[]float64{1e200, 1e-200, 0, math.Inf(1)}, nil, 8},
+		{[]float64{9, 9, 3, 3}, []float64{9, 9, 2, 4}, 6},
+		{[]float64{9, 9, 9, 9}, []float64{9, 9, 9, 9}, 5},
+		{[]float64{0, 0, 0, 0}, nil, 8},
+	} {
+		of := func(vs []float64) *ir.Literal {
+			if vs == nil {
+				return nil
+			}
+			return ir.Floats64(ir.Tensor(ir.F64, len(vs)), vs...)
+		}
+		if got := y.measures(of(c.want), nil, of(c.before), 1)[0].times(); math.Abs(got-c.times) > 1e-9 {
+			t.Errorf("%v after %v: %v times what is measured, want %v", c.want, c.before, got, c.times)
 		}
 	}
 }

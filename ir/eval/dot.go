@@ -95,7 +95,7 @@ type sums struct {
 // sums are those of dot_general and convolution with results of type t: exact up to float64, or
 // rounded at every term. tensor.round rounds them to narrower types.
 func (e *exec) sums(t ir.DType) sums {
-	s := sums{products.AddRows, addProducts[int64], addProducts[complex128]}
+	s := sums{new(chains).add, addProducts[int64], addProducts[complex128]}
 	switch {
 	case !e.p.w.opts.EachTerm:
 	case t.IsFloat() && t != ir.F64:
@@ -116,6 +116,34 @@ func (e *exec) sums(t ir.DType) sums {
 		}
 	}
 	return s
+}
+
+// chains adds products in chains, and the sums of the chains with what their additions lose: what a
+// sum loses does not grow with the number of its terms, not even where they repeat and all round alike.
+type chains struct{ sum, lost []float64 }
+
+const longChain = 64
+
+func (c *chains) add(out, x, y []float64) {
+	if len(x) <= longChain {
+		products.AddRows(out, x, y)
+		return
+	}
+	n := len(out)
+	c.sum, c.lost = slices.Grow(c.sum[:0], n)[:n], slices.Grow(c.lost[:0], n)[:n]
+	clear(c.lost)
+	for lo := 0; lo < len(x); lo += longChain {
+		hi := min(lo+longChain, len(x))
+		clear(c.sum)
+		products.AddRows(c.sum, x[lo:hi], y[lo*n:hi*n])
+		for j, v := range c.sum {
+			sum, lost := twoSum(out[j], v)
+			out[j], c.lost[j] = sum, c.lost[j]+lost
+		}
+	}
+	for j, v := range c.lost {
+		out[j] = withLost(out[j], v)
+	}
 }
 
 func addProducts[T int64 | complex128](out, x, y []T) {

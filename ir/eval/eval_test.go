@@ -183,6 +183,34 @@ func TestOptions(t *testing.T) {
 	equal(t, wide[0], floats(ir.F64, []int{2}, math.Exp(0.1), 1))
 }
 
+// A sum in float64 does not lose more the longer it is, also where terms repeat, so that the
+// additions round alike.
+func TestLongSums(t *testing.T) {
+	const n = 10_000
+	x := ir.Tensor(ir.F64, n)
+	scalar := func(b *ir.Builder) *ir.Value { return b.Splat(ir.Tensor(ir.F64), 0) }
+	m := program(func(b *ir.Builder, in []*ir.Value) []*ir.Value {
+		return []*ir.Value{b.Reduce(ir.Add, in[0], scalar(b), 0), b.Dot(in[0], in[1], ir.Dot{LhsContract: []int{0}, RhsContract: []int{0}})}
+	}, x, x)
+	tenths, ones := make([]float64, n), make([]float64, n)
+	for i := range tenths {
+		tenths[i], ones[i] = 0.1, 1
+	}
+	want := 1000 * (1 + 0x1p-54) // of the number nearest to 0.1
+	for i, out := range evaluate(t, m, Options{}, ir.Floats64(x, tenths...), ir.Floats64(x, ones...)) {
+		if off := math.Abs(out.Float(0) - want); off > []float64{0, 2e-12}[i] {
+			t.Errorf("result %d is %v, off by %g", i, out.Float(0), off)
+		}
+	}
+	big, inf := make([]float64, n), make([]float64, n)
+	for i := range big {
+		big[i] = []float64{1, 1e100, 1, -1e100}[i%4]
+		inf[i] = []float64{1, math.Inf(1)}[i%2]
+	}
+	equal(t, evaluate(t, m, Options{}, ir.Floats64(x, big...), ir.Floats64(x, ones...))[0], ir.Floats64(ir.Tensor(ir.F64), n/2))
+	equal(t, evaluate(t, m, Options{}, ir.Floats64(x, inf...), ir.Floats64(x, ones...))[0], ir.Floats64(ir.Tensor(ir.F64), math.Inf(1)))
+}
+
 func TestErrors(t *testing.T) {
 	x := ir.Tensor(ir.F32, 2)
 	id := program(func(b *ir.Builder, in []*ir.Value) []*ir.Value { return in }, x)

@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"ppc/ir"
@@ -183,7 +184,7 @@ func reduce(e *exec) ([]*tensor, error) {
 			if k%1024 == 0 && e.p.w.ctx.Err() != nil {
 				return nil, context.Cause(e.p.w.ctx)
 			}
-			out[0].f[k] = foldAt(f, out[0].f[k], xs[0].f[o:], inner)
+			out[0].f[k] = f(out[0].f[k], xs[0].f[o:], inner)
 		}
 		inner = nil
 	}
@@ -215,12 +216,18 @@ func reduce(e *exec) ([]*tensor, error) {
 	return out, nil
 }
 
-// folds are the functions of numbers that most reducers apply.
-var folds = map[ir.Kind]func(x, y float64) float64{ir.Add: add.f, ir.Multiply: multiply.f, ir.Maximum: maximum.f, ir.Minimum: minimum.f}
+// folds combine a number with the elements of x at the given places, one after the other, by the
+// functions that most reducers apply.
+var folds = map[ir.Kind]func(v float64, x []float64, at []int) float64{
+	ir.Add:      sumAt,
+	ir.Multiply: foldBy(multiply.f),
+	ir.Maximum:  foldBy(maximum.f),
+	ir.Minimum:  foldBy(minimum.f),
+}
 
 // fold is what b does where that is one of the folds, of float64 and with the
 // accumulator first, so that nothing is rounded; else nil.
-func (b *body) fold() func(x, y float64) float64 {
+func (b *body) fold() func(v float64, x []float64, at []int) float64 {
 	if len(b.steps) != 1 || len(b.args) != 2 || len(b.out) != 1 {
 		return nil
 	}
@@ -231,12 +238,41 @@ func (b *body) fold() func(x, y float64) float64 {
 	return folds[s.op.Kind]
 }
 
-// foldAt combines v with the elements of x at the given places, one after the other.
-func foldAt(f func(x, y float64) float64, v float64, x []float64, at []int) float64 {
-	for _, k := range at {
-		v = f(v, x[k])
+func foldBy(f func(x, y float64) float64) func(v float64, x []float64, at []int) float64 {
+	return func(v float64, x []float64, at []int) float64 {
+		for _, k := range at {
+			v = f(v, x[k])
+		}
+		return v
 	}
-	return v
+}
+
+// sumAt adds with what each addition loses (T. Ogita, S. Rump, S. Oishi, "Accurate sum and dot
+// product", SIAM J. Sci. Comput. 26, 2005): the sum is off by two roundings, however many terms it has, unless
+// they cancel to nothing.
+func sumAt(v float64, x []float64, at []int) float64 {
+	all := 0.0
+	for _, k := range at {
+		var lost float64
+		v, lost = twoSum(v, x[k])
+		all += lost
+	}
+	return withLost(v, all)
+}
+
+// twoSum is x + y, rounded, and what rounding took away.
+func twoSum(x, y float64) (sum, lost float64) {
+	sum = x + y
+	z := sum - x
+	return sum, x - (sum - z) + (y - z)
+}
+
+// withLost is a sum and what its additions lost, which is a number where the sum is.
+func withLost(sum, lost float64) float64 {
+	if math.IsNaN(lost) || math.IsInf(sum, 0) {
+		return sum
+	}
+	return sum + lost
 }
 
 // unrounded returns e on a process that keeps floating-point values as wide as

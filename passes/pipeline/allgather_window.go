@@ -186,7 +186,7 @@ func (w *window) gather(b *ir.Builder, r *ir.Value) []*ir.Value {
 	}
 	for _, x := range w.weights {
 		var v *ir.Value
-		if ids != nil {
+		if ids != nil && !x.gathered.SameLayout(x.parts) {
 			v = ownRowsOf(b.At(x.gather.Origin), x.source, ids)
 		} else {
 			v = b.At(x.gather.Origin).Index(x.source, 0, r)
@@ -211,7 +211,7 @@ func (w *window) early(b *ir.Builder, r *ir.Value) *ir.Value {
 	now := b.Broadcast(b.Add(b.Mul(r, b.I32(w.N)), b.I32(1)), t.Shape)
 	lead := b.Sub(now, b.Mul(b.Iota(t, 0), b.Splat(t, float64(c.D))))
 	repeat := b.Div(b.Binary(ir.Maximum, lead, b.Splat(t, 0)), b.Splat(t, float64(w.N)))
-	return b.Binary(ir.Minimum, repeat, b.Splat(t, float64(w.R-1)))
+	return b.Binary(ir.Minimum, repeat, b.Broadcast(r, t.Shape)) // one iteration may be a repeat
 }
 
 // A pair is the window during some iterations: the stages on repeat r take
