@@ -14,7 +14,7 @@ import (
 // tensors that are rows, views of them, and folds, in an order in which groups
 // meet, end and are read from outside.
 func chains(rng *rand.Rand, elem ir.DType) *ir.Module {
-	rows, cols := []int{1, 3, 8, 40, 70}[rng.IntN(5)], []int{1, 5, 16, 32, 100, 300}[rng.IntN(6)]
+	rows, cols := []int{1, 3, 8, 40, 70}[rng.IntN(5)], []int{1, 5, 16, 32, 64, 100, 160, 300, 544}[rng.IntN(9)]
 	shape := []int{rows, cols}
 	full, row, col := ir.Tensor(elem, rows, cols), ir.Tensor(elem, rows), ir.Tensor(elem, cols)
 	return program(1, []*ir.Type{full, full, row, col, ir.Tensor(elem, cols, rows)}, func(b *ir.Builder, in []*ir.Value) []*ir.Value {
@@ -31,13 +31,13 @@ func chains(rng *rand.Rand, elem ir.DType) *ir.Module {
 			case 0, 1, 2:
 				v = b.Binary(binary(), x, y)
 			case 3:
-				v = b.Unary([]ir.Kind{ir.Tanh, ir.Exponential, ir.Negate, ir.Logistic, ir.Sqrt}[rng.IntN(5)], x)
+				v = b.Unary([]ir.Kind{ir.Tanh, ir.Exponential, ir.Negate, ir.Logistic, ir.Sqrt, ir.Rsqrt, ir.Log, ir.Abs, ir.ExponentialMinusOne}[rng.IntN(9)], x)
 			case 4:
 				v = b.Broadcast(pick(rowsOf), shape, 0)
 			case 5:
 				v = b.Broadcast(pick(colsOf), shape, 1)
 			case 6:
-				v = b.Select(b.Compare("LT", x, y), x, b.Splat(full, 2))
+				v = b.Select(b.Compare([]string{"LT", "GE", "EQ", "NE"}[rng.IntN(4)], x, y), x, b.Splat(full, 2))
 			case 7:
 				v = b.Binary(binary(), x, b.Splat(full, 0.5))
 			case 8:

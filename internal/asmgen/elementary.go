@@ -3,7 +3,6 @@ package main
 import (
 	"math"
 	"math/big"
-	"strings"
 )
 
 // A function is computed element by element.
@@ -36,23 +35,6 @@ var functions = []function{
 	{"logistic", 1, func(m machine, x []val) val { return logistic(m, x[0]) }},
 	{"sin", 1, func(m machine, x []val) val { return circular(m, x[0], 0) }},
 	{"cos", 1, func(m machine, x []val) val { return circular(m, x[0], 1) }},
-}
-
-// arithmetic are the functions of which two after the other are one kernel: of (x o y) p z, and of z p (x o y), which
-// differs in the order of its operands.
-var arithmetic = functions[:3]
-
-// pairs are the kernels of two functions.
-func pairs() (out []function) {
-	for _, first := range arithmetic {
-		for _, second := range arithmetic {
-			name := first.name + strings.ToUpper(second.name[:1]) + second.name[1:]
-			out = append(out,
-				function{name, 3, func(m machine, x []val) val { return second.body(m, []val{first.body(m, x[:2]), x[2]}) }},
-				function{name + "Right", 3, func(m machine, x []val) val { return second.body(m, []val{x[2], first.body(m, x[:2])}) }})
-		}
-	}
-	return out
 }
 
 func abs(m machine, x val) val { return m.and(x, m.bits(m.elem().sign()-1)) }

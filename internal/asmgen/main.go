@@ -1,7 +1,7 @@
 // Asmgen writes the amd64 kernels of package runtime/kernel and their
 // declarations.
 //
-//	go run . -out ../../runtime/kernel/tiles_amd64.s -stubs ../../runtime/kernel/tiles_amd64.go -scalar ../../runtime/kernel/scalar/functions.go -pkg kernel
+//	go run . -out ../../runtime/kernel/tiles_amd64.s -stubs ../../runtime/kernel/tiles_amd64.go -scalar ../../runtime/kernel/scalar/functions.go -native ../../runtime/kernel/native/functions.go -pkg kernel
 //
 // It is a module of its own, so that ppc does not depend on the generator.
 package main
@@ -62,11 +62,6 @@ func main() {
 			for _, f := range functions {
 				v.loop(f)
 			}
-			if v.e.size == 4 {
-				for _, f := range pairs() {
-					v.loop(f)
-				}
-			}
 			for _, c := range comparisons {
 				v.comparison(c.name, func(x val, y Mem) mask { return v.compare(c.float, x, y) })
 			}
@@ -95,9 +90,12 @@ func main() {
 		matrixTiles(parts[0], parts[1])
 	}
 	scalar := flag.String("scalar", "", "the Go file of the elementary functions")
+	native := flag.String("native", "", "the Go file of the elementary functions for code that is made at run time")
 	flag.Parse()
-	if err := os.WriteFile(*scalar, []byte(scalarText()), 0o666); err != nil {
-		log.Fatal(err)
+	for file, text := range map[string]string{*scalar: scalarText(), *native: nativeText()} {
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			log.Fatal(err)
+		}
 	}
 	pass.Compile = pass.Concat(pass.Compile, pass.FunctionPass(dropMoves))
 	Generate()

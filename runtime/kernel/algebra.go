@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/cmplx"
 	"slices"
-	"sync"
 
 	"ppc/ir"
 	"ppc/runtime/kernel/scalar"
@@ -188,23 +187,17 @@ func buildFFT(op *ir.Op) (Func, error) {
 	if kind != "IRFFT" && !slices.Equal(shape, in.Shape) {
 		return nil, fmt.Errorf("fft_length %v for %s: want the sizes of its last dimensions", length, in)
 	}
-	f := &fourier{shape: shape, first: first, inverse: kind == "IFFT" || kind == "IRFFT"}
-	f.plans = sync.OnceValue(func() (plans []*scalar.Fourier) {
-		for _, n := range shape[first:] {
-			plans = append(plans, scalar.NewFourier(n, f.inverse))
-		}
-		return plans
-	})
+	f := scalar.NewFouriers(shape, first, kind == "IFFT" || kind == "IRFFT")
 	last := length[len(length)-1]
 	return wide(op, func(w *Work, dst []complex128, src [][]complex128) {
 		depth := w.depth
-		v := View[complex128](w.temp(16 * sizeOf(shape)))
+		v := View[complex128](w.temp(16 * ir.Product(shape)))
 		if kind == "IRFFT" {
-			f.mirror(v, src[0], in.Shape)
+			f.Mirror(v, src[0], in.Shape)
 		} else {
 			copy(v, src[0])
 		}
-		f.run(w, v)
+		f.Run(v, View[complex128](w.temp(32*slices.Max(length))))
 		w.depth = depth
 		if kind != "RFFT" {
 			copy(dst, v)
@@ -214,75 +207,4 @@ func buildFFT(op *ir.Op) (Func, error) {
 			to += copy(dst[to:], v[at:at+last/2+1])
 		}
 	})
-}
-
-func sizeOf(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}
-
-// A fourier transforms along the dimensions of shape from first on.
-type fourier struct {
-	shape   []int
-	first   int
-	inverse bool
-	plans   func() []*scalar.Fourier // by dimension from first on
-}
-
-func (f *fourier) run(w *Work, v []complex128) {
-	if len(v) == 0 {
-		return
-	}
-	st := ir.Strides(f.shape)
-	for i, p := range f.plans() {
-		d := f.first + i
-		n, step := f.shape[d], st[d]
-		depth := w.depth
-		line, result := View[complex128](w.temp(16*n)), View[complex128](w.temp(16*n))
-		for at := range len(v) / n {
-			start := at/step*step*n + at%step
-			for k := range n {
-				line[k] = v[start+k*step]
-			}
-			p.Transform(result, line, 1)
-			for k := range n {
-				x := result[k]
-				if f.inverse {
-					x /= complex(float64(n), 0)
-				}
-				v[start+k*step] = x
-			}
-		}
-		w.depth = depth
-	}
-}
-
-// mirror fills v from the half that half, of shape from, is of it: the other half
-// is the conjugate, in reverse order along every dimension.
-func (f *fourier) mirror(v, half []complex128, from []int) {
-	last := len(f.shape) - 1
-	index := make([]int, len(f.shape))
-	own := ir.Strides(from)
-	for k := range v {
-		beyond, at := index[last] >= from[last], 0
-		for d, i := range index {
-			if beyond && d >= f.first && i > 0 {
-				i = f.shape[d] - i
-			}
-			at += i * own[d]
-		}
-		v[k] = half[at]
-		if beyond {
-			v[k] = cmplx.Conj(v[k])
-		}
-		for d := last; d >= 0; d-- {
-			if index[d]++; index[d] < f.shape[d] {
-				break
-			}
-			index[d] = 0
-		}
-	}
 }

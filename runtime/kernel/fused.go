@@ -6,6 +6,7 @@ import (
 
 	"ppc/ir"
 	"ppc/lower/fuse"
+	"ppc/runtime/kernel/native"
 )
 
 // A Fused is a group of ops made executable: a list of instructions that runs for
@@ -42,12 +43,22 @@ type splatValue struct {
 type instr struct {
 	run  func(f *Fused, w *Work, in *instr, t *tileOf)
 	f    Func
-	op   *ir.Op // that it is; nil where it is several, or none
 	dst  int
 	src  []int
 	view *tileView
 	init Mem  // of a fold
 	once bool // it makes the same for every tile, whose temporary is kept
+
+	chain *chain // in place of run, with what it makes in dsts
+	dsts  []int
+}
+
+// all are the values that an instruction makes.
+func (in *instr) all() []int {
+	if in.chain != nil {
+		return in.dsts
+	}
+	return []int{in.dst}
 }
 
 // A tileOf is the tile at hand.
@@ -67,26 +78,38 @@ const (
 // BuildFused returns the Fused of g. Its operands are g's inputs, its results
 // g's outputs.
 func BuildFused(g *fuse.Group) (*Fused, error) {
+	pieces := native.Plan(g)
 	for tile := fusedTile; ; tile /= 2 {
-		f, err := buildTiles(g, tile)
-		if err != nil || tile == fusedTile/4 || f.footprint() <= fusedBytes {
+		f, err := buildTiles(g, pieces, tile)
+		if err != nil || tile == fusedTile/4 || f.tile > tile || f.footprint() <= fusedBytes {
 			return f, err
 		}
 	}
 }
 
 // buildTiles is BuildFused with tiles of about so many elements.
-func buildTiles(g *fuse.Group, tile int) (*Fused, error) {
+func buildTiles(g *fuse.Group, pieces []native.Piece, tile int) (*Fused, error) {
 	b := &fusedBuilder{Fused: &Fused{n: g.Elements, cols: g.Cols, tile: tile}, g: g, members: make([]int, len(g.Members)), leaves: make(map[string]int), spread: make(map[int]int)}
 	if g.Cols > 0 {
 		b.tile = max(1, tile/g.Cols) * g.Cols
 	}
 	for i := range g.Members {
-		if err := b.member(i); err != nil {
+		if pieces == nil {
+			if err := b.member(i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, p := range pieces {
+		if p.Code != nil {
+			b.compiled(&p)
+		} else if err := b.member(p.Members[0]); err != nil {
 			return nil, err
 		}
 	}
-	b.join()
+	if len(b.code) == 1 && b.code[0].chain != nil {
+		b.tile = max(1, chainTile/max(b.cols, 1)) * max(b.cols, 1)
+	}
 	b.findReuse()
 	b.assign()
 	return b.Fused, nil
@@ -143,7 +166,7 @@ func (b *fusedBuilder) member(i int) error {
 	if err != nil {
 		return err
 	}
-	in := instr{run: runMember, f: f, op: m.Op}
+	in := instr{run: runMember, f: f}
 	for j := range m.Args {
 		in.src = append(in.src, b.arg(m, j))
 	}
@@ -151,49 +174,6 @@ func (b *fusedBuilder) member(i int) error {
 	b.members[i] = in.dst
 	b.code = append(b.code, in)
 	return nil
-}
-
-// join makes one instruction of two where the tier has a kernel of both and nothing else reads what the first makes.
-func (b *fusedBuilder) join() {
-	made, uses := make(map[int]int), make(map[int]int) // by value: the instruction, and how many read it
-	for i, in := range b.code {
-		made[in.dst] = i
-		for _, v := range in.src {
-			uses[v]++
-		}
-	}
-	for j := range b.code {
-		second := &b.code[j]
-		for k, v := range second.src {
-			i, ok := made[v]
-			if !ok || second.op == nil || b.code[i].op == nil || uses[v] > 1 {
-				continue
-			}
-			first, val := &b.code[i], &b.values[v]
-			f := pairOf(first.op, second.op, k == 1)
-			if f == nil || val.result >= 0 || val.whole || val.level != b.values[second.dst].level {
-				continue
-			}
-			second.f, second.src, second.op = f, []int{first.src[0], first.src[1], second.src[1-k]}, nil
-			first.run = nil
-			break
-		}
-	}
-	b.code = slices.DeleteFunc(b.code, func(in instr) bool { return in.run == nil })
-}
-
-// pairOf is the kernel of two ops of which the second reads what the first makes, on its left or on its right; nil if
-// there is none.
-func pairOf(first, second *ir.Op, right bool) Func {
-	t, e := fastest, first.Result().Type.Elem
-	if second.Result().Type.Elem != e || t.ops[e] == nil {
-		return nil
-	}
-	f := t.ops[e].pairs[pair{first.Kind, second.Kind, right}]
-	if f == nil {
-		return nil
-	}
-	return t.ternary(f, t.vector)
 }
 
 // fold adds a reduction.
@@ -283,7 +263,7 @@ func (b *fusedBuilder) last() []int {
 	for i, in := range b.code {
 		for _, v := range in.src {
 			last[v] = max(last[v], i)
-			if b.values[in.dst].level == fuse.Whole {
+			if in.chain == nil && b.values[in.dst].level == fuse.Whole {
 				last[v] = len(b.code)
 			}
 		}
@@ -297,19 +277,21 @@ func (b *fusedBuilder) findReuse() {
 	last := b.last()
 	b.Reuse = make([][]int, len(b.g.Outputs))
 	for i, in := range b.code {
-		out := b.values[in.dst]
-		if out.result < 0 || out.level != fuse.Full {
-			continue
-		}
-		for source := range b.g.Inputs {
-			fits := true
-			for v, val := range b.values {
-				if val.source == source {
-					fits = fits && val.temp < 0 && val.level == fuse.Full && val.size == out.size && last[v] <= i
-				}
+		for _, dst := range in.all() {
+			out := b.values[dst]
+			if out.result < 0 || out.level != fuse.Full {
+				continue
 			}
-			if fits {
-				b.Reuse[out.result] = append(b.Reuse[out.result], source)
+			for source := range b.g.Inputs {
+				fits := true
+				for v, val := range b.values {
+					if val.source == source {
+						fits = fits && val.temp < 0 && val.level == fuse.Full && val.size == out.size && (last[v] < i || last[v] == i && in.mayTake(dst, v))
+					}
+				}
+				if fits {
+					b.Reuse[out.result] = append(b.Reuse[out.result], source)
+				}
 			}
 		}
 	}
@@ -337,12 +319,14 @@ func (b *fusedBuilder) assign() {
 	}
 	for i := range b.code {
 		in := &b.code[i]
-		if in.once || b.values[in.dst].whole {
-			b.values[in.dst].temp, held[in.dst] = b.newTemp(in.dst), true
-		} else if b.values[in.dst].temp >= 0 {
-			take(in.dst)
+		for _, dst := range in.all() {
+			if in.once || b.values[dst].whole {
+				b.values[dst].temp, held[dst] = b.newTemp(dst), true
+			} else if b.values[dst].temp >= 0 {
+				take(dst)
+			}
 		}
-		for _, v := range slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(in.src), in.dst)))) {
+		for _, v := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(in.src, in.all())))) {
 			if b.values[v].temp >= 0 && !held[v] && last[v] <= i {
 				free = append(free, b.values[v].temp)
 				held[v] = true
@@ -410,7 +394,10 @@ func (f *Fused) Run(w *Work, dst, src []Mem) {
 			t.row, t.rows = t.lo/f.cols, (t.hi-t.lo)/f.cols
 		}
 		for i := range f.code {
-			if in := &f.code[i]; lo == 0 || !in.once {
+			switch in := &f.code[i]; {
+			case in.chain != nil:
+				in.chain.run(f, w, t)
+			case lo == 0 || !in.once:
 				in.run(f, w, in, t)
 			}
 		}

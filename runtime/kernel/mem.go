@@ -72,6 +72,7 @@ type Work struct {
 	fusedTemps []Mem
 	fusedSrc   [3]Mem
 	fusedDst   [1]Mem
+	arrays     []unsafe.Pointer // of a chain
 	groups     map[*instr]Mem
 
 	seen   seen         // of what a matrixUnit splits

@@ -45,11 +45,6 @@ var f32x512 = vectorOps{
 	binary:  map[ir.Kind]vectorBinary{ir.Add: addF32x512, ir.Subtract: subtractF32x512, ir.Multiply: multiplyF32x512, ir.Divide: divideF32x512, ir.Maximum: maximumF32x512, ir.Minimum: minimumF32x512},
 	compare: map[string]vectorBinary{"EQ": equalF32x512, "NE": unequalF32x512, "LT": lessF32x512, "LE": lessEqualF32x512},
 	choose:  chooseF32x512, rows: map[ir.Kind]vectorRows{ir.Add: sumRowsF32x512, ir.Maximum: maxRowsF32x512},
-	pairs: map[pair]vectorTernary{
-		{ir.Add, ir.Add, false}: addAddF32x512, {ir.Add, ir.Add, true}: addAddRightF32x512, {ir.Add, ir.Subtract, false}: addSubtractF32x512, {ir.Add, ir.Subtract, true}: addSubtractRightF32x512, {ir.Add, ir.Multiply, false}: addMultiplyF32x512, {ir.Add, ir.Multiply, true}: addMultiplyRightF32x512,
-		{ir.Subtract, ir.Add, false}: subtractAddF32x512, {ir.Subtract, ir.Add, true}: subtractAddRightF32x512, {ir.Subtract, ir.Subtract, false}: subtractSubtractF32x512, {ir.Subtract, ir.Subtract, true}: subtractSubtractRightF32x512, {ir.Subtract, ir.Multiply, false}: subtractMultiplyF32x512, {ir.Subtract, ir.Multiply, true}: subtractMultiplyRightF32x512,
-		{ir.Multiply, ir.Add, false}: multiplyAddF32x512, {ir.Multiply, ir.Add, true}: multiplyAddRightF32x512, {ir.Multiply, ir.Subtract, false}: multiplySubtractF32x512, {ir.Multiply, ir.Subtract, true}: multiplySubtractRightF32x512, {ir.Multiply, ir.Multiply, false}: multiplyMultiplyF32x512, {ir.Multiply, ir.Multiply, true}: multiplyMultiplyRightF32x512,
-	},
 }
 
 var f32x256 = vectorOps{
@@ -57,11 +52,6 @@ var f32x256 = vectorOps{
 	binary:  map[ir.Kind]vectorBinary{ir.Add: addF32x256, ir.Subtract: subtractF32x256, ir.Multiply: multiplyF32x256, ir.Divide: divideF32x256, ir.Maximum: maximumF32x256, ir.Minimum: minimumF32x256},
 	compare: map[string]vectorBinary{"EQ": equalF32x256, "NE": unequalF32x256, "LT": lessF32x256, "LE": lessEqualF32x256},
 	choose:  chooseF32x256, rows: map[ir.Kind]vectorRows{ir.Add: sumRowsF32x256, ir.Maximum: maxRowsF32x256},
-	pairs: map[pair]vectorTernary{
-		{ir.Add, ir.Add, false}: addAddF32x256, {ir.Add, ir.Add, true}: addAddRightF32x256, {ir.Add, ir.Subtract, false}: addSubtractF32x256, {ir.Add, ir.Subtract, true}: addSubtractRightF32x256, {ir.Add, ir.Multiply, false}: addMultiplyF32x256, {ir.Add, ir.Multiply, true}: addMultiplyRightF32x256,
-		{ir.Subtract, ir.Add, false}: subtractAddF32x256, {ir.Subtract, ir.Add, true}: subtractAddRightF32x256, {ir.Subtract, ir.Subtract, false}: subtractSubtractF32x256, {ir.Subtract, ir.Subtract, true}: subtractSubtractRightF32x256, {ir.Subtract, ir.Multiply, false}: subtractMultiplyF32x256, {ir.Subtract, ir.Multiply, true}: subtractMultiplyRightF32x256,
-		{ir.Multiply, ir.Add, false}: multiplyAddF32x256, {ir.Multiply, ir.Add, true}: multiplyAddRightF32x256, {ir.Multiply, ir.Subtract, false}: multiplySubtractF32x256, {ir.Multiply, ir.Subtract, true}: multiplySubtractRightF32x256, {ir.Multiply, ir.Multiply, false}: multiplyMultiplyF32x256, {ir.Multiply, ir.Multiply, true}: multiplyMultiplyRightF32x256,
-	},
 }
 
 var f64x512 = vectorOps{

@@ -26,14 +26,7 @@ type vectorOps struct {
 	binary  map[ir.Kind]vectorBinary
 	compare map[string]vectorBinary // to booleans
 	choose  vectorTernary           // of booleans x
-	pairs   map[pair]vectorTernary
 	rows    map[ir.Kind]vectorRows
-}
-
-// A pair is one function after another: (x first y) second z, or z second (x first y).
-type pair struct {
-	first, second ir.Kind
-	right         bool
 }
 
 // longest is how many vectors one call of assembly takes, so that it ends soon:

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"ppc/internal/elementary"
@@ -254,7 +253,6 @@ func vectorOpsOf[T float](t *testing.T, tr *tier, e ir.DType, special []float64)
 			}
 		}
 		vectorComparisons(t, tr, e, x, y)
-		vectorPairs(t, tr, e, x, y)
 		d := make([]T, n)
 		tr.ternary(tr.ops[e].choose, tr.vector/e.Size())(w, []Mem{bytesOf(d)}, []Mem{p, bytesOf(x), bytesOf(y)})
 		for i := range d {
@@ -328,29 +326,6 @@ func rowFoldsOf[T float](t *testing.T, tr *tier, e ir.DType, eps float64, bits m
 		rowFolder(tr, ir.Maximum, e)(new(Work), []Mem{bytesOf(d)}, []Mem{bytesOf(x)})
 		if d[0] == d[0] || d[1] != d[1] {
 			t.Errorf("%s %s: the maximum of %d elements with a NaN is %v", tr.name, e, n, d)
-		}
-	}
-}
-
-// vectorPairs holds the kernels of two functions to the bits of the two, of any numbers, one of which may be the result's memory.
-func vectorPairs[T float](t *testing.T, tr *tier, e ir.DType, x, y []T) {
-	w := new(Work)
-	z := slices.Clone(x)
-	slices.Reverse(z)
-	for p, f := range tr.ops[e].pairs {
-		mid, want, got := make([]T, len(x)), make([]T, len(x)), slices.Clone(z)
-		binary := func(k ir.Kind, d, x, y []T) {
-			tr.binary(tr.ops[e].binary[k], tr.vector, tr.vector)(w, []Mem{bytesOf(d)}, []Mem{bytesOf(x), bytesOf(y)})
-		}
-		binary(p.first, mid, x, y)
-		if p.right {
-			binary(p.second, want, z, mid)
-		} else {
-			binary(p.second, want, mid, z)
-		}
-		tr.ternary(f, tr.vector)(w, []Mem{bytesOf(got)}, []Mem{bytesOf(x), bytesOf(y), bytesOf(got)})
-		if !bytes.Equal(bytesOf(got), bytesOf(want)) {
-			t.Fatalf("%s %s %v of %d numbers: other bits than those of the two", tr.name, e, p, len(x))
 		}
 	}
 }
