@@ -5,7 +5,7 @@
   peers.py --engines cpu,jax [--size tiny,small,medium] [--rounds 5] [--ppc PATH] [--json]
 
 ppc runs examples/llama.pp (tiny), llama_small.pp or llama_medium.pp, with pipeline.skip_bubbles: devices that share cores leave them
-to those that have work; and with collectives combined up to 1 MiB (pipeline.combine). Three JAX programs compute the same step of the same
+to those that have work; tiny with collectives combined up to 1 MiB, too (pipeline.combine). Three JAX programs compute the same step of the same
 shapes, with embedding, cross entropy, full rematerialisation and AdamW in float32:
 
   single     one device, the layers in a lax.scan, no pipeline
@@ -40,6 +40,7 @@ SIZES = {  # emb, heads, head, mlp, vocab, layers, seq, batch
     "medium": (512, 8, 64, 2048, 4096, 8, 256, 16),
 }
 FILES = {"tiny": "llama.pp", "small": "llama_small.pp", "medium": "llama_medium.pp"}
+SETTINGS = {"tiny": ["--set=pipeline.combine=1048576"]}  # collectives of a few KiB: their meetings count
 S, F, R, M = 4, 2, 2, 8
 
 
@@ -247,7 +248,7 @@ class PPC:
     name = "ppc"
 
     def __init__(self, size, ppc):
-        self.command = [ppc, "bench", "--json", "--steps=3", "--set=pipeline.skip_bubbles=true", "--set=pipeline.combine=1048576", str(ROOT / "examples" / FILES[size])]
+        self.command = [ppc, "bench", "--json", "--steps=3", "--set=pipeline.skip_bubbles=true", *SETTINGS.get(size, []), str(ROOT / "examples" / FILES[size])]
         self.about = self.step()
 
     def step(self):
