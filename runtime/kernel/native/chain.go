@@ -1,8 +1,10 @@
 package native
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // A Level says how many numbers a node has.
@@ -47,6 +49,7 @@ type node struct {
 	table     int // the array of its offsets, where the layout says so
 	bits      uint32
 	call      func(c *code, x []value) value
+	name      string // of call: the same for the same function
 	args      []Node
 	init      Node  // of a fold
 	into      []int // arrays that it is stored to
@@ -118,12 +121,12 @@ func (c *Chain) Spread(x Node) Node { return c.add(node{kind: isSpread, args: []
 // Fold is the sum of each row of x, or, with largest, its maximum, folded into init.
 func (c *Chain) Fold(x Node, largest bool, init float32) Node {
 	first := c.Const(init)
-	fold := (*code).add
+	fold, name := (*code).add, "sum"
 	neutral := float32(math.Copysign(0, -1))
 	if largest {
-		fold, neutral = (*code).max, float32(math.Inf(-1))
+		fold, name, neutral = (*code).max, "maximum", float32(math.Inf(-1))
 	}
-	return c.add(node{kind: isFold, level: Row, args: []Node{x}, init: first, bits: math.Float32bits(neutral), call: func(m *code, v []value) value { return fold(m, v[0], v[1]) }})
+	return c.add(node{kind: isFold, level: Row, args: []Node{x}, init: first, bits: math.Float32bits(neutral), name: name, call: func(m *code, v []value) value { return fold(m, v[0], v[1]) }})
 }
 
 // Store has the numbers of x written to an array.
@@ -164,4 +167,15 @@ func (c *Chain) mayTake(to, from int) bool {
 		}
 	}
 	return true
+}
+
+// key is the same for chains that are the same.
+func (c *Chain) key() string {
+	var b strings.Builder
+	fmt.Fprint(&b, c.cols, c.arrays)
+	for _, n := range c.nodes {
+		n.call = nil
+		fmt.Fprint(&b, n)
+	}
+	return b.String()
 }

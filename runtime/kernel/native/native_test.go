@@ -110,6 +110,29 @@ func softmax(cols int) *Chain {
 	return c
 }
 
+// Chains that are alike have one code, and others their own.
+func TestAlike(t *testing.T) {
+	needs(t)
+	one := func(k ir.Kind, x float32) *Chain {
+		c := NewChain(0)
+		in, to := c.Array(), c.Array()
+		c.Store(c.Binary(k, c.Load(in, Full, false), c.Const(x)), to)
+		return c
+	}
+	first := one(ir.Add, 1).Compile()
+	if one(ir.Add, 1).Compile() != first {
+		t.Error("two codes of the same chain")
+	}
+	for _, c := range []*Chain{one(ir.Subtract, 1), one(ir.Add, 2), softmax(64), softmax(32)} {
+		if c.Compile() == first {
+			t.Error("one code of two chains")
+		}
+	}
+	if softmax(64).Compile() == softmax(32).Compile() {
+		t.Error("one code of two lengths of rows")
+	}
+}
+
 // A row is folded in chains, whose upper half is folded into the lower.
 func TestRows(t *testing.T) {
 	needs(t)

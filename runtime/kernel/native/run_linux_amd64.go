@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"unsafe"
+	"weak"
 
 	"golang.org/x/sys/cpu"
 	"golang.org/x/sys/unix"
@@ -88,12 +89,31 @@ func (c *Code) runEnd(arrays []unsafe.Pointer, at, n int, scratch []byte) []unsa
 	return arrays
 }
 
+// codes are those that somebody has, by the keys of their chains: a program has many groups that are alike.
+var codes sync.Map // of string to weak.Pointer[Code]
+
 // Compile makes machine code of the chain; nil where that is not [Available], or registers do not suffice. The
 // memory of the code is free again when nothing has it any more.
 func (c *Chain) Compile() *Code {
 	if !Available() || c.arrays == 0 {
 		return nil
 	}
+	key := c.key()
+	if p, ok := codes.Load(key); ok {
+		if code := p.(weak.Pointer[Code]).Value(); code != nil {
+			return code
+		}
+	}
+	code := c.make()
+	if code != nil {
+		p := weak.Make(code)
+		codes.Store(key, p)
+		runtime.AddCleanup(code, func(key string) { codes.CompareAndDelete(key, p) }, key)
+	}
+	return code
+}
+
+func (c *Chain) make() *Code {
 	code := &Code{arrays: c.arrays, cols: c.cols, chain: c}
 	for rows := c.side(); rows > 0; rows /= 2 {
 		t := c.compile(rows)

@@ -1,6 +1,10 @@
 package native
 
-import "ppc/ir"
+import (
+	"fmt"
+
+	"ppc/ir"
+)
 
 var unaries = map[ir.Kind]func(c *code, x value) value{
 	ir.Negate: negateF32, ir.Abs: absF32, ir.Sqrt: sqrtF32, ir.Rsqrt: rsqrtF32, ir.Exponential: expF32, ir.ExponentialMinusOne: expm1F32, ir.Log: logF32, ir.Tanh: tanhF32, ir.Logistic: logisticF32,
@@ -24,13 +28,13 @@ func Has(k ir.Kind) bool { return unaries[k] != nil || binaries[k] != nil }
 // Unary is a function of x.
 func (c *Chain) Unary(k ir.Kind, x Node) Node {
 	f := unaries[k]
-	return c.apply(func(m *code, v []value) value { return f(m, v[0]) }, false, x)
+	return c.apply(func(m *code, v []value) value { return f(m, v[0]) }, fmt.Sprint(int(k)), false, x)
 }
 
 // Binary is a function of x and y, which are of one level or constants.
 func (c *Chain) Binary(k ir.Kind, x, y Node) Node {
 	f := binaries[k]
-	return c.apply(func(m *code, v []value) value { return f(m, v[0], v[1]) }, false, x, y)
+	return c.apply(func(m *code, v []value) value { return f(m, v[0], v[1]) }, fmt.Sprint(int(k)), false, x, y)
 }
 
 // Compare is whether x is equal to, less than … y, both of elements: a condition.
@@ -39,19 +43,19 @@ func (c *Chain) Compare(direction string, x, y Node) Node {
 	if f.swapped {
 		x, y = y, x
 	}
-	return c.apply(func(m *code, v []value) value { return m.compare(f.predicate, v[0], v[1]) }, true, x, y)
+	return c.apply(func(m *code, v []value) value { return m.compare(f.predicate, v[0], v[1]) }, direction, true, x, y)
 }
 
 // Select is x where the condition holds, else y, of elements.
 func (c *Chain) Select(condition, x, y Node) Node {
-	return c.apply(func(m *code, v []value) value { return m.pick(v[0], v[1], v[2]) }, false, condition, x, y)
+	return c.apply(func(m *code, v []value) value { return m.pick(v[0], v[1], v[2]) }, "select", false, condition, x, y)
 }
 
-// apply is a function of nodes. It has a number for each row where an argument does.
-func (c *Chain) apply(call func(m *code, x []value) value, condition bool, args ...Node) Node {
+// apply is a function of nodes, which no other has the name of. It has a number for each row where an argument does.
+func (c *Chain) apply(call func(m *code, x []value) value, name string, condition bool, args ...Node) Node {
 	level := Full
 	for _, a := range args {
 		level = max(level, c.nodes[a].level)
 	}
-	return c.add(node{kind: isCall, level: level, condition: condition, call: call, args: args})
+	return c.add(node{kind: isCall, level: level, condition: condition, call: call, name: name, args: args})
 }
