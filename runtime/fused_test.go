@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"ppc/ir"
@@ -143,6 +144,30 @@ func TestFusedFolds(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Groups of many members, some of which are read from afar.
+func TestFusedLong(t *testing.T) {
+	rng := rand.New(rand.NewPCG(22, 0))
+	full := ir.Tensor(ir.F32, 1021)
+	m := program(1, []*ir.Type{full, full}, func(b *ir.Builder, in []*ir.Value) []*ir.Value {
+		vs := slices.Clone(in)
+		for range 900 {
+			k := []ir.Kind{ir.Add, ir.Subtract, ir.Multiply, ir.Maximum}[rng.IntN(4)]
+			vs = append(vs, b.Binary(k, vs[len(vs)-1], vs[rng.IntN(len(vs))]))
+			if rng.IntN(40) == 0 {
+				vs = append(vs, b.Convert(b.Convert(vs[len(vs)-1], ir.BF16), ir.F32))
+			}
+		}
+		return []*ir.Value{vs[len(vs)-1], vs[300]}
+	})
+	args := []*ir.Literal{random(rng, full, false), random(rng, full, false)}
+	fused, plain := results(t, m, args), results(t, m, args, runtime.Unfused())
+	for i := range fused {
+		if !sameBits(fused[i], plain[i]) {
+			t.Errorf("result %d differs from that of the ops one by one", i)
+		}
 	}
 }
 

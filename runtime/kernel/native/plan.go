@@ -34,47 +34,62 @@ const smallest = 512
 // longest is how many elements a row has that is folded in [Lanes] chains at once.
 const longest = 4096
 
+// mostMembers bounds a code.
+const mostMembers = 256
+
 // Plan divides g into pieces, in an order in which they can be computed; nil where no code is made for it.
 func Plan(g *fuse.Group) []Piece {
 	if !Available() || g.Elements < smallest || g.Cols%Lanes != 0 || g.Cols > longest {
 		return nil
 	}
-	p := &planner{Group: g, made: make(map[int]bool)}
-	var pieces []Piece
-	pending := make([]int, len(g.Members))
-	for i := range pending {
-		pending[i] = i
+	p := &planner{Group: g, readers: make([][]int, len(g.Members)), output: make([]bool, len(g.Members)), in: make([]int, len(g.Members))}
+	for _, i := range g.Outputs {
+		p.output[i] = true
 	}
-	take := func(native bool) (taken []int) {
-		pending = slices.DeleteFunc(pending, func(i int) bool {
-			waits := slices.ContainsFunc(g.Members[i].Args, func(a fuse.Arg) bool { return a.Member >= 0 && !p.made[a.Member] })
-			if waits || p.can(i) != native {
-				return false
+	for i := range g.Members {
+		for _, a := range g.Members[i].Args {
+			if a.Member >= 0 {
+				p.readers[a.Member] = append(p.readers[a.Member], i)
 			}
-			p.made[i] = true
-			taken = append(taken, i)
-			return true
-		})
-		return taken
-	}
-	for len(pending) > 0 {
-		for _, i := range take(false) {
-			pieces = append(pieces, Piece{Members: []int{i}})
 		}
-		if members := take(true); len(members) > 0 {
-			piece := p.piece(members)
-			if piece.Code == nil {
+	}
+	var pieces []Piece
+	var members []int // of the code at hand, before which come the members that it does not need to wait for
+	next := 1
+	end := func() bool {
+		if len(members) == 0 {
+			return true
+		}
+		piece := p.piece(members)
+		pieces, members, next = append(pieces, piece), nil, next+1
+		return piece.Code != nil
+	}
+	for i := range g.Members {
+		switch {
+		case p.can(i):
+			members, p.in[i] = append(members, i), next
+			if len(members) == mostMembers && !end() {
 				return nil
 			}
-			pieces = append(pieces, piece)
+			continue
+		case slices.ContainsFunc(g.Members[i].Args, func(a fuse.Arg) bool { return a.Member >= 0 && p.in[a.Member] == next }):
+			if !end() {
+				return nil
+			}
 		}
+		pieces = append(pieces, Piece{Members: []int{i}})
+	}
+	if !end() {
+		return nil
 	}
 	return pieces
 }
 
 type planner struct {
 	*fuse.Group
-	made map[int]bool // members
+	readers [][]int // by member
+	output  []bool  // by member
+	in      []int   // by member, the code that it is in
 }
 
 // can reports whether member i can be part of a code.
@@ -132,27 +147,14 @@ func (p *planner) piece(members []int) Piece {
 		b.nodes[i] = n
 	}
 	for _, i := range members {
-		if p.isRead(i, members) {
+		outside := func(j int) bool { return p.in[j] != p.in[i] }
+		if p.output[i] || slices.ContainsFunc(p.readers[i], outside) {
 			m := &p.Group.Members[i]
 			b.chain.Store(b.nodes[i], b.array(Array{Member: i, Level: m.Level, Size: m.Op.Result().Type.Elem.Size(), Writes: true}))
 		}
 	}
 	b.Code = b.chain.Compile()
 	return b.Piece
-}
-
-// isRead reports whether others than members read i.
-func (p *planner) isRead(i int, members []int) bool {
-	if slices.Contains(p.Outputs, i) {
-		return true
-	}
-	for j := range p.Group.Members {
-		reads := slices.ContainsFunc(p.Group.Members[j].Args, func(a fuse.Arg) bool { return a.Member == i })
-		if reads && !slices.Contains(members, j) {
-			return true
-		}
-	}
-	return false
 }
 
 type pieceBuilder struct {
