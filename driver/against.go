@@ -70,20 +70,27 @@ func (r *runner) holdAgainst(ctx context.Context, values []*binding.Named) ([]*C
 	if err != nil {
 		return nil, err
 	}
-	var checks []*Comparison
-	e := &EnginesError{Engines: [2]string{engineName(r.opts.Engine), r.opts.Against}}
-	for _, v := range values {
-		c := r.ref.between(v, namedOf(theirs, v.Name))
-		for i := range r.history {
-			if mine := scalarNamed(r.history[i], v.Name); mine != nil {
-				c.merge(i, r.ref.betweenSteps(i, mine, scalarNamed(other.history[i], v.Name)))
+	checks, err := r.ref.hold(ctx, func() (checks []*Comparison) {
+		for _, v := range values {
+			c := r.ref.between(v, namedOf(theirs, v.Name))
+			for i := range r.history {
+				if mine := scalarNamed(r.history[i], v.Name); mine != nil {
+					c.merge(i, r.ref.betweenSteps(i, mine, scalarNamed(other.history[i], v.Name)))
+				}
 			}
+			checks = append(checks, c)
 		}
-		c.Name = v.Name + " on " + r.opts.Against
+		return checks
+	})
+	if err != nil {
+		return nil, orStopped(ctx, err)
+	}
+	e := &EnginesError{Engines: [2]string{engineName(r.opts.Engine), r.opts.Against}}
+	for _, c := range checks {
 		if !c.OK {
-			e.Outputs = append(e.Outputs, fmt.Sprintf("%s differs by %.3g of its size, more than %.3g; most at %s", v.Name, c.Rel, c.Tolerance, c.Worst))
+			e.Outputs = append(e.Outputs, fmt.Sprintf("%s differs by %.3g of its size, more than %.3g; most at %s", c.Name, c.Rel, c.Tolerance, c.Worst))
 		}
-		checks = append(checks, c)
+		c.Name += " on " + r.opts.Against
 	}
 	if len(e.Outputs) == 0 {
 		return checks, nil
@@ -109,13 +116,13 @@ func namedOf(vs []*binding.Named, name string) *binding.Named {
 // between holds a result of the last step on one engine against that on another.
 func (ref *reference) between(a, b *binding.Named) *Comparison {
 	o := ref.last()
-	return ref.yardstick.compareParts(a, ref.r.opts.Against, b.Literal, o.literal(a.Name), ref.yardstick.twice(a, ref.parts(o.want[a.Name])))
+	return ref.yardstick.compareParts(a, ref.r.opts.Against, b.Literal, o.literal(a.Name), ref.yardstick.twice(a, o.parts[a.Name]))
 }
 
 // betweenSteps is between for a scalar of step i.
 func (ref *reference) betweenSteps(i int, a, b *binding.Named) *Comparison {
 	o := ref.steps[i]
-	c := ref.yardstick.compareParts(a, ref.r.opts.Against, b.Literal, o.literal(a.Name), ref.yardstick.twice(a, []extent{*o.scalars[a.Name]}))
+	c := ref.yardstick.compareParts(a, ref.r.opts.Against, b.Literal, o.literal(a.Name), ref.yardstick.twice(a, o.parts[a.Name]))
 	if c.Worst != "" {
 		c.Worst = fmt.Sprintf("step %d: %s", ref.r.first+i+1, c.Worst)
 	}

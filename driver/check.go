@@ -57,24 +57,31 @@ func (r *runner) check(ctx context.Context, values []*binding.Named) ([]*Compari
 		r.ref = r.prepared
 	}
 	ref := r.ref
-	var checks []*Comparison
-	failed := false
-	for _, v := range values {
-		c := ref.compare(v)
-		for i := range r.history {
-			c.merge(i, ref.step(i, scalarNamed(r.history[i], v.Name)))
+	checks, err := ref.hold(ctx, func() (checks []*Comparison) {
+		for _, v := range values {
+			c := ref.compare(v)
+			for i := range r.history {
+				c.merge(i, ref.step(i, scalarNamed(r.history[i], v.Name)))
+			}
+			checks = append(checks, c)
 		}
-		checks = append(checks, c)
-		failed = failed || !c.OK
+		return checks
+	})
+	if err != nil {
+		return nil, orStopped(ctx, err)
 	}
 	stray, err := r.strayLayers(ctx)
 	if err != nil {
 		return nil, orStopped(ctx, err)
 	}
-	if failed || len(stray) > 0 {
+	if anyBeyond(checks) || len(stray) > 0 {
 		return checks, &Mismatch{Checks: checks, Layers: stray, Reasons: r.reasons()}
 	}
 	return checks, nil
+}
+
+func anyBeyond(checks []*Comparison) bool {
+	return slices.ContainsFunc(checks, func(c *Comparison) bool { return !c.OK })
 }
 
 // reasons are what the language warns of by which results differ from those of

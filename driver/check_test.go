@@ -20,7 +20,7 @@ func TestCompare(t *testing.T) {
 	}{
 		{"equal", []float64{1, 2}, []float64{1, 2}, []float64{1, 2}, true, ""},
 		{"close", []float64{1e-7, -2}, []float64{0, -2}, []float64{-1e-7, -2}, true, "x[0]: 1e-07, the reference has 0"},
-		{"far", []float64{1, 2.1}, []float64{1, 2}, []float64{1, 2.02}, false, "x[1]: 2.1, the reference has 2"},
+		{"far", []float64{1, 2.1}, []float64{1, 2}, []float64{1, 2.01}, false, "x[1]: 2.1, the reference has 2"},
 		{"as far as rounding goes", []float64{1.1, 2.1}, []float64{1, 2}, []float64{1.1, 2.1}, true, "1, the reference has"},
 		{"not finite", []float64{nan, inf, -inf}, []float64{nan, inf, -inf}, []float64{nan, inf, -inf}, true, ""},
 		{"NaN", []float64{1, nan}, []float64{1, 2}, []float64{1, 2}, false, "x[1]: NaN"},

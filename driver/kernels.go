@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime/debug"
 
 	"ppc/driver/binding"
+	"ppc/driver/rounding"
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/lower"
@@ -117,8 +119,9 @@ func floatOf(wide bool, a, b ir.DType) ir.DType {
 	return b
 }
 
-// run takes one step. What it takes of memory is free afterwards.
-func (k *byKernels) run(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) {
+// run takes one step, with a dither from other arguments: the kernels themselves round one way.
+// What it takes of memory is free afterwards.
+func (k *byKernels) run(ctx context.Context, args [][]*ir.Literal, dither eval.Dither) ([][]*ir.Literal, error) {
 	exe, err := runtime.Load(k.m)
 	if err != nil {
 		return nil, err
@@ -126,7 +129,11 @@ func (k *byKernels) run(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Lite
 	in := make([][]*ir.Literal, len(args))
 	for d, list := range args {
 		for i, l := range list {
-			in[d] = append(in[d], lower.RecastLiteral(l, k.types[i].Elem))
+			l = lower.RecastLiteral(l, k.types[i].Elem)
+			if dither.Size > 0 && l.Type.Elem.IsFloat() {
+				l = rounding.Moved(l, rand.New(rand.NewPCG(dither.Seed, uint64(i))))
+			}
+			in[d] = append(in[d], l)
 		}
 	}
 	out, err := exe.Run(ctx, in)

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"ppc/driver/binding"
+	"ppc/driver/rounding"
 	"ppc/ir"
 	"ppc/ir/eval"
 	"ppc/passes"
@@ -23,6 +23,7 @@ type reference struct {
 	exact, own *evaluation // own is nil where nothing is rounded
 	yardstick  *yardstick
 
+	again  int // how often what rounding costs was measured once more
 	steps  []*observation
 	before map[string]*ir.Literal // new parameters, as they were before the first step
 	// uncertain is how far new parameters may be from one another, by part, for
@@ -36,7 +37,7 @@ type reference struct {
 // An observation is what one step gave.
 type observation struct {
 	want, own map[string]*binding.Named // by name
-	scalars   map[string]*extent
+	parts     map[string][]extent       // of scalars, and of all results of the last step
 }
 
 // An evaluation is a module with its arguments.
@@ -50,28 +51,69 @@ type evaluation struct {
 
 // newReference prepares both evaluations.
 func (r *runner) newReference(ctx context.Context) (*reference, error) {
-	ref := &reference{r: r, uncertain: make(map[string][]float64), before: make(map[string]*ir.Literal)}
+	ref := &reference{r: r}
 	var err error
 	if ref.exact, err = r.evaluation(ctx, eval.Options{Float64: true}, nil); err != nil {
 		return nil, err
 	}
-	types := r.roundings
-	switch {
-	case len(types) == 0:
-	case types[0] == ir.F64:
-		ref.own, err = r.evaluation(ctx, eval.Options{Float32: true}, ref.exact)
-	default:
-		ref.own, err = r.evaluation(ctx, eval.Options{}, ref.exact)
-	}
-	if err != nil {
-		return nil, err
-	}
 	m := ref.exact.m
-	if ref.own != nil {
+	if len(r.roundings) > 0 {
+		if ref.own, err = ref.ownTypes(ctx, eval.Dither{}); err != nil {
+			return nil, err
+		}
 		m = ref.own.m
 	}
 	ref.yardstick = newYardstick(r.typed, m)
 	return ref, nil
+}
+
+// ownTypes prepares an evaluation in the program's own types.
+func (ref *reference) ownTypes(ctx context.Context, d eval.Dither) (*evaluation, error) {
+	return ref.r.evaluation(ctx, eval.Options{Float32: ref.r.roundings[0] == ir.F64, Dither: d}, ref.exact)
+}
+
+const (
+	// measuredAgain is how often what rounding costs is measured again at most.
+	measuredAgain = 10
+	// byChance is how many times its tolerance a result is away at most for which it is.
+	byChance = 100
+)
+
+// hold compares results, and as long as one is beyond its tolerance, but not by far, it measures
+// again what rounding costs, which may have been little by chance: the largest distance counts. By
+// turns so much is rounded another way that the measurement stands for itself, and only what is near a tie.
+// That stays with the program, which differs by another order of additions alone, to where steps of
+// training make much of little: near a singular place, and where a sign is not known.
+func (ref *reference) hold(ctx context.Context, compare func() []*Comparison) ([]*Comparison, error) {
+	checks := compare()
+	for ref.own != nil && ref.again < measuredAgain {
+		if worst := farthestBeyond(checks); worst <= 1 || worst > byChance {
+			break
+		}
+		dither := eval.Dither{Seed: uint64(ref.again), Size: []float64{0x1p-2, 0x1p-6}[ref.again%2]}
+		var err error
+		if ref.own, err = ref.ownTypes(ctx, dither); err != nil {
+			return nil, err
+		}
+		ref.again++
+		if err := ref.run(ctx, len(ref.steps)); err != nil {
+			return nil, err
+		}
+		checks = compare()
+	}
+	return checks, nil
+}
+
+// farthestBeyond is how many times its tolerance a result is away at most, where one is beyond it;
+// 0 where none is.
+func farthestBeyond(checks []*Comparison) float64 {
+	worst := 0.0
+	for _, c := range checks {
+		if !c.OK {
+			worst = max(worst, c.Rel/c.Tolerance)
+		}
+	}
+	return worst
 }
 
 // evaluation prepares the reference for evaluation with opts: the program as it
@@ -92,7 +134,7 @@ func (r *runner) evaluation(ctx context.Context, opts eval.Options, like *evalua
 		e.m = p.m
 	}
 	if !e.m.Form.Has(ir.Local) || binding.NumDevices(e.m) == 1 {
-		exposeTerms(e.m)
+		rounding.ExposeTerms(e.m)
 	}
 	if e.m.Attrs.Has(ir.KeyGradient) || r.before == nil && !opts.Float64 {
 		err := stage(ctx, e.m, "compiling", func() error {
@@ -114,7 +156,7 @@ func (r *runner) evaluation(ctx context.Context, opts eval.Options, like *evalua
 	}
 	mc.Exec = func(ctx context.Context, args [][]*ir.Literal) ([][]*ir.Literal, error) {
 		if e.kernels != nil {
-			return e.kernels.run(ctx, args)
+			return e.kernels.run(ctx, args, opts.Dither)
 		}
 		opts := opts
 		opts.Context, opts.Memory = ctx, r.referenceMemory()
@@ -137,58 +179,12 @@ func (r *runner) evaluation(ctx context.Context, opts eval.Options, like *evalua
 // left is for its results and the garbage.
 func (r *runner) referenceMemory() int64 { return max(4<<30, int64(r.memory())/4*3) }
 
-// exposeTerms makes the terms of the sums that scalar results of main are made
-// of results too, so that their rounding can be looked at one by one: that of
-// a sum may be nothing by chance.
-func exposeTerms(m *ir.Module) {
-	f := m.Main()
-	ret := f.Return()
-	seen := make(map[string]bool)
-	for i, r := range slices.Clone(f.Results) {
-		name := r.Attrs.Str(ir.KeyName)
-		if name == "" {
-			name = fmt.Sprint("out", i)
-		}
-		if !scalarFloat(ret.Operands[i]) || seen[name] {
-			continue
-		}
-		seen[name] = true
-		for _, t := range termsOf(ret.Operands[i]) {
-			ret.Operands = append(ret.Operands, t)
-			f.Results = append(f.Results, ir.Result{Type: t.Type, Attrs: ir.AttrsOf(ir.NamedAttr{Name: "pp.terms_of", Attr: ir.Str(name)})})
-		}
-	}
-}
-
-func scalarFloat(v *ir.Value) bool {
-	return v.Type.IsTensor() && v.Type.Rank() == 0 && v.Type.Elem.IsFloat()
-}
-
-// termsOf are the operands of the reductions that v is computed from by
-// operations on single numbers alone.
-func termsOf(v *ir.Value) []*ir.Value {
-	var terms []*ir.Value
-	seen := make(map[*ir.Value]bool)
-	var visit func(v *ir.Value)
-	visit = func(v *ir.Value) {
-		if seen[v] || v.Def == nil || !scalarFloat(v) {
-			return
-		}
-		seen[v] = true
-		if t := v.Def.Operands; v.Def.Kind == ir.Reduce && len(v.Def.Results) == 1 && t[0].Type.Elem.IsFloat() {
-			terms = append(terms, t[0])
-			return
-		}
-		for _, x := range v.Def.Operands {
-			visit(x)
-		}
-	}
-	visit(v)
-	return terms
-}
-
-// run takes that many steps in both evaluations, side by side.
+// run takes that many steps in both evaluations, side by side. What an earlier run measured
+// counts where it was more.
 func (ref *reference) run(ctx context.Context, steps int) error {
+	earlier := ref.steps
+	ref.steps, ref.shift = nil, 0
+	ref.uncertain, ref.before = make(map[string][]float64), make(map[string]*ir.Literal)
 	for _, e := range ref.evaluations() {
 		if err := stage(ctx, e.m, "evaluating", func() error { return e.Bind(ref.r.args) }); err != nil {
 			return err
@@ -204,14 +200,22 @@ func (ref *reference) run(ctx context.Context, steps int) error {
 		}
 		ref.before["param."+p.Name] = l
 	}
+	doing := "checking"
+	if ref.again > 0 {
+		doing = "checking again"
+	}
 	for i := range steps {
-		ctx := during(ctx, Progress{Doing: "checking", Unit: "step", Done: i, Total: steps, Even: true})
+		ctx := during(ctx, Progress{Doing: doing, Unit: "step", Done: i, Total: steps, Even: true})
 		for _, e := range ref.evaluations() {
 			if err := stage(ctx, e.m, "evaluating", func() error { return ref.r.stepOf(ctx, e.Machine, i) }); err != nil {
 				return err
 			}
 		}
 		ref.observe()
+	}
+	ref.measureParts()
+	for i, o := range earlier {
+		ref.steps[i].widen(o)
 	}
 	ref.learn()
 	return nil
@@ -248,7 +252,7 @@ func (r *runner) stepOf(ctx context.Context, mc *binding.Machine, step int) erro
 // observe measures what the last step gave. Of earlier steps only the scalars
 // are kept.
 func (ref *reference) observe() {
-	y, o := ref.yardstick, &observation{want: byName(ref.exact.Values()), scalars: make(map[string]*extent)}
+	y, o := ref.yardstick, &observation{want: byName(ref.exact.Values()), parts: make(map[string][]extent)}
 	if ref.own != nil {
 		o.own = byName(ref.own.Values())
 	}
@@ -261,12 +265,13 @@ func (ref *reference) observe() {
 		if v.Literal.Type.Rank() > 0 || v.State {
 			continue
 		}
-		m := &y.measures(v.Literal, o.literal(name), nil, 1)[0]
+		parts := y.measures(v.Literal, o.literal(name), nil, 1)
+		m := &parts[0]
 		m.own = max(m.own, y.scale*noise[name]*m.scale)
 		if last != nil {
-			m.own = max(m.own, last.scalars[name].own)
+			m.own = max(m.own, last.parts[name][0].own)
 		}
-		o.scalars[name] = m
+		o.parts[name] = parts
 	}
 	ref.moved(o)
 	ref.countUncertain(last, o)
@@ -294,46 +299,16 @@ func (o *observation) literal(name string) *ir.Literal {
 }
 
 // noise is the relative error of the sums that scalars are made of, in the types
-// of the measurement: what their terms have, as if the errors of the examples, or
-// other parts of the terms, were independent, and what the additions lose, which
-// is much where terms cancel.
+// of the measurement.
 func (ref *reference) noise() map[string]float64 {
 	noise := make(map[string]float64)
 	if ref.own == nil {
 		return noise
 	}
 	for i, name := range ref.exact.terms {
-		want, own := ref.exact.Value(i), ref.own.Value(i)
-		n := want.Type.NumElements()
-		row := n / leadingRows(want.Type.Shape)
-		sum, squares := 0.0, 0.0
-		lost := ref.yardstick.sums / ref.yardstick.scale
-		for lo := 0; lo < n; lo += row {
-			off := 0.0
-			for k := lo; k < lo+row; k++ {
-				sum += want.Float(k)
-				off += own.Float(k) - want.Float(k)
-				squares += lost * want.Float(k) * lost * want.Float(k)
-			}
-			squares += off * off
-		}
-		if rel := math.Sqrt(squares) / math.Abs(sum); sum != 0 && !math.IsInf(rel, 0) && !math.IsNaN(rel) {
-			noise[name] = max(noise[name], rel)
-		}
+		noise[name] = max(noise[name], rounding.OfSum(ref.exact.Value(i), ref.own.Value(i), ref.yardstick.sums/ref.yardstick.scale))
 	}
 	return noise
-}
-
-// leadingRows is the product of the fewest leading sizes that is at least 16,
-// or of all.
-func leadingRows(shape []int) int {
-	rows := 1
-	for _, n := range shape {
-		if rows < 16 {
-			rows *= n
-		}
-	}
-	return max(rows, 1)
 }
 
 // moved allows the outputs of a step what the uncertain parameters that it begins with
@@ -352,9 +327,9 @@ func (ref *reference) moved(o *observation) {
 		return
 	}
 	ref.shift = math.Sqrt(squares) / binding.Number(o.want[paramNorm].Literal, 0)
-	for name, m := range o.scalars {
+	for name, parts := range o.parts {
 		if o.want[name].Kind == "" {
-			m.least = deviations * binding.Number(gradient.Literal, 0) * math.Sqrt(squares/float64(n))
+			parts[0].least = deviations * binding.Number(gradient.Literal, 0) * math.Sqrt(squares/float64(n))
 		}
 	}
 }
@@ -394,8 +369,8 @@ func (ref *reference) countUncertain(last, o *observation) {
 			along += share * share / float64(max(1, m.hi-m.lo))
 		}
 	}
-	if m := o.scalars[paramNorm]; m != nil && m.scale > 0 && ref.yardstick.reduced {
-		m.least = deviations * math.Sqrt(along) / m.scale
+	if parts := o.parts[paramNorm]; len(parts) > 0 && parts[0].scale > 0 && ref.yardstick.reduced {
+		parts[0].least = deviations * math.Sqrt(along) / parts[0].scale
 	}
 }
 
@@ -405,22 +380,34 @@ const paramNorm = "param_norm"
 // last is what the last step gave.
 func (ref *reference) last() *observation { return ref.steps[len(ref.steps)-1] }
 
-// parts measures a result of the last step.
-func (ref *reference) parts(v *binding.Named) []extent {
+// measureParts measures the results of the last step that are not measured at every step.
+func (ref *reference) measureParts() {
 	o := ref.last()
-	if m := o.scalars[v.Name]; m != nil {
-		return []extent{*m}
+	for name, v := range o.want {
+		if o.parts[name] != nil {
+			continue
+		}
+		ms := ref.yardstick.measures(v.Literal, o.literal(name), ref.before[name], v.Layers)
+		for i := range ref.uncertain[name] {
+			ms[i].least = ref.uncertain[name][i]
+		}
+		if v.Kind == "state" { // functions of gradients, which move as the parameters do
+			for i := range ms {
+				ms[i].least = ref.shift * ms[i].scale
+			}
+		}
+		o.parts[name] = ms
 	}
-	ms := ref.yardstick.measures(v.Literal, o.literal(v.Name), ref.before[v.Name], v.Layers)
-	for i := range ref.uncertain[v.Name] {
-		ms[i].least = ref.uncertain[v.Name][i]
-	}
-	if v.Kind == "state" { // functions of gradients, which move as the parameters do
-		for i := range ms {
-			ms[i].least = ref.shift * ms[i].scale
+}
+
+// widen takes the distances of another measurement where they are larger.
+func (o *observation) widen(other *observation) {
+	for name, parts := range o.parts {
+		for i := range parts {
+			m, n := &parts[i], other.parts[name][i]
+			m.own, m.least = max(m.own, n.own), max(m.least, n.least)
 		}
 	}
-	return ms
 }
 
 // learn finds out what distances are usual.
@@ -428,7 +415,7 @@ func (ref *reference) learn() {
 	kinds := make(map[string][]extent)
 	for _, v := range ref.last().want {
 		if v.Literal.Type.Rank() > 0 {
-			kinds[kindOf(v)] = append(kinds[kindOf(v)], ref.parts(v)...)
+			kinds[kindOf(v)] = append(kinds[kindOf(v)], ref.last().parts[v.Name]...)
 		}
 	}
 	ref.yardstick.learn(kinds)
@@ -438,7 +425,7 @@ func (ref *reference) learn() {
 func (ref *reference) compare(v *binding.Named) *Comparison {
 	o := ref.last()
 	want := o.want[v.Name]
-	return ref.yardstick.compareParts(v, theReference, want.Literal, o.literal(v.Name), ref.parts(want))
+	return ref.yardstick.compareParts(v, theReference, want.Literal, o.literal(v.Name), o.parts[v.Name])
 }
 
 // step holds a scalar of step i against the reference.
@@ -447,7 +434,7 @@ func (ref *reference) step(i int, v *binding.Named) *Comparison {
 		return nil
 	}
 	o := ref.steps[i]
-	c := ref.yardstick.compareParts(v, theReference, o.want[v.Name].Literal, o.literal(v.Name), []extent{*o.scalars[v.Name]})
+	c := ref.yardstick.compareParts(v, theReference, o.want[v.Name].Literal, o.literal(v.Name), o.parts[v.Name])
 	if c.Worst != "" {
 		c.Worst = fmt.Sprintf("step %d: %s", ref.r.first+i+1, c.Worst)
 	}

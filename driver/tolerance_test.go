@@ -330,3 +330,76 @@ pipeline { microbatches = 4, repeats = 2 }
 		t.Error("another input is not noticed")
 	}
 }
+
+// What rounding costs is measured again, by the evaluator and by kernels, where it was little by
+// chance, and only there.
+func TestCheckMeasuresAgain(t *testing.T) {
+	file := write(t, "held.pp", strings.Replace(held, "T", "bf16", 1))
+	for _, evaluator := range []int{0, 1} {
+		r := &runner{src: &Source{File: file, Set: []string{"mesh.fsdp=1"}}, opts: RunOptions{Check: true}, evaluator: evaluator}
+		if err := r.load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.close)
+		values, err := r.values(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.check(t.Context(), values); err != nil || r.ref.again != 0 {
+			t.Fatalf("measured %d times again (%v), want none", r.ref.again, err)
+		}
+		for _, o := range r.ref.steps {
+			for _, parts := range o.parts {
+				for i := range parts {
+					parts[i].own /= 16
+				}
+			}
+		}
+		r.ref.learn()
+		first := r.ref.own.Values()
+		if _, err := r.check(t.Context(), values); err != nil || r.ref.again == 0 {
+			t.Errorf("evaluator %d: after a small measurement, measured %d times again: %v", evaluator, r.ref.again, err)
+		}
+		same := true
+		for i, v := range r.ref.own.Values() {
+			same = same && string(v.Literal.Data) == string(first[i].Literal.Data)
+		}
+		if same {
+			t.Errorf("evaluator %d: it rounds as it did", evaluator)
+		}
+	}
+}
+
+// Where the sign of a gradient is not known Adam's update has either, and the gradients of the steps
+// that follow are others.
+func TestCheckOfUnknownSigns(t *testing.T) {
+	file := write(t, "signs.pp", `
+axes { batch = 8, seq = 2, embed = 4, mlp = 8, vocab = 8 }
+
+layer block(x: f16[batch, seq, embed]) {
+  param scale: f16[embed]    = ones
+  param w: f16[embed, mlp]   = normal(0.1)
+  param v: f16[mlp, embed]   = normal(0.1)
+  return x + dot(tanh(dot(rmsnorm(x, scale, over: embed), w, over: embed)), v, over: mlp)
+}
+
+model signs(tokens: i32[batch, seq]) {
+  param table: f16[vocab, embed] = normal(1)
+  x = pipeline(block, layers: 4)(take(table, tokens, axis: vocab))
+  return mean(x * x)
+}
+
+mesh { stage = 2 }
+
+pipeline { microbatches = 4 }
+
+train { optimizer = adam(lr: 1e-2), steps = 2 }
+`)
+	for _, seed := range []uint64{77, 141, 192, 203} {
+		ref, err := checkEdited(t, &Source{File: file}, RunOptions{Seed: &seed}, nil, "", nil)
+		if err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		t.Logf("seed %d: measured %d times again", seed, ref.again)
+	}
+}

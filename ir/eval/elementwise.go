@@ -326,7 +326,7 @@ func reducePrecision(e *exec) *tensor {
 	out := e.result(0)
 	eb, mb := e.op.Int("exponent_bits"), e.op.Int("mantissa_bits")
 	for k, v := range e.in[0].f {
-		out.f[k] = e.op.Operands[0].Type.Elem.ReducedPrecision(v, eb, mb)
+		out.f[k] = out.dither.round(v, func(v float64) float64 { return e.op.Operands[0].Type.Elem.ReducedPrecision(v, eb, mb) })
 	}
 	out.round()
 	return out

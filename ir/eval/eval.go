@@ -23,6 +23,8 @@ type Options struct {
 	// the other, to float32 where results are not wider, as StableHLO's interpreter and XLA do;
 	// without it they round once, at the end.
 	EachTerm bool
+	// Dither makes results round another way.
+	Dither Dither
 	// Poison makes the floating-point results of ops with the attribute
 	// pp.dont_care NaN, so that a use of them is seen in the results.
 	Poison bool
@@ -36,6 +38,15 @@ type Options struct {
 	Context context.Context
 
 	foreign map[string]func(*exec) ([]*tensor, error) // rows for ops and custom calls that the table lacks
+}
+
+// A Dither is what is added to a number before it is rounded: a random part of Size times the
+// distance of the numbers next to it, up to half of it in either direction. With Size 1 that is
+// stochastic rounding, which makes the number what is expected; with less only what is near a tie
+// rounds another way. Equal numbers always round alike. The zero Dither rounds to nearest.
+type Dither struct {
+	Seed uint64
+	Size float64
 }
 
 // An Error is an error of evaluation, and the op that failed.
@@ -364,7 +375,9 @@ func (e *exec) row() ([]*tensor, error) {
 // result returns zeros of the type of result i.
 func (e *exec) result(i int) *tensor {
 	t := e.op.Results[i].Type
-	return newTensor(e.p.elem(t.Elem), t.Shape)
+	x := newTensor(e.p.elem(t.Elem), t.Shape)
+	x.dither = e.p.w.opts.Dither
+	return x
 }
 
 // region evaluates region i.

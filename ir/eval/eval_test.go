@@ -278,3 +278,39 @@ func TestErrors(t *testing.T) {
 		})
 	}
 }
+
+// A dither rounds what is as near to a tie as its size says either way, with a chance by which
+// the sum stays, and the rest to nearest.
+func TestDither(t *testing.T) {
+	const n = 1000
+	x := ir.Tensor(ir.F64, n)
+	m := program(func(b *ir.Builder, in []*ir.Value) []*ir.Value { return []*ir.Value{b.Convert(in[0], ir.F16)} }, x)
+	for _, c := range []struct{ at, next, size float64 }{{1, 1 + 0x1p-10, 0}, {1, 1 + 0x1p-10, 0.25}, {-1, -1 - 0x1p-10, 1}, {0, 0x1p-24, 1}} {
+		in := make([]float64, n)
+		for i := range in {
+			in[i] = c.at + (c.next-c.at)*float64(i)/n
+		}
+		run := func(seed uint64) *ir.Literal {
+			return evaluate(t, m, Options{Dither: Dither{Seed: seed, Size: c.size}}, ir.Floats64(x, in...))[0]
+		}
+		out, ups, other := run(1), 0, 0
+		for i := range n {
+			up, off := out.Float(i) == c.next, float64(i)/n
+			if !up && out.Float(i) != c.at || up && off < (1-c.size)/2 || !up && off > (1+c.size)/2 {
+				t.Errorf("size %v: %v becomes %v", c.size, in[i], out.Float(i))
+			}
+			if up {
+				ups++
+			}
+			if up != (off > 0.5) {
+				other++
+			}
+		}
+		if share := float64(other) / n; ups < n*45/100 || ups > n*55/100 || math.Abs(share-c.size/4) > 0.03 {
+			t.Errorf("%v, size %v: %d of %d numbers become the next one, %d not to nearest", c.at, c.size, ups, n, other)
+		}
+		if equals := string(out.Data) == string(run(2).Data); equals != (c.size == 0) || string(out.Data) != string(run(1).Data) {
+			t.Errorf("size %v: the seed does not decide", c.size)
+		}
+	}
+}

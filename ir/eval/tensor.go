@@ -13,12 +13,13 @@ import (
 // that an op has returned is never changed again, so tensors share their elements
 // freely.
 type tensor struct {
-	elem  ir.DType
-	shape []int
-	f     []float64    // floating-point types, each element a value of elem
-	i     []int64      // integers and booleans; ui64 as its bits
-	c     []complex128 // complex types
-	parts []*tensor
+	elem   ir.DType
+	shape  []int
+	f      []float64    // floating-point types, each element a value of elem
+	i      []int64      // integers and booleans; ui64 as its bits
+	c      []complex128 // complex types
+	parts  []*tensor
+	dither Dither // by which elements round
 }
 
 // newTensor returns a tensor of zeros.
@@ -105,15 +106,19 @@ func (x *tensor) set(k int, y *tensor, j int) {
 
 // round rounds or wraps every element of x to x.elem.
 func (x *tensor) round() {
-	switch x.elem {
-	case ir.F64, ir.C128, ir.I64, ir.UI64, ir.Index:
-	case ir.F32:
+	switch t := x.elem; {
+	case t == ir.F64 || t == ir.C128 || t == ir.I64 || t == ir.UI64 || t == ir.Index:
+	case x.dither.Size != 0 && t.IsFloat():
+		for k, v := range x.f {
+			x.f[k] = x.dither.round(v, t.Round)
+		}
+	case t == ir.F32:
 		for k, v := range x.f {
 			x.f[k] = float64(float32(v))
 		}
-	case ir.C64:
+	case t == ir.C64:
 		for k, v := range x.c {
-			x.c[k] = complex128(complex64(v))
+			x.c[k] = complex(x.dither.round(real(v), ir.F32.Round), x.dither.round(imag(v), ir.F32.Round))
 		}
 	default:
 		for k, v := range x.f {
@@ -123,6 +128,27 @@ func (x *tensor) round() {
 			x.i[k] = wrap(x.elem, v)
 		}
 	}
+}
+
+// round rounds v, where nearest does so to the nearest number.
+func (d Dither) round(v float64, nearest func(float64) float64) float64 {
+	near := nearest(v)
+	off := v - near
+	if d.Size == 0 || off == 0 || math.IsNaN(off) || math.IsInf(off, 0) {
+		return near
+	}
+	far := near // the number on the other side of v
+	for step := off; far == near && math.Abs(step) < math.Abs(off)*(1<<54); step *= 2 {
+		far = nearest(v + step)
+	}
+	bits := math.Float64bits(v) ^ d.Seed
+	for _, m := range []uint64{0xbf58476d1ce4e5b9, 0x94d049bb133111eb} { // those of splitmix64
+		bits = (bits ^ bits>>30) * m
+	}
+	if random := float64(bits>>11)*0x1p-53 - 0.5; math.Abs(off) > math.Abs(far-near)*(0.5+d.Size*random) {
+		return far
+	}
+	return near
 }
 
 // wrap reduces v modulo the width of t, into the range of t.
