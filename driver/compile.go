@@ -369,7 +369,7 @@ func (p *program) text(ctx context.Context, opts LowerOptions) (string, error) {
 	if opts.implied && opts.Emit == "hlo" {
 		reading.flag = "-o " + opts.Out
 	}
-	if !p.m.Form.Has(reading.form) {
+	if opts.After != "" && !p.m.Form.Has(reading.form) { // all passes make every form, of a program that claims part of them too
 		return "", usage("%s --after=%s: %s", reading.flag, opts.After, reading.since)
 	}
 	r := moduleReproducer(p.m, opts.DumpTo, "emit", "ppc lower "+reading.flag+" %s")

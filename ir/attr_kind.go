@@ -6,6 +6,7 @@ var kindNames = [...]string{
 	IntAttr:       "an integer",
 	FloatAttr:     "a number of type f32",
 	BoolAttr:      "a boolean",
+	UnitAttr:      "no value",
 	IntsAttr:      "a list of integers",
 	BoolsAttr:     "a list of booleans",
 	StrAttr:       "a string",
@@ -44,7 +45,9 @@ func (k AttrKind) accepts(a Attr) bool {
 		return ok && f.Type == F32
 	case BoolAttr:
 		i, ok := a.(Int)
-		return Is[Bool](a) || Is[Unit](a) || ok && i.Type == I1
+		return Is[Bool](a) || ok && i.Type == I1
+	case UnitAttr:
+		return Is[Unit](a)
 	case IntsAttr:
 		l, ok := a.(*Literal)
 		return Is[Ints](a) || ok && l.Type.Rank() == 1 && l.Type.Elem.IsInt() && l.Type.Shape[0] <= MaxList

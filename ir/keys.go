@@ -76,12 +76,12 @@ const (
 // have keys.
 var keySpecs = map[string]AttrSpec{
 	KeyName: {Kind: StrAttr}, KeyKind: {Kind: StrAttr, Words: []string{"input", "param", "state", "step", "metric", "gradient"}},
-	KeyFile: {Kind: StrAttr}, KeyInit: {Kind: StrAttr}, KeyMax: {Kind: IntAttr}, KeyFrozen: {Kind: BoolAttr}, KeyUpdate: {Kind: DictAttr}, KeyLogical: {Kind: ArrayAttr},
+	KeyFile: {Kind: StrAttr}, KeyInit: {Kind: StrAttr}, KeyMax: {Kind: IntAttr}, KeyFrozen: {Kind: UnitAttr}, KeyUpdate: {Kind: DictAttr}, KeyLogical: {Kind: ArrayAttr},
 	KeyLayers: {Kind: IntAttr}, KeyNumbers: {Kind: IntsAttr}, KeyRows: {Kind: IntsAttr}, KeyGathered: {Kind: ShardingAttr}, KeyAlias: {Kind: IntAttr},
 	KeyBatches: {Kind: IntAttr}, KeyZero: {Kind: StrAttr}, KeySharding: {Kind: ShardingAttr}, KeySize: {Kind: IntsAttr},
 
-	KeyMode: {Kind: StrAttr, Words: []string{"explicit"}}, KeyGradient: {Kind: StrAttr, Words: []string{"params", "all"}}, KeyKeepGradients: {Kind: BoolAttr},
-	KeyTrain: {Kind: DictAttr}, KeyCombine: {Kind: IntAttr}, KeySkipBubbles: {Kind: BoolAttr},
+	KeyMode: {Kind: StrAttr, Words: []string{"explicit"}}, KeyGradient: {Kind: StrAttr, Words: []string{"params", "all"}}, KeyKeepGradients: {Kind: UnitAttr},
+	KeyTrain: {Kind: DictAttr}, KeyCombine: {Kind: IntAttr}, KeySkipBubbles: {Kind: UnitAttr},
 }
 
 // CheckKey reports an attribute of a module, of a parameter or of a result that has a

@@ -89,6 +89,7 @@ const (
 	IntAttr
 	FloatAttr
 	BoolAttr
+	UnitAttr // that it is there says all
 	IntsAttr
 	BoolsAttr
 	StrAttr

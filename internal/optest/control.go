@@ -72,7 +72,10 @@ var controlCases = []Case{
 		h := in.Unary(ir.Sine, in.Mul(body.Args[1], body.Args[2]))
 		scaled := in.Mul(h, in.Broadcast(in.Convert(body.Args[0], ir.F64), x.Type.Shape))
 		in.Emit(ir.PPYield, []*ir.Value{in.Add(h, body.Args[2]), scaled}, nil, nil, nil)
-		attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(1)), facts.Named("trip_count", ir.I64Attr(4)), facts.Named("reverse", ir.Bool(p.IntN(2) == 0)))
+		attrs := ir.AttrsOf(facts.Named("carries", ir.I64Attr(1)), facts.Named("trip_count", ir.I64Attr(4)))
+		if p.IntN(2) == 0 {
+			attrs.Set("reverse", ir.Unit{})
+		}
 		return p.B.Emit(ir.PPScan, []*ir.Value{x, w}, attrs, []*ir.Block{body}, nil).Results
 	}},
 	{Name: "pp.checkpoint", Build: func(p *Program) []*ir.Value {

@@ -42,7 +42,7 @@ var references = []ir.OpInfo{
 		Example: `%token = stablehlo.create_token : !stablehlo.token
 %r:2 = "stablehlo.recv"(%token) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 3>, is_host_transfer = true}> : (!stablehlo.token) -> (tensor<4x8xf32>, !stablehlo.token)`},
 	{Name: "stablehlo.collective_reduce", Doc: "the group's operands combined by the region, on its first device", Operands: ir.AtLeast(1), Results: ir.AtLeast(1), Regions: ir.Exactly(1),
-		Attrs: []ir.AttrSpec{groups, channel, globalIDs, opt("has_dynamic_root", ir.BoolAttr)}, Infer: inferCollectiveReduce,
+		Attrs: []ir.AttrSpec{groups, channel, globalIDs, opt("has_dynamic_root", ir.UnitAttr)}, Infer: inferCollectiveReduce,
 		Example: `%r = "stablehlo.collective_reduce"(%a) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
 ^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
   %0 = stablehlo.add %arg0, %arg1 : tensor<f32>

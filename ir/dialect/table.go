@@ -49,7 +49,7 @@ var (
 	accuracy  = ir.AttrSpec{Name: "result_accuracy", Kind: ir.AccuracyAttr, Optional: true}
 	channel   = ir.AttrSpec{Name: "channel_handle", Kind: ir.ChannelAttr, Optional: true}
 	groups    = ir.AttrSpec{Name: "replica_groups", Kind: ir.GroupsAttr}
-	globalIDs = ir.AttrSpec{Name: "use_global_device_ids", Kind: ir.BoolAttr, Optional: true}
+	globalIDs = ir.AttrSpec{Name: "use_global_device_ids", Kind: ir.UnitAttr, Optional: true}
 )
 
 var rows = [ir.NumKinds]ir.OpInfo{
@@ -304,7 +304,7 @@ cond {
 		Attrs: []ir.AttrSpec{req("split_dimension", ir.IntAttr), req("concat_dimension", ir.IntAttr), req("split_count", ir.IntAttr), channel, groups}, Infer: inferAllToAll, InModule: allToAllFits, Factors: gatheredFactors("split_dimension", "concat_dimension"),
 		Example: `%r = "stablehlo.all_to_all"(%a) <{concat_dimension = 0 : i64, replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, split_count = 2 : i64, split_dimension = 1 : i64}> : (tensor<4x8xf32>) -> tensor<8x4xf32>`},
 	ir.CollectiveBroadcast: {Name: "stablehlo.collective_broadcast", Doc: "the operand of the group's first device", Traits: ir.Pure | ir.Collective, Operands: ir.AtLeast(1), Results: ir.AtLeast(1),
-		Attrs: []ir.AttrSpec{channel, groups, opt("has_dynamic_root", ir.BoolAttr)}, Infer: inferCollectiveBroadcast, InModule: groupsFit, Factors: pointwise,
+		Attrs: []ir.AttrSpec{channel, groups, opt("has_dynamic_root", ir.UnitAttr)}, Infer: inferCollectiveBroadcast, InModule: groupsFit, Factors: pointwise,
 		Example: `%r = "stablehlo.collective_broadcast"(%a) <{replica_groups = dense<[[2, 1]]> : tensor<1x2xi64>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>`},
 	ir.CollectivePermute: {Name: "stablehlo.collective_permute", Doc: "the operand of the device that sends here; zeros if none does", Traits: ir.Pure | ir.Collective, Moves: operands(0), Operands: ir.Exactly(1), Results: ir.Exactly(1),
 		Attrs: []ir.AttrSpec{req("source_target_pairs", ir.PairsAttr), channel}, Infer: inferCollectivePermute, InModule: groupsFit, Factors: pointwise,
@@ -367,7 +367,7 @@ cond {
 		Attrs: []ir.AttrSpec{req("layer", ir.SymAttr), req("layers", ir.IntAttr), req("sides", ir.IntAttr), opt("activations", ir.IntAttr), req("config", ir.DictAttr)}, Infer: inferStack, InModule: stackFits,
 		Example: `%r = "pp.stack"(%a, %stack) <{config = {scan_layers = true}, layer = @full_batch, layers = 2 : i64, sides = 0 : i64}> : (tensor<4x8xf32>, tensor<2x8x8xf32>) -> tensor<4x8xf32>`},
 	ir.PPScan: {Name: "pp.scan", Doc: "the region repeated trip_count times over carries, with per-iteration inputs and outputs; in reverse, from the last iteration to the first", Traits: ir.Pure | ir.Pipeline | ir.TensorRegions | ir.Loop, Operands: ir.AtLeast(0), Results: ir.AtLeast(0), Regions: ir.Exactly(1),
-		Attrs: []ir.AttrSpec{req("trip_count", ir.IntAttr), req("carries", ir.IntAttr), opt("reverse", ir.BoolAttr)}, Infer: inferScan,
+		Attrs: []ir.AttrSpec{req("trip_count", ir.IntAttr), req("carries", ir.IntAttr), opt("reverse", ir.UnitAttr)}, Infer: inferScan,
 		Example: `%r:2 = "pp.scan"(%f, %stack) <{carries = 1 : i64, trip_count = 2 : i64}> ({
 ^bb0(%arg0: tensor<i32>, %arg1: tensor<f32>, %arg2: tensor<8x8xf32>):
   %0 = stablehlo.tanh %arg1 : tensor<f32>

@@ -40,8 +40,8 @@ func (s *parser) normalize(at int, op *ir.Op, f *syntax) {
 			s.report(at, "attribute %s of %s is %s, want an %s", spec.Name, op.Name(), a, ir.NumberType(spec.Name))
 			continue
 		}
-		if spec.Kind == ir.BoolAttr && ir.Is[ir.Unit](a) != (spec.Name == "use_global_device_ids" || spec.Name == "has_dynamic_root") {
-			s.report(at, "attribute %s of %s is %s, want %s", spec.Name, op.Name(), a, map[bool]string{true: "true or false", false: "no value"}[ir.Is[ir.Unit](a)])
+		if unit := spec.Kind == ir.UnitAttr; (unit || spec.Kind == ir.BoolAttr) && ir.Is[ir.Unit](a) != unit {
+			s.report(at, "attribute %s of %s is %s, want %s", spec.Name, op.Name(), a, map[bool]string{true: "no value", false: "true or false"}[unit])
 			continue
 		}
 		if n := converted(spec, a); n != nil {

@@ -77,7 +77,12 @@ func number(name, attr string) field {
 }
 
 // flag is there only when it is true.
-func flag(name, attr string) field {
+func flag(name, attr string) field { return mark(name, attr, ir.Bool(true)) }
+
+// unit is a flag that an op has where HLO says true, without a value.
+func unit(name string) field { return mark(name, name, ir.Unit{}) }
+
+func mark(name, attr string, set ir.Attr) field {
 	return of(name, func(op *ir.Op) string {
 		if op.Bool(attr) {
 			return "true"
@@ -86,7 +91,7 @@ func flag(name, attr string) field {
 	}, func(text string, as *ir.Attrs) error {
 		switch text {
 		case "true":
-			as.Set(attr, ir.Bool(true))
+			as.Set(attr, set)
 		case "false":
 		default:
 			return fmt.Errorf("want true or false, found %s", text)
@@ -441,20 +446,6 @@ func channelID() field {
 		as.Set("channel_handle", ir.Channel{Handle: n, Type: 1})
 		return err
 	})
-}
-
-// globalIDs says that groups name devices, by a unit attribute.
-func globalIDs() field {
-	f := flag("use_global_device_ids", "use_global_device_ids")
-	parse := f.parse
-	f.parse = func(m *ir.Module, text string, as *ir.Attrs) error {
-		err := parse(m, text, as)
-		if as.Has("use_global_device_ids") {
-			as.Set("use_global_device_ids", ir.Unit{})
-		}
-		return err
-	}
-	return f
 }
 
 // groups is the replica groups, see groups.go.

@@ -197,10 +197,10 @@ var table = map[ir.Kind]row{
 	ir.TupleOp:         simple("tuple"),
 	ir.GetTupleElement: simple("get-tuple-element", number("index", "index")),
 
-	ir.AllGather:           given(simple("all-gather", channelID(), groups(), single("dimensions", "all_gather_dim"), globalIDs())),
-	ir.AllReduce:           given(applied("all-reduce", channelID(), groups(), globalIDs())),
+	ir.AllGather:           given(simple("all-gather", channelID(), groups(), single("dimensions", "all_gather_dim"), unit("use_global_device_ids"))),
+	ir.AllReduce:           given(applied("all-reduce", channelID(), groups(), unit("use_global_device_ids"))),
 	ir.AllToAll:            given(formed("all-to-all", exchange, channelID(), groups(), single("dimensions", "split_dimension"))),
-	ir.CollectiveBroadcast: given(simple("collective-broadcast", channelID(), groups(), flag("has_dynamic_root", "has_dynamic_root"))),
+	ir.CollectiveBroadcast: given(simple("collective-broadcast", channelID(), groups(), unit("has_dynamic_root"))),
 	ir.CollectivePermute:   given(simple("collective-permute", channelID(), pairs())),
-	ir.ReduceScatter:       given(applied("reduce-scatter", channelID(), groups(), single("dimensions", "scatter_dimension"), globalIDs())),
+	ir.ReduceScatter:       given(applied("reduce-scatter", channelID(), groups(), single("dimensions", "scatter_dimension"), unit("use_global_device_ids"))),
 }

@@ -14,6 +14,7 @@ func (c *checker) header() {
 	if c.main == nil {
 		return
 	}
+	c.f = c.main
 	if text := c.m.Attrs.Str("hlo.entry_computation_layout"); text != "" {
 		c.entryLayout(text)
 	}

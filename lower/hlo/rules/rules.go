@@ -42,14 +42,10 @@ type checker struct {
 	errs []*verify.Error
 }
 
-// fail reports a broken rule of op, or of the header where op is nil.
+// fail reports a broken rule of op, or of the function where op is nil.
 func (c *checker) fail(op *ir.Op, rule, format string, args ...any) {
 	if len(c.errs) < maxErrors {
-		f := c.f
-		if op == nil {
-			f = nil
-		}
-		c.errs = append(c.errs, &verify.Error{Func: f, Op: op, Rule: &ir.Rule{Label: "hlo." + rule, Msg: fmt.Sprintf(format, args...)}})
+		c.errs = append(c.errs, &verify.Error{Func: c.f, Op: op, Rule: &ir.Rule{Label: "hlo." + rule, Msg: fmt.Sprintf(format, args...)}})
 	}
 }
 

@@ -129,8 +129,8 @@ func TestRefused(t *testing.T) {
 		{"dependency", "", two + "ROOT r = f32[4] add-dependency(p, q)", "operand 1 is f32[4], want a token", "p = f32[4] parameter(0)  t = token[] after-all()  ROOT r = f32[4] add-dependency(p, t)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := check(t, tt.header, tt.body); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want an error with %q", err, tt.want)
+			if err := check(t, tt.header, tt.body); err == nil || !strings.HasPrefix(err.Error(), "in.hlo:") || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want an error with a place and %q", err, tt.want)
 			}
 			if tt.fixed != "" {
 				if err := check(t, tt.header, tt.fixed); err != nil {
