@@ -139,6 +139,14 @@ type weightNode struct {
 	Init   *exprNode   `parser:"( '=' @@ )?"`
 	Frozen bool        `parser:"( (?! 'frozen' ( '=' | ',' ) ) @'frozen' )?"`
 	File   *nameNode   `parser:"( 'as' @@ )?"`
+	Late   *lateNode   `parser:"@@?"`
+}
+
+// lateNode is a part of a parameter that stands behind its name in files, and must not.
+type lateNode struct {
+	Pos    lexer.Position
+	Init   *exprNode `parser:"  '=' @@"`
+	Frozen bool      `parser:"| (?! 'frozen' ( '=' | ',' ) ) @'frozen'"`
 }
 
 type returnNode struct {

@@ -31,6 +31,7 @@ const (
 	errComma     Message = "want a comma before this"
 	errArrow     Message = "rule for %s without ->"
 	errArgName   Message = "want a name before :"
+	errOrder     Message = "%s of param %s stands %s"
 	errElse      Message = "else after the last else"
 	ErrSetForm   Message = "--set %s: want block.key=value"
 	ErrSetBlock  Message = "--set: there is no block %s; want one of %s"

@@ -476,6 +476,12 @@ func (c *converter) typ(t *typeNode) *TypeExpr {
 func (c *converter) body(b *bodyNode) []Stmt {
 	var out []Stmt
 	for i, s := range b.Stmts {
+		if i > 0 && frozenFirst(b.Stmts[i-1], s) {
+			w := out[len(out)-1].(*WeightStmt)
+			c.r.Report(c.word(s.Pos, "frozen"), order, errOrder, "frozen", w.Names[0].Name, "before its initial value")
+			w.Init, w.Frozen = c.expr(s.Assign.Value), true
+			continue
+		}
 		if i > 0 {
 			c.separated(b.Stmts[i-1].Sep, b.Stmts[i-1].EndPos, s.Pos)
 		}
@@ -509,7 +515,24 @@ func (c *converter) weight(at Span, w *weightNode) *WeightStmt {
 	if w.File != nil {
 		out.File = &TextLit{c.word(w.File.Pos, w.File.Name), unquote(w.File.Name)}
 	}
+	if w.Late != nil {
+		what, span := "frozen", c.word(w.Late.Pos, "frozen")
+		if w.Late.Init != nil {
+			what, span, out.Init = "the initial value", c.word(w.Late.Pos, "="), c.expr(w.Late.Init)
+		}
+		c.r.Report(span, order, errOrder, what, out.Names[0].Name, "after its name in files")
+	}
 	return out
+}
+
+// order is how the parts of a parameter stand.
+const order = `param w: f32[embed] = ones frozen as "name"`
+
+// frozenFirst reports whether s goes on with the statement before it, as in param w: f32[embed] frozen = ones: an
+// assignment to frozen by the grammar, which knows no lines.
+func frozenFirst(before, s *stmtNode) bool {
+	w, a := before.Weight, s.Assign
+	return w != nil && w.Init == nil && a != nil && a.Names[0].Name == "frozen" && !before.Sep && before.EndPos.Line == s.Pos.Line
 }
 
 func (c *converter) ret(at Span, r *returnNode) *ReturnStmt {
