@@ -102,7 +102,7 @@ var hasPlace = regexp.MustCompile(`(?m)^(\S+:\d+:\d+: |<stdin>:( there is no @ma
 func (c *command) through(t *testing.T, lang, text string) error {
 	long := 20 * time.Second
 	if c.endless {
-		long = 2 * time.Second
+		long = time.Second
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()

@@ -94,7 +94,7 @@ func (e *elab) call(x *syntax.CallExpr) value.Value {
 				return e.blocked(x, inner)
 			}
 		}
-		return e.fail(x.Span, "", syntax.ErrNotFunction)
+		return e.fail(x.Fn.At(), "a function or a layer is called by its name", syntax.ErrNotFunction)
 	}
 	if n.Name == "pipeline" || n.Name == "stack" || n.Name == "apply" {
 		return e.stackForm(x.Span, n.Name)

@@ -1,7 +1,9 @@
 package lang
 
 import (
+	"cmp"
 	"math"
+	"strings"
 
 	"ppc/ir"
 	"ppc/ir/lang/config"
@@ -349,7 +351,8 @@ func (e *elab) typ(t *syntax.TypeExpr) (elem ir.DType, axes []value.Axis, ok boo
 		if t.Elem == "" {
 			e.fail(at, "write f32["+syntax.JoinNames(t.Axes)+"]", syntax.ErrNoElem)
 		} else {
-			e.fail(at, syntax.Suggest(syntax.TypeWord, t.Elem, e.p.TypeNames()), syntax.ErrUnknownType, t.Elem)
+			hint := syntax.Suggest(syntax.TypeWord, t.Elem, e.p.TypeNames())
+			e.fail(at, cmp.Or(hint, "have "+strings.Join(e.p.TypeNames(), ", ")), syntax.ErrUnknownType, t.Elem)
 		}
 		ok = false
 	}

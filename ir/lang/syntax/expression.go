@@ -184,6 +184,9 @@ func (p *exprParser) primary() (Expr, error) {
 		return &TextLit{p.span(from), unquote(t.Value)}, nil
 	case t.Type == identToken || t.Type == keywordToken:
 		p.next()
+		if after := p.lex.Peek(); t.Type == keywordToken && after.Type == identToken && after.Pos.Line == t.Pos.Line { // a statement or a block
+			return nil, &participle.UnexpectedTokenError{Unexpected: *t, Expect: "an expression"}
+		}
 		return &NameRef{p.span(from), t.Value}, nil
 	case p.accept("("):
 		x, err := p.binary(0)

@@ -24,6 +24,7 @@ const (
 	errSize      Message = "the file has %d bytes, at most %d are read"
 	errLong      Message = "more than %d operators in a row"
 	errEnd       Message = "the text ends here, want %s"
+	errLine      Message = "the line ends here, want %s"
 	errToken     Message = "unexpected %s, want %s"
 	errQuote     Message = "a text that does not end on its line"
 	errNumber    Message = "%s is not within the range of numbers"

@@ -2,7 +2,9 @@ package syntax
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -130,30 +132,45 @@ func withoutBlock(text string, line, col int) string {
 			}, text[from:at[0]])
 			return text[:from] + blank + text[at[0]:]
 		}
-		if braces(text[:at[0]]) == 0 {
+		if !slices.ContainsFunc(opened(text[:at[0]]), func(b bracket) bool { return b.char == '{' }) {
 			from = at[0]
 		}
 	}
 	return ""
 }
 
-// braces is how many braces are open at the end of text.
-func braces(text string) int {
-	open := 0
-	for line := range strings.Lines(text) {
+// A bracket is one that is open.
+type bracket struct {
+	char byte
+	line int
+}
+
+// opened are the brackets that are open at the end of text, the innermost last. One that is closed ends
+// those within it.
+func opened(text string) []bracket {
+	var open []bracket
+	line := 0
+	for of := range strings.Lines(text) {
+		line++
 		quoted := false
 	characters:
-		for i, c := range line {
-			switch {
+		for i := range len(of) {
+			switch c := of[i]; {
 			case c == '"':
 				quoted = !quoted
 			case quoted:
-			case strings.HasPrefix(line[i:], "//"):
+			case strings.HasPrefix(of[i:], "//"):
 				break characters
-			case c == '{':
-				open++
-			case c == '}':
-				open--
+			case strings.IndexByte("([{", c) >= 0:
+				open = append(open, bracket{c, line})
+			case strings.IndexByte(")]}", c) >= 0:
+				of := "([{"[strings.IndexByte(")]}", c)]
+				for n, b := range slices.Backward(open) {
+					if b.char == of {
+						open = open[:n]
+						break
+					}
+				}
 			}
 		}
 	}
@@ -252,7 +269,11 @@ func syntaxError(src *Source, err error, parts string, r *Reporter) Span {
 	t := unexpected.Unexpected
 	where.Len = utf8.RuneCountInString(t.Value)
 	if t.EOF() {
-		r.Report(where, "", errEnd, wanted(unexpected, parts))
+		hint := ""
+		if open := opened(src.Text); len(open) > 0 {
+			hint = fmt.Sprintf("the %c of line %d is open", open[len(open)-1].char, open[len(open)-1].line)
+		}
+		r.Report(where, hint, errEnd, wanted(unexpected, parts))
 		return where
 	}
 	want := wanted(unexpected, parts)
@@ -263,8 +284,27 @@ func syntaxError(src *Source, err error, parts string, r *Reporter) Span {
 	case want == wantBlock:
 		hint = Suggest(BlockWord, t.Value, BlockWords)
 	}
+	if end := lineBefore(src, where); end.Src != nil && want != parts && !strings.HasPrefix(want, "}") && !strings.HasPrefix(want, "a statement") {
+		r.Report(end, "", errLine, want)
+		return where
+	}
 	r.Report(where, hint, errToken, shorten(strings.Trim(t.Value, `"`)), want)
 	return where
+}
+
+// lineBefore is the end of the text before a place that begins a line, which has no source where none does.
+func lineBefore(src *Source, at Span) Span {
+	lines := strings.Split(src.Text, "\n")
+	if strings.TrimSpace(string([]rune(lines[at.Line-1])[:at.Col-1])) != "" {
+		return Span{}
+	}
+	for n := at.Line - 2; n >= 0; n-- {
+		line, _, _ := strings.Cut(lines[n], "//")
+		if line = strings.TrimRight(line, " \t\r"); line != "" {
+			return Span{src, n + 1, utf8.RuneCountInString(line) + 1, 1}
+		}
+	}
+	return Span{}
 }
 
 // BlockWords begin the blocks of a file.
@@ -344,6 +384,7 @@ func (c *converter) rest(line, col int) int {
 func (c *converter) separated(has bool, end, next lexer.Position) {
 	if !has && end.Line == next.Line {
 		c.r.Report(Span{c.src, next.Line, next.Column, 1}, "", errSeparator)
+		c.r.Blind = true
 	}
 }
 
@@ -351,6 +392,7 @@ func (c *converter) separated(has bool, end, next lexer.Position) {
 func (c *converter) comma(has bool, next lexer.Position) {
 	if !has {
 		c.r.Report(Span{c.src, next.Line, next.Column, 1}, "", errComma)
+		c.r.Blind = true
 	}
 }
 
@@ -580,7 +622,12 @@ func (c *converter) args(as []Arg) {
 	for i := range as {
 		c.arg(&as[i])
 		if i > 0 && !as[i-1].comma {
-			c.r.Report(as[i].Span, "", errComma)
+			hint := ""
+			if n, ok := as[i-1].Value.(*NameRef); ok && as[i-1].Name == nil {
+				hint = "or a colon, where " + n.Name + " is the name of an argument"
+			}
+			c.r.Report(as[i].Span, hint, errComma)
+			c.r.Blind = true
 		}
 	}
 }
