@@ -95,7 +95,7 @@ func readBack(text string, parse func(string, []byte) (*ir.Module, error)) error
 }
 
 // hasPlace is what refusals say first: a place, or the file where the program as a whole is refused.
-var hasPlace = regexp.MustCompile(`(?m)^(\S+:\d+:\d+: |<stdin>:( there is no @main| the module has | a run takes )|deadlock: )`)
+var hasPlace = regexp.MustCompile(`(?m)^(\S+:\d+:\d+: |<stdin>:( there is no @main| the module(:| has) | a run takes )|deadlock: )`)
 
 // through runs c on a program in lang. Whatever it comes to is a result or a
 // refusal that names a place.

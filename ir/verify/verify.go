@@ -192,11 +192,12 @@ func (v *verifier) names() bool {
 			errs.add(nil, ir.NewRule("structure-7", "a function is nil"))
 			return false
 		}
-		if seen[f.Name] {
+		if errs.fn = f; seen[f.Name] {
 			errs.add(nil, ir.NewRule("structure-1", "%s is defined twice", ir.SymbolText(f.Name)))
 		}
 		seen[f.Name] = true
 	}
+	errs.fn = nil
 	return v.signatures()
 }
 
