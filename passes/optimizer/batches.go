@@ -39,9 +39,9 @@ func (s *step) accumulate() error {
 	a.out = &ir.Builder{Func: s.f, Block: s.f.Body, Origin: s.origin()}
 	a.in = a.out.In(a.body)
 	a.batch = s.f.NewArg(a.body, ir.Tensor(ir.I32), "batch")
-	a.gatherOnce()
 	a.drawn()
 	a.takeInputs()
+	a.gatherOnce()
 	if err := a.totals(); err != nil {
 		return err
 	}
@@ -82,10 +82,10 @@ type total struct {
 }
 
 // gatherOnce moves the gathers of parameters whose results are saved out of the body:
-// the parameters are the same for all batches.
+// the parameters are the same for all batches, and inputs are not.
 func (a *accumulation) gatherOnce() {
 	a.body.Ops = slices.DeleteFunc(a.body.Ops, func(op *ir.Op) bool {
-		once := op.Kind == ir.PPGather && op.Attrs.Has(ir.KeySave) && op.Operands[0].Block == a.f.Body
+		once := op.Kind == ir.PPGather && op.Attrs.Has(ir.KeySave) && slices.Contains(a.f.Body.Args, op.Operands[0])
 		if once {
 			a.f.Body.Ops = append(a.f.Body.Ops, op)
 		}
