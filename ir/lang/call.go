@@ -464,6 +464,11 @@ func (e *elab) fits(d *syntax.FuncDecl, p syntax.Param, v value.Value, x syntax.
 		}
 		return true
 	}
+	if t.Elem != "" {
+		if _, known := e.elemType(t, "number", "bool", "text", "tensor", "axis", "function"); !known {
+			return false
+		}
+	}
 	a, ok := v.(*value.Tensor)
 	if !ok {
 		if _, isNone := v.(value.None); isNone && p.Def != nil {
@@ -473,7 +478,7 @@ func (e *elab) fits(d *syntax.FuncDecl, p syntax.Param, v value.Value, x syntax.
 		return false
 	}
 	if t.Elem != "" {
-		if el, known := e.p.ElemNamed(t.Elem); known && el != a.Elem() {
+		if el, _ := e.p.ElemNamed(t.Elem); el != a.Elem() {
 			e.fail(x.At(), "cast(x, "+t.Elem+")", syntax.ErrWant, d.Name+"'s "+p.Name, t.Text(), value.Describe(v))
 			return false
 		}

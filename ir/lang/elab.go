@@ -3,6 +3,7 @@ package lang
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"ppc/ir"
@@ -341,9 +342,8 @@ func (e *elab) makeAxis(name string) {
 	e.fresh[name] = true
 }
 
-// typ reads a tensor type with declared axes.
-func (e *elab) typ(t *syntax.TypeExpr) (elem ir.DType, axes []value.Axis, ok bool) {
-	ok = true
+// elemType reads the element type of t; others are words that may stand in its place.
+func (e *elab) elemType(t *syntax.TypeExpr, others ...string) (ir.DType, bool) {
 	elem, known := e.p.ElemNamed(t.Elem)
 	if !known {
 		at := t.Span
@@ -351,11 +351,16 @@ func (e *elab) typ(t *syntax.TypeExpr) (elem ir.DType, axes []value.Axis, ok boo
 		if t.Elem == "" {
 			e.fail(at, "write f32["+syntax.JoinNames(t.Axes)+"]", syntax.ErrNoElem)
 		} else {
-			hint := syntax.Suggest(syntax.TypeWord, t.Elem, e.p.TypeNames())
-			e.fail(at, cmp.Or(hint, "have "+strings.Join(e.p.TypeNames(), ", ")), syntax.ErrUnknownType, t.Elem)
+			names := slices.Concat(e.p.TypeNames(), others)
+			e.fail(at, cmp.Or(syntax.Suggest(syntax.TypeWord, t.Elem, names), "have "+strings.Join(names, ", ")), syntax.ErrUnknownType, t.Elem)
 		}
-		ok = false
 	}
+	return elem, known
+}
+
+// typ reads a tensor type with declared axes.
+func (e *elab) typ(t *syntax.TypeExpr) (elem ir.DType, axes []value.Axis, ok bool) {
+	elem, ok = e.elemType(t)
 	total := 1
 	for i, a := range t.Axes {
 		n, known := e.size(a.Name)
