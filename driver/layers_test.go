@@ -54,3 +54,24 @@ pipeline { %s }
 		}
 	}
 }
+
+// MaxText's prefetch is wrong of weights that are gathered; others are taken where they are.
+func TestCompatOfWeightsThatStay(t *testing.T) {
+	const text = `
+axes { batch = 8, embed = 16 }
+layer scale(x: f32[batch, embed]) {
+  param w: f32[embed] = normal(1)
+  return x * w + tanh(x)
+}
+model scaled(x: f32[batch, embed]) { return mean(pipeline(scale, layers: 12)(x)) }
+mesh { stage = 4, fsdp = 2 }
+shard weights { embed -> fsdp }
+pipeline { microbatches = 4, gather = per_repeat, gather_dtype = f16, compat = maxtext_prefetch }
+`
+	for fsdp, right := range map[string]bool{"mesh.fsdp=1": true, "mesh.fsdp=2": false} {
+		src := &Source{File: write(t, "in.pp", text), Set: []string{fsdp}}
+		if _, err := Run(t.Context(), src, RunOptions{Check: true}); (err == nil) != right {
+			t.Errorf("%s: %v", fsdp, err)
+		}
+	}
+}
