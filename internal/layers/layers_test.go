@@ -70,7 +70,7 @@ var allowed = map[string][]string{
 	"lower/report": {"ir", "ir/facts", "lower/flow", "lower/hlo", "lower/lint", "lower/stats"},
 
 	"runtime/kernel/scalar": {"ir"},
-	"runtime/kernel/native": {"ir", "lower/fuse"},
+	"runtime/kernel/native": {"ir", "lower/fuse", "runtime/kernel/scalar"},
 	"runtime/kernel":        {"ir", "ir/dialect", "ir/lapackcall", "lower/fuse", "lower/strips", "runtime/kernel/native", "runtime/kernel/scalar"},
 	"runtime":               {"ir", "ir/facts", "ir/verify", "lower/fuse", "lower/schedule", "lower/strips", "runtime/kernel"},
 	"runtime/pjrt":          {"ir"},

@@ -93,13 +93,6 @@ func buildTiles(g *fuse.Group, pieces []native.Piece, tile int) (*Fused, error) 
 	if g.Cols > 0 {
 		b.tile = max(1, tile/g.Cols) * g.Cols
 	}
-	for i := range g.Members {
-		if pieces == nil {
-			if err := b.member(i); err != nil {
-				return nil, err
-			}
-		}
-	}
 	for _, p := range pieces {
 		if p.Code != nil {
 			b.compiled(&p)

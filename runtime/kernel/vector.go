@@ -189,7 +189,7 @@ func useTier(t *tier) {
 // its pieces, one after the other, and what is left at its end is filled up.
 const (
 	foldLanes  = scalar.Lanes
-	foldLength = 4096
+	foldLength = scalar.Longest
 )
 
 func rowFolder(t *tier, k ir.Kind, e ir.DType) Func {

@@ -5,14 +5,9 @@ import (
 	"math"
 	"slices"
 	"strings"
-)
 
-// A Level says how many numbers a node has.
-type Level int
-
-const (
-	Full Level = iota // one for each element
-	Row               // one for each row
+	"ppc/lower/fuse"
+	"ppc/runtime/kernel/scalar"
 )
 
 // A Layout says where the numbers of a node are in memory. All but the first are at offsets in bytes that a table has, 4
@@ -42,7 +37,7 @@ const (
 
 type node struct {
 	kind      kind
-	level     Level
+	level     fuse.Level // Full or Row
 	condition bool
 	layout    Layout
 	array     int // that it is loaded from
@@ -65,16 +60,14 @@ type Chain struct {
 	written []bool // by array
 }
 
-// Lanes is the number of chains in which a row is folded: element i goes to chain i mod Lanes, and then
-// the upper half of the chains is folded into the lower until one is left. The length of
-// rows is a multiple of it.
-const Lanes = 32
+// Lanes is the number of chains in which a row is folded, of whose length it is a divisor.
+const Lanes = scalar.Lanes
 
 // NewChain begins a chain over rows of so many elements, a multiple of [Lanes]; 0 is that there are no rows.
 func NewChain(cols int) *Chain { return &Chain{cols: cols} }
 
 func (c *Chain) add(n node) Node {
-	if n.level == Row && n.kind != isFold {
+	if n.level == fuse.Row && n.kind != isFold {
 		n.phase = beforeLoops
 	}
 	for _, a := range n.args {
@@ -101,7 +94,7 @@ func (c *Chain) Array() int {
 }
 
 // Load is the numbers of an array, one after the other.
-func (c *Chain) Load(array int, level Level, condition bool) Node {
+func (c *Chain) Load(array int, level fuse.Level, condition bool) Node {
 	c.has(array, condition)
 	return c.add(node{kind: isLoad, array: array, level: level, condition: condition})
 }
@@ -126,7 +119,7 @@ func (c *Chain) Fold(x Node, largest bool, init float32) Node {
 	if largest {
 		fold, name, neutral = (*code).max, "maximum", float32(math.Inf(-1))
 	}
-	return c.add(node{kind: isFold, level: Row, args: []Node{x}, init: first, bits: math.Float32bits(neutral), name: name, call: func(m *code, v []value) value { return fold(m, v[0], v[1]) }})
+	return c.add(node{kind: isFold, level: fuse.Row, args: []Node{x}, init: first, bits: math.Float32bits(neutral), name: name, call: func(m *code, v []value) value { return fold(m, v[0], v[1]) }})
 }
 
 // Store has the numbers of x written to an array.
@@ -153,7 +146,7 @@ func (c *Chain) mayTake(to, from int) bool {
 			written, at = &c.nodes[i], i
 		}
 	}
-	if written == nil || written.level != Full {
+	if written == nil || written.level != fuse.Full {
 		return false
 	}
 	for i := range c.nodes {

@@ -22,7 +22,7 @@ type step struct {
 	rm     value
 	at     place // in place of rm, where it is memory
 	array  int   // whose pointer is the base of at; -1 where it is none
-	table  int   // whose entry is how far behind the array's begin the base is; -1 where it is none
+	table  int   // whose entry is the offset of the base from the array's begin; -1 where it is none
 	entry  int   // behind that of the row or of the elements at hand
 	ofRow  bool  // the table has an entry for each row
 	mask   value

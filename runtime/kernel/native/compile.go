@@ -1,5 +1,7 @@
 package native
 
+import "ppc/lower/fuse"
+
 // Lanes of a vector, and how many vectors one turn of the loop over a row has.
 const (
 	lanes   = 16
@@ -58,7 +60,7 @@ func (ch *Chain) compile(rows int) *text {
 		phases = max(phases, n.phase+1)
 	}
 	for i := range c.nodes {
-		if n := &c.nodes[i]; n.kind == isCall && n.level == Full && c.lastUse[i] > n.phase {
+		if n := &c.nodes[i]; n.kind == isCall && n.level == fuse.Full && c.lastUse[i] > n.phase {
 			c.spilled[Node(i)] = c.scratch
 			c.scratch += 4 * c.cols * rows
 		}
@@ -145,7 +147,7 @@ func (c *compiler) elements(p, j, k int) {
 	of := func(a Node) value { return c.element(a, j, k, here) }
 	for i := range c.nodes {
 		n := &c.nodes[i]
-		if n.phase != p || n.level != Full && n.kind != isFold {
+		if n.phase != p || n.level != fuse.Full && n.kind != isFold {
 			continue
 		}
 		switch n.kind {
@@ -325,7 +327,7 @@ func (c *compiler) row(p, j int) {
 	}
 	for i := range c.nodes {
 		n := &c.nodes[i]
-		if n.phase != p || n.level != Row || n.kind != isCall && n.kind != isFold {
+		if n.phase != p || n.level != fuse.Row || n.kind != isCall && n.kind != isFold {
 			continue
 		}
 		var v value

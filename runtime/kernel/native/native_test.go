@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"ppc/ir"
+	"ppc/lower/fuse"
 	"ppc/runtime/kernel/scalar"
 )
 
@@ -69,7 +70,7 @@ func TestFunctions(t *testing.T) {
 	for k, f := range map[ir.Kind]func(x float32) float32{ir.Negate: scalar.NegateF32, ir.Abs: scalar.AbsF32, ir.Sqrt: scalar.SqrtF32, ir.Rsqrt: scalar.RsqrtF32, ir.Exponential: scalar.ExpF32, ir.ExponentialMinusOne: scalar.Expm1F32, ir.Log: scalar.LogF32, ir.Tanh: scalar.TanhF32, ir.Logistic: scalar.LogisticF32} {
 		c, out := NewChain(0), make([]float32, n)
 		in, to := c.Array(), c.Array()
-		c.Store(c.Unary(k, c.Load(in, Full, false)), to)
+		c.Store(c.Unary(k, c.Load(in, fuse.Full, false)), to)
 		run(t, c, n, x, out)
 		check(k, out, func(i int) float32 { return f(x[i]) })
 	}
@@ -77,7 +78,7 @@ func TestFunctions(t *testing.T) {
 		for _, constant := range []int{-1, 0, 1} {
 			c, out := NewChain(0), make([]float32, n)
 			a, b, to := c.Array(), c.Array(), c.Array()
-			args := []Node{c.Load(a, Full, false), c.Load(b, Full, false)}
+			args := []Node{c.Load(a, fuse.Full, false), c.Load(b, fuse.Full, false)}
 			at := func(xs []float32, k, i int) float32 {
 				if k == constant {
 					return 0.7
@@ -98,7 +99,7 @@ func TestFunctions(t *testing.T) {
 func softmax(cols int) *Chain {
 	c := NewChain(cols)
 	x, mask, w, out, logs, kept, rows := c.Array(), c.Array(), c.Array(), c.Array(), c.Array(), c.Array(), c.Array()
-	v := c.Select(c.Load(mask, Full, true), c.Load(x, Full, false), c.Const(-1e30))
+	v := c.Select(c.Load(mask, fuse.Full, true), c.Load(x, fuse.Full, false), c.Const(-1e30))
 	big := c.Fold(v, true, float32(math.Inf(-1)))
 	e := c.Unary(ir.Exponential, c.Binary(ir.Subtract, v, c.Spread(big)))
 	sum := c.Fold(e, false, 0)
@@ -116,7 +117,7 @@ func TestAlike(t *testing.T) {
 	one := func(k ir.Kind, x float32) *Chain {
 		c := NewChain(0)
 		in, to := c.Array(), c.Array()
-		c.Store(c.Binary(k, c.Load(in, Full, false), c.Const(x)), to)
+		c.Store(c.Binary(k, c.Load(in, fuse.Full, false), c.Const(x)), to)
 		return c
 	}
 	first := one(ir.Add, 1).Compile()

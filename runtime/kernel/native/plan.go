@@ -7,6 +7,7 @@ import (
 
 	"ppc/ir"
 	"ppc/lower/fuse"
+	"ppc/runtime/kernel/scalar"
 )
 
 // A Piece is members of a group that are computed by one code, or one member by itself, without code.
@@ -31,15 +32,24 @@ type Array struct {
 // smallest is how many elements are worth code of their own.
 const smallest = 512
 
-// longest is how many elements a row has that is folded in [Lanes] chains at once.
-const longest = 4096
-
 // mostMembers bounds a code.
 const mostMembers = 256
 
-// Plan divides g into pieces, in an order in which they can be computed; nil where no code is made for it.
+// Plan divides g into pieces, in an order in which they can be computed: its members one by one where no code is made for it.
 func Plan(g *fuse.Group) []Piece {
-	if !Available() || g.Elements < smallest || g.Cols%Lanes != 0 || g.Cols > longest {
+	if pieces := compiled(g); pieces != nil {
+		return pieces
+	}
+	pieces := make([]Piece, len(g.Members))
+	for i := range pieces {
+		pieces[i].Members = []int{i}
+	}
+	return pieces
+}
+
+// compiled is Plan where codes are made; nil elsewhere.
+func compiled(g *fuse.Group) []Piece {
+	if !Available() || g.Elements < smallest || g.Cols%Lanes != 0 || g.Cols > scalar.Longest {
 		return nil
 	}
 	p := &planner{Group: g, readers: make([][]int, len(g.Members)), output: make([]bool, len(g.Members)), in: make([]int, len(g.Members))}
@@ -231,9 +241,9 @@ func (b *pieceBuilder) load(a Array, condition bool) Node {
 		b.loads[key] = n
 		return n
 	case a.Level == fuse.Row:
-		n = b.chain.Load(b.array(a), Row, condition)
+		n = b.chain.Load(b.array(a), fuse.Row, condition)
 	default:
-		n = b.chain.Load(b.array(a), Full, condition)
+		n = b.chain.Load(b.array(a), fuse.Full, condition)
 	}
 	b.loads[b.key(a)] = n
 	return n

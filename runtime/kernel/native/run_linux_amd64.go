@@ -20,9 +20,9 @@ var Available = sync.OnceValue(func() bool {
 
 // A Code is a chain in machine code.
 type Code struct {
-	scratch, arrays, cols int
-	texts                 []placed // of several rows side by side, and of one
-	chain                 *Chain
+	chain   *Chain
+	scratch int      // bytes for rows
+	texts   []placed // of several rows side by side, and of one
 }
 
 type placed struct {
@@ -31,7 +31,7 @@ type placed struct {
 }
 
 // Scratch is how many bytes Run needs besides the arrays.
-func (c *Code) Scratch() int { return c.scratch + c.arrays*vectorBytes }
+func (c *Code) Scratch() int { return c.scratch + c.chain.arrays*vectorBytes }
 
 // MayTake reports whether array to may be the memory of array from.
 func (c *Code) MayTake(to, from int) bool { return c.chain.mayTake(to, from) }
@@ -39,7 +39,7 @@ func (c *Code) MayTake(to, from int) bool { return c.chain.mayTake(to, from) }
 // Run computes n rows, one or more, or n elements where there are no rows. arrays are the chain's, each
 // as long as that says; it returns them with what it has appended. It can't be preempted.
 func (c *Code) Run(arrays []unsafe.Pointer, n int, scratch []byte) []unsafe.Pointer {
-	if c.cols > 0 {
+	if c.chain.cols > 0 {
 		c.run(arrays, n, scratch)
 		return arrays
 	}
@@ -54,11 +54,11 @@ func (c *Code) Run(arrays []unsafe.Pointer, n int, scratch []byte) []unsafe.Poin
 }
 
 func (c *Code) run(arrays []unsafe.Pointer, n int, scratch []byte) {
-	_, _ = arrays[c.arrays-1], scratch[:c.scratch]
+	_, _ = arrays[c.chain.arrays-1], scratch[:c.scratch]
 	at := 0
 	for _, t := range c.texts {
 		if to := n - (n-at)%t.rows; at < to {
-			call(t.begin, unsafe.SliceData(arrays), at, to, at*c.cols, unsafe.SliceData(scratch))
+			call(t.begin, unsafe.SliceData(arrays), at, to, at*c.chain.cols, unsafe.SliceData(scratch))
 			at = to
 		}
 	}
@@ -75,13 +75,13 @@ func (c *Code) runEnd(arrays []unsafe.Pointer, at, n int, scratch []byte) []unsa
 		return unsafe.Slice((*byte)(unsafe.Add(arrays[i], at*size)), n*size)
 	}
 	vectors := scratch[c.scratch:]
-	for i := range c.arrays {
+	for i := range c.chain.arrays {
 		v := vectors[i*vectorBytes:][:vectorBytes]
 		copy(v, part(i))
 		arrays = append(arrays, unsafe.Pointer(&v[0]))
 	}
-	c.run(arrays[c.arrays:], lanes, scratch)
-	for i := range c.arrays {
+	c.run(arrays[c.chain.arrays:], lanes, scratch)
+	for i := range c.chain.arrays {
 		if c.chain.written[i] {
 			copy(part(i), vectors[i*vectorBytes:])
 		}
@@ -114,7 +114,7 @@ func (c *Chain) Compile() *Code {
 }
 
 func (c *Chain) make() *Code {
-	code := &Code{arrays: c.arrays, cols: c.cols, chain: c}
+	code := &Code{chain: c}
 	for rows := c.side(); rows > 0; rows /= 2 {
 		t := c.compile(rows)
 		if t == nil {

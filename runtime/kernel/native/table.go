@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ppc/ir"
+	"ppc/lower/fuse"
 )
 
 var unaries = map[ir.Kind]func(c *code, x value) value{
@@ -53,7 +54,7 @@ func (c *Chain) Select(condition, x, y Node) Node {
 
 // apply is a function of nodes, which no other has the name of. It has a number for each row where an argument does.
 func (c *Chain) apply(call func(m *code, x []value) value, name string, condition bool, args ...Node) Node {
-	level := Full
+	level := fuse.Full
 	for _, a := range args {
 		level = max(level, c.nodes[a].level)
 	}

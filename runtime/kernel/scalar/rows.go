@@ -5,6 +5,9 @@ import "unsafe"
 // Lanes is the number of chains in which [FoldRows] folds a row.
 const Lanes = 32
 
+// Longest is how many elements are folded so at once; a longer row is folded piece by piece.
+const Longest = 4096
+
 // FoldRows returns a function that folds each of the rows of blocks times [Lanes] elements at x to one of dst: element i
 // goes to chain i mod Lanes, and then the upper half of the chains is folded into the lower until one is left.
 func FoldRows[T ~float32 | ~float64](fold func(a, b T) T) func(dst, x *byte, rows, blocks int) {
